@@ -1,0 +1,259 @@
+package control
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The resources of the storage plane.
+var (
+	Pods                   = v1.SchemeGroupVersion.WithResource("pods")
+	Nodes                  = v1.SchemeGroupVersion.WithResource("nodes")
+	PersistentVolumes      = v1.SchemeGroupVersion.WithResource("persistentvolumes")
+	PersistentVolumeClaims = v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+	StorageClasses         = storagev1.SchemeGroupVersion.WithResource("storageclasses")
+	CSIDrivers             = storagev1.SchemeGroupVersion.WithResource("csidrivers")
+	CSINodes               = storagev1.SchemeGroupVersion.WithResource("csinodes")
+	CSIStorageCapacities   = storagev1.SchemeGroupVersion.WithResource("csistoragecapacities")
+	VolumeAttachments      = storagev1.SchemeGroupVersion.WithResource("volumeattachments")
+)
+
+// Object is an API object with metadata.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Key is the object's key in caches and queues: "namespace/name", or "name" for
+// cluster-scoped objects.
+func Key(obj metav1.Object) string {
+	if ns := obj.GetNamespace(); ns != "" {
+		return ns + "/" + obj.GetName()
+	}
+	return obj.GetName()
+}
+
+// SplitKey is the inverse of Key.
+func SplitKey(key string) (namespace, name string) {
+	if ns, name, ok := strings.Cut(key, "/"); ok {
+		return ns, name
+	}
+	return "", key
+}
+
+// Handler is called after the cache has taken a change in. It must not call the
+// API; usually it adds keys to queues. Any of the functions may be nil.
+type Handler[T any] struct {
+	Add    func(obj T)
+	Update func(old, obj T)
+	// Delete gets the last state of the object.
+	Delete func(obj T)
+}
+
+// Enqueue is the handler that adds the key of whatever changed.
+func Enqueue[T Object](add func(key string)) Handler[T] {
+	return Handler[T]{
+		Add:    func(obj T) { add(Key(obj)) },
+		Update: func(_, obj T) { add(Key(obj)) },
+		Delete: func(obj T) { add(Key(obj)) },
+	}
+}
+
+// Cache is a controller's own, possibly stale, view of one resource: what an
+// informer with its lister is in client-go. The objects in it are shared;
+// whoever wants to change one makes a DeepCopy first. Lists are in order of
+// key, so that walking them is deterministic.
+type Cache[T Object] struct {
+	source   Source
+	items    map[string]T
+	keys     []string // sorted
+	handlers []Handler[T]
+	indexes  map[string]*index[T]
+	synced   bool
+}
+
+type index[T Object] struct {
+	values func(T) []string
+	keys   map[string]map[string]struct{} // value -> set of object keys
+}
+
+// NewCache makes a cache of a resource and has env keep it up to date.
+func NewCache[T Object](env Env, resource schema.GroupVersionResource) *Cache[T] {
+	return newCache[T](env, Source{Resource: resource})
+}
+
+// NewCacheForNode makes a cache of those objects whose spec.nodeName is node,
+// as a kubelet's pod informer does.
+func NewCacheForNode[T Object](env Env, resource schema.GroupVersionResource, node string) *Cache[T] {
+	return newCache[T](env, Source{Resource: resource, NodeName: node})
+}
+
+func newCache[T Object](env Env, source Source) *Cache[T] {
+	c := &Cache[T]{source: source, items: map[string]T{}, indexes: map[string]*index[T]{}}
+	env.Follow(c)
+	return c
+}
+
+// Handle adds a handler. It is called for every change delivered from now on.
+func (c *Cache[T]) Handle(h Handler[T]) { c.handlers = append(c.handlers, h) }
+
+// AddIndex adds an index by the values that f gives each object. It must be
+// added before the first objects arrive, that is, in the Factory.
+func (c *Cache[T]) AddIndex(name string, f func(T) []string) {
+	c.indexes[name] = &index[T]{values: f, keys: map[string]map[string]struct{}{}}
+}
+
+// Get returns the object with that key.
+func (c *Cache[T]) Get(key string) (T, bool) {
+	obj, ok := c.items[key]
+	return obj, ok
+}
+
+// Len is the number of objects.
+func (c *Cache[T]) Len() int { return len(c.items) }
+
+// Synced says whether the first list has arrived.
+func (c *Cache[T]) Synced() bool { return c.synced }
+
+// All walks the objects in order of key.
+func (c *Cache[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, key := range c.keys {
+			if !yield(c.items[key]) {
+				return
+			}
+		}
+	}
+}
+
+// List returns the objects in order of key.
+func (c *Cache[T]) List() []T {
+	list := make([]T, 0, len(c.keys))
+	for obj := range c.All() {
+		list = append(list, obj)
+	}
+	return list
+}
+
+// ByIndex returns the objects that the named index files under value, in order
+// of key. It panics if there is no such index: that is a programming error.
+func (c *Cache[T]) ByIndex(name, value string) []T {
+	ix, ok := c.indexes[name]
+	if !ok {
+		panic(fmt.Sprintf("cache of %s has no index %q", c.source.Resource.Resource, name))
+	}
+	set := ix.keys[value]
+	keys := make([]string, 0, len(set))
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	list := make([]T, len(keys))
+	for i, key := range keys {
+		list[i] = c.items[key]
+	}
+	return list
+}
+
+// Source implements Feed.
+func (c *Cache[T]) Source() Source { return c.source }
+
+// Replace implements Feed: what is new is added, what differs updated, what is
+// missing deleted, and the handlers hear of it.
+func (c *Cache[T]) Replace(objects []runtime.Object) {
+	c.synced = true
+	seen := make(map[string]bool, len(objects))
+	for _, obj := range objects {
+		typed := obj.(T)
+		seen[Key(typed)] = true
+		c.put(typed)
+	}
+	for _, key := range slices.Clone(c.keys) {
+		if !seen[key] {
+			c.remove(c.items[key])
+		}
+	}
+}
+
+// Deliver implements Feed.
+func (c *Cache[T]) Deliver(change Change) {
+	obj := change.Object.(T)
+	if change.Type == Deleted {
+		c.remove(obj)
+		return
+	}
+	c.put(obj)
+}
+
+func (c *Cache[T]) put(obj T) {
+	key := Key(obj)
+	old, existed := c.items[key]
+	if existed && old.GetResourceVersion() == obj.GetResourceVersion() {
+		return // a relist of what is known
+	}
+	if !existed {
+		at, _ := slices.BinarySearch(c.keys, key)
+		c.keys = slices.Insert(c.keys, at, key)
+	}
+	c.items[key] = obj
+	for _, ix := range c.indexes {
+		if existed {
+			ix.remove(key, old)
+		}
+		ix.add(key, obj)
+	}
+	for _, h := range c.handlers {
+		switch {
+		case existed && h.Update != nil:
+			h.Update(old, obj)
+		case !existed && h.Add != nil:
+			h.Add(obj)
+		}
+	}
+}
+
+func (c *Cache[T]) remove(obj T) {
+	key := Key(obj)
+	old, existed := c.items[key]
+	if !existed {
+		return
+	}
+	delete(c.items, key)
+	if at, found := slices.BinarySearch(c.keys, key); found {
+		c.keys = slices.Delete(c.keys, at, at+1)
+	}
+	for _, ix := range c.indexes {
+		ix.remove(key, old)
+	}
+	for _, h := range c.handlers {
+		if h.Delete != nil {
+			h.Delete(obj)
+		}
+	}
+}
+
+func (ix *index[T]) add(key string, obj T) {
+	for _, value := range ix.values(obj) {
+		if ix.keys[value] == nil {
+			ix.keys[value] = map[string]struct{}{}
+		}
+		ix.keys[value][key] = struct{}{}
+	}
+}
+
+func (ix *index[T]) remove(key string, obj T) {
+	for _, value := range ix.values(obj) {
+		delete(ix.keys[value], key)
+		if len(ix.keys[value]) == 0 {
+			delete(ix.keys, value)
+		}
+	}
+}

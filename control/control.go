@@ -1,0 +1,166 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+)
+
+// A Factory builds one controller on the Env it is given: it makes caches and
+// queues, registers handlers, and returns. It must not call the API: work
+// begins when the driver delivers the first objects. After a crash the driver
+// calls the factory again with a fresh Env, so whatever the controller kept in
+// memory is gone, as in a restarted process.
+type Factory func(env Env) error
+
+// Env is everything a controller may touch. A controller never knows who drives
+// it: it calls the API, sleeps, polls and starts tasks in plain sequential Go.
+//
+// The driver runs at most one piece of an actor's code at a time and switches
+// only inside calls on Env or on the client: the code between two such calls is
+// atomic, and a controller needs no locks. It may be crashed at any of those
+// calls; deferred functions still run then, so they must not have effects on
+// the world (files, mounts) beyond calls on Env and the client, which do
+// nothing any more.
+type Env interface {
+	// Name is the actor's name, as writes, events and traces show it, for
+	// example "persistent-volume-binder" or "kubelet/node-1".
+	Name() string
+	// Client calls the API server as this actor.
+	Client() kubernetes.Interface
+
+	Clock
+
+	// Queue makes a work queue whose items are reconciled by cfg.Workers
+	// workers, one key at a time, never the same key twice at once.
+	Queue(cfg QueueConfig) Queue
+	// Every runs f each period, first after one period. These are background
+	// timers: settling does not wait for them.
+	Every(name string, period time.Duration, f func(ctx context.Context))
+	// Go starts f as a task of its own beside the caller, for example one
+	// binding cycle. The name says what it works on.
+	Go(name string, f func(ctx context.Context))
+	// Recorder records events under the component name that `kubectl describe`
+	// shows, for example "persistentvolume-controller".
+	Recorder(component string) Recorder
+	// Trace adds a record of what the controller did or decided to the trace.
+	// It is the only log there is.
+	Trace(Record)
+	// Choose picks one of n equal alternatives (0 <= result < n). In-order runs
+	// take the first; seeded runs explore. what names the choice in the trace.
+	Choose(what string, n int) int
+	// Follow subscribes a feed to a resource. NewCache is the usual way in.
+	Follow(Feed)
+}
+
+// Clock tells the time and waits. Nothing else in a controller may.
+type Clock interface {
+	// Now is the current time, in UTC.
+	Now() time.Time
+	// Sleep waits for d. It returns ctx's error if ctx ends first.
+	Sleep(ctx context.Context, d time.Duration) error
+	// Poll calls cond every interval, first after one interval, until it
+	// returns true or an error, which Poll returns. It returns ErrTimeout after
+	// timeout (0 means never). cond may call the API. Unlike Sleep, a poll is
+	// not something to wait for when settling, unless the world changed since
+	// cond last looked: a poll that nobody answers leaves the cluster at rest.
+	Poll(ctx context.Context, interval, timeout time.Duration, cond func(ctx context.Context) (bool, error)) error
+}
+
+// ErrTimeout is what Poll returns when its time is up.
+var ErrTimeout = errors.New("timed out waiting for the condition")
+
+// QueueConfig says how a queue's keys are reconciled. Reconcile is required.
+type QueueConfig struct {
+	// Name of the queue in traces, for example "claims".
+	Name string
+	// Workers is how many keys are reconciled at once; 0 means 1.
+	Workers int
+	// Reconcile handles one key. A nil error forgets the key's failures; an
+	// error puts it back after a backoff.
+	Reconcile func(ctx context.Context, key string) error
+	// Limiter is the backoff after errors; the zero value is client-go's
+	// default controller limiter.
+	Limiter RateLimiter
+	// MaxRetries gives a key up, failures not forgotten, once it has failed
+	// this many times and fails again; 0 means never.
+	MaxRetries int
+}
+
+// RateLimiter is the delay before a failed key is tried again: exponential per
+// key, and at least what a token bucket over all keys asks for.
+// Models client-go's workqueue.DefaultTypedControllerRateLimiter.
+type RateLimiter struct {
+	// Base is the first delay, doubled at each failure; default 5 ms.
+	Base time.Duration
+	// Max caps the delay; default 1000 s.
+	Max time.Duration
+	// QPS and Burst are the bucket's; defaults 10 and 100. A negative QPS
+	// means no bucket.
+	QPS   float64
+	Burst int
+}
+
+// Queue is a work queue of keys with client-go's semantics: a key waits at most
+// once, and one added while being reconciled is reconciled again afterwards.
+type Queue interface {
+	Add(key string)
+	// AddAfter adds the key once d has passed. Settling waits for it.
+	AddAfter(key string, d time.Duration)
+	// AddRateLimited adds the key after its next backoff, as an error from
+	// Reconcile does.
+	AddRateLimited(key string)
+	// Forget clears the key's failures.
+	Forget(key string)
+	// NumRequeues is how often the key has failed since it was forgotten.
+	NumRequeues(key string) int
+	// Len is the number of keys waiting, not counting those in work.
+	Len() int
+}
+
+// Recorder records API events, as client-go's record.EventRecorder does.
+// eventtype is v1.EventTypeNormal or v1.EventTypeWarning.
+type Recorder interface {
+	Event(object runtime.Object, eventtype, reason, message string)
+	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// Feed receives the changes of one resource in order. Its methods must not call
+// the API. The objects are shared: nobody may change them.
+type Feed interface {
+	// Source says what to follow.
+	Source() Source
+	// Replace is a list: objects is all there is now. It comes first, and again
+	// whenever the feed fell too far behind (410 Gone).
+	Replace(objects []runtime.Object)
+	// Deliver is one change. old is what the feed last saw of the object, nil
+	// when added; object is its last state when deleted.
+	Deliver(change Change)
+}
+
+// Source is a resource and which of its objects to follow.
+type Source struct {
+	Resource schema.GroupVersionResource
+	// NodeName, if set, follows only objects whose spec.nodeName is this.
+	NodeName string
+}
+
+// ChangeType is what happened to an object.
+type ChangeType string
+
+// The changes a feed sees.
+const (
+	Added    ChangeType = "ADDED"
+	Modified ChangeType = "MODIFIED"
+	Deleted  ChangeType = "DELETED"
+)
+
+// Change is one step in an object's life as a feed sees it.
+type Change struct {
+	Type   ChangeType
+	Object runtime.Object
+}

@@ -1,0 +1,50 @@
+// Package engine is the deterministic driver of controllers: it runs actors
+// against an api.Server, one thing at a time, on a virtual clock.
+//
+// # Steps
+//
+// Every worker of every actor is a coroutine. Each API call, sleep, poll and
+// empty queue is a yield point: the coroutine stops there, and the engine
+// chooses the next step among
+//
+//   - running a coroutine that can go on,
+//   - delivering the next watch event to one cache of one actor,
+//   - and, when neither is left, moving the clock to the earliest timer.
+//
+// Time is virtual: it moves only when nobody can run.
+//
+// # Policies
+//
+// Which step is next is a Policy: InOrder (the running coroutine goes on, then
+// caches catch up oldest first, then whoever was ready first: readable
+// stories), Seeded (any enabled step, by a seeded generator: interleavings,
+// stale caches), or Replay of a recorded list of choices. Everything else is a
+// function of those choices: the same choices give the same trace, byte for
+// byte.
+//
+// # Settling
+//
+// Settle runs to a fixed point: nothing can run and no foreground timer is
+// left. Background timers are those that would fire for ever or only give up:
+// periodic work (Env.Every), polls that nobody has answered since they last
+// looked, and retries whose backoff has grown beyond Config.Patience. They fire
+// while other work is awaited and during RunFor, but nobody waits for them.
+//
+// # Trouble
+//
+// A crash, a refused request, a lost answer or a stale cache is a step like any
+// other and never special code in a controller: see Fault, Crash, Hold. A
+// crashed actor forgets everything and is built again by its control.Factory,
+// its caches by a fresh list.
+//
+// A call that makes no end of work (two controllers undoing each other) runs
+// into a limit on steps, and the error names who kept working on what.
+//
+// # Deviations from a real cluster
+//
+//   - A crash unwinds the coroutine with a panic (control.Crash), so deferred
+//     functions run; calls they make on the API or the Env do nothing.
+//   - Events are recorded at once, not by a background broadcaster.
+//   - Between two yield points an actor's code is atomic, and two workers of
+//     one actor never run at the same time.
+package engine

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control"
+)
+
+// Start is when virtual time begins unless Config says otherwise.
+var Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Config configures an Engine. The zero value works.
+type Config struct {
+	// Start is the first moment of virtual time; default Start.
+	Start time.Time
+	// Policy chooses among enabled steps; default InOrder.
+	Policy Policy
+	// Patience is how long a retry's backoff may grow before Settle stops
+	// waiting for it; default one minute.
+	Patience time.Duration
+	// Phase moves all periodic work (Env.Every) forward: the first round comes
+	// after one period less Phase. Default 0. It stands for a cluster that was
+	// already running when the story began.
+	Phase time.Duration
+	// StepLimit is how many steps one call of Settle, RunFor or RunUntil may
+	// take before it reports a livelock; default 200,000 and 2,000 more for
+	// every object in the store.
+	StepLimit int
+	// TraceLimit is how many records the trace keeps, the latest; default
+	// 1,000,000.
+	TraceLimit int
+	// Seed makes the UIDs and generated names of the API server.
+	Seed uint64
+}
+
+// Engine drives actors against one API server. It is not safe for concurrent
+// use; the server's clients are, also while the engine runs, although then the
+// run depends on the goroutines' timing and cannot be repeated.
+type Engine struct {
+	cfg    Config
+	server *api.Server
+
+	actors  []*actor
+	byName  map[string]*actor
+	current *task   // whose code is running
+	last    *task   // ran last and can go on
+	tasks   []*task // can run, in the order they became able to
+
+	timers   timers
+	timerSeq uint64
+	faults   []*Fault
+	choices  []uint32
+
+	work   map[workKey]int
+	steps  uint64
+	err    error // the first failure of an actor's own code
+	said   map[saidKey]bool
+	closed bool
+
+	mu      sync.Mutex // guards what a client's write touches, and the clock it reads
+	now     time.Time
+	ready   []*feed // have changes to deliver, in the order they came
+	world   uint64  // counts changes that somebody might see
+	objects int     // in the store
+	trace   Trace
+}
+
+// New makes an engine with an API server of its own and no actors.
+func New(cfg Config) *Engine {
+	if cfg.Start.IsZero() {
+		cfg.Start = Start
+	}
+	if cfg.Policy == nil {
+		cfg.Policy = InOrder()
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = time.Minute
+	}
+	if cfg.TraceLimit == 0 {
+		cfg.TraceLimit = 1_000_000
+	}
+	e := &Engine{cfg: cfg, now: cfg.Start.UTC(), byName: map[string]*actor{}, work: map[workKey]int{}, said: map[saidKey]bool{}}
+	e.trace.limit = cfg.TraceLimit
+	e.server = api.NewServer(api.Config{Now: e.Now, Seed: cfg.Seed})
+	e.server.OnWrite(e.observe)
+	return e
+}
+
+// Server is the API server.
+func (e *Engine) Server() *api.Server { return e.server }
+
+// Now is the virtual time.
+func (e *Engine) Now() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.now
+}
+
+// advance moves the clock; it never goes back.
+func (e *Engine) advance(to time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if to.After(e.now) {
+		e.now = to
+	}
+}
+
+// record adds to the trace.
+func (e *Engine) record(actor string, r control.Record) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.trace.add(Entry{Time: e.now, Actor: actor, Record: r})
+}
+
+// Steps is how many steps have been taken so far.
+func (e *Engine) Steps() uint64 { return e.steps }
+
+// Trace is what has happened so far.
+func (e *Engine) Trace() *Trace { return &e.trace }
+
+// Choices are the choices made so far where there was one, for Replay.
+func (e *Engine) Choices() []uint32 { return e.choices }
+
+// Add builds an actor and starts it. Names are unique.
+func (e *Engine) Add(name string, factory control.Factory) error {
+	if name == "" {
+		return errors.New("an actor needs a name")
+	}
+	if _, exists := e.byName[name]; exists {
+		return fmt.Errorf("actor %q exists already", name)
+	}
+	a := &actor{engine: e, name: name, factory: factory}
+	if err := a.start(); err != nil {
+		a.stop()
+		return fmt.Errorf("actor %s: %w", name, err)
+	}
+	e.actors = append(e.actors, a)
+	e.byName[name] = a
+	return nil
+}
+
+// Actors are the names of all actors, in the order they were added.
+func (e *Engine) Actors() []string {
+	names := make([]string, len(e.actors))
+	for i, a := range e.actors {
+		names[i] = a.name
+	}
+	return names
+}
+
+// Close ends all actors and frees their coroutines.
+func (e *Engine) Close() {
+	if e.closed {
+		return
+	}
+	e.closed = true
+	for _, a := range e.actors {
+		a.stop()
+	}
+}
+
+func (e *Engine) actor(name string) (*actor, error) {
+	if a, ok := e.byName[name]; ok {
+		return a, nil
+	}
+	return nil, fmt.Errorf("no actor is called %q; there are %q", name, e.Actors())
+}
+
+// choose asks the policy, and records the answer where there was a choice.
+func (e *Engine) choose(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	c := e.cfg.Policy.Choose(n)
+	if _, plain := e.cfg.Policy.(inOrder); !plain {
+		e.choices = append(e.choices, uint32(c))
+	}
+	return c
+}
+
+// observe hears of every write at the API server.
+func (e *Engine) observe(w api.Write) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if w.Err == nil && w.Old != w.New {
+		e.world++
+		switch {
+		case w.Old == nil:
+			e.objects++
+		case w.New == nil:
+			e.objects--
+		}
+	}
+	if w.Resource.Resource == "events" {
+		return
+	}
+	e.trace.add(Entry{Time: e.now, Actor: w.Actor, Record: Write{w}})
+}

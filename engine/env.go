@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"fmt"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// env is what an actor sees of the engine during one life.
+type env struct {
+	actor *actor
+	life  int
+}
+
+var _ control.Env = (*env)(nil)
+
+func (v *env) alive() bool                  { return v.actor.life == v.life }
+func (v *env) engine() *Engine              { return v.actor.engine }
+func (v *env) Name() string                 { return v.actor.name }
+func (v *env) Client() kubernetes.Interface { return v.actor.client }
+func (v *env) Now() time.Time               { return v.actor.engine.Now() }
+
+// task is the coroutine that calls. Waiting anywhere else (in a Factory, a
+// Handler or a test) is a programming error.
+func (v *env) task(doing string) *task {
+	t := v.engine().current
+	if t == nil || t.actor != v.actor {
+		panic(fmt.Sprintf("%s: %s is called outside of the actor's own tasks", v.actor.name, doing))
+	}
+	if !v.alive() {
+		panic(crashed{v.actor.name})
+	}
+	return t
+}
+
+func (v *env) Sleep(ctx context.Context, d time.Duration) error {
+	t := v.task("Sleep")
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v.actor.after(d, always, t.wake)
+	t.park()
+	return ctx.Err()
+}
+
+func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
+	t, e := v.task("Poll"), v.engine()
+	deadline := e.Now().Add(timeout)
+	looked, seen := false, uint64(0)
+	for {
+		v.actor.after(interval, func() bool { return !looked || e.seen() != seen }, t.wake)
+		t.park()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		looked, seen = true, e.seen()
+		done, err := cond(ctx)
+		if done || err != nil {
+			return err
+		}
+		if timeout > 0 && !e.Now().Before(deadline) {
+			return control.ErrTimeout
+		}
+	}
+}
+
+func (v *env) Every(name string, period time.Duration, f func(context.Context)) {
+	a, first := v.actor, period
+	if phase := v.engine().cfg.Phase; a.life == 1 && phase > 0 {
+		first -= phase % period
+	}
+	var round func()
+	round = func() {
+		a.spawn(name, func(ctx context.Context, _ *task) { f(ctx) })
+		a.after(period, never, round)
+	}
+	a.after(first, never, round)
+}
+
+func (v *env) Go(name string, f func(context.Context)) {
+	if v.alive() {
+		v.actor.spawn(name, func(ctx context.Context, _ *task) { f(ctx) })
+	}
+}
+
+func (v *env) Trace(r control.Record) {
+	if v.alive() {
+		v.engine().record(v.actor.name, r)
+	}
+}
+
+func (v *env) Choose(_ string, n int) int { return v.engine().choose(n) }
+
+func (v *env) Follow(f control.Feed) { v.actor.follow(f) }
+
+func (v *env) Recorder(component string) control.Recorder { return &recorder{v, component} }
+
+// recorder records API events at once, without a yield point: upstream's
+// broadcaster does it in the background, and nobody's logic depends on it.
+type recorder struct {
+	env       *env
+	component string
+}
+
+func (r *recorder) Eventf(obj runtime.Object, eventtype, reason, format string, args ...any) {
+	r.Event(obj, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) {
+	if !r.env.alive() {
+		return
+	}
+	e, a := r.env.engine(), r.env.actor
+	host := ""
+	if component, node, ok := strings.Cut(a.name, "/"); ok && component == r.component {
+		host = node // "kubelet/node-1"
+	}
+	e.server.Event(a.name, r.component, host, obj, eventtype, reason, message)
+	about := control.RefOf(kindOf(obj), obj)
+	key := saidKey{a.name, about, reason, message}
+	e.record(a.name, Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: e.said[key]})
+	e.said[key] = true
+}
+
+// saidKey finds events said before.
+type saidKey struct {
+	actor           string
+	about           control.Ref
+	reason, message string
+}
+
+func kindOf(obj runtime.Object) string {
+	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return kind
+	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil && len(kinds) > 0 {
+		return kinds[0].Kind
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// Fault is trouble on purpose: it strikes calls to the API server that match.
+// Empty fields match anything. Exactly one of Crash, Err and Delay says what
+// happens, or none, and then the answer is lost if After is set.
+type Fault struct {
+	// Actor is who calls.
+	Actor string
+	// Verb is get, list, create, update, patch or delete; Resource is the plural
+	// with the subresource, if any: "persistentvolumes", "pods/binding"; Name is
+	// the object's name without namespace.
+	Verb, Resource, Name string
+	// Skip lets so many matching calls pass first.
+	Skip int
+	// Times is how many calls it then strikes: default 1, negative for ever.
+	Times int
+	// After strikes when the server has carried the call out but before the
+	// caller hears of it. Otherwise the call is never made.
+	After bool
+
+	// Crash ends the caller's process; it is back after Restart (default at
+	// once).
+	Crash   bool
+	Restart time.Duration
+	// Err is what the caller gets for an answer.
+	Err error
+	// Delay is how long the call takes.
+	Delay time.Duration
+
+	struck int
+}
+
+// ErrAnswerLost is what a caller sees of a call whose answer was lost.
+var ErrAnswerLost = apierrors.NewTimeoutError("the answer was lost", 0)
+
+// Inject adds a fault. It says what is wrong with one that makes no sense.
+func (e *Engine) Inject(f Fault) error {
+	if f.Actor != "" {
+		if _, err := e.actor(f.Actor); err != nil {
+			return err
+		}
+	}
+	verbs := []string{"", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+	if !slices.Contains(verbs, f.Verb) {
+		return fmt.Errorf("fault: verb %q is not one of %q", f.Verb, verbs[1:])
+	}
+	what := 0
+	for _, set := range []bool{f.Crash, f.Err != nil, f.Delay > 0} {
+		if set {
+			what++
+		}
+	}
+	switch {
+	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0:
+		return errors.New("fault: Delay, Restart and Skip cannot be negative")
+	case what > 1:
+		return errors.New("fault: only one of Crash, Err and Delay can be set")
+	case what == 0 && !f.After:
+		return errors.New("fault: one of Crash, Err, Delay and After must be set")
+	case what == 0:
+		f.Err = ErrAnswerLost
+	}
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	e.faults = append(e.faults, &f)
+	return nil
+}
+
+// ClearFaults ends all trouble.
+func (e *Engine) ClearFaults() { e.faults = nil }
+
+// Crash ends an actor's process now and restarts it as the next step.
+func (e *Engine) Crash(name string) error {
+	a, err := e.actor(name)
+	if err != nil {
+		return err
+	}
+	a.crash()
+	return nil
+}
+
+// strike finds the fault that hits a call, if any.
+func (e *Engine) strike(call api.Call, after bool) *Fault {
+	for i, f := range e.faults {
+		if f.After != after || !f.matches(call) {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			continue
+		}
+		f.struck++
+		if f.Times > 0 && f.struck >= f.Times {
+			e.faults = slices.Delete(e.faults, i, i+1)
+		}
+		return f
+	}
+	return nil
+}
+
+func (f *Fault) matches(call api.Call) bool {
+	resource := call.Resource.Resource
+	if call.Subresource != "" {
+		resource += "/" + call.Subresource
+	}
+	matches := func(want, got string) bool { return want == "" || want == got }
+	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Name, call.Name)
+}
+
+// gate stands between an actor and the API server: each call is a yield point,
+// and here faults strike.
+type gate struct {
+	actor *actor
+	life  int
+}
+
+var _ api.Gate = (*gate)(nil)
+
+// Before implements api.Gate.
+func (g *gate) Before(call api.Call) error {
+	t, err := g.caller()
+	if err != nil || t == nil {
+		return err
+	}
+	t.pause()
+	if f := g.actor.engine.strike(call, false); f != nil {
+		return g.suffer(t, f, call)
+	}
+	return nil
+}
+
+// After implements api.Gate.
+func (g *gate) After(call api.Call, answer error) error {
+	t, err := g.caller()
+	if err != nil || t == nil {
+		return answer
+	}
+	if f := g.actor.engine.strike(call, true); f != nil {
+		return g.suffer(t, f, call)
+	}
+	return answer
+}
+
+// caller is the coroutine that calls; nil when a test uses the actor's client.
+func (g *gate) caller() (*task, error) {
+	if g.life != g.actor.life {
+		if t := g.actor.engine.current; t != nil && t.actor == g.actor {
+			panic(crashed{g.actor.name})
+		}
+		return nil, fmt.Errorf("%s: this client belongs to a process that has crashed", g.actor.name)
+	}
+	if t := g.actor.engine.current; t != nil && t.actor == g.actor {
+		return t, nil
+	}
+	return nil, nil
+}
+
+func (g *gate) suffer(t *task, f *Fault, call api.Call) error {
+	g.actor.engine.record(g.actor.name, Struck{Call: call.String(), Fault: *f})
+	switch {
+	case f.Crash:
+		g.actor.crashing, g.actor.downtime = true, f.Restart
+		t.dead = true
+		panic(crashed{g.actor.name})
+	case f.Delay > 0:
+		g.actor.after(f.Delay, always, t.wake)
+		t.park()
+		return nil
+	}
+	return f.Err
+}

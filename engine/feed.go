@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control"
+)
+
+// feed delivers one resource's changes to one subscriber of an actor: what a
+// reflector is in client-go.
+type feed struct {
+	actor  *actor
+	target control.Feed
+	cursor *api.Cursor
+	listed bool
+	queued bool // in engine.ready
+	missed bool // changes came while it was held back
+}
+
+// follow subscribes target. Its first list is a step of its own.
+func (a *actor) follow(target control.Feed) {
+	f := &feed{actor: a, target: target}
+	src := target.Source()
+	sel := api.Selector{}
+	if src.NodeName != "" {
+		sel.Fields = fields.OneTermEqualSelector("spec.nodeName", src.NodeName)
+	}
+	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
+	a.feeds = append(a.feeds, f)
+	f.notify()
+}
+
+// notify puts the feed in line for delivery. Writers call it, with the server
+// locked.
+func (f *feed) notify() {
+	e := f.actor.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case f.actor.held[f.target.Source().Resource.Resource]:
+		f.missed = true
+	case !f.queued:
+		f.queued = true
+		e.ready = append(e.ready, f)
+	}
+}
+
+// takeReady takes the i-th feed out of the line.
+func (e *Engine) takeReady(i int) *feed {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f := e.ready[i]
+	f.queued = false
+	e.ready = slices.Delete(e.ready, i, i+1)
+	return f
+}
+
+// dropReady takes those feeds out of the line that drop picks.
+func (e *Engine) dropReady(drop func(*feed) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ready = slices.DeleteFunc(e.ready, drop)
+}
+
+// changed counts a change that somebody might see; seen is the count so far.
+func (e *Engine) changed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.world++
+}
+
+func (e *Engine) seen() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.world
+}
+
+// deliver hands over one change, or a whole list: the first, and again when the
+// feed fell so far behind that the server has forgotten what came next.
+func (f *feed) deliver() {
+	if !f.listed {
+		f.relist()
+		return
+	}
+	change, ok, err := f.cursor.Next()
+	switch {
+	case err != nil:
+		f.relist()
+	case ok:
+		f.actor.engine.changed()
+		f.target.Deliver(control.Change{Type: changeTypes[change.Type], Object: change.Object})
+		f.notify()
+	}
+}
+
+func (f *feed) relist() {
+	f.listed = true
+	f.actor.engine.changed()
+	f.target.Replace(f.cursor.List())
+	f.notify()
+}
+
+var changeTypes = map[watch.EventType]control.ChangeType{
+	watch.Added: control.Added, watch.Modified: control.Modified, watch.Deleted: control.Deleted,
+}
+
+// Hold keeps an actor's caches of a resource (plural, "persistentvolumes") from
+// hearing of anything until Release: a stale cache.
+func (e *Engine) Hold(name, resource string) error {
+	a, err := e.actor(name)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a.held == nil {
+		a.held = map[string]bool{}
+	}
+	a.held[resource] = true
+	e.ready = slices.DeleteFunc(e.ready, func(f *feed) bool {
+		hold := f.actor == a && f.target.Source().Resource.Resource == resource
+		if hold {
+			f.queued, f.missed = false, true
+		}
+		return hold
+	})
+	return nil
+}
+
+// Release lets a held cache catch up.
+func (e *Engine) Release(name, resource string) error {
+	a, err := e.actor(name)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(a.held, resource)
+	for _, f := range a.feeds {
+		if f.missed && f.target.Source().Resource.Resource == resource {
+			f.missed, f.queued = false, true
+			e.ready = append(e.ready, f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// queue is a work queue with its workers. Its semantics are those of client-go's
+// util/workqueue, on virtual time.
+type queue struct {
+	actor    *actor
+	life     int
+	cfg      control.QueueConfig
+	waiting  []string        // keys in line
+	dirty    map[string]bool // keys to reconcile: in line, or again after the work on them
+	working  map[string]bool
+	failures map[string]int
+	idle     []*task
+
+	tokens float64 // of the bucket, as of refill
+	refill time.Time
+}
+
+func (v *env) Queue(cfg control.QueueConfig) control.Queue {
+	cfg.Workers = max(cfg.Workers, 1)
+	l := &cfg.Limiter
+	l.Base = orDefault(l.Base, 5*time.Millisecond)
+	l.Max = orDefault(l.Max, 1000*time.Second)
+	l.QPS = orDefault(l.QPS, 10)
+	l.Burst = orDefault(l.Burst, 100)
+	q := &queue{
+		actor: v.actor, life: v.life, cfg: cfg,
+		dirty: map[string]bool{}, working: map[string]bool{}, failures: map[string]int{},
+		tokens: float64(l.Burst), refill: v.Now(),
+	}
+	for i := range cfg.Workers {
+		name := cfg.Name + " worker"
+		if cfg.Workers > 1 {
+			name = fmt.Sprintf("%s worker %d", cfg.Name, i+1)
+		}
+		v.actor.spawn(name, q.work)
+	}
+	return q
+}
+
+func orDefault[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}
+
+// work is a worker's life.
+func (q *queue) work(ctx context.Context, t *task) {
+	for {
+		key, ok := q.take()
+		if !ok {
+			q.idle = append(q.idle, t)
+			t.park()
+			continue
+		}
+		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, key}]++
+		err := q.cfg.Reconcile(ctx, key)
+		q.done(key, err)
+	}
+}
+
+func (q *queue) take() (string, bool) {
+	if len(q.waiting) == 0 {
+		return "", false
+	}
+	key := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	delete(q.dirty, key)
+	q.working[key] = true
+	return key, true
+}
+
+func (q *queue) done(key string, err error) {
+	delete(q.working, key)
+	if q.dirty[key] {
+		q.enqueue(key)
+	}
+	switch {
+	case err == nil:
+		q.Forget(key)
+	case q.cfg.MaxRetries > 0 && q.failures[key] >= q.cfg.MaxRetries:
+		q.trace(GaveUp{Queue: q.cfg.Name, Key: key, Failures: q.failures[key] + 1, Err: err})
+	default:
+		delay := q.retry(key)
+		q.trace(Retry{Queue: q.cfg.Name, Key: key, Delay: delay, Err: err})
+	}
+}
+
+func (q *queue) trace(r control.Record) {
+	q.actor.engine.record(q.actor.name, r)
+}
+
+func (q *queue) Add(key string) {
+	if q.life != q.actor.life || q.dirty[key] {
+		return
+	}
+	q.dirty[key] = true
+	if !q.working[key] {
+		q.enqueue(key)
+	}
+}
+
+func (q *queue) enqueue(key string) {
+	q.waiting = append(q.waiting, key)
+	if len(q.idle) > 0 {
+		t := q.idle[0]
+		q.idle = q.idle[1:]
+		t.wake()
+	}
+}
+
+func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, always) }
+
+func (q *queue) addAfter(key string, d time.Duration, foreground func() bool) {
+	if q.life == q.actor.life {
+		q.actor.after(d, foreground, func() { q.Add(key) })
+	}
+}
+
+func (q *queue) AddRateLimited(key string) { q.retry(key) }
+
+// retry adds the key after its backoff. A backoff beyond the engine's patience
+// is not waited for when settling: the key is stuck, not busy.
+func (q *queue) retry(key string) time.Duration {
+	delay := q.backoff(key)
+	foreground := always
+	if delay > q.actor.engine.cfg.Patience {
+		foreground = never
+	}
+	q.addAfter(key, delay, foreground)
+	return delay
+}
+
+// backoff counts a failure and gives the longer of the key's exponential delay
+// and the bucket's.
+func (q *queue) backoff(key string) time.Duration {
+	l := q.cfg.Limiter
+	delay := l.Max
+	if n := q.failures[key]; n < 62 && float64(l.Base)*math.Pow(2, float64(n)) < float64(l.Max) {
+		delay = l.Base << n
+	}
+	q.failures[key]++
+	if l.QPS < 0 {
+		return delay
+	}
+	now := q.actor.engine.Now()
+	q.tokens = min(float64(l.Burst), q.tokens+now.Sub(q.refill).Seconds()*l.QPS)
+	q.refill = now
+	q.tokens--
+	if q.tokens < 0 {
+		delay = max(delay, time.Duration(-q.tokens/l.QPS*float64(time.Second)))
+	}
+	return delay
+}
+
+func (q *queue) Forget(key string)          { delete(q.failures, key) }
+func (q *queue) NumRequeues(key string) int { return q.failures[key] }
+func (q *queue) Len() int                   { return len(q.waiting) }

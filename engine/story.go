@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Story tells the trace as a transcript: who did what, when and why. Times
+// count from the start and are printed where they change; what was said before
+// is not said again.
+func (t *Trace) Story(start time.Time) string {
+	return Tell(t.entries, start, nil)
+}
+
+// Tell is Story for some entries: those that keep accepts, all if it is nil.
+func Tell(entries []Entry, start time.Time, keep func(Entry) bool) string {
+	var told []Entry
+	width := 0
+	for _, e := range entries {
+		if event, ok := e.Record.(Event); ok && event.Repeated {
+			continue
+		}
+		if keep != nil && !keep(e) {
+			continue
+		}
+		told = append(told, e)
+		width = max(width, len(e.Actor))
+	}
+	var b strings.Builder
+	last := ""
+	for _, e := range told {
+		at := Offset(e.Time.Sub(start))
+		shown := at
+		if at == last {
+			shown = ""
+		}
+		last = at
+		fmt.Fprintf(&b, "%9s  %-*s  %s\n", shown, width, e.Actor, e.Record)
+	}
+	return b.String()
+}
+
+// Offset prints a time since the start as h:mm:ss, with milliseconds where
+// there are any.
+func Offset(d time.Duration) string {
+	s := fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+	if ms := d.Milliseconds() % 1000; ms != 0 {
+		s += fmt.Sprintf(".%03d", ms)
+	}
+	return s
+}

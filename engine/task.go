@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime/debug"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// task is one coroutine of an actor: a queue's worker, one round of periodic
+// work, or what Env.Go started.
+type task struct {
+	actor *actor
+	name  string
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	// waiting is true while only a timer, a queue or a poll can wake it.
+	waiting bool
+	dead    bool
+	ended   bool
+}
+
+// crashed is what unwinds the code of a crashed actor.
+type crashed struct{ actor string }
+
+func (c crashed) Error() string { return c.actor + " crashed" }
+func (crashed) DriverCrash()    {}
+
+var _ control.Crash = crashed{}
+
+// spawn makes a coroutine of f and puts it in line.
+func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) *task {
+	t := &task{actor: a, name: name}
+	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+		t.yield = yield
+		t.guard(func() { f(context.Background(), t) })
+	})
+	a.tasks[t] = struct{}{}
+	a.engine.tasks = append(a.engine.tasks, t)
+	return t
+}
+
+// guard keeps what an actor's code panics with inside its coroutine: a crash
+// ends it, anything else is the actor's own bug and fails the run.
+func (t *task) guard(f func()) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case crashed:
+		default:
+			if t.actor.engine.err == nil {
+				t.actor.engine.err = fmt.Errorf("%s: panic in %s: %v\n%s", t.actor.name, t.name, p, debug.Stack())
+			}
+		}
+	}()
+	f()
+}
+
+// run resumes the coroutine until it yields or ends.
+func (t *task) run() {
+	if t.dead || t.ended {
+		return
+	}
+	e := t.actor.engine
+	e.current = t
+	_, alive := t.next()
+	e.current = nil
+	if !alive {
+		t.ended = true
+		delete(t.actor.tasks, t)
+	} else if !t.waiting && !t.dead {
+		e.last = t
+	}
+	if t.actor.crashing {
+		t.actor.crash()
+	}
+}
+
+// pause is a yield point at which the task could go on at once.
+func (t *task) pause() {
+	if t.dead || !t.yield(struct{}{}) || t.dead {
+		panic(crashed{t.actor.name})
+	}
+}
+
+// park is a yield point that ends when somebody wakes the task.
+func (t *task) park() {
+	if t.dead {
+		panic(crashed{t.actor.name})
+	}
+	t.waiting = true
+	ok := t.yield(struct{}{})
+	if !ok || t.dead {
+		panic(crashed{t.actor.name})
+	}
+}
+
+// wake puts a parked task in line.
+func (t *task) wake() {
+	if t.waiting && !t.dead {
+		t.waiting = false
+		t.actor.engine.tasks = append(t.actor.engine.tasks, t)
+	}
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"container/heap"
+	"time"
+)
+
+// timer is something that happens at a time. Whether anybody waits for it is
+// asked when settling, since a poll's answer changes.
+type timer struct {
+	at         time.Time
+	seq        uint64 // ties fire in the order they were set
+	foreground func() bool
+	fire       func()
+	index      int // in the heap; -1 when not in it
+}
+
+func always() bool { return true }
+func never() bool  { return false }
+
+type timers []*timer
+
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	if !t[i].at.Equal(t[j].at) {
+		return t[i].at.Before(t[j].at)
+	}
+	return t[i].seq < t[j].seq
+}
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].index, t[j].index = i, j
+}
+func (t *timers) Push(x any) {
+	tm := x.(*timer)
+	tm.index = len(*t)
+	*t = append(*t, tm)
+}
+func (t *timers) Pop() any {
+	old := *t
+	tm := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	tm.index = -1
+	return tm
+}
+
+// after sets a timer d from now.
+func (e *Engine) after(d time.Duration, foreground func() bool, fire func()) *timer {
+	if d < 0 {
+		d = 0
+	}
+	e.timerSeq++
+	t := &timer{at: e.Now().Add(d), seq: e.timerSeq, foreground: foreground, fire: fire}
+	heap.Push(&e.timers, t)
+	return t
+}
+
+// cancel removes the timer if it has not fired.
+func (e *Engine) cancel(t *timer) {
+	if t != nil && t.index >= 0 {
+		heap.Remove(&e.timers, t.index)
+	}
+}
+
+// fireNext moves the clock to the earliest timer and fires it.
+func (e *Engine) fireNext() {
+	t := heap.Pop(&e.timers).(*timer)
+	e.advance(t.at)
+	t.fire()
+}
+
+// nextForeground is the time of the earliest timer that somebody waits for.
+func (e *Engine) nextForeground() (time.Time, bool) {
+	var at time.Time
+	found := false
+	for _, t := range e.timers {
+		if (!found || t.at.Before(at)) && t.foreground() {
+			at, found = t.at, true
+		}
+	}
+	return at, found
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Entry is one record with its time and actor. Its String is a sentence.
+type Entry struct {
+	Time   time.Time
+	Actor  string
+	Record control.Record
+}
+
+func (e Entry) String() string {
+	return fmt.Sprintf("%s %s %s", e.Time.Format(time.TimeOnly), e.Actor, e.Record)
+}
+
+// Trace is what happened, oldest first.
+type Trace struct {
+	limit   int
+	dropped int
+	entries []Entry
+}
+
+// add drops the older half when the limit is passed, so that adding stays cheap.
+func (t *Trace) add(entry Entry) {
+	if len(t.entries) >= t.limit {
+		half := len(t.entries)/2 + 1
+		t.dropped += half
+		t.entries = append([]Entry(nil), t.entries[half:]...)
+	}
+	t.entries = append(t.entries, entry)
+}
+
+// Entries are the records kept. They are shared: do not change them.
+func (t *Trace) Entries() []Entry { return t.entries }
+
+// Dropped is how many early records were dropped.
+func (t *Trace) Dropped() int { return t.dropped }
+
+// Len is how many records there have been, dropped ones included.
+func (t *Trace) Len() int { return t.dropped + len(t.entries) }
+
+// Since are the records from number n on, as far as they are kept.
+func (t *Trace) Since(n int) []Entry {
+	return t.entries[min(max(n-t.dropped, 0), len(t.entries)):]
+}
+
+// Tail are the last n records.
+func (t *Trace) Tail(n int) []Entry { return t.entries[max(len(t.entries)-n, 0):] }
+
+// String is one line a record.
+func (t *Trace) String() string {
+	var b strings.Builder
+	for _, entry := range t.entries {
+		b.WriteString(entry.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Event is an API event.
+type Event struct {
+	About                 control.Ref
+	Type, Reason, Message string
+	// Repeated is true when the same was said before.
+	Repeated bool
+}
+
+// Topic implements control.Record.
+func (Event) Topic() string { return "event" }
+
+func (v Event) String() string {
+	return fmt.Sprintf("says of %s: %s %s: %s", v.About, v.Type, v.Reason, v.Message)
+}
+
+// Retry is a failed key put back.
+type Retry struct {
+	Queue, Key string
+	Delay      time.Duration
+	Err        error
+}
+
+// Topic implements control.Record.
+func (Retry) Topic() string { return "retry" }
+
+func (r Retry) String() string {
+	return fmt.Sprintf("will retry %s %s in %s: %v", r.Queue, r.Key, r.Delay, r.Err)
+}
+
+// GaveUp is a key that failed too often.
+type GaveUp struct {
+	Queue, Key string
+	Failures   int
+	Err        error
+}
+
+// Topic implements control.Record.
+func (GaveUp) Topic() string { return "retry" }
+
+func (g GaveUp) String() string {
+	return fmt.Sprintf("gives %s %s up after %d failures: %v", g.Queue, g.Key, g.Failures, g.Err)
+}
+
+// Struck is a fault that hit a call.
+type Struck struct {
+	Call  string
+	Fault Fault
+}
+
+// Topic implements control.Record.
+func (Struck) Topic() string { return "fault" }
+
+func (s Struck) String() string {
+	when := "before"
+	if s.Fault.After {
+		when = "after"
+	}
+	switch {
+	case s.Fault.Crash:
+		return fmt.Sprintf("crashes %s: %s", when, s.Call)
+	case s.Fault.Delay > 0:
+		return fmt.Sprintf("waits %s for: %s", s.Fault.Delay, s.Call)
+	}
+	return fmt.Sprintf("is refused (%s it was carried out): %s: %v", when, s.Call, s.Fault.Err)
+}
+
+// Crashed is an actor's process that ended.
+type Crashed struct{}
+
+// Topic implements control.Record.
+func (Crashed) Topic() string  { return "fault" }
+func (Crashed) String() string { return "is down" }
+
+// Restarted is an actor's process that began again, knowing nothing.
+type Restarted struct{}
+
+// Topic implements control.Record.
+func (Restarted) Topic() string  { return "fault" }
+func (Restarted) String() string { return "starts again" }

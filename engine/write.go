@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control"
+)
+
+// Write is a write request at the API server, carried out or refused.
+type Write struct{ api.Write }
+
+// Topic implements control.Record.
+func (Write) Topic() string { return "write" }
+
+// About is the object written.
+func (w Write) About() control.Ref {
+	return control.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+}
+
+func (w Write) String() string {
+	about := w.About()
+	if w.Err != nil {
+		return fmt.Sprintf("is refused: %s %s: %d %s: %v", w.verb(), about, w.Code, apierrors.ReasonForError(w.Err), w.Err)
+	}
+	if pod, ok := w.New.(*v1.Pod); ok && w.Subresource == "binding" {
+		return fmt.Sprintf("binds %s to node %s", about, pod.Spec.NodeName)
+	}
+	s := inflect(w.Verb) + " " + about.String()
+	if w.Subresource != "" {
+		s += " " + w.Subresource
+	}
+	switch {
+	case w.Old == nil:
+		return s
+	case w.New == nil && w.Verb == "delete":
+		return s
+	case w.New == nil:
+		return s + ", which removes it"
+	case w.Verb == "delete":
+		return s + waitsFor(w.New)
+	case w.Old == w.New:
+		return s + ": no change"
+	}
+	var parts []string
+	for _, c := range w.Changes() {
+		parts = append(parts, c.String())
+	}
+	return s + ": " + strings.Join(parts, ", ")
+}
+
+func (w Write) verb() string {
+	if w.Subresource != "" {
+		return w.Verb + " " + w.Subresource + " of"
+	}
+	return w.Verb
+}
+
+func inflect(verb string) string {
+	if strings.HasSuffix(verb, "ch") {
+		return verb + "es"
+	}
+	return verb + "s"
+}
+
+// waitsFor says why an object is still there after its deletion.
+func waitsFor(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	if f := m.GetFinalizers(); len(f) > 0 {
+		return "; it stays until its finalizers are gone: " + strings.Join(f, ", ")
+	}
+	if g := m.GetDeletionGracePeriodSeconds(); g != nil && *g > 0 {
+		return fmt.Sprintf("; its node has %d s to stop it", *g)
+	}
+	return ""
+}
+
+// FieldChange is a field that a write set or removed.
+type FieldChange struct {
+	// Path is the way to the field from the top of the object.
+	Path []string
+	// Value is the new value as JSON types; nil when Removed.
+	Value   any
+	Removed bool
+}
+
+// Pointer is the path as a JSON pointer (RFC 6901).
+func (c FieldChange) Pointer() string {
+	var b strings.Builder
+	for _, p := range c.Path {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	return b.String()
+}
+
+func (c FieldChange) String() string {
+	var b strings.Builder
+	for i, p := range c.Path {
+		switch {
+		case strings.ContainsAny(p, "./"):
+			b.WriteString("[" + p + "]")
+		case i > 0:
+			b.WriteString("." + p)
+		default:
+			b.WriteString(p)
+		}
+	}
+	if c.Removed {
+		return b.String() + " removed"
+	}
+	return b.String() + " = " + brief(c.Value)
+}
+
+// Changes are the fields that differ between Old and New, in order of path: the
+// topmost field that appeared or vanished, or the value that changed. What the
+// server itself keeps (resourceVersion, generation, managedFields) is left out.
+func (w Write) Changes() []FieldChange {
+	if w.Old == nil || w.New == nil {
+		return nil
+	}
+	return diff(nil, toMap(w.Old), toMap(w.New), nil)
+}
+
+func toMap(obj runtime.Object) map[string]any {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	if metadata, ok := m["metadata"].(map[string]any); ok {
+		for _, f := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
+			delete(metadata, f)
+		}
+	}
+	delete(m, "kind")
+	delete(m, "apiVersion")
+	return m
+}
+
+func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChange {
+	var keys []string
+	for k := range old {
+		keys = append(keys, k)
+	}
+	for k := range new {
+		if _, both := old[k]; !both {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		at := append(slices.Clone(path), k)
+		was, had := old[k]
+		is, has := new[k]
+		wasMap, a := was.(map[string]any)
+		isMap, b := is.(map[string]any)
+		switch {
+		case !has:
+			out = append(out, FieldChange{Path: at, Removed: true})
+		case !had && b && (k == "annotations" || k == "labels"):
+			out = diff(at, nil, isMap, out) // each key counts, also the first
+		case !had:
+			out = append(out, FieldChange{Path: at, Value: is})
+		case a && b:
+			out = diff(at, wasMap, isMap, out)
+		case !reflect.DeepEqual(was, is):
+			out = append(out, FieldChange{Path: at, Value: is})
+		}
+	}
+	return out
+}
+
+// brief is a value as a reader wants it: a reference by its name, a condition by
+// its status, anything else as compact JSON.
+func brief(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		parts := make([]string, len(v))
+		for i, item := range v {
+			parts[i] = brief(item)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		if kind, ok := v["kind"].(string); ok && v["name"] != nil {
+			ns, _ := v["namespace"].(string)
+			return control.Ref{Kind: kind, Namespace: ns, Name: fmt.Sprint(v["name"])}.String()
+		}
+		if v["type"] != nil && v["status"] != nil {
+			s := fmt.Sprintf("%v=%v", v["type"], v["status"])
+			if v["reason"] != nil {
+				s += fmt.Sprintf(" (%v)", v["reason"])
+			}
+			return s
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
+}
