@@ -1,0 +1,116 @@
+package binding
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// GetPersistentVolumeClaimClass is the name of the claim's class: the older
+// annotation where present, else the field; "" if the claim has none.
+// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+func GetPersistentVolumeClaimClass(claim *v1.PersistentVolumeClaim) string {
+	if class, found := claim.Annotations[AnnStorageClass]; found {
+		return class
+	}
+	if claim.Spec.StorageClassName != nil {
+		return *claim.Spec.StorageClassName
+	}
+	return ""
+}
+
+// PersistentVolumeClaimHasClass says whether the claim speaks of a class at all. An
+// explicit "" counts: it asks for volumes without a class.
+// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+func PersistentVolumeClaimHasClass(claim *v1.PersistentVolumeClaim) bool {
+	_, found := claim.Annotations[AnnStorageClass]
+	return found || claim.Spec.StorageClassName != nil
+}
+
+// GetPersistentVolumeClass is the name of the volume's class, "" if it has none.
+// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
+	if class, found := volume.Annotations[AnnStorageClass]; found {
+		return class
+	}
+	return volume.Spec.StorageClassName
+}
+
+// IsDelayBindingProvisioning says whether the scheduler has chosen a node for the
+// claim, which tells the PV controller and the provisioners to go ahead.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+func IsDelayBindingProvisioning(claim *v1.PersistentVolumeClaim) bool {
+	_, found := claim.Annotations[AnnSelectedNode]
+	return found
+}
+
+// IsDelayBindingMode says whether the claim's class waits for the first consumer.
+// A claim without a class, or whose class getClass does not know, does not wait. A
+// class without a binding mode is an error.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name string) (*storagev1.StorageClass, bool)) (bool, error) {
+	name := GetPersistentVolumeClaimClass(claim)
+	if name == "" {
+		return false, nil
+	}
+	class, found := getClass(name)
+	if !found {
+		return false, nil
+	}
+	if class.VolumeBindingMode == nil {
+		return false, fmt.Errorf("VolumeBindingMode not set for StorageClass %q", name)
+	}
+	return *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer, nil
+}
+
+// ClaimKeysOfPod are the keys (namespace/name) of the claims that the pod names, those
+// of its ephemeral volumes included.
+// Upstream: pkg/controller/volume/common PodPVCIndexFunc, v1.36.
+func ClaimKeysOfPod(pod *v1.Pod) []string {
+	var keys []string
+	for i := range pod.Spec.Volumes {
+		switch volume := &pod.Spec.Volumes[i]; {
+		case volume.PersistentVolumeClaim != nil:
+			keys = append(keys, pod.Namespace+"/"+volume.PersistentVolumeClaim.ClaimName)
+		case volume.Ephemeral != nil:
+			keys = append(keys, pod.Namespace+"/"+pod.Name+"-"+volume.Name)
+		}
+	}
+	return keys
+}
+
+// IsVolumeBoundToClaim says whether the volume's claimRef names the claim: same
+// namespace and name, and the same UID unless claimRef leaves it open (a volume that
+// the user reserved).
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool {
+	ref := volume.Spec.ClaimRef
+	return ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace &&
+		(ref.UID == "" || ref.UID == claim.UID)
+}
+
+// GetBindVolumeToClaim is the volume as it shall be once it is bound to the claim, a
+// copy, and whether that differs from what it is. The volume is marked as bound by
+// a controller unless its claimRef already named the claim.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (bound *v1.PersistentVolume, dirty bool, err error) {
+	bound = volume.DeepCopy()
+	ref := volume.Spec.ClaimRef
+	if ref == nil || ref.Name != claim.Name || ref.Namespace != claim.Namespace || ref.UID != claim.UID {
+		bound.Spec.ClaimRef = &v1.ObjectReference{
+			Kind: "PersistentVolumeClaim", APIVersion: "v1",
+			Namespace: claim.Namespace, Name: claim.Name,
+			UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+		}
+		dirty = true
+	}
+	if _, marked := bound.Annotations[AnnBoundByController]; !marked && !IsVolumeBoundToClaim(volume, claim) {
+		if bound.Annotations == nil {
+			bound.Annotations = map[string]string{}
+		}
+		bound.Annotations[AnnBoundByController] = yes
+		dirty = true
+	}
+	return bound, dirty, nil
+}

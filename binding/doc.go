@@ -1,0 +1,32 @@
+// Package binding holds the rules by which volumes and claims find each other.
+// They are pure functions: nothing here calls the API, reads a clock or writes a
+// log. The PV controller and the scheduler use the same rules, as upstream's do
+// (k8s.io/component-helpers/storage/volume and pkg/controller/volume/persistentvolume).
+//
+// # Who gets which volume
+//
+// FindMatchingVolume walks a list of volumes. A volume reserved for the claim (its
+// claimRef names it) is the answer at once, whatever its class, labels, phase or
+// access modes, as long as it is big enough and of the right mode; if it does not
+// fit the node, the answer is that there is none. Otherwise the smallest volume that
+// passes every filter wins, and among equals the first in the list.
+//
+// The PV controller asks group by group, a group being all volumes with the same
+// set of access modes, those with the fewest modes first
+// (FindBestMatchForClaim). So fewer modes outrank a smaller size: a claim for 5Gi
+// ReadWriteOnce gets a 10Gi volume that offers just that before a 5Gi volume that
+// offers ReadWriteMany too.
+//
+// Index gives the answers of both without walking every volume. Explain says of
+// every volume why it was passed over.
+//
+// # Deviations from upstream
+//
+//   - Lists are in order of name, so ties are broken by name. Upstream walks Go maps.
+//   - Groups with equally many access modes are taken in a fixed order (that of their
+//     first modes: RWO, ROX, RWX, RWOP). Upstream's sort leaves it open.
+//   - Node affinity, the dearest filter, is looked at last, and only of volumes that
+//     would win. The answer is the same.
+//   - VolumeAttributesClass is always on, as in v1.36.
+//   - GetBindVolumeToClaim cannot fail, but keeps its error result.
+package binding

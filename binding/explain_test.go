@@ -1,0 +1,106 @@
+package binding_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
+)
+
+// verdicts explains a search and gives the sentences.
+func verdicts(t *testing.T, claim *v1.PersistentVolumeClaim, node *v1.Node, delay bool, volumes ...*v1.PersistentVolume) []string {
+	t.Helper()
+	list, err := binding.Explain(claim, volumes, node, nil, delay)
+	require.NoError(t, err)
+	var lines []string
+	for _, verdict := range list {
+		lines = append(lines, verdict.String())
+	}
+	return lines
+}
+
+func TestEveryVolumePassedOverIsExplained(t *testing.T) {
+	claim := with(claimOf("5Gi", v1.ReadWriteOnce), func(claim *v1.PersistentVolumeClaim) {
+		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}
+	})
+	rwo := v1.ReadWriteOnce
+	fast := func(name, size string, change func(*v1.PersistentVolume)) *v1.PersistentVolume {
+		volume := volumeOf(name, size, rwo)
+		volume.Labels = map[string]string{"disk": "fast"}
+		return with(volume, change)
+	}
+	same := func(*v1.PersistentVolume) {}
+	require.Equal(t, []string{
+		"a is passed over: it belongs to claim default/other",
+		"b is passed over: it belongs to an earlier claim of the same name (UID 7)",
+		"c is passed over: capacity 1Gi is less than the requested 5Gi",
+		"d is passed over: volumeMode is Block, the claim wants Filesystem",
+		`e is passed over: volumeAttributesClassName is "gold", the claim wants ""`,
+		"f is passed over: it is being deleted",
+		`g is passed over: its phase is "Released", not Available`,
+		"h is passed over: its labels do not match the claim's selector disk=fast",
+		`i is passed over: its class is "other", the claim wants "manual"`,
+		"j is passed over: it does not offer ReadWriteOnce",
+		"k is passed over: it would do, but n has fewer access modes",
+		"l is passed over: it would do, but n is smaller",
+		"m is passed over: it would do, but n comes first",
+		"n is chosen: the smallest that will do",
+	}, verdicts(t, claim, nil, false,
+		fast("a", "9Gi", func(v *v1.PersistentVolume) {
+			v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "other"}
+		}),
+		fast("b", "9Gi", reserved("7")),
+		fast("c", "1Gi", same),
+		fast("d", "9Gi", func(v *v1.PersistentVolume) { v.Spec.VolumeMode = new(v1.PersistentVolumeBlock) }),
+		fast("e", "9Gi", func(v *v1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("gold") }),
+		fast("f", "9Gi", func(v *v1.PersistentVolume) { v.DeletionTimestamp = &metav1.Time{} }),
+		fast("g", "9Gi", func(v *v1.PersistentVolume) { v.Status.Phase = v1.VolumeReleased }),
+		volumeOf("h", "9Gi", rwo),
+		fast("i", "9Gi", func(v *v1.PersistentVolume) { v.Spec.StorageClassName = "other" }),
+		fast("j", "9Gi", func(v *v1.PersistentVolume) { v.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadOnlyMany} }),
+		fast("k", "5Gi", func(v *v1.PersistentVolume) { v.Spec.AccessModes = append(v.Spec.AccessModes, v1.ReadWriteMany) }),
+		fast("l", "9Gi", same),
+		fast("m", "6Gi", same),
+		fast("n", "6Gi", same),
+	))
+}
+
+func TestTheSchedulersSearchIsExplainedWithTheNode(t *testing.T) {
+	claim := claimOf("5Gi", v1.ReadWriteOnce)
+	far := with(volumeOf("far", "5Gi", v1.ReadWriteOnce), onNode("node-1"))
+	free := volumeOf("free", "9Gi", v1.ReadWriteOnce)
+	require.Equal(t, []string{
+		`far is passed over: it cannot be reached from node node-2: kubernetes.io/hostname In [node-1], the node has "node-2"`,
+		"free is chosen: the smallest that will do",
+	}, verdicts(t, claim, nodeOf("node-2"), true, far, free))
+
+	mine := with(with(volumeOf("mine", "5Gi", v1.ReadWriteOnce), reserved("")), onNode("node-1"))
+	require.Equal(t, []string{
+		"free is passed over: mine is reserved for the claim but cannot be reached from node node-2, so no other is considered",
+		`mine is passed over: it cannot be reached from node node-2: kubernetes.io/hostname In [node-1], the node has "node-2"`,
+	}, verdicts(t, claim, nodeOf("node-2"), true, free, mine))
+	require.Equal(t, []string{
+		"free is passed over: it would do, but mine is reserved for the claim",
+		"mine is chosen: it is reserved for the claim",
+	}, verdicts(t, claim, nodeOf("node-1"), true, free, mine))
+}
+
+func TestADelayedSearchSaysThatTheSchedulerWillChoose(t *testing.T) {
+	require.Equal(t, []string{"free is passed over: the claim's class waits for the first consumer, so the scheduler will choose"},
+		verdicts(t, claimOf("5Gi", v1.ReadWriteOnce), nil, true, volumeOf("free", "9Gi", v1.ReadWriteOnce)))
+}
+
+func TestNodeAffinityNamesTheRequirementThatFails(t *testing.T) {
+	volume := with(volumeOf("pv", "1Gi"), onNode("node-1"))
+	terms := &volume.Spec.NodeAffinity.Required.NodeSelectorTerms
+	*terms = append(*terms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}, v1.NodeSelectorTerm{})
+	err := binding.CheckNodeAffinity(volume, nodeOf("node-2").Labels)
+	require.EqualError(t, err, `no matching NodeSelectorTerms: kubernetes.io/hostname In [node-1], the node has "node-2"; or zone Exists, the node has no such label; or a term without requirements matches no node`)
+	var affinity *binding.NodeAffinityError
+	require.ErrorAs(t, err, &affinity)
+	require.Equal(t, "pv", affinity.Volume)
+	require.NoError(t, binding.CheckNodeAffinity(volume, nodeOf("node-1").Labels))
+}

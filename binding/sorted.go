@@ -1,0 +1,87 @@
+package binding
+
+import (
+	"iter"
+	"slices"
+	"sort"
+)
+
+// chunkSize bounds the chunks of a sorted list. A full chunk is split in two.
+const chunkSize = 512
+
+// sorted is a list without duplicates, in the order of compare. It is kept in
+// chunks, so that adding and removing move few entries however long the list is.
+type sorted[T any] struct {
+	compare func(a, b T) int
+	chunks  [][]T // none of them empty
+}
+
+// chunk is the number of the chunk that holds x or would: the first whose last entry
+// is not less than x, or the last chunk.
+func (s *sorted[T]) chunk(x T) int {
+	n := sort.Search(len(s.chunks), func(i int) bool {
+		chunk := s.chunks[i]
+		return s.compare(chunk[len(chunk)-1], x) >= 0
+	})
+	return min(n, len(s.chunks)-1)
+}
+
+func (s *sorted[T]) add(x T) {
+	if len(s.chunks) == 0 {
+		s.chunks = [][]T{{x}}
+		return
+	}
+	n := s.chunk(x)
+	chunk := s.chunks[n]
+	at, found := slices.BinarySearchFunc(chunk, x, s.compare)
+	if found {
+		chunk[at] = x
+		return
+	}
+	chunk = slices.Insert(chunk, at, x)
+	s.chunks[n] = chunk
+	if len(chunk) > chunkSize {
+		half := len(chunk) / 2
+		s.chunks[n] = slices.Clone(chunk[:half])
+		s.chunks = slices.Insert(s.chunks, n+1, slices.Clone(chunk[half:]))
+	}
+}
+
+func (s *sorted[T]) remove(x T) {
+	if len(s.chunks) == 0 {
+		return
+	}
+	n := s.chunk(x)
+	at, found := slices.BinarySearchFunc(s.chunks[n], x, s.compare)
+	if !found {
+		return
+	}
+	s.chunks[n] = slices.Delete(s.chunks[n], at, at+1)
+	if len(s.chunks[n]) == 0 {
+		s.chunks = slices.Delete(s.chunks, n, n+1)
+	}
+}
+
+func (s *sorted[T]) empty() bool { return len(s.chunks) == 0 }
+
+// from walks the entries that are not less than a bound: those for which below is
+// false. below must be true for a beginning of the list and false for the rest.
+func (s *sorted[T]) from(below func(T) bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		n := sort.Search(len(s.chunks), func(i int) bool {
+			chunk := s.chunks[i]
+			return !below(chunk[len(chunk)-1])
+		})
+		if n == len(s.chunks) {
+			return
+		}
+		at := sort.Search(len(s.chunks[n]), func(i int) bool { return !below(s.chunks[n][i]) })
+		for ; n < len(s.chunks); n, at = n+1, 0 {
+			for _, x := range s.chunks[n][at:] {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
