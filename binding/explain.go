@@ -76,7 +76,7 @@ type search struct {
 func (s *search) findBlocking(volumes []*v1.PersistentVolume) {
 	for _, volume := range volumes {
 		_, promised := s.excluded[volume.Name]
-		if promised || volume.Spec.ClaimRef == nil || s.unfit(volume) != Passed {
+		if promised || volume.Spec.ClaimRef == nil || s.unfit(volume, capacityOf(volume)) != Passed {
 			continue
 		}
 		if !reachable(volume, s.node) {
@@ -104,7 +104,7 @@ func (s *search) filter(volume *v1.PersistentVolume) Filter {
 	if _, promised := s.excluded[volume.Name]; promised {
 		return Excluded
 	}
-	if filter := s.unfit(volume); filter != Passed {
+	if filter := s.unfit(volume, capacityOf(volume)); filter != Passed {
 		return filter
 	}
 	if volume.Spec.ClaimRef == nil {
@@ -134,7 +134,7 @@ func (s *search) reason(filter Filter, volume *v1.PersistentVolume) string {
 	case Claimed:
 		return s.claimedBy(volume.Spec.ClaimRef)
 	case TooSmall:
-		capacity := volume.Spec.Capacity[v1.ResourceStorage]
+		capacity := capacityOf(volume)
 		return fmt.Sprintf("capacity %s is less than the requested %s", capacity.String(), s.request.String())
 	case WrongMode:
 		return fmt.Sprintf("volumeMode is %s, the claim wants %s", volumeMode(volume.Spec.VolumeMode), s.mode)
@@ -183,7 +183,7 @@ func (s *search) outranked(volume *v1.PersistentVolume) string {
 	if s.best == nil {
 		return "it would do"
 	}
-	size, best := volume.Spec.Capacity[v1.ResourceStorage], s.best.Spec.Capacity[v1.ResourceStorage]
+	size, best := capacityOf(volume), capacityOf(s.best)
 	modes, _ := modesOf(volume.Spec.AccessModes)
 	fewest, _ := modesOf(s.best.Spec.AccessModes)
 	switch {

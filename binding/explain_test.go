@@ -44,10 +44,10 @@ func TestEveryVolumePassedOverIsExplained(t *testing.T) {
 		"h is passed over: its labels do not match the claim's selector disk=fast",
 		`i is passed over: its class is "other", the claim wants "manual"`,
 		"j is passed over: it does not offer ReadWriteOnce",
-		"k is passed over: it would do, but n has fewer access modes",
-		"l is passed over: it would do, but n is smaller",
-		"m is passed over: it would do, but n comes first",
-		"n is chosen: the smallest that will do",
+		"k is passed over: it would do, but m has fewer access modes",
+		"l is passed over: it would do, but m is smaller",
+		"m is chosen: the smallest that will do",
+		"n is passed over: it would do, but m comes first",
 	}, verdicts(t, claim, nil, false,
 		fast("a", "9Gi", func(v *v1.PersistentVolume) {
 			v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "other"}

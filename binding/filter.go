@@ -78,13 +78,12 @@ func wantedBy(claim *v1.PersistentVolumeClaim) (wanted, error) {
 	return w, nil
 }
 
-// unfit is the filter that even a volume reserved for the claim fails.
-func (w *wanted) unfit(volume *v1.PersistentVolume) Filter {
-	if volume.Spec.ClaimRef != nil && !IsVolumeBoundToClaim(volume, w.claim) {
-		return Claimed
-	}
-	capacity := volume.Spec.Capacity[v1.ResourceStorage]
+// unfit is the filter that even a volume reserved for the claim fails. capacity is
+// the volume's.
+func (w *wanted) unfit(volume *v1.PersistentVolume, capacity resource.Quantity) Filter {
 	switch {
+	case volume.Spec.ClaimRef != nil && !IsVolumeBoundToClaim(volume, w.claim):
+		return Claimed
 	case capacity.Cmp(w.request) < 0:
 		return TooSmall
 	case volumeMode(volume.Spec.VolumeMode) != w.mode:
@@ -169,6 +168,10 @@ func CheckVolumeSatisfyClaim(volume *v1.PersistentVolume, claim *v1.PersistentVo
 		return errors.New("incompatible accessMode")
 	}
 	return nil
+}
+
+func capacityOf(volume *v1.PersistentVolume) resource.Quantity {
+	return volume.Spec.Capacity[v1.ResourceStorage]
 }
 
 func volumeMode(mode *v1.PersistentVolumeMode) v1.PersistentVolumeMode {

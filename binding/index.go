@@ -89,7 +89,7 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 	}
 	for _, modes := range allPossibleMatchingAccessModes(claim) {
 		for volume := range ix.reservedFor(claim) {
-			if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && want.unfit(volume) == Passed {
+			if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && want.unfit(volume, capacityOf(volume)) == Passed {
 				return volume, nil
 			}
 		}
@@ -113,7 +113,7 @@ func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.No
 	}
 	for volume := range ix.reservedFor(claim) {
 		_, promised := excluded[volume.Name]
-		if promised || GetPersistentVolumeClass(volume) != want.class || want.unfit(volume) != Passed {
+		if promised || GetPersistentVolumeClass(volume) != want.class || want.unfit(volume, capacityOf(volume)) != Passed {
 			continue
 		}
 		if !reachable(volume, node) {
@@ -141,12 +141,12 @@ func (ix *Index) smallest(want *wanted, on shelf, node *v1.Node, excluded map[st
 		return nil
 	}
 	tooSmall := func(volume *v1.PersistentVolume) bool {
-		capacity := volume.Spec.Capacity[v1.ResourceStorage]
+		capacity := capacityOf(volume)
 		return capacity.Cmp(want.request) < 0
 	}
 	for volume := range list.from(tooSmall) {
 		_, promised := excluded[volume.Name]
-		if !promised && want.unfit(volume) == Passed && want.unsuitable(volume, node) == Passed {
+		if !promised && want.unfit(volume, capacityOf(volume)) == Passed && want.unsuitable(volume, node) == Passed {
 			return volume
 		}
 	}
@@ -175,7 +175,7 @@ func shelfOf(volume *v1.PersistentVolume) shelf {
 func byName(a, b *v1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) }
 
 func bySize(a, b *v1.PersistentVolume) int {
-	size, other := a.Spec.Capacity[v1.ResourceStorage], b.Spec.Capacity[v1.ResourceStorage]
+	size, other := capacityOf(a), capacityOf(b)
 	if c := size.Cmp(other); c != 0 {
 		return c
 	}

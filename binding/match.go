@@ -33,26 +33,27 @@ func FindMatchingVolume(
 	var smallest *v1.PersistentVolume
 	var size resource.Quantity
 	for _, volume := range volumes {
-		if _, promised := excluded[volume.Name]; promised || want.unfit(volume) != Passed {
+		if _, promised := excluded[volume.Name]; promised {
 			continue
 		}
-		if volume.Spec.ClaimRef != nil { // reserved for the claim, or it would be unfit
-			if !reachable(volume, node) {
-				return nil, nil
+		capacity := capacityOf(volume)
+		if volume.Spec.ClaimRef == nil {
+			// Only a smaller volume can win: the others need not be looked at.
+			if smallest != nil && capacity.Cmp(size) >= 0 || node == nil && delayBinding {
+				continue
 			}
-			return volume, nil
-		}
-		if node == nil && delayBinding {
+			if want.unfit(volume, capacity) == Passed && want.unsuitable(volume, node) == Passed {
+				smallest, size = volume, capacity
+			}
 			continue
 		}
-		// Only a smaller volume can win: the others need not be looked at.
-		capacity := volume.Spec.Capacity[v1.ResourceStorage]
-		if smallest != nil && capacity.Cmp(size) >= 0 {
+		if want.unfit(volume, capacity) != Passed {
 			continue
 		}
-		if want.unsuitable(volume, node) == Passed {
-			smallest, size = volume, capacity
+		if !reachable(volume, node) { // it is reserved for the claim, or it would be unfit
+			return nil, nil
 		}
+		return volume, nil
 	}
 	return smallest, nil
 }

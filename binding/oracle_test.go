@@ -13,16 +13,27 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
+// shown is a value that is printed only when a test fails.
+type shown struct{ value any }
+
+func (s shown) String() string {
+	text, err := yaml.Marshal(s.value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
 // agree compares every rule on one random world with upstream's own code, and the
 // index and the explanation with the rule.
 func agree(t *testing.T, w world) {
 	t.Helper()
-	shown := func() string { text, _ := yaml.Marshal(w); return string(text) }
+	text := shown{w}
 
 	want, wantErr := upstream.FindMatchingVolume(w.Claim, w.Volumes, w.Node, w.Excluded, w.Delay, true)
 	got, err := binding.FindMatchingVolume(w.Claim, w.Volumes, w.Node, w.Excluded, w.Delay)
-	require.Equal(t, wantErr != nil, err != nil, "error\n%s", shown())
-	require.Same(t, want, got, "FindMatchingVolume\n%s", shown())
+	require.Equal(t, wantErr != nil, err != nil, "error\n%s", text)
+	require.Same(t, want, got, "FindMatchingVolume\n%s", text)
 
 	for _, volume := range w.Volumes {
 		require.Equal(t, upstream.IsVolumeBoundToClaim(volume, w.Claim), binding.IsVolumeBoundToClaim(volume, w.Claim))
@@ -36,7 +47,7 @@ func agree(t *testing.T, w world) {
 	}
 	require.Equal(t, upstream.GetPersistentVolumeClaimClass(w.Claim), binding.GetPersistentVolumeClaimClass(w.Claim))
 	if err == nil {
-		agreeOnIndex(t, w, shown)
+		agreeOnIndex(t, w)
 	}
 }
 
@@ -52,7 +63,7 @@ func agreeOnBinding(t *testing.T, volume *v1.PersistentVolume, claim *v1.Persist
 
 func agreeOnNode(t *testing.T, volume *v1.PersistentVolume, node *v1.Node) {
 	t.Helper()
-	text, _ := yaml.Marshal(volume.Spec.NodeAffinity)
+	text := shown{volume.Spec.NodeAffinity}
 	want := upstream.CheckNodeAffinity(volume, node.Labels)
 	got := binding.CheckNodeAffinity(volume, node.Labels)
 	require.Equal(t, want == nil, got == nil, "upstream says %v, we say %v: labels %v\n%s", want, got, node.Labels, text)
@@ -68,8 +79,9 @@ func agreeOnNode(t *testing.T, volume *v1.PersistentVolume, node *v1.Node) {
 
 // agreeOnIndex: the index answers as the linear rules do, and Explain chooses what
 // they choose.
-func agreeOnIndex(t *testing.T, w world, shown func() string) {
+func agreeOnIndex(t *testing.T, w world) {
 	t.Helper()
+	text := shown{w}
 	index := binding.NewIndex()
 	for i := range w.Volumes {
 		index.Put(w.Volumes[len(w.Volumes)-1-i])
@@ -78,7 +90,7 @@ func agreeOnIndex(t *testing.T, w world, shown func() string) {
 	require.NoError(t, err)
 	got, err := index.FindBestMatchForClaim(w.Claim, w.Delay)
 	require.NoError(t, err)
-	require.Same(t, want, got, "FindBestMatchForClaim\n%s", shown())
+	require.Same(t, want, got, "FindBestMatchForClaim\n%s", text)
 
 	chosen := want
 	if w.Node != nil {
@@ -91,15 +103,15 @@ func agreeOnIndex(t *testing.T, w world, shown func() string) {
 		want, _ = upstream.FindMatchingVolume(w.Claim, ofClass, w.Node, w.Excluded, true, true)
 		got, err = index.FindMatchingVolume(w.Claim, w.Node, w.Excluded)
 		require.NoError(t, err)
-		require.Same(t, want, got, "Index.FindMatchingVolume\n%s", shown())
+		require.Same(t, want, got, "Index.FindMatchingVolume\n%s", text)
 		chosen, _ = binding.FindMatchingVolume(w.Claim, w.Volumes, w.Node, w.Excluded, w.Delay)
 	}
 	verdicts, err := binding.Explain(w.Claim, w.Volumes, w.Node, w.Excluded, w.Delay)
 	require.NoError(t, err)
 	require.Len(t, verdicts, len(w.Volumes))
 	for i, verdict := range verdicts {
-		require.Equal(t, w.Volumes[i] == chosen, verdict.Chosen, "%s\n%s", verdict, shown())
-		require.Equal(t, verdict.Chosen, verdict.Filter == binding.Passed, "%s\n%s", verdict, shown())
+		require.Equal(t, w.Volumes[i] == chosen, verdict.Chosen, "%s\n%s", verdict, text)
+		require.Equal(t, verdict.Chosen, verdict.Filter == binding.Passed, "%s\n%s", verdict, text)
 		require.NotEmpty(t, verdict.Reason)
 	}
 	for _, volume := range w.Volumes {
