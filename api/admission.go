@@ -1,0 +1,52 @@
+package api
+
+import (
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+var (
+	storageClasses  = storagev1.SchemeGroupVersion.WithResource("storageclasses")
+	priorityClasses = schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")
+)
+
+// admitCreate runs the admission plugins that change new objects: protection
+// finalizers and the default class on claims, default tolerations and priority
+// on pods. It runs before validation, with the lock held.
+func admitCreate(s *Server, obj runtime.Object) error {
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		addFinalizer(&o.ObjectMeta, pvcProtection)
+		if !claimHasClass(o) {
+			applyDefaultClass(o, s.peekList(storageClasses))
+		}
+	case *v1.PersistentVolume:
+		addFinalizer(&o.ObjectMeta, pvProtection)
+	case *storagev1.VolumeAttributesClass:
+		addFinalizer(&o.ObjectMeta, vacProtection)
+	case *v1.Pod:
+		addDefaultTolerations(&o.Spec)
+		return admitPriority(o, func(name string) *schedulingv1.PriorityClass {
+			found, _ := s.peek(priorityClasses, name)
+			class, _ := found.(*schedulingv1.PriorityClass)
+			return class
+		}, s.peekList(priorityClasses))
+	}
+	return nil
+}
+
+// admitUpdate runs the admission plugins that refuse valid updates. It runs
+// after validation, with the lock held.
+func admitUpdate(s *Server, obj, old runtime.Object) error {
+	claim, ok := obj.(*v1.PersistentVolumeClaim)
+	if !ok {
+		return nil
+	}
+	return admitResize(claim, old.(*v1.PersistentVolumeClaim), func(name string) *storagev1.StorageClass {
+		found, _ := s.peek(storageClasses, name)
+		class, _ := found.(*storagev1.StorageClass)
+		return class
+	})
+}

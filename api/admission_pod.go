@@ -1,0 +1,96 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// defaultTolerationSeconds is how long a pod stays on a node that is gone.
+const defaultTolerationSeconds = 300
+
+// addDefaultTolerations lets a pod outlive a short loss of its node, unless it
+// says itself what to do then.
+// Upstream: plugin/pkg/admission/defaulttolerationseconds, v1.36.
+func addDefaultTolerations(spec *v1.PodSpec) {
+	for _, taint := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
+		if toleratesEviction(spec.Tolerations, taint) {
+			continue
+		}
+		seconds := int64(defaultTolerationSeconds)
+		spec.Tolerations = append(spec.Tolerations, v1.Toleration{
+			Key: taint, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+		})
+	}
+}
+
+func toleratesEviction(tolerations []v1.Toleration, taint string) bool {
+	for i := range tolerations {
+		t := &tolerations[i]
+		if (t.Key == taint || t.Key == "") && (t.Effect == v1.TaintEffectNoExecute || t.Effect == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// systemPriorities are the classes that every cluster has from its start.
+var systemPriorities = map[string]int32{
+	"system-cluster-critical": 2_000_000_000,
+	"system-node-critical":    2_000_001_000,
+}
+
+// admitPriority resolves the pod's priority class to a number. A pod may repeat
+// the number but not contradict it.
+// Upstream: plugin/pkg/admission/priority admitPod, v1.36.
+func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityClass, classes []runtime.Object) error {
+	priority, policy := int32(0), v1.PreemptLowerPriority
+	class := defaultPriority(classes)
+	if name := pod.Spec.PriorityClassName; name != "" {
+		class = find(name)
+		value, system := systemPriorities[name]
+		if class == nil && !system {
+			return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("no PriorityClass with name %v was found", name))
+		}
+		priority = value
+	}
+	if class != nil {
+		pod.Spec.PriorityClassName = class.Name
+		priority = class.Value
+		if class.PreemptionPolicy != nil {
+			policy = *class.PreemptionPolicy
+		}
+	}
+	if said := pod.Spec.Priority; said != nil && *said != priority {
+		return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("the integer value of priority (%d) must not be provided in pod spec; "+
+			"priority admission controller computed %d from the given PriorityClass name", *said, priority))
+	}
+	if said := pod.Spec.PreemptionPolicy; said != nil && *said != policy {
+		return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; "+
+			"priority admission controller computed %s from the given PriorityClass name", *said, policy))
+	}
+	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &priority, &policy
+	return nil
+}
+
+// defaultPriority is the class for pods that name none: of those marked as
+// default, the one with the lowest value.
+func defaultPriority(classes []runtime.Object) *schedulingv1.PriorityClass {
+	var best *schedulingv1.PriorityClass
+	for _, obj := range classes {
+		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault && (best == nil || class.Value < best.Value) {
+			best = class
+		}
+	}
+	return best
+}
+
+// forbidden is how admission refuses.
+func forbidden(resource schema.GroupResource, name, reason string) error {
+	return apierrors.NewForbidden(resource, name, errors.New(reason))
+}

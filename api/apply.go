@@ -1,0 +1,207 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/yaml"
+)
+
+// typeConverter knows the schema of every built-in kind. It takes a while to
+// build, so that it is built by the first apply.
+var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
+	return applyconfigurations.NewTypeConverter(scheme.Scheme)
+})
+
+// fieldManager keeps track of who set which field of objects of a kind. Only
+// objects that were once applied are tracked: everything else stays fast.
+func (k *kind) fieldManager(sub string) (*managedfields.FieldManager, error) {
+	ignored := "status"
+	if sub == "status" {
+		ignored = "spec"
+	}
+	reset := map[fieldpath.APIVersion]fieldpath.Filter{
+		fieldpath.APIVersion(k.gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(ignored))),
+	}
+	return managedfields.NewDefaultFieldManager(typeConverter(), asIs{k.gvk}, asIs{}, scheme.Scheme, k.gvk, k.gvk.GroupVersion(), sub, reset)
+}
+
+// asIs converts and defaults nothing: objects come in one version, and the
+// server applies its defaults itself. It only sees to it that they say their
+// kind.
+type asIs struct{ gvk schema.GroupVersionKind }
+
+func (asIs) Default(runtime.Object) {}
+
+func (asIs) Convert(in, out, _ any) error {
+	return fmt.Errorf("%T is not converted to %T: there is one version of everything", in, out)
+}
+
+func (a asIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	out := in.DeepCopyObject()
+	if u, ok := in.(*unstructured.Unstructured); ok {
+		typed, err := scheme.Scheme.New(a.gvk)
+		if err != nil {
+			return nil, err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		out = typed
+	}
+	out.GetObjectKind().SetGroupVersionKind(a.gvk)
+	return out, nil
+}
+
+func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+// apply is a server-side apply: it creates the object, or sets the fields in the
+// configuration and removes those that the same manager set before and no longer
+// mentions. Another manager's field is a conflict unless forced.
+func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
+	if opts.FieldManager == "" {
+		return nil, s.refuse(r, r.invalidOptions(field.Required(field.NewPath("fieldManager"), "is required for apply patch")))
+	}
+	config, err := r.configuration(data)
+	if err != nil {
+		return nil, s.refuse(r, err)
+	}
+	return s.write(r, func(st *store) (outcome, error) {
+		live, exists := st.items[keyOf(r.namespace, r.name)]
+		if uid := config.GetUID(); uid != "" && (!exists || uid != live.GetUID()) {
+			return outcome{}, r.conflict(fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+		}
+		if !exists && r.sub != "" {
+			return outcome{}, r.notFound()
+		}
+		obj, err := s.applied(r, live, exists, config, opts)
+		if err != nil {
+			return outcome{}, err
+		}
+		r.tracked = true
+		if exists {
+			return s.replace(r, st, live, obj)
+		}
+		return s.insert(r, st, obj)
+	})
+}
+
+// configuration reads what is to be applied.
+func (r *request) configuration(data []byte) (*unstructured.Unstructured, error) {
+	config := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal(data, &config.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if gvk := config.GroupVersionKind(); gvk != r.kind.gvk {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk))
+	}
+	if name := config.GetName(); name != "" && name != r.name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
+	}
+	if len(config.GetManagedFields()) > 0 {
+		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
+	}
+	config.SetName(r.name)
+	if r.kind.namespaced {
+		config.SetNamespace(r.namespace)
+	}
+	return config, nil
+}
+
+// applied is the live object, or an empty one, with the configuration applied.
+func (s *Server) applied(r *request, live object, exists bool, config *unstructured.Unstructured, opts metav1.PatchOptions) (object, error) {
+	manager, err := r.kind.fieldManager(r.sub)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	base := r.kind.newObject()
+	if exists {
+		base = live.DeepCopyObject().(object)
+	}
+	base.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
+	out, err := manager.Apply(base, config, opts.FieldManager, opts.Force != nil && *opts.Force)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	obj, ok := out.(object)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", out))
+	}
+	if obj, err = r.accept(obj); err != nil {
+		return nil, err
+	}
+	s.stampFields(live, obj)
+	return obj, nil
+}
+
+// trackFields notes who set what in an update of an object that was once
+// applied.
+func (s *Server) trackFields(r *request, old, obj object) error {
+	if r.tracked || len(old.GetManagedFields()) == 0 {
+		return nil
+	}
+	manager, err := r.kind.fieldManager(r.sub)
+	if err != nil {
+		return err
+	}
+	name := r.manager
+	if name == "" {
+		name = r.actor
+	}
+	live := old.DeepCopyObject().(object)
+	live.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
+	obj.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
+	out, err := manager.Update(live, obj, name)
+	if err != nil {
+		return err
+	}
+	obj.SetManagedFields(out.(object).GetManagedFields())
+	obj.GetObjectKind().SetGroupVersionKind(emptyGVK)
+	s.stampFields(old, obj)
+	return nil
+}
+
+// stampFields gives entries that are new or changed the server's time: the field
+// manager only knows the wall clock. If nothing but the time of an entry differs,
+// the entry did not change.
+func (s *Server) stampFields(old, obj object) {
+	var before []metav1.ManagedFieldsEntry
+	if old != nil {
+		before = old.GetManagedFields()
+	}
+	now := s.now()
+	entries := obj.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = &now
+		for _, was := range before {
+			if sameEntry(was, entries[i]) {
+				entries[i].Time = was.Time
+			}
+		}
+	}
+	obj.SetManagedFields(entries)
+}
+
+func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
+	a.Time, b.Time = nil, nil
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+func (r *request) invalidOptions(errs ...*field.Error) error {
+	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "", errs)
+}

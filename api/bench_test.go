@@ -1,0 +1,157 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// The clientsets that are compared: ours with all semantics, and client-go's
+// two fakes without any.
+var clientsets = []struct {
+	name string
+	make func() kubernetes.Interface
+}{
+	{"api", func() kubernetes.Interface { return api.NewServer(api.Config{}).Client("user") }},
+	{"simple", func() kubernetes.Interface { return fake.NewSimpleClientset() }}, //nolint:staticcheck // it is what we compare with
+	{"newclientset", func() kubernetes.Interface { return fake.NewClientset() }},
+}
+
+func benchClaim(name string) *v1.PersistentVolumeClaim {
+	class := "fast"
+	return &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: map[string]string{"app": "web"}},
+		Spec: v1.PersistentVolumeClaimSpec{
+			StorageClassName: &class,
+			AccessModes:      []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+			Resources:        v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("5Gi")}},
+		},
+	}
+}
+
+// clearNow and then, as a long test has to: the fakes record every action for
+// ever, which is not what is compared here.
+func clearNow(i int, client kubernetes.Interface) {
+	if c, ok := client.(interface{ ClearActions() }); ok && i%1000 == 0 {
+		c.ClearActions()
+	}
+}
+
+func BenchmarkCreate(b *testing.B) {
+	for _, cs := range clientsets {
+		b.Run(cs.name, func(b *testing.B) {
+			client := cs.make()
+			claims := client.CoreV1().PersistentVolumeClaims("default")
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				_, err := claims.Create(context.Background(), benchClaim(fmt.Sprintf("claim-%09d", i)), metav1.CreateOptions{})
+				require.NoError(b, err)
+				clearNow(i, client)
+			}
+		})
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, cs := range clientsets {
+		b.Run(cs.name, func(b *testing.B) {
+			client := cs.make()
+			claims := client.CoreV1().PersistentVolumeClaims("default")
+			claim, err := claims.Create(context.Background(), benchClaim("claim"), metav1.CreateOptions{})
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				claim.Annotations = map[string]string{"n": fmt.Sprint(i)}
+				claim, err = claims.Update(context.Background(), claim, metav1.UpdateOptions{})
+				require.NoError(b, err)
+				clearNow(i, client)
+			}
+		})
+	}
+}
+
+func BenchmarkUpdateStatus(b *testing.B) {
+	for _, cs := range clientsets {
+		b.Run(cs.name, func(b *testing.B) {
+			client := cs.make()
+			claims := client.CoreV1().PersistentVolumeClaims("default")
+			claim, err := claims.Create(context.Background(), benchClaim("claim"), metav1.CreateOptions{})
+			require.NoError(b, err)
+			phases := []v1.PersistentVolumeClaimPhase{v1.ClaimBound, v1.ClaimPending}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				claim.Status.Phase = phases[i%2]
+				claim, err = claims.UpdateStatus(context.Background(), claim, metav1.UpdateOptions{})
+				require.NoError(b, err)
+				clearNow(i, client)
+			}
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, cs := range clientsets {
+		b.Run(cs.name, func(b *testing.B) {
+			client := cs.make()
+			claims := client.CoreV1().PersistentVolumeClaims("default")
+			_, err := claims.Create(context.Background(), benchClaim("claim"), metav1.CreateOptions{})
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				_, err := claims.Get(context.Background(), "claim", metav1.GetOptions{})
+				require.NoError(b, err)
+				clearNow(i, client)
+			}
+		})
+	}
+}
+
+// BenchmarkWatchersThatNeverRead is 100,000 writes with ten watchers that never
+// read. The simple fake panics at the 101st.
+func BenchmarkWatchersThatNeverRead(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(heapAfterWrites(b, 100_000, 10), "MiB-held")
+	}
+}
+
+// heapAfterWrites is how much more heap is in use after that many writes under
+// that many watchers that never read, in MiB.
+func heapAfterWrites(tb testing.TB, writes, watchers int) float64 {
+	ctx := context.Background()
+	before := heap()
+	s := api.NewServer(api.Config{})
+	client := s.Client("user")
+	claims := client.CoreV1().PersistentVolumeClaims("default")
+	claim, err := claims.Create(ctx, benchClaim("claim"), metav1.CreateOptions{})
+	require.NoError(tb, err)
+	for range watchers {
+		w, err := claims.Watch(ctx, metav1.ListOptions{})
+		require.NoError(tb, err)
+		defer w.Stop()
+	}
+	for i := range writes {
+		claim.Annotations = map[string]string{"n": fmt.Sprint(i)}
+		claim, err = claims.Update(ctx, claim, metav1.UpdateOptions{})
+		require.NoError(tb, err)
+	}
+	held := heap() - before
+	runtime.KeepAlive(s)
+	return held
+}
+
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}

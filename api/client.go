@@ -1,0 +1,145 @@
+package api
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/testing"
+)
+
+// Client is a clientset over the server, with the name of who calls. It is one
+// of client-go's fake clientsets, so that PrependReactor and Actions work; but
+// what answers is the server. It is safe for concurrent use.
+type Client struct {
+	*fake.Clientset
+	server    *Server
+	name      string
+	gate      Gate
+	calls     atomic.Int64
+	discovery *fakediscovery.FakeDiscovery
+	resources sync.Once
+}
+
+var _ kubernetes.Interface = (*Client)(nil)
+
+// Call is one request of a client.
+type Call struct {
+	Actor, Verb                  string
+	Resource                     schema.GroupVersionResource
+	Subresource, Namespace, Name string
+}
+
+// String is the call in short: "update persistentvolumes/status pv-1".
+func (c Call) String() string {
+	s := c.Verb + " " + c.Resource.Resource
+	if c.Subresource != "" {
+		s += "/" + c.Subresource
+	}
+	switch {
+	case c.Name != "":
+		s += " " + keyOf(c.Namespace, c.Name)
+	case c.Namespace != "":
+		s += " in " + c.Namespace
+	}
+	return s
+}
+
+// Gate stands between a client and the server. It runs in the goroutine of the
+// caller, without any lock, and may wait or panic.
+type Gate interface {
+	// Before runs ahead of the call; an error is the caller's answer and the
+	// server never hears of the call.
+	Before(Call) error
+	// After gets the server's answer and returns what the caller gets: an error,
+	// or nil for success.
+	After(Call, error) error
+}
+
+// Client makes a client that calls as name.
+func (s *Server) Client(name string) *Client { return s.ClientWithGate(name, nil) }
+
+// ClientWithGate makes a client whose every call passes through g. It does not
+// keep its recorded actions.
+func (s *Server) ClientWithGate(name string, g Gate) *Client {
+	c := &Client{Clientset: &fake.Clientset{}, server: s, name: name, gate: g}
+	c.discovery = &fakediscovery.FakeDiscovery{Fake: &c.Clientset.Fake}
+	c.AddReactor("*", "*", c.react)
+	c.AddWatchReactor("*", c.reactWatch)
+	return c
+}
+
+// Discovery implements kubernetes.Interface.
+func (c *Client) Discovery() discovery.DiscoveryInterfaces {
+	c.resources.Do(func() { c.Resources = resourceLists() })
+	return c.discovery
+}
+
+// IsWatchListSemanticsUnSupported tells client-go's reflectors that they may
+// stream the first list: unlike a bare fake clientset, this server can.
+func (c *Client) IsWatchListSemanticsUnSupported() bool { return false }
+
+// keepActions is how many actions an ungated client remembers at least.
+const keepActions = 1000
+
+// react answers everything but watches. Fake.Invokes holds its lock meanwhile;
+// it is released here, so that a gate may wait and other goroutines may use the
+// same client.
+func (c *Client) react(action testing.Action) (bool, runtime.Object, error) {
+	switch action.(type) {
+	case testing.GenericActionImpl, testing.ActionImpl:
+		return false, nil, nil // discovery and logs
+	}
+	c.Unlock()
+	defer c.Lock()
+	c.forgetActions()
+	var obj runtime.Object
+	err := c.pass(callOf(c.name, action), func() (err error) {
+		obj, err = c.server.serve(c.name, action)
+		return err
+	})
+	if err != nil {
+		return true, nil, err
+	}
+	return true, obj, nil
+}
+
+func (c *Client) reactWatch(action testing.Action) (bool, watch.Interface, error) {
+	c.Unlock()
+	defer c.Lock()
+	c.forgetActions()
+	var w watch.Interface
+	err := c.pass(callOf(c.name, action), func() (err error) {
+		w, err = c.server.serveWatch(action)
+		return err
+	})
+	if err != nil && w != nil {
+		w.Stop()
+	}
+	return true, w, err
+}
+
+// pass runs a call through the gate.
+func (c *Client) pass(call Call, do func() error) error {
+	if c.gate == nil {
+		return do()
+	}
+	if err := c.gate.Before(call); err != nil {
+		return err
+	}
+	return c.gate.After(call, do())
+}
+
+// forgetActions keeps the list of recorded actions, which nobody else ever
+// shortens, from growing without bound.
+func (c *Client) forgetActions() {
+	if c.gate != nil || c.calls.Add(1)%keepActions == 0 {
+		c.ClearActions()
+	}
+}

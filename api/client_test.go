@@ -1,0 +1,236 @@
+package api_test
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// runtimeObject is what reactors return.
+type runtimeObject = runtime.Object
+
+// gate is a Gate made of two functions.
+type gate struct {
+	before func(api.Call) error
+	after  func(api.Call, error) error
+}
+
+func (g gate) Before(c api.Call) error           { return g.before(c) }
+func (g gate) After(c api.Call, err error) error { return g.after(c, err) }
+
+func TestAGateSeesEveryCallAndMayRefuseItOrChangeItsOutcome(t *testing.T) {
+	s, user := newServer()
+	var calls []string
+	lost := errors.New("connection lost")
+	c := s.ClientWithGate("controller", gate{
+		before: func(call api.Call) error {
+			calls = append(calls, call.Actor+": "+call.String())
+			if call.Name == "refused" {
+				return lost
+			}
+			return nil
+		},
+		after: func(call api.Call, err error) error {
+			if call.Name == "answer-lost" {
+				return lost
+			}
+			return err
+		},
+	})
+	maps := c.CoreV1().ConfigMaps("default")
+	_, err := maps.Create(ctx, configMap("refused"), metav1.CreateOptions{})
+	assert.ErrorIs(t, err, lost)
+	_, err = user.CoreV1().ConfigMaps("default").Get(ctx, "refused", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "the server never heard of it")
+	_, err = maps.Create(ctx, configMap("answer-lost"), metav1.CreateOptions{})
+	assert.ErrorIs(t, err, lost)
+	_, err = user.CoreV1().ConfigMaps("default").Get(ctx, "answer-lost", metav1.GetOptions{})
+	assert.NoError(t, err, "it was created all the same")
+	_, err = maps.Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "gen-"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, _ = maps.List(ctx, metav1.ListOptions{})
+	_, _ = c.CoreV1().PersistentVolumes().Patch(ctx, "pv", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}, "status")
+	_ = c.CoreV1().Pods("default").Bind(ctx, bindingTo("n"), metav1.CreateOptions{})
+	_ = maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	w, err := c.CoreV1().PersistentVolumes().Watch(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	w.Stop()
+	assert.Equal(t, []string{
+		"controller: create configmaps default/refused",
+		"controller: create configmaps default/answer-lost",
+		"controller: create configmaps default/gen-",
+		"controller: list configmaps in default",
+		"controller: patch persistentvolumes/status pv",
+		"controller: create pods/binding default/web",
+		"controller: deletecollection configmaps in default",
+		"controller: watch persistentvolumes",
+	}, calls)
+	assert.LessOrEqual(t, len(c.Actions()), 1, "a gated client does not keep its actions")
+}
+
+func TestAClientIsUsableAgainAfterAPanicInItsGate(t *testing.T) {
+	s, _ := newServer()
+	crash := true
+	c := s.ClientWithGate("controller", gate{
+		before: func(api.Call) error {
+			if crash {
+				panic("crashed")
+			}
+			return nil
+		},
+		after: func(_ api.Call, err error) error { return err },
+	})
+	assert.PanicsWithValue(t, "crashed", func() { createMap(t, c, configMap("a")) })
+	crash = false
+	createMap(t, c, configMap("a"))
+}
+
+func TestAGateMayWaitWhileOthersUseTheSameClient(t *testing.T) {
+	s, _ := newServer()
+	waiting, release := make(chan struct{}), make(chan struct{})
+	c := s.ClientWithGate("controller", gate{
+		before: func(call api.Call) error {
+			if call.Name == "slow" {
+				close(waiting)
+				<-release
+			}
+			return nil
+		},
+		after: func(_ api.Call, err error) error { return err },
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = c.CoreV1().ConfigMaps("default").Create(ctx, configMap("slow"), metav1.CreateOptions{}) })
+	<-waiting
+	createMap(t, c, configMap("quick"))
+	close(release)
+	wg.Wait()
+}
+
+func TestAPrependedReactorAnswersInsteadOfTheServer(t *testing.T) {
+	s, c := newServer()
+	c.PrependReactor("update", "configmaps", func(action clienttesting.Action) (bool, runtimeObject, error) {
+		return true, nil, apierrors.NewServiceUnavailable("not today")
+	})
+	m := createMap(t, c, configMap("a"))
+	_, err := c.CoreV1().ConfigMaps("default").Update(ctx, m, metav1.UpdateOptions{})
+	assert.True(t, apierrors.IsServiceUnavailable(err))
+	updateMap(t, s.Client("another"), m, "x")
+	assert.Len(t, c.Actions(), 2)
+}
+
+func TestRecordedActionsAreForgottenBeforeTheyFillTheMemory(t *testing.T) {
+	_, c := newServer()
+	for range 5000 {
+		_, _ = c.CoreV1().ConfigMaps("default").Get(ctx, "a", metav1.GetOptions{})
+	}
+	assert.LessOrEqual(t, len(c.Actions()), 1000)
+}
+
+func TestTheWriterOfAWriteIsTheClientsName(t *testing.T) {
+	s, c := newServer()
+	seen := writes(s)
+	m := createMap(t, c, configMap("a"))
+	updateMap(t, s.Client("kube-scheduler"), m, "1")
+	assert.Equal(t, "user", (*seen)[0].Actor)
+	assert.Equal(t, "kube-scheduler", (*seen)[1].Actor)
+}
+
+func TestDiscoveryListsTheResources(t *testing.T) {
+	_, c := newServer()
+	list, err := c.Discovery().ServerResourcesForGroupVersion("v1")
+	require.NoError(t, err)
+	found := map[string]metav1.APIResource{}
+	for _, r := range list.APIResources {
+		found[r.Name] = r
+	}
+	assert.True(t, found["pods"].Namespaced)
+	assert.False(t, found["persistentvolumes"].Namespaced)
+	assert.Equal(t, "PersistentVolumeClaim", found["persistentvolumeclaims"].Kind)
+	assert.Contains(t, found, "pods/status")
+	version, err := c.Discovery().ServerVersion()
+	require.NoError(t, err)
+	assert.NotNil(t, version)
+	_, err = c.Discovery().ServerResourcesForGroupVersion("example.com/v1")
+	assert.True(t, apierrors.IsNotFound(err))
+}
+
+func TestTheTrackerSeedsTheServer(t *testing.T) {
+	_, c := newServer()
+	pv := volume("pv")
+	pv.Status.Phase = v1.VolumeAvailable
+	require.NoError(t, c.Tracker().Add(&v1.List{Items: []runtime.RawExtension{{Object: pv}, {Object: configMap("a")}}}))
+	got, err := c.CoreV1().PersistentVolumes().Get(ctx, "pv", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, v1.VolumeAvailable, got.Status.Phase)
+	assert.NotEmpty(t, got.UID)
+	require.NoError(t, c.Tracker().Delete(configMaps, "default", "a"))
+	assert.True(t, apierrors.IsNotFound(c.Tracker().Delete(configMaps, "default", "a")))
+}
+
+func TestAnUnknownResourceOrSubresourceIsNotFoundInWords(t *testing.T) {
+	_, c := newServer()
+	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	_, err := c.Invokes(clienttesting.NewGetAction(gvr, "default", "x"), nil)
+	assert.True(t, apierrors.IsNotFound(err), err)
+	assert.EqualError(t, err, "the server could not find the requested resource: it has no things in example.com/v1")
+	_, err = c.AppsV1().Deployments("default").GetScale(ctx, "x", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), err)
+	assert.ErrorContains(t, err, "deployments has no scale here")
+}
+
+// Every typed client of client-go has its resource in the table, namespaced or
+// not as that client says.
+func TestEveryTypedClientFindsItsResource(t *testing.T) {
+	s, c := newServer()
+	seen := writes(s)
+	count := 0
+	clientset := reflect.TypeFor[kubernetes.Interface]()
+	for i := range clientset.NumMethod() {
+		if clientset.Method(i).Name == "Discovery" {
+			continue
+		}
+		group := clientset.Method(i).Type.Out(0)
+		groupClient := reflect.ValueOf(c).MethodByName(clientset.Method(i).Name).Call(nil)[0]
+		for j := range group.NumMethod() {
+			getter := group.Method(j)
+			if getter.Name == "RESTClient" || getter.Type.NumOut() != 1 {
+				continue
+			}
+			namespaced := getter.Type.NumIn() == 1
+			var args []reflect.Value
+			if namespaced {
+				args = append(args, reflect.ValueOf("default"))
+			}
+			client := groupClient.MethodByName(getter.Name).Call(args)[0]
+			if _, ok := getter.Type.Out(0).MethodByName("List"); !ok {
+				continue // reviews and the like are not stored
+			}
+			count++
+			*seen = nil
+			create := client.MethodByName("Create")
+			obj := reflect.New(create.Type().In(1).Elem())
+			obj.Interface().(metav1.Object).SetName("x")
+			create.Call([]reflect.Value{reflect.ValueOf(ctx), obj, reflect.ValueOf(metav1.CreateOptions{})})
+			name := clientset.Method(i).Name + " " + getter.Name
+			if assert.Len(t, *seen, 1, "%s: an unknown resource", name) {
+				assert.Equal(t, namespaced, (*seen)[0].Namespace != "", name)
+				assert.NotEqual(t, 404, (*seen)[0].Code, "%s: %v", name, (*seen)[0].Err)
+			}
+		}
+	}
+	assert.Greater(t, count, 80)
+}

@@ -1,0 +1,83 @@
+// Package api is an API server for one process: what kube-apiserver and etcd do
+// to objects, without HTTP, processes or disks.
+//
+//	server := api.NewServer(api.Config{})
+//	client := server.Client("user") // a kubernetes.Interface
+//
+// # The store and its log
+//
+// Every resource has its objects and a log of changes. One counter gives every
+// write its resourceVersion, so that all changes of all resources have one
+// order. Stored objects are never changed: a write puts a new one in place of
+// the old, readers share them under the lock and clients get copies.
+//
+// A watch is a cursor into the log. It holds no buffer: it cannot block a
+// writer, cannot overflow, and one that is never read costs a few words. The log
+// forgets: a cursor that is further behind than Config.LogLimit changes gets 410
+// Gone and lists again, as informers do by themselves. A cursor that nothing
+// concerned does not fall behind. Cursors wait under the field they select by
+// (spec.nodeName, metadata.name, the namespace), so that a change wakes only
+// those it may concern.
+//
+// There are two ways to watch: a client's Watch, with a goroutine that delivers
+// copies, for client-go's informers (also inside testing/synctest); and
+// [Server.Follow], a bare [Cursor], for a driver that decides itself when to
+// deliver what.
+//
+// # A write
+//
+// The phases of a write are upstream's, in upstream's order, one file each:
+//
+//   - create: namespace, status dropped, defaults, admission, system fields,
+//     validation, and only then whether the name is free;
+//   - update and patch: version and UID, defaults, what the subresource may not
+//     touch, validation, admission, whether anything changed;
+//   - delete: preconditions, finalizers, the grace period of pods.
+//
+// Kinds of the storage plane have their defaults, validation and admission;
+// every other kind of client-go's scheme has what all kinds have: UID, versions,
+// conflicts, finalizers, status as a subresource, watches.
+//
+// UIDs and generated names are hashes of Config.Seed and of what is named, not
+// a stream of random numbers: an object has the same UID however the writes
+// before it interleaved.
+//
+// # Clients
+//
+// A [Client] is one of client-go's fake clientsets with a name, and the server
+// behind it: PrependReactor and Actions work as ever (the latest actions, at
+// most 1000, are kept). A [Gate] sees every call before and after the server
+// does and may wait, refuse or crash; it runs without any lock.
+//
+// # What differs from a real API server
+//
+//   - Every version of a group has its own store: what is written to
+//     storage.k8s.io/v1beta1 is not seen in v1. Real servers convert.
+//   - managedFields begin with the first server-side apply of an object. Until
+//     then who set what is not tracked, and a first apply treats the fields of
+//     others as those of the manager "before-first-apply", as upstream does for
+//     objects older than the feature. This keeps ordinary writes fast.
+//   - There is no garbage collector and no namespace controller. Propagation
+//     policies are checked and do nothing: dependents stay, and the object does
+//     not wait for them. A deleted namespace is Terminating until its
+//     spec.finalizers are emptied through the subresource finalize.
+//   - The event of an object whose last finalizer is removed shows the object
+//     without it; upstream shows what was stored before.
+//   - A watch ends when it is stopped or has fallen behind, not by
+//     timeoutSeconds, and not with the context that it was begun with: the fake
+//     clientset does not pass that on. Bookmarks come when there are changes, at
+//     most one a minute, by Config.Now.
+//   - A page of a list shows the objects as they are when it is asked for. The
+//     version of the list is that of the first page, so that a watch from it
+//     misses nothing. Of older states there is none: resourceVersionMatch Exact
+//     is served for the current version only.
+//   - Times inside objects are kept as written; real servers cut them to
+//     seconds. What the server itself writes is in whole seconds.
+//   - Subresources are status, pods/binding, pods/eviction (which deletes: there
+//     are no disruption budgets) and namespaces/finalize. Reviews and tokens are
+//     not served. Everybody may do everything.
+//   - Events that say the same are counted, but those that merely resemble each
+//     other are not combined, and nobody is limited.
+//   - A malformed label or field selector makes client-go's fake clientset panic
+//     before the server sees it.
+package api

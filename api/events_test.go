@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+func listEvents(t *testing.T, c *api.Client, opts metav1.ListOptions) []v1.Event {
+	list, err := c.CoreV1().Events("").List(ctx, opts)
+	require.NoError(t, err)
+	return list.Items
+}
+
+func TestAnEventNamesItsObjectAndItsSource(t *testing.T) {
+	s, c := newServer()
+	seen := writes(s)
+	pvc := createClaim(t, c, claim("data"))
+	pv := createVolume(t, c, volume("pv"))
+	s.Event("kubelet/node-1", "kubelet", "node-1", pvc, v1.EventTypeWarning, "FailedMount", "no such file")
+	s.Event("persistent-volume-binder", "persistentvolume-controller", "", pv, v1.EventTypeNormal, "Recycled", "done")
+	assert.Len(t, *seen, 2, "events are not reported")
+	events := listEvents(t, c, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim,reason=FailedMount,type=Warning"})
+	require.Len(t, events, 1)
+	e := events[0]
+	assert.Regexp(t, `^data\.[0-9a-f]+$`, e.Name)
+	assert.Equal(t, "default", e.Namespace)
+	assert.Equal(t, v1.ObjectReference{
+		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "data", UID: pvc.UID, ResourceVersion: pvc.ResourceVersion,
+	}, e.InvolvedObject)
+	assert.Equal(t, v1.EventSource{Component: "kubelet", Host: "node-1"}, e.Source)
+	assert.Equal(t, "kubelet", e.ReportingController)
+	assert.NotEmpty(t, e.UID)
+	assert.EqualValues(t, 1, e.Count)
+
+	onVolume := listEvents(t, c, metav1.ListOptions{FieldSelector: "involvedObject.name=pv"})
+	require.Len(t, onVolume, 1)
+	assert.Equal(t, "default", onVolume[0].Namespace, "events on cluster-scoped objects live in default")
+}
+
+func TestARepeatedEventIsCounted(t *testing.T) {
+	clock := newClock()
+	s := api.NewServer(api.Config{Now: clock.Now})
+	c := s.Client("user")
+	pvc := createClaim(t, c, claim("data"))
+	say := func(message string) {
+		s.Event("binder", "controller", "", pvc, v1.EventTypeNormal, "Waiting", message)
+		clock.Advance(time.Minute)
+	}
+	say("one")
+	say("two")
+	say("one")
+	say("one")
+	events := listEvents(t, c, metav1.ListOptions{})
+	require.Len(t, events, 2)
+	assert.NotEqual(t, events[0].Name, events[1].Name)
+	assert.EqualValues(t, 3, events[0].Count)
+	assert.Equal(t, start.Truncate(time.Second), events[0].FirstTimestamp.Time)
+	assert.Equal(t, start.Truncate(time.Second).Add(3*time.Minute), events[0].LastTimestamp.Time)
+}
+
+func TestAnEventOnAnObjectCreatedAgainIsANewOne(t *testing.T) {
+	s, c := newServer()
+	for range 2 {
+		m := createMap(t, c, configMap("a"))
+		s.Event("x", "x", "", m, v1.EventTypeNormal, "Same", "same")
+		require.NoError(t, c.CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{}))
+	}
+	assert.Len(t, listEvents(t, c, metav1.ListOptions{}), 2)
+}
+
+func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
+	clock := newClock()
+	s := api.NewServer(api.Config{Now: clock.Now})
+	c := s.Client("user")
+	m := createMap(t, c, configMap("a"))
+	say := func(message string) { s.Event("x", "x", "", m, v1.EventTypeNormal, "R", message) }
+	say("repeated")
+	say("once")
+	clock.Advance(40 * time.Minute)
+	say("repeated")
+	clock.Advance(40 * time.Minute)
+	say("new")
+	var left []string
+	for _, e := range listEvents(t, c, metav1.ListOptions{}) {
+		left = append(left, e.Message)
+	}
+	assert.ElementsMatch(t, []string{"repeated", "new"}, left)
+	clock.Advance(2 * time.Hour)
+	say("repeated")
+	events := listEvents(t, c, metav1.ListOptions{})
+	require.Len(t, events, 1)
+	assert.EqualValues(t, 1, events[0].Count, "the old one was forgotten")
+}

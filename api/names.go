@@ -1,0 +1,70 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// digest is 32 bytes that depend on the seed and the parts. Names are drawn
+// from it and not from a stream of random numbers, so that an object's UID does
+// not depend on what else was created before it: whatever the order in which
+// controllers run, one seed gives one object one UID.
+func (s *Server) digest(n uint64, parts ...string) [32]byte {
+	buf := make([]byte, 0, 128)
+	buf = binary.BigEndian.AppendUint64(buf, s.cfg.Seed)
+	buf = binary.BigEndian.AppendUint64(buf, n)
+	for _, part := range parts {
+		buf = append(append(buf, part...), 0)
+	}
+	return sha256.Sum256(buf)
+}
+
+// uid is the UID of an object about to be created: a version 4 UUID in shape.
+// An object that is created again gets another one, since its earlier life has
+// been removed in between.
+func (s *Server) uid(st *store, key string) types.UID {
+	sum := s.digest(st.deleted, "uid", st.kind.gvr.Group, st.kind.gvr.Resource, key)
+	b := sum[:16]
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	var text [36]byte
+	hex.Encode(text[0:8], b[0:4])
+	hex.Encode(text[9:13], b[4:6])
+	hex.Encode(text[14:18], b[6:8])
+	hex.Encode(text[19:23], b[8:10])
+	hex.Encode(text[24:36], b[10:16])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return types.UID(text[:])
+}
+
+// Upstream: names.SimpleNameGenerator and apimachinery's util/rand, v1.36: no
+// vowels and nothing that looks like another character.
+const (
+	nameAlphabet      = "bcdfghjklmnpqrstvwxz2456789"
+	suffixLength      = 5
+	maxGeneratedName  = 63
+	generateNameTries = 8
+)
+
+// generateName makes a name of base and five characters that nobody has.
+func (s *Server) generateName(st *store, namespace, base string) string {
+	if len(base) > maxGeneratedName-suffixLength {
+		base = base[:maxGeneratedName-suffixLength]
+	}
+	var name string
+	for try := uint64(0); try < generateNameTries; try++ {
+		sum := s.digest(st.created<<8|try, "name", st.kind.gvr.Resource, namespace, base)
+		suffix := sum[:suffixLength]
+		for i, b := range suffix {
+			suffix[i] = nameAlphabet[int(b)%len(nameAlphabet)]
+		}
+		name = base + string(suffix)
+		if _, taken := st.items[keyOf(namespace, name)]; !taken {
+			break
+		}
+	}
+	return name
+}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	namespaces = v1.SchemeGroupVersion.WithResource("namespaces")
+	pods       = v1.SchemeGroupVersion.WithResource("pods")
+	nodes      = v1.SchemeGroupVersion.WithResource("nodes")
+	events     = v1.SchemeGroupVersion.WithResource("events")
+
+	emptyGVK schema.GroupVersionKind
+)
+
+// addNamespace makes one of the namespaces that are always there.
+func (s *Server) addNamespace(name string) {
+	st, err := s.store(namespaces)
+	if err != nil {
+		return // the scheme always has namespaces
+	}
+	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: s.uid(st, name), CreationTimestamp: s.now(),
+	}}
+	ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
+	defaultNamespace(ns)
+	s.put(st, nil, ns)
+}
+
+// admitNamespace: objects are created only in a namespace that is there to stay.
+// Upstream: admission plugin NamespaceLifecycle, v1.36.
+func (s *Server) admitNamespace(r *request) error {
+	if !r.kind.namespaced {
+		return nil
+	}
+	found, ok := s.peek(namespaces, r.namespace)
+	if !ok {
+		return apierrors.NewNotFound(namespaces.GroupResource(), r.namespace)
+	}
+	if ns := found.(*v1.Namespace); ns.Status.Phase != v1.NamespaceTerminating {
+		return nil
+	}
+	err := apierrors.NewForbidden(r.kind.gvr.GroupResource(), r.name,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", r.namespace))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: v1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", r.namespace), Field: "metadata.namespace",
+	})
+	return err
+}
+
+// terminateNamespace begins the end of a namespace. There is no namespace
+// controller to empty it: it is Terminating until its spec.finalizers are
+// removed through the subresource finalize.
+func (s *Server) terminateNamespace(r *request, st *store, old *v1.Namespace) (outcome, error) {
+	switch old.Name {
+	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
+		return outcome{}, apierrors.NewForbidden(namespaces.GroupResource(), old.Name, fmt.Errorf("this namespace may not be deleted"))
+	}
+	ns := old.DeepCopy()
+	if ns.DeletionTimestamp == nil {
+		now := s.now()
+		ns.DeletionTimestamp, ns.DeletionGracePeriodSeconds = &now, new(int64)
+		ns.Status.Phase = v1.NamespaceTerminating
+	}
+	return s.settleNamespace(r, st, old, ns)
+}
+
+// finalizeNamespace sets spec.finalizers and nothing else.
+func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Object, error) {
+	obj, err := r.accept(in)
+	if err != nil {
+		return nil, s.refuse(r, err)
+	}
+	return s.write(r, func(st *store) (outcome, error) {
+		found, ok := st.items[r.name]
+		if !ok {
+			return outcome{}, r.notFound()
+		}
+		if err := r.checkVersion(found, obj); err != nil {
+			return outcome{}, err
+		}
+		old := found.(*v1.Namespace)
+		ns := old.DeepCopy()
+		ns.Spec.Finalizers = obj.(*v1.Namespace).Spec.Finalizers
+		return s.settleNamespace(r, st, old, ns)
+	})
+}
+
+func (s *Server) settleNamespace(r *request, st *store, old, ns *v1.Namespace) (outcome, error) {
+	if ns.DeletionTimestamp == nil || len(ns.Spec.Finalizers)+len(ns.Finalizers) > 0 {
+		if semanticEqual(old, ns) {
+			return outcome{old: old, new: old}, nil
+		}
+		if !r.dryRun {
+			s.put(st, old, ns)
+		}
+		return outcome{old: old, new: ns}, nil
+	}
+	if !r.dryRun {
+		s.remove(st, old, ns)
+	}
+	return outcome{old: old, last: ns}, nil
+}

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
+)
+
+// patch changes the object, or its status if that is the subresource. A
+// metadata.resourceVersion in the patch is a precondition.
+func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
+	if pt == types.ApplyPatchType {
+		return s.apply(r, data, opts)
+	}
+	return s.write(r, func(st *store) (outcome, error) {
+		old, ok := st.items[keyOf(r.namespace, r.name)]
+		if !ok {
+			return outcome{}, r.notFound()
+		}
+		obj, err := r.patched(old, pt, data)
+		if err != nil {
+			return outcome{}, err
+		}
+		if obj.GetResourceVersion() == "" { // removed by the patch
+			obj.SetResourceVersion(old.GetResourceVersion())
+		}
+		return s.replace(r, st, old, obj)
+	})
+}
+
+// patched is old with the patch applied.
+func (r *request) patched(old object, pt types.PatchType, data []byte) (object, error) {
+	before, err := r.encode(old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	var after []byte
+	switch pt {
+	case types.JSONPatchType:
+		after, err = jsonPatch(before, data)
+	case types.MergePatchType:
+		after, err = jsonpatch.MergePatch(before, data)
+	case types.StrategicMergePatchType:
+		after, err = strategicpatch.StrategicMergePatch(before, data, r.kind.newObject())
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("patch type %q is not one of %q, %q, %q, %q", pt,
+			types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyPatchType))
+	}
+	if err != nil {
+		return nil, patchError(err)
+	}
+	return r.decode(after)
+}
+
+func jsonPatch(before, data []byte) ([]byte, error) {
+	patch, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return nil, err
+	}
+	after, err := patch.Apply(before)
+	if err != nil { // well-formed, but it does not fit this object
+		return nil, unprocessable(err)
+	}
+	return after, nil
+}
+
+func patchError(err error) error {
+	if _, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // never wrapped here
+		return err
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+}
+
+// encode is the object as JSON, with its kind.
+func (r *request) encode(obj object) ([]byte, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	head, err := json.Marshal(metav1.TypeMeta{APIVersion: r.kind.gvk.GroupVersion().String(), Kind: r.kind.gvk.Kind})
+	if err != nil {
+		return nil, err
+	}
+	head[len(head)-1] = ','
+	return append(head, data[1:]...), nil
+}
+
+// decode reads a patched object. What it may not change, where it lives and what
+// it is called, is checked here.
+func (r *request) decode(data []byte) (object, error) {
+	obj := r.kind.newObject()
+	strict, err := kjson.UnmarshalStrict(data, obj)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if r.strict && len(strict) > 0 {
+		return nil, apierrors.NewBadRequest("strict decoding error: " + joined(strict))
+	}
+	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk != r.kind.gvk {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk))
+	}
+	if obj.GetName() != r.name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), r.name))
+	}
+	return r.accept(obj)
+}
+
+func joined(errs []error) string {
+	text := ""
+	for i, err := range errs {
+		if i > 0 {
+			text += ", "
+		}
+		text += err.Error()
+	}
+	return text
+}
+
+func unprocessable(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: "the server rejected our request due to an error in our request: " + err.Error(),
+	}}
+}

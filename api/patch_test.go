@@ -1,0 +1,153 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+func TestTheThreeKindsOfPatch(t *testing.T) {
+	_, c := newServer()
+	pods := c.CoreV1().Pods("default")
+	p := pod("web")
+	p.Labels = map[string]string{"a": "1", "b": "2"}
+	p = createPod(t, c, p)
+	patch := func(pt types.PatchType, data string, sub ...string) *v1.Pod {
+		t.Helper()
+		got, err := pods.Patch(ctx, "web", pt, []byte(data), metav1.PatchOptions{}, sub...)
+		require.NoError(t, err)
+		return got
+	}
+	got := patch(types.MergePatchType, `{"metadata":{"labels":{"a":null,"c":"3"}}}`)
+	assert.Equal(t, map[string]string{"b": "2", "c": "3"}, got.Labels)
+	assert.Equal(t, p.UID, got.UID)
+	got = patch(types.JSONPatchType, `[{"op":"test","path":"/metadata/labels/b","value":"2"},{"op":"replace","path":"/metadata/labels/b","value":"x"}]`)
+	assert.Equal(t, "x", got.Labels["b"])
+	patch(types.StrategicMergePatchType, `{"status":{"conditions":[{"type":"A","status":"True"}]}}`, "status")
+	got = patch(types.StrategicMergePatchType, `{"status":{"conditions":[{"type":"B","status":"True"}]},"spec":{"nodeName":"ignored"}}`, "status")
+	assert.Len(t, got.Status.Conditions, 2, "lists with a merge key are merged")
+	assert.Empty(t, got.Spec.NodeName)
+	rv := got.ResourceVersion
+	got = patch(types.MergePatchType, `{"metadata":{"labels":{"c":"3"}},"status":{"phase":"Running"}}`)
+	assert.Equal(t, rv, got.ResourceVersion, "nothing changed")
+	assert.Equal(t, p.CreationTimestamp, got.CreationTimestamp)
+}
+
+func TestAVersionInAPatchIsAPrecondition(t *testing.T) {
+	_, c := newServer()
+	m := createMap(t, c, configMap("a"))
+	patch := func(data string) error {
+		_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(data), metav1.PatchOptions{})
+		return err
+	}
+	err := patch(`{"metadata":{"resourceVersion":"1"},"data":{"x":"y"}}`)
+	assert.True(t, apierrors.IsConflict(err), err)
+	require.NoError(t, patch(`{"metadata":{"resourceVersion":"`+m.ResourceVersion+`"},"data":{"x":"y"}}`))
+	assert.True(t, apierrors.IsConflict(patch(`{"metadata":{"uid":"another"}}`)))
+	require.NoError(t, patch(`{"metadata":{"resourceVersion":null},"data":{"x":"z"}}`))
+}
+
+func TestPatchesThatCannotBeApplied(t *testing.T) {
+	_, c := newServer()
+	createMap(t, c, configMap("a"))
+	for _, tc := range []struct {
+		name string
+		pt   types.PatchType
+		data string
+		code int32
+		say  string
+	}{
+		{"no JSON", types.MergePatchType, `{`, 400, "error decoding patch"},
+		{"no list", types.JSONPatchType, `{}`, 400, "error decoding patch"},
+		{"a test that fails", types.JSONPatchType, `[{"op":"test","path":"/data","value":"x"}]`, 422, "the server rejected our request"},
+		{"a wrong type", types.MergePatchType, `{"data":"text"}`, 400, "cannot unmarshal"},
+		{"another name", types.MergePatchType, `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
+		{"another namespace", types.MergePatchType, `{"metadata":{"namespace":"b"}}`, 400, "the namespace of the provided object does not match"},
+		{"another kind", types.MergePatchType, `{"kind":"Secret"}`, 400, "does not match the expected one"},
+		{"an unknown kind of patch", "text/plain", `{}`, 400, `patch type "text/plain" is not one of`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", tc.pt, []byte(tc.data), metav1.PatchOptions{})
+			require.Error(t, err)
+			assert.Equal(t, tc.code, err.(apierrors.APIStatus).Status().Code, err)
+			assert.ErrorContains(t, err, tc.say)
+		})
+	}
+	_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`), metav1.PatchOptions{})
+	require.NoError(t, err, "unknown fields are ignored")
+	_, err = c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	assert.ErrorContains(t, err, `unknown field "dat"`)
+}
+
+func TestApplyTracksWhoSetWhichField(t *testing.T) {
+	clock := newClock()
+	s := api.NewServer(api.Config{Now: clock.Now})
+	seen := writes(s)
+	c := s.Client("user")
+	maps := c.CoreV1().ConfigMaps("default")
+	apply := func(manager string, force bool, data map[string]string) (*v1.ConfigMap, error) {
+		return maps.Apply(ctx, corev1.ConfigMap("a", "default").WithData(data), metav1.ApplyOptions{FieldManager: manager, Force: force})
+	}
+	m, err := apply("alice", false, map[string]string{"x": "1", "y": "1"})
+	require.NoError(t, err)
+	assert.Equal(t, 201, (*seen)[0].Code)
+	assert.NotEmpty(t, m.UID)
+	require.Len(t, m.ManagedFields, 1)
+	assert.Equal(t, start.Truncate(time.Second), m.ManagedFields[0].Time.Time)
+
+	clock.Advance(time.Minute)
+	again, err := apply("alice", false, map[string]string{"x": "1", "y": "1"})
+	require.NoError(t, err)
+	assert.Equal(t, m.ResourceVersion, again.ResourceVersion, "nothing changed")
+
+	_, err = apply("bob", false, map[string]string{"x": "2"})
+	assert.True(t, apierrors.IsConflict(err), err)
+	m, err = apply("bob", true, map[string]string{"x": "2"})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"x": "2", "y": "1"}, m.Data)
+	m, err = apply("alice", false, map[string]string{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"x": "2"}, m.Data, "what alice no longer mentions and nobody else has is gone")
+
+	m = updateMap(t, c, m, "by update")
+	managers := map[string]bool{}
+	for _, e := range m.ManagedFields {
+		managers[e.Manager+" "+string(e.Operation)] = true
+	}
+	assert.True(t, managers["user Update"], managers)
+
+	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default"), metav1.ApplyOptions{})
+	assert.True(t, apierrors.IsInvalid(err), err)
+}
+
+func TestApplyDefaultsValidatesAndKnowsTheStatusSubresource(t *testing.T) {
+	_, c := newServer()
+	claims := c.CoreV1().PersistentVolumeClaims("default")
+	opts := metav1.ApplyOptions{FieldManager: "alice"}
+	_, err := claims.Apply(ctx, corev1.PersistentVolumeClaim("a", "default"), opts)
+	assert.True(t, apierrors.IsInvalid(err), err)
+	_, err = claims.ApplyStatus(ctx, corev1.PersistentVolumeClaim("a", "default"), opts)
+	assert.True(t, apierrors.IsNotFound(err), err)
+	pvc := createClaim(t, c, claim("a"))
+	assert.Empty(t, pvc.ManagedFields)
+	got, err := claims.ApplyStatus(ctx, corev1.PersistentVolumeClaim("a", "default").
+		WithStatus(corev1.PersistentVolumeClaimStatus().WithPhase(v1.ClaimBound)), metav1.ApplyOptions{FieldManager: "alice", Force: true})
+	require.NoError(t, err)
+	assert.Equal(t, v1.ClaimBound, got.Status.Phase)
+	assert.Equal(t, pvc.Spec, got.Spec)
+	got, err = claims.Apply(ctx, corev1.PersistentVolumeClaim("a", "default").WithLabels(map[string]string{"l": "m"}), opts)
+	require.NoError(t, err)
+	assert.Equal(t, "m", got.Labels["l"])
+	got.Finalizers = nil
+	require.NoError(t, claims.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(got.UID)}}))
+}

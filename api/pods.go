@@ -1,0 +1,134 @@
+package api
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// podBindings is how a conflict names the subresource.
+var podBindings = schema.GroupResource{Resource: "pods/binding"}
+
+// bind assigns a pod to a node. Whether there is such a node is the scheduler's
+// business. Upstream: pkg/registry/core/pod/storage BindingREST, v1.36.
+func (s *Server) bind(r *request, in runtime.Object) error {
+	binding, ok := in.(*v1.Binding)
+	if !ok {
+		return s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
+	}
+	if errs := validateBinding(binding); len(errs) > 0 {
+		return s.refuse(r, apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Binding").GroupKind(), r.name, errs))
+	}
+	_, err := s.writeLocked(r, func(st *store) (outcome, error) {
+		found, ok := st.items[keyOf(r.namespace, r.name)]
+		if !ok {
+			return outcome{}, r.notFound()
+		}
+		old := found.(*v1.Pod)
+		if err := mayBind(old, binding); err != nil {
+			return outcome{}, apierrors.NewConflict(podBindings, r.name, err)
+		}
+		pod := s.assign(old, binding)
+		if !r.dryRun {
+			s.put(st, old, pod)
+		}
+		return outcome{old: old, new: pod}, nil
+	})
+	return err
+}
+
+func validateBinding(b *v1.Binding) field.ErrorList {
+	var errs field.ErrorList
+	target := field.NewPath("target")
+	if b.Target.Kind != "" && b.Target.Kind != "Node" {
+		errs = append(errs, field.NotSupported(target.Child("kind"), b.Target.Kind, []string{"Node", "<empty>"}))
+	}
+	if b.Target.Name == "" {
+		errs = append(errs, field.Required(target.Child("name"), ""))
+	}
+	return errs
+}
+
+// mayBind says why the pod cannot be bound.
+func mayBind(pod *v1.Pod, b *v1.Binding) error {
+	switch {
+	case b.UID != "" && b.UID != pod.UID:
+		return fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, pod.UID)
+	case b.ResourceVersion != "" && b.ResourceVersion != pod.ResourceVersion:
+		return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, pod.ResourceVersion)
+	case pod.DeletionTimestamp != nil:
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+	}
+	return nil
+}
+
+// assign is the pod as it is once bound: on its node, with the annotations and
+// labels of the binding and the topology labels of the node, scheduled, and no
+// longer nominated.
+func (s *Server) assign(old *v1.Pod, b *v1.Binding) *v1.Pod {
+	pod := old.DeepCopy()
+	pod.Spec.NodeName = b.Target.Name
+	pod.Annotations = merged(pod.Annotations, b.Annotations)
+	pod.Labels = merged(pod.Labels, b.Labels)
+	if found, ok := s.peek(nodes, b.Target.Name); ok {
+		pod.Labels = merged(pod.Labels, topologyOf(found.(*v1.Node)))
+	}
+	pod.Status.NominatedNodeName = ""
+	setPodScheduled(pod, s.now())
+	if pod.Generation > 0 {
+		pod.Generation++
+	}
+	return pod
+}
+
+// topologyOf is what pods inherit from their node. Upstream: admission plugin
+// PodTopologyLabels, v1.36.
+func topologyOf(node *v1.Node) map[string]string {
+	labels := map[string]string{}
+	for _, name := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion} {
+		if value, ok := node.Labels[name]; ok {
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+func merged(into, from map[string]string) map[string]string {
+	if len(from) == 0 {
+		return into
+	}
+	if into == nil {
+		into = make(map[string]string, len(from))
+	}
+	for name, value := range from {
+		into[name] = value
+	}
+	return into
+}
+
+// setPodScheduled sets the condition PodScheduled to True.
+// Upstream: pkg/api/pod UpdatePodCondition, v1.36.
+func setPodScheduled(pod *v1.Pod, now metav1.Time) {
+	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now}
+	for i := range pod.Status.Conditions {
+		old := &pod.Status.Conditions[i]
+		if old.Type != v1.PodScheduled {
+			continue
+		}
+		if old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		*old = condition
+		return
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, condition)
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The prepare functions are what single kinds do beyond the rule for all: before
+// they run, the server has dropped the status of a new object, and kept the
+// status on an update and the spec on a status update.
+
+// prepareForCreate gives a new object the status it begins with.
+// Upstream: PrepareForCreate of the kinds' strategies, v1.36.
+func prepareForCreate(obj runtime.Object, now metav1.Time) {
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		o.Status = v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}
+		dropUnknownDataSource(&o.Spec)
+		mirrorDataSources(&o.Spec)
+	case *v1.PersistentVolume:
+		o.Status = v1.PersistentVolumeStatus{Phase: v1.VolumePending, LastPhaseTransitionTime: &now}
+	case *v1.Pod:
+		o.Status = newPodStatus(&o.Spec)
+	case *v1.Namespace:
+		o.Status.Phase = v1.NamespaceActive
+		defaultNamespace(o)
+	}
+}
+
+// prepareForUpdate brings an update into the form that is stored.
+// Upstream: PrepareForUpdate of the kinds' strategies, v1.36.
+func prepareForUpdate(obj, old runtime.Object, _ metav1.Time) {
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		if was, ok := old.(*v1.PersistentVolumeClaim); ok && was.Spec.DataSource == nil {
+			dropUnknownDataSource(&o.Spec)
+		}
+		mirrorDataSources(&o.Spec)
+	case *v1.Pod:
+		if was, ok := old.(*v1.Pod); ok {
+			keepAdmitted(&o.Spec, &was.Spec)
+		}
+	}
+}
+
+// prepareForStatusUpdate brings a status update into the form that is stored.
+// Upstream: PrepareForUpdate of the kinds' status strategies, v1.36.
+func prepareForStatusUpdate(obj, old runtime.Object, now metav1.Time) {
+	switch o := obj.(type) {
+	case *v1.PersistentVolume:
+		if was, ok := old.(*v1.PersistentVolume); ok {
+			stampPhase(&o.Status, &was.Status, now)
+		}
+	case *v1.Pod:
+		if was, ok := old.(*v1.Pod); ok {
+			setDefault(&o.Status.QOSClass, was.Status.QOSClass)
+		}
+	}
+}
+
+// stampPhase notes when a volume's phase changed, unless the client says so.
+func stampPhase(status, old *v1.PersistentVolumeStatus, now metav1.Time) {
+	said := status.LastPhaseTransitionTime
+	switch {
+	case status.Phase == old.Phase && said == nil:
+		status.LastPhaseTransitionTime = old.LastPhaseTransitionTime
+	case status.Phase != old.Phase && (said == nil || said.Equal(old.LastPhaseTransitionTime)):
+		status.LastPhaseTransitionTime = &now
+	}
+}
+
+// keepAdmitted fills in what admission wrote into the pod when it was created,
+// where an update that came from the original manifest leaves it out.
+func keepAdmitted(spec, old *v1.PodSpec) {
+	if spec.Priority == nil && spec.PriorityClassName == old.PriorityClassName {
+		spec.Priority = old.Priority
+	}
+	if spec.PreemptionPolicy == nil {
+		spec.PreemptionPolicy = old.PreemptionPolicy
+	}
+	addDefaultTolerations(spec)
+}

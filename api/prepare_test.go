@@ -1,0 +1,102 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// semantics 8 must 6.
+func TestWhatAClientSaysOfANewObjectsStatusIsDropped(t *testing.T) {
+	volume := created(t, goodVolume, "status: {phase: Bound, message: mine}").(*v1.PersistentVolume)
+	require.Equal(t, v1.PersistentVolumeStatus{Phase: v1.VolumePending, LastPhaseTransitionTime: &testNow}, volume.Status)
+	claim := created(t, goodClaim, "status: {phase: Bound, capacity: {storage: 5Gi}}").(*v1.PersistentVolumeClaim)
+	require.Equal(t, v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}, claim.Status)
+	pod := created(t, goodPod, "status: {phase: Running, podIP: 10.0.0.1}").(*v1.Pod)
+	require.Equal(t, v1.PodStatus{Phase: v1.PodPending, QOSClass: v1.PodQOSBestEffort}, pod.Status)
+}
+
+func TestAGatedPodSaysWhyItIsNotScheduled(t *testing.T) {
+	pod := created(t, goodPod, "spec: {schedulingGates: [{name: a}]}").(*v1.Pod)
+	require.Equal(t, []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: "SchedulingGated",
+		Message: "Scheduling is blocked due to non-empty scheduling gates"}}, pod.Status.Conditions)
+}
+
+func TestAPodsQualityOfServiceFollowsItsResources(t *testing.T) {
+	const full = "resources: {limits: {cpu: 1, memory: 1Gi}}"
+	for containers, want := range map[string]v1.PodQOSClass{
+		"{name: a, image: i}":                                                                 v1.PodQOSBestEffort,
+		"{name: a, image: i, " + full + "}":                                                   v1.PodQOSGuaranteed,
+		"{name: a, image: i, " + full + "}, {name: b, image: i}":                              v1.PodQOSBurstable,
+		"{name: a, image: i, resources: {limits: {cpu: 1}}}":                                  v1.PodQOSBurstable,
+		"{name: a, image: i, resources: {requests: {ephemeral-storage: 1Gi}}}":                v1.PodQOSBestEffort,
+		"{name: a, image: i, " + full + "}, {name: b, image: i, " + full + "}":                v1.PodQOSGuaranteed,
+		"{name: a, image: i, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 0}}}": v1.PodQOSBurstable,
+	} {
+		pod := created(t, goodPod, "spec: {containers: ["+containers+"]}").(*v1.Pod)
+		require.Equal(t, want, pod.Status.QOSClass, containers)
+	}
+}
+
+func TestAVolumeNotesWhenItsPhaseChanged(t *testing.T) {
+	later, chosen := metav1.Unix(1_800_000_000, 0), metav1.Unix(1_900_000_000, 0)
+	old := created(t, goodVolume).(*v1.PersistentVolume)
+	update := func(change func(*v1.PersistentVolumeStatus)) *metav1.Time {
+		volume := old.DeepCopy()
+		change(&volume.Status)
+		prepareForStatusUpdate(volume, old, later)
+		return volume.Status.LastPhaseTransitionTime
+	}
+	require.Equal(t, &later, update(func(s *v1.PersistentVolumeStatus) { s.Phase = v1.VolumeAvailable }))
+	require.Equal(t, &later, update(func(s *v1.PersistentVolumeStatus) { s.Phase, s.LastPhaseTransitionTime = v1.VolumeAvailable, nil }))
+	require.Equal(t, &testNow, update(func(s *v1.PersistentVolumeStatus) { s.Message = "same phase" }))
+	require.Equal(t, &testNow, update(func(s *v1.PersistentVolumeStatus) { s.LastPhaseTransitionTime = nil }))
+	require.Equal(t, &chosen, update(func(s *v1.PersistentVolumeStatus) { s.Phase, s.LastPhaseTransitionTime = v1.VolumeAvailable, &chosen }))
+}
+
+func TestDataSourcesAreMirroredAndUnknownKindsDropped(t *testing.T) {
+	const snapshot = "{name: s, kind: VolumeSnapshot, apiGroup: snapshot.storage.k8s.io}"
+	const unknown = "{name: u, kind: Backup, apiGroup: example.com}"
+	type sources struct{ source, ref string }
+	show := func(claim *v1.PersistentVolumeClaim) (s sources) {
+		if claim.Spec.DataSource != nil {
+			s.source = claim.Spec.DataSource.Kind
+		}
+		if claim.Spec.DataSourceRef != nil {
+			s.ref = claim.Spec.DataSourceRef.Kind
+		}
+		return s
+	}
+	for patch, want := range map[string]sources{
+		"dataSource: " + snapshot:                            {"VolumeSnapshot", "VolumeSnapshot"},
+		"dataSource: " + unknown:                             {},
+		"dataSourceRef: " + snapshot:                         {"VolumeSnapshot", "VolumeSnapshot"},
+		"dataSourceRef: " + unknown:                          {"Backup", "Backup"},
+		"dataSource: {name: c, kind: PersistentVolumeClaim}": {"PersistentVolumeClaim", "PersistentVolumeClaim"},
+		"dataSource: {name: c, kind: Pod}":                   {},
+	} {
+		claim := created(t, goodClaim, "spec: {"+patch+"}").(*v1.PersistentVolumeClaim)
+		require.Equal(t, want, show(claim), patch)
+	}
+	claim := created(t, goodClaim, "spec: {dataSourceRef: {name: c, kind: PersistentVolumeClaim, namespace: other}}").(*v1.PersistentVolumeClaim)
+	require.Nil(t, claim.Spec.DataSourceRef.Namespace, "claims across namespaces are an alpha feature")
+}
+
+func TestAnUpdateFromTheOriginalManifestOfAPodKeepsWhatAdmissionWrote(t *testing.T) {
+	old := created(t, goodPod).(*v1.Pod)
+	addDefaultTolerations(&old.Spec)
+	require.NoError(t, admitPriority(old, nil, nil))
+	pod := created(t, goodPod, "metadata: {labels: {a: b}}")
+	prepareForUpdate(pod, old, testNow)
+	require.Empty(t, words(validateUpdate(pod, old)))
+}
+
+func TestAPodsStatusUpdateMayLeaveOutItsQualityOfService(t *testing.T) {
+	old := created(t, goodPod).(*v1.Pod)
+	pod := old.DeepCopy()
+	pod.Status = v1.PodStatus{Phase: v1.PodRunning}
+	prepareForStatusUpdate(pod, old, testNow)
+	require.Empty(t, words(validateStatusUpdate(pod, old)))
+}

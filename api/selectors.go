@@ -1,0 +1,188 @@
+package api
+
+import (
+	"fmt"
+	"reflect"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Selector picks objects. The zero value picks all; so does a nil Labels or
+// Fields.
+type Selector struct {
+	Namespace string
+	Labels    labels.Selector
+	Fields    fields.Selector
+}
+
+// filter is a Selector made ready.
+type filter struct {
+	Selector
+	bucket bucket
+}
+
+// bucket is where a follower waits for changes: under a field with one value,
+// so that a change wakes only those it may concern. The zero value is woken by
+// all.
+type bucket struct{ field, value string }
+
+const (
+	fieldName      = "metadata.name"
+	fieldNamespace = "metadata.namespace"
+	fieldNodeName  = "spec.nodeName"
+)
+
+func newFilter(sel Selector) filter {
+	f := filter{Selector: sel}
+	if f.Labels != nil && f.Labels.Empty() {
+		f.Labels = nil
+	}
+	if f.Fields != nil && f.Fields.Empty() {
+		f.Fields = nil
+	}
+	if f.Namespace != "" {
+		f.bucket = bucket{fieldNamespace, f.Namespace}
+	}
+	if f.Fields == nil {
+		return f
+	}
+	for _, field := range []string{fieldName, fieldNodeName} {
+		if value, ok := f.Fields.RequiresExactMatch(field); ok {
+			f.bucket = bucket{field, value}
+		}
+	}
+	return f
+}
+
+// bucketsOf are the buckets whose followers a change may concern.
+func bucketsOf(c Change) ([5]bucket, int) {
+	obj := c.Object.(object)
+	buckets := [5]bucket{1: {fieldName, obj.GetName()}}
+	n := 2
+	if ns := obj.GetNamespace(); ns != "" {
+		buckets[n] = bucket{fieldNamespace, ns}
+		n++
+	}
+	pod, ok := c.Object.(*v1.Pod)
+	if !ok {
+		return buckets, n
+	}
+	buckets[n] = bucket{fieldNodeName, pod.Spec.NodeName}
+	n++
+	if old, ok := c.Old.(*v1.Pod); ok && old.Spec.NodeName != pod.Spec.NodeName {
+		buckets[n] = bucket{fieldNodeName, old.Spec.NodeName}
+		n++
+	}
+	return buckets, n
+}
+
+func (f *filter) matches(obj runtime.Object) bool {
+	o := obj.(object)
+	if f.Namespace != "" && o.GetNamespace() != f.Namespace {
+		return false
+	}
+	if f.Labels != nil && !f.Labels.Matches(labels.Set(o.GetLabels())) {
+		return false
+	}
+	return f.Fields == nil || f.Fields.Matches(selectableFields{o})
+}
+
+// see is a change as somebody with this filter sees it: an object that leaves
+// the selection is deleted, with its last selected state; one that enters is
+// added.
+func (f *filter) see(c Change) (Change, bool) {
+	if f.Labels == nil && f.Fields == nil {
+		return c, f.Namespace == "" || c.Object.(object).GetNamespace() == f.Namespace
+	}
+	before := c.Old != nil && f.matches(c.Old)
+	after := c.Type != watch.Deleted && f.matches(c.Object)
+	switch {
+	case before && after:
+		return c, true
+	case after:
+		return Change{Type: watch.Added, Object: c.Object, RV: c.RV}, true
+	case before && c.Type == watch.Deleted:
+		return c, true
+	case before:
+		last := c.Old.DeepCopyObject().(object)
+		last.SetResourceVersion(c.Object.(object).GetResourceVersion())
+		return Change{Type: watch.Deleted, Object: last, Old: c.Old, RV: c.RV}, true
+	}
+	return Change{}, false
+}
+
+// list is the selected objects in order of key.
+func (st *store) list(f *filter) []runtime.Object {
+	keys := st.inNamespace(f.Namespace)
+	list := make([]runtime.Object, 0, len(keys))
+	for _, k := range keys {
+		if obj := st.items[k]; f.matches(obj) {
+			list = append(list, obj)
+		}
+	}
+	return list
+}
+
+// selectorOf reads the selectors of a list or watch request.
+func selectorOf(k *kind, namespace string, opts metav1.ListOptions) (Selector, error) {
+	sel := Selector{Namespace: namespace}
+	var err error
+	if opts.LabelSelector != "" {
+		if sel.Labels, err = labels.Parse(opts.LabelSelector); err != nil {
+			return sel, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	if opts.FieldSelector == "" {
+		return sel, nil
+	}
+	if sel.Fields, err = fields.ParseSelector(opts.FieldSelector); err != nil {
+		return sel, apierrors.NewBadRequest(err.Error())
+	}
+	for _, r := range sel.Fields.Requirements() {
+		if err := knowsField(k, r.Field); err != nil {
+			return sel, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	return sel, nil
+}
+
+// knowsField refuses a field that objects of this kind cannot be selected by.
+func knowsField(k *kind, field string) error {
+	if field == fieldName || field == fieldNamespace {
+		return nil
+	}
+	getters, ok := selectable[k.typ]
+	if !ok {
+		return fmt.Errorf("%q is not a known field selector: only %q, %q", field, fieldName, fieldNamespace)
+	}
+	if _, ok := getters[field]; !ok {
+		return fmt.Errorf("field label not supported: %s", field)
+	}
+	return nil
+}
+
+// selectableFields shows an object's selectable fields.
+type selectableFields struct{ object }
+
+// Has implements fields.Fields.
+func (f selectableFields) Has(field string) bool { return f.Get(field) != "" }
+
+// Get implements fields.Fields.
+func (f selectableFields) Get(field string) string {
+	switch field {
+	case fieldName:
+		return f.GetName()
+	case fieldNamespace:
+		return f.GetNamespace()
+	}
+	if get, ok := selectable[reflect.TypeOf(f.object).Elem()][field]; ok {
+		return get(f.object)
+	}
+	return ""
+}

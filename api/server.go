@@ -1,0 +1,128 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Config says how a server tells the time, what it names things and how much it
+// remembers. The zero value works.
+type Config struct {
+	// Now tells the time; default is the wall clock in UTC. It must be safe for
+	// concurrent use if clients are.
+	Now func() time.Time
+	// Seed makes UIDs and the suffixes of generated names: the same seed and the
+	// same writes give the same names.
+	Seed uint64
+	// LogLimit is how many changes are kept for each resource; default 10000. A
+	// watcher further behind gets 410 Gone and lists again.
+	LogLimit int
+}
+
+// DefaultLogLimit is Config.LogLimit where it is 0.
+const DefaultLogLimit = 10000
+
+// Server is the API server: versioned objects, and one ordered log of changes
+// for each resource. It is safe for concurrent use.
+type Server struct {
+	cfg    Config
+	mu     sync.RWMutex // guards everything below, and every cursor's position
+	rv     uint64       // of the latest write: one counter for all resources
+	stores map[schema.GroupVersionResource]*store
+	hooks  []func(Write)
+	events eventIndex
+}
+
+// NewServer makes a server that holds the namespaces default, kube-system,
+// kube-public and kube-node-lease, and nothing else.
+func NewServer(cfg Config) *Server {
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return time.Now().UTC() }
+	}
+	if cfg.LogLimit <= 0 {
+		cfg.LogLimit = DefaultLogLimit
+	}
+	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: newEventIndex()}
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
+		s.addNamespace(name)
+	}
+	return s
+}
+
+// OnWrite has f called for every write a client attempts, refused ones and those
+// that changed nothing included, in order. f runs before the client has its
+// answer and must not call the server. Dry runs are not reported, nor is what
+// Event records.
+func (s *Server) OnWrite(f func(Write)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = append(s.hooks, f)
+}
+
+// Objects is everything there is, ordered by resource and then by key. The
+// objects are copies and say their apiVersion and kind.
+func (s *Server) Objects() []runtime.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var all []runtime.Object
+	for _, st := range s.sortedStores() {
+		for _, key := range st.keys {
+			obj := st.items[key].DeepCopyObject()
+			obj.GetObjectKind().SetGroupVersionKind(st.kind.gvk)
+			all = append(all, obj)
+		}
+	}
+	return all
+}
+
+func (s *Server) sortedStores() []*store {
+	stores := make([]*store, 0, len(s.stores))
+	for _, st := range s.stores {
+		stores = append(stores, st)
+	}
+	slices.SortFunc(stores, func(a, b *store) int {
+		return cmp.Or(
+			cmp.Compare(a.kind.gvr.Resource, b.kind.gvr.Resource),
+			cmp.Compare(a.kind.gvr.Group, b.kind.gvr.Group),
+			cmp.Compare(a.kind.gvr.Version, b.kind.gvr.Version))
+	})
+	return stores
+}
+
+// now is the time that the server writes into objects: whole seconds, as JSON
+// has them.
+func (s *Server) now() metav1.Time {
+	return metav1.NewTime(s.cfg.Now().Truncate(time.Second))
+}
+
+// peek is the object of that key ("namespace/name"), shared and not to be
+// changed. The caller holds the lock.
+func (s *Server) peek(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
+	st, ok := s.stores[gvr]
+	if !ok {
+		return nil, false
+	}
+	obj, ok := st.items[key]
+	return obj, ok
+}
+
+// peekList is all objects of a resource in order of key, shared and not to be
+// changed. The caller holds the lock.
+func (s *Server) peekList(gvr schema.GroupVersionResource) []runtime.Object {
+	st, ok := s.stores[gvr]
+	if !ok {
+		return nil
+	}
+	list := make([]runtime.Object, 0, len(st.keys))
+	for _, key := range st.keys {
+		list = append(list, st.items[key])
+	}
+	return list
+}

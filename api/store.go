@@ -1,0 +1,110 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// store is one resource: its objects, its log of changes and those who follow
+// it. Objects in it are shared with readers and never changed.
+type store struct {
+	kind      *kind
+	items     map[string]object // by key
+	keys      []string          // sorted
+	log       changeLog
+	followers map[bucket][]*Cursor
+	// bookmarkers want bookmarks; lastBookmark is when they were last offered.
+	bookmarkers  []*Cursor
+	lastBookmark time.Time
+	created      uint64 // how many objects were ever created
+	deleted      uint64 // how many were ever removed
+}
+
+// store returns the store of a resource, making it at first use. An unknown
+// resource is a 404 in words.
+func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
+	if st, ok := s.stores[gvr]; ok {
+		return st, nil
+	}
+	k, ok := kinds()[gvr]
+	if !ok {
+		return nil, unknownResource(gvr)
+	}
+	st := newStore(k, s.cfg.LogLimit)
+	st.lastBookmark = s.cfg.Now()
+	s.stores[gvr] = st
+	return st, nil
+}
+
+func newStore(k *kind, limit int) *store {
+	return &store{
+		kind: k, items: map[string]object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
+	}
+}
+
+func unknownResource(gvr schema.GroupVersionResource) error {
+	err := apierrors.NewGenericServerResponse(404, "", gvr.GroupResource(), "", "", 0, false)
+	err.ErrStatus.Message = "the server could not find the requested resource: it has no " + gvr.Resource + " in " + gvr.GroupVersion().String()
+	return err
+}
+
+func keyOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func key(obj object) string { return keyOf(obj.GetNamespace(), obj.GetName()) }
+
+// version gives obj the next resourceVersion.
+func (s *Server) version(obj object) {
+	s.rv++
+	obj.SetResourceVersion(strconv.FormatUint(s.rv, 10))
+}
+
+// put stores obj, which from now on nobody may change, under a new version, and
+// tells those who follow. old is what it replaces, nil if it is new.
+func (s *Server) put(st *store, old, obj object) {
+	s.version(obj)
+	k := key(obj)
+	if old == nil {
+		at, _ := slices.BinarySearch(st.keys, k)
+		st.keys = slices.Insert(st.keys, at, k)
+		st.created++
+		st.items[k] = obj
+		s.publish(st, Change{Type: watch.Added, Object: obj, RV: s.rv})
+		return
+	}
+	st.items[k] = obj
+	s.publish(st, Change{Type: watch.Modified, Object: obj, Old: old, RV: s.rv})
+}
+
+// remove takes the object out. last is its final state, a copy that the removal
+// gets to version; old is what was stored.
+func (s *Server) remove(st *store, old, last object) {
+	s.version(last)
+	k := key(last)
+	delete(st.items, k)
+	if at, found := slices.BinarySearch(st.keys, k); found {
+		st.keys = slices.Delete(st.keys, at, at+1)
+	}
+	st.deleted++
+	s.publish(st, Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv})
+}
+
+// inNamespace is the range of sorted keys that lie in a namespace, all of them
+// for "".
+func (st *store) inNamespace(namespace string) []string {
+	if namespace == "" || !st.kind.namespaced {
+		return st.keys
+	}
+	from, _ := slices.BinarySearch(st.keys, namespace+"/")
+	to, _ := slices.BinarySearch(st.keys, namespace+"0") // '0' follows '/'
+	return st.keys[from:to]
+}

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/testing"
+)
+
+// Tracker is the server as the object tracker of client-go's fakes, for tests
+// that seed a clientset through it. What is added goes through the server like
+// any other write, and gets its status by a second one.
+func (c *Client) Tracker() testing.ObjectTracker { return tracker{c} }
+
+type tracker struct{ client *Client }
+
+var _ testing.ObjectTracker = tracker{}
+
+func (t tracker) Add(obj runtime.Object) error {
+	if meta.IsListType(obj) {
+		return meta.EachListItem(obj, t.Add)
+	}
+	gvks, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return err
+	}
+	gvr, _ := meta.UnsafeGuessKindToResource(gvks[0])
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	return t.Create(gvr, obj, m.GetNamespace())
+}
+
+func (t tracker) Get(gvr schema.GroupVersionResource, ns, name string, opts ...metav1.GetOptions) (runtime.Object, error) {
+	return t.serve(testing.NewGetActionWithOptions(gvr, ns, name, one(opts)))
+}
+
+func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
+	created, err := t.serve(testing.NewCreateActionWithOptions(gvr, ns, obj.DeepCopyObject(), one(opts)))
+	if err != nil {
+		return err
+	}
+	k, ok := kinds()[gvr]
+	if !ok || k.status < 0 || reflect.ValueOf(obj).Elem().Field(k.status).IsZero() {
+		return nil
+	}
+	keep(k.status, created, obj)
+	_, err = t.serve(testing.NewUpdateSubresourceAction(gvr, "status", ns, created.DeepCopyObject()))
+	return err
+}
+
+func (t tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
+	_, err := t.serve(testing.NewUpdateActionWithOptions(gvr, ns, obj.DeepCopyObject(), one(opts)))
+	return err
+}
+
+// Patch gets the patched object.
+func (t tracker) Patch(gvr schema.GroupVersionResource, obj runtime.Object, ns string, _ ...metav1.PatchOptions) error {
+	return t.Update(gvr, obj, ns)
+}
+
+func (t tracker) Apply(gvr schema.GroupVersionResource, config runtime.Object, ns string, opts ...metav1.PatchOptions) error {
+	data, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(config)
+	if err != nil {
+		return err
+	}
+	_, err = t.serve(testing.NewPatchActionWithOptions(gvr, ns, m.GetName(), types.ApplyPatchType, data, one(opts)))
+	return err
+}
+
+func (t tracker) List(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, ns string, opts ...metav1.ListOptions) (runtime.Object, error) {
+	return t.serve(testing.NewListActionWithOptions(gvr, gvk, ns, one(opts)))
+}
+
+func (t tracker) Delete(gvr schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions) error {
+	_, err := t.serve(testing.NewDeleteActionWithOptions(gvr, ns, name, one(opts)))
+	return err
+}
+
+func (t tracker) Watch(gvr schema.GroupVersionResource, ns string, opts ...metav1.ListOptions) (watch.Interface, error) {
+	return t.client.server.serveWatch(testing.NewWatchActionWithOptions(gvr, ns, one(opts)))
+}
+
+func (t tracker) serve(action testing.Action) (runtime.Object, error) {
+	if a, ok := action.(interface{ GetObject() runtime.Object }); ok && a.GetObject() == nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("there is no object to %s", action.GetVerb()))
+	}
+	return t.client.server.serve(t.client.name, action)
+}
+
+func one[T any](opts []T) T {
+	if len(opts) > 0 {
+		return opts[0]
+	}
+	var zero T
+	return zero
+}

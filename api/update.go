@@ -1,0 +1,166 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// errModified is upstream's OptimisticLockErrorMsg.
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+
+// update replaces the object, or its status if that is the subresource. obj
+// becomes the server's own.
+func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
+	obj, err := r.accept(in)
+	if err != nil {
+		return nil, s.refuse(r, err)
+	}
+	return s.write(r, func(st *store) (outcome, error) {
+		old, ok := st.items[keyOf(r.namespace, r.name)]
+		if !ok {
+			return outcome{}, r.notFound()
+		}
+		return s.replace(r, st, old, obj)
+	})
+}
+
+// replace is the second half of every update and patch: from the object as the
+// client wants it to the object as it is stored.
+func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error) {
+	if err := r.checkVersion(old, obj); err != nil {
+		return outcome{}, err
+	}
+	now := s.now()
+	setDefaults(obj)
+	r.keepSystemFields(old, obj)
+	var errs field.ErrorList
+	if r.sub == "status" && r.kind.status >= 0 {
+		r.keepSpec(old, obj)
+		prepareForStatusUpdate(obj, old, now)
+		errs = validateStatusUpdate(obj, old)
+	} else {
+		r.keepStatus(old, obj)
+		prepareForUpdate(obj, old, now)
+		r.countGeneration(old, obj)
+		errs = validateUpdate(obj, old)
+	}
+	if len(errs) > 0 {
+		return outcome{}, r.invalid(errs)
+	}
+	if r.sub == "" {
+		if err := admitUpdate(s, obj, old); err != nil {
+			return outcome{}, asStatus(err)
+		}
+	}
+	if err := s.trackFields(r, old, obj); err != nil {
+		return outcome{}, asStatus(err)
+	}
+	return s.commit(r, st, old, obj)
+}
+
+// commit stores the outcome of an update, unless nothing changed; an object
+// being deleted that has lost its last finalizer is removed.
+func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error) {
+	if deletedByUpdate(old, obj) {
+		if !r.dryRun {
+			s.remove(st, old, obj)
+		}
+		return outcome{old: old, last: obj}, nil
+	}
+	if semanticEqual(old, obj) {
+		return outcome{old: old, new: old}, nil
+	}
+	if !r.dryRun {
+		s.put(st, old, obj)
+	}
+	return outcome{old: old, new: obj}, nil
+}
+
+// checkVersion compares what the client based its update on with what is there.
+// No resourceVersion means whatever is there, where the kind allows that.
+func (r *request) checkVersion(old, obj object) error {
+	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() {
+		return r.conflict(fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
+	}
+	switch rv := obj.GetResourceVersion(); {
+	case rv == "" && r.kind.conditional:
+		return r.invalid(field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+		})
+	case rv != "" && rv != old.GetResourceVersion():
+		return r.conflict(errModified)
+	}
+	return nil
+}
+
+// keepSystemFields fills in what only the server may say. A value of the
+// client's that differs is left for validation to refuse.
+// Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.36.
+func (r *request) keepSystemFields(old, obj object) {
+	obj.SetUID(old.GetUID())
+	obj.SetResourceVersion(old.GetResourceVersion())
+	obj.SetSelfLink("")
+	obj.SetGeneration(old.GetGeneration())
+	created := old.GetCreationTimestamp()
+	if ts := obj.GetCreationTimestamp(); ts.IsZero() || ts.Equal(&created) {
+		obj.SetCreationTimestamp(created) // a patch has it in another time zone
+	}
+	if old.GetDeletionTimestamp() != nil {
+		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+	if len(old.GetManagedFields()) == 0 && !r.tracked {
+		obj.SetManagedFields(nil)
+	}
+}
+
+// keepSpec: a status update changes nothing but the status and, for most kinds,
+// metadata.
+func (r *request) keepSpec(old, obj object) {
+	if r.kind.spec >= 0 {
+		keep(r.kind.spec, obj, old)
+	}
+	switch r.kind.gvk.Kind {
+	case "VolumeAttachment":
+		obj.SetLabels(old.GetLabels())
+		obj.SetAnnotations(old.GetAnnotations())
+		obj.SetFinalizers(old.GetFinalizers())
+		obj.SetOwnerReferences(old.GetOwnerReferences())
+	case "Pod":
+		obj.SetOwnerReferences(old.GetOwnerReferences())
+	}
+}
+
+// keepStatus: an update of the object leaves its status alone, and a namespace's
+// finalizers, too, which have a subresource of their own.
+func (r *request) keepStatus(old, obj object) {
+	if r.kind.status >= 0 {
+		keep(r.kind.status, obj, old)
+	}
+	if ns, ok := obj.(*v1.Namespace); ok {
+		ns.Spec.Finalizers = old.(*v1.Namespace).Spec.Finalizers
+	}
+}
+
+// countGeneration raises the generation with every change of the spec.
+func (r *request) countGeneration(old, obj object) {
+	if r.kind.generation && r.kind.spec >= 0 && !sameField(r.kind.spec, obj, old) {
+		obj.SetGeneration(old.GetGeneration() + 1)
+	}
+}
+
+// deletedByUpdate: nothing keeps an object that is being deleted any longer.
+// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, v1.36.
+func deletedByUpdate(old, obj object) bool {
+	if ns, ok := old.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
+		return false
+	}
+	grace := old.GetDeletionGracePeriodSeconds()
+	return old.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}

@@ -1,0 +1,206 @@
+package api
+
+import (
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watcher is a watch as client-go knows it: a goroutine that reads a cursor and
+// hands over copies. A watcher that is not read waits with one event in hand and
+// costs the server nothing else.
+type watcher struct {
+	cursor    *Cursor
+	initial   []runtime.Object // to be shown as ADDED first
+	listed    bool             // then say with a bookmark that this was all
+	bookmarks bool
+	startRV   uint64
+	expired   error // nothing but this error
+
+	woken  chan struct{} // holds one token
+	result chan watch.Event
+	done   chan struct{}
+	stop   sync.Once
+}
+
+// watch begins a watch. Errors of a well-formed request come as an event, as
+// with a real API server.
+func (s *Server) watch(k *kind, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+	sel, err := selectorOf(k, namespace, opts)
+	if err != nil {
+		return nil, err
+	}
+	rv, err := parseVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkWatchOptions(opts); err != nil {
+		return nil, err
+	}
+	initial := rv == 0
+	if opts.SendInitialEvents != nil {
+		initial = *opts.SendInitialEvents
+	}
+	w := &watcher{
+		bookmarks: opts.AllowWatchBookmarks,
+		listed:    initial && opts.SendInitialEvents != nil && opts.AllowWatchBookmarks,
+		woken:     make(chan struct{}, 1), result: make(chan watch.Event), done: make(chan struct{}),
+	}
+	if err := s.place(w, k, sel, rv, initial); err != nil {
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+// checkWatchOptions: the initial events are of a state no older than asked for,
+// and a watch without them takes no resourceVersionMatch.
+// Upstream: apimachinery internalversion/validation ValidateListOptions, v1.36.
+func checkWatchOptions(opts metav1.ListOptions) error {
+	path, match := field.NewPath("resourceVersionMatch"), opts.ResourceVersionMatch
+	var err *field.Error
+	switch {
+	case opts.SendInitialEvents == nil && match != "":
+		err = field.Forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+	case opts.SendInitialEvents != nil && match != metav1.ResourceVersionMatchNotOlderThan:
+		err = field.Forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+	default:
+		return nil
+	}
+	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", field.ErrorList{err})
+}
+
+// place puts the watcher's cursor where the watch begins: now, after the objects
+// there are, or after version rv.
+func (s *Server) place(w *watcher, k *kind, sel Selector, rv uint64, initial bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.store(k.gvr)
+	if err != nil {
+		return err
+	}
+	c := &Cursor{server: s, store: st, filter: newFilter(sel), notify: w.notify, listed: true}
+	c.follow()
+	w.cursor, w.startRV = c, s.rv
+	if w.bookmarks {
+		st.bookmarkers = append(st.bookmarkers, c)
+	}
+	switch {
+	case initial:
+		w.initial = st.list(&c.filter)
+	case rv > 0:
+		next, complete := st.log.after(rv)
+		if !complete {
+			w.expired = apierrors.NewResourceExpired("too old resource version: " +
+				strconv.FormatUint(rv, 10) + " (" + strconv.FormatUint(st.log.compacted, 10) + ")")
+		}
+		c.idle, c.next = false, next
+	}
+	return nil
+}
+
+// ResultChan implements watch.Interface.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop implements watch.Interface. It may be called more than once.
+func (w *watcher) Stop() {
+	w.stop.Do(func() {
+		close(w.done)
+		w.cursor.Stop()
+	})
+}
+
+// notify leaves a token for the goroutine. It never blocks.
+func (w *watcher) notify() {
+	select {
+	case w.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) run() {
+	defer close(w.result)
+	defer w.Stop()
+	if w.expired != nil {
+		w.sendError(w.expired)
+		return
+	}
+	for _, obj := range w.initial {
+		if !w.send(watch.Added, obj.DeepCopyObject()) {
+			return
+		}
+	}
+	w.initial = nil
+	if w.listed && !w.sendBookmark(w.startRV, true) {
+		return
+	}
+	for w.deliver() {
+		select {
+		case <-w.woken:
+		case <-w.done:
+			return
+		}
+	}
+}
+
+// deliver sends what there is, and says whether to go on.
+func (w *watcher) deliver() bool {
+	for {
+		change, ok, err := w.cursor.Next()
+		switch {
+		case err != nil:
+			w.sendError(err)
+			return false
+		case !ok:
+			rv, due := w.cursor.bookmarkDue()
+			return !due || w.sendBookmark(rv, false)
+		}
+		if !w.send(change.Type, change.Object.DeepCopyObject()) {
+			return false
+		}
+	}
+}
+
+func (w *watcher) send(t watch.EventType, obj runtime.Object) bool {
+	select {
+	case w.result <- watch.Event{Type: t, Object: obj}:
+		return true
+	case <-w.done:
+		return false
+	}
+}
+
+func (w *watcher) sendError(err error) {
+	status := apierrors.NewInternalError(err).ErrStatus
+	if api, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // never wrapped here
+		status = api.Status()
+	}
+	w.send(watch.Error, &status)
+}
+
+// sendBookmark tells the watcher that it has seen everything up to rv.
+func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
+	obj := w.cursor.store.kind.newObject()
+	obj.SetResourceVersion(strconv.FormatUint(rv, 10))
+	if endOfInitial {
+		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	return w.send(watch.Bookmark, obj)
+}
+
+// bookmarkDue says whether a bookmark is due, and up to which version the cursor
+// has seen everything.
+func (c *Cursor) bookmarkDue() (uint64, bool) {
+	c.server.mu.RLock()
+	defer c.server.mu.RUnlock()
+	due := c.bookmark && c.idle
+	if due {
+		c.bookmark = false
+	}
+	return c.server.rv, due
+}

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Write is what came of one request to change an object, as an audit log has it.
+type Write struct {
+	// RV is the version the store had after the write: that of the object, if
+	// the write changed it.
+	RV   uint64
+	Time time.Time
+	// Actor is the name of the client that asked.
+	Actor string
+	// Verb is create, update, patch (also for apply), delete or deletecollection.
+	Verb                         string
+	Resource                     schema.GroupVersionResource
+	Subresource, Namespace, Name string
+	// Kind of the object, "Pod" also for pods/binding.
+	Kind string
+	// Old and New are the object before and after, shared and not to be changed.
+	// Old is nil when it was created, New when it is gone, both when the write
+	// was refused. They are the same pointer when nothing changed.
+	Old, New runtime.Object
+	// Last is the final state of an object that is gone with this write, shared
+	// and not to be changed.
+	Last runtime.Object
+	// Code is the HTTP status code: 200 or 201, or that of the refusal.
+	Code int
+	// Err is why it was refused, an *apierrors.StatusError.
+	Err error
+}
+
+// request is one write request on its way through the server.
+type request struct {
+	actor, verb          string
+	kind                 *kind
+	sub, namespace, name string
+	dryRun               bool
+	manager              string // field manager; the actor if empty
+	tracked              bool   // obj comes with its managedFields: an apply
+	strict               bool   // unknown fields in a patch are refused
+}
+
+// outcome is what a request did to one object: see Write.
+type outcome struct{ old, new, last object }
+
+// answer is the object that the caller gets to see.
+func (o outcome) answer() object {
+	if o.new != nil {
+		return o.new
+	}
+	return o.last
+}
+
+// changed says whether the object has another version than before.
+func (o outcome) changed() bool { return o.old != o.new }
+
+// write runs do under the lock and reports what came of it. The answer is a
+// copy.
+func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime.Object, error) {
+	out, err := s.writeLocked(r, do)
+	if err != nil {
+		return nil, err
+	}
+	return out.answer().DeepCopyObject(), nil
+}
+
+func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.store(r.kind.gvr)
+	if err != nil {
+		return outcome{}, err
+	}
+	out, err := do(st)
+	if err != nil {
+		out = outcome{}
+	}
+	s.report(r, out, err)
+	return out, err
+}
+
+// report tells the hooks.
+func (s *Server) report(r *request, out outcome, err error) {
+	if len(s.hooks) == 0 || r.dryRun {
+		return
+	}
+	w := Write{
+		RV: s.rv, Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.gvr, Subresource: r.sub,
+		Namespace: r.namespace, Name: r.name, Kind: r.kind.gvk.Kind, Code: codeOf(r, out, err), Err: err,
+	}
+	if out.old != nil {
+		w.Old = out.old
+	}
+	if out.new != nil {
+		w.New = out.new
+	}
+	if out.last != nil {
+		w.Last = out.last
+	}
+	if obj := out.answer(); obj != nil {
+		w.Name = obj.GetName() // generated
+	}
+	for _, hook := range s.hooks {
+		hook(w)
+	}
+}
+
+func codeOf(r *request, out outcome, err error) int {
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status):
+		return int(status.Status().Code)
+	case err != nil:
+		return http.StatusInternalServerError
+	case r.verb == "create", out.old == nil:
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// dryRun reads the dryRun option of a request.
+func dryRun(k *kind, name string, values []string) (bool, error) {
+	for i, value := range values {
+		if value != metav1.DryRunAll {
+			return false, apierrors.NewInvalid(k.gvk.GroupKind(), name, field.ErrorList{
+				field.NotSupported(field.NewPath("dryRun").Index(i), value, []string{metav1.DryRunAll}),
+			})
+		}
+	}
+	return len(values) > 0, nil
+}
+
+func (r *request) notFound() error {
+	return apierrors.NewNotFound(r.kind.gvr.GroupResource(), r.name)
+}
+
+func (r *request) conflict(err error) error {
+	return apierrors.NewConflict(r.kind.gvr.GroupResource(), r.name, err)
+}
+
+func (r *request) invalid(errs field.ErrorList) error {
+	return apierrors.NewInvalid(r.kind.gvk.GroupKind(), r.name, errs)
+}
+
+// asStatus makes an error of the library's own into one that an API server
+// answers.
+func asStatus(err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewInternalError(err)
+}
+
+func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
