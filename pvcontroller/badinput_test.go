@@ -1,0 +1,130 @@
+package pvcontroller_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/pvcontroller"
+)
+
+func TestAClaimThatNamesAVolumeWaitsForItOrSaysWhyNot(t *testing.T) {
+	named := func(volume string) func(*v1.PersistentVolumeClaim) {
+		return func(claim *v1.PersistentVolumeClaim) { claim.Spec.VolumeName = volume }
+	}
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("tiny", "1Gi")
+	c.offered("taken", "5Gi", reservedFor("other"))
+	c.offered("whatever", "1Gi", reservedFor("both"))
+	c.settle()
+	c.claimed("early", named("late"))
+	c.claimed("small", named("tiny"))
+	c.claimed("second", named("taken"))
+	c.claimed("both", named("whatever"))
+	c.settle()
+	require.Empty(t, c.events("early"))
+	require.Equal(t, []string{"Warning VolumeMismatch"}, c.events("small"))
+	require.Equal(t, []string{"Warning FailedBinding"}, c.events("second"))
+	for _, name := range []string{"early", "small", "second"} {
+		require.Equal(t, v1.ClaimPending, c.claim(name).Status.Phase)
+	}
+	c.requireBound("both", "whatever") // each names the other: nobody asks whether it fits
+
+	c.offered("late", "50Gi")
+	c.resync()
+	c.requireBound("early", "late")
+	require.NotContains(t, c.claim("early").Annotations, "pv.kubernetes.io/bound-by-controller", "the user chose the volume")
+}
+
+func TestAClaimWhoseClassIsMissingOrHasNoProvisionerIsTold(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.class("np", "kubernetes.io/no-provisioner", storagev1.VolumeBindingImmediate)
+	c.settle()
+	c.claimed("missing", ofClass("nope"))
+	c.claimed("nobody", ofClass("np"))
+	c.settle()
+	for _, name := range []string{"missing", "nobody"} {
+		require.Equal(t, []string{"Warning ProvisioningFailed"}, c.events(name))
+		require.Equal(t, v1.ClaimPending, c.claim(name).Status.Phase)
+		require.Empty(t, c.claim(name).Annotations)
+	}
+}
+
+func TestTwoVolumesReservedForOneClaim(t *testing.T) {
+	atEverySeed(t, 10, func(c *cluster) {
+		c.offered("a", "9Gi", reservedFor("data"))
+		c.offered("b", "5Gi", reservedFor("data"))
+		c.settle()
+		c.claimed("data")
+		c.resync()
+		c.requireBound("data", "a") // the first by name
+		require.Equal(c, v1.VolumeAvailable, c.volume("b").Status.Phase)
+		require.Empty(c, c.volume("b").Spec.ClaimRef.UID)
+	})
+}
+
+func TestAReservedVolumeOfTheWrongModeIsReportedOnBoth(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.settle()
+	claim := c.claimed("data")
+	c.settle()
+	c.offered("pv", "5Gi", reservedFor("data"), func(v *v1.PersistentVolume) {
+		v.Spec.ClaimRef.UID = claim.UID
+		v.Spec.VolumeMode = new(v1.PersistentVolumeBlock)
+	})
+	c.settle()
+	require.Equal(t, []string{"Warning VolumeMismatch"}, c.events("pv"))
+	require.Contains(t, c.events("data"), "Warning VolumeMismatch")
+	require.Equal(t, v1.ClaimPending, c.claim("data").Status.Phase)
+}
+
+func TestTwoClaimsOfOneVolumeTheSecondIsLost(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi")
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.claimed("thief", func(claim *v1.PersistentVolumeClaim) {
+		claim.Spec.VolumeName = "pv"
+		claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	})
+	c.resync()
+	c.requireBound("data", "pv")
+	require.Equal(t, v1.ClaimLost, c.claim("thief").Status.Phase)
+	require.Equal(t, []string{"Warning ClaimMisbound"}, c.events("thief"))
+}
+
+func TestHugeAndFractionalQuantitiesAreCompared(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("a", "4999999999999m")
+	c.offered("b", "5T")
+	c.settle()
+	request := func(size string) func(*v1.PersistentVolumeClaim) {
+		return func(claim *v1.PersistentVolumeClaim) {
+			claim.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse(size)
+		}
+	}
+	c.claimed("just-more", request("5G"))
+	c.claimed("too-much", request("8E"))
+	c.settle()
+	c.requireBound("just-more", "b")
+	require.Equal(t, v1.ClaimPending, c.claim("too-much").Status.Phase)
+}
+
+func TestAnInvalidResizeAnnotationIsAnErrorAndNoPanic(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi", annotated("volume.alpha.kubernetes.io/pre-resize-capacity=lots"))
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	require.Equal(t, v1.ClaimPending, c.claim("data").Status.Phase)
+	require.Contains(t, c.engine.Trace().String(), `PersistentVolume "pv": annotation volume.alpha.kubernetes.io/pre-resize-capacity is "lots", it must be a quantity`)
+	c.patchVolume("pv", `{"metadata":{"annotations":{"volume.alpha.kubernetes.io/pre-resize-capacity":"3Gi"}}}`)
+	c.resync()
+	c.requireBound("data", "pv")
+	require.Equal(t, resource.MustParse("3Gi"), c.claim("data").Status.Capacity[v1.ResourceStorage])
+}

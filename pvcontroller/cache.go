@@ -1,0 +1,114 @@
+package pvcontroller
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// follow connects informers, private caches and queues.
+// Upstream: pv_controller_base.go NewController, deleteVolume and deleteClaim, v1.36.
+func (c *controller) follow() {
+	c.volumeInformer.Handle(control.Handler[*v1.PersistentVolume]{
+		Add:    func(volume *v1.PersistentVolume) { c.volumes.put(volume); c.volumeQueue.Add(volume.Name) },
+		Update: func(_, volume *v1.PersistentVolume) { c.volumes.put(volume); c.volumeQueue.Add(volume.Name) },
+		Delete: func(volume *v1.PersistentVolume) {
+			c.volumes.Delete(volume.Name)
+			if ref := volume.Spec.ClaimRef; ref != nil { // the claim shall soon know that it is Lost
+				c.claimQueue.Add(claimRefKey(ref))
+			}
+		},
+	})
+	c.claimInformer.Handle(control.Handler[*v1.PersistentVolumeClaim]{
+		Add:    func(claim *v1.PersistentVolumeClaim) { c.claims.put(claim); c.claimQueue.Add(control.Key(claim)) },
+		Update: func(_, claim *v1.PersistentVolumeClaim) { c.claims.put(claim); c.claimQueue.Add(control.Key(claim)) },
+		Delete: func(claim *v1.PersistentVolumeClaim) {
+			delete(c.claims.byKey, control.Key(claim))
+			if claim.Spec.VolumeName != "" { // the volume shall soon be released
+				c.volumeQueue.Add(claim.Spec.VolumeName)
+			}
+		},
+	})
+}
+
+// claimRefKey is the key of the claim that a claimRef names.
+// Upstream: index.go claimrefToClaimKey, v1.36.
+func claimRefKey(ref *v1.ObjectReference) string { return ref.Namespace + "/" + ref.Name }
+
+// podsByClaim is an index of pods by the keys of the claims they use.
+const podsByClaim = "claim"
+
+// claimCache holds the newest known version of each claim.
+// Upstream: PersistentVolumeController.claims, v1.36.
+type claimCache struct {
+	byKey map[string]*v1.PersistentVolumeClaim
+}
+
+func newClaimCache() *claimCache { return &claimCache{byKey: map[string]*v1.PersistentVolumeClaim{}} }
+
+func (c *claimCache) get(key string) (*v1.PersistentVolumeClaim, bool) {
+	claim, found := c.byKey[key]
+	return claim, found
+}
+
+// newer says whether a newer version than this one is known.
+func (c *claimCache) newer(claim *v1.PersistentVolumeClaim) bool {
+	known, found := c.byKey[control.Key(claim)]
+	return found && version(known) > version(claim)
+}
+
+// put stores the claim unless a newer version is known.
+// Upstream: pv_controller_base.go storeObjectUpdate, v1.36.
+func (c *claimCache) put(claim *v1.PersistentVolumeClaim) {
+	if !c.newer(claim) {
+		c.byKey[control.Key(claim)] = claim
+	}
+}
+
+// volumeCache holds the newest known version of each volume, indexed for matching.
+// Upstream: PersistentVolumeController.volumes, v1.36.
+type volumeCache struct{ *binding.Index }
+
+func newVolumeCache() *volumeCache { return &volumeCache{binding.NewIndex()} }
+
+// newer says whether a newer version than this one is known.
+func (c *volumeCache) newer(volume *v1.PersistentVolume) bool {
+	known, found := c.Get(volume.Name)
+	return found && version(known) > version(volume)
+}
+
+// put stores the volume unless a newer version is known.
+func (c *volumeCache) put(volume *v1.PersistentVolume) {
+	if !c.newer(volume) {
+		c.Put(volume)
+	}
+}
+
+// storeClaimUpdate remembers the outcome of an own write, so that the next step sees
+// it before the informer does. A claim that the informer no longer has stays gone.
+// Upstream: pv_controller_base.go storeClaimUpdate, v1.36.
+func (c *controller) storeClaimUpdate(claim *v1.PersistentVolumeClaim) {
+	if seen, found := c.claimInformer.Get(control.Key(claim)); found && seen.UID == claim.UID {
+		c.claims.put(claim)
+	}
+}
+
+// storeVolumeUpdate remembers the outcome of an own write to a volume.
+// Upstream: pv_controller_base.go storeVolumeUpdate, v1.36.
+func (c *controller) storeVolumeUpdate(volume *v1.PersistentVolume) {
+	if seen, found := c.volumeInformer.Get(volume.Name); found && seen.UID == volume.UID {
+		c.volumes.put(volume)
+	}
+}
+
+// version is the object's resourceVersion as a number, 0 if it is none.
+func version(obj control.Object) uint64 {
+	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,146 @@
+package pvcontroller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+const (
+	// ActorName is what upstream's controller manager calls this controller at the
+	// API server.
+	ActorName = "persistent-volume-binder"
+	// Component is the source of its events.
+	Component = "persistentvolume-controller"
+)
+
+// Config configures the controller. The zero value works.
+type Config struct {
+	// ResyncPeriod is how often all claims and volumes are looked at again; default
+	// 15 s.
+	ResyncPeriod time.Duration
+	// Deleters are the in-tree plugins that can delete a volume's asset, by plugin name
+	// ("kubernetes.io/host-path"). Default none: then a Delete volume that no external
+	// provisioner made becomes Failed.
+	Deleters map[string]Deleter
+	// Recyclers are the in-tree plugins that can scrub a volume, by plugin name.
+	// Default none: then a Recycle volume becomes Failed.
+	Recyclers map[string]Recycler
+}
+
+// New makes the controller. It refuses a negative ResyncPeriod and nil plugins.
+// Upstream: pv_controller_base.go NewController, v1.36.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		if cfg.ResyncPeriod < 0 {
+			return fmt.Errorf("pvcontroller: Config.ResyncPeriod is %s, it must not be negative", cfg.ResyncPeriod)
+		}
+		if cfg.ResyncPeriod == 0 {
+			cfg.ResyncPeriod = 15 * time.Second
+		}
+		if err := checkPlugins(cfg); err != nil {
+			return err
+		}
+		c := &controller{
+			cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder(Component),
+			volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
+			claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+			classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
+			pods:           control.NewCache[*v1.Pod](env, control.Pods),
+			claims:         newClaimCache(), volumes: newVolumeCache(), operations: map[string]*operation{},
+		}
+		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
+		// Volumes first, as upstream: then a claim finds those that were there before it.
+		c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.volumeWork, Limiter: retryAtResync(cfg)})
+		c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.claimWork, Limiter: retryAtResync(cfg)})
+		c.follow()
+		env.Every("resync", cfg.ResyncPeriod, c.resync)
+		return nil
+	}
+}
+
+// retryAtResync: a failed key is due when the resync would come to it.
+func retryAtResync(cfg Config) control.RateLimiter {
+	return control.RateLimiter{Base: cfg.ResyncPeriod, QPS: -1}
+}
+
+// controller is the PV controller.
+type controller struct {
+	cfg      Config
+	env      control.Env
+	client   kubernetes.Interface
+	recorder control.Recorder
+
+	// What the API server has told.
+	claimInformer  *control.Cache[*v1.PersistentVolumeClaim]
+	volumeInformer *control.Cache[*v1.PersistentVolume]
+	classes        *control.Cache[*storagev1.StorageClass]
+	pods           *control.Cache[*v1.Pod]
+
+	// The same, and the controller's own writes that the informers have not seen yet.
+	claims  *claimCache
+	volumes *volumeCache
+
+	claimQueue  control.Queue
+	volumeQueue control.Queue
+	operations  map[string]*operation
+}
+
+// resync adds all keys again.
+// Upstream: pv_controller_base.go resync, v1.36.
+func (c *controller) resync(context.Context) {
+	for claim := range c.claimInformer.All() {
+		c.claimQueue.Add(control.Key(claim))
+	}
+	for volume := range c.volumeInformer.All() {
+		c.volumeQueue.Add(control.Key(volume))
+	}
+}
+
+// waitForCaches waits until all caches have had their first list. Before that a
+// missing volume would look like a lost one.
+// Upstream: cache.WaitForCacheSync, which polls as often.
+func (c *controller) waitForCaches(ctx context.Context) error {
+	synced := func(context.Context) (bool, error) {
+		return c.claimInformer.Synced() && c.volumeInformer.Synced() && c.classes.Synced() && c.pods.Synced(), nil
+	}
+	if done, _ := synced(ctx); done {
+		return nil
+	}
+	return c.env.Poll(ctx, 100*time.Millisecond, 0, synced)
+}
+
+// claimWork reconciles one claim. One that is gone has been dealt with when that was
+// delivered, and an older version than the controller's own last write is not looked
+// at: its event is still to come.
+// Upstream: pv_controller_base.go claimWorker and updateClaim, v1.36.
+func (c *controller) claimWork(ctx context.Context, key string) error {
+	if err := c.waitForCaches(ctx); err != nil {
+		return err
+	}
+	claim, found := c.claimInformer.Get(key)
+	if !found || c.claims.newer(claim) {
+		return nil
+	}
+	return c.syncClaim(ctx, claim)
+}
+
+// volumeWork reconciles one volume, as claimWork does one claim.
+// Upstream: pv_controller_base.go volumeWorker and updateVolume, v1.36.
+func (c *controller) volumeWork(ctx context.Context, name string) error {
+	if err := c.waitForCaches(ctx); err != nil {
+		return err
+	}
+	volume, found := c.volumeInformer.Get(name)
+	if !found || c.volumes.newer(volume) {
+		return nil
+	}
+	return c.syncVolume(ctx, volume)
+}

@@ -1,0 +1,47 @@
+// Package pvcontroller is the PV controller: it brings claims and volumes together,
+// asks provisioners for volumes that do not exist, and takes volumes back when their
+// claims are gone.
+//
+// # The two pointers
+//
+// A binding is a pair of pointers: spec.claimRef in the volume and spec.volumeName in
+// the claim. They live in two objects, so they cannot be written at once. The
+// volume's is written first, and it decides: a volume whose claimRef has a UID belongs
+// to that claim, whatever the claim says. bind writes four times, and a write that
+// would change nothing is left out; so bind can be broken off anywhere and called again:
+//
+//  1. bindVolumeToClaim: the volume's claimRef,
+//  2. updateVolumePhase: the volume's phase Bound,
+//  3. bindClaimToVolume: the claim's volumeName,
+//  4. updateClaimStatus: the claim's phase Bound, its capacity and access modes.
+//
+// # Reading order
+//
+// controller.go puts the parts together. claim.go is the life of a claim
+// (syncUnboundClaim, syncBoundClaim), volume.go that of a volume (syncVolume), bind.go
+// the four writes and their undoing, provision.go asks a provisioner, class.go gives
+// a claim the default class, reclaim.go ends a volume, cache.go is what the controller
+// remembers. Functions bear upstream's names (pkg/controller/volume/persistentvolume,
+// v1.36).
+//
+// Two queues, one for claims and one for volumes, are worked on by one worker each,
+// and every 15 s all keys are added again: this resync is how a claim finds a volume
+// that was created after it.
+//
+// # Deviations from upstream
+//
+//   - The private caches take a change when it is delivered, not when a worker gets to
+//     its key, and an own write does not bring a deleted object back (the fix of
+//     kubernetes/kubernetes 140691).
+//   - A deleted object leaves the private caches when that is delivered, and its
+//     partner's key is added then. Upstream's worker does both when it gets to the key.
+//   - Upstream only logs an error and waits for the resync. Here a failed key is also
+//     tried again after 15 s, doubled at each failure, so that settling waits for it.
+//   - External provisioning is done in the claim's worker. It makes at most one write.
+//   - CSI migration: the annotation migrated-to is honoured where it is but never
+//     written, and in-tree cloud provisioners are unknown provisioners.
+//   - A deleting volume gets no finalizer (the API server would refuse it), and an
+//     annotation that is no quantity is an error, where upstream panics.
+//   - In-tree provisioning (the long-gone plugins) does not exist; in-tree deletion and
+//     recycling exist as Config.Deleters and Config.Recyclers.
+package pvcontroller

@@ -1,0 +1,19 @@
+package pvcontroller
+
+// Reasons of events.
+// Upstream: pkg/controller/volume/events/event.go, v1.36.
+const (
+	claimLost                  = "ClaimLost"
+	claimMisbound              = "ClaimMisbound"
+	failedBinding              = "FailedBinding"
+	volumeMismatch             = "VolumeMismatch"
+	volumeFailedRecycle        = "VolumeFailedRecycle"
+	volumeRecycled             = "VolumeRecycled"
+	volumeDelete               = "VolumeDelete"
+	volumeFailedDelete         = "VolumeFailedDelete"
+	volumeUnknownReclaimPolicy = "VolumeUnknownReclaimPolicy"
+	externalProvisioning       = "ExternalProvisioning"
+	provisioningFailed         = "ProvisioningFailed"
+	waitForFirstConsumer       = "WaitForFirstConsumer"
+	waitForPodScheduled        = "WaitForPodScheduled"
+)

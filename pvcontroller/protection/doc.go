@@ -1,0 +1,15 @@
+// Package protection holds the two small controllers that keep claims and volumes
+// from vanishing while they are used: the one removes the finalizer
+// kubernetes.io/pvc-protection from a deleted claim when no pod uses it any more, the
+// other kubernetes.io/pv-protection from a deleted volume when it is not Bound. Both
+// add the finalizer where it is missing; the API server's admission sets it on
+// creation.
+//
+// Upstream: pkg/controller/volume/pvcprotection and pvprotection, v1.36.
+//
+// # Deviations from upstream
+//
+//   - The live list of pods before a claim's finalizer goes is made for each claim.
+//     Upstream shares one among the claims of a namespace.
+//   - As upstream, a pod that has ended but still exists blocks its claim's deletion.
+package protection

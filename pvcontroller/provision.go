@@ -1,0 +1,74 @@
+package pvcontroller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
+)
+
+// provisionClaim asks for a volume to be made for the claim. That there is nobody to
+// ask is said in an event and is no error: the next sync asks again.
+// Upstream: pv_controller.go provisionClaim, v1.36.
+func (c *controller) provisionClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	class, err := c.findProvisionerOf(claim)
+	if err != nil {
+		c.recorder.Event(claim, v1.EventTypeWarning, provisioningFailed, err.Error())
+		return nil
+	}
+	return c.provisionClaimOperationExternal(ctx, claim, class)
+}
+
+// findProvisionerOf is the claim's class, if an external provisioner serves it. A
+// provisioner called kubernetes.io/ would be a plugin compiled into this controller,
+// which has none; kubernetes.io/no-provisioner is nobody's name.
+// Upstream: pv_controller.go findProvisionablePlugin, v1.36.
+func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storagev1.StorageClass, error) {
+	name := binding.GetPersistentVolumeClaimClass(claim)
+	class, found := c.classes.Get(name)
+	if !found {
+		return nil, apierrors.NewNotFound(storagev1.Resource("storageclass"), name)
+	}
+	migrated := claim.Annotations[binding.AnnMigratedTo] != ""
+	if strings.HasPrefix(class.Provisioner, inTreePrefix) && !migrated {
+		return nil, fmt.Errorf("no volume plugin matched name: %s", class.Provisioner)
+	}
+	return class, nil
+}
+
+// provisionClaimOperationExternal hands the claim to its provisioner and says, at
+// every sync, that it waits.
+// Upstream: pv_controller.go provisionClaimOperationExternal, v1.36.
+func (c *controller) provisionClaimOperationExternal(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
+	provisioner := class.Provisioner
+	if driver := claim.Annotations[binding.AnnMigratedTo]; driver != "" {
+		provisioner = driver
+	}
+	claim, err := c.setClaimProvisioner(ctx, claim, provisioner)
+	if err != nil {
+		return err
+	}
+	c.recorder.Eventf(claim, v1.EventTypeNormal, externalProvisioning,
+		"Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator."+
+			" If volume creation is delayed, please verify that the provisioner is running and correctly registered.", provisioner)
+	return nil
+}
+
+// setClaimProvisioner writes on the claim who shall make its volume, under the old and
+// the new annotation.
+// Upstream: pv_controller.go setClaimProvisioner, v1.36.
+func (c *controller) setClaimProvisioner(ctx context.Context, claim *v1.PersistentVolumeClaim, provisioner string) (*v1.PersistentVolumeClaim, error) {
+	if name, found := claim.Annotations[binding.AnnStorageProvisioner]; found && name == provisioner {
+		return claim, nil
+	}
+	clone := claim.DeepCopy()
+	metav1.SetMetaDataAnnotation(&clone.ObjectMeta, binding.AnnBetaStorageProvisioner, provisioner)
+	metav1.SetMetaDataAnnotation(&clone.ObjectMeta, binding.AnnStorageProvisioner, provisioner)
+	return c.updateClaim(ctx, clone)
+}

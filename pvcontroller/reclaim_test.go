@@ -1,0 +1,136 @@
+package pvcontroller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/pvcontroller"
+)
+
+// hostPath is an in-tree plugin whose calls fail with the errors given, in turn.
+type hostPath struct {
+	errs []error
+	done []string
+}
+
+func (p *hostPath) CanSupport(volume *v1.PersistentVolume) bool { return volume.Spec.HostPath != nil }
+
+func (p *hostPath) Delete(_ context.Context, volume *v1.PersistentVolume) error {
+	if len(p.errs) > 0 {
+		err := p.errs[0]
+		p.errs = p.errs[1:]
+		return err
+	}
+	p.done = append(p.done, volume.Name)
+	return nil
+}
+
+func (p *hostPath) Recycle(ctx context.Context, volume *v1.PersistentVolume) error {
+	return p.Delete(ctx, volume)
+}
+
+// withPlugin is a cluster with a volume whose claim has been deleted.
+func withPlugin(t *testing.T, plugin *hostPath, change ...func(*v1.PersistentVolume)) *cluster {
+	t.Helper()
+	cfg := pvcontroller.Config{}
+	if plugin != nil {
+		cfg.Deleters = map[string]pvcontroller.Deleter{"kubernetes.io/host-path": plugin}
+		cfg.Recyclers = map[string]pvcontroller.Recycler{"kubernetes.io/host-path": plugin}
+	}
+	c := newCluster(t, engine.Config{}, cfg)
+	c.offered("pv", "5Gi", change...)
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.requireBound("data", "pv")
+	c.deleteClaim("data")
+	c.settle()
+	return c
+}
+
+func (c *cluster) requireGone(volume string) {
+	c.Helper()
+	_, err := c.user.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
+	require.True(c, apierrors.IsNotFound(err), "%v", err)
+}
+
+func TestAnInTreeVolumeIsDeletedWithItsAsset(t *testing.T) {
+	plugin := &hostPath{}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimDelete), annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/host-path"))
+	require.Equal(t, []string{"pv"}, plugin.done)
+	c.requireGone("pv")
+}
+
+func TestAnAssetInUseIsTriedAgainAndTheVolumeStaysReleased(t *testing.T) {
+	plugin := &hostPath{errs: []error{fmt.Errorf("mounted: %w", pvcontroller.ErrVolumeInUse)}}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimDelete))
+	require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
+	require.Equal(t, []string{"Normal VolumeDelete"}, c.events("pv"))
+	c.resync()
+	c.requireGone("pv")
+}
+
+func TestAFailedDeletionIsSaidAndTriedAgain(t *testing.T) {
+	plugin := &hostPath{errs: []error{errors.New("disk on fire"), errors.New("disk on fire")}}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimDelete))
+	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
+	require.Equal(t, "disk on fire", c.volume("pv").Status.Message)
+	c.resync()
+	require.Equal(t, []string{"Warning VolumeFailedDelete"}, c.events("pv"), "said once")
+	c.resync()
+	c.requireGone("pv")
+}
+
+func TestADeleteVolumeThatNoPluginKnowsFails(t *testing.T) {
+	c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimDelete))
+	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
+	require.Equal(t, `error getting deleter volume plugin for volume "pv": no deletable volume plugin matched`, c.volume("pv").Status.Message)
+	require.Equal(t, []string{"Warning VolumeFailedDelete"}, c.events("pv"))
+}
+
+func TestVolumesOfOthersAreOnlyReleased(t *testing.T) {
+	for name, change := range map[string]func(*v1.PersistentVolume){
+		"external provisioner": annotated("pv.kubernetes.io/provisioned-by=example.com/ext"),
+		"migrated":             annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to=ebs.csi.aws.com"),
+		"CSI": func(volume *v1.PersistentVolume) {
+			volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "x.example.com", VolumeHandle: "h"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimDelete), change)
+			c.resync()
+			require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
+			require.Empty(t, c.events("pv"))
+		})
+	}
+}
+
+func TestARecycledVolumeIsAvailableAgain(t *testing.T) {
+	plugin := &hostPath{}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimRecycle))
+	require.Equal(t, []string{"pv"}, plugin.done)
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+	require.Nil(t, c.volume("pv").Spec.ClaimRef)
+	require.Equal(t, []string{"Normal VolumeRecycled"}, c.events("pv"))
+}
+
+func TestARecycleVolumeThatNoPluginKnowsFails(t *testing.T) {
+	c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimRecycle))
+	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
+	require.Equal(t, []string{"Warning VolumeFailedRecycle"}, c.events("pv"))
+}
+
+func TestBadConfigurationIsRefused(t *testing.T) {
+	e := engine.New(engine.Config{})
+	defer e.Close()
+	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{ResyncPeriod: -1})), "Config.ResyncPeriod is -1ns, it must not be negative")
+	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{Deleters: map[string]pvcontroller.Deleter{"a": nil}})), `Config.Deleters["a"] is nil`)
+}

@@ -1,0 +1,66 @@
+package pvcontroller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/pvcontroller"
+)
+
+func TestNoClaimIsLostBecauseTheVolumesHaveNotBeenListedYet(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi")
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	require.NoError(t, c.engine.Hold(pvcontroller.ActorName, "persistentvolumes"))
+	require.NoError(t, c.engine.Crash(pvcontroller.ActorName))
+	c.resync()
+	c.requireBound("data", "pv")
+	c.patchClaim("data", `{"metadata":{"labels":{"a":"b"}}}`)
+	c.resync()
+	c.requireBound("data", "pv")
+	require.NoError(t, c.engine.Release(pvcontroller.ActorName, "persistentvolumes"))
+	c.resync()
+	c.requireBound("data", "pv")
+	require.Empty(t, c.events("data"))
+}
+
+func TestTheControllerSeesItsOwnWritesBeforeItsCacheDoes(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("a", "5Gi")
+	c.offered("b", "5Gi")
+	c.settle()
+	require.NoError(t, c.engine.Hold(pvcontroller.ActorName, "persistentvolumes"))
+	c.claimed("first")
+	c.claimed("second")
+	c.settle()
+	c.requireBound("first", "a")
+	c.requireBound("second", "b")
+	for _, entry := range c.engine.Trace().Entries() {
+		if w, ok := entry.Record.(engine.Write); ok {
+			require.NoError(t, w.Err)
+		}
+	}
+}
+
+// The answer to a write is on its way while the volume is removed by force. What the
+// answer says must not bring the volume back in the controller's memory: the claim
+// would stay Bound to nothing (kubernetes/kubernetes 124224).
+func TestAVolumeRemovedDuringAWriteDoesNotComeBack(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi")
+	c.settle()
+	require.NoError(t, c.engine.Inject(engine.Fault{
+		Actor: pvcontroller.ActorName, Verb: "update", Resource: "persistentvolumes/status", After: true, Delay: time.Second,
+	}))
+	c.claimed("data")
+	require.NoError(t, c.engine.RunUntil(time.Minute, func() bool { return c.volume("pv").Status.Phase == v1.VolumeBound }))
+	c.removeVolume("pv")
+	c.resync()
+	require.Equal(t, v1.ClaimLost, c.claim("data").Status.Phase)
+}
