@@ -1,0 +1,210 @@
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+func version(rv string, pv *v1.PersistentVolume) *v1.PersistentVolume {
+	pv = pv.DeepCopy()
+	pv.ResourceVersion = rv
+	return pv
+}
+
+func TestAnAssumedObjectIsSeenUntilTheCacheHearsOfTheObject(t *testing.T) {
+	s := stillScheduler([]runtime.Object{testVolume("pv", "1Gi", delayed, "")})
+	cache := newAssumeCache("PersistentVolume", s.caches.volumes)
+	known, _ := cache.Get("pv")
+	assumed := known.DeepCopy()
+	assumed.Spec.ClaimRef = &v1.ObjectReference{Name: "data"}
+	require.NoError(t, cache.Assume(assumed))
+
+	got, _ := cache.Get("pv")
+	assert.Same(t, assumed, got)
+	assert.Same(t, assumed, cache.ByIndex(byClass, delayed)[0])
+	api, err := cache.GetAPIObj("pv")
+	require.NoError(t, err)
+	assert.Same(t, known, api, "GetAPIObj bypasses the overlay")
+
+	s.caches.volumes.Replace([]runtime.Object{known})
+	got, _ = cache.Get("pv")
+	assert.Same(t, assumed, got, "a relist of the same version keeps it")
+
+	newer := version("2", known)
+	s.caches.volumes.Deliver(control.Change{Type: control.Modified, Object: newer})
+	got, _ = cache.Get("pv")
+	assert.Same(t, newer, got, "any news drops it")
+	assert.Empty(t, cache.overlay)
+}
+
+func TestAssumingAnotherVersionThanTheCachedOneIsAnError(t *testing.T) {
+	s := stillScheduler([]runtime.Object{testVolume("pv", "1Gi", delayed, "")})
+	cache := newAssumeCache("PersistentVolume", s.caches.volumes)
+	known, _ := cache.Get("pv")
+	assert.EqualError(t, cache.Assume(version("2", known)), `v1.PersistentVolume "pv" is out of sync (stored: 1, assume: 2)`)
+	assert.EqualError(t, cache.Assume(testVolume("gone", "1Gi", delayed, "")), `could not find v1.PersistentVolume "gone"`)
+	_, err := cache.GetAPIObj("gone")
+	assert.EqualError(t, err, `could not find v1.PersistentVolume "gone"`)
+}
+
+// semantics 2 must 8
+func TestRestoreLeavesWhatSomebodyElseHasAssumedSince(t *testing.T) {
+	s := stillScheduler([]runtime.Object{testVolume("pv", "1Gi", delayed, "")})
+	cache := newAssumeCache("PersistentVolume", s.caches.volumes)
+	known, _ := cache.Get("pv")
+	first := known.DeepCopy()
+	require.NoError(t, cache.Assume(first))
+	s.caches.volumes.Deliver(control.Change{Type: control.Modified, Object: version("2", known)})
+	second := version("2", known)
+	require.NoError(t, cache.Assume(second))
+
+	cache.Restore(first)
+	got, _ := cache.Get("pv")
+	assert.Same(t, second, got)
+	cache.Restore(second)
+	assert.Empty(t, cache.overlay)
+}
+
+func found(t *testing.T, b *volumeBinder, pod *v1.Pod, node *v1.Node) (*PodVolumes, Conflicts) {
+	t.Helper()
+	claims, err := b.GetPodVolumeClaims(pod)
+	require.NoError(t, err)
+	volumes, conflicts, err := b.FindPodVolumes(claims, node)
+	require.NoError(t, err)
+	return volumes, conflicts
+}
+
+// semantics 2 must 2
+func TestTheNextPodSeesAnAssumedVolumeAsTaken(t *testing.T) {
+	node := testNode("node-1")
+	s := stillScheduler([]runtime.Object{
+		node, testClass(delayed, "kubernetes.io/no-provisioner"), testVolume("pv", "1Gi", delayed, "node-1"),
+		testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", delayed),
+	})
+	b := newVolumeBinder(stillEnv{}, s.caches, 0)
+	volumes, _ := found(t, b, testPod("a", "one"), node)
+	before := volumes.StaticBindings[0].pv.DeepCopy()
+	cached := volumes.StaticBindings[0].pv
+
+	allBound, err := b.AssumePodVolumes(testPod("a", "one"), "node-1", volumes)
+	require.NoError(t, err)
+	assert.False(t, allBound)
+	assert.Equal(t, before, cached, "the cache's object is not touched")
+	assert.Equal(t, "one", volumes.StaticBindings[0].pv.Spec.ClaimRef.Name)
+	assert.Contains(t, volumes.StaticBindings[0].pv.Annotations, binding.AnnBoundByController)
+
+	_, conflicts := found(t, b, testPod("b", "two"), node)
+	assert.Equal(t, []string{string(ErrReasonBindConflict)}, conflicts.Reasons())
+
+	b.RevertAssumedPodVolumes(volumes)
+	_, conflicts = found(t, b, testPod("b", "two"), node)
+	assert.Empty(t, conflicts)
+}
+
+func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
+	node := testNode("node-1")
+	s := stillScheduler([]runtime.Object{
+		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClass(dynamic, "example.com/ext"),
+		testVolume("pv", "1Gi", delayed, "node-1"), testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", dynamic),
+	})
+	b := newVolumeBinder(stillEnv{}, s.caches, 0)
+	volumes, _ := found(t, b, testPod("a", "one", "two"), node)
+	changed := testClaim("two", "1Gi", dynamic)
+	changed.ResourceVersion = "2"
+	s.caches.claims.Deliver(control.Change{Type: control.Modified, Object: changed})
+
+	_, err := b.AssumePodVolumes(testPod("a", "one", "two"), "node-1", volumes)
+	assert.ErrorContains(t, err, "is out of sync")
+	assert.Empty(t, b.pvs.overlay)
+	assert.Empty(t, b.pvcs.overlay)
+}
+
+func TestTheSelectedNodeIsAssumedForAClaimToProvision(t *testing.T) {
+	one, two := testNode("node-1"), testNode("node-2")
+	s := stillScheduler([]runtime.Object{one, two, testClass(dynamic, "example.com/ext"), testClaim("data", "1Gi", dynamic)})
+	b := newVolumeBinder(stillEnv{}, s.caches, 0)
+	volumes, _ := found(t, b, testPod("a", "data"), one)
+	_, err := b.AssumePodVolumes(testPod("a", "data"), "node-1", volumes)
+	require.NoError(t, err)
+
+	_, conflicts := found(t, b, testPod("b", "data"), two)
+	assert.Equal(t, []string{string(ErrReasonBindConflict)}, conflicts.Reasons(), "a second pod of the claim follows the first")
+	again, conflicts := found(t, b, testPod("b", "data"), one)
+	assert.Empty(t, conflicts)
+	assert.Len(t, again.DynamicProvisions, 1)
+}
+
+func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
+	pod := testPod("web", "data")
+	claimRef := func(uid string) func(*v1.PersistentVolume) {
+		return func(pv *v1.PersistentVolume) {
+			pv.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "data", UID: "x"}
+			if uid == "" {
+				pv.Spec.ClaimRef.UID = ""
+			}
+		}
+	}
+	wrote := func(objs ...any) *PodVolumes {
+		v := &PodVolumes{}
+		for _, o := range objs {
+			switch o := o.(type) {
+			case *v1.PersistentVolume:
+				v.StaticBindings = append(v.StaticBindings, &BindingInfo{pvc: testClaim("data", "1Gi", delayed), pv: o})
+			case *v1.PersistentVolumeClaim:
+				v.DynamicProvisions = append(v.DynamicProvisions, o)
+			}
+		}
+		return v
+	}
+	node, pv := testNode("node-1"), testVolume("pv", "1Gi", delayed, "node-1", claimRef("x"))
+	claim := testClaim("data", "1Gi", delayed)
+	chosen := testClaim("data", "1Gi", dynamic, selectedNode("node-1"))
+	tests := map[string]struct {
+		now   []runtime.Object
+		wrote *PodVolumes
+		done  bool
+		err   string
+	}{
+		"node gone":                    {[]runtime.Object{pod}, wrote(), false, `failed to get node "node-1": node "node-1" not found`},
+		"semantics 2 must 7: pod gone": {[]runtime.Object{node}, wrote(), false, `pod does not exist any more: pod "web" not found`},
+		"volume gone":                  {[]runtime.Object{node, pod, claim}, wrote(pv), false, `failed to check binding: could not find v1.PersistentVolume "pv"`},
+		"claim gone":                   {[]runtime.Object{node, pod, pv}, wrote(pv), false, `failed to check binding: could not find v1.PersistentVolumeClaim "default/data"`},
+		"our write not back yet":       {[]runtime.Object{node, pod, claim, pv}, wrote(version("2", pv)), false, ``},
+		"volume moved to another node": {[]runtime.Object{node, pod, claim, testVolume("pv", "1Gi", delayed, "node-2", claimRef("x"))}, wrote(pv), false, `pv "pv" node affinity doesn't match node "node-1": no matching NodeSelectorTerms`},
+		"PV controller unbound it":     {[]runtime.Object{node, pod, claim, testVolume("pv", "1Gi", delayed, "node-1", claimRef(""))}, wrote(pv), false, `ClaimRef got reset for pv "pv"`},
+		"claim not bound yet":          {[]runtime.Object{node, pod, claim, pv}, wrote(pv), false, ``},
+		"bound":                        {[]runtime.Object{node, pod, testClaim("data", "1Gi", delayed, boundTo("pv")), pv}, wrote(pv), true, ``},
+		"provisioning goes on":         {[]runtime.Object{node, pod, chosen}, wrote(chosen), false, ``},
+		"our claim not back yet": {[]runtime.Object{node, pod, testClaim("data", "1Gi", dynamic)}, wrote(func() *v1.PersistentVolumeClaim {
+			written := chosen.DeepCopy()
+			written.ResourceVersion = "2"
+			return written
+		}()), false, ``},
+		"claim deleted":                  {[]runtime.Object{node, pod}, wrote(chosen), false, `failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/data"`},
+		"all annotations gone":           {[]runtime.Object{node, pod, testClaim("data", "1Gi", dynamic)}, wrote(chosen), false, `selectedNode annotation reset for PVC "data"`},
+		"semantics 2 must 4: given back": {[]runtime.Object{node, pod, testClaim("data", "1Gi", dynamic, selectedNode(""))}, wrote(chosen), false, `provisioning failed for PVC "data"`},
+		"volume not heard of yet":        {[]runtime.Object{node, pod, testClaim("data", "1Gi", dynamic, selectedNode("node-1"), boundTo("pv"))}, wrote(chosen), false, ``},
+		"made for the wrong node": {[]runtime.Object{node, pod, testClaim("data", "1Gi", dynamic, selectedNode("node-1"), boundTo("pv")), testVolume("pv", "1Gi", dynamic, "node-2")}, wrote(chosen), false,
+			`pv "pv" node affinity doesn't match node "node-1"`},
+		"made and bound": {[]runtime.Object{node, pod, testClaim("data", "1Gi", dynamic, selectedNode("node-1"), boundTo("pv")), testVolume("pv", "1Gi", dynamic, "node-1")}, wrote(chosen), true, ``},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newVolumeBinder(stillEnv{}, stillScheduler(tt.now).caches, 0)
+			done, err := b.checkBindings(pod, "node-1", tt.wrote)
+			assert.Equal(t, tt.done, done)
+			if tt.err == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, tt.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package scheduler
+
+import (
+	"fmt"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// assumeCache is a cache with an overlay: what this scheduler has decided about
+// an object and not yet seen in the cache. An entry is valid only for the
+// resource version it was based on. As soon as the cache hears anything newer
+// of the object the entry is gone, whatever the news.
+// Upstream: scheduler/util/assumecache, passive as since v1.35.
+type assumeCache[T control.Object] struct {
+	kind    string // "PersistentVolume", for errors
+	api     *control.Cache[T]
+	overlay map[string]T
+}
+
+func newAssumeCache[T control.Object](kind string, api *control.Cache[T]) *assumeCache[T] {
+	c := &assumeCache[T]{kind: kind, api: api, overlay: map[string]T{}}
+	c.api.Handle(control.Handler[T]{
+		Update: func(_, obj T) { c.drop(obj) },
+		Delete: func(obj T) { delete(c.overlay, control.Key(obj)) },
+	})
+	return c
+}
+
+// drop forgets what was assumed of an older version.
+func (c *assumeCache[T]) drop(obj T) {
+	if assumed, ok := c.overlay[control.Key(obj)]; ok && assumed.GetResourceVersion() != obj.GetResourceVersion() {
+		delete(c.overlay, control.Key(obj))
+	}
+}
+
+// Get is the object as assumed, else as the cache has it.
+func (c *assumeCache[T]) Get(key string) (T, bool) {
+	obj, ok := c.api.Get(key)
+	if !ok {
+		return obj, false
+	}
+	return c.latest(obj), true
+}
+
+// GetAPIObj is the object as the cache has it, whatever is assumed.
+func (c *assumeCache[T]) GetAPIObj(key string) (T, error) {
+	obj, ok := c.api.Get(key)
+	if !ok {
+		return obj, c.notFound(key)
+	}
+	return obj, nil
+}
+
+func (c *assumeCache[T]) notFound(key string) error {
+	return fmt.Errorf("could not find v1.%s %q", c.kind, key)
+}
+
+func (c *assumeCache[T]) latest(obj T) T {
+	if assumed, ok := c.overlay[control.Key(obj)]; ok && assumed.GetResourceVersion() == obj.GetResourceVersion() {
+		return assumed
+	}
+	return obj
+}
+
+// ByIndex are the objects under an index of the cache, as assumed. Assuming must
+// not change what the index is made of.
+func (c *assumeCache[T]) ByIndex(name, value string) []T {
+	list := c.api.ByIndex(name, value)
+	for i, obj := range list {
+		list[i] = c.latest(obj)
+	}
+	return list
+}
+
+// Assume lays obj over the cached object. It must be based on the version the
+// cache has; otherwise the decision was about something else, and it is an error.
+func (c *assumeCache[T]) Assume(obj T) error {
+	key := control.Key(obj)
+	cached, ok := c.api.Get(key)
+	if !ok {
+		return c.notFound(key)
+	}
+	if cached.GetResourceVersion() != obj.GetResourceVersion() {
+		return fmt.Errorf("v1.%s %q is out of sync (stored: %s, assume: %s)",
+			c.kind, key, cached.GetResourceVersion(), obj.GetResourceVersion())
+	}
+	c.overlay[key] = obj
+	return nil
+}
+
+// Restore takes obj off again. Whatever else is there is somebody else's, or
+// based on another version, and stays.
+func (c *assumeCache[T]) Restore(obj T) {
+	key := control.Key(obj)
+	if assumed, ok := c.overlay[key]; ok && control.Object(assumed) == control.Object(obj) {
+		delete(c.overlay, key)
+	}
+}

@@ -1,0 +1,48 @@
+package scheduler
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// bindingCycle makes real what the scheduling cycle decided.
+// Upstream: schedule_one.go runBindingCycle, bindingCycle, v1.36.
+func (s *scheduler) bindingCycle(ctx context.Context, c *cycle) {
+	if st := s.bind(ctx, c); st.stops() {
+		s.handleBindingCycleError(ctx, c, st)
+		return
+	}
+	s.cluster.finishBinding(c.pod.UID, s.podOf(c.entry) == nil)
+	s.queue.done(c.entry)
+	s.recorder.Eventf(c.pod, v1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", c.pod.Namespace, c.pod.Name, c.node)
+}
+
+func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
+	work := s.plugins.runPreBindPreFlights(c)
+	if work.is(failed) || work.rejected() {
+		return work
+	}
+	if work.is(success) {
+		// Whoever looks at the pod while its volumes are being made shall know
+		// where it will run. It is no reason to stop if this cannot be written.
+		if err := s.updatePod(ctx, c.pod, nil, c.node); err == nil {
+			c.nominated = c.node
+		}
+		if st := s.plugins.runPreBindPlugins(ctx, c); st.stops() {
+			return st
+		}
+	}
+	return s.plugins.runBindPlugins(ctx, c)
+}
+
+// handleBindingCycleError gives the node back in memory, lets the pods have it
+// that it was taken from, and reports. The API keeps what PreBind has written.
+// Upstream: schedule_one.go handleBindingCycleError, v1.36.
+func (s *scheduler) handleBindingCycleError(ctx context.Context, c *cycle, st *status) {
+	s.giveBack(c)
+	placed := c.pod.DeepCopy()
+	placed.Spec.NodeName = c.node
+	s.queue.move(clusterEvent{old: placed})
+	s.handleSchedulingFailure(ctx, c, st)
+}

@@ -1,0 +1,51 @@
+package scheduler
+
+import (
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// caches are the scheduler's views of the API.
+type caches struct {
+	pods       *control.Cache[*v1.Pod]
+	nodes      *control.Cache[*v1.Node]
+	volumes    *control.Cache[*v1.PersistentVolume]
+	claims     *control.Cache[*v1.PersistentVolumeClaim]
+	classes    *control.Cache[*storagev1.StorageClass]
+	drivers    *control.Cache[*storagev1.CSIDriver]
+	capacities *control.Cache[*storagev1.CSIStorageCapacity]
+}
+
+// newCaches follows nodes and storage before pods, so that in order the first
+// pod finds everything there.
+func newCaches(env control.Env) *caches {
+	c := &caches{
+		nodes:      control.NewCache[*v1.Node](env, control.Nodes),
+		classes:    control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
+		drivers:    control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers),
+		capacities: control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities),
+		volumes:    control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
+		claims:     control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+		pods:       control.NewCache[*v1.Pod](env, control.Pods),
+	}
+	c.volumes.AddIndex(byClass, func(pv *v1.PersistentVolume) []string {
+		return []string{binding.GetPersistentVolumeClass(pv)}
+	})
+	return c
+}
+
+func (c *caches) handleStorage(s *scheduler) {
+	c.classes.Handle(forward[*storagev1.StorageClass](s))
+	c.drivers.Handle(forward[*storagev1.CSIDriver](s))
+	c.capacities.Handle(forward[*storagev1.CSIStorageCapacity](s))
+}
+
+// synced: every cache has had its first list. Until then a missing object may
+// just not have been heard of.
+func (c *caches) synced() bool {
+	return c.nodes.Synced() && c.classes.Synced() && c.drivers.Synced() && c.capacities.Synced() &&
+		c.volumes.Synced() && c.claims.Synced() && c.pods.Synced()
+}

@@ -1,0 +1,55 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config configures the scheduler. The zero value is upstream's defaults.
+type Config struct {
+	// SchedulerName: only pods with this spec.schedulerName are scheduled;
+	// default "default-scheduler". It is also the component of its events.
+	SchedulerName string
+	// BindTimeout is how long PreBind waits for a pod's volumes to be bound;
+	// default 600 s. Upstream: bindTimeoutSeconds of VolumeBinding.
+	BindTimeout time.Duration
+	// InitialBackoff and MaxBackoff bound the time before a pod is tried again;
+	// it doubles with each failure. Defaults 1 s and 10 s.
+	// Upstream: podInitialBackoffSeconds, podMaxBackoffSeconds.
+	InitialBackoff, MaxBackoff time.Duration
+	// MaxUnschedulable is how long an unschedulable pod waits at most for an
+	// event that could help before it is tried anyway; default 5 min.
+	// Upstream: podMaxInUnschedulablePodsDuration.
+	MaxUnschedulable time.Duration
+}
+
+// flushPeriod is how often pods that have waited too long are looked for.
+// Upstream: scheduler/backend/queue PriorityQueue.Run, v1.36.
+const flushPeriod = 30 * time.Second
+
+func (cfg Config) withDefaults() (Config, error) {
+	if cfg.SchedulerName == "" {
+		cfg.SchedulerName = "default-scheduler"
+	}
+	for _, d := range []struct {
+		field    string
+		value    *time.Duration
+		standard time.Duration
+	}{
+		{"BindTimeout", &cfg.BindTimeout, 600 * time.Second},
+		{"InitialBackoff", &cfg.InitialBackoff, time.Second},
+		{"MaxBackoff", &cfg.MaxBackoff, 10 * time.Second},
+		{"MaxUnschedulable", &cfg.MaxUnschedulable, 5 * time.Minute},
+	} {
+		if *d.value < 0 {
+			return cfg, fmt.Errorf("scheduler.Config.%s: %s is negative; it must be positive, or 0 for the default %s", d.field, *d.value, d.standard)
+		}
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+	if cfg.MaxBackoff < cfg.InitialBackoff {
+		return cfg, fmt.Errorf("scheduler.Config.MaxBackoff: %s is less than InitialBackoff, %s", cfg.MaxBackoff, cfg.InitialBackoff)
+	}
+	return cfg, nil
+}

@@ -1,0 +1,72 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// maxNodesTold is how many nodes a decision in the trace tells apart.
+const maxNodesTold = 4
+
+// traceChoice tells which node was taken, and why.
+func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "takes %s", c.node)
+	switch {
+	case feasible == 1 && c.diagnosis.total == 1:
+		b.WriteString(", the only node")
+	case feasible == 1 && len(c.diagnosis.nodes) == 0:
+		b.WriteString(", nominated before")
+	case feasible == 1:
+		fmt.Fprintf(&b, ", the only one of %d nodes that fits (%s)", c.diagnosis.total, strings.Join(c.diagnosis.perNode(c), "; "))
+	case equals == 1:
+		fmt.Fprintf(&b, ", the best of %d nodes that fit", feasible)
+	default:
+		fmt.Fprintf(&b, ", one of %d equally good nodes", equals)
+	}
+	if volumes := c.volumes.byNode[c.node]; volumes != nil {
+		for _, bound := range volumes.StaticBindings {
+			fmt.Fprintf(&b, "; pvc %s gets pv %s", control.Key(bound.pvc), bound.pv.Name)
+		}
+		for _, claim := range volumes.DynamicProvisions {
+			fmt.Fprintf(&b, "; pvc %s is to be provisioned there", control.Key(claim))
+		}
+	}
+	s.trace(c, b.String())
+}
+
+// traceRefusal tells why no node was taken.
+func (s *scheduler) traceRefusal(c *cycle) {
+	switch {
+	case c.diagnosis.total == 0:
+		s.trace(c, "there are no nodes")
+	case c.diagnosis.preFilter != nil:
+		s.trace(c, "no node is looked at: "+c.diagnosis.preFilter.message())
+	default:
+		s.trace(c, "no node fits: "+strings.Join(c.diagnosis.perNode(c), "; "))
+	}
+}
+
+// trace tells a pod's decision unless it is the one told last.
+func (s *scheduler) trace(c *cycle, text string) {
+	if c.entry.said == text {
+		return
+	}
+	c.entry.said = text
+	s.env.Trace(control.Decision{About: control.RefOf("Pod", c.pod), Text: text})
+}
+
+// perNode says for each node passed over why, claim by claim where volumes are
+// the reason.
+func (d *diagnosis) perNode(c *cycle) []string {
+	var list []string
+	for i, v := range d.nodes {
+		if i == maxNodesTold && len(d.nodes) > i+1 {
+			return append(list, fmt.Sprintf("and %d more", len(d.nodes)-i))
+		}
+		list = append(list, NodeVerdict{v.node, v.status.plugin, v.status.reasons, c.volumes.conflicts[v.node]}.String())
+	}
+	return list
+}

@@ -1,0 +1,62 @@
+// Package scheduler places pods on nodes, and with them their volumes: the
+// volume binder of kube-scheduler, complete, and as much of a scheduler round it
+// as ordinary manifests need.
+//
+// # One pod
+//
+// scheduleOne takes a pod from the queue through two cycles of named phases, one
+// file each. The scheduling cycle decides, in memory and without a pause:
+//
+//	PreFilter  is the pod itself fit to be placed: do its claims exist, are the
+//	           Immediate ones bound
+//	Filter     which nodes could take it; for its volumes FindPodVolumes
+//	Score      which of them is best; among equals control.Env.Choose
+//	Reserve    take what it needs there, in memory; AssumePodVolumes
+//
+// The binding cycle makes it so, as a task of its own beside the scheduling of
+// later pods, because volumes take time:
+//
+//	PreBind    write claimRef and selected-node, wait until the PV controller and
+//	           the provisioner have bound every claim; BindPodVolumes
+//	Bind       write pods/binding
+//	Unreserve  if any of this fails: give back what is still only in memory;
+//	           RevertAssumedPodVolumes
+//
+// What PreBind has written is never rolled back. The next attempt finds a claim
+// with a selected node, or a volume reserved for it, and goes on from there.
+//
+// # Two views
+//
+// Decisions are made on the caches plus what this scheduler has decided and not
+// yet seen come back: assumed pods (clusterState) and assumed volumes and claims
+// (assumeCache). So two pods scheduled one after the other never choose the same
+// volume, although nothing is written between the two. Waiting (checkBindings)
+// looks at the caches alone.
+//
+// # Waiting in the queue
+//
+// A pod that no node fits gets an event and the condition PodScheduled=False, and
+// waits for an event that could help the plugins that turned it down, at most
+// for five minutes. A pod whose attempt failed with an error is tried again after
+// 1 s, doubling to 10 s.
+//
+// # Deviations from upstream
+//
+//   - First come, first served: pod priorities do not order the queue, and no pod
+//     is ever evicted for another. The messages speak of preemption as upstream's
+//     do when it finds no victims.
+//   - After five errors in a row a pod is no longer retried on its own but by the
+//     next event or the flush every 30 s, so that a cluster with something broken
+//     for good comes to rest.
+//   - All nodes are filtered and scored; upstream samples large clusters. Equal
+//     nodes are taken in order of name or as the policy chooses, not at random.
+//   - Scores are those of LeastAllocated, preferred node affinity and
+//     PreferNoSchedule taints.
+//   - Restoring the assume cache takes off only the very object that was laid
+//     on; upstream goes by resource version.
+//   - A node that fails NodeAffinity by name (matchFields) is counted with the
+//     ordinary reason; upstream excludes it in PreFilter with another text.
+//   - Left out: CSI attach limits (NodeVolumeLimits), inter-pod affinity, topology spread, dynamic resources, image
+//     locality, extenders, profiles, in-tree to CSI migration, and scoring by
+//     storage capacity (alpha upstream).
+package scheduler

@@ -1,0 +1,197 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// maxMessage is the longest message of an event. Upstream: truncateMessage.
+const maxMessage = 1024
+
+// nodeVerdict is why a node was passed over.
+type nodeVerdict struct {
+	node   string
+	status *status
+}
+
+// diagnosis is why no node, or not every node, fitted.
+// Upstream: framework.Diagnosis, v1.36.
+type diagnosis struct {
+	total     int
+	preFilter *status // refused before any node was looked at
+	nodes     []nodeVerdict
+}
+
+// fitError counts the nodes by reason.
+// Upstream: framework.FitError, v1.36.
+func (d *diagnosis) fitError(pod *v1.Pod) *status {
+	head := fmt.Sprintf("0/%d nodes are available:", d.total)
+	if d.preFilter != nil {
+		if d.preFilter.is(failed) {
+			return d.preFilter
+		}
+		// The last words are what upstream's PostFilter says for want of the
+		// state that PreFilter of DynamicResources would have left.
+		return refuse(unschedulable, fmt.Sprintf("%s %s. not found", head, d.preFilter.message()))
+	}
+	return refuse(unschedulable, fmt.Sprintf("%s %s. no new claims to deallocate, preemption: %s", head, d.count(), d.preemption(pod)))
+}
+
+// count is the histogram of reasons, sorted as text.
+func (d *diagnosis) count() string {
+	return histogram(func(add func(string)) {
+		for _, v := range d.nodes {
+			for _, reason := range v.status.reasons {
+				add(reason)
+			}
+		}
+	})
+}
+
+// preemption is what upstream's DefaultPreemption says. Pods of a lower priority
+// are never evicted here.
+// Upstream: framework/preemption, v1.36.
+func (d *diagnosis) preemption(pod *v1.Pod) string {
+	if p := pod.Spec.PreemptionPolicy; p != nil && *p == v1.PreemptNever {
+		return "not eligible due to preemptionPolicy=Never."
+	}
+	return fmt.Sprintf("0/%d nodes are available: %s.", d.total, histogram(func(add func(string)) {
+		for _, v := range d.nodes {
+			if v.status.is(unschedulable) {
+				add("No preemption victims found for incoming pod")
+			} else {
+				add("Preemption is not helpful for scheduling")
+			}
+		}
+	}))
+}
+
+func histogram(each func(add func(string))) string {
+	counts := map[string]int{}
+	each(func(s string) { counts[s]++ })
+	var lines []string
+	for s, n := range counts { // sorted below
+		lines = append(lines, fmt.Sprintf("%d %s", n, s))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, ", ")
+}
+
+// rejectedBy are the plugins that turned the pod down, each once.
+func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
+	verdicts := slices.Clone(d.nodes)
+	if d.preFilter != nil {
+		verdicts = append(verdicts, nodeVerdict{"", d.preFilter})
+	}
+	var list []plugin
+	for _, p := range s.plugins {
+		if slices.ContainsFunc(verdicts, func(v nodeVerdict) bool { return v.status.plugin == p.Name() }) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// handleSchedulingFailure puts the pod back in the queue and says why: an event,
+// and the condition PodScheduled. A pod that has gone meanwhile is not put back;
+// it is still reported, to nobody.
+// Upstream: schedule_one.go handleSchedulingFailure, v1.36.
+func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *status) {
+	reason, message := v1.PodReasonSchedulerError, st.message()
+	if st.rejected() {
+		reason = v1.PodReasonUnschedulable
+		s.traceRefusal(c)
+	}
+	pod := s.putBack(c, st)
+	s.recorder.Event(pod, v1.EventTypeWarning, "FailedScheduling", truncate(message))
+	// A failed patch is not retried: the next attempt writes its own condition.
+	_ = s.updatePod(ctx, pod, &v1.PodCondition{
+		Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation,
+	}, "")
+}
+
+// putBack puts the pod back in the queue, unless it has gone or got a node
+// meanwhile, and returns what is last known of it.
+func (s *scheduler) putBack(c *cycle, st *status) *v1.Pod {
+	pod := s.podOf(c.entry)
+	switch {
+	case pod == nil:
+		s.queue.done(c.entry)
+		return c.pod
+	case pod.Spec.NodeName != "" || !s.queue.current(c.entry):
+		s.queue.done(c.entry)
+	case st.rejected():
+		s.queue.putBackUnschedulable(c.entry, s.rejectedBy(&c.diagnosis))
+	default:
+		s.queue.putBackError(c.entry)
+	}
+	if c.nominated != "" { // written by this cycle; the cache may not know yet
+		pod = pod.DeepCopy()
+		pod.Status.NominatedNodeName = c.nominated
+	}
+	return pod
+}
+
+func truncate(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	const suffix = " ..."
+	return strings.ToValidUTF8(message[:maxMessage-len(suffix)], "") + suffix
+}
+
+// updatePod patches the pod's status with the condition, if any, and the
+// nominated node. What is so already is not written.
+// Upstream: schedule_one.go updatePod, util.PatchPodStatus, v1.36.
+func (s *scheduler) updatePod(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, nominated string) error {
+	status := pod.Status.DeepCopy()
+	status.NominatedNodeName = nominated
+	if condition != nil {
+		condition.LastTransitionTime = metav1.NewTime(s.env.Now())
+		updatePodCondition(status, *condition)
+	}
+	if equality.Semantic.DeepEqual(pod.Status, *status) {
+		return nil
+	}
+	before, err := json.Marshal(v1.Pod{Status: pod.Status})
+	if err != nil {
+		return err
+	}
+	after, err := json.Marshal(v1.Pod{Status: *status})
+	if err != nil {
+		return err
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, &v1.Pod{})
+	if err != nil {
+		return fmt.Errorf("pod %s/%s: patch of its status: %w", pod.Namespace, pod.Name, err)
+	}
+	_, err = s.env.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// updatePodCondition sets the condition; the time of transition stays if its
+// status does.
+// Upstream: pkg/api/v1/pod UpdatePodCondition, v1.36.
+func updatePodCondition(status *v1.PodStatus, condition v1.PodCondition) {
+	for i, old := range status.Conditions {
+		if old.Type != condition.Type {
+			continue
+		}
+		if old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		condition.LastProbeTime = old.LastProbeTime
+		status.Conditions[i] = condition
+		return
+	}
+	status.Conditions = append(status.Conditions, condition)
+}

@@ -1,0 +1,181 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// code is a plugin's verdict. Upstream: framework.Code, v1.36.
+type code int
+
+const (
+	success code = iota
+	// failed is an error of the scheduler's own work; the pod is tried again
+	// after a backoff.
+	failed
+	// unschedulable: the pod does not fit now; evicting a pod might help.
+	unschedulable
+	// unresolvable: the pod does not fit, and evicting pods cannot help.
+	// Upstream: UnschedulableAndUnresolvable.
+	unresolvable
+	// skip: the plugin has nothing to do for this pod in the coupled phase
+	// (Filter after PreFilter, PreBind after PreBindPreFlight).
+	skip
+)
+
+// status is a verdict with its reasons. nil is success.
+// Upstream: framework.Status, v1.36.
+type status struct {
+	code    code
+	reasons []string
+	plugin  string // who judged
+	err     error  // set when code is failed
+}
+
+func refuse(c code, reasons ...string) *status { return &status{code: c, reasons: reasons} }
+
+func asStatus(err error) *status {
+	if err == nil {
+		return nil
+	}
+	return &status{code: failed, err: err}
+}
+
+func (s *status) is(c code) bool {
+	if s == nil {
+		return c == success
+	}
+	return s.code == c
+}
+
+// rejected says that the pod was turned down, as opposed to an error.
+func (s *status) rejected() bool { return s.is(unschedulable) || s.is(unresolvable) }
+
+// stops says that the phase ends here.
+func (s *status) stops() bool { return !s.is(success) && !s.is(skip) }
+
+func (s *status) message() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.err != nil:
+		return s.err.Error()
+	}
+	return strings.Join(s.reasons, ", ")
+}
+
+func (s *status) asError() error {
+	if s == nil || s.is(success) {
+		return nil
+	}
+	if s.err != nil {
+		return s.err
+	}
+	return errors.New(s.message())
+}
+
+// from marks who judged, and says in an error where it happened.
+func (s *status) from(plugin, where string) *status {
+	if s == nil {
+		return nil
+	}
+	s.plugin = plugin
+	if s.err != nil {
+		s.err = fmt.Errorf("running %s: %w", where, s.err)
+	}
+	return s
+}
+
+// cycle is one attempt to place one pod: what the phases hand to each other.
+// Upstream: framework.CycleState with one typed entry per plugin, v1.36.
+type cycle struct {
+	pod   *v1.Pod
+	entry *queuedPod
+	node  string // chosen; "" until Score
+	// nominated is the node last written to the pod's status by this cycle.
+	nominated string
+	skipped   map[string]bool // plugins whose Filter PreFilter has made needless
+
+	request    resources   // NodeResourcesFit
+	ports      []hostPort  // NodePorts
+	rwopClaims []string    // VolumeRestrictions: ReadWriteOncePod claims that another pod uses
+	volumes    volumeState // VolumeBinding
+	zones      []zoneLabel // VolumeZone: where the pod's volumes are
+	diagnosis  diagnosis   // why nodes were passed over
+}
+
+func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {
+	return &cycle{pod: pod, entry: entry, skipped: map[string]bool{}}
+}
+
+// plugin is one concern of the scheduler. It joins the phases whose interface
+// it implements.
+type plugin interface {
+	// Name is upstream's name of the plugin.
+	Name() string
+	// Helps says whether the event could make a pod schedulable that this
+	// plugin turned down. Upstream: EventsToRegister with its queueing hints.
+	Helps(pod *v1.Pod, e clusterEvent) bool
+}
+
+// preFilterPlugin looks at the pod alone, before any node.
+type preFilterPlugin interface {
+	plugin
+	PreFilter(c *cycle) *status
+}
+
+// filterPlugin judges one node. It writes nothing, neither to the API nor to
+// any cache.
+type filterPlugin interface {
+	plugin
+	Filter(c *cycle, node *nodeInfo) *status
+}
+
+// scorePlugin rates a node that passed the filters, 0 to maxNodeScore.
+type scorePlugin interface {
+	plugin
+	Score(c *cycle, node *nodeInfo) int64
+	Weight() int64
+}
+
+// reservePlugin claims what the pod needs on the chosen node in memory, and
+// gives it back.
+type reservePlugin interface {
+	plugin
+	Reserve(c *cycle, node string) *status
+	Unreserve(c *cycle, node string)
+}
+
+// preBindPlugin does what must be done in the API before the pod is bound. It
+// may take long.
+type preBindPlugin interface {
+	plugin
+	// PreBindPreFlight returns skip when there is nothing to do.
+	PreBindPreFlight(c *cycle, node string) *status
+	PreBind(ctx context.Context, c *cycle, node string) *status
+}
+
+// bindPlugin binds the pod to the node.
+type bindPlugin interface {
+	plugin
+	Bind(ctx context.Context, c *cycle, node string) *status
+}
+
+// framework is the list of plugins, in upstream's order. The phases, one file
+// each, walk it.
+type framework []plugin
+
+// of are the plugins that take part in a phase.
+func of[P plugin](f framework) []P {
+	var list []P
+	for _, p := range f {
+		if p, ok := p.(P); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,214 @@
+package scheduler
+
+import (
+	"iter"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// nodeInfo is a node with what the pods on it use.
+// Upstream: framework.NodeInfo, v1.36.
+type nodeInfo struct {
+	node        *v1.Node
+	allocatable resources
+	maxPods     int64
+	requested   resources
+	pods        int64
+	ports       []hostPort // in use, in no particular order
+}
+
+// placement is a pod that counts on a node: bound there, or assumed to be.
+type placement struct {
+	pod     *v1.Pod
+	node    string
+	request resources
+	claims  []string // keys of its claims
+	// assumed: chosen by us and not yet seen bound in the cache.
+	assumed bool
+	// bound: assumed, and the API has taken the binding.
+	bound bool
+}
+
+// clusterState is the nodes and pods as the scheduler counts them: what its
+// caches have heard, and on top the pods it has assumed. Between two API calls
+// nothing changes it, so a scheduling cycle needs no snapshot of its own.
+// Upstream: scheduler/backend/cache, v1.36.
+type clusterState struct {
+	nodes  *control.Cache[*v1.Node]
+	infos  map[string]*nodeInfo // also for nodes that pods name and nobody has heard of
+	placed map[types.UID]*placement
+	// claimUsers counts the placed pods that use a claim.
+	claimUsers map[string]int
+}
+
+func newClusterState(nodes *control.Cache[*v1.Node]) *clusterState {
+	return &clusterState{nodes: nodes, infos: map[string]*nodeInfo{}, placed: map[types.UID]*placement{}, claimUsers: map[string]int{}}
+}
+
+// node returns a node that exists.
+func (s *clusterState) node(name string) (*nodeInfo, bool) {
+	if _, ok := s.nodes.Get(name); !ok {
+		return nil, false
+	}
+	info, ok := s.infos[name]
+	return info, ok
+}
+
+// all walks the nodes by name.
+func (s *clusterState) all() iter.Seq[*nodeInfo] {
+	return func(yield func(*nodeInfo) bool) {
+		for node := range s.nodes.All() {
+			if info, ok := s.infos[node.Name]; ok && !yield(info) {
+				return
+			}
+		}
+	}
+}
+
+func (s *clusterState) info(name string) *nodeInfo {
+	if s.infos[name] == nil {
+		s.infos[name] = &nodeInfo{}
+	}
+	return s.infos[name]
+}
+
+// setNode takes in a node's new state.
+func (s *clusterState) setNode(node *v1.Node) {
+	info := s.info(node.Name)
+	info.node = node
+	info.allocatable = resourcesOf(node.Status.Allocatable)
+	info.maxPods = node.Status.Allocatable.Pods().Value()
+}
+
+// setPod takes in a pod's new state: it counts while it is bound to a node and
+// has not ended. A pod assumed by us keeps its assumed place until it is seen
+// bound.
+func (s *clusterState) setPod(pod *v1.Pod) {
+	old, known := s.placed[pod.UID]
+	switch {
+	case pod.Spec.NodeName != "" && !ended(pod):
+		if known && !old.assumed && old.node == pod.Spec.NodeName {
+			old.pod = pod
+			return
+		}
+		s.forget(pod.UID)
+		s.place(&placement{pod: pod, node: pod.Spec.NodeName})
+	case known && (!old.assumed || ended(pod)):
+		s.forget(pod.UID)
+	}
+}
+
+// dropPod takes in that the pod is gone. A place assumed for it stays while its
+// binding cycle runs, which will find out for itself.
+func (s *clusterState) dropPod(pod *v1.Pod) {
+	if p, known := s.placed[pod.UID]; known && (!p.assumed || p.bound) {
+		s.forget(pod.UID)
+	}
+}
+
+// assume counts the pod on the node from now on.
+// Upstream: cache.AssumePod.
+func (s *clusterState) assume(pod *v1.Pod, node string) {
+	s.forget(pod.UID)
+	s.place(&placement{pod: pod, node: node, assumed: true})
+}
+
+func (s *clusterState) isAssumed(uid types.UID) bool {
+	p, ok := s.placed[uid]
+	return ok && p.assumed
+}
+
+// finishBinding notes that the API has taken the binding. gone says that the
+// pod has left the cache meanwhile.
+// Upstream: cache.FinishBinding.
+func (s *clusterState) finishBinding(uid types.UID, gone bool) {
+	p, ok := s.placed[uid]
+	switch {
+	case !ok || !p.assumed:
+	case gone:
+		s.forget(uid)
+	default:
+		p.bound = true
+	}
+}
+
+func (s *clusterState) place(p *placement) {
+	p.request, p.claims = podRequest(p.pod), claimKeys(p.pod)
+	s.placed[p.pod.UID] = p
+	info := s.info(p.node)
+	info.requested.add(p.request, 1)
+	info.pods++
+	info.ports = append(info.ports, hostPorts(p.pod)...)
+	for _, key := range p.claims {
+		s.claimUsers[key]++
+	}
+}
+
+// forget takes the pod off its node.
+// Upstream: cache.ForgetPod, RemovePod.
+func (s *clusterState) forget(uid types.UID) {
+	p, ok := s.placed[uid]
+	if !ok {
+		return
+	}
+	delete(s.placed, uid)
+	info := s.info(p.node)
+	info.requested.add(p.request, -1)
+	info.pods--
+	for _, port := range hostPorts(p.pod) {
+		if i := slices.Index(info.ports, port); i >= 0 {
+			info.ports = slices.Delete(info.ports, i, i+1)
+		}
+	}
+	for _, key := range p.claims {
+		if s.claimUsers[key]--; s.claimUsers[key] == 0 {
+			delete(s.claimUsers, key)
+		}
+	}
+}
+
+// ended says that the pod's containers will never run again.
+func ended(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+// claimNames are the names of the pod's claims in the order of its volumes, a
+// claim named twice once.
+func claimNames(pod *v1.Pod) []podClaim {
+	var list []podClaim
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		c := podClaim{}
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			c.name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			c.name, c.ephemeral = pod.Name+"-"+v.Name, true
+		default:
+			continue
+		}
+		if !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// podClaim is a claim as a pod names it.
+type podClaim struct {
+	name string
+	// ephemeral: the claim is made for the pod and owned by it.
+	ephemeral bool
+}
+
+func claimKeys(pod *v1.Pod) []string {
+	var keys []string
+	for _, c := range claimNames(pod) {
+		keys = append(keys, pod.Namespace+"/"+c.name)
+	}
+	return keys
+}

@@ -1,0 +1,101 @@
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func used(s *scheduler, node string) (pods, milliCPU int64) {
+	info := s.cluster.infos[node]
+	return info.pods, info.requested.milliCPU
+}
+
+func TestAnAssumedPodCountsUntilItIsSeenBoundOrGivenBack(t *testing.T) {
+	s := stillScheduler([]runtime.Object{testNode("node-1")})
+	pod := asking(withPort(testPod("web", "data"), 80, ""), "2", "1Gi")
+	counted := func() {
+		t.Helper()
+		pods, cpu := used(s, "node-1")
+		assert.EqualValues(t, 1, pods)
+		assert.EqualValues(t, 2000, cpu)
+		assert.Equal(t, map[string]int{"default/data": 1}, s.cluster.claimUsers)
+		assert.Len(t, s.cluster.infos["node-1"].ports, 1)
+	}
+	free := func() {
+		t.Helper()
+		pods, cpu := used(s, "node-1")
+		assert.Zero(t, pods)
+		assert.Zero(t, cpu)
+		assert.Empty(t, s.cluster.claimUsers)
+		assert.Empty(t, s.cluster.infos["node-1"].ports)
+		assert.Empty(t, s.cluster.placed)
+	}
+
+	s.cluster.assume(pod, "node-1")
+	counted()
+	s.cluster.setPod(pod)
+	counted() // old news of the pod without a node
+	s.cluster.dropPod(pod)
+	counted() // its binding cycle will find out
+	s.giveBack(&cycle{pod: pod, node: "node-1"})
+	free()
+
+	s.cluster.assume(pod, "node-1")
+	s.cluster.finishBinding(pod.UID, false)
+	counted()
+	s.cluster.dropPod(pod)
+	free() // deleted before it was seen bound
+
+	s.cluster.assume(pod, "node-1")
+	s.cluster.finishBinding(pod.UID, true)
+	free() // deleted before the answer came
+
+	s.cluster.assume(pod, "node-1")
+	bound := on(pod.DeepCopy(), "node-1")
+	s.cluster.setPod(bound)
+	assert.False(t, s.cluster.isAssumed(pod.UID))
+	counted()
+	s.giveBack(&cycle{pod: pod, node: "node-1"})
+	counted() // the answer was lost, but it is bound
+	ended := bound.DeepCopy()
+	ended.Status.Phase = v1.PodSucceeded
+	s.cluster.setPod(ended)
+	free()
+}
+
+func TestOldNewsOfABoundPodDoesNotQueueItAgain(t *testing.T) {
+	s := stillScheduler([]runtime.Object{testNode("node-1")})
+	s.cfg.SchedulerName = "default-scheduler"
+	s.queue, _ = newHandQueue(t)
+	pod := testPod("web")
+	s.podAdded(pod)
+	entry := popped(t, s.queue)
+	s.cluster.assume(pod, "node-1")
+	s.cluster.finishBinding(pod.UID, false)
+	s.queue.done(entry)
+
+	labelled := pod.DeepCopy()
+	labelled.Labels = map[string]string{"a": "b"}
+	s.podUpdated(pod, labelled)
+	assert.Empty(t, s.queue.pods)
+}
+
+func TestTheNominatedNodeIsTakenIfItStillFits(t *testing.T) {
+	pod := testPod("web")
+	pod.Status.NominatedNodeName = "node-2"
+	s := stillScheduler([]runtime.Object{testNode("node-1"), testNode("node-2")})
+	c := newCycle(pod, &queuedPod{})
+	require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
+	nodes, _ := s.findNodesThatFitPod(c)
+	require.Len(t, nodes, 1)
+	assert.Equal(t, "node-2", nodes[0].node.Name)
+
+	s.cluster.setNode(testNode("node-2", tainted("gpu", v1.TaintEffectNoSchedule)))
+	nodes, _ = s.findNodesThatFitPod(c)
+	require.Len(t, nodes, 1)
+	assert.Equal(t, "node-1", nodes[0].node.Name)
+}

@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// nodeUnschedulable turns down cordoned nodes.
+// Upstream: plugins/nodeunschedulable, v1.36.
+type nodeUnschedulable struct{}
+
+func (nodeUnschedulable) Name() string { return "NodeUnschedulable" }
+
+func (nodeUnschedulable) Helps(_ *v1.Pod, e clusterEvent) bool {
+	return e.nodeChanged(func(old, node *v1.Node) bool { return old.Spec.Unschedulable && !node.Spec.Unschedulable })
+}
+
+func (nodeUnschedulable) Filter(c *cycle, node *nodeInfo) *status {
+	taint := v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
+	if !node.node.Spec.Unschedulable || tolerated(c.pod, &taint) {
+		return nil
+	}
+	return refuse(unresolvable, "node(s) were unschedulable")
+}
+
+// taintToleration turns down nodes with a NoSchedule or NoExecute taint that the
+// pod does not tolerate, and prefers nodes with fewer untolerated
+// PreferNoSchedule taints.
+// Upstream: plugins/tainttoleration, v1.36.
+type taintToleration struct{}
+
+func (taintToleration) Name() string  { return "TaintToleration" }
+func (taintToleration) Weight() int64 { return 3 }
+
+func (taintToleration) Helps(_ *v1.Pod, e clusterEvent) bool {
+	return e.nodeChanged(func(old, node *v1.Node) bool { return !slices.Equal(taints(old), taints(node)) })
+}
+
+func (taintToleration) Filter(c *cycle, node *nodeInfo) *status {
+	for i := range node.node.Spec.Taints {
+		taint := &node.node.Spec.Taints[i]
+		if taint.Effect != v1.TaintEffectPreferNoSchedule && !tolerated(c.pod, taint) {
+			return refuse(unresolvable, "node(s) had untolerated taint(s)")
+		}
+	}
+	return nil
+}
+
+func (taintToleration) Score(c *cycle, node *nodeInfo) int64 {
+	bad := 0
+	for i := range node.node.Spec.Taints {
+		taint := &node.node.Spec.Taints[i]
+		if taint.Effect == v1.TaintEffectPreferNoSchedule && !tolerated(c.pod, taint) {
+			bad++
+		}
+	}
+	return int64(max(0, maxNodeScore-10*bad))
+}
+
+// taint is a comparable v1.Taint.
+type taint struct{ key, value, effect string }
+
+func taints(node *v1.Node) []taint {
+	list := make([]taint, len(node.Spec.Taints))
+	for i, t := range node.Spec.Taints {
+		list[i] = taint{t.Key, t.Value, string(t.Effect)}
+	}
+	return list
+}
+
+func tolerated(pod *v1.Pod, taint *v1.Taint) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return tolerates(t, taint) })
+}
+
+// tolerates: an empty effect matches every effect, an empty key every key, and
+// an empty operator means Equal.
+// Upstream: api/core/v1 Toleration.ToleratesTaint, v1.36.
+func tolerates(t v1.Toleration, taint *v1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case v1.TolerationOpExists:
+		return true
+	case "", v1.TolerationOpEqual:
+		return t.Value == taint.Value
+	}
+	return false
+}
+
+// hostPort is a port that a container takes on its node.
+type hostPort struct {
+	ip, protocol string
+	port         int32
+}
+
+// clashes: the same port and protocol on the same address; 0.0.0.0 is all
+// addresses.
+func (p hostPort) clashes(other hostPort) bool {
+	const all = "0.0.0.0"
+	return p.port == other.port && p.protocol == other.protocol && (p.ip == other.ip || p.ip == all || other.ip == all)
+}
+
+func hostPorts(pod *v1.Pod) []hostPort {
+	var list []hostPort
+	for _, c := range pod.Spec.Containers {
+		for _, p := range c.Ports {
+			if p.HostPort == 0 {
+				continue
+			}
+			port := hostPort{ip: p.HostIP, protocol: string(p.Protocol), port: p.HostPort}
+			if port.ip == "" {
+				port.ip = "0.0.0.0"
+			}
+			if port.protocol == "" {
+				port.protocol = string(v1.ProtocolTCP)
+			}
+			list = append(list, port)
+		}
+	}
+	return list
+}
+
+// nodePorts turns down nodes on which a host port of the pod is taken.
+// Upstream: plugins/nodeports, v1.36.
+type nodePorts struct{}
+
+func (nodePorts) Name() string { return "NodePorts" }
+
+func (nodePorts) Helps(_ *v1.Pod, e clusterEvent) bool {
+	return e.podLeft() || e.nodeChanged(func(*v1.Node, *v1.Node) bool { return false })
+}
+
+func (nodePorts) PreFilter(c *cycle) *status {
+	if c.ports = hostPorts(c.pod); len(c.ports) == 0 {
+		return refuse(skip)
+	}
+	return nil
+}
+
+func (nodePorts) Filter(c *cycle, node *nodeInfo) *status {
+	for _, want := range c.ports {
+		if slices.ContainsFunc(node.ports, want.clashes) {
+			return refuse(unschedulable, "node(s) didn't have free ports for the requested pod ports")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func tainted(key string, effect v1.TaintEffect) func(*v1.Node) {
+	return func(n *v1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key, Value: "x", Effect: effect})
+	}
+}
+
+func asking(pod *v1.Pod, cpu, memory string) *v1.Pod {
+	pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	return pod
+}
+
+func on(pod *v1.Pod, node string) *v1.Pod {
+	pod.Spec.NodeName = node
+	return pod
+}
+
+func required(terms ...v1.NodeSelectorTerm) *v1.Affinity {
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms}}}
+}
+
+func term(key string, op v1.NodeSelectorOperator, values ...string) v1.NodeSelectorTerm {
+	return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+}
+
+func tolerating(t v1.Toleration) *v1.Pod {
+	pod := testPod("web")
+	pod.Spec.Tolerations = []v1.Toleration{t}
+	return pod
+}
+
+func withPort(pod *v1.Pod, port int32, ip string) *v1.Pod {
+	pod.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: port, HostIP: ip}}
+	return pod
+}
+
+func rwop(c *v1.PersistentVolumeClaim) {
+	c.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
+}
+
+func TestANodeIsTurnedDownForTheReasonUpstreamGives(t *testing.T) {
+	selecting := testPod("web")
+	selecting.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	affine := func(terms ...v1.NodeSelectorTerm) *v1.Pod {
+		pod := testPod("web")
+		pod.Spec.Affinity = required(terms...)
+		return pod
+	}
+	onlyOne := testNode("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") })
+	shared := []runtime.Object{testNode("node-1"), testVolume("pv", "1Gi", "", ""), testClaim("data", "1Gi", "", rwop, boundTo("pv"))}
+	inZone := func(key, zone string) func(*v1.Node) { return func(n *v1.Node) { n.Labels[key] = zone } }
+	zonal := func(node *v1.Node) []runtime.Object {
+		return []runtime.Object{node, testClaim("data", "1Gi", "", boundTo("pv")), testVolume("pv", "1Gi", "", "", func(pv *v1.PersistentVolume) {
+			pv.Labels = map[string]string{v1.LabelTopologyZone: "a__b"}
+		})}
+	}
+	tests := map[string]struct {
+		objects []runtime.Object
+		pod     *v1.Pod
+		want    string // "" fits
+	}{
+		"plain":                       {[]runtime.Object{testNode("node-1")}, testPod("web"), ""},
+		"cordoned":                    {[]runtime.Object{testNode("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true })}, testPod("web"), "node(s) were unschedulable"},
+		"tainted":                     {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))}, testPod("web"), "node(s) had untolerated taint(s)"},
+		"tainted NoExecute":           {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectNoExecute))}, testPod("web"), "node(s) had untolerated taint(s)"},
+		"tainted PreferNoSchedule":    {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectPreferNoSchedule))}, testPod("web"), ""},
+		"tolerated by value":          {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))}, tolerating(v1.Toleration{Key: "gpu", Value: "x"}), ""},
+		"tolerates another value":     {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))}, tolerating(v1.Toleration{Key: "gpu", Value: "y"}), "node(s) had untolerated taint(s)"},
+		"tolerates another effect":    {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))}, tolerating(v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}), "node(s) had untolerated taint(s)"},
+		"tolerates everything":        {[]runtime.Object{testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))}, tolerating(v1.Toleration{Operator: v1.TolerationOpExists}), ""},
+		"nodeSelector":                {[]runtime.Object{testNode("node-1")}, selecting, "node(s) didn't match Pod's node affinity/selector"},
+		"one required term is enough": {[]runtime.Object{testNode("node-1")}, affine(term("disk", v1.NodeSelectorOpExists), term(v1.LabelHostname, v1.NodeSelectorOpIn, "node-1")), ""},
+		"no required term matches":    {[]runtime.Object{testNode("node-1")}, affine(term("disk", v1.NodeSelectorOpExists), term(v1.LabelHostname, v1.NodeSelectorOpNotIn, "node-1")), "node(s) didn't match Pod's node affinity/selector"},
+		"required terms, none given":  {[]runtime.Object{testNode("node-1")}, affine(), "node(s) didn't match Pod's node affinity/selector"},
+		"a node without labels":       {[]runtime.Object{testNode("node-1", func(n *v1.Node) { n.Labels = nil })}, selecting, "node(s) didn't match Pod's node affinity/selector"},
+		"too little CPU left":         {[]runtime.Object{testNode("node-1"), on(asking(testPod("a"), "3", "1Gi"), "node-1")}, asking(testPod("web"), "2", "1Gi"), "Insufficient cpu"},
+		"too little of both":          {[]runtime.Object{testNode("node-1")}, asking(testPod("web"), "5", "9Gi"), "Insufficient cpu, Insufficient memory"},
+		"an ended pod takes no room": {[]runtime.Object{testNode("node-1"), func() *v1.Pod {
+			p := on(asking(testPod("a"), "3", "1Gi"), "node-1")
+			p.Status.Phase = v1.PodSucceeded
+			return p
+		}()}, asking(testPod("web"), "2", "1Gi"), ""},
+		"too many pods":                        {[]runtime.Object{onlyOne, on(testPod("a"), "node-1")}, testPod("web"), "Too many pods"},
+		"host port taken":                      {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, "10.0.0.1"), "node-1")}, withPort(testPod("web"), 80, ""), "node(s) didn't have free ports for the requested pod ports"},
+		"host port on another address":         {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, "10.0.0.1"), "node-1")}, withPort(testPod("web"), 80, "10.0.0.2"), ""},
+		"the volume's zone":                    {zonal(testNode("node-1", inZone(v1.LabelTopologyZone, "b"))), testPod("web", "data"), ""},
+		"the volume's zone by its older label": {zonal(testNode("node-1", inZone(v1.LabelFailureDomainBetaZone, "a"))), testPod("web", "data"), ""},
+		"not the volume's zone":                {zonal(testNode("node-1", inZone(v1.LabelTopologyZone, "c"))), testPod("web", "data"), "node(s) had no available volume zone"},
+		"a region but no zone":                 {zonal(testNode("node-1", inZone(v1.LabelTopologyRegion, "r"))), testPod("web", "data"), "node(s) had no available volume zone"},
+		"a node that says nothing of zones":    {zonal(testNode("node-1")), testPod("web", "data"), ""},
+		"ReadWriteOncePod claim, alone":        {shared, testPod("web", "data"), ""},
+		"ReadWriteOncePod claim in use":        {append(shared, on(testPod("a", "data"), "elsewhere")), testPod("web", "data"), "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"},
+		"ReadWriteOncePod claim, pod unplaced": {append(shared, testPod("a", "data")), testPod("web", "data"), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Explain("default/web", append(tt.objects, tt.pod))
+			require.NoError(t, err)
+			require.Empty(t, got.PreFilter)
+			require.Len(t, got.Nodes, 1)
+			assert.Equal(t, tt.want, strings.Join(got.Nodes[0].Reasons, ", "))
+			assert.Equal(t, tt.want == "", got.Nodes[0].Plugin == "")
+		})
+	}
+}
+
+func TestAPodIsRefusedBeforeAnyNodeForTheReasonUpstreamGives(t *testing.T) {
+	lost := func(c *v1.PersistentVolumeClaim) { c.Spec.VolumeName, c.Status.Phase = "pv", v1.ClaimLost }
+	deleting := func(c *v1.PersistentVolumeClaim) { c.DeletionTimestamp = &c.CreationTimestamp }
+	ephemeral := testPod("web")
+	ephemeral.Spec.Volumes = []v1.Volume{{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
+	tests := map[string]struct {
+		pod   *v1.Pod
+		claim *v1.PersistentVolumeClaim
+		want  string
+	}{
+		"missing":                {testPod("web", "ghost"), nil, `persistentvolumeclaim "ghost" not found`},
+		"lost":                   {testPod("web", "data"), testClaim("data", "1Gi", "", lost), `persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"`},
+		"deleting":               {testPod("web", "data"), testClaim("data", "1Gi", "", deleting), `persistentvolumeclaim "data" is being deleted`},
+		"unbound":                {testPod("web", "data"), testClaim("data", "1Gi", ""), `pod has unbound immediate PersistentVolumeClaims`},
+		"volume gone":            {testPod("web", "data"), testClaim("data", "1Gi", "", boundTo("pv")), `persistentvolume "pv" not found`},
+		"class vanished":         {testPod("web", "data"), testClaim("data", "1Gi", "gone"), `pod has unbound immediate PersistentVolumeClaims`},
+		"ephemeral, not made":    {ephemeral, nil, `waiting for ephemeral volume controller to create the persistentvolumeclaim "web-scratch"`},
+		"ephemeral, not its own": {ephemeral, testClaim("web-scratch", "1Gi", ""), `PVC default/web-scratch was not created for pod default/web (pod is not owner)`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{testNode("node-1"), tt.pod}
+			if tt.claim != nil {
+				objects = append(objects, tt.claim)
+			}
+			got, err := Explain("default/web", objects)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got.PreFilter)
+			assert.Empty(t, got.Nodes)
+		})
+	}
+}
+
+func TestExplainNamesTheClaimAndWhatIsWrongWithIt(t *testing.T) {
+	got, err := Explain("default/web", []runtime.Object{
+		testNode("node-1"), testNode("node-2"), testNode("node-3", tainted("gpu", v1.TaintEffectNoSchedule)),
+		testClaim("data", "1Gi", delayed, boundTo("pv")), testVolume("pv", "1Gi", delayed, "node-2"), testPod("web", "data"),
+	})
+	require.NoError(t, err)
+	var lines []string
+	for _, v := range got.Nodes {
+		lines = append(lines, v.String())
+	}
+	assert.Equal(t, []string{
+		`node-1: pvc default/data: it is bound to pv pv: no matching NodeSelectorTerms: kubernetes.io/hostname In [node-2], the node has "node-1"`,
+		"node-2: fits",
+		"node-3: node(s) had untolerated taint(s)",
+	}, lines)
+
+	_, err = Explain("default/nobody", nil)
+	assert.EqualError(t, err, "there is no pod default/nobody")
+}
+
+func TestConflictingAffinityTermsAreAReasonAndBadOnesAnError(t *testing.T) {
+	pod := testPod("web")
+	pod.Spec.Affinity = required(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
+		{Key: "disk", Operator: v1.NodeSelectorOpExists}, {Key: "disk", Operator: v1.NodeSelectorOpDoesNotExist},
+	}})
+	got, err := Explain("default/web", []runtime.Object{testNode("node-1"), pod})
+	require.NoError(t, err)
+	assert.Equal(t, "NodeAffinity", got.Nodes[0].Plugin)
+
+	pod.Spec.Affinity = required(term("disk", "Nonsense"))
+	_, err = Explain("default/web", []runtime.Object{testNode("node-1"), pod})
+	assert.ErrorContains(t, err, `running "NodeAffinity" filter plugin`)
+}
+
+func TestPodRequestIsWhatThePodNeedsAtItsPeak(t *testing.T) {
+	cpu := func(name, amount string, sidecar bool) v1.Container {
+		c := v1.Container{Name: name}
+		c.Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(amount)}
+		if always := v1.ContainerRestartPolicyAlways; sidecar {
+			c.RestartPolicy = &always
+		}
+		return c
+	}
+	pod := testPod("web")
+	pod.Spec.Containers = []v1.Container{cpu("a", "1", false), cpu("b", "500m", false)}
+	assert.EqualValues(t, 1500, podRequest(pod).milliCPU)
+	pod.Spec.InitContainers = []v1.Container{cpu("proxy", "250m", true), cpu("big", "3", false)}
+	assert.EqualValues(t, 3250, podRequest(pod).milliCPU, "an init container runs beside the sidecars before it")
+	pod.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}
+	assert.EqualValues(t, 3350, podRequest(pod).milliCPU)
+	assert.EqualValues(t, 2*defaultMemory, podRequest(testPodWith(2)).nonZeroMemory, "a container that asks for nothing counts in scoring")
+	assert.True(t, podRequest(testPodWith(2)).asksForNothing())
+}
+
+func testPodWith(containers int) *v1.Pod {
+	pod := testPod("web")
+	pod.Spec.Containers = make([]v1.Container, containers)
+	return pod
+}
+
+func TestTheMessageCountsNodesByReason(t *testing.T) {
+	verdict := func(c code, reasons ...string) nodeVerdict { return nodeVerdict{"n", refuse(c, reasons...)} }
+	pod := testPod("web")
+	d := diagnosis{total: 3, nodes: []nodeVerdict{
+		verdict(unresolvable, string(ErrReasonNodeConflict)),
+		verdict(unschedulable, "Insufficient cpu", "Insufficient memory"),
+		verdict(unresolvable, string(ErrReasonNodeConflict), string(ErrReasonBindConflict)),
+	}}
+	assert.Equal(t, "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 1 node(s) didn't find available persistent volumes to bind, "+
+		"2 node(s) didn't match PersistentVolume's node affinity. no new claims to deallocate, "+
+		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(pod).message())
+
+	never := v1.PreemptNever
+	pod.Spec.PreemptionPolicy = &never
+	assert.Contains(t, d.fitError(pod).message(), "preemption: not eligible due to preemptionPolicy=Never.")
+
+	d = diagnosis{total: 1, preFilter: refuse(unresolvable, `persistentvolumeclaim "ghost" not found`)}
+	assert.Equal(t, `0/1 nodes are available: persistentvolumeclaim "ghost" not found. not found`, d.fitError(pod).message())
+	assert.Len(t, truncate(strings.Repeat("é", 2000)), maxMessage)
+}
+
+func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
+	pod := asking(testPod("web"), "1", "1Gi")
+	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{
+		{Weight: 10, Preference: term("disk", v1.NodeSelectorOpExists)}, {Weight: 30, Preference: term("zone", v1.NodeSelectorOpIn, "a")},
+	}}}
+	s := stillScheduler([]runtime.Object{
+		testNode("busy"), on(asking(testPod("a"), "2", "4Gi"), "busy"), testNode("empty"),
+		testNode("preferred", func(n *v1.Node) { n.Labels["zone"] = "a" }),
+		testNode("discouraged", tainted("old", v1.TaintEffectPreferNoSchedule)),
+	})
+	c := newCycle(pod, &queuedPod{})
+	require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
+	scores := map[string]int64{}
+	for node := range s.cluster.all() {
+		scores[node.node.Name] = s.plugins.runScorePlugins(c, node)
+	}
+	assert.Equal(t, map[string]int64{"busy": 31 + 300, "empty": 81 + 300, "preferred": 81 + 300 + 2*75, "discouraged": 81 + 270}, scores)
+}
+
+func TestABadConfigIsRefusedByField(t *testing.T) {
+	err := New(Config{BindTimeout: -1})(stillEnv{})
+	assert.ErrorContains(t, err, "scheduler.Config.BindTimeout")
+	err = New(Config{InitialBackoff: 20e9})(stillEnv{})
+	assert.ErrorContains(t, err, "scheduler.Config.MaxBackoff")
+}

@@ -1,0 +1,36 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+)
+
+// runPreBindPreFlights says whether any plugin has work to do before the pod is
+// bound. Upstream: runtime/framework.go RunPreBindPreFlights, v1.36.
+func (f framework) runPreBindPreFlights(c *cycle) *status {
+	verdict := refuse(skip)
+	for _, p := range of[preBindPlugin](f) {
+		st := p.PreBindPreFlight(c, c.node)
+		if st.stops() {
+			return st.from(p.Name(), fmt.Sprintf("PreBindPreFlight plugin %q", p.Name()))
+		}
+		if !st.is(skip) {
+			verdict = nil
+		}
+	}
+	return verdict
+}
+
+// runPreBindPlugins does that work.
+// Upstream: runtime/framework.go RunPreBindPlugins, v1.36.
+func (f framework) runPreBindPlugins(ctx context.Context, c *cycle) *status {
+	for _, p := range of[preBindPlugin](f) {
+		if p.PreBindPreFlight(c, c.node).is(skip) {
+			continue
+		}
+		if st := p.PreBind(ctx, c, c.node); st.stops() {
+			return st.from(p.Name(), fmt.Sprintf("PreBind plugin %q", p.Name()))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// scheduler is one scheduler's memory.
+type scheduler struct {
+	cfg      Config
+	env      control.Env
+	recorder control.Recorder
+	caches   *caches
+	cluster  *clusterState
+	queue    *schedulingQueue
+	plugins  framework
+}
+
+// New makes the scheduler. Its actor is usually called "kube-scheduler".
+// An impossible Config is reported by the Factory.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		cfg, err := cfg.withDefaults()
+		if err != nil {
+			return err
+		}
+		s := newScheduler(cfg, env)
+		s.recorder = env.Recorder(cfg.SchedulerName)
+		s.queue = &schedulingQueue{cfg: cfg, clock: env, pods: map[string]*queuedPod{}, podOf: s.podOf}
+		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", Reconcile: s.scheduleOne})
+		s.addAllEventHandlers()
+		env.Every("flush unschedulable pods", flushPeriod, func(context.Context) { s.queue.flush() })
+		return nil
+	}
+}
+
+// newScheduler makes what decides: caches, state and plugins.
+func newScheduler(cfg Config, env control.Env) *scheduler {
+	caches := newCaches(env)
+	s := &scheduler{cfg: cfg, env: env, caches: caches, cluster: newClusterState(caches.nodes)}
+	s.plugins = framework{
+		nodeUnschedulable{},
+		taintToleration{},
+		nodeAffinity{},
+		nodePorts{},
+		resourcesFit{},
+		volumeRestrictions{claims: caches.claims, cluster: s.cluster},
+		volumeBinding{newVolumeBinder(env, caches, cfg.BindTimeout)},
+		volumeZone{claims: caches.claims, volumes: caches.volumes},
+		defaultBinder{env},
+	}
+	return s
+}
+
+// podOf is the pod of a queue entry as last heard of, nil if it is gone.
+func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
+	if pod, ok := s.caches.pods.Get(entry.key); ok && pod.UID == entry.uid {
+		return pod
+	}
+	return nil
+}
+
+// scheduleOne places one pod. The scheduling cycle (which node) runs through
+// without a pause; the binding cycle (make it so) is a task of its own, beside
+// the scheduling of later pods.
+// Upstream: schedule_one.go ScheduleOne, v1.36.
+func (s *scheduler) scheduleOne(ctx context.Context, key string) error {
+	if err := s.waitForCacheSync(ctx); err != nil {
+		return err
+	}
+	entry, ok := s.queue.pop(key)
+	if !ok {
+		return nil
+	}
+	pod := s.podOf(entry)
+	if pod == nil || s.skipPodSchedule(pod) {
+		s.queue.done(entry)
+		return nil
+	}
+	c := newCycle(pod, entry)
+	if st := s.schedulingCycle(c); st.stops() {
+		s.handleSchedulingFailure(ctx, c, st)
+		return nil
+	}
+	s.env.Go("bind "+key, func(ctx context.Context) { s.bindingCycle(ctx, c) })
+	return nil
+}
+
+// waitForCacheSync returns once every cache has had its first list.
+// Upstream: cache.WaitForCacheSync looks every 100 ms.
+func (s *scheduler) waitForCacheSync(ctx context.Context) error {
+	if s.caches.synced() {
+		return nil
+	}
+	return s.env.Poll(ctx, 100*time.Millisecond, 0, func(context.Context) (bool, error) { return s.caches.synced(), nil })
+}
+
+// skipPodSchedule: a pod that is being deleted needs no node.
+// Upstream: schedule_one.go skipPodSchedule, v1.36.
+func (s *scheduler) skipPodSchedule(pod *v1.Pod) bool {
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	s.recorder.Eventf(pod, v1.EventTypeWarning, "FailedScheduling", "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
+	return true
+}
+
+// schedulingCycle chooses a node and reserves what the pod needs there, all in
+// memory.
+// Upstream: schedule_one.go schedulingCycle, schedulePod, v1.36.
+func (s *scheduler) schedulingCycle(c *cycle) *status {
+	c.diagnosis.total = s.caches.nodes.Len()
+	if c.diagnosis.total == 0 {
+		return refuse(unresolvable, "no nodes available to schedule pods")
+	}
+	if st := s.plugins.runPreFilterPlugins(c); st.stops() {
+		c.diagnosis.preFilter = st
+		return c.diagnosis.fitError(c.pod)
+	}
+	feasible, st := s.findNodesThatFitPod(c)
+	if st.stops() {
+		return st
+	}
+	if len(feasible) == 0 {
+		return c.diagnosis.fitError(c.pod)
+	}
+	node, equals := s.selectHost(c, feasible)
+	c.node = node
+	s.traceChoice(c, len(feasible), equals)
+	s.cluster.assume(c.pod, node)
+	if st := s.plugins.runReservePlugins(c); st.stops() {
+		s.giveBack(c)
+		return st
+	}
+	return nil
+}
+
+// giveBack undoes Reserve and assume, in memory.
+func (s *scheduler) giveBack(c *cycle) {
+	s.plugins.runUnreservePlugins(c)
+	if s.cluster.isAssumed(c.pod.UID) { // if it was seen bound after all, it counts
+		s.cluster.forget(c.pod.UID)
+	}
+}

@@ -1,0 +1,36 @@
+package scheduler
+
+import "fmt"
+
+// maxNodeScore is the best score of a plugin. Upstream: framework.MaxNodeScore.
+const maxNodeScore = 100
+
+// selectHost takes a node with the best score. Among equals Env.Choose decides:
+// in order the first by name, otherwise any, as upstream's random choice.
+// Upstream: schedule_one.go prioritizeNodes and selectHost, v1.36.
+func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equals int) {
+	if len(feasible) == 1 {
+		return feasible[0].node.Name, 1
+	}
+	var best []*nodeInfo
+	var top int64
+	for _, n := range feasible {
+		score := s.plugins.runScorePlugins(c, n)
+		if len(best) == 0 || score > top {
+			best, top = best[:0], score
+		}
+		if score == top {
+			best = append(best, n)
+		}
+	}
+	i := s.env.Choose(fmt.Sprintf("node for pod %s/%s", c.pod.Namespace, c.pod.Name), len(best))
+	return best[i].node.Name, len(best)
+}
+
+func (f framework) runScorePlugins(c *cycle, node *nodeInfo) int64 {
+	var total int64
+	for _, p := range of[scorePlugin](f) {
+		total += p.Weight() * p.Score(c, node)
+	}
+	return total
+}
