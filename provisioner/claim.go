@@ -1,0 +1,70 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// syncClaimHandler takes one claim, by UID, and ends its time in
+// claimsInProgress when it is done with or given up.
+//
+// Upstream: controller.go processNextClaimWorkItem and syncClaimHandler, v13.
+func (ctrl *ProvisionController) syncClaimHandler(ctx context.Context, uid string) error {
+	claim, ok := ctrl.claimByUID(uid)
+	if !ok {
+		return nil // deleted, and nothing is in the making for it
+	}
+	err := ctrl.syncClaim(ctx, claim)
+	if err == nil || ctrl.givesUp(uid) {
+		delete(ctrl.claimsInProgress, uid)
+	}
+	return err
+}
+
+// givesUp says whether the queue will drop the claim if this try fails.
+func (ctrl *ProvisionController) givesUp(uid string) bool {
+	threshold := ctrl.cfg.FailedProvisionThreshold
+	return threshold > 0 && ctrl.claimQueue.NumRequeues(uid) >= threshold
+}
+
+// claimByUID finds a claim: in the cache, or, once it has been deleted, among
+// those in progress.
+//
+// Upstream: controller.go syncClaimHandler, v13.
+func (ctrl *ProvisionController) claimByUID(uid string) (*v1.PersistentVolumeClaim, bool) {
+	if found := ctrl.claims.ByIndex(uidIndex, uid); len(found) > 0 {
+		return ctrl.unlessRescheduled(found[0]), true
+	}
+	claim, ok := ctrl.claimsInProgress[uid]
+	return claim, ok
+}
+
+// syncClaim provisions a volume for the claim if it should have one, and keeps
+// claimsInProgress.
+//
+// Upstream: controller.go syncClaim, v13.
+func (ctrl *ProvisionController) syncClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	should, reason, err := ctrl.shouldProvision(ctx, claim)
+	if panicked := (*panicError)(nil); errors.As(err, &panicked) {
+		ctrl.events.Event(claim, v1.EventTypeWarning, "ProvisioningFailed", err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if !should {
+		ctrl.traceSkipped(claim, reason)
+		return nil
+	}
+	state, err := ctrl.provisionClaimOperation(ctx, claim)
+	switch {
+	case err == nil || state == ProvisioningFinished:
+		delete(ctrl.claimsInProgress, string(claim.UID))
+	case state == ProvisioningInBackground:
+		ctrl.claimsInProgress[string(claim.UID)] = claim
+	default:
+		// NoChange: in progress if it was, not if it was not.
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package provisioner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Config configures one provisioner. Name and one of New and Provisioner are
+// required; everything else has upstream's default.
+type Config struct {
+	// Name is what classes and claims call the provisioner, for example
+	// "openebs.io/local".
+	Name string
+	// AdditionalNames are other names it answers to.
+	AdditionalNames []string
+	// New makes the Provisioner. It is called in the Factory, and again after
+	// every crash, so that what the Provisioner kept in memory is lost. It must
+	// not call the API.
+	New func(env control.Env) (Provisioner, error)
+	// Provisioner is a ready one instead. It survives crashes: it stands for a
+	// backend that does.
+	Provisioner Provisioner
+	// Identity tells this instance from others of its name: events come from
+	// "<name>_<identity>". Default "provisioner".
+	Identity string
+
+	// Threadiness is how many claims, and how many volumes, are worked on at
+	// once; default 4.
+	Threadiness int
+	// ResyncPeriod is how often all claims and volumes are looked at again;
+	// default 15 minutes.
+	ResyncPeriod time.Duration
+	// FailedProvisionThreshold is how often a failing claim is tried again
+	// before it is given up until its next event; default 15, negative for
+	// no limit (0 upstream).
+	FailedProvisionThreshold int
+	// FailedDeleteThreshold is the same for volumes.
+	FailedDeleteThreshold int
+	// ExponentialBackOffOnError doubles the delay between tries, from 15 s to
+	// 1000 s; if it points to false, the delay is always 15 s. Default true.
+	ExponentialBackOffOnError *bool
+	// RateLimiter, if not zero, replaces the one ExponentialBackOffOnError
+	// makes.
+	RateLimiter control.RateLimiter
+	// CreateProvisionedPVRetryCount is how often creating the PersistentVolume
+	// is tried, and then deleting the asset if that failed; default 5.
+	CreateProvisionedPVRetryCount int
+	// CreateProvisionedPVInterval is the constant time between those tries;
+	// default 10 s.
+	CreateProvisionedPVInterval time.Duration
+	// AddFinalizer protects bound volumes with
+	// external-provisioner.volume.kubernetes.io/finalizer, so that deleting the
+	// object early does not lose the asset. Default false.
+	AddFinalizer bool
+}
+
+// checked returns the config with its defaults, or what is wrong with it.
+func (c Config) checked() (Config, error) {
+	for i, name := range slices.Concat([]string{c.Name}, c.AdditionalNames) {
+		field := "Name"
+		if i > 0 {
+			field = fmt.Sprintf("AdditionalNames[%d]", i-1)
+		}
+		if name == "" {
+			return c, fmt.Errorf("provisioner.Config.%s is empty; it must be what classes name as their provisioner", field)
+		}
+		// As the API server checks a class's provisioner.
+		if wrong := validation.IsQualifiedName(strings.ToLower(name)); len(wrong) > 0 {
+			return c, fmt.Errorf("provisioner.Config.%s %q: %s", field, name, strings.Join(wrong, "; "))
+		}
+	}
+	switch {
+	case c.New == nil && c.Provisioner == nil:
+		return c, fmt.Errorf("provisioner %q: one of Config.New and Config.Provisioner must be set", c.Name)
+	case c.New != nil && c.Provisioner != nil:
+		return c, fmt.Errorf("provisioner %q: only one of Config.New and Config.Provisioner may be set", c.Name)
+	}
+	if err := c.checkNumbers(); err != nil {
+		return c, fmt.Errorf("provisioner %q: %w", c.Name, err)
+	}
+	setDefault(&c.Identity, "provisioner")
+	setDefault(&c.Threadiness, 4)
+	setDefault(&c.ResyncPeriod, 15*time.Minute)
+	setDefault(&c.FailedProvisionThreshold, 15)
+	setDefault(&c.FailedDeleteThreshold, 15)
+	setDefault(&c.CreateProvisionedPVRetryCount, 5)
+	setDefault(&c.CreateProvisionedPVInterval, 10*time.Second)
+	setDefault(&c.RateLimiter, c.rateLimiter())
+	return c, nil
+}
+
+func (c Config) checkNumbers() error {
+	switch {
+	case c.Threadiness < 0:
+		return fmt.Errorf("Config.Threadiness is %d; it must be positive, or 0 for the default", c.Threadiness)
+	case c.ResyncPeriod < 0:
+		return fmt.Errorf("Config.ResyncPeriod is %s; it must be positive, or 0 for the default", c.ResyncPeriod)
+	case c.CreateProvisionedPVRetryCount < 0:
+		return fmt.Errorf("Config.CreateProvisionedPVRetryCount is %d; it must be positive, or 0 for the default", c.CreateProvisionedPVRetryCount)
+	case c.CreateProvisionedPVInterval < 0:
+		return fmt.Errorf("Config.CreateProvisionedPVInterval is %s; it must be positive, or 0 for the default", c.CreateProvisionedPVInterval)
+	case c.RateLimiter != control.RateLimiter{} && c.ExponentialBackOffOnError != nil:
+		return errors.New("only one of Config.RateLimiter and Config.ExponentialBackOffOnError may be set")
+	}
+	return nil
+}
+
+// rateLimiter is the delay between tries of a failing claim or volume.
+//
+// Upstream: controller.go NewProvisionController, v13.
+func (c Config) rateLimiter() control.RateLimiter {
+	limiter := control.RateLimiter{Base: 15 * time.Second, Max: 1000 * time.Second}
+	if c.ExponentialBackOffOnError != nil && !*c.ExponentialBackOffOnError {
+		limiter.Max = limiter.Base
+	}
+	return limiter
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,149 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// uidIndex files claims under their UID, the key of the claim queue: a claim
+// that was deleted and made again under its old name is another claim.
+const uidIndex = "uid"
+
+// ProvisionController provisions volumes for claims and deletes them again.
+//
+// Upstream: controller/controller.go ProvisionController, v13.
+type ProvisionController struct {
+	cfg         Config
+	provisioner Provisioner
+
+	env    control.Env
+	client kubernetes.Interface
+	events control.Recorder
+
+	claims  *control.Cache[*v1.PersistentVolumeClaim]
+	volumes *control.Cache[*v1.PersistentVolume]
+	classes *control.Cache[*storagev1.StorageClass]
+
+	claimQueue  control.Queue
+	volumeQueue control.Queue
+	volumeStore VolumeStore
+
+	// claimsInProgress are claims, by UID, for which an asset may be in the
+	// making. They are worked on even after they have been deleted.
+	claimsInProgress map[string]*v1.PersistentVolumeClaim
+	// rescheduled are claims, by UID, as they are without their selected-node,
+	// under the version they were edited from, until the cache has moved on.
+	rescheduled map[string]*v1.PersistentVolumeClaim
+	// saved are the names of volumes created here that the cache has not shown
+	// yet.
+	saved map[string]bool
+}
+
+// New makes the factory of a provisioner's controller. What is wrong with cfg
+// is the factory's error.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		cfg, err := cfg.checked()
+		if err != nil {
+			return err
+		}
+		if cfg.New != nil {
+			if cfg.Provisioner, err = cfg.New(env); err != nil {
+				return fmt.Errorf("provisioner %q: %w", cfg.Name, err)
+			}
+			if cfg.Provisioner == nil {
+				return fmt.Errorf("provisioner %q: Config.New returned nil", cfg.Name)
+			}
+		}
+		newProvisionController(cfg, env)
+		return nil
+	}
+}
+
+func newProvisionController(cfg Config, env control.Env) *ProvisionController {
+	ctrl := &ProvisionController{
+		cfg:         cfg,
+		provisioner: cfg.Provisioner,
+		env:         env,
+		client:      env.Client(),
+		events:      env.Recorder(cfg.Name + "_" + cfg.Identity),
+
+		claimsInProgress: map[string]*v1.PersistentVolumeClaim{},
+		rescheduled:      map[string]*v1.PersistentVolumeClaim{},
+		saved:            map[string]bool{},
+	}
+	ctrl.volumeStore = newBackoffStore(ctrl)
+	ctrl.classes = control.NewCache[*storagev1.StorageClass](env, control.StorageClasses)
+	ctrl.volumes = control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes)
+	ctrl.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
+	ctrl.claims.AddIndex(uidIndex, func(claim *v1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} })
+	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", cfg.FailedProvisionThreshold, ctrl.syncClaimHandler))
+	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", cfg.FailedDeleteThreshold, ctrl.syncVolumeHandler))
+	ctrl.watch()
+	return ctrl
+}
+
+func (ctrl *ProvisionController) queueConfig(name string, threshold int, sync func(context.Context, string) error) control.QueueConfig {
+	return control.QueueConfig{
+		Name:       name,
+		Workers:    ctrl.cfg.Threadiness,
+		Reconcile:  sync,
+		Limiter:    ctrl.cfg.RateLimiter,
+		MaxRetries: max(threshold, 0),
+	}
+}
+
+// watch connects caches and queues.
+func (ctrl *ProvisionController) watch() {
+	ctrl.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
+		Add:    ctrl.enqueueClaim,
+		Update: func(_, claim *v1.PersistentVolumeClaim) { ctrl.enqueueClaim(claim) },
+		// A deleted claim is not enqueued: it is in claimsInProgress and in the
+		// queue already, or there is nothing to do for it.
+		Delete: func(claim *v1.PersistentVolumeClaim) { delete(ctrl.rescheduled, string(claim.UID)) },
+	})
+	ctrl.volumes.Handle(control.Handler[*v1.PersistentVolume]{
+		Add: func(volume *v1.PersistentVolume) {
+			delete(ctrl.saved, volume.Name)
+			ctrl.volumeQueue.Add(volume.Name)
+		},
+		Update: func(_, volume *v1.PersistentVolume) { ctrl.volumeQueue.Add(volume.Name) },
+		Delete: func(volume *v1.PersistentVolume) { ctrl.volumeQueue.Forget(volume.Name) },
+	})
+	ctrl.env.Every("resync", ctrl.cfg.ResyncPeriod, func(context.Context) {
+		for claim := range ctrl.claims.All() {
+			ctrl.enqueueClaim(claim)
+		}
+		for volume := range ctrl.volumes.All() {
+			ctrl.volumeQueue.Add(volume.Name)
+		}
+	})
+}
+
+func (ctrl *ProvisionController) enqueueClaim(claim *v1.PersistentVolumeClaim) {
+	ctrl.claimQueue.Add(string(claim.UID))
+}
+
+// knownProvisioner says whether name is one this controller answers to.
+//
+// Upstream: controller.go knownProvisioner, v13.
+func (ctrl *ProvisionController) knownProvisioner(name string) bool {
+	return name == ctrl.cfg.Name || slices.Contains(ctrl.cfg.AdditionalNames, name)
+}
+
+// getStorageClass looks a class up in the cache.
+//
+// Upstream: controller.go getStorageClass, v13.
+func (ctrl *ProvisionController) getStorageClass(name string) (*storagev1.StorageClass, error) {
+	if class, ok := ctrl.classes.Get(name); ok {
+		return class, nil
+	}
+	return nil, fmt.Errorf("storageClass %q not found", name)
+}

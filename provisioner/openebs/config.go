@@ -1,0 +1,167 @@
+package openebs
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// AnnCASConfig holds the settings of a class or claim, as a YAML list.
+const AnnCASConfig = "cas.openebs.io/config"
+
+// The settings' names.
+const (
+	keyStorageType          = "StorageType"
+	keyBasePath             = "BasePath"
+	keyFSType               = "FSType"
+	keyNodeAffinityLabel    = "NodeAffinityLabel"
+	keyNodeAffinityLabels   = "NodeAffinityLabels"
+	keyBlockDeviceTag       = "BlockDeviceTag"
+	keyBlockDeviceSelectors = "BlockDeviceSelectors"
+	keyXFSQuota             = "XFSQuota"
+	keyEXT4Quota            = "EXT4Quota"
+	keyFilePermissions      = "FilePermissions"
+)
+
+func knownKeys() []string {
+	return []string{
+		keyStorageType, keyBasePath, keyFSType, keyNodeAffinityLabel, keyNodeAffinityLabels,
+		keyBlockDeviceTag, keyBlockDeviceSelectors, keyXFSQuota, keyEXT4Quota, keyFilePermissions,
+	}
+}
+
+// setting is one entry of the list.
+//
+// Upstream: openebs/maya pkg/apis/openebs.io/v1alpha1 Config.
+type setting struct {
+	Name    string            `json:"name"`
+	Value   string            `json:"value,omitempty"`
+	Enabled string            `json:"enabled,omitempty"`
+	Data    map[string]string `json:"data,omitempty"`
+	List    []string          `json:"list,omitempty"`
+}
+
+// volumeConfig is what one volume is made by.
+//
+// Upstream: config.go VolumeConfig.
+type volumeConfig struct {
+	settings map[string]setting
+}
+
+// getVolumeConfig merges the class's settings over the defaults, and both over
+// the claim's.
+//
+// Upstream: config.go GetVolumeConfig.
+func getVolumeConfig(cfg Config, class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (volumeConfig, error) {
+	ofClass, err := parseSettings(class.Annotations[AnnCASConfig])
+	if err != nil {
+		return volumeConfig{}, fmt.Errorf("storage class %s, annotation %s: %w", class.Name, AnnCASConfig, err)
+	}
+	ofClaim, err := parseSettings(claim.Annotations[AnnCASConfig])
+	if err != nil {
+		return volumeConfig{}, fmt.Errorf("claim %s/%s, annotation %s: %w", claim.Namespace, claim.Name, AnnCASConfig, err)
+	}
+	defaults := []setting{{Name: keyBasePath, Value: cfg.BasePath}}
+	merged := volumeConfig{settings: mergeSettings(ofClass, defaults, ofClaim)}
+	return merged, merged.refuseUnsupported()
+}
+
+// parseSettings reads an annotation; an empty one is no settings.
+func parseSettings(text string) ([]setting, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var settings []setting
+	if err := yaml.UnmarshalStrict([]byte(text), &settings); err != nil {
+		return nil, fmt.Errorf("must be a YAML list of {name, value, enabled, data, list}: %w", err)
+	}
+	seen := map[string]bool{}
+	for i := range settings {
+		name := strings.TrimSpace(settings[i].Name)
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("entry %d has no name; allowed are %s", i, strings.Join(knownKeys(), ", "))
+		case !slices.Contains(knownKeys(), name):
+			return nil, fmt.Errorf("entry %d has the unknown name %q; allowed are %s", i, name, strings.Join(knownKeys(), ", "))
+		case seen[name]:
+			return nil, fmt.Errorf("entry %d names %q a second time", i, name)
+		}
+		seen[name] = true
+		settings[i].Name = name
+	}
+	return settings, nil
+}
+
+// mergeSettings takes each name's setting from the first list that has it.
+//
+// Upstream: openebs/maya pkg/castemplate MergeConfig.
+func mergeSettings(lists ...[]setting) map[string]setting {
+	merged := map[string]setting{}
+	for _, list := range lists {
+		for _, s := range list {
+			if _, ok := merged[s.Name]; !ok {
+				merged[s.Name] = s
+			}
+		}
+	}
+	return merged
+}
+
+// storageType is hostpath unless set.
+//
+// Upstream: config.go GetStorageType.
+func (c volumeConfig) storageType() string {
+	if value := strings.TrimSpace(c.settings[keyStorageType].Value); value != "" {
+		return value
+	}
+	return "hostpath"
+}
+
+// path is the volume's directory.
+//
+// Upstream: config.go GetPath.
+func (c volumeConfig) path(pvName string) (string, error) {
+	dir, err := volumePath(strings.TrimSpace(c.settings[keyBasePath].Value), pvName)
+	if err != nil {
+		return "", fmt.Errorf("failed to get path: %s: %w", keyBasePath, err)
+	}
+	return dir, nil
+}
+
+// nodeAffinityLabels are the labels of the node that the volume and its helper
+// pods are bound to: those of the class's list that have a value, or the
+// hostname.
+//
+// Upstream: provisioner_hostpath.go ProvisionHostPath.
+func (c volumeConfig) nodeAffinityLabels(node *v1.Node) (map[string]string, error) {
+	keys := c.settings[keyNodeAffinityLabels].List
+	if len(keys) == 0 {
+		keys = []string{v1.LabelHostname}
+	}
+	labels := map[string]string{}
+	for _, key := range keys {
+		if value := node.Labels[key]; value != "" {
+			labels[key] = value
+		}
+	}
+	if len(labels) == 0 {
+		return nil, fmt.Errorf("node %s has a value for none of the labels %s (%s)", node.Name, strings.Join(keys, ", "), keyNodeAffinityLabels)
+	}
+	return labels, nil
+}
+
+// refuseUnsupported refuses what would otherwise silently not happen.
+func (c volumeConfig) refuseUnsupported() error {
+	for _, key := range []string{keyXFSQuota, keyEXT4Quota, keyFilePermissions} {
+		text := strings.TrimSpace(c.settings[key].Enabled)
+		if enabled, err := strconv.ParseBool(text); err == nil && enabled {
+			return fmt.Errorf("%s is enabled, which is not supported here; leave it out or set enabled to \"false\"", key)
+		}
+	}
+	return nil
+}

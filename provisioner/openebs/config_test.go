@@ -1,0 +1,172 @@
+package openebs
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// documentConfig is the annotation of the class openebs-hostpath, comments and
+// all, as the document has it.
+const documentConfig = `#hostpath type will create a PV by
+# creating a sub-directory under the
+# BASEPATH provided below.
+- name: StorageType
+  value: "hostpath"
+#Specify the location (directory) where
+# where PV(volume) data will be saved.
+- name: BasePath
+  value: "/var/openebs/local/"
+`
+
+func annotated(config string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: "x", Namespace: "default", Annotations: map[string]string{AnnCASConfig: config}}
+}
+
+func TestTheClassWinsOverTheDefaultsAndBothOverTheClaim(t *testing.T) {
+	tests := map[string]struct {
+		class, claim string
+		path         string
+		storageType  string
+	}{
+		"nothing set":                            {"", "", "/var/default/pv", "hostpath"},
+		"the document's class":                   {documentConfig, "", "/var/openebs/local/pv", "hostpath"},
+		"the class sets the base path":           {"- {name: BasePath, value: /mnt/ssd}", "", "/mnt/ssd/pv", "hostpath"},
+		"names are trimmed":                      {"- {name: ' BasePath ', value: ' /mnt/ssd '}", "", "/mnt/ssd/pv", "hostpath"},
+		"the claim cannot move the volume":       {"", "- {name: BasePath, value: /etc/cron.d}", "/var/default/pv", "hostpath"},
+		"the claim may say what nobody else did": {"", "- {name: StorageType, value: device}", "/var/default/pv", "device"},
+		"the class wins over the claim":          {"- {name: StorageType, value: hostpath}", "- {name: StorageType, value: device}", "/var/default/pv", "hostpath"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			config, err := getVolumeConfig(Config{BasePath: "/var/default"},
+				&storagev1.StorageClass{ObjectMeta: annotated(tt.class)}, &v1.PersistentVolumeClaim{ObjectMeta: annotated(tt.claim)})
+			require.NoError(t, err)
+			dir, err := config.path("pv")
+			require.NoError(t, err)
+			assert.Equal(t, tt.path, dir)
+			assert.Equal(t, tt.storageType, config.storageType())
+		})
+	}
+}
+
+func TestABadAnnotationIsAnErrorThatNamesIt(t *testing.T) {
+	tests := map[string]struct{ config, want string }{
+		"not a list":            {"name: BasePath", "must be a YAML list of"},
+		"not YAML":              {"- {", "must be a YAML list of"},
+		"unknown field":         {"- {name: BasePath, valeu: /mnt}", `unknown field "valeu"`},
+		"value of a wrong type": {"- {name: BasePath, value: [1]}", "must be a YAML list of"},
+		"no name":               {"- {value: /mnt}", "entry 0 has no name; allowed are StorageType, BasePath"},
+		"unknown name":          {"- {name: BasePath, value: /mnt}\n- {name: Basepath, value: /mnt}", `entry 1 has the unknown name "Basepath"; allowed are`},
+		"named twice":           {"- {name: BasePath, value: /a/b}\n- {name: BasePath, value: /c/d}", `entry 1 names "BasePath" a second time`},
+		"quota":                 {"- {name: XFSQuota, enabled: true}", "XFSQuota is enabled, which is not supported here"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := getVolumeConfig(Config{BasePath: "/var/default"}, &storagev1.StorageClass{ObjectMeta: annotated(tt.config)}, &v1.PersistentVolumeClaim{})
+			require.ErrorContains(t, err, tt.want)
+			if name != "quota" {
+				assert.ErrorContains(t, err, "storage class x, annotation cas.openebs.io/config")
+			}
+		})
+	}
+	t.Run("of the claim", func(t *testing.T) {
+		_, err := getVolumeConfig(Config{}, &storagev1.StorageClass{}, &v1.PersistentVolumeClaim{ObjectMeta: annotated("- {}")})
+		assert.ErrorContains(t, err, "claim default/x, annotation cas.openebs.io/config: entry 0 has no name")
+	})
+	t.Run("a quota that is switched off is none", func(t *testing.T) {
+		_, err := getVolumeConfig(Config{}, &storagev1.StorageClass{ObjectMeta: annotated(`- {name: EXT4Quota, enabled: "false"}`)}, &v1.PersistentVolumeClaim{})
+		assert.NoError(t, err)
+	})
+}
+
+func TestAVolumeIsNeitherRootNorDirectlyUnderItNorElsewhere(t *testing.T) {
+	for base, want := range map[string]string{
+		"":                   "base path is empty",
+		"/":                  "is the root directory",
+		"//":                 "is the root directory",
+		"/.":                 "is the root directory",
+		"var/openebs":        "is not absolute",
+		"./var":              "is not absolute",
+		"..":                 "is not absolute",
+		"/var/..":            `contains ".."`,
+		"/var/../../etc":     `contains ".."`,
+		"/..":                `contains ".."`,
+		"/var/openebs/..":    `contains ".."`,
+		"/var/openebs/../..": `contains ".."`,
+	} {
+		_, err := volumePath(base, "pv")
+		assert.ErrorContains(t, err, want, "base path %q", base)
+	}
+	for _, name := range []string{"", ".", "..", "a/b", "../x", "/etc"} {
+		_, err := volumePath("/var/openebs/local", name)
+		assert.ErrorContains(t, err, "cannot be a directory's name", "volume name %q", name)
+	}
+	for base, want := range map[string]string{
+		"/a":                   "/a/pv",
+		"/var/openebs/local":   "/var/openebs/local/pv",
+		"/var//openebs/local/": "/var/openebs/local/pv",
+		"/var/..openebs":       "/var/..openebs/pv",
+	} {
+		dir, err := volumePath(base, "pv")
+		require.NoError(t, err)
+		assert.Equal(t, want, dir)
+	}
+}
+
+func TestAHelperPodMountsTheParentNeverRoot(t *testing.T) {
+	for dir, want := range map[string][2]string{
+		"/var/openebs/local/pv": {"/var/openebs/local", "pv"},
+		"/a/b":                  {"/a", "b"},
+	} {
+		parent, name, err := extractSubPath(dir)
+		require.NoError(t, err)
+		assert.Equal(t, want, [2]string{parent, name})
+	}
+	for _, dir := range []string{"", "/", "/etc", "etc/x", "/var/x/", "/var/../etc", "/var/x/..", "/var//x", "//etc"} {
+		_, _, err := extractSubPath(dir)
+		assert.Error(t, err, "directory %q", dir)
+	}
+}
+
+func TestTheAffinityIsThatOfTheListedLabelsThatHaveAValue(t *testing.T) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "host", "zone": "a", "empty": ""}}}
+	tests := map[string]struct {
+		class string
+		want  map[string]string
+		err   string
+	}{
+		"hostname by default":         {"", map[string]string{v1.LabelHostname: "host"}, ""},
+		"the list":                    {"- {name: NodeAffinityLabels, list: [zone]}", map[string]string{"zone": "a"}, ""},
+		"labels without a value drop": {"- {name: NodeAffinityLabels, list: [zone, empty, missing]}", map[string]string{"zone": "a"}, ""},
+		"none left":                   {"- {name: NodeAffinityLabels, list: [empty, missing]}", nil, "node n has a value for none of the labels empty, missing"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			config, err := getVolumeConfig(Config{}, &storagev1.StorageClass{ObjectMeta: annotated(tt.class)}, &v1.PersistentVolumeClaim{})
+			require.NoError(t, err)
+			labels, err := config.nodeAffinityLabels(node)
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, labels)
+		})
+	}
+}
+
+func TestABadConfigIsRefusedByItsField(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"openebs.Config.BasePath: base path \"/\"": {BasePath: "/"},
+		"openebs.Config.BasePath: base path \"x\"": {BasePath: "x"},
+		"openebs.Config.Namespace \"Open EBS\": ":  {Namespace: "Open EBS"},
+	} {
+		_, err := New(cfg)(nil)
+		assert.ErrorContains(t, err, want)
+	}
+}

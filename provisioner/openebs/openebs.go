@@ -1,0 +1,104 @@
+package openebs
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+const (
+	// ProvisionerName is what classes call this provisioner.
+	ProvisionerName = "openebs.io/local"
+	// DefaultNamespace is where helper pods run.
+	DefaultNamespace = "openebs"
+	// DefaultBasePath is the directory under which volumes are made on every
+	// node unless the class says otherwise.
+	DefaultBasePath = "/var/openebs/local"
+	// DefaultHelperImage is the image of helper pods.
+	DefaultHelperImage = "openebs/linux-utils:latest"
+	// DefaultServiceAccount is the service account of helper pods.
+	DefaultServiceAccount = "openebs-maya-operator"
+)
+
+// Config is what upstream reads from its environment. The zero value works.
+type Config struct {
+	// Namespace of the helper pods, OPENEBS_NAMESPACE; default
+	// DefaultNamespace. It must exist.
+	Namespace string
+	// HelperImage is the image of helper pods, OPENEBS_IO_HELPER_IMAGE; default
+	// DefaultHelperImage.
+	HelperImage string
+	// BasePath is the directory volumes are made under where the class does not
+	// set BasePath, OPENEBS_IO_BASE_PATH; absolute; default DefaultBasePath.
+	BasePath string
+	// ServiceAccount of the helper pods, OPENEBS_SERVICE_ACCOUNT; default
+	// DefaultServiceAccount.
+	ServiceAccount string
+	// ImagePullSecrets of the helper pods, OPENEBS_IO_IMAGE_PULL_SECRETS;
+	// default none.
+	ImagePullSecrets []string
+}
+
+// checked returns the config with its defaults, or what is wrong with it.
+func (c Config) checked() (Config, error) {
+	for _, d := range []struct {
+		field *string
+		value string
+	}{
+		{&c.Namespace, DefaultNamespace},
+		{&c.HelperImage, DefaultHelperImage},
+		{&c.BasePath, DefaultBasePath},
+		{&c.ServiceAccount, DefaultServiceAccount},
+	} {
+		if *d.field == "" {
+			*d.field = d.value
+		}
+	}
+	if wrong := validation.IsDNS1123Label(c.Namespace); len(wrong) > 0 {
+		return c, fmt.Errorf("openebs.Config.Namespace %q: %s", c.Namespace, wrong[0])
+	}
+	if err := checkBasePath(c.BasePath); err != nil {
+		return c, fmt.Errorf("openebs.Config.BasePath: %w", err)
+	}
+	return c, nil
+}
+
+// Provisioner makes hostpath volumes. It keeps nothing in memory.
+//
+// Upstream: cmd/provisioner-localpv/app/types.go Provisioner.
+type Provisioner struct {
+	cfg    Config
+	client kubernetes.Interface
+	clock  control.Clock
+}
+
+var (
+	_ provisioner.Provisioner      = (*Provisioner)(nil)
+	_ provisioner.BlockProvisioner = (*Provisioner)(nil)
+)
+
+// New is for provisioner.Config.New: it makes the provisioner of one life of its
+// actor. What is wrong with cfg is the error of the function returned.
+func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
+	return func(env control.Env) (provisioner.Provisioner, error) {
+		cfg, err := cfg.checked()
+		if err != nil {
+			return nil, err
+		}
+		return &Provisioner{cfg: cfg, client: env.Client(), clock: env}, nil
+	}
+}
+
+// SupportsBlock implements provisioner.BlockProvisioner. It is true, as
+// upstream's, for the sake of device volumes; Provision then refuses block mode
+// for hostpath ones.
+func (p *Provisioner) SupportsBlock(context.Context) bool { return true }
+
+// hostname is the value of the node's hostname label.
+func hostname(node *v1.Node) string { return node.Labels[v1.LabelHostname] }

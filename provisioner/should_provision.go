@@ -1,0 +1,67 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// shouldProvision says whether this provisioner should make a volume for the
+// claim, and if not, why not. An error means: cannot tell yet, try again.
+//
+// Upstream: controller.go shouldProvision, v13.
+func (ctrl *ProvisionController) shouldProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) (should bool, reason string, err error) {
+	if claim.Spec.VolumeName != "" {
+		return false, "it names volume " + claim.Spec.VolumeName, nil
+	}
+	declined, err := ctrl.qualifierDeclines(ctx, claim)
+	if err != nil || declined {
+		return false, "the provisioner declines it", err
+	}
+	provisioner, found := storageProvisioner(claim)
+	if !found {
+		return false, "it is not annotated for a provisioner", nil
+	}
+	if !ctrl.knownProvisioner(provisioner) {
+		return false, fmt.Sprintf("it is for provisioner %q", provisioner), nil
+	}
+	class, err := ctrl.getStorageClass(binding.GetPersistentVolumeClaimClass(claim))
+	if err != nil {
+		return false, "its class is not known", err
+	}
+	if waitsForFirstConsumer(class) && claim.Annotations[binding.AnnSelectedNode] == "" {
+		return false, "it waits for the scheduler to select a node", nil
+	}
+	return true, "", nil
+}
+
+// storageProvisioner is who the PV controller asked to provision for the claim.
+func storageProvisioner(claim *v1.PersistentVolumeClaim) (string, bool) {
+	if name, ok := claim.Annotations[binding.AnnStorageProvisioner]; ok {
+		return name, true
+	}
+	name, ok := claim.Annotations[binding.AnnBetaStorageProvisioner]
+	return name, ok
+}
+
+func waitsForFirstConsumer(class *storagev1.StorageClass) bool {
+	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// traceSkipped notes why an unbound claim that is ours gets no volume now.
+// Other people's claims are not worth a word.
+func (ctrl *ProvisionController) traceSkipped(claim *v1.PersistentVolumeClaim, reason string) {
+	provisioner, found := storageProvisioner(claim)
+	if found && ctrl.knownProvisioner(provisioner) && claim.Spec.VolumeName == "" {
+		ctrl.trace(claim, "does not provision: "+reason)
+	}
+}
+
+func (ctrl *ProvisionController) trace(claim *v1.PersistentVolumeClaim, text string) {
+	ctrl.env.Trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: text})
+}
