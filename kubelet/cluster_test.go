@@ -1,0 +1,190 @@
+package kubelet_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+)
+
+const actor = "kubelet/node-1"
+
+// world is one node with its kubelet, and the user, who also plays scheduler and
+// PV controller.
+type world struct {
+	t    testing.TB
+	e    *engine.Engine
+	user kubernetes.Interface
+	node *nodefs.Dir
+}
+
+func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
+	e := engine.New(cfg)
+	t.Cleanup(e.Close)
+	node, err := nodefs.Open(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = node.Close() })
+	w := &world{t: t, e: e, user: e.Server().Client("user"), node: node}
+	kcfg.Node.Name, kcfg.Root = "node-1", node
+	require.NoError(t, e.Add(actor, kubelet.New(kcfg)))
+	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
+	return w
+}
+
+func simple(t testing.TB) *world { return newWorld(t, engine.Config{}, kubelet.Config{}) }
+
+func (w *world) settle() {
+	w.t.Helper()
+	require.NoError(w.t, w.e.Settle())
+}
+
+// boundVolume makes a local PV on /disk/<name> and a claim, bound to each other.
+func (w *world) boundVolume(name string, change func(*v1.PersistentVolume)) {
+	w.t.Helper()
+	ctx, size := context.Background(), v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
+	class := "manual"
+	pvc, err := w.user.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PersistentVolumeClaimSpec{
+			AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, VolumeName: "pv-" + name, StorageClassName: &class,
+			Resources: v1.VolumeResourceRequirements{Requests: size},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	pvc.Status.Phase = v1.ClaimBound
+	_, err = w.user.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, pvc, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
+	pv := &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name},
+		Spec: v1.PersistentVolumeSpec{
+			AccessModes: pvc.Spec.AccessModes, Capacity: size, StorageClassName: class,
+			ClaimRef:               &v1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: name, UID: pvc.UID},
+			PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/disk/" + name}},
+			NodeAffinity:           onNode("node-1"),
+		},
+	}
+	if change != nil {
+		change(pv)
+	}
+	_, err = w.user.CoreV1().PersistentVolumes().Create(ctx, pv, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+}
+
+func onNode(name string) *v1.VolumeNodeAffinity {
+	return &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{name}}},
+	}}}}
+}
+
+// pod is a pod on node-1 with one container, whose volumes are mounted at
+// /<volume name>.
+func pod(name string, volumes ...v1.Volume) *v1.Pod {
+	c := v1.Container{Name: "c", Image: "busybox"}
+	for _, v := range volumes {
+		c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: v.Name, MountPath: "/" + v.Name})
+	}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec:       v1.PodSpec{NodeName: "node-1", Containers: []v1.Container{c}, Volumes: volumes},
+	}
+}
+
+func claim(name string) v1.Volume {
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
+}
+
+func hostPath(name, path string, kind v1.HostPathType) v1.Volume {
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: path, Type: &kind}}}
+}
+
+// helper makes a pod run a command to its end, as provisioners' helper pods do.
+func helper(p *v1.Pod, argv ...string) *v1.Pod {
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	p.Spec.Containers[0].Command = argv
+	return p
+}
+
+func (w *world) create(p *v1.Pod) *v1.Pod {
+	w.t.Helper()
+	p, err := w.user.CoreV1().Pods("default").Create(context.Background(), p, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	return p
+}
+
+func (w *world) get(name string) *v1.Pod {
+	w.t.Helper()
+	p, err := w.user.CoreV1().Pods("default").Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(w.t, err)
+	return p
+}
+
+func (w *world) delete(name string, grace ...int64) {
+	w.t.Helper()
+	options := metav1.DeleteOptions{}
+	if len(grace) > 0 {
+		options.GracePeriodSeconds = &grace[0]
+	}
+	require.NoError(w.t, w.user.CoreV1().Pods("default").Delete(context.Background(), name, options))
+}
+
+// events are "reason: message" of a pod's events.
+func (w *world) events(name string) (list []string) {
+	w.t.Helper()
+	events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	for _, e := range events.Items {
+		if e.InvolvedObject.Name == name {
+			list = append(list, e.Reason+": "+e.Message)
+		}
+	}
+	return list
+}
+
+func (w *world) requireEvent(name, reason, part string) {
+	w.t.Helper()
+	for _, e := range w.events(name) {
+		if strings.HasPrefix(e, reason+": ") && strings.Contains(e, part) {
+			return
+		}
+	}
+	require.Fail(w.t, fmt.Sprintf("no event %s with %q", reason, part), "%s", w.events(name))
+}
+
+// mounts is the node's mount table as a new process reads it.
+func (w *world) mounts() []mount.MountPoint {
+	w.t.Helper()
+	m, err := mount.NewTempDir(mount.Config{Dir: w.node})
+	require.NoError(w.t, err)
+	list, err := m.List()
+	require.NoError(w.t, err)
+	return list
+}
+
+// requireNothingLeft checks that no pod left anything on the node.
+func (w *world) requireNothingLeft() {
+	w.t.Helper()
+	require.Empty(w.t, w.mounts())
+	for _, dir := range []string{"/var/lib/kubelet/pods", "/run/mounts", "/run/containerd/pods"} {
+		names, err := w.node.List(dir)
+		if err == nil {
+			require.Empty(w.t, names, dir)
+		}
+	}
+	pods, err := w.user.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	require.Empty(w.t, pods.Items)
+}
+
+// trace is the story so far, one line a record.
+func (w *world) trace() string { return w.e.Trace().Story(engine.Start) }

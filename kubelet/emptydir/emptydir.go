@@ -1,0 +1,111 @@
+// Package emptydir is the volume plugin "kubernetes.io/empty-dir": a directory
+// that lives as long as its pod.
+//
+// Upstream: pkg/volume/emptydir/empty_dir.go, v1.36.
+//
+// Deviations: every medium is an ordinary directory, since a tmpfs needs
+// privilege; sizeLimit is not enforced.
+package emptydir
+
+import (
+	"fmt"
+	"io/fs"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// PluginName is the plugin's name.
+const PluginName = "kubernetes.io/empty-dir"
+
+// perm is the directory's mode: whoever a container runs as may write.
+const perm fs.FileMode = 0o777
+
+// NewPlugin makes the plugin, for one kubelet.
+func NewPlugin() volume.VolumePlugin { return &emptyDirPlugin{} }
+
+type emptyDirPlugin struct{ host volume.VolumeHost }
+
+func (plugin *emptyDirPlugin) Init(host volume.VolumeHost) error {
+	plugin.host = host
+	return nil
+}
+
+func (plugin *emptyDirPlugin) GetPluginName() string { return PluginName }
+
+// GetVolumeName is the volume's name; it identifies nothing outside of its pod.
+func (plugin *emptyDirPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
+	if !plugin.CanSupport(spec) {
+		return "", fmt.Errorf("spec does not reference an EmptyDir volume type: %s", spec)
+	}
+	return spec.Name(), nil
+}
+
+func (plugin *emptyDirPlugin) CanSupport(spec *volume.Spec) bool {
+	return spec.Volume != nil && spec.Volume.EmptyDir != nil
+}
+
+func (plugin *emptyDirPlugin) RequiresRemount(*volume.Spec) bool { return false }
+
+func (plugin *emptyDirPlugin) SupportsMountOption() bool { return false }
+
+func (plugin *emptyDirPlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) {
+	return false, nil
+}
+
+func (plugin *emptyDirPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	return &emptyDir{plugin: plugin, volName: spec.Name(), podUID: pod.UID, pod: pod}, nil
+}
+
+func (plugin *emptyDirPlugin) NewUnmounter(name string, podUID types.UID) (volume.Unmounter, error) {
+	return &emptyDir{plugin: plugin, volName: name, podUID: podUID}, nil
+}
+
+// ConstructVolumeSpec makes an emptyDir volume of that name.
+func (plugin *emptyDirPlugin) ConstructVolumeSpec(volumeName, _ string) (volume.ReconstructedVolume, error) {
+	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&v1.Volume{
+		Name: volumeName, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}},
+	})}, nil
+}
+
+// emptyDir is both mounter and unmounter of one pod's directory.
+type emptyDir struct {
+	plugin  *emptyDirPlugin
+	volName string
+	podUID  types.UID
+	pod     *v1.Pod // nil when unmounting
+}
+
+// GetPath is the directory.
+func (ed *emptyDir) GetPath() string {
+	return ed.plugin.host.GetPodVolumeDir(ed.podUID, volume.EscapeQualifiedName(PluginName), ed.volName)
+}
+
+func (ed *emptyDir) GetAttributes() volume.Attributes { return volume.Attributes{Managed: true} }
+
+// SetUp is SetUpAt of the pod's directory.
+func (ed *emptyDir) SetUp(args volume.MounterArgs) error { return ed.SetUpAt(ed.GetPath(), args) }
+
+// SetUpAt makes the directory. Done again, it changes no content.
+func (ed *emptyDir) SetUpAt(dir string, args volume.MounterArgs) error {
+	node := ed.plugin.host.GetFS()
+	if err := node.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	if err := node.Chmod(dir, perm); err != nil { // whatever the umask
+		return err
+	}
+	return volume.SetVolumeOwnership(node, dir, false, args.FsGroup, args.FSGroupChangePolicy, func(text string) {
+		ed.plugin.host.Trace(control.RefOf("Pod", ed.pod), text)
+	})
+}
+
+// TearDown is TearDownAt of the pod's directory.
+func (ed *emptyDir) TearDown() error { return ed.TearDownAt(ed.GetPath()) }
+
+// TearDownAt removes the directory and what is in it. If somebody put a link in
+// its place, the link goes and nothing else.
+func (ed *emptyDir) TearDownAt(dir string) error { return ed.plugin.host.GetFS().RemoveAll(dir) }

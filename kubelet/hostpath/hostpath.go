@@ -1,0 +1,134 @@
+package hostpath
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// PluginName is the plugin's name.
+const PluginName = "kubernetes.io/host-path"
+
+// NewPlugin makes the plugin, for one kubelet.
+func NewPlugin() volume.VolumePlugin { return &hostPathPlugin{} }
+
+type hostPathPlugin struct{ host volume.VolumeHost }
+
+var _ volume.PersistentVolumePlugin = (*hostPathPlugin)(nil)
+
+func (plugin *hostPathPlugin) Init(host volume.VolumeHost) error {
+	plugin.host = host
+	return nil
+}
+
+func (plugin *hostPathPlugin) GetPluginName() string { return PluginName }
+
+// GetVolumeName is the path.
+func (plugin *hostPathPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
+	src, err := source(spec)
+	if err != nil {
+		return "", err
+	}
+	return src.Path, nil
+}
+
+func (plugin *hostPathPlugin) CanSupport(spec *volume.Spec) bool {
+	_, err := source(spec)
+	return err == nil
+}
+
+func (plugin *hostPathPlugin) RequiresRemount(*volume.Spec) bool { return false }
+
+func (plugin *hostPathPlugin) SupportsMountOption() bool { return false }
+
+func (plugin *hostPathPlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) {
+	return false, nil
+}
+
+func (plugin *hostPathPlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
+	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+}
+
+func source(spec *volume.Spec) (*v1.HostPathVolumeSource, error) {
+	switch {
+	case spec.Volume != nil && spec.Volume.HostPath != nil:
+		return spec.Volume.HostPath, nil
+	case spec.PersistentVolume != nil && spec.PersistentVolume.Spec.HostPath != nil:
+		return spec.PersistentVolume.Spec.HostPath, nil
+	}
+	return nil, fmt.Errorf("spec does not reference an HostPath volume type: %s", spec)
+}
+
+// NewMounter refuses paths that step back.
+func (plugin *hostPathPlugin) NewMounter(spec *volume.Spec, _ *v1.Pod) (volume.Mounter, error) {
+	src, err := source(spec)
+	if err != nil {
+		return nil, err
+	}
+	if src.Path == "" {
+		return nil, errors.New("hostPath path is empty")
+	}
+	if err := volume.ValidatePathNoBacksteps(src.Path); err != nil {
+		return nil, fmt.Errorf("invalid HostPath `%s`: %w", src.Path, err)
+	}
+	pathType := v1.HostPathUnset
+	if src.Type != nil {
+		pathType = *src.Type
+	}
+	return &hostPathMounter{path: volume.MakeAbsolutePath(src.Path), pathType: pathType, readOnly: spec.ReadOnly, node: plugin.host.GetFS()}, nil
+}
+
+// NewUnmounter has nothing to take away.
+func (plugin *hostPathPlugin) NewUnmounter(string, types.UID) (volume.Unmounter, error) {
+	return hostPathUnmounter{}, nil
+}
+
+// ConstructVolumeSpec makes a hostPath volume of that name and directory.
+func (plugin *hostPathPlugin) ConstructVolumeSpec(volumeName, volumePath string) (volume.ReconstructedVolume, error) {
+	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&v1.Volume{
+		Name:         volumeName,
+		VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: volumePath}},
+	})}, nil
+}
+
+type hostPathMounter struct {
+	path     string
+	pathType v1.HostPathType
+	readOnly bool
+	node     *nodefs.Dir
+}
+
+// GetPath is the path itself.
+func (m *hostPathMounter) GetPath() string { return m.path }
+
+func (m *hostPathMounter) GetAttributes() volume.Attributes {
+	return volume.Attributes{ReadOnly: m.readOnly} // not managed: no fsGroup
+}
+
+// SetUp checks that the path is what its type says.
+func (m *hostPathMounter) SetUp(volume.MounterArgs) error {
+	return checkType(m.node, m.path, m.pathType)
+}
+
+// SetUpAt is not supported: the path is used where it is.
+func (m *hostPathMounter) SetUpAt(string, volume.MounterArgs) error {
+	return errors.New("SetUpAt() does not make sense for host paths")
+}
+
+type hostPathUnmounter struct{}
+
+// GetPath is not known, and not needed.
+func (hostPathUnmounter) GetPath() string { return "" }
+
+// TearDown does nothing: the path is not the kubelet's.
+func (hostPathUnmounter) TearDown() error { return nil }
+
+// TearDownAt is not supported.
+func (hostPathUnmounter) TearDownAt(string) error {
+	return errors.New("TearDownAt() does not make sense for host paths")
+}

@@ -1,0 +1,70 @@
+package hostpath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+)
+
+// checkType makes the path if its type is one of the OrCreate ones and it does
+// not exist, and checks that it is what the type says. The empty type checks
+// nothing.
+//
+// Upstream: host_path.go checkTypeInternal, v1.36.
+func checkType(node *nodefs.Dir, name string, pathType v1.HostPathType) error {
+	switch pathType {
+	case v1.HostPathUnset:
+		return nil
+	case v1.HostPathDirectoryOrCreate:
+		if err := makeIfMissing(node, name, makeDir); err != nil {
+			return err
+		}
+		return want(node, name, "directory", fs.FileMode.IsDir)
+	case v1.HostPathDirectory:
+		return want(node, name, "directory", fs.FileMode.IsDir)
+	case v1.HostPathFileOrCreate:
+		if err := makeIfMissing(node, name, makeFile); err != nil {
+			return err
+		}
+		return want(node, name, "file", fs.FileMode.IsRegular)
+	case v1.HostPathFile:
+		return want(node, name, "file", fs.FileMode.IsRegular)
+	case v1.HostPathSocket:
+		return want(node, name, "socket file", func(m fs.FileMode) bool { return m&fs.ModeSocket != 0 })
+	case v1.HostPathCharDev:
+		return want(node, name, "character device", func(m fs.FileMode) bool { return m&fs.ModeCharDevice != 0 })
+	case v1.HostPathBlockDev:
+		return want(node, name, "block device", func(m fs.FileMode) bool {
+			return m&(fs.ModeDevice|fs.ModeCharDevice) == fs.ModeDevice
+		})
+	}
+	return fmt.Errorf("%s is an invalid volume type", pathType)
+}
+
+func want(node *nodefs.Dir, name, what string, is func(fs.FileMode) bool) error {
+	info, err := node.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("hostPath type check failed: %s is not a %s", name, what)
+	case err != nil:
+		return fmt.Errorf("hostPath type check failed: %w", err)
+	case !is(info.Mode()):
+		return fmt.Errorf("hostPath type check failed: %s is not a %s", name, what)
+	}
+	return nil
+}
+
+func makeIfMissing(node *nodefs.Dir, name string, make func(*nodefs.Dir, string) error) error {
+	if _, err := node.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return make(node, name)
+}
+
+func makeDir(node *nodefs.Dir, name string) error { return node.MkdirAll(name, 0o755) }
+
+func makeFile(node *nodefs.Dir, name string) error { return node.WriteFile(name, nil, 0o644) }

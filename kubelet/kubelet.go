@@ -1,0 +1,193 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/emptydir"
+	"github.com/storagesim/storagesim/kubelet/hostpath"
+	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// Backoff of everything that failed, per pod or per volume of a pod.
+//
+// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.36.
+const (
+	initialDurationBeforeRetry = 500 * time.Millisecond
+	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
+)
+
+// Backoff of containers that failed.
+//
+// Upstream: kubelet.go MaxCrashLoopBackOff, v1.36.
+const (
+	initialRestartBackoff = 10 * time.Second
+	maxRestartBackoff     = 5 * time.Minute
+)
+
+// Config configures one node's kubelet. Node's name and Root are required.
+type Config struct {
+	// Node is the template of the Node object that the kubelet registers: name,
+	// labels, annotations, taints, and if given spec.podCIDR, status.capacity
+	// and status.addresses. Default capacity: 64 CPUs, 64Gi, 110 pods.
+	Node v1.Node
+	// Root is the node's file system.
+	Root *nodefs.Dir
+	// Mounter mounts on the node. It outlives the kubelet's crashes, as a kernel
+	// does. Default: a mount.TempDir on Root.
+	Mounter mount.Interface
+	// Plugins makes the volume plugins, anew for every start; default
+	// DefaultPlugins.
+	Plugins func() []volume.VolumePlugin
+	// Commands are the programs that containers can really run, by the first
+	// word of their command; default DefaultCommands. They run in pods with
+	// restartPolicy Never or OnFailure only.
+	Commands map[string]Command
+}
+
+// DefaultPlugins are local, hostPath and emptyDir.
+func DefaultPlugins() []volume.VolumePlugin {
+	return []volume.VolumePlugin{local.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}
+}
+
+// New makes the kubelet of one node. The actor is called "kubelet/" and the
+// node's name. Bad configuration is the factory's error.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		k, err := newKubelet(cfg, env)
+		if err != nil {
+			return err
+		}
+		k.reconstruct()
+		k.start()
+		return nil
+	}
+}
+
+// kubelet is one life of one node's kubelet.
+type kubelet struct {
+	cfg      Config
+	env      control.Env
+	node     *v1.Node // the template, with defaults
+	fs       *nodefs.Dir
+	mounter  mount.Interface
+	plugins  *volume.VolumePluginMgr
+	recorder control.Recorder
+	runtime  *containerRuntime
+
+	pods    *control.Cache[*v1.Pod]
+	workers map[types.UID]*podWorker
+	// unseen are the pods that the populator has not looked at yet.
+	unseen map[types.UID]bool
+
+	desired *desiredStateOfWorld
+	actual  *actualStateOfWorld
+	// backingOff are the operations that failed and wait for their next try.
+	backingOff map[string]bool
+	// onDisk are the pods that were found on disk at the start and are not yet
+	// known to exist; leftovers are volumes among them that no plugin knows.
+	onDisk    []types.UID
+	leftovers []string
+
+	nodeQueue, populatorQueue, volumeQueue, operationQueue, podQueue, restartQueue control.Queue
+}
+
+func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
+	if cfg.Node.Name == "" {
+		return nil, errors.New("kubelet.Config.Node.Name is empty; it must be the node's name")
+	}
+	if cfg.Root == nil {
+		return nil, fmt.Errorf("kubelet.Config.Root of node %s is nil; it must be the node's directory", cfg.Node.Name)
+	}
+	if cfg.Mounter == nil {
+		mounter, err := mount.NewTempDir(mount.Config{Dir: cfg.Root})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Mounter = mounter
+	}
+	if cfg.Plugins == nil {
+		cfg.Plugins = DefaultPlugins
+	}
+	if cfg.Commands == nil {
+		cfg.Commands = DefaultCommands()
+	}
+	k := &kubelet{
+		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node), fs: cfg.Root, mounter: cfg.Mounter,
+		recorder: env.Recorder("kubelet"), runtime: &containerRuntime{fs: cfg.Root},
+		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, backingOff: map[string]bool{},
+		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
+	}
+	var err error
+	k.plugins, err = volume.InitPlugins(cfg.Plugins(), volumeHost{k})
+	return k, err
+}
+
+// start makes the queues and the pod cache. Each queue is one loop of upstream's
+// kubelet.
+func (k *kubelet) start() {
+	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
+	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
+	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", Reconcile: k.syncPodWorker, Limiter: backoff})
+	k.populatorQueue = k.env.Queue(control.QueueConfig{Name: "populator", Reconcile: k.populatePod, Limiter: backoff})
+	k.volumeQueue = k.env.Queue(control.QueueConfig{Name: "volumes", Reconcile: k.reconcileVolumes, Limiter: backoff})
+	k.operationQueue = k.env.Queue(control.QueueConfig{Name: "operations", Reconcile: k.runOperation, Limiter: backoff})
+	k.restartQueue = k.env.Queue(control.QueueConfig{
+		Name: "restarts", Reconcile: k.restartPod,
+		Limiter: control.RateLimiter{Base: initialRestartBackoff, Max: maxRestartBackoff, QPS: -1},
+	})
+	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods, k.node.Name)
+	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
+	k.nodeQueue.Add(k.node.Name)
+}
+
+// volumeHost is the kubelet as plugins see it.
+type volumeHost struct{ k *kubelet }
+
+var _ volume.VolumeHost = volumeHost{}
+
+func (h volumeHost) GetNodeName() types.NodeName          { return types.NodeName(h.k.node.Name) }
+func (h volumeHost) GetPodsDir() string                   { return podsDir }
+func (h volumeHost) GetPluginDir(name string) string      { return pluginDir(name) }
+func (h volumeHost) GetMounter() mount.Interface          { return h.k.mounter }
+func (h volumeHost) GetFS() *nodefs.Dir                   { return h.k.fs }
+func (h volumeHost) GetEventRecorder() control.Recorder   { return h.k.recorder }
+func (h volumeHost) Trace(about control.Ref, text string) { h.k.note(about, text) }
+func (h volumeHost) GetPodVolumeDir(uid types.UID, plugin, name string) string {
+	return podVolumeDir(uid, plugin, name)
+}
+
+// now is the time as the API keeps it, in whole seconds.
+func (k *kubelet) now() metav1.Time { return metav1.NewTime(k.env.Now().Truncate(time.Second)) }
+
+// note puts a decision into the trace.
+func (k *kubelet) note(about control.Ref, text string) {
+	k.env.Trace(control.Decision{About: about, Text: text})
+}
+
+// allPodsSeen says whether the desired state of the world has every pod that
+// there is. Before that nothing may be unmounted: a mount without a pod may be
+// that of a pod not yet heard of.
+//
+// Upstream: desired_state_of_world_populator.go HasAddedPods, v1.36.
+func (k *kubelet) allPodsSeen() bool { return k.pods.Synced() && len(k.unseen) == 0 }
+
+// sortedUIDs walks a set in order.
+func sortedUIDs[T any](m map[types.UID]T) []types.UID {
+	uids := make([]types.UID, 0, len(m))
+	for uid := range m {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}

@@ -1,0 +1,47 @@
+package local
+
+import (
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// CanDeviceMount is always true: whether there is a device to mount shows when
+// it is done.
+func (plugin *localVolumePlugin) CanDeviceMount(*volume.Spec) (bool, error) { return true, nil }
+
+func (plugin *localVolumePlugin) NewDeviceMounter() (volume.DeviceMounter, error) {
+	return &deviceMounter{plugin}, nil
+}
+
+func (plugin *localVolumePlugin) NewDeviceUnmounter() (volume.DeviceUnmounter, error) {
+	return &deviceMounter{plugin}, nil
+}
+
+func (plugin *localVolumePlugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
+	return plugin.host.GetMounter().GetMountRefs(volume.MakeAbsolutePath(deviceMountPath))
+}
+
+// deviceMounter has nothing to do for a directory, which is used as it is.
+type deviceMounter struct{ plugin *localVolumePlugin }
+
+// GetDeviceMountPath is the directory itself.
+func (d *deviceMounter) GetDeviceMountPath(spec *volume.Spec) (string, error) {
+	return d.plugin.getGlobalLocalPath(spec)
+}
+
+// MountDevice finds the path to be a directory, which needs no device mounted.
+//
+// Upstream: local.go MountDevice, v1.36.
+func (d *deviceMounter) MountDevice(spec *volume.Spec, _, _ string, _ volume.DeviceMounterArgs) error {
+	_, err := d.plugin.getGlobalLocalPath(spec)
+	return err
+}
+
+// UnmountDevice unmounts only what was mounted below the plugin's directory.
+//
+// Upstream: local.go UnmountDevice, v1.36.
+func (d *deviceMounter) UnmountDevice(deviceMountPath string) error {
+	if !d.plugin.isBelowMounts(deviceMountPath) {
+		return nil
+	}
+	return volume.CleanupMountPoint(deviceMountPath, d.plugin.host.GetMounter(), d.plugin.host.GetFS())
+}

@@ -1,0 +1,11 @@
+// Package local is the volume plugin "kubernetes.io/local-volume": a directory
+// of the node, made known by a PersistentVolume with node affinity, bind mounted
+// into the pods that use it.
+//
+// SetUpAt is the heart of it; it reads as a list of named steps.
+//
+// Upstream: pkg/volume/local/local.go, v1.36.
+//
+// Deviations: a block device as the volume's path is refused, since formatting
+// and mounting it needs privilege; volumeMode Block comes later.
+package local

@@ -1,0 +1,152 @@
+package local
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// PluginName is the plugin's name.
+const PluginName = "kubernetes.io/local-volume"
+
+// NewPlugin makes the plugin, for one kubelet.
+func NewPlugin() volume.VolumePlugin { return &localVolumePlugin{} }
+
+type localVolumePlugin struct {
+	host  volume.VolumeHost
+	locks keyLocks // by global path
+}
+
+var (
+	_ volume.PersistentVolumePlugin      = (*localVolumePlugin)(nil)
+	_ volume.DeviceMountableVolumePlugin = (*localVolumePlugin)(nil)
+)
+
+func (plugin *localVolumePlugin) Init(host volume.VolumeHost) error {
+	plugin.host = host
+	return nil
+}
+
+func (plugin *localVolumePlugin) GetPluginName() string { return PluginName }
+
+// GetVolumeName is the PV's name: the PV is the volume, whatever its path.
+func (plugin *localVolumePlugin) GetVolumeName(spec *volume.Spec) (string, error) {
+	if _, err := source(spec); err != nil {
+		return "", err
+	}
+	return spec.Name(), nil
+}
+
+// CanSupport takes PVs with a local source. A pod cannot name one itself.
+//
+// Upstream: local.go CanSupport, v1.36.
+func (plugin *localVolumePlugin) CanSupport(spec *volume.Spec) bool {
+	return spec.PersistentVolume != nil && spec.PersistentVolume.Spec.Local != nil
+}
+
+func (plugin *localVolumePlugin) RequiresRemount(*volume.Spec) bool { return false }
+
+func (plugin *localVolumePlugin) SupportsMountOption() bool { return true }
+
+func (plugin *localVolumePlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) {
+	return false, nil
+}
+
+func (plugin *localVolumePlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
+	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+}
+
+func source(spec *volume.Spec) (*v1.LocalVolumeSource, error) {
+	if spec.PersistentVolume != nil && spec.PersistentVolume.Spec.Local != nil {
+		return spec.PersistentVolume.Spec.Local, nil
+	}
+	return nil, fmt.Errorf("Spec does not reference a local volume type: %s", spec)
+}
+
+// NewMounter finds out where the volume's data is.
+func (plugin *localVolumePlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	globalPath, err := plugin.getGlobalLocalPath(spec)
+	if err != nil {
+		return nil, err
+	}
+	return &localVolumeMounter{
+		localVolume:  plugin.volume(spec.Name(), pod.UID),
+		pod:          pod,
+		globalPath:   globalPath,
+		readOnly:     spec.ReadOnly,
+		mountOptions: spec.MountOptions(),
+	}, nil
+}
+
+// NewUnmounter needs no more than the directory's name.
+func (plugin *localVolumePlugin) NewUnmounter(name string, podUID types.UID) (volume.Unmounter, error) {
+	return &localVolumeUnmounter{localVolume: plugin.volume(name, podUID)}, nil
+}
+
+// ConstructVolumeSpec makes a local PV of that name. The path of its data is not
+// known from disk and left empty; unmounting does not need it.
+//
+// Upstream: local.go ConstructVolumeSpec, v1.36.
+func (plugin *localVolumePlugin) ConstructVolumeSpec(volumeName, volumePath string) (volume.ReconstructedVolume, error) {
+	filesystem := v1.PersistentVolumeFilesystem
+	pv := &v1.PersistentVolume{}
+	pv.Name = volumeName
+	pv.Spec.VolumeMode = &filesystem
+	pv.Spec.Local = &v1.LocalVolumeSource{}
+	return volume.ReconstructedVolume{Spec: volume.NewSpecFromPersistentVolume(pv, false)}, nil
+}
+
+// getGlobalLocalPath is where the volume's data is on the node: the path itself
+// for a directory.
+//
+// Upstream: local.go getGlobalLocalPath, v1.36.
+func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, error) {
+	src, err := source(spec)
+	if err != nil {
+		return "", err
+	}
+	if src.Path == "" {
+		return "", fmt.Errorf("LocalVolume volume %q path is empty", spec.Name())
+	}
+	info, err := plugin.host.GetFS().Stat(volume.MakeAbsolutePath(src.Path))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("path %q: %w", src.Path, err)
+	case info.IsDir():
+		return src.Path, nil
+	case info.Mode()&fs.ModeDevice != 0:
+		return "", fmt.Errorf("path %q is a block device: formatting and mounting one is not possible without privilege", src.Path)
+	}
+	return "", fmt.Errorf("only directory and block device are supported: path %q is neither", src.Path)
+}
+
+// localVolume is the volume of one pod.
+type localVolume struct {
+	plugin  *localVolumePlugin
+	volName string
+	podUID  types.UID
+}
+
+func (plugin *localVolumePlugin) volume(name string, podUID types.UID) localVolume {
+	return localVolume{plugin: plugin, volName: name, podUID: podUID}
+}
+
+// GetPath is the mount point in the pod's directory.
+func (l localVolume) GetPath() string {
+	return l.plugin.host.GetPodVolumeDir(l.podUID, volume.EscapeQualifiedName(PluginName), l.volName)
+}
+
+// baseOfMounts is where block devices would be mounted.
+func (plugin *localVolumePlugin) baseOfMounts() string {
+	return path.Join(plugin.host.GetPluginDir(PluginName), "mounts")
+}
+
+func (plugin *localVolumePlugin) isBelowMounts(name string) bool {
+	return strings.HasPrefix(name, plugin.baseOfMounts()+"/")
+}

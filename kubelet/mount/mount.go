@@ -1,0 +1,22 @@
+package mount
+
+import (
+	mountutils "k8s.io/mount-utils"
+)
+
+// Interface is what a kubelet mounts with: exactly k8s.io/mount-utils'
+// mount.Interface, so that code written for that works with TempDir, and any
+// mounter of that with this kubelet.
+type Interface = mountutils.Interface
+
+// MountPoint is one line of a mount table. Device is the source.
+type MountPoint = mountutils.MountPoint
+
+// Op is one call to change the mount table, as Config.Fail sees it.
+type Op struct {
+	// Verb is "mount" or "unmount".
+	Verb string
+	// Source is a node path, empty when unmounting. Target is one too.
+	Source, Target string
+	Options        []string
+}

@@ -1,0 +1,157 @@
+package mount
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// tableDir is where the records of mounts are, one file each.
+const tableDir = "/run/mounts"
+
+// record is one mount.
+type record struct {
+	// Source is where the link leads, without links on the way.
+	Source string `json:"source"`
+	// Target is the mount point, without links on the way to it.
+	Target  string   `json:"target"`
+	Options []string `json:"options"`
+	// File says that the target was a file; Mode are its permissions.
+	File bool        `json:"file,omitempty"`
+	Mode fs.FileMode `json:"mode"`
+	// Link is the link's text, known once it is made.
+	Link string `json:"-"`
+}
+
+func (r record) file() string {
+	sum := sha256.Sum256([]byte(r.Target))
+	return path.Join(tableDir, hex.EncodeToString(sum[:16])+".json")
+}
+
+// load reads what is mounted. A record whose link is not there is what an
+// interrupted mount or unmount left, or the mount point was removed: no mount.
+func (t *TempDir) load() error {
+	t.table = map[string]record{}
+	entries, err := t.cfg.Dir.ReadDir(tableDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		var data []byte
+		if data, err = t.cfg.Dir.ReadFile(path.Join(tableDir, e.Name())); err != nil {
+			return err
+		}
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil || r.file() != path.Join(tableDir, e.Name()) {
+			continue // not one of ours
+		}
+		if r.Link, err = t.cfg.Dir.Readlink(r.Target); err != nil {
+			if err := t.cfg.Dir.Remove(r.file()); err != nil {
+				return err
+			}
+			continue
+		}
+		if at, err := t.cfg.Dir.EvalSymlinks(r.Target); err == nil && at != r.Source {
+			continue // a link, but not that of the mount
+		}
+		t.table[r.Target] = r
+	}
+	return nil
+}
+
+func (t *TempDir) save(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := t.cfg.Dir.WriteFile(r.file(), data, 0o644); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := t.cfg.Dir.MkdirAll(tableDir, 0o755); err != nil {
+		return err
+	}
+	return t.cfg.Dir.WriteFile(r.file(), data, 0o644)
+}
+
+func (t *TempDir) forget(r record) error {
+	delete(t.table, r.Target)
+	return t.cfg.Dir.Remove(r.file())
+}
+
+// mounted is the mount at a canonical target, if its link is still there.
+func (t *TempDir) mounted(target string) (record, bool) {
+	r, ok := t.table[target]
+	if !ok {
+		return record{}, false
+	}
+	text, err := t.cfg.Dir.Readlink(target)
+	return r, err == nil && text == r.Link
+}
+
+// List is all mounts, in order of target.
+func (t *TempDir) List() ([]MountPoint, error) {
+	var list []MountPoint
+	for target := range t.table {
+		if r, ok := t.mounted(target); ok {
+			list = append(list, MountPoint{Device: r.Source, Path: target, Type: "none", Opts: slices.Clone(r.Options)})
+		}
+	}
+	slices.SortFunc(list, func(a, b MountPoint) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
+}
+
+// IsMountPoint says whether something is mounted on file. The error is
+// fs.ErrNotExist if there is no such file.
+func (t *TempDir) IsMountPoint(file string) (bool, error) {
+	if _, err := t.cfg.Dir.Lstat(file); err != nil {
+		return false, err
+	}
+	at, err := t.canonical(file)
+	if err != nil {
+		return false, err
+	}
+	_, ok := t.mounted(at)
+	return ok, nil
+}
+
+// IsLikelyNotMountPoint is the opposite of IsMountPoint; here it is never wrong.
+func (t *TempDir) IsLikelyNotMountPoint(file string) (bool, error) {
+	mounted, err := t.IsMountPoint(file)
+	return !mounted, err
+}
+
+// CanSafelySkipMountPointCheck is false: unmounting what is not mounted fails.
+func (t *TempDir) CanSafelySkipMountPointCheck() bool { return false }
+
+// GetMountRefs is every other target on which the same directory is mounted.
+// pathname is a mount point, or a directory that is mounted elsewhere. What does
+// not exist has none.
+func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {
+	source, err := t.cfg.Dir.EvalSymlinks(pathname)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	self, err := t.canonical(pathname)
+	if err != nil {
+		return nil, err
+	}
+	var refs []string
+	for target, r := range t.table {
+		if r.Source != source || target == self {
+			continue
+		}
+		if _, ok := t.mounted(target); ok {
+			refs = append(refs, target)
+		}
+	}
+	slices.Sort(refs)
+	return refs, nil
+}

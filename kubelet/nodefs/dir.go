@@ -1,0 +1,245 @@
+package nodefs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Dir is a node's file system. It is safe for concurrent use, as os.Root is.
+// Errors are *fs.PathError with the node's path; fs.ErrNotExist and the others
+// work with errors.Is.
+type Dir struct {
+	root *os.Root
+	path string
+}
+
+// Open opens the node directory at path, a path on this machine, and makes it
+// (mode 0755, with parents) if there is none. Close it when done.
+func Open(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(absolute)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{root: root, path: absolute}, nil
+}
+
+// Path is where the node's directory lies on this machine. It is for people:
+// opening files below it by name would give up the boundary.
+func (d *Dir) Path() string { return d.path }
+
+// Close frees the directory. Every call after it fails.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// do calls f with the path that os.Root takes for name.
+func do(op, name string, f func(rel string) error) error {
+	rel, err := local(op, name)
+	if err != nil {
+		return err
+	}
+	return explain(op, name, f(rel))
+}
+
+// Mkdir makes a directory; its parent must exist. perm is before umask, at most
+// 0777.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
+	return do("mkdir", name, func(rel string) error { return d.root.Mkdir(rel, perm) })
+}
+
+// MkdirAll makes a directory and its parents. One that exists is left as it is.
+func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
+	return do("mkdir", name, func(rel string) error { return d.root.MkdirAll(rel, perm) })
+}
+
+// Remove removes a file, a link or an empty directory.
+func (d *Dir) Remove(name string) error {
+	return do("remove", name, func(rel string) error {
+		if rel == "." {
+			return fmt.Errorf("the node's root directory cannot be removed")
+		}
+		return d.root.Remove(rel)
+	})
+}
+
+// RemoveAll removes name and all below it without following links. What does
+// not exist is removed already. "/" is refused.
+func (d *Dir) RemoveAll(name string) error {
+	return do("removeall", name, func(rel string) error {
+		if rel == "." {
+			return fmt.Errorf("the node's root directory cannot be removed")
+		}
+		return d.root.RemoveAll(rel)
+	})
+}
+
+// Stat describes what name leads to, following links.
+func (d *Dir) Stat(name string) (info fs.FileInfo, err error) {
+	err = do("stat", name, func(rel string) error {
+		info, err = d.root.Stat(rel)
+		return err
+	})
+	return info, err
+}
+
+// Lstat describes name itself, also if it is a link.
+func (d *Dir) Lstat(name string) (info fs.FileInfo, err error) {
+	err = do("lstat", name, func(rel string) error {
+		info, err = d.root.Lstat(rel)
+		return err
+	})
+	return info, err
+}
+
+// ReadDir lists a directory in order of name.
+func (d *Dir) ReadDir(name string) (entries []fs.DirEntry, err error) {
+	err = do("readdir", name, func(rel string) error {
+		f, err := d.root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		entries, err = f.ReadDir(-1)
+		return err
+	})
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// List is the names in a directory, sorted; those of directories end in a slash.
+func (d *Dir) List(name string) ([]string, error) {
+	entries, err := d.ReadDir(name)
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name()+"/")
+		} else {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Rename moves a file or directory over newname, which may be a file that
+// exists but no directory.
+func (d *Dir) Rename(oldname, newname string) error {
+	to, err := local("rename", newname)
+	if err != nil {
+		return err
+	}
+	return do("rename", oldname, func(rel string) error { return d.root.Rename(rel, to) })
+}
+
+// Readlink is the text of a symbolic link, as it stands.
+func (d *Dir) Readlink(name string) (text string, err error) {
+	err = do("readlink", name, func(rel string) error {
+		text, err = d.root.Readlink(rel)
+		return err
+	})
+	return text, err
+}
+
+// Symlink makes link a symbolic link to target, both node paths. The link's text
+// is relative, so that it leads to the same place for everyone who respects the
+// node's directory and for people who look at it from outside. target need not
+// exist. It returns the text.
+func (d *Dir) Symlink(target, link string) (text string, err error) {
+	to, err := local("symlink", target)
+	if err != nil {
+		return "", err
+	}
+	parent, err := d.EvalSymlinks(path.Dir(path.Clean(link)))
+	if err != nil {
+		return "", err
+	}
+	from, err := local("symlink", parent)
+	if err != nil {
+		return "", err
+	}
+	if text, err = filepath.Rel(from, to); err != nil {
+		return "", explain("symlink", link, err)
+	}
+	return text, do("symlink", link, func(rel string) error { return d.root.Symlink(text, rel) })
+}
+
+// EvalSymlinks is name without symbolic links: where it really is on the node.
+// All of it must exist. The answer informs, it protects nothing: whatever is done
+// with it is confined again.
+func (d *Dir) EvalSymlinks(name string) (string, error) {
+	rel, err := local("evalsymlinks", name)
+	if err != nil {
+		return "", err
+	}
+	fail := func(err error) (string, error) { return "", explain("evalsymlinks", name, err) }
+	todo := strings.Split(filepath.ToSlash(rel), "/")
+	done, links := "", 0 // done is the real path so far, "" for "/"
+	for len(todo) > 0 {
+		element := todo[0]
+		todo = todo[1:]
+		switch element {
+		case "", ".":
+			continue
+		case "..":
+			if done == "" {
+				return fail(ErrOutside)
+			}
+			done = done[:strings.LastIndexByte(done, '/')]
+			continue
+		}
+		here := filepath.FromSlash(strings.TrimPrefix(done+"/"+element, "/"))
+		info, err := d.root.Lstat(here)
+		if err != nil {
+			return fail(err)
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done += "/" + element
+			continue
+		}
+		text, err := d.root.Readlink(here)
+		if links++; err != nil || links > 40 {
+			return fail(firstError(err, fmt.Errorf("too many levels of symbolic links")))
+		}
+		if text = filepath.ToSlash(text); strings.HasPrefix(text, "/") || filepath.IsAbs(text) {
+			return fail(ErrOutside)
+		}
+		todo = append(strings.Split(text, "/"), todo...)
+	}
+	if done == "" {
+		return "/", nil
+	}
+	return done, nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sub is the directory at name as a file system of its own: its "/" is that
+// directory, and links that lead out of it are refused. name may be a link
+// itself. Close it when done.
+func (d *Dir) Sub(name string) (sub *Dir, err error) {
+	err = do("open", name, func(rel string) error {
+		root, err := d.root.OpenRoot(rel)
+		if err != nil {
+			return err
+		}
+		sub = &Dir{root: root, path: filepath.Join(d.path, rel)}
+		return nil
+	})
+	return sub, err
+}

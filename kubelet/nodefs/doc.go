@@ -1,0 +1,37 @@
+// Package nodefs is the file system of one simulated node: a directory of the
+// machine that runs the simulation, which the node takes for its "/".
+//
+// The simulation creates directories and runs rm -rf because YAML says so. So
+// this package is a security boundary: whatever a manifest, a container's
+// command or a symbolic link names, nothing outside of the node's directory is
+// read, written, listed, linked, chowned or removed. Everything else that
+// touches a node's files goes through a Dir; no other package of the kubelet
+// imports "os" for its file functions.
+//
+// # Paths
+//
+// Paths are those of the node: absolute, with slashes, "/var/openebs/local/x".
+// A relative path, an empty one, one with a ".." element or a NUL byte, and one
+// longer than Linux allows or with more than 255 elements are refused before anything is touched. "//" and
+// "/./" mean what they mean to a kernel.
+//
+// # What holds the boundary
+//
+//   - os.Root resolves every path: element by element with openat, never
+//     following a link out of the directory, also when somebody swaps a
+//     directory for a link meanwhile. This package adds no resolution of its own
+//     that it would rely on.
+//   - Symbolic links made here are relative (Symlink). Absolute ones that came
+//     from elsewhere are refused, since they name a place on the real machine:
+//     ErrOutside.
+//   - RemoveAll does not follow links, and refuses "/".
+//   - Only regular files are read and written: no device, no pipe that blocks.
+//   - A file with more than one hard link is neither read, written, chmodded nor
+//     chowned (ErrLinked): its other name may lie outside, and os.Root cannot
+//     know. Nothing here makes hard links. Windows does not tell the number of
+//     links cheaply, so there this rule does not apply.
+//
+// What it does not defend against: somebody else on the machine who mounts a
+// file system inside the node's directory or changes it while it is in use with
+// rights that this process lacks.
+package nodefs

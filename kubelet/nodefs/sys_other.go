@@ -1,0 +1,11 @@
+//go:build !unix
+
+package nodefs
+
+import "io/fs"
+
+const nonblock = 0
+
+func links(fs.FileInfo) uint64 { return 1 }
+
+func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }

@@ -1,0 +1,25 @@
+//go:build unix
+
+package nodefs
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// nonblock keeps opening a named pipe from waiting for its other end.
+const nonblock = syscall.O_NONBLOCK
+
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}
+
+func owner(info fs.FileInfo) (uid, gid int, ok bool) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid), true
+	}
+	return 0, 0, false
+}

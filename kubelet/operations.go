@@ -1,0 +1,263 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// What an operation does.
+const (
+	mountVolume   = "mount"
+	unmountVolume = "unmount"
+	unmountDevice = "unmount-device"
+)
+
+// operation is work on one volume of one pod, or of the node. Its key is in the
+// operations queue, which backs off per key.
+type operation struct {
+	verb string
+	podVolume
+}
+
+func (op operation) key() string { return op.verb + " " + string(op.pod) + " " + string(op.volume) }
+
+func parseOperation(key string) operation {
+	verb, rest, _ := strings.Cut(key, " ")
+	pod, name, _ := strings.Cut(rest, " ")
+	return operation{verb, podVolume{pod: types.UID(pod), volume: v1.UniqueVolumeName(name)}}
+}
+
+// startOperation puts an operation in line, unless it failed and its backoff is
+// not over.
+//
+// Upstream: nestedpendingoperations.go Run, v1.36.
+func (k *kubelet) startOperation(op operation) {
+	if key := op.key(); !k.backingOff[key] {
+		k.operationQueue.Add(key)
+	}
+}
+
+// runOperation carries out one operation if it is still due.
+func (k *kubelet) runOperation(ctx context.Context, key string) error {
+	op := parseOperation(key)
+	var err error
+	switch op.verb {
+	case mountVolume:
+		err = k.mountVolume(ctx, op.podVolume)
+	case unmountVolume:
+		err = k.unmountVolume(op.podVolume)
+	case unmountDevice:
+		err = k.unmountDevice(op.volume)
+	}
+	if err != nil {
+		k.backingOff[key] = true
+		return err
+	}
+	delete(k.backingOff, key)
+	k.volumeQueue.Add(k.node.Name)
+	if op.pod != "" {
+		k.podQueue.Add(string(op.pod))
+	}
+	return nil
+}
+
+// mountVolume mounts a volume for a pod; the pod hears of what fails.
+//
+// Upstream: operation_generator.go GenerateMountVolumeFunc, v1.36.
+func (k *kubelet) mountVolume(ctx context.Context, key podVolume) error {
+	v := k.desired.get(key)
+	if v == nil || k.actual.isMounted(key) {
+		return nil
+	}
+	nodeLabels, err := k.nodeLabels(ctx, v.spec)
+	if err == nil {
+		if v = k.desired.get(key); v == nil {
+			return nil // the pod ended meanwhile
+		}
+		err = k.mount(v, nodeLabels)
+	}
+	if err != nil {
+		k.recorder.Event(v.about, v1.EventTypeWarning, "FailedMount", err.Error())
+	}
+	return err
+}
+
+// nodeLabels are the node's labels as they are now, if the volume cares.
+func (k *kubelet) nodeLabels(ctx context.Context, spec *volume.Spec) (map[string]string, error) {
+	if spec.PersistentVolume == nil || spec.PersistentVolume.Spec.NodeAffinity == nil {
+		return nil, nil
+	}
+	node, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("MountVolume.NodeAffinity check failed for volume %q : error getting node labels: %w", spec.Name(), err)
+	}
+	return node.Labels, nil
+}
+
+// mount is the steps from a volume to its directory in the pod.
+func (k *kubelet) mount(v *volumeToMount, nodeLabels map[string]string) error {
+	name := v.spec.Name()
+	if pv := v.spec.PersistentVolume; pv != nil && pv.Spec.NodeAffinity != nil {
+		if err := binding.CheckNodeAffinity(pv, nodeLabels); err != nil {
+			return fmt.Errorf("MountVolume.NodeAffinity check failed for volume %q : %w", name, err)
+		}
+	}
+	if err := k.checkReadWriteOncePod(v); err != nil {
+		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
+	}
+	mounter, err := v.plugin.NewMounter(v.spec, v.about)
+	if err != nil {
+		return fmt.Errorf("MountVolume.NewMounter initialization failed for volume %q : %w", name, err)
+	}
+	if len(v.spec.MountOptions()) > 0 && !v.plugin.SupportsMountOption() {
+		return fmt.Errorf("MountVolume.CheckMountOptions failed for volume %q : Mount options are not supported for volume type %q", name, v.plugin.GetPluginName())
+	}
+	if err := k.mountDevice(v); err != nil {
+		return fmt.Errorf("MountVolume.MountDevice failed for volume %q : %w", name, err)
+	}
+	if err := k.setUp(v, mounter); err != nil {
+		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
+	}
+	return nil
+}
+
+// checkReadWriteOncePod refuses a volume for one pod only that another pod on
+// this node has.
+//
+// Upstream: actual_state_of_world.go IsVolumeMountedElsewhere, v1.36.
+func (k *kubelet) checkReadWriteOncePod(v *volumeToMount) error {
+	pv := v.spec.PersistentVolume
+	if pv == nil || !slices.Contains(pv.Spec.AccessModes, v1.ReadWriteOncePod) {
+		return nil
+	}
+	for key := range k.actual.volumes {
+		if key.volume == v.volume && key.pod != v.pod {
+			return errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
+		}
+	}
+	return nil
+}
+
+// mountDevice mounts the volume for the node, unless it is already.
+func (k *kubelet) mountDevice(v *volumeToMount) error {
+	if v.device == nil {
+		return nil
+	}
+	if d := k.actual.devices[v.volume]; d != nil && d.state == stateMounted {
+		return nil
+	}
+	mounter, err := v.device.NewDeviceMounter()
+	if err != nil {
+		return err
+	}
+	path, err := mounter.GetDeviceMountPath(v.spec)
+	if err != nil {
+		return err
+	}
+	if err := mounter.MountDevice(v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup}); err != nil {
+		return err
+	}
+	k.actual.devices[v.volume] = &mountedDevice{state: stateMounted, plugin: v.device, path: path}
+	return nil
+}
+
+// setUp mounts the volume for the pod and says so.
+func (k *kubelet) setUp(v *volumeToMount, mounter volume.Mounter) error {
+	known := k.actual.volumes[v.podVolume] != nil // found on disk: no news
+	err := mounter.SetUp(v.mounterArgs())
+	path := mounter.GetPath()
+	if inPodDir(path) && (err != nil || !known) {
+		record := control.Mount{Op: "mount", About: v.ref(), Volume: v.spec.Name(), Target: path}
+		if d := k.actual.devices[v.volume]; d != nil {
+			record.Source = d.path
+		}
+		if mounter.GetAttributes().ReadOnly {
+			record.Options = []string{"ro"}
+		}
+		if err != nil {
+			record.Err = err.Error()
+		}
+		k.env.Trace(record)
+	}
+	k.markSetUp(v, mounter, err)
+	return err
+}
+
+// markSetUp notes what is mounted now. A volume that failed and yet left
+// something behind is uncertain, so that it is torn down when its pod ends.
+func (k *kubelet) markSetUp(v *volumeToMount, mounter volume.Mounter, failure error) {
+	state := stateMounted
+	if failure != nil {
+		state = stateUncertain
+		if _, err := k.fs.Lstat(mounter.GetPath()); err != nil || !inPodDir(mounter.GetPath()) {
+			return // as it was before
+		}
+	}
+	k.actual.volumes[v.podVolume] = &mountedVolume{
+		podVolume: v.podVolume, state: state, plugin: v.plugin, spec: v.spec,
+		path: mounter.GetPath(), readOnly: mounter.GetAttributes().ReadOnly, about: v.ref(),
+	}
+}
+
+func inPodDir(path string) bool { return strings.HasPrefix(path, podsDir+"/") }
+
+// unmountVolume takes a volume away from a pod, unless it is wanted again.
+//
+// Upstream: operation_generator.go GenerateUnmountVolumeFunc, v1.36.
+func (k *kubelet) unmountVolume(key podVolume) error {
+	v := k.actual.volumes[key]
+	if v == nil || k.desired.get(key) != nil {
+		return nil
+	}
+	unmounter, err := v.plugin.NewUnmounter(v.spec.Name(), key.pod)
+	if err == nil {
+		err = unmounter.TearDown()
+	}
+	about := v.about
+	if w := k.workers[key.pod]; w != nil {
+		about = w.ref()
+	}
+	record := control.Mount{Op: "unmount", About: about, Volume: v.spec.Name(), Target: v.path}
+	if err != nil {
+		err = fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", v.spec.Name(), err)
+		record.Err = err.Error()
+	}
+	if inPodDir(v.path) {
+		k.env.Trace(record)
+	}
+	if err != nil {
+		return err
+	}
+	delete(k.actual.volumes, key)
+	return nil
+}
+
+// unmountDevice takes a volume off the node when no pod has it any more.
+//
+// Upstream: operation_generator.go GenerateUnmountDeviceFunc, v1.36.
+func (k *kubelet) unmountDevice(name v1.UniqueVolumeName) error {
+	d := k.actual.devices[name]
+	if d == nil || k.desired.has(name) || k.actual.usesVolume(name) {
+		return nil
+	}
+	unmounter, err := d.plugin.NewDeviceUnmounter()
+	if err == nil {
+		err = unmounter.UnmountDevice(d.path)
+	}
+	if err != nil {
+		return fmt.Errorf("UnmountDevice failed for volume %q : %w", name, err)
+	}
+	delete(k.actual.devices, name)
+	return nil
+}

@@ -1,0 +1,119 @@
+package kubelet
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// podWorker is what the kubelet knows of one pod, by UID: a pod of the same name
+// that comes later is another one.
+//
+// Upstream: pod_workers.go podSyncStatus, v1.36.
+type podWorker struct {
+	uid types.UID
+	// pod is its latest state; nil for one that was only found on disk.
+	pod *v1.Pod
+	// gone says that the API has no such pod any more.
+	gone bool
+	// populated says that the desired state has all of its volumes.
+	populated bool
+	// released says that no container needs the volumes any more.
+	released bool
+	// hasDirs says that the pod's directories were made in this life.
+	hasDirs bool
+	// restarting says that the restarts queue has the pod.
+	restarting bool
+	// status is what the API was last told.
+	status *v1.PodStatus
+}
+
+// terminating says whether the pod is to end.
+func (w *podWorker) terminating() bool {
+	return w.gone || w.pod.DeletionTimestamp != nil
+}
+
+// wantsVolumes says whether the pod is to have its volumes.
+func (w *podWorker) wantsVolumes() bool { return !w.released && !w.terminating() && !w.ended() }
+
+// ended says whether the pod has ended by itself.
+func (w *podWorker) ended() bool {
+	return w.pod.Status.Phase == v1.PodSucceeded || w.pod.Status.Phase == v1.PodFailed
+}
+
+func (w *podWorker) ref() control.Ref {
+	if w.pod == nil {
+		return control.Ref{Kind: "Pod", Name: string(w.uid)}
+	}
+	return control.RefOf("Pod", w.pod)
+}
+
+func (k *kubelet) podAdded(pod *v1.Pod) {
+	w := k.workers[pod.UID]
+	if w == nil {
+		w = &podWorker{uid: pod.UID}
+		k.workers[pod.UID] = w
+		k.unseen[pod.UID] = true
+	}
+	w.pod, w.gone = pod, false
+	if !w.populated {
+		k.populatorQueue.Add(string(pod.UID))
+	}
+	k.podQueue.Add(string(pod.UID))
+}
+
+// podUpdated may find, after a relist, another pod under the same name.
+func (k *kubelet) podUpdated(old, pod *v1.Pod) {
+	if old.UID != pod.UID {
+		k.podDeleted(old)
+	}
+	k.podAdded(pod)
+}
+
+func (k *kubelet) podDeleted(pod *v1.Pod) {
+	w := k.workers[pod.UID]
+	if w == nil {
+		return
+	}
+	w.pod, w.gone = pod, true
+	k.podQueue.Add(string(pod.UID))
+}
+
+// adoptOrphans gives every pod that was found on disk and does not exist a
+// worker, which ends it.
+//
+// Upstream: kubelet_pods.go HandlePodCleanups, v1.36.
+func (k *kubelet) adoptOrphans() {
+	for _, uid := range k.onDisk {
+		if k.workers[uid] == nil {
+			k.workers[uid] = &podWorker{uid: uid, gone: true}
+			k.podQueue.Add(string(uid))
+		}
+	}
+	k.onDisk = nil
+}
+
+// syncPodWorker brings one pod a step further.
+//
+// Upstream: pod_workers.go podWorkerLoop, v1.36.
+func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
+	w := k.workers[types.UID(key)]
+	if w == nil {
+		return nil
+	}
+	record, err := k.runtime.load(w.uid)
+	if err != nil {
+		return err
+	}
+	if w.terminating() {
+		return k.syncTerminatingPod(ctx, w, record)
+	}
+	if w.ended() {
+		k.releaseVolumes(w)
+		return nil
+	}
+	return k.syncPod(ctx, w, record)
+}

@@ -1,0 +1,226 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// pvcProtection is the finalizer that keeps a claim in use alive.
+const pvcProtection = "kubernetes.io/pvc-protection"
+
+// populatePod adds a pod's volumes to the desired state of the world. What fails
+// becomes an event and is tried again.
+//
+// Upstream: desired_state_of_world_populator.go processPodVolumes, v1.36.
+func (k *kubelet) populatePod(ctx context.Context, key string) error {
+	w := k.workers[types.UID(key)]
+	if w == nil || w.populated || !w.wantsVolumes() {
+		k.seen(types.UID(key))
+		return nil
+	}
+	pod := w.pod
+	mounts, devices := podVolumeNames(pod)
+	var failed []string
+	var errs []error
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if !mounts[v.Name] && !devices[v.Name] {
+			continue // no container uses it
+		}
+		if err := k.desireVolume(ctx, w, pod, v, mounts, devices); err != nil {
+			failed = append(failed, v.Name)
+			errs = append(errs, err)
+		}
+	}
+	w.populated = len(errs) == 0
+	k.seen(w.uid)
+	if err := errors.Join(errs...); err != nil && w.wantsVolumes() {
+		return k.cannotMount(w, failed, err)
+	}
+	return nil
+}
+
+// seen lets unmounting begin once it was said of every pod, and has everybody
+// look again.
+func (k *kubelet) seen(uid types.UID) {
+	delete(k.unseen, uid)
+	k.volumeQueue.Add(k.node.Name)
+	k.podQueue.Add(string(uid))
+}
+
+// cannotMount tells the pod why its volumes are not even tried.
+//
+// Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go syncPod, v1.36.
+func (k *kubelet) cannotMount(w *podWorker, failed []string, err error) error {
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount",
+		"Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: %s",
+		strings.Join(k.unmountedVolumes(w), " "), strings.Join(failed, " "), text)
+	return err
+}
+
+// unmountedVolumes are the names of the pod's used volumes that are not mounted.
+func (k *kubelet) unmountedVolumes(w *podWorker) []string {
+	mounts, devices := podVolumeNames(w.pod)
+	mounted := map[string]bool{}
+	for _, v := range k.desired.ofPod(w.uid) {
+		mounted[v.outerName] = k.actual.isMounted(v.podVolume)
+	}
+	var names []string
+	for _, v := range w.pod.Spec.Volumes {
+		if (mounts[v.Name] || devices[v.Name]) && !mounted[v.Name] {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// desireVolume finds out what a pod's volume is, and desires it.
+func (k *kubelet) desireVolume(ctx context.Context, w *podWorker, pod *v1.Pod, v *v1.Volume, mounts, devices map[string]bool) error {
+	spec, err := k.createVolumeSpec(ctx, pod, v)
+	if err != nil {
+		return err
+	}
+	if err := checkVolumeMode(spec, v.Name, mounts[v.Name], devices[v.Name]); err != nil {
+		return err
+	}
+	plugin, err := k.plugins.FindPluginBySpec(spec)
+	if err != nil {
+		return fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%w", spec.Name(), err)
+	}
+	device, err := k.plugins.FindDeviceMountablePluginBySpec(spec)
+	if err != nil {
+		return err
+	}
+	name, err := getUniqueVolumeName(spec, plugin, device != nil, pod.UID)
+	if err != nil {
+		return fmt.Errorf("failed to get unique name of volume %q: %w", v.Name, err)
+	}
+	if w.wantsVolumes() { // it may have ended while the API was asked
+		k.desired.add(&volumeToMount{
+			podVolume: podVolume{volume: name, pod: pod.UID}, outerName: v.Name,
+			about: pod, spec: spec, plugin: plugin, device: device,
+		})
+	}
+	return nil
+}
+
+// createVolumeSpec is the volume itself, or the PersistentVolume behind it.
+//
+// Upstream: desired_state_of_world_populator.go createVolumeSpec, v1.36.
+func (k *kubelet) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*volume.Spec, error) {
+	name, readOnly, ok := claimName(pod, v)
+	if !ok {
+		return volume.NewSpecFromVolume(v.DeepCopy()), nil
+	}
+	pvc, err := k.getPVC(ctx, pod.Namespace, name)
+	if err == nil && v.Ephemeral != nil && !metav1.IsControlledBy(pvc, pod) {
+		err = errors.New("it was not created for the pod")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("error processing PVC %s/%s: %w", pod.Namespace, name, err)
+	}
+	pv, err := k.getPV(ctx, pvc)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get Spec for PV %s of PVC %s/%s: %w", pvc.Spec.VolumeName, pod.Namespace, name, err)
+	}
+	return volume.NewSpecFromPersistentVolume(pv, readOnly), nil
+}
+
+// claimName is the claim that a volume names, or that was made for it.
+func claimName(pod *v1.Pod, v *v1.Volume) (name string, readOnly, ok bool) {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName, v.PersistentVolumeClaim.ReadOnly, true
+	case v.Ephemeral != nil:
+		return pod.Name + "-" + v.Name, false, true
+	}
+	return "", false, false
+}
+
+// getPVC reads the claim, live, and checks that it may be used: bound, and not
+// about to go.
+//
+// Upstream: desired_state_of_world_populator.go getPVCExtractPV, v1.36.
+func (k *kubelet) getPVC(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
+	pvc, err := k.env.Client().CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("failed to fetch PVC from API server: %w", err)
+	case pvc.DeletionTimestamp != nil && !slices.Contains(pvc.Finalizers, pvcProtection):
+		return nil, errors.New("PVC is being deleted")
+	case pvc.Status.Phase != v1.ClaimBound || pvc.Spec.VolumeName == "":
+		return nil, errors.New("PVC is not bound")
+	}
+	return pvc, nil
+}
+
+// getPV reads the claim's volume, live, and checks that the volume means this
+// claim and not an earlier one of the same name.
+//
+// Upstream: desired_state_of_world_populator.go getPVSpec, v1.36.
+func (k *kubelet) getPV(ctx context.Context, pvc *v1.PersistentVolumeClaim) (*v1.PersistentVolume, error) {
+	pv, err := k.env.Client().CoreV1().PersistentVolumes().Get(ctx, pvc.Spec.VolumeName, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("failed to fetch PV from API server: %w", err)
+	case pv.Spec.ClaimRef == nil:
+		return nil, errors.New("found PV object with nil claimRef, want that of the PVC")
+	case pv.Spec.ClaimRef.UID != pvc.UID:
+		return nil, fmt.Errorf("found PV object with unexpected claimRef.UID %s, want the PVC's %s", pv.Spec.ClaimRef.UID, pvc.UID)
+	}
+	return pv, nil
+}
+
+// checkVolumeMode refuses a block volume mounted as a directory and the reverse.
+func checkVolumeMode(spec *volume.Spec, name string, mounted, device bool) error {
+	mode := v1.PersistentVolumeFilesystem
+	if pv := spec.PersistentVolume; pv != nil && pv.Spec.VolumeMode != nil {
+		mode = *pv.Spec.VolumeMode
+	}
+	switch {
+	case mounted && mode == v1.PersistentVolumeBlock:
+		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", name)
+	case device && mode != v1.PersistentVolumeBlock:
+		return fmt.Errorf("volume %s has volumeMode %s, but is specified in volumeDevices", name, mode)
+	case device:
+		return fmt.Errorf("volume %s has volumeMode Block, which is not supported by any plugin of this kubelet", name)
+	}
+	return nil
+}
+
+// podVolumeNames are the names of the volumes that containers mount, or use as
+// devices.
+//
+// Upstream: pkg/volume/util GetPodVolumeNames, v1.36.
+func podVolumeNames(pod *v1.Pod) (mounts, devices map[string]bool) {
+	mounts, devices = map[string]bool{}, map[string]bool{}
+	add := func(c *v1.Container) {
+		for _, m := range c.VolumeMounts {
+			mounts[m.Name] = true
+		}
+		for _, d := range c.VolumeDevices {
+			devices[d.Name] = true
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		add(&pod.Spec.InitContainers[i])
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		add((*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	return mounts, devices
+}

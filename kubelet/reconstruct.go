@@ -1,0 +1,88 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// reconstruct finds in the pods' directories what an earlier life of this
+// kubelet mounted, and adds it to the actual state as uncertain. It asks nobody
+// and unmounts nothing.
+//
+// Upstream: reconstruct.go reconstructVolumes, v1.36.
+func (k *kubelet) reconstruct() {
+	for _, pod := range k.subdirs(podsDir) {
+		uid := types.UID(pod)
+		k.onDisk = append(k.onDisk, uid)
+		for _, plugin := range k.subdirs(podVolumesDir(uid)) {
+			for _, name := range k.subdirs(path.Join(podVolumesDir(uid), plugin)) {
+				k.reconstructVolume(uid, plugin, name)
+			}
+		}
+	}
+	for _, uid := range k.runtime.pods() {
+		k.onDisk = append(k.onDisk, uid) // a pod may have ended but for its record
+	}
+}
+
+// subdirs are the names in a directory, links (mounts) included.
+func (k *kubelet) subdirs(dir string) []string {
+	entries, err := k.fs.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		k.note(k.nodeRef(), fmt.Sprintf("cannot look for volumes of an earlier life: %v", err))
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func (k *kubelet) nodeRef() control.Ref { return control.Ref{Kind: "Node", Name: k.node.Name} }
+
+// reconstructVolume adds one directory as an uncertain mount, or to the
+// leftovers.
+func (k *kubelet) reconstructVolume(uid types.UID, pluginDir, name string) {
+	where := podVolumeDir(uid, pluginDir, name)
+	v, err := k.constructMountedVolume(uid, pluginDir, name, where)
+	if err != nil {
+		k.note(k.nodeRef(), fmt.Sprintf("%s is not known to be a volume and will be removed if it is empty: %v", where, err))
+		k.leftovers = append(k.leftovers, where)
+		return
+	}
+	k.actual.volumes[v.podVolume] = v
+	if device, ok := v.plugin.(volume.DeviceMountableVolumePlugin); ok && k.actual.devices[v.volume] == nil {
+		k.actual.devices[v.volume] = &mountedDevice{state: stateUncertain, plugin: device}
+	}
+}
+
+func (k *kubelet) constructMountedVolume(uid types.UID, pluginDir, name, where string) (*mountedVolume, error) {
+	plugin, err := k.plugins.FindPluginByName(volume.UnescapeQualifiedName(pluginDir))
+	if err != nil {
+		return nil, err
+	}
+	rebuilt, err := plugin.ConstructVolumeSpec(name, where)
+	if err != nil {
+		return nil, err
+	}
+	device, err := k.plugins.FindDeviceMountablePluginBySpec(rebuilt.Spec)
+	if err != nil {
+		return nil, err
+	}
+	unique, err := getUniqueVolumeName(rebuilt.Spec, plugin, device != nil, uid)
+	if err != nil {
+		return nil, err
+	}
+	return &mountedVolume{
+		podVolume: podVolume{volume: v1.UniqueVolumeName(unique), pod: uid}, state: stateUncertain,
+		plugin: plugin, spec: rebuilt.Spec, path: where, about: control.Ref{Kind: "Pod", Name: string(uid)},
+	}, nil
+}

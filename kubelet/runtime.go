@@ -1,0 +1,211 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+)
+
+// containerRuntime stands for containerd. It keeps what it knows of a pod in a
+// file of the node, so a pod goes on running, and a command is not run twice,
+// when the kubelet crashes.
+type containerRuntime struct {
+	fs *nodefs.Dir
+	// ips are the addresses of pods that run, by pod; nil until they are read.
+	ips map[types.UID]string
+}
+
+// podRecord is one pod that was started.
+type podRecord struct {
+	UID        types.UID         `json:"uid"`
+	Namespace  string            `json:"namespace"`
+	Name       string            `json:"name"`
+	IP         string            `json:"ip"`
+	Init       []containerRecord `json:"init,omitempty"`
+	Containers []containerRecord `json:"containers"`
+}
+
+// containerRecord is one container that was started.
+type containerRecord struct {
+	Name     string           `json:"name"`
+	Mounts   []containerMount `json:"mounts,omitempty"`
+	Started  metav1.Time      `json:"started"`
+	Finished *metav1.Time     `json:"finished,omitempty"`
+	ExitCode int32            `json:"exitCode,omitempty"`
+	Message  string           `json:"message,omitempty"`
+	Restarts int32            `json:"restarts,omitempty"`
+}
+
+// containerMount is a volume in a container.
+type containerMount struct {
+	// ContainerPath is where the container sees it.
+	ContainerPath string `json:"containerPath"`
+	// VolumePath is the volume's directory (or file) on the node.
+	VolumePath string `json:"volumePath"`
+	// SubPath is the part of the volume that is mounted, empty for all of it.
+	SubPath  string `json:"subPath,omitempty"`
+	ReadOnly bool   `json:"readOnly,omitempty"`
+}
+
+// finished says whether all containers have ended.
+func (r *podRecord) finished() bool {
+	for _, c := range r.Containers {
+		if c.Finished == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// failed says whether any container has failed.
+func (r *podRecord) failed() bool {
+	for _, c := range append(r.Init[:len(r.Init):len(r.Init)], r.Containers...) {
+		if c.Finished != nil && c.ExitCode != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stop ends all containers that run. Whatever they are, they end well.
+func (r *podRecord) stop(now metav1.Time) (stopped []string) {
+	for _, list := range [][]containerRecord{r.Containers, r.Init} {
+		for i := range list {
+			if c := &list[i]; c.Finished == nil {
+				c.Finished = &now
+				stopped = append(stopped, c.Name)
+			}
+		}
+	}
+	return stopped
+}
+
+// toRestart says whether a pod that has ended is to be run again.
+func (r *podRecord) toRestart(pod *v1.Pod) bool {
+	return r.finished() && r.failed() && pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure && pod.DeletionTimestamp == nil
+}
+
+func recordFile(uid types.UID) string { return path.Join(runtimeDir, string(uid)+".json") }
+
+// load reads a pod's record, nil if it was never started.
+func (rt *containerRuntime) load(uid types.UID) (*podRecord, error) { return loadRecord(rt.fs, uid) }
+
+func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
+	data, err := node.ReadFile(recordFile(uid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &podRecord{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("the container runtime's record of pod %s: %w", uid, err)
+	}
+	return r, nil
+}
+
+func (rt *containerRuntime) save(r *podRecord) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	err = rt.fs.WriteFile(recordFile(r.UID), data, 0o644)
+	if errors.Is(err, fs.ErrNotExist) { // the first one
+		if err = rt.fs.MkdirAll(runtimeDir, 0o755); err == nil {
+			err = rt.fs.WriteFile(recordFile(r.UID), data, 0o644)
+		}
+	}
+	if err == nil {
+		rt.noteIP(r)
+	}
+	return err
+}
+
+// noteIP keeps the address of a pod that runs, and frees that of one that ended.
+func (rt *containerRuntime) noteIP(r *podRecord) {
+	switch {
+	case r == nil || rt.ips == nil:
+	case r.finished():
+		delete(rt.ips, r.UID)
+	default:
+		rt.ips[r.UID] = r.IP
+	}
+}
+
+// remove forgets a pod.
+func (rt *containerRuntime) remove(uid types.UID) error {
+	delete(rt.ips, uid)
+	err := rt.fs.Remove(recordFile(uid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// pods are those that have a record, in order.
+func (rt *containerRuntime) pods() []types.UID {
+	entries, err := rt.fs.ReadDir(runtimeDir)
+	if err != nil {
+		return nil // nothing was ever started
+	}
+	var uids []types.UID
+	for _, e := range entries {
+		if uid, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			uids = append(uids, types.UID(uid))
+		}
+	}
+	return uids
+}
+
+// allocateIP is the lowest address of the node's pod network that no pod has.
+func (rt *containerRuntime) allocateIP(podCIDR string) (string, error) {
+	base, _, _ := strings.Cut(podCIDR, "/")
+	prefix := base[:strings.LastIndexByte(base, '.')+1]
+	if err := rt.readIPs(); err != nil {
+		return "", err
+	}
+	used := map[string]bool{}
+	for _, ip := range rt.ips {
+		used[ip] = true
+	}
+	for host := 2; host < 255; host++ {
+		if ip := fmt.Sprintf("%s%d", prefix, host); !used[ip] {
+			return ip, nil
+		}
+	}
+	return "", fmt.Errorf("no address is free in %s", podCIDR)
+}
+
+// readIPs reads the addresses in use once in a life.
+func (rt *containerRuntime) readIPs() error {
+	if rt.ips != nil {
+		return nil
+	}
+	uids := rt.pods()
+	rt.ips = make(map[types.UID]string, len(uids))
+	for _, uid := range uids {
+		r, err := rt.load(uid)
+		if err != nil {
+			rt.ips = nil
+			return err
+		}
+		rt.noteIP(r)
+	}
+	return nil
+}
+
+// restartable says whether commands are run at all: only where a pod is meant to
+// come to an end.
+func restartable(pod *v1.Pod) bool {
+	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
+}

@@ -1,0 +1,233 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	errCommandFailed     = errors.New("a command failed and will be run again")
+	errVolumesNotMounted = errors.New("the pod's volumes are not mounted yet")
+)
+
+// syncPod brings a pod that is to run a step further: it reports it pending,
+// waits until its volumes are mounted, starts its containers and reports that.
+//
+// Upstream: kubelet.go SyncPod, v1.36.
+func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error {
+	if r == nil {
+		if err := k.makePodDataDirs(w); err != nil {
+			return err
+		}
+		if err := k.writeStatus(ctx, w, nil); err != nil {
+			return err
+		}
+		if w.terminating() || !k.volumesMounted(w) {
+			return nil // the next operation that ends brings the pod back here
+		}
+		var err error
+		if r, err = k.startAndTell(w, nil); err != nil {
+			return err
+		}
+	}
+	if r.finished() {
+		return k.syncFinishedPod(ctx, w, r)
+	}
+	return k.writeStatus(ctx, w, r)
+}
+
+// makePodDataDirs makes the pod's directories.
+//
+// Upstream: kubelet_pods.go makePodDataDirs, v1.36.
+func (k *kubelet) makePodDataDirs(w *podWorker) error {
+	if w.hasDirs {
+		return nil
+	}
+	for _, dir := range []string{podVolumesDir(w.uid), path.Join(podDir(w.uid), "plugins")} {
+		if err := k.fs.MkdirAll(dir, 0o750); err != nil {
+			return fmt.Errorf("cannot make pod directories: %w", err)
+		}
+	}
+	w.hasDirs = true
+	return nil
+}
+
+// volumesMounted says whether all of the pod's volumes are there.
+func (k *kubelet) volumesMounted(w *podWorker) bool {
+	if !w.populated {
+		return false
+	}
+	for _, v := range k.desired.ofPod(w.uid) {
+		if !k.actual.isMounted(v.podVolume) {
+			return false
+		}
+	}
+	return true
+}
+
+// startAndTell starts the containers and records the events of it.
+func (k *kubelet) startAndTell(w *podWorker, earlier *podRecord) (*podRecord, error) {
+	pod := w.pod
+	r, err := k.startPod(pod, earlier)
+	if err != nil {
+		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
+		return nil, err
+	}
+	images := map[string]string{}
+	for _, c := range append(pod.Spec.InitContainers[:len(pod.Spec.InitContainers):len(pod.Spec.InitContainers)], pod.Spec.Containers...) {
+		images[c.Name] = c.Image
+	}
+	for _, c := range append(r.Init[:len(r.Init):len(r.Init)], r.Containers...) {
+		if c.ExitCode == exitNotStarted {
+			continue
+		}
+		k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine", images[c.Name])
+		k.recorder.Eventf(pod, v1.EventTypeNormal, "Created", "Container created: %s", c.Name)
+		k.recorder.Eventf(pod, v1.EventTypeNormal, "Started", "Container started: %s", c.Name)
+	}
+	return r, nil
+}
+
+// syncFinishedPod reports a pod whose containers have ended by themselves. A
+// failed one is run again if the pod says so; else the pod gives up its volumes.
+// Its directory stays until it is deleted.
+//
+// Upstream: kubelet.go SyncTerminatedPod, v1.36.
+func (k *kubelet) syncFinishedPod(ctx context.Context, w *podWorker, r *podRecord) error {
+	if err := k.writeStatus(ctx, w, r); err != nil {
+		return err
+	}
+	if !r.toRestart(w.pod) {
+		k.releaseVolumes(w)
+	} else if !w.restarting {
+		w.restarting = true
+		k.restartQueue.AddRateLimited(string(w.uid))
+	}
+	return nil
+}
+
+// restartPod runs a failed pod's containers again; the restarts queue's backoff
+// keeps the pace.
+func (k *kubelet) restartPod(_ context.Context, key string) error {
+	w := k.workers[types.UID(key)]
+	if w == nil || w.terminating() {
+		return nil
+	}
+	r, err := k.runtime.load(w.uid)
+	if err != nil || r == nil || !r.toRestart(w.pod) {
+		return err
+	}
+	if !k.volumesMounted(w) {
+		return errVolumesNotMounted
+	}
+	if r, err = k.startAndTell(w, r); err != nil {
+		return err
+	}
+	k.podQueue.Add(key)
+	if r.toRestart(w.pod) {
+		return errCommandFailed
+	}
+	w.restarting = false
+	return nil
+}
+
+// releaseVolumes lets the volume loops take the pod's volumes away.
+func (k *kubelet) releaseVolumes(w *podWorker) {
+	w.released = true
+	k.desired.deletePod(w.uid)
+	delete(k.unseen, w.uid)
+	k.volumeQueue.Add(k.node.Name)
+}
+
+// syncTerminatingPod ends a pod: containers first, then volumes, then
+// directories, and last the API object, which nothing of the node stands behind
+// any more.
+//
+// Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
+// syncPod, v1.36.
+func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRecord) error {
+	if r != nil {
+		if err := k.killPod(w, r); err != nil {
+			return err
+		}
+		if !w.gone {
+			if err := k.writeStatus(ctx, w, r); err != nil {
+				return err
+			}
+		}
+	}
+	k.releaseVolumes(w)
+	if !k.allPodsSeen() || k.actual.podHasVolumes(w.uid) {
+		return nil // the last unmount brings the pod back here
+	}
+	if err := k.removePodDir(w.uid); err != nil {
+		return err
+	}
+	if err := k.runtime.remove(w.uid); err != nil {
+		return err
+	}
+	if w.gone {
+		delete(k.workers, w.uid)
+		return nil
+	}
+	return k.deletePodObject(ctx, w)
+}
+
+// killPod stops the containers that run.
+func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
+	stopped := r.stop(k.now())
+	if len(stopped) == 0 {
+		return nil
+	}
+	if err := k.runtime.save(r); err != nil {
+		return err
+	}
+	for _, name := range stopped {
+		if w.pod != nil {
+			k.recorder.Eventf(w.pod, v1.EventTypeNormal, "Killing", "Stopping container %s", name)
+		}
+	}
+	return nil
+}
+
+// removePodDir removes a pod's directory and the empty ones in it. It deletes no
+// file and follows no link: whatever else is there is somebody's data.
+//
+// Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
+func (k *kubelet) removePodDir(uid types.UID) error {
+	dir := podDir(uid)
+	if _, err := k.fs.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := k.fs.WalkUp(dir, func(name string, info fs.FileInfo) error {
+		if !info.IsDir() {
+			return fmt.Errorf("%s is still there", name)
+		}
+		return k.fs.Remove(name)
+	})
+	if err != nil {
+		return fmt.Errorf("orphaned pod %q found, but volume paths are still present on disk: %w", uid, err)
+	}
+	return nil
+}
+
+// deletePodObject removes the pod from the API: this one, not a later one of the
+// same name.
+func (k *kubelet) deletePodObject(ctx context.Context, w *podWorker) error {
+	now := int64(0)
+	err := k.env.Client().CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &w.uid},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

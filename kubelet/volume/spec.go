@@ -1,0 +1,82 @@
+package volume
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Spec is a volume, either from a pod or a PersistentVolume; one of the two is
+// set.
+type Spec struct {
+	Volume           *v1.Volume
+	PersistentVolume *v1.PersistentVolume
+	// ReadOnly is what the pod's persistentVolumeClaim volume asks for.
+	ReadOnly bool
+}
+
+// NewSpecFromVolume makes a Spec of a pod's own volume.
+func NewSpecFromVolume(vs *v1.Volume) *Spec { return &Spec{Volume: vs} }
+
+// NewSpecFromPersistentVolume makes a Spec of a PersistentVolume.
+func NewSpecFromPersistentVolume(pv *v1.PersistentVolume, readOnly bool) *Spec {
+	return &Spec{PersistentVolume: pv, ReadOnly: readOnly}
+}
+
+// Name is the name of the pod's volume or of the PersistentVolume: the last
+// element of the volume's directory.
+func (s *Spec) Name() string {
+	switch {
+	case s.Volume != nil:
+		return s.Volume.Name
+	case s.PersistentVolume != nil:
+		return s.PersistentVolume.Name
+	}
+	return ""
+}
+
+// Kind is the name of the field that says what volume this is, as YAML has it:
+// "hostPath", "nfs".
+func (s *Spec) Kind() string {
+	switch {
+	case s.Volume != nil:
+		return firstSet(reflect.ValueOf(s.Volume.VolumeSource))
+	case s.PersistentVolume != nil:
+		return firstSet(reflect.ValueOf(s.PersistentVolume.Spec.PersistentVolumeSource))
+	}
+	return ""
+}
+
+// firstSet is the JSON name of the first pointer of a struct that is not nil.
+func firstSet(source reflect.Value) string {
+	for i := range source.NumField() {
+		if f := source.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
+			name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
+			return name
+		}
+	}
+	return "none"
+}
+
+func (s *Spec) String() string {
+	if s.PersistentVolume != nil {
+		return fmt.Sprintf("PersistentVolume %q of kind %s", s.Name(), s.Kind())
+	}
+	return fmt.Sprintf("volume %q of kind %s", s.Name(), s.Kind())
+}
+
+// MountOptions are the PV's mount options, those of the old annotation
+// volume.beta.kubernetes.io/mount-options first.
+//
+// Upstream: pkg/volume/util MountOptionFromSpec, v1.36.
+func (s *Spec) MountOptions() []string {
+	if s.PersistentVolume == nil {
+		return nil
+	}
+	if old, ok := s.PersistentVolume.Annotations[v1.MountOptionAnnotation]; ok {
+		return strings.Split(old, ",")
+	}
+	return s.PersistentVolume.Spec.MountOptions
+}
