@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,7 +55,9 @@ func (w Write) String() string {
 	}
 	var parts []string
 	for _, c := range w.Changes() {
-		parts = append(parts, c.String())
+		if last := c.Path[len(c.Path)-1]; !strings.HasSuffix(last, "Time") && !strings.HasSuffix(last, "IPs") { // said elsewhere
+			parts = append(parts, c.String())
+		}
 	}
 	return s + ": " + strings.Join(parts, ", ")
 }
@@ -95,6 +98,8 @@ type FieldChange struct {
 	// Value is the new value as JSON types; nil when Removed.
 	Value   any
 	Removed bool
+
+	old any
 }
 
 // Pointer is the path as a JSON pointer (RFC 6901).
@@ -122,7 +127,7 @@ func (c FieldChange) String() string {
 	if c.Removed {
 		return b.String() + " removed"
 	}
-	return b.String() + " = " + brief(c.Value)
+	return b.String() + " = " + brief(newItems(c.old, c.Value))
 }
 
 // Changes are the fields that differ between Old and New, in order of path: the
@@ -177,14 +182,39 @@ func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChan
 		case a && b:
 			out = diff(at, wasMap, isMap, out)
 		case !reflect.DeepEqual(was, is):
-			out = append(out, FieldChange{Path: at, Value: is})
+			out = append(out, FieldChange{Path: at, Value: is, old: was})
 		}
 	}
 	return out
 }
 
+// newItems are the items of a list of conditions that the old one does not have;
+// any other value as it is.
+func newItems(old, value any) any {
+	was, ok1 := old.([]any)
+	is, ok2 := value.([]any)
+	if !ok1 || !ok2 {
+		return value
+	}
+	var items []any
+	for _, item := range is {
+		m, ok := item.(map[string]any)
+		if !ok || m["type"] == nil || m["status"] == nil {
+			return value
+		}
+		same := func(other any) bool {
+			o, ok := other.(map[string]any)
+			return ok && o["type"] == m["type"] && o["status"] == m["status"] && o["reason"] == m["reason"]
+		}
+		if !slices.ContainsFunc(was, same) {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
 // brief is a value as a reader wants it: a reference by its name, a condition by
-// its status, anything else as compact JSON.
+// its status, a container by its state, anything else as compact JSON.
 func brief(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -206,6 +236,9 @@ func brief(v any) string {
 				s += fmt.Sprintf(" (%v)", v["reason"])
 			}
 			return s
+		}
+		if state, ok := v["state"].(map[string]any); ok && v["name"] != nil {
+			return fmt.Sprintf("%v %s", v["name"], strings.Join(slices.Sorted(maps.Keys(state)), ""))
 		}
 	}
 	var b bytes.Buffer
