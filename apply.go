@@ -1,0 +1,133 @@
+package storagesim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// Apply creates or changes the objects of YAML (or JSON) manifests as `kubectl
+// apply` does: fields that the manifest sets are set, fields that the manifest
+// applied before set and this one does not are removed, all others stay. If
+// anything is wrong with the text, nothing of it is applied, and the error says
+// file, line, object, field and what was expected. Objects that the API server
+// refuses do not keep the others from being applied.
+func (c *Cluster) Apply(manifests ...string) error {
+	sources := make([]manifest.Source, len(manifests))
+	for i, text := range manifests {
+		sources[i] = manifest.Source{Name: "manifest", Data: []byte(text)}
+		if len(manifests) > 1 {
+			sources[i].Name = fmt.Sprintf("manifest %d", i+1)
+		}
+	}
+	return c.applyAll(manifest.ParseSet(sources...))
+}
+
+// ApplyFile is Apply for files, and for the .yaml, .yml and .json files in
+// directories.
+func (c *Cluster) ApplyFile(paths ...string) error {
+	return c.applyAll(manifest.ParseFiles(paths...))
+}
+
+func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, obj := range objects {
+		if err := c.apply(obj); err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", obj.File, obj.Line, obj.Ref(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// apply creates the object, or patches it by a three-way merge of what was
+// applied last, what the manifest says now, and what is there.
+func (c *Cluster) apply(obj manifest.Object) error {
+	gvr, meta := obj.Resource.GroupVersionResource(), obj.Meta()
+	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
+	current, err := c.invoke(clienttesting.NewGetAction(gvr, meta.GetNamespace(), meta.GetName()))
+	if meta.GetName() == "" || apierrors.IsNotFound(err) {
+		_, err := c.invoke(clienttesting.NewCreateAction(gvr, meta.GetNamespace(), obj.Object))
+		if err == nil {
+			c.applied[key] = obj.JSON
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	is, err := json.Marshal(current)
+	if err != nil {
+		return err
+	}
+	schema, err := strategicpatch.NewPatchMetaFromStruct(obj.Object)
+	if err != nil {
+		return err
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(c.applied[key], obj.JSON, is, schema, true)
+	if err != nil {
+		return err
+	}
+	if string(patch) != "{}" {
+		_, err = c.invoke(clienttesting.NewPatchAction(gvr, meta.GetNamespace(), meta.GetName(), types.StrategicMergePatchType, patch))
+	}
+	if err == nil {
+		c.applied[key] = obj.JSON
+	}
+	return err
+}
+
+// Delete deletes objects as `kubectl delete --wait=false` does: pods get their
+// grace period. A ref is "pod/default/web", "pvc/data" (in the namespace
+// default) or "pv/pv-1".
+func (c *Cluster) Delete(refs ...string) error {
+	var errs []error
+	for _, ref := range refs {
+		resource, ns, name, err := c.parseRef(ref)
+		if err == nil {
+			_, err = c.invoke(clienttesting.NewDeleteAction(resource.GroupVersionResource(), ns, name))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("delete %s: %w", ref, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// invoke sends a request of any kind through the user's clientset.
+func (c *Cluster) invoke(action clienttesting.Action) (runtime.Object, error) {
+	return c.client.Invokes(action, nil)
+}
+
+// parseRef reads "kind/name" or "kind/namespace/name".
+func (c *Cluster) parseRef(ref string) (r manifest.Resource, namespace, name string, err error) {
+	parts := strings.Split(ref, "/")
+	if len(parts) < 2 || len(parts) > 3 || parts[len(parts)-1] == "" {
+		return r, "", "", fmt.Errorf("%q names no object: write kind/name or kind/namespace/name, for example pvc/data", ref)
+	}
+	if r, err = manifest.FindResource(parts[0]); err != nil {
+		return r, "", "", err
+	}
+	name = parts[len(parts)-1]
+	switch {
+	case !r.Namespaced && len(parts) == 3:
+		return r, "", "", fmt.Errorf("%q: a %s is in no namespace: write %s/%s", ref, r.Kind, parts[0], name)
+	case !r.Namespaced:
+		return r, "", name, nil
+	case len(parts) == 3:
+		return r, parts[1], name, nil
+	}
+	return r, metav1.NamespaceDefault, name, nil
+}

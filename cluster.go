@@ -1,0 +1,211 @@
+package storagesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/pvcontroller/protection"
+	"github.com/storagesim/storagesim/scheduler"
+)
+
+// User is the actor that Cluster.Client calls as.
+const User = "user"
+
+// Cluster is a storage control plane with its nodes. It is not safe for
+// concurrent use; its clients are.
+type Cluster struct {
+	cfg          Config
+	engine       *engine.Engine
+	client       *api.Client
+	dir          string
+	temporary    bool
+	roots        map[string]*nodefs.Dir // by node
+	applied      map[string][]byte      // what Apply last applied, by object
+	provisioners []*installed
+}
+
+// New makes a cluster and starts its actors; they have done nothing yet. Close
+// it when done.
+func New(cfg Config) (*Cluster, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Nodes == nil {
+		cfg.Nodes = Nodes("node-1")
+	}
+	policy := cfg.Policy
+	if policy == nil && cfg.Seed != 0 {
+		policy = engine.Seeded(cfg.Seed)
+	}
+	e := engine.New(engine.Config{
+		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed,
+	})
+	c := &Cluster{
+		cfg: cfg, engine: e, client: e.Server().Client(User), dir: cfg.Dir,
+		roots: map[string]*nodefs.Dir{}, applied: map[string][]byte{},
+	}
+	if err := c.start(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// start adds the actors: the control plane, then the nodes.
+func (c *Cluster) start() error {
+	plane := map[string]control.Factory{
+		PVController:  pvcontroller.New(c.cfg.PVController),
+		PVCProtection: protection.NewPVC(),
+		PVProtection:  protection.NewPV(),
+		Scheduler:     scheduler.New(c.cfg.Scheduler),
+	}
+	for _, name := range actorNames() {
+		if !c.cfg.runs(name) {
+			continue
+		}
+		if err := c.engine.Add(name, plane[name]); err != nil {
+			return err
+		}
+	}
+	for _, node := range c.cfg.Nodes {
+		if err := c.addNode(node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addNode makes the node's directory and starts its kubelet.
+func (c *Cluster) addNode(node Node) error {
+	if c.dir == "" {
+		dir, err := os.MkdirTemp("", "storagesim-")
+		if err != nil {
+			return err
+		}
+		c.dir, c.temporary = dir, true
+	}
+	root, err := nodefs.Open(filepath.Join(c.dir, node.Name))
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	c.roots[node.Name] = root
+	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
+		Node: v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
+			Spec:       v1.NodeSpec{Taints: node.Taints},
+		},
+		Root: root,
+	}))
+}
+
+// Close ends the actors and removes the temporary directory, if there is one.
+func (c *Cluster) Close() error {
+	c.engine.Close()
+	var errs []error
+	for _, root := range c.roots {
+		errs = append(errs, root.Close())
+	}
+	c.roots = nil
+	if c.temporary {
+		c.temporary = false
+		errs = append(errs, os.RemoveAll(c.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Client is a clientset that calls as "user".
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// Server is the API server.
+func (c *Cluster) Server() *api.Server { return c.engine.Server() }
+
+// Engine is what drives the actors.
+func (c *Cluster) Engine() *engine.Engine { return c.engine }
+
+// Now is the virtual time.
+func (c *Cluster) Now() time.Time { return c.engine.Now() }
+
+// Actors are the names of all actors.
+func (c *Cluster) Actors() []string { return c.engine.Actors() }
+
+// Dir is where the nodes' directories are, "" without nodes.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Settle runs until the cluster is at rest: see package engine for what that
+// means. It fails if an actor's own code fails, and reports a livelock.
+func (c *Cluster) Settle() error { return c.engine.Settle() }
+
+// Step takes one step and reports whether there was one to take.
+func (c *Cluster) Step() (bool, error) { return c.engine.Step() }
+
+// RunFor lets d of virtual time pass.
+func (c *Cluster) RunFor(d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("time does not run backwards: %s", d)
+	}
+	return c.engine.RunFor(d)
+}
+
+// RunUntil runs until cond holds, for at most an hour of virtual time.
+func (c *Cluster) RunUntil(cond func() bool) error { return c.engine.RunUntil(time.Hour, cond) }
+
+// Crash ends an actor's process: it forgets everything and starts again.
+func (c *Cluster) Crash(actor string) error { return c.engine.Crash(actor) }
+
+// Inject adds a fault.
+func (c *Cluster) Inject(f engine.Fault) error { return c.engine.Inject(f) }
+
+// Hold keeps an actor's cache of a resource ("persistentvolumes") from hearing
+// of changes until Release.
+func (c *Cluster) Hold(actor, resource string) error { return c.engine.Hold(actor, resource) }
+
+// Release lets a held cache catch up.
+func (c *Cluster) Release(actor, resource string) error { return c.engine.Release(actor, resource) }
+
+// Story is the transcript so far: who did what, when and why.
+func (c *Cluster) Story() string { return c.engine.Trace().Story(c.started()) }
+
+func (c *Cluster) started() time.Time {
+	if c.cfg.Start.IsZero() {
+		return engine.Start
+	}
+	return c.cfg.Start
+}
+
+// Claim is the claim "namespace/name", or "name" in the namespace default.
+func (c *Cluster) Claim(key string) (*v1.PersistentVolumeClaim, error) {
+	ns, name := namespaced(key)
+	return c.client.CoreV1().PersistentVolumeClaims(ns).Get(context.Background(), name, metav1.GetOptions{})
+}
+
+// Volume is the PersistentVolume of that name.
+func (c *Cluster) Volume(name string) (*v1.PersistentVolume, error) {
+	return c.client.CoreV1().PersistentVolumes().Get(context.Background(), name, metav1.GetOptions{})
+}
+
+// Pod is the pod "namespace/name", or "name" in the namespace default.
+func (c *Cluster) Pod(key string) (*v1.Pod, error) {
+	ns, name := namespaced(key)
+	return c.client.CoreV1().Pods(ns).Get(context.Background(), name, metav1.GetOptions{})
+}
+
+func namespaced(key string) (namespace, name string) {
+	if ns, name, ok := strings.Cut(key, "/"); ok {
+		return ns, name
+	}
+	return metav1.NamespaceDefault, key
+}

@@ -1,0 +1,241 @@
+package storagesim_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+)
+
+func containsLine(text string, parts ...string) bool {
+	for line := range strings.Lines(text) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.Settle()
+	require.Regexp(t, `node-1 +Ready`, c.Get("nodes"))
+	require.Equal(t, []string{"persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller", "kube-scheduler", "kubelet/node-1"}, c.Actors())
+}
+
+func TestASenselessConfigIsRefusedInWords(t *testing.T) {
+	for says, cfg := range map[string]storagesim.Config{
+		`Config.Nodes[1].Name: there are two nodes called "a"`: {Nodes: storagesim.Nodes("a", "a")},
+		`Config.Nodes[0].Name: "A_b" is not a node name`:       {Nodes: storagesim.Nodes("A_b")},
+		`Config.Nodes[0].Name: "../x" is not a node name`:      {Nodes: storagesim.Nodes("../x")},
+		`Config.Only[0]: no actor is called "kubelt"`:          {Only: []string{"kubelt"}},
+		`Config.Patience: -1s is negative`:                     {Patience: -time.Second},
+		`Config.ResyncPhase: -1ns is negative`:                 {ResyncPhase: -1},
+		`Config.StepLimit: -1 is negative`:                     {StepLimit: -1},
+		`no such file or directory`:                            {Dir: "/dev/null/x"},
+	} {
+		_, err := storagesim.New(cfg)
+		require.Error(t, err, says)
+		if says != "no such file or directory" {
+			require.ErrorContains(t, err, says)
+		}
+	}
+}
+
+func TestCloseRemovesTheTemporaryDirectoryAndKeepsYours(t *testing.T) {
+	c, err := storagesim.New(storagesim.Config{})
+	require.NoError(t, err)
+	require.DirExists(t, c.Dir())
+	require.NoError(t, c.Close())
+	require.NoDirExists(t, c.Dir())
+
+	mine := t.TempDir()
+	c, err = storagesim.New(storagesim.Config{Dir: mine})
+	require.NoError(t, err)
+	require.NoError(t, c.Settle())
+	require.NoError(t, c.Close())
+	require.DirExists(t, filepath.Join(mine, "node-1"))
+}
+
+const claimYAML = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: data
+  labels: {a: "1", b: "2"}
+spec:
+  storageClassName: manual
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+func TestNothingOfABadManifestIsApplied(t *testing.T) {
+	for says, bad := range map[string]string{
+		`manifest 2:3: `: "apiVersion: v1\nkind: Pod\nmetadat: {name: x}\n",
+		`Clam`:           "apiVersion: v1\nkind: PersistentVolumeClam\nmetadata: {name: x}\n",
+		`5GG`:            strings.Replace(strings.Replace(claimYAML, "1Gi", "5GG", 1), "name: data", "name: other", 1),
+		`data`:           claimYAML, // a second time
+		`not valid YAML`: "a: b: c",
+	} {
+		c := storagesim.NewForTest(t, storagesim.Config{})
+		err := c.Cluster.Apply(claimYAML, bad)
+		require.ErrorContains(t, err, says)
+		_, err = c.Cluster.Claim("data")
+		require.True(t, apierrors.IsNotFound(err), says)
+	}
+}
+
+func TestARefusedObjectIsNamedAndTheOthersAreApplied(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	err := c.Cluster.Apply("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: empty}\nspec:\n  capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]\n---" + claimYAML)
+	require.ErrorContains(t, err, "manifest:1: PersistentVolume/empty: ")
+	require.ErrorContains(t, err, "must specify a volume type")
+	require.Equal(t, v1.ClaimPending, c.Claim("data").Status.Phase)
+}
+
+func TestApplyIsAThreeWayMerge(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.Apply(claimYAML)
+	claim := c.Claim("data")
+	claim.Labels["theirs"] = "stays"
+	_, err := c.Client().CoreV1().PersistentVolumeClaims("default").Update(context.Background(), claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.Apply(strings.Replace(claimYAML, `{a: "1", b: "2"}`, `{a: "changed"}`, 1))
+	require.Equal(t, map[string]string{"a": "changed", "theirs": "stays"}, c.Claim("data").Labels)
+	version := c.Claim("data").ResourceVersion
+	c.Apply(strings.Replace(claimYAML, `{a: "1", b: "2"}`, `{a: "changed"}`, 1))
+	require.Equal(t, version, c.Claim("data").ResourceVersion, "nothing to change")
+
+	err = c.Cluster.Apply(strings.Replace(claimYAML, "ReadWriteOnce", "ReadOnlyMany", 1))
+	require.True(t, apierrors.IsInvalid(errors.Unwrap(unjoin(err))), "%v", err)
+}
+
+func unjoin(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()[0]
+	}
+	return err
+}
+
+func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	for ref, says := range map[string]string{
+		"data":           `"data" names no object: write kind/name or kind/namespace/name`,
+		"pvc/":           "names no object",
+		"pv/default/x":   "is in no namespace: write pv/x",
+		"claim/data":     `doesn't have a resource type "claim"`,
+		"pvc/a/b/c":      "names no object",
+		"pvc/missing":    `persistentvolumeclaims "missing" not found`,
+		"pod/other/nope": `pods "nope" not found`,
+	} {
+		require.ErrorContains(t, c.Cluster.Delete(ref), says)
+	}
+	_, err := c.Cluster.Explain("sc/x")
+	require.ErrorContains(t, err, "only pods, claims (pvc) and volumes (pv) can be explained")
+	_, err = c.Cluster.ReadFile("nod/x", "/")
+	require.ErrorContains(t, err, "is no place for files")
+	_, err = c.Cluster.ReadFile("node/x", "/")
+	require.ErrorContains(t, err, `no node is called "x"; there are ["node-1"]`)
+	require.ErrorContains(t, c.Cluster.Crash("x"), `no actor is called "x"`)
+	require.ErrorContains(t, c.Cluster.RunFor(-1), "backwards")
+}
+
+func TestExplainSaysWhyAClaimIsPending(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.Apply(claimYAML, `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: tiny}
+spec:
+  storageClassName: manual
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /data}
+`, `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  containers: [{name: web, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]
+`)
+	c.Settle()
+	why := c.Explain("pvc/data")
+	require.Contains(t, why, "pvc default/data is Pending\n")
+	require.Contains(t, why, `its class "manual" does not exist, so only volumes that name the same class will do`)
+	require.Contains(t, why, "volume tiny is passed over: capacity 1Mi is less than the requested 1Gi")
+	require.Contains(t, why, `persistentvolume-controller said Warning ProvisioningFailed: storageclass.storage.k8s.io "manual" not found`)
+	require.Contains(t, why, "it is used by pod default/web, which is Pending: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims")
+	require.Contains(t, c.Explain("pod/web"), "pvc default/data is Pending")
+	require.Contains(t, c.Explain("pod/web"), "no node is looked at: pod has unbound immediate PersistentVolumeClaims")
+	require.Contains(t, c.Explain("pv/tiny"), "pv tiny is Available")
+}
+
+func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
+	backend := &myProvisioner{}
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.AddProvisioner("example.com/nfs", backend)
+	c.Apply(manifests)
+	c.Settle()
+	c.RequireNoLeaks()
+	pv := c.Claim("data").Spec.VolumeName
+
+	backend.holds["extra"] = true
+	err := c.Cluster.RequireNoLeaks()
+	require.ErrorContains(t, err, "volume extra in the backend of example.com/nfs, which no pv stands for (made by example.com/nfs)")
+	delete(backend.holds, "extra")
+
+	delete(backend.holds, pv)
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "pv "+pv+" stands for a volume that the backend of example.com/nfs does not hold (made by example.com/nfs)")
+	backend.holds[pv] = true
+
+	// The provisioner cannot delete: its calls to the API fail.
+	c.Inject(engine.Fault{Actor: "example.com/nfs", Verb: "delete", Times: -1, Err: errors.New("no")})
+	c.Delete("pod/web", "pvc/data")
+	c.Settle()
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "pv "+pv+" (Released), whose claim default/data is gone (made by example.com/nfs)")
+}
+
+func TestALostDirectoryOnANodeIsALeak(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.InstallOpenEBS()
+	c.Apply(mainStory...)
+	c.Settle()
+	c.RequireNoLeaks()
+	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName
+	c.Delete("pod/hello-local-hostpath-pod")
+	c.Settle()
+	// Somebody removes the volume by force: nobody will ever delete the directory.
+	volumes := c.Client().CoreV1().PersistentVolumes()
+	require.NoError(t, volumes.Delete(context.Background(), pv, metav1.DeleteOptions{}))
+	volume := c.Volume(pv)
+	volume.Finalizers = nil
+	_, err := volumes.Update(context.Background(), volume, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.Settle()
+	err = c.Cluster.RequireNoLeaks()
+	require.ErrorContains(t, err, "directory /var/openebs/local/"+pv+" on node-1, which no volume uses (made by openebs.io/local)")
+	var leaks *storagesim.LeakError
+	require.ErrorAs(t, err, &leaks)
+	require.Len(t, leaks.Leaks, 1)
+}
+
+func TestAPodDirectoryWithoutItsPodIsALeak(t *testing.T) {
+	dir := t.TempDir()
+	c := storagesim.NewForTest(t, storagesim.Config{Dir: dir})
+	c.Settle()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node-1/var/lib/kubelet/pods/some-uid"), 0o755))
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "directory /var/lib/kubelet/pods/some-uid on node-1, whose pod is gone (made by kubelet/node-1)")
+}

@@ -1,0 +1,112 @@
+package storagesim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/scheduler"
+)
+
+// The names of the control plane's actors.
+const (
+	PVController  = "persistent-volume-binder"
+	PVCProtection = "pvc-protection-controller"
+	PVProtection  = "pv-protection-controller"
+	Scheduler     = "kube-scheduler"
+)
+
+// Actors are the control plane's actors in the order they are started.
+func actorNames() []string { return []string{PVController, PVCProtection, PVProtection, Scheduler} }
+
+// Config says what cluster to make. The zero value is one node, "node-1", all
+// actors, in order.
+type Config struct {
+	// Nodes get a kubelet and a directory each. Nil means one node, "node-1";
+	// empty and not nil means none.
+	Nodes []Node
+	// Seed chooses the interleaving of actors. 0 runs in order, as a reader
+	// expects; any other value explores one of the other orders. It also makes
+	// UIDs and generated names.
+	Seed uint64
+	// Policy replaces what Seed says about the order, for example
+	// engine.Replay of choices recorded earlier.
+	Policy engine.Policy
+	// Only are the control plane's actors to run, by name; nil means all.
+	Only []string
+	// Start is the first moment of virtual time; default engine.Start.
+	Start time.Time
+	// ResyncPhase is how long before the start the periodic work of actors had
+	// its last round, as in a cluster that has been running; default 0.
+	ResyncPhase time.Duration
+	// Patience is how long a retry's backoff may grow before Settle stops
+	// waiting for it; default one minute.
+	Patience time.Duration
+	// StepLimit is how many steps one call may take before it reports a
+	// livelock; the default grows with the cluster.
+	StepLimit int
+	// Dir is where the nodes' directories are made, one below it for each node.
+	// They stay after Close. Default: a temporary directory that Close removes.
+	Dir string
+	// PVController and Scheduler configure those controllers.
+	PVController pvcontroller.Config
+	Scheduler    scheduler.Config
+}
+
+// Node is a machine of the cluster.
+type Node struct {
+	// Name is the node's name, and the value of its label
+	// kubernetes.io/hostname unless Labels says otherwise.
+	Name        string
+	Labels      map[string]string
+	Annotations map[string]string
+	Taints      []v1.Taint
+}
+
+// Nodes are plain nodes of these names.
+func Nodes(names ...string) []Node {
+	nodes := make([]Node, len(names))
+	for i, name := range names {
+		nodes[i].Name = name
+	}
+	return nodes
+}
+
+// check refuses what cannot work, naming the field and what is allowed.
+func (cfg Config) check() error {
+	seen := map[string]bool{}
+	for i, node := range cfg.Nodes {
+		field := fmt.Sprintf("Config.Nodes[%d].Name", i)
+		if msgs := validation.NameIsDNSSubdomain(node.Name, false); len(msgs) > 0 {
+			return fmt.Errorf("%s: %q is not a node name: %s", field, node.Name, strings.Join(msgs, "; "))
+		}
+		if seen[node.Name] {
+			return fmt.Errorf("%s: there are two nodes called %q", field, node.Name)
+		}
+		seen[node.Name] = true
+	}
+	for i, name := range cfg.Only {
+		if !slices.Contains(actorNames(), name) {
+			return fmt.Errorf("Config.Only[%d]: no actor is called %q; there are %q", i, name, actorNames())
+		}
+	}
+	for field, d := range map[string]time.Duration{"ResyncPhase": cfg.ResyncPhase, "Patience": cfg.Patience} {
+		if d < 0 {
+			return fmt.Errorf("Config.%s: %s is negative", field, d)
+		}
+	}
+	if cfg.StepLimit < 0 {
+		return fmt.Errorf("Config.StepLimit: %d is negative", cfg.StepLimit)
+	}
+	return nil
+}
+
+func (cfg Config) runs(actor string) bool {
+	return cfg.Only == nil || slices.Contains(cfg.Only, actor)
+}

@@ -1,0 +1,36 @@
+// Package storagesim runs the Kubernetes storage control plane in one process:
+// an API server's semantics, the PV controller, the scheduler's volume binder,
+// external provisioners and a kubelet per node, deterministically and on a
+// virtual clock. There is nothing to install, no cluster and no root.
+//
+//	func TestMyProvisioner(t *testing.T) {
+//		c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+//		c.AddProvisioner("example.com/nfs", &myProvisioner{}) // a provisioner.Provisioner
+//		c.Apply(manifests)                                    // YAML, as kubectl apply
+//		c.Settle()
+//		require.Equal(t, v1.ClaimBound, c.Claim("default/data").Status.Phase)
+//		c.Delete("pod/default/web", "pvc/default/data")
+//		c.Settle()
+//		c.RequireNoLeaks() // backend, API objects, mounts and directories agree
+//	}
+//
+// # What runs
+//
+// A Cluster wires an api.Server to actors driven by an engine.Engine: the PV
+// controller ("persistent-volume-binder"), the protection controllers, the
+// scheduler ("kube-scheduler"), a kubelet for each node of Config.Nodes
+// ("kubelet/node-1"), and the provisioners you add. You are one more actor,
+// "user": Client is an ordinary client-go clientset over the same server.
+//
+// Nothing moves by itself. Settle runs to a fixed point, RunFor lets virtual
+// time pass, RunUntil waits for something, Step takes one step. The same
+// Config.Seed gives the same run, to the byte.
+//
+// # Trouble
+//
+// Crash ends an actor's process, Inject makes calls to the API fail, lag, lose
+// their answer or crash the caller, Hold keeps a cache stale. See package
+// engine.
+//
+// This package wires and asserts; it holds no behaviour of Kubernetes.
+package storagesim

@@ -1,0 +1,273 @@
+package storagesim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/scheduler"
+)
+
+// Explain answers in words why a claim, volume or pod is as it is. ref is
+// "pvc/default/data", "pvc/data" (in the namespace default), "pv/name" or
+// "pod/default/web".
+func (c *Cluster) Explain(ref string) (string, error) {
+	resource, ns, name, err := c.parseRef(ref)
+	if err != nil {
+		return "", err
+	}
+	x := &explainer{Cluster: c, ctx: context.Background()}
+	switch resource.Kind {
+	case "PersistentVolumeClaim":
+		err = x.claim(ns, name)
+	case "PersistentVolume":
+		err = x.volume(name)
+	case "Pod":
+		err = x.pod(ns, name)
+	default:
+		err = fmt.Errorf("explain %s: only pods, claims (pvc) and volumes (pv) can be explained", ref)
+	}
+	return x.b.String(), err
+}
+
+// explainer collects the lines of an explanation.
+type explainer struct {
+	*Cluster
+	ctx context.Context
+	b   strings.Builder
+}
+
+func (x *explainer) say(format string, args ...any) { fmt.Fprintf(&x.b, format+"\n", args...) }
+
+// claim explains a claim: its class, a verdict for every volume, its events and
+// the pods that wait for it.
+func (x *explainer) claim(ns, name string) error {
+	claim, err := x.client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	x.say("pvc %s/%s is %s%s", ns, name, claim.Status.Phase, boundWhere(claim))
+	if claim.Status.Phase == v1.ClaimPending {
+		if err := x.pending(claim); err != nil {
+			return err
+		}
+	}
+	if claim.DeletionTimestamp != nil {
+		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(claim.Finalizers, ", "))
+	}
+	x.events("PersistentVolumeClaim", claim.UID)
+	pods, err := x.client.CoreV1().Pods(ns).List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; slices.Contains(claimNames(pod), name) {
+			x.say("  it is used by pod %s/%s, which is %s%s", ns, pod.Name, pod.Status.Phase, scheduledWhere(pod))
+		}
+	}
+	return nil
+}
+
+func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
+	class, delayed, err := x.class(claim)
+	if err != nil {
+		return err
+	}
+	if claim.Spec.VolumeName != "" {
+		x.say("  it asks for volume %s and no other", claim.Spec.VolumeName)
+	}
+	volumes, err := x.client.CoreV1().PersistentVolumes().List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var pointers []*v1.PersistentVolume
+	for i := range volumes.Items {
+		pointers = append(pointers, &volumes.Items[i])
+	}
+	verdicts, err := binding.Explain(claim, pointers, nil, nil, delayed)
+	if err != nil {
+		x.say("  %v", err)
+		return nil
+	}
+	switch node := claim.Annotations[binding.AnnSelectedNode]; {
+	case class == nil || !external(class):
+	case delayed && node == "":
+		x.say("  provisioner %s will make a volume when a pod that uses the claim is given a node", class.Provisioner)
+	case !x.hasProvisioner(class.Provisioner):
+		x.say("  provisioner %s should make a volume, but no such provisioner runs here", class.Provisioner)
+	case node != "":
+		x.say("  provisioner %s should make a volume on node %s", class.Provisioner, node)
+	default:
+		x.say("  provisioner %s should make a volume", class.Provisioner)
+	}
+	if len(verdicts) == 0 {
+		x.say("  there are no volumes")
+	}
+	for _, v := range verdicts {
+		x.say("  volume %s", v)
+	}
+	return nil
+}
+
+// class says which class the claim has and what that means.
+func (x *explainer) class(claim *v1.PersistentVolumeClaim) (*storagev1.StorageClass, bool, error) {
+	name := binding.GetPersistentVolumeClaimClass(claim)
+	if name == "" {
+		x.say("  it has no class, so only volumes without a class will do")
+		return nil, false, nil
+	}
+	class, err := x.client.StorageV1().StorageClasses().Get(x.ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  its class %q does not exist, so only volumes that name the same class will do", name)
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	delayed := class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	switch {
+	case delayed:
+		x.say("  its class %s binds when the first pod that uses the claim is scheduled (WaitForFirstConsumer)", name)
+	case class.Provisioner == binding.NotSupportedProvisioner:
+		x.say("  its class %s has no provisioner: somebody must create a volume", name)
+	default:
+		x.say("  its class %s binds at once (Immediate)", name)
+	}
+	return class, delayed, nil
+}
+
+func external(class *storagev1.StorageClass) bool {
+	return !strings.HasPrefix(class.Provisioner, "kubernetes.io/")
+}
+
+func (x *explainer) volume(name string) error {
+	volume, err := x.client.CoreV1().PersistentVolumes().Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	x.say("pv %s is %s", name, volume.Status.Phase)
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		claim, err := x.client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(x.ctx, ref.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			x.say("  it belongs to pvc %s/%s, which is gone", ref.Namespace, ref.Name)
+		case err != nil:
+			return err
+		case ref.UID == "":
+			x.say("  it is reserved for pvc %s/%s", ref.Namespace, ref.Name)
+		case ref.UID != claim.UID:
+			x.say("  it belongs to an earlier pvc %s/%s, not to the one of that name now", ref.Namespace, ref.Name)
+		default:
+			x.say("  it belongs to pvc %s/%s, which is %s", ref.Namespace, ref.Name, claim.Status.Phase)
+		}
+	}
+	if volume.Status.Phase == v1.VolumeReleased {
+		x.say("  its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
+	}
+	if volume.DeletionTimestamp != nil {
+		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(volume.Finalizers, ", "))
+	}
+	x.events("PersistentVolume", volume.UID)
+	return nil
+}
+
+func (x *explainer) pod(ns, name string) error {
+	pod, err := x.client.CoreV1().Pods(ns).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
+	if pod.Spec.NodeName == "" {
+		if err := x.nodes(ns + "/" + name); err != nil {
+			return err
+		}
+	}
+	x.events("Pod", pod.UID)
+	for _, claim := range claimNames(pod) {
+		switch err := x.claim(ns, claim); {
+		case apierrors.IsNotFound(err):
+			x.say("it uses pvc %s/%s, which does not exist", ns, claim)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// nodes says which nodes could take a pod, and why the others could not.
+func (x *explainer) nodes(pod string) error {
+	why, err := scheduler.Explain(pod, x.Server().Objects())
+	if err != nil {
+		return err
+	}
+	if why.PreFilter != "" {
+		x.say("  no node is looked at: %s", why.PreFilter)
+	}
+	for _, verdict := range why.Nodes {
+		x.say("  node %s", verdict)
+	}
+	return nil
+}
+
+// events says what was said of an object, oldest first.
+func (x *explainer) events(kind string, uid any) {
+	events, err := x.client.CoreV1().Events(metav1.NamespaceAll).List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	slices.SortStableFunc(events.Items, func(a, b v1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	for _, e := range events.Items {
+		if e.InvolvedObject.Kind != kind || any(e.InvolvedObject.UID) != uid {
+			continue
+		}
+		times := ""
+		if e.Count > 1 {
+			times = fmt.Sprintf(" (%d times)", e.Count)
+		}
+		x.say("  %s said %s %s%s: %s", e.Source.Component, e.Type, e.Reason, times, e.Message)
+	}
+}
+
+func (c *Cluster) hasProvisioner(name string) bool {
+	return slices.ContainsFunc(c.provisioners, func(p *installed) bool { return p.name == name })
+}
+
+func boundWhere(claim *v1.PersistentVolumeClaim) string {
+	if claim.Status.Phase == v1.ClaimBound {
+		return " to pv " + claim.Spec.VolumeName
+	}
+	return ""
+}
+
+func scheduledWhere(pod *v1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return " on node " + pod.Spec.NodeName
+	}
+	for _, cond := range pod.Status.Conditions {
+		if cond.Type == v1.PodScheduled && cond.Status == v1.ConditionFalse {
+			return ": " + cond.Message
+		}
+	}
+	return " and has no node yet"
+}
+
+// claimNames are the claims a pod uses, generic ephemeral volumes included.
+func claimNames(pod *v1.Pod) []string {
+	var names []string
+	for _, v := range pod.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			names = append(names, pod.Name+"-"+v.Name)
+		}
+	}
+	return names
+}
