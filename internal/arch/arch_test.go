@@ -1,0 +1,166 @@
+package arch_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/internal/arch"
+)
+
+func TestThisRepositoryKeepsItsRules(t *testing.T) {
+	top := os.DirFS(filepath.Join("..", ".."))
+
+	t.Run("imports run one way", func(t *testing.T) {
+		found, err := arch.CheckImports(top, arch.Layers())
+		require.NoError(t, err)
+		report(t, found)
+	})
+	t.Run("driven code depends on nothing but its Env", func(t *testing.T) {
+		found, err := arch.CheckDriven(top, arch.Driven())
+		require.NoError(t, err)
+		report(t, found)
+	})
+	t.Run("no file names a place on one machine", func(t *testing.T) {
+		found, err := arch.CheckText(top, arch.NoText())
+		require.NoError(t, err)
+		report(t, found)
+	})
+}
+
+func report(t *testing.T, found []arch.Violation) {
+	t.Helper()
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
+	const module = `"` + arch.Module
+	tests := map[string]struct {
+		file, src string
+		want      string // "" if it is allowed
+	}{
+		"a controller imports the rules":              {"scheduler/a.go", `import ` + module + `/binding"`, ""},
+		"a controller imports its own subpackage":     {"kubelet/a.go", `import ` + module + `/kubelet/mount"`, ""},
+		"a controller imports a helper":               {"kubelet/a.go", `import ` + module + `/internal/x"`, ""},
+		"a controller imports another":                {"scheduler/a.go", `import ` + module + `/pvcontroller/protection"`, "scheduler (controllers) imports pvcontroller/protection (controllers): it may import only internal, binding, control"},
+		"a controller's subpackage imports another":   {"kubelet/local/a.go", `import ` + module + `/provisioner"`, "kubelet/local (controllers) imports provisioner (controllers)"},
+		"a controller imports the API server":         {"pvcontroller/a.go", `import ` + module + `/api"`, "imports api (api)"},
+		"a controller imports the engine, renamed":    {"pvcontroller/a.go", `import e ` + module + `/engine"`, "imports engine (drivers)"},
+		"a controller imports the cluster":            {"pvcontroller/a.go", `import ` + module + `"`, "imports . (cluster)"},
+		"the rules import the contract":               {"binding/a.go", `import ` + module + `/control"`, "binding (rules) imports control (contract)"},
+		"the engine imports a controller":             {"engine/a.go", `import ` + module + `/kubelet"`, "imports kubelet (controllers)"},
+		"the cluster imports a controller":            {"a.go", `import ` + module + `/kubelet"`, ""},
+		"the cluster imports the story runner":        {"a.go", `import ` + module + `/story"`, "imports story (scripts)"},
+		"the story runner imports the cluster":        {"story/a.go", `import ` + module + `"`, ""},
+		"the conformance harness imports the command": {"conformance/a.go", `import ` + module + `/cmd/storagesim"`, "imports cmd/storagesim (top)"},
+		"the command imports the story runner":        {"cmd/storagesim/a.go", `import ` + module + `/story"`, ""},
+		"a helper imports the API server":             {"internal/x/a.go", `import ` + module + `/api"`, "internal/x (internal) imports api (api)"},
+		"a package nobody has placed":                 {"newcomer/a.go", ``, "package newcomer is in no layer"},
+		"an import of a package nobody has placed":    {"cmd/a.go", `import ` + module + `/newcomer"`, "imports newcomer, which is in no layer"},
+		"a file for another system":                   {"scheduler/a_windows.go", `import ` + module + `/api"`, "imports api (api)"},
+		"a controller's test imports the engine":      {"scheduler/a_test.go", `import ` + module + `/engine"`, ""},
+		"another module with a similar name":          {"scheduler/a.go", `import ` + module + `-extra/api"`, ""},
+		"code in testdata is not ours":                {"scheduler/testdata/a.go", `import ` + module + `/api"`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := arch.CheckImports(tree(tt.file, tt.src), arch.Layers())
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestWhatWouldMakeDrivenCodeUnrepeatableIsFound(t *testing.T) {
+	rules := arch.Driven()
+	rules.Vars = map[string][]string{"scheduler": {"listed"}}
+	tests := map[string]struct {
+		file, src string
+		want      string // "" if it is allowed
+	}{
+		"a goroutine":                      {"scheduler/a.go", `func f() { go f() }`, "starts a goroutine"},
+		"a goroutine in a closure":         {"scheduler/a.go", `const c = 1; func f() { _ = func() { go f() } }`, "starts a goroutine"},
+		"the machine's time":               {"scheduler/a.go", `import "time"; func f() { _ = time.Now() }`, "uses time.Now"},
+		"the machine's time as a value":    {"scheduler/a.go", `import "time"; func f(g func(func() time.Time)) { g(time.Now) }`, "uses time.Now"},
+		"the machine's time under a name":  {"scheduler/a.go", `import clock "time"; func f() { clock.Sleep(1) }`, "uses time.Sleep"},
+		"a timer":                          {"scheduler/a.go", `import "time"; func f() { <-time.After(1) }`, "uses time.After"},
+		"a duration":                       {"scheduler/a.go", `import "time"; func f() time.Duration { return time.Second }`, ""},
+		"a dot import":                     {"scheduler/a.go", `import . "time"; func f() { Sleep(1) }`, "imports time with a dot"},
+		"a random number":                  {"scheduler/a.go", `import "math/rand/v2"; func f() { rand.Int() }`, "imports math/rand/v2: driven code uses control.Env.Choose"},
+		"the log":                          {"kubelet/a.go", `import "log"; func f() { log.Print() }`, "imports log: "},
+		"the structured log":               {"kubelet/a.go", `import "log/slog"; func f() { slog.Info("") }`, "imports log/slog: "},
+		"klog":                             {"kubelet/a.go", `import "k8s.io/klog/v2"; func f() { klog.Info("") }`, "imports k8s.io/klog/v2: "},
+		"files in a controller":            {"pvcontroller/a.go", `import "os"; func f() { os.Remove("/") }`, "imports os: "},
+		"a command in the kubelet":         {"kubelet/a.go", `import "os/exec"; func f() { exec.Command("rm") }`, "imports os/exec: "},
+		"files where files belong":         {"kubelet/nodefs/a.go", `import "os"; func f() { os.Remove("x") }`, ""},
+		"system calls where mounts belong": {"kubelet/mount/a.go", `import "golang.org/x/sys/unix"; func f() { unix.Sync() }`, ""},
+		"a global variable":                {"scheduler/a.go", `var cache = map[string]int{}`, "package-level variable cache"},
+		"a global variable in a group":     {"scheduler/a.go", `import "errors"; var ( ok = errors.New("x"); n int )`, "package-level variable n"},
+		"an error value":                   {"scheduler/a.go", `import "errors"; var ErrX = errors.New("x")`, ""},
+		"an interface assertion":           {"scheduler/a.go", `var _ interface{} = 1`, ""},
+		"a listed table":                   {"scheduler/a.go", `var listed = []string{"a"}`, ""},
+		"a table listed for another":       {"kubelet/a.go", `var listed = []string{"a"}`, "package-level variable listed"},
+		"a local variable":                 {"scheduler/a.go", `func f() { var n int; _ = n }`, ""},
+		"all of it in a test":              {"scheduler/a_test.go", `import "time"; var n = time.Now()`, ""},
+		"all of it in a driver":            {"engine/a.go", `import "time"; var n = time.Now()`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := arch.CheckDriven(tree(tt.file, tt.src), rules)
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestAPlaceOnOneMachineIsFoundInAnyTextFile(t *testing.T) {
+	secret := "see " + arch.NoText()[0] + "/notes"
+	for _, name := range []string{"README.md", "docs/01.md", ".ci/run", "api/a.go", "story/testdata/a.txt", "examples/own-module/a.go"} {
+		fsys := fstest.MapFS{
+			name:                         {Data: []byte("one\n" + secret + "\n")},
+			"examples/own-module/go.mod": {Data: []byte("module x\n")},
+		}
+		found, err := arch.CheckText(fsys, arch.NoText())
+		require.NoError(t, err)
+		if assert.Len(t, found, 1, name) {
+			assert.Equal(t, name, found[0].File)
+			assert.Equal(t, 2, found[0].Line)
+		}
+	}
+	for _, name := range []string{".git/config", ".cache/x"} {
+		found, err := arch.CheckText(fstest.MapFS{name: {Data: []byte(secret)}}, arch.NoText())
+		require.NoError(t, err)
+		assert.Empty(t, found, name)
+	}
+}
+
+func TestAFileThatDoesNotParseIsAnError(t *testing.T) {
+	_, err := arch.CheckImports(tree("scheduler/a.go", "func {"), arch.Layers())
+	assert.ErrorContains(t, err, "scheduler/a.go:2")
+}
+
+// tree is a module of one file; a nested module beside it is never looked at.
+func tree(name, src string) fstest.MapFS {
+	return fstest.MapFS{
+		name:                      {Data: []byte("package p\n" + src + "\n")},
+		"examples/nested/go.mod":  {Data: []byte("module nested\n")},
+		"examples/nested/main.go": {Data: []byte("package main\nimport \"" + arch.Module + "/unknown\"\n")},
+	}
+}
+
+func check(t *testing.T, found []arch.Violation, want string) {
+	t.Helper()
+	if want == "" {
+		assert.Empty(t, found)
+		return
+	}
+	if assert.Len(t, found, 1) {
+		assert.Contains(t, found[0].String(), want)
+	}
+}

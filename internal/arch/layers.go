@@ -1,0 +1,109 @@
+package arch
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Module is the path of the module whose tree is checked.
+const Module = "github.com/storagesim/storagesim"
+
+// A Layer is a set of packages that may import the same things.
+type Layer struct {
+	Name string
+	// Tops are the top directories in the layer, each with all below it; "."
+	// is the root package alone.
+	Tops []string
+	// May lists the layers it may import besides its own top directory.
+	// Internal packages may be imported by everybody.
+	May []string
+}
+
+// Layers is the house, from the ground up.
+func Layers() []Layer {
+	ground := []string{"rules", "contract"}
+	cluster := append(slices.Clone(ground), "api", "drivers", "controllers", "cluster")
+	return []Layer{
+		{Name: "internal", Tops: []string{"internal"}},
+		{Name: "rules", Tops: []string{"binding"}},
+		{Name: "contract", Tops: []string{"control"}},
+		{Name: "api", Tops: []string{"api"}, May: ground},
+		{Name: "drivers", Tops: []string{"engine", "live"}, May: []string{"contract", "api"}},
+		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset"}, May: ground},
+		{Name: "cluster", Tops: []string{"."}, May: cluster},
+		{Name: "scripts", Tops: []string{"story", "conformance"}, May: cluster},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts")},
+	}
+}
+
+// CheckImports reports every import, outside tests, of a package of this module
+// that the layers do not allow, and every package that is in no layer.
+//
+// Tests may import anything: a controller's tests run it on the real engine.
+func CheckImports(fsys fs.FS, layers []Layer) ([]Violation, error) {
+	files, err := parse(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var found []Violation
+	for _, f := range files {
+		if f.test {
+			continue
+		}
+		from := top(f.dir)
+		layer, ok := layerOf(layers, from)
+		if !ok {
+			found = append(found, f.violation(f.ast.Package, "package %s is in no layer: add it to internal/arch/layers.go", f.dir))
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			to, ours := inModule(importPath(spec))
+			if !ours || top(to) == from || top(to) == "internal" {
+				continue
+			}
+			target, ok := layerOf(layers, top(to))
+			switch {
+			case !ok:
+				found = append(found, f.violation(spec.Pos(), "imports %s, which is in no layer", to))
+			case target.Name == layer.Name || !slices.Contains(layer.May, target.Name):
+				found = append(found, f.violation(spec.Pos(), "%s (%s) imports %s (%s): it may import only %s",
+					f.dir, layer.Name, to, target.Name, allowed(layers, layer)))
+			}
+		}
+	}
+	return found, nil
+}
+
+// inModule returns the directory of a package of this module.
+func inModule(importPath string) (dir string, ours bool) {
+	if importPath == Module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, Module+"/")
+}
+
+// top is the first element of a directory's path.
+func top(dir string) string {
+	first, _, _ := strings.Cut(path.Clean(dir), "/")
+	return first
+}
+
+func layerOf(layers []Layer, top string) (Layer, bool) {
+	i := slices.IndexFunc(layers, func(l Layer) bool { return slices.Contains(l.Tops, top) })
+	if i < 0 {
+		return Layer{}, false
+	}
+	return layers[i], true
+}
+
+func allowed(layers []Layer, l Layer) string {
+	names := []string{"internal"}
+	for _, other := range layers {
+		if slices.Contains(l.May, other.Name) {
+			names = append(names, other.Tops...)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,178 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits on what aliases and nesting may make of a document. A manifest that a
+// person wrote is far below them.
+const (
+	maxNodes = 200_000
+	maxDepth = 100
+)
+
+// documents splits a source into the nodes of its documents, empty ones left
+// out. Aliases and merge keys are gone from them.
+func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
+	// The parser is someone else's: whatever a file makes it do, it is the
+	// file that is at fault.
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{File: file, Problem: fmt.Sprintf("not valid YAML: the parser gives up: %v", p)}
+		}
+	}()
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
+		if nodes, ok := jsonDocuments(data); ok {
+			return nodes, nil
+		}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc yaml.Node
+		switch err := decoder.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return nodes, nil
+		case err != nil:
+			return nil, syntaxError(file, data, err)
+		}
+		if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || isNull(doc.Content[0]) {
+			continue
+		}
+		expander := expander{file: file, open: map[*yaml.Node]bool{}}
+		root := expander.expand(doc.Content[0], 0)
+		if expander.err != nil {
+			return nil, expander.err
+		}
+		nodes = append(nodes, root)
+	}
+}
+
+var (
+	yamlLine      = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+	unknownAnchor = regexp.MustCompile(`unknown anchor '(.+)' referenced`)
+	// The parser counts lines from 0 in these errors, from 1 in all others.
+	countsFromZero = regexp.MustCompile(`did not find expected (key|node content|<document start>|'-' indicator|',' or)`)
+)
+
+// syntaxError gives the parser's error our form.
+func syntaxError(file string, data []byte, err error) *Error {
+	text := err.Error()
+	match := yamlLine.FindStringSubmatch(text)
+	line, _ := strconv.Atoi(match[1])
+	if countsFromZero.MatchString(text) {
+		line++
+	}
+	line = max(line, 1) // the parser leaves the first line out
+	lines := strings.Split(string(data), "\n")
+	if anchor := unknownAnchor.FindStringSubmatch(text); anchor != nil {
+		line = 1 + slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "*"+anchor[1]) })
+	}
+	problem := "not valid YAML: " + strings.TrimPrefix(text, match[0])
+	if line <= len(lines) && line > 0 && strings.HasPrefix(strings.TrimLeft(lines[line-1], " "), "\t") {
+		problem += " (indent with spaces, not tabs)"
+	}
+	return &Error{File: file, Line: line, Problem: problem}
+}
+
+// expander replaces aliases by what they stand for and merge keys (<<) by the
+// fields they merge in. The lines stay those of the anchor.
+type expander struct {
+	file  string
+	count int
+	open  map[*yaml.Node]bool // anchors being expanded
+	err   error
+}
+
+func (e *expander) fail(n *yaml.Node, format string, args ...any) *yaml.Node {
+	if e.err == nil {
+		e.err = &Error{File: e.file, Line: n.Line, Problem: fmt.Sprintf(format, args...)}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
+}
+
+func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
+	e.count++
+	switch {
+	case e.err != nil:
+		return n
+	case e.count > maxNodes:
+		return e.fail(n, "the document has more than %d values once its aliases are expanded", maxNodes)
+	case depth > maxDepth:
+		return e.fail(n, "values are nested more than %d deep", maxDepth)
+	case n.Kind == yaml.AliasNode:
+		if n.Alias == nil || e.open[n.Alias] {
+			return e.fail(n, "the alias *%s is inside what it stands for", n.Value)
+		}
+		return e.expand(n.Alias, depth+1)
+	case n.Kind == yaml.ScalarNode:
+		return n
+	}
+	e.open[n] = true
+	defer delete(e.open, n)
+	out := &yaml.Node{Kind: n.Kind, Tag: n.Tag, Style: n.Style, Line: n.Line, Column: n.Column}
+	if n.Kind != yaml.MappingNode {
+		for _, item := range n.Content {
+			out.Content = append(out.Content, e.expand(item, depth+1))
+		}
+		return out
+	}
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := e.expand(n.Content[i], depth+1), e.expand(n.Content[i+1], depth+1)
+		if key.Kind == yaml.ScalarNode && key.Tag == "!!merge" {
+			merged = append(merged, e.mergedFields(value)...)
+			continue
+		}
+		out.Content = append(out.Content, key, value)
+	}
+	for i := 0; i+1 < len(merged); i += 2 {
+		if valueOf(out, merged[i].Value) == nil {
+			out.Content = append(out.Content, merged[i], merged[i+1])
+		}
+	}
+	return out
+}
+
+// mergedFields are the keys and values that "<<: value" merges in.
+func (e *expander) mergedFields(value *yaml.Node) []*yaml.Node {
+	switch value.Kind {
+	case yaml.MappingNode:
+		return value.Content
+	case yaml.SequenceNode:
+		var fields []*yaml.Node
+		for _, item := range value.Content {
+			if item.Kind != yaml.MappingNode {
+				e.fail(item, "a merge key (<<) takes mappings")
+				return nil
+			}
+			fields = append(fields, item.Content...)
+		}
+		return fields
+	}
+	e.fail(value, "a merge key (<<) takes a mapping or a list of mappings")
+	return nil
+}
+
+// valueOf is the value of a mapping's key, nil if it has no such key.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Kind == yaml.ScalarNode && mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

@@ -1,0 +1,294 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DefaultNamespace is where namespaced objects go that name no namespace.
+const DefaultNamespace = metav1.NamespaceDefault
+
+// Source is the text of a manifest and the name that errors call it by.
+type Source struct {
+	Name string
+	Data []byte
+}
+
+// Object is one object of a manifest.
+type Object struct {
+	// File and Line say where it begins.
+	File string
+	Line int
+	// Resource is what it is a kind of.
+	Resource Resource
+	// Object is the object itself, apiVersion and kind set. It is also a
+	// metav1.Object.
+	Object runtime.Object
+	// JSON is what the manifest says and no more: no field has it that the
+	// manifest does not set, but for the namespace.
+	JSON []byte
+}
+
+// Meta is the object's metadata.
+func (o Object) Meta() metav1.Object { return o.Object.(metav1.Object) }
+
+// Ref is "Kind/name"; the name of an object still to be named is its prefix
+// and a star.
+func (o Object) Ref() string {
+	name := o.Meta().GetName()
+	if name == "" {
+		name = o.Meta().GetGenerateName() + "*"
+	}
+	return o.Resource.Kind + "/" + name
+}
+
+// Parse reads the objects of one source. See ParseSet.
+func Parse(filename string, data []byte) ([]Object, error) {
+	return ParseSet(Source{Name: filename, Data: data})
+}
+
+// ParseFiles reads the objects of files, and of the .yaml, .yml and .json files
+// in directories (not in directories below them), as one set. See ParseSet.
+func ParseFiles(paths ...string) ([]Object, error) {
+	var sources []Source
+	for _, path := range paths {
+		files, err := manifestsAt(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, Source{Name: file, Data: data})
+		}
+	}
+	return ParseSet(sources...)
+}
+
+// manifestsAt is the file itself, or the manifests in a directory.
+func manifestsAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, &Error{File: path, Problem: "the directory holds no .yaml, .yml or .json file"}
+	}
+	return files, nil
+}
+
+// ParseSet reads the objects of all sources, in order, lists taken apart and
+// namespaces defaulted. If anything is wrong it returns no object and Errors,
+// which hold every problem found. An object may occur only once in the set.
+func ParseSet(sources ...Source) ([]Object, error) {
+	p := &parser{seen: map[string]*Object{}}
+	for _, source := range sources {
+		p.file = source.Name
+		nodes, err := documents(source.Name, source.Data)
+		if e := (*Error)(nil); errors.As(err, &e) {
+			p.errs = append(p.errs, e)
+		}
+		for _, node := range nodes {
+			p.document(node)
+		}
+	}
+	if len(p.errs) == 0 && len(p.objects) == 0 {
+		names := make([]string, len(sources))
+		for i, source := range sources {
+			names[i] = source.Name
+		}
+		p.errs = append(p.errs, &Error{File: strings.Join(names, ", "), Problem: "there is no object in it"})
+	}
+	if len(p.errs) > 0 {
+		return nil, p.errs
+	}
+	return p.objects, nil
+}
+
+// parser collects the objects and the problems of a set.
+type parser struct {
+	file    string
+	objects []Object
+	seen    map[string]*Object
+	errs    Errors
+}
+
+// problem adds one. The object is the one that node is, or is in.
+func (p *parser) problem(line int, object, field, format string, args ...any) {
+	p.errs = append(p.errs, &Error{File: p.file, Line: line, Object: object, Field: field, Problem: fmt.Sprintf(format, args...)})
+}
+
+// document reads one document or one item of a list.
+func (p *parser) document(node *yaml.Node) {
+	gvk, ok := p.kindOf(node)
+	if !ok {
+		return
+	}
+	if strings.HasSuffix(gvk.Kind, "List") && valueOf(node, "items") != nil {
+		p.list(node, gvk)
+		return
+	}
+	resource, ok := p.resourceOf(node, gvk)
+	if !ok {
+		return
+	}
+	p.object(node, resource)
+}
+
+// kindOf reads apiVersion and kind.
+func (p *parser) kindOf(node *yaml.Node) (schema.GroupVersionKind, bool) {
+	if node.Kind != yaml.MappingNode {
+		p.problem(node.Line, "", "", "%s; expected an object with apiVersion, kind and metadata", describe(node))
+		return schema.GroupVersionKind{}, false
+	}
+	name := objectName(node)
+	before := len(p.errs)
+	var text [2]string
+	for i, field := range []string{"apiVersion", "kind"} {
+		switch value := valueOf(node, field); {
+		case value == nil || isNull(value):
+			p.problem(node.Line, name, field, "is missing; expected for example %s", [2]string{"v1 or storage.k8s.io/v1", "PersistentVolumeClaim"}[i])
+		case value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str" || value.Value == "":
+			p.problem(value.Line, name, field, "%s; expected text", describe(value))
+		default:
+			text[i] = value.Value
+		}
+	}
+	if len(p.errs) > before {
+		return schema.GroupVersionKind{}, false
+	}
+	gv, err := schema.ParseGroupVersion(text[0])
+	if err != nil {
+		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "%q is not group/version", text[0])
+		return schema.GroupVersionKind{}, false
+	}
+	return gv.WithKind(text[1]), true
+}
+
+// list takes a list apart.
+func (p *parser) list(node *yaml.Node, gvk schema.GroupVersionKind) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		if known := []string{"apiVersion", "kind", "metadata", "items"}; !slices.Contains(known, key.Value) {
+			p.problem(key.Line, gvk.Kind, key.Value, "unknown field%s", didYouMean(key.Value, known))
+		}
+	}
+	items := valueOf(node, "items")
+	if items.Kind != yaml.SequenceNode && !isNull(items) {
+		p.problem(items.Line, gvk.Kind, "items", "%s; expected a list of objects", describe(items))
+		return
+	}
+	for _, item := range items.Content {
+		p.document(item)
+	}
+}
+
+// resourceOf finds the kind in the API.
+func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resource, bool) {
+	if r, ok := ResourceForKind(gvk); ok {
+		return r, true
+	}
+	name := objectName(node)
+	apiVersion := gvk.GroupVersion().String()
+	var versions, kinds []string
+	for _, r := range resources() {
+		if r.Kind == gvk.Kind {
+			versions = append(versions, r.GroupVersion().String())
+		}
+		kinds = append(kinds, r.Kind)
+	}
+	if len(versions) > 0 {
+		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "there is no %s in %s; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
+	} else {
+		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s", gvk.Kind, didYouMean(gvk.Kind, kinds))
+	}
+	return Resource{}, false
+}
+
+// object checks one object against its type, decodes it and adds it.
+func (p *parser) object(node *yaml.Node, resource Resource) {
+	obj, err := scheme.Scheme.New(resource.GroupVersionKind)
+	if err != nil {
+		p.problem(node.Line, objectName(node), "kind", "%v", err)
+		return
+	}
+	before := len(p.errs)
+	c := checker{parser: p, object: objectName(node)}
+	value, _ := c.check(node, typeOf(obj), "").(map[string]any)
+	c.metadata(node, value, resource)
+	if len(p.errs) > before {
+		slices.SortStableFunc(p.errs[before:], func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+		return
+	}
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = decodeStrictly(data, obj)
+	}
+	if err != nil {
+		p.problem(node.Line, c.object, "", "%v", err)
+		return
+	}
+	p.add(Object{File: p.file, Line: node.Line, Resource: resource, Object: obj, JSON: data})
+}
+
+// decodeStrictly fails on whatever the checks should have found before.
+func decodeStrictly(data []byte, into runtime.Object) error {
+	strict, err := kjson.UnmarshalStrict(bytes.Clone(data), into)
+	return errors.Join(append(strict, err)...)
+}
+
+// add adds an object unless there is one of its name.
+func (p *parser) add(o Object) {
+	meta := o.Meta()
+	if meta.GetName() != "" {
+		key := strings.Join([]string{o.Resource.Group, o.Resource.Kind, meta.GetNamespace(), meta.GetName()}, "/")
+		if first, taken := p.seen[key]; taken {
+			p.problem(o.Line, o.Ref(), "metadata.name", "the same object is already at %s:%d; expected each object once", first.File, first.Line)
+			return
+		}
+		p.seen[key] = &o
+	}
+	p.objects = append(p.objects, o)
+}
+
+// objectName is "Kind/name" as far as the node tells.
+func objectName(node *yaml.Node) string {
+	text := func(n *yaml.Node) string {
+		if n == nil || n.Kind != yaml.ScalarNode || isNull(n) {
+			return ""
+		}
+		return n.Value
+	}
+	kind, name := text(valueOf(node, "kind")), text(valueOf(valueOf(node, "metadata"), "name"))
+	if kind != "" && name != "" {
+		return kind + "/" + name
+	}
+	return kind + name
+}

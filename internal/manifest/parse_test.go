@@ -1,0 +1,257 @@
+package manifest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+const claim = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: data
+spec:
+  storageClassName: fast
+  accessModes:
+    - ReadWriteOnce
+  resources:
+    requests:
+      storage: 5Gi
+`
+
+func TestAManifestBecomesTypedObjectsInOrder(t *testing.T) {
+	objects, err := Parse("a.yaml", []byte("# a class and a claim\n---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: x/y\n---\n---\n"+claim))
+	require.NoError(t, err)
+	require.Len(t, objects, 2)
+
+	class := objects[0].Object.(*storagev1.StorageClass)
+	assert.Equal(t, "x/y", class.Provisioner)
+	assert.Equal(t, "StorageClass", class.Kind)
+	assert.Empty(t, class.Namespace)
+	assert.Equal(t, 3, objects[0].Line)
+
+	pvc := objects[1].Object.(*v1.PersistentVolumeClaim)
+	assert.Equal(t, "5Gi", pvc.Spec.Resources.Requests.Storage().String())
+	assert.Equal(t, "default", pvc.Namespace, "the namespace is defaulted")
+	assert.Equal(t, "PersistentVolumeClaim/data", objects[1].Ref())
+	assert.JSONEq(t, `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"default"},
+		"spec":{"storageClassName":"fast","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}}}`, string(objects[1].JSON))
+}
+
+func TestListsAreTakenApart(t *testing.T) {
+	for _, kind := range []string{"List", "PersistentVolumeClaimList"} {
+		objects, err := Parse("a.yaml", []byte("apiVersion: v1\nkind: "+kind+"\nitems:\n- "+strings.ReplaceAll(strings.TrimSpace(claim), "\n", "\n  ")+"\n"))
+		require.NoError(t, err)
+		require.Len(t, objects, 1)
+		assert.Equal(t, "data", objects[0].Meta().GetName())
+	}
+}
+
+func TestJSONReadsLikeYAML(t *testing.T) {
+	objects, err := Parse("a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"\\ud83d\\ude00\"}}\n}\n{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"b\"}}"))
+	require.NoError(t, err)
+	require.Len(t, objects, 2)
+	assert.Equal(t, "\U0001F600", objects[0].Meta().GetAnnotations()["x"])
+	assert.Equal(t, 5, objects[1].Line)
+
+	_, err = Parse("a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\",\n\t\t\"name\": 5}\n}"))
+	assert.EqualError(t, err, `a.json:4: Namespace/a: metadata.name: is set twice, first in line 3`)
+}
+
+func TestAnchorsAndMergeKeysWork(t *testing.T) {
+	objects, err := Parse("a.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: &l {a: b, c: d}\n  annotations:\n    <<: *l\n    c: e\n"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": "b", "c": "e"}, objects[0].Meta().GetAnnotations())
+}
+
+func TestNumbersAndBooleansAreReadAsKubectlReadsThem(t *testing.T) {
+	objects, err := Parse("a.yaml", []byte(`apiVersion: v1
+kind: Pod
+metadata: {name: a, creationTimestamp: null}
+spec:
+  hostNetwork: yes
+  terminationGracePeriodSeconds: 0x10
+  containers: [{name: c, image: x, livenessProbe: {httpGet: {port: http}}, readinessProbe: {tcpSocket: {port: 80}}}]
+  volumes: [{name: v, configMap: {name: x, defaultMode: 0644}}, {name: e, emptyDir: {sizeLimit: 1.5}}]
+`))
+	require.NoError(t, err)
+	pod := objects[0].Object.(*v1.Pod)
+	assert.True(t, pod.Spec.HostNetwork)
+	assert.EqualValues(t, 16, *pod.Spec.TerminationGracePeriodSeconds)
+	assert.EqualValues(t, 0644, *pod.Spec.Volumes[0].ConfigMap.DefaultMode)
+	assert.Equal(t, "1500m", pod.Spec.Volumes[1].EmptyDir.SizeLimit.String())
+	assert.Equal(t, "http", pod.Spec.Containers[0].LivenessProbe.HTTPGet.Port.String())
+}
+
+func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
+	pv := func(spec string) string {
+		return "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec:\n" + spec
+	}
+	pod := func(spec string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n" + spec
+	}
+	tests := map[string]struct{ manifest, want string }{
+		"bad quantity":           {strings.Replace(claim, "5Gi", "5GG", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "5GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
+		"quantity is a list":     {strings.Replace(claim, "5Gi", "[5Gi]", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: is a list; expected a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
+		"unknown field":          {strings.Replace(claim, "accessModes", "accesModes", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accesModes: unknown field; did you mean "accessModes"?`},
+		"wrong case":             {strings.Replace(claim, "storageClassName", "storageclassname", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageclassname: unknown field; did you mean "storageClassName"?`},
+		"field like none":        {claim + "zzzzzzzz: 1\n", `a.yaml:12: PersistentVolumeClaim/data: zzzzzzzz: unknown field`},
+		"duplicate key":          {claim + "  storageClassName: slow\n", `a.yaml:12: PersistentVolumeClaim/data: spec.storageClassName: is set twice, first in line 6`},
+		"text for a list":        {strings.Replace(claim, "accessModes:\n    -", "accessModes:", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accessModes: "ReadWriteOnce" is text; expected a list of text`},
+		"text for a mapping":     {pv("  local: /data\n"), `a.yaml:5: PersistentVolume/pv: spec.local: "/data" is text; expected a mapping with fields such as path, fsType`},
+		"list for a mapping":     {pv("  local: [a]\n"), `a.yaml:5: PersistentVolume/pv: spec.local: is a list; expected a mapping with fields such as path, fsType`},
+		"number for text":        {"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations: {x.io/y: 5}\n", `a.yaml:5: Pod/web: metadata.annotations[x.io/y]: 5 is a number; expected text (put it in quotes: "5")`},
+		"boolean for text":       {strings.Replace(claim, "fast", "true", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageClassName: true is true or false; expected text (put it in quotes: "true")`},
+		"text for a number":      {pod("  terminationGracePeriodSeconds: \"5\"\n"), `a.yaml:5: Pod/web: spec.terminationGracePeriodSeconds: "5" is text; expected a whole number (without quotes)`},
+		"fraction":               {pod("  terminationGracePeriodSeconds: 1.5\n"), `a.yaml:5: Pod/web: spec.terminationGracePeriodSeconds: 1.5 is a number; expected a whole number`},
+		"number too large":       {pod("  priority: 3000000000\n"), `a.yaml:5: Pod/web: spec.priority: 3000000000 is a number; expected a whole number from -2147483648 to 2147483647`},
+		"text for a boolean":     {pod("  hostPID: maybe\n"), `a.yaml:5: Pod/web: spec.hostPID: "maybe" is text; expected true or false`},
+		"quoted boolean":         {pod("  hostPID: \"true\"\n"), `a.yaml:5: Pod/web: spec.hostPID: "true" is text; expected true or false (without quotes)`},
+		"bad time":               {"apiVersion: v1\nkind: Pod\nmetadata: {name: web, creationTimestamp: today}\n", `a.yaml:3: Pod/web: metadata.creationTimestamp: "today" is text; expected a time such as 2026-01-31T12:00:00Z`},
+		"bad base64":             {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: '#'}\n", `a.yaml:4: Secret/s: data.a: "#" is text; expected base64`},
+		"deep in a list":         {pod("  volumes:\n  - name: a\n  - name: b\n    persistentVolumeClaim:\n      claimname: data\n"), `a.yaml:9: Pod/web: spec.volumes[1].persistentVolumeClaim.claimname: unknown field; did you mean "claimName"?`},
+		"empty item":             {pod("  volumes:\n  -\n"), `a.yaml:6: Pod/web: spec.volumes[0]: is empty; expected Volume`},
+		"empty annotation":       {"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations:\n    a:\n", `a.yaml:6: Pod/web: metadata.annotations.a: is empty; expected text (for the empty text write "")`},
+		"unknown kind":           {strings.Replace(claim, "PersistentVolumeClaim", "PersistentVolumClaim", 1), `a.yaml:2: PersistentVolumClaim/data: kind: unknown kind "PersistentVolumClaim"; did you mean "PersistentVolumeClaim"?`},
+		"kind in small letters":  {strings.Replace(claim, "PersistentVolumeClaim", "persistentvolumeclaim", 1), `a.yaml:2: persistentvolumeclaim/data: kind: unknown kind "persistentvolumeclaim"; did you mean "PersistentVolumeClaim"?`},
+		"wrong version":          {"apiVersion: v1\nkind: CSIDriver\nmetadata: {name: d}\n", `a.yaml:1: CSIDriver/d: apiVersion: there is no CSIDriver in v1; expected storage.k8s.io/v1 or storage.k8s.io/v1beta1`},
+		"bad version":            {"apiVersion: a/b/c\nkind: Pod\nmetadata: {name: d}\n", `a.yaml:1: Pod/d: apiVersion: "a/b/c" is not group/version`},
+		"kind that is no object": {"apiVersion: v1\nkind: DeleteOptions\n", `a.yaml:2: DeleteOptions: kind: unknown kind "DeleteOptions"`},
+		"no kind":                {"apiVersion: v1\nmetadata: {name: d}\n", `a.yaml:1: d: kind: is missing; expected for example PersistentVolumeClaim`},
+		"kind is a number":       {"apiVersion: v1\nkind: 5\nmetadata: {name: d}\n", `a.yaml:2: 5/d: kind: 5 is a number; expected text`},
+		"no name":                {"apiVersion: v1\nkind: Pod\nmetadata: {}\n", `a.yaml:3: Pod: metadata.name: is missing; expected a name, or generateName with a prefix`},
+		"no metadata":            {"apiVersion: v1\nkind: Pod\n", `a.yaml:1: Pod: metadata.name: is missing; expected a name, or generateName with a prefix`},
+		"name is a number":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\n", `a.yaml:3: Pod/5: metadata.name: 5 is a number; expected text (put it in quotes: "5")`},
+		"same object twice":      {claim + "---\n" + claim, `a.yaml:13: PersistentVolumeClaim/data: metadata.name: the same object is already at a.yaml:1; expected each object once`},
+		"not an object":          {"- a\n", `a.yaml:1: is a list; expected an object with apiVersion, kind and metadata`},
+		"just text":              {"hello\n", `a.yaml:1: "hello" is text; expected an object with apiVersion, kind and metadata`},
+		"nothing":                {"# nothing here\n", `a.yaml: there is no object in it`},
+		"not YAML":               {"a: b: c\n", `a.yaml:1: not valid YAML: mapping values are not allowed in this context`},
+		"tabs":                   {"apiVersion: v1\nmetadata:\n\tname: x\n", `a.yaml:3: not valid YAML: found character that cannot start any token (indent with spaces, not tabs)`},
+		"bad indentation":        {"a:\n  b: 1\n c: 1\n", `a.yaml:3: not valid YAML: did not find expected key`},
+		"open quote":             {"a: 1\nb: 'x\nc: 1\n", `a.yaml:2: not valid YAML: found unexpected end of stream`},
+		"open brace":             {"a: 1\nb: {x\nc: 1\n", `a.yaml:2: not valid YAML: did not find expected ',' or '}'`},
+		"unknown anchor":         {"a: 1\nb: *x\n", `a.yaml:2: not valid YAML: unknown anchor 'x' referenced`},
+		"alias to itself":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\n  labels: *m\n", `a.yaml:5: the alias *m is inside what it stands for`},
+		"list with a stray key":  {"apiVersion: v1\nkind: List\nitem: []\nitems: []\n", `a.yaml:3: List: item: unknown field; did you mean "items"?`},
+		"list of text":           {"apiVersion: v1\nkind: List\nitems: [a]\n", `a.yaml:3: "a" is text; expected an object with apiVersion, kind and metadata`},
+		"mapping as key":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {{a: b}: c}\n", `a.yaml:4: ConfigMap/a: data: is a mapping as a key; expected a word`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, err := Parse("a.yaml", []byte(test.manifest))
+			assert.EqualError(t, err, test.want)
+			assert.Nil(t, objects)
+		})
+	}
+}
+
+func TestAllProblemsOfASetAreReportedAndNothingIsReturned(t *testing.T) {
+	objects, err := ParseSet(
+		Source{"a.yaml", []byte(strings.NewReplacer("5Gi", "much", "accessModes", "modes").Replace(claim) + "---\nkind: X\n")},
+		Source{"b.yaml", []byte(claim)},
+		Source{"c.yaml", []byte(claim)},
+		Source{"d.yaml", []byte("a: [\n")},
+	)
+	assert.Nil(t, objects)
+	var errs Errors
+	require.ErrorAs(t, err, &errs)
+	assert.Equal(t, strings.Join([]string{
+		`a.yaml:7: PersistentVolumeClaim/data: spec.modes: unknown field`,
+		`a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "much" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)`,
+		`a.yaml:13: X: apiVersion: is missing; expected for example v1 or storage.k8s.io/v1`,
+		`c.yaml:1: PersistentVolumeClaim/data: metadata.name: the same object is already at b.yaml:1; expected each object once`,
+		`d.yaml:2: not valid YAML: did not find expected node content`,
+	}, "\n"), err.Error())
+	var first *Error
+	require.True(t, errors.As(err, &first))
+	assert.Equal(t, 7, first.Line)
+}
+
+func TestAliasesCannotBlowUpADocument(t *testing.T) {
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		n := string(rune('1' + i))
+		p := string(rune('0' + i))
+		bomb += "a" + n + ": &a" + n + " [" + strings.Repeat("*a"+p+", ", 9) + "*a" + p + "]\n"
+	}
+	_, err := Parse("bomb.yaml", []byte(bomb))
+	assert.ErrorContains(t, err, "more than 200000 values")
+	_, err = Parse("deep.yaml", []byte(strings.Repeat("[", 5000)))
+	assert.Error(t, err)
+	_, err = Parse("deep.json", []byte(strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000)))
+	assert.Error(t, err)
+}
+
+func TestFilesAndDirectoriesAreReadAsOneSet(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("b.yaml", claim)
+	write("a.yml", strings.Replace(claim, "name: data", "name: more", 1))
+	write("notes.txt", "not: a: manifest")
+	objects, err := ParseFiles(dir)
+	require.NoError(t, err)
+	require.Len(t, objects, 2)
+	assert.Equal(t, "more", objects[0].Meta().GetName())
+
+	_, err = ParseFiles(dir, filepath.Join(dir, "b.yaml"))
+	assert.ErrorContains(t, err, "the same object is already at")
+	_, err = ParseFiles(filepath.Join(dir, "c.yaml"))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	_, err = ParseFiles(t.TempDir())
+	assert.ErrorContains(t, err, "the directory holds no .yaml, .yml or .json file")
+}
+
+func TestResourcesAreFoundByAnyOfTheirNames(t *testing.T) {
+	for word, want := range map[string]string{
+		"pvc": "persistentvolumeclaims", "PV": "persistentvolumes", "po": "pods", "pods": "pods", "no": "nodes", "ev": "events", "events": "events",
+		"va": "volumeattachments", "sts": "statefulsets", "ns": "namespaces", "cm": "configmaps", "sc": "storageclasses", "StorageClass": "storageclasses",
+		"statefulsets.apps": "statefulsets", "csinodes": "csinodes", "csidriver": "csidrivers", "csistoragecapacities": "csistoragecapacities", "deploy": "deployments", "ing": "ingresses",
+	} {
+		r, err := FindResource(word)
+		require.NoError(t, err, word)
+		assert.Equal(t, want, r.Plural, word)
+	}
+	for word, group := range map[string]string{"event": "", "statefulset": "apps", "ingress": "networking.k8s.io", "sc": "storage.k8s.io"} {
+		r, err := FindResource(word)
+		require.NoError(t, err)
+		assert.Equal(t, group, r.Group, word)
+	}
+	sts, _ := FindResource("sts")
+	assert.Equal(t, "v1", sts.Version, "the preferred version")
+	assert.True(t, sts.Namespaced)
+	pv, _ := FindResource("pv")
+	assert.False(t, pv.Namespaced)
+
+	_, err := FindResource("persistantvolume")
+	assert.EqualError(t, err, `the server doesn't have a resource type "persistantvolume"; did you mean "persistentvolume"?`)
+}
+
+func FuzzNothingPanicsAndWhatParsesIsWhole(f *testing.F) {
+	f.Add([]byte(claim))
+	f.Add([]byte("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}"))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("<<: {<<: [1]}\n? {a: b}\n: c"))
+	f.Add([]byte("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\nspec: {containers: [{name: x, livenessProbe: {httpGet: {port: 99999999999}}}]}"))
+	f.Add([]byte("apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {name: a}\ndata: {a: [.nan, 1e400, 0x, ~]}\nrevision: 1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		objects, err := Parse("fuzz", data)
+		if (err == nil) == (len(objects) == 0) {
+			t.Fatalf("%d objects and error %v", len(objects), err)
+		}
+		for _, o := range objects {
+			if o.Object == nil || o.Meta().GetName()+o.Meta().GetGenerateName() == "" || len(o.JSON) == 0 {
+				t.Fatalf("incomplete object %+v", o)
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package tables
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// coreTables are those of the kinds around pods and nodes.
+// Upstream: pkg/printers/internalversion/printers.go, v1.36.
+func coreTables() map[schema.GroupKind]table {
+	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
+	events := listing(columns("LAST SEEN", "TYPE", "REASON", "OBJECT", "*SUBOBJECT", "*SOURCE", "MESSAGE", "*FIRST SEEN", "*COUNT", "*NAME"), event)
+	events.name = 9
+	return map[schema.GroupKind]table{
+		core("Pod"): listing(columns("NAME", "READY", "STATUS", "RESTARTS", "AGE", "*IP", "*NODE", "*NOMINATED NODE", "*READINESS GATES"), pod),
+		core("Node"): listing(columns("NAME", "STATUS", "ROLES", "AGE", "VERSION", "*INTERNAL-IP", "*EXTERNAL-IP", "*OS-IMAGE",
+			"*KERNEL-VERSION", "*CONTAINER-RUNTIME"), node),
+		core("Event"): events,
+		core("Namespace"): listing(columns("NAME", "STATUS", "AGE"), func(n *v1.Namespace, now time.Time) []string {
+			return []string{n.Name, string(n.Status.Phase), age(n, now)}
+		}),
+		core("ConfigMap"): listing(columns("NAME", "DATA", "AGE"), func(m *v1.ConfigMap, now time.Time) []string {
+			return []string{m.Name, fmt.Sprint(len(m.Data) + len(m.BinaryData)), age(m, now)}
+		}),
+		core("Secret"): listing(columns("NAME", "TYPE", "DATA", "AGE"), func(s *v1.Secret, now time.Time) []string {
+			return []string{s.Name, string(s.Type), fmt.Sprint(len(s.Data)), age(s, now)}
+		}),
+		{Group: coordinationv1.GroupName, Kind: "Lease"}: listing(columns("NAME", "HOLDER", "AGE"), func(l *coordinationv1.Lease, now time.Time) []string {
+			return []string{l.Name, text(l.Spec.HolderIdentity, ""), age(l, now)}
+		}),
+	}
+}
+
+func node(n *v1.Node, now time.Time) []string {
+	status := "Unknown"
+	for _, c := range n.Status.Conditions {
+		switch {
+		case c.Type != v1.NodeReady:
+		case c.Status == v1.ConditionTrue:
+			status = "Ready"
+		default:
+			status = "NotReady"
+		}
+	}
+	if n.Spec.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	address := func(kind v1.NodeAddressType) string {
+		for _, a := range n.Status.Addresses {
+			if a.Type == kind {
+				return a.Address
+			}
+		}
+		return "<none>"
+	}
+	info := n.Status.NodeInfo
+	kernel := or(info.KernelVersion, "<unknown>")
+	if info.Architecture != "" {
+		kernel += " (" + info.Architecture + ")"
+	}
+	return []string{
+		n.Name, status, orNone(strings.Join(roles(n), ",")), age(n, now), info.KubeletVersion, address(v1.NodeInternalIP),
+		address(v1.NodeExternalIP), or(info.OSImage, "<unknown>"), kernel, or(info.ContainerRuntimeVersion, "<unknown>"),
+	}
+}
+
+// roles are a node's roles by its labels, in order.
+func roles(n *v1.Node) []string {
+	var list []string
+	for key, value := range n.Labels {
+		if role, ok := strings.CutPrefix(key, "node-role.kubernetes.io/"); ok && role != "" {
+			list = append(list, role)
+		} else if key == "kubernetes.io/role" && value != "" {
+			list = append(list, value)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func event(e *v1.Event, now time.Time) []string {
+	first := since(cmp.Or(e.FirstTimestamp.Time, e.EventTime.Time), now)
+	last, count := first, max(e.Count, 1)
+	if !e.LastTimestamp.IsZero() {
+		last = since(e.LastTimestamp.Time, now)
+	}
+	if e.Series != nil {
+		last, count = since(e.Series.LastObservedTime.Time, now), e.Series.Count
+	}
+	target := strings.ToLower(e.InvolvedObject.Kind)
+	if e.InvolvedObject.Name != "" {
+		target += "/" + e.InvolvedObject.Name
+	}
+	source := cmp.Or(e.Source.Component, e.ReportingController)
+	if host := cmp.Or(e.Source.Host, e.ReportingInstance); host != "" {
+		source += ", " + host
+	}
+	return []string{
+		last, e.Type, e.Reason, target, e.InvolvedObject.FieldPath, source, strings.TrimSpace(e.Message), first, fmt.Sprint(count), e.Name,
+	}
+}

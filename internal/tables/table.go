@@ -1,0 +1,123 @@
+package tables
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// table is how the objects of a kind are listed.
+type table struct {
+	columns []column
+	name    int // the column of the name
+	row     func(obj object, now time.Time) []string
+}
+
+type column struct {
+	name string
+	wide bool // shown with -o wide only
+}
+
+// columns of these names; a name after a star is shown with -o wide only.
+func columns(names ...string) []column {
+	list := make([]column, len(names))
+	for i, name := range names {
+		list[i].name, list[i].wide = strings.CutPrefix(name, "*")
+	}
+	return list
+}
+
+// listing is the table of one Go type.
+func listing[T object](columns []column, row func(obj T, now time.Time) []string) table {
+	return table{columns: columns, row: func(obj object, now time.Time) []string {
+		if typed, ok := obj.(T); ok {
+			return row(typed, now)
+		}
+		return make([]string, len(columns)) // the kind in another version
+	}}
+}
+
+// shown are the indices of the columns to print.
+func (t table) shown(wide bool) []int {
+	var list []int
+	for i, c := range t.columns {
+		if wide || !c.wide {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// tableOf is the table of a kind, NAME and AGE if it has none of its own.
+func tableOf(kind schema.GroupKind) table {
+	if t, ok := storageTables()[kind]; ok {
+		return t
+	}
+	if t, ok := coreTables()[kind]; ok {
+		return t
+	}
+	if t, ok := workloadTables()[kind]; ok {
+		return t
+	}
+	return listing(columns("NAME", "AGE"), func(obj object, now time.Time) []string {
+		return []string{obj.GetName(), age(obj, now)}
+	})
+}
+
+// age is how long ago the object was created.
+func age(obj metav1.Object, now time.Time) string { return since(obj.GetCreationTimestamp().Time, now) }
+
+// since is how long ago that was, in kubectl's short form.
+func since(t, now time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(t))
+}
+
+func orNone(s string) string { return or(s, "<none>") }
+
+func or(s, instead string) string {
+	if s == "" {
+		return instead
+	}
+	return s
+}
+
+// text is what a pointer points to, or instead.
+func text[T any](p *T, instead string) string {
+	if p == nil {
+		return instead
+	}
+	return fmt.Sprint(*p)
+}
+
+// accessModes are the modes' short names in fixed order, each once.
+func accessModes(modes []v1.PersistentVolumeAccessMode) string {
+	var short []string
+	for _, m := range []struct {
+		mode  v1.PersistentVolumeAccessMode
+		short string
+	}{{v1.ReadWriteOnce, "RWO"}, {v1.ReadOnlyMany, "ROX"}, {v1.ReadWriteMany, "RWX"}, {v1.ReadWriteOncePod, "RWOP"}} {
+		for _, mode := range modes {
+			if mode == m.mode {
+				short = append(short, m.short)
+				break
+			}
+		}
+	}
+	return strings.Join(short, ",")
+}
+
+// class is the beta annotation if there is one, else the field.
+func class(obj metav1.Object, field string) string {
+	if beta, ok := obj.GetAnnotations()[v1.BetaStorageClassAnnotation]; ok {
+		return beta
+	}
+	return field
+}

@@ -1,0 +1,231 @@
+package tables
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// View is what there is to show.
+type View struct {
+	// Objects are all objects. They are not changed.
+	Objects []runtime.Object
+	// Now is the time that ages are counted to.
+	Now time.Time
+}
+
+// Options say what to select and how to print it. The zero value prints tables
+// of the namespace default.
+type Options struct {
+	// Namespace is that of namespaced objects; default "default".
+	Namespace string
+	// AllNamespaces selects every namespace and adds a column for it.
+	AllNamespaces bool
+	// Output is "" for a table, "wide", "yaml", "json", "name" or
+	// "jsonpath=TEMPLATE".
+	Output string
+	// Selector selects by label; nil selects all.
+	Selector labels.Selector
+	// ShowLabels adds a column of labels.
+	ShowLabels bool
+	// NoHeaders leaves the headings out.
+	NoHeaders bool
+}
+
+func (o Options) namespace() string { return cmp.Or(o.Namespace, manifest.DefaultNamespace) }
+
+// object is an API object; every one of them has both faces.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// group is what one resource asked for comes to.
+type group struct {
+	resource manifest.Resource
+	named    bool // asked for by name
+	objects  []object
+}
+
+// Ref is a resource and the name of an object of it.
+type Ref struct {
+	Resource  manifest.Resource
+	Namespace string // empty for cluster-scoped objects
+	Name      string
+}
+
+// NotFound is the API server's answer when there is no such object.
+func (r Ref) NotFound() error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Plural}, r.Name)
+}
+
+// Qualified is how kubectl reports the object: "persistentvolumeclaim/data",
+// "storageclass.storage.k8s.io/fast".
+func (r Ref) Qualified() string { return r.Resource.Qualified() + "/" + r.Name }
+
+// ParseRefs reads arguments that name objects: "TYPE/NAME ..." or "TYPE NAME
+// ...". A name may be "namespace/name", which wins over the namespace given.
+func ParseRefs(namespace string, args ...string) ([]Ref, error) {
+	var refs []Ref
+	add := func(kind, name string) error {
+		resource, err := manifest.FindResource(kind)
+		if err != nil {
+			return err
+		}
+		ref := Ref{Resource: resource, Name: name}
+		if resource.Namespaced {
+			ref.Namespace = cmp.Or(namespace, manifest.DefaultNamespace)
+			if ns, rest, ok := strings.Cut(name, "/"); ok {
+				ref.Namespace, ref.Name = ns, rest
+			}
+		}
+		if ref.Name == "" || strings.Contains(ref.Name, "/") {
+			return fmt.Errorf("%q is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME", kind+"/"+name)
+		}
+		refs = append(refs, ref)
+		return nil
+	}
+	for i, arg := range args {
+		kind, name, slash := strings.Cut(arg, "/")
+		switch {
+		case slash && kind != "":
+			if err := add(kind, name); err != nil {
+				return nil, err
+			}
+		case i == 0 && len(args) == 1:
+			return nil, fmt.Errorf("%q names no object; expected TYPE/NAME or TYPE NAME", arg)
+		case i == 0:
+			for _, kind := range strings.Split(arg, ",") {
+				for _, name := range args[1:] {
+					if err := add(kind, name); err != nil {
+						return nil, err
+					}
+				}
+			}
+			return refs, nil
+		default:
+			return nil, fmt.Errorf("there is no need to name a type and then an object: %q; expected TYPE/NAME", arg)
+		}
+	}
+	return refs, nil
+}
+
+// Find is the object a Ref names.
+func (v View) Find(ref Ref) (runtime.Object, error) {
+	for _, obj := range v.of(ref.Resource) {
+		if obj.GetName() == ref.Name && obj.GetNamespace() == ref.Namespace {
+			return obj, nil
+		}
+	}
+	return nil, ref.NotFound()
+}
+
+// of are the objects of a resource in order of namespace and name.
+func (v View) of(resource manifest.Resource) []object {
+	var list []object
+	for _, obj := range v.Objects {
+		o, ok := obj.(object)
+		if ok && kindOf(obj) == resource.GroupVersionKind {
+			list = append(list, o)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return list
+}
+
+func kindOf(obj runtime.Object) schema.GroupVersionKind {
+	if gvk := obj.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
+		return gvk
+	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil {
+		return kinds[0]
+	}
+	return schema.GroupVersionKind{}
+}
+
+// all are the objects of one Go type in order of namespace and name.
+func all[T object](v View) []T {
+	var list []T
+	for _, obj := range v.Objects {
+		if o, ok := obj.(T); ok {
+			list = append(list, o)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return list
+}
+
+// selected finds what the arguments ask for: "TYPE[,TYPE...]", or objects as
+// ParseRefs reads them. What was asked for by name and is not there is in the
+// error; the groups hold the rest.
+func (v View) selected(o Options, args []string) ([]group, error) {
+	if len(args) == 0 || args[0] == "" {
+		return nil, errors.New("you must specify the type of resource to get, for example pvc or pv,pvc")
+	}
+	if len(args) > 1 || strings.Contains(args[0], "/") {
+		return v.named(o, args)
+	}
+	var groups []group
+	for _, kind := range strings.Split(args[0], ",") {
+		resource, err := manifest.FindResource(kind)
+		if err != nil {
+			return nil, err
+		}
+		g := group{resource: resource}
+		for _, obj := range v.of(resource) {
+			if resource.Namespaced && !o.AllNamespaces && obj.GetNamespace() != o.namespace() {
+				continue
+			}
+			if o.Selector != nil && !o.Selector.Matches(labels.Set(obj.GetLabels())) {
+				continue
+			}
+			g.objects = append(g.objects, obj)
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+func (v View) named(o Options, args []string) ([]group, error) {
+	if o.AllNamespaces {
+		return nil, errors.New("a resource cannot be retrieved by name across all namespaces")
+	}
+	if o.Selector != nil {
+		return nil, errors.New("name cannot be provided when a selector is specified")
+	}
+	refs, err := ParseRefs(o.Namespace, args...)
+	if err != nil {
+		return nil, err
+	}
+	var groups []group
+	var errs []error
+	for _, ref := range refs {
+		obj, err := v.Find(ref)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if n := len(groups); n == 0 || groups[n-1].resource.GroupVersionKind != ref.Resource.GroupVersionKind {
+			groups = append(groups, group{resource: ref.Resource, named: true})
+		}
+		last := &groups[len(groups)-1]
+		last.objects = append(last.objects, obj.(object))
+	}
+	return groups, errors.Join(errs...)
+}
