@@ -1,0 +1,57 @@
+// Command storagesim runs the Kubernetes storage control plane in one process:
+// it applies manifests and tells the story of what happened, plays story
+// scripts, and compares the simulation with recordings of a real cluster.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(run()) }
+
+// interrupted is the exit code after Ctrl-C, as shells have it.
+const interrupted = 130
+
+// run runs the command line and leaves nothing behind: whatever is made in a
+// temporary directory meanwhile is made inside one of ours, which goes at the
+// end, also when Ctrl-C ends a run that would go on for ever.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	temp, err := os.MkdirTemp("", "storagesim-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitError
+	}
+	defer removeAll(temp)
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		if err := os.Setenv(name, temp); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			return exitError
+		}
+	}
+	done := make(chan int, 1)
+	go func() { done <- execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
+	select {
+	case code := <-done:
+		return code
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr, "interrupted")
+		return interrupted
+	}
+}
+
+// removeAll removes a directory in which somebody may still be making files.
+func removeAll(dir string) {
+	for range 100 {
+		if os.RemoveAll(dir) == nil {
+			if _, err := os.Lstat(dir); os.IsNotExist(err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes, besides 0.
+const (
+	exitError = 1 // something is wrong with the input, or went wrong
+	exitUsage = 2 // the command line is
+)
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+// quietError has been told already.
+type quietError struct{ error }
+
+// execute runs the command line and returns the exit code.
+func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	cmd, err := root.ExecuteContextC(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usageError{}):
+		fmt.Fprintf(errOut, "error: %v\nSee '%s -h'.\n", err, cmd.CommandPath())
+		return exitUsage
+	case errors.As(err, &quietError{}):
+	default:
+		fmt.Fprintln(errOut, "error:", err)
+	}
+	return exitError
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "storagesim",
+		Short: "The Kubernetes storage control plane in one process",
+		Long: `storagesim runs the Kubernetes storage control plane in one process: an API
+server's semantics, the PV controller, the scheduler's volume binder, external
+provisioners and a kubelet per node. There is no cluster, nothing to install, and
+nothing runs as root. Time is virtual: ten minutes pass in an instant, and the
+same input gives the same output, to the byte.
+
+The files of the nodes are real: each node has a directory of its own on this
+machine, and nothing in a manifest can reach outside it.`,
+		Example: `  # Apply manifests, let the cluster come to rest, tell the story and show the tables.
+  storagesim run -f class.yaml -f claim.yaml -f pod.yaml --nodes node-1,node-2
+
+  # Play a story: a script of commands with what they print.
+  storagesim story openebs.txt
+
+  # Compare the simulation with recordings of a real control plane.
+  storagesim conformance recordings/`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+				hint = fmt.Sprintf("; did you mean %s?", strings.Join(similar, " or "))
+			}
+			return usageError{fmt.Errorf("unknown command %q%s", args[0], hint)}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRun(), newStory(), newConformance(), newVersion())
+	return root
+}
+
+// args makes what cobra says about arguments an error of the command line.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}

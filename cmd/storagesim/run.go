@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/tables"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	files        []string
+	nodes        []string
+	provisioners []string
+	seed         uint64
+	output       string
+	keep         string
+	passing      time.Duration
+}
+
+// outputs are what -o can be; empty is the story and then the tables.
+var outputs = []string{"", "story", "table", "yaml", "json"}
+
+func newRun() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run -f FILE...",
+		Short: "Apply manifests, let the cluster come to rest, and tell what happened",
+		Long: `run makes a cluster, applies manifests in the order given, lets everything happen
+that nobody has to wait for, and prints the story (who did what, when and why) and
+then the tables that kubectl get would print.
+
+Manifests are YAML or JSON. If anything in any of them is wrong (an unknown kind
+or field, a wrong type, a bad quantity, a duplicate), nothing is applied, and each
+problem is reported with file, line, object, field and what was expected. Objects
+that the API server refuses are reported, and the others are applied.
+
+OpenEBS's provisioner, openebs.io/local, runs unless --provisioners says
+otherwise. Everything else Kubernetes' own control plane does.
+
+Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
+the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
+		Example: `  # A claim and a pod on two nodes: the story, then the tables.
+  storagesim run -f claim.yaml -f pod.yaml --nodes node-1,node-2
+
+  # Every manifest of a directory; only the tables.
+  storagesim run -f manifests/ -o table
+
+  # Every object at rest, as one List, for other tools.
+  storagesim run -f manifests/ -o json | jq '.items[].kind'
+
+  # The manifests of another program.
+  helm template ./chart | storagesim run -f -
+
+  # Another order of the same events; the same seed always gives the same one.
+  storagesim run -f manifests/ --seed 7
+
+  # Five more minutes, for whatever has to be waited for.
+  storagesim run -f manifests/ --for 5m
+
+  # Keep the nodes' directories, to look at the volumes.
+  storagesim run -f manifests/ --keep /tmp/nodes && find /tmp/nodes`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return usageError{err}
+			}
+			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
+	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
+	flags.StringSliceVar(&o.provisioners, "provisioners", []string{"openebs"}, "provisioners to run: openebs, or empty for none")
+	flags.Uint64Var(&o.seed, "seed", 0, "order of events to explore; 0 is the plain one")
+	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
+	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR` and keep them")
+	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
+	return cmd
+}
+
+func (o *runOptions) check() error {
+	switch {
+	case len(o.files) == 0:
+		return errors.New("nothing to apply: give manifests with -f")
+	case !slices.Contains(outputs, o.output):
+		return fmt.Errorf("-o %q is none of %s", o.output, strings.Join(outputs[1:], ", "))
+	case o.passing < 0:
+		return fmt.Errorf("--for %s: time does not run backwards", o.passing)
+	}
+	for _, name := range o.provisioners {
+		if name != "openebs" {
+			return fmt.Errorf("--provisioners: there is no %q; there is openebs", name)
+		}
+	}
+	return nil
+}
+
+// run prints to out whatever happened, also if the error is not nil.
+func (o *runOptions) run(in io.Reader, out, errOut io.Writer) (err error) {
+	objects, err := read(o.files, in)
+	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
+		fmt.Fprintln(errOut, errs)
+		return quietError{err}
+	}
+	if err != nil {
+		return err
+	}
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), Seed: o.seed, Dir: o.keep})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return errors.Join(o.play(c, objects, errOut), o.print(out, c))
+}
+
+// play applies the objects to a cluster whose nodes are ready.
+func (o *runOptions) play(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
+	if len(o.provisioners) > 0 {
+		if err := c.InstallOpenEBS(); err != nil {
+			return err
+		}
+	}
+	if err := c.Settle(); err != nil {
+		return err
+	}
+	refused := applyAll(c, objects, errOut)
+	if err := c.Settle(); err != nil {
+		return errors.Join(err, refused)
+	}
+	return errors.Join(c.RunFor(o.passing), refused)
+}
+
+// read parses the manifests of all files as one set.
+func read(files []string, in io.Reader) ([]manifest.Object, error) {
+	if !slices.Contains(files, "-") {
+		return manifest.ParseFiles(files...)
+	}
+	if len(files) > 1 {
+		return nil, errors.New("-f - cannot be combined with other files")
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Parse("standard input", data)
+}
+
+// applyAll applies the objects and tells of those that are refused.
+func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
+	var refused error
+	for _, obj := range objects {
+		err := c.Apply(string(obj.JSON))
+		if err == nil {
+			continue
+		}
+		var status apierrors.APIStatus
+		if errors.As(err, &status) {
+			err = errors.New(status.Status().Message)
+		}
+		fmt.Fprintf(errOut, "%s:%d: %s: %v\n", obj.File, obj.Line, obj.Ref(), err)
+		refused = quietError{errors.New("some objects were refused")}
+	}
+	return refused
+}
+
+func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
+	if o.output == "" || o.output == "story" {
+		if _, err := io.WriteString(out, c.Story()); err != nil {
+			return err
+		}
+	}
+	if o.output == "" {
+		if _, err := fmt.Fprintln(out); err != nil {
+			return err
+		}
+	}
+	switch o.output {
+	case "", "table":
+		view := tables.View{Objects: c.Server().Objects(), Now: c.Now()}
+		return view.Get(out, tables.Options{AllNamespaces: true}, "sc,pv,pvc,sts,pods,va")
+	case "yaml", "json":
+		return tables.Print(out, o.output, c.Server().Objects())
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagesim/storagesim/story"
+)
+
+// storyOptions are the flags of story.
+type storyOptions struct {
+	write, check bool
+	seed         uint64
+}
+
+func newStory() *cobra.Command {
+	var o storyOptions
+	cmd := &cobra.Command{
+		Use:   "story FILE...",
+		Short: "Play story scripts and print what they print",
+		Long: `story plays scripts: text files of commands that read like kubectl's, plus time
+(settle, run-for) and trouble (crash, fail). Each command is followed by ---- and,
+up to an empty line, by what it printed; playing a script fills that in anew.
+
+  # Comments say what to look for.
+  apply
+  apiVersion: v1
+  kind: PersistentVolumeClaim
+  ...
+  ----
+  persistentvolumeclaim/data created
+
+  settle
+  ----
+    0:00:00  user                      creates pvc default/data
+             persistent-volume-binder  says of pvc default/data: ...
+
+Files that a script names are looked for beside it. A script with nothing but
+"help" in it explains all commands:
+
+  printf 'help\n----\n' | storagesim story -
+
+Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
+2 the command line is wrong; 130 interrupted.`,
+		Example: `  # Play a script and read along.
+  storagesim story openebs.txt
+
+  # Write a script without outputs, have them filled in, and read them.
+  storagesim story -w mine.txt
+
+  # Find out whether everything still is as the scripts say.
+  storagesim story --check *.txt`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if o.write && o.check {
+				return usageError{fmt.Errorf("-w and --check exclude each other")}
+			}
+			for _, file := range files {
+				if err := o.play(cmd, file); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "write the outputs into the files instead of printing them")
+	cmd.Flags().BoolVar(&o.check, "check", false, "print nothing and fail if an output differs from the file's")
+	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "order of events to explore, instead of the script's own")
+	return cmd
+}
+
+func (o storyOptions) play(cmd *cobra.Command, file string) error {
+	script, err := readScript(file, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	options := story.Options{Seed: o.seed}
+	if !o.write && !o.check {
+		return story.Play(cmd.Context(), cmd.OutOrStdout(), file, script, options)
+	}
+	var played bytes.Buffer
+	if err := story.Play(cmd.Context(), &played, file, script, options); err != nil {
+		return err
+	}
+	if o.write {
+		if file == "-" {
+			_, err := io.Copy(cmd.OutOrStdout(), &played)
+			return err
+		}
+		return os.WriteFile(file, played.Bytes(), 0o644)
+	}
+	return firstDifference(file, script, played.String())
+}
+
+func readScript(file string, in io.Reader) (string, error) {
+	if file == "-" {
+		data, err := io.ReadAll(in)
+		return string(data), err
+	}
+	data, err := os.ReadFile(file)
+	return string(data), err
+}
+
+// firstDifference is the first line in which the outputs differ.
+func firstDifference(file, want, got string) error {
+	wanted, gotten := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(wanted), len(gotten)) {
+		w, g := lineAt(wanted, i), lineAt(gotten, i)
+		if w != g {
+			return fmt.Errorf("%s:%d: the output is no longer what the file says\n- %s\n+ %s", file, i+1, w, g)
+		}
+	}
+	return nil
+}
+
+func lineAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(the end)"
+}

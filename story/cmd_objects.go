@@ -1,0 +1,250 @@
+package story
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/tables"
+)
+
+func objectCommands() []*command {
+	return []*command{
+		{
+			name: "apply", usage: "apply [-f FILE|DIRECTORY]...", run: apply, input: true, flags: files,
+			help: "create or change objects, as kubectl apply does; from files beside the script, or from the input",
+		},
+		{
+			name: "create", usage: "create [-f FILE|DIRECTORY]...", run: create, input: true, flags: files,
+			help: "create objects; from files beside the script, or from the input",
+		},
+		{
+			name: "delete", usage: "delete TYPE/NAME... | TYPE NAME... [-n NAMESPACE] [--grace-period SECONDS] [--now]", run: remove,
+			help: "delete objects; does not wait for them to be gone",
+			flags: func(f *pflag.FlagSet) {
+				f.StringP("namespace", "n", "", "")
+				f.Int64("grace-period", -1, "")
+				f.Bool("now", false, "")
+			},
+		},
+		{
+			name: "patch", usage: "patch TYPE/NAME | TYPE NAME [-n NAMESPACE] [-p PATCH] [--type strategic|merge|json] [--subresource status]", run: patch, input: true,
+			help: "change fields of an object; the patch, YAML or JSON, is the word after -p or the input",
+			flags: func(f *pflag.FlagSet) {
+				f.StringP("namespace", "n", "", "")
+				f.StringP("patch", "p", "", "")
+				f.String("type", "strategic", "")
+				f.String("subresource", "", "")
+			},
+		},
+		{name: "label", usage: "label TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set labels, or remove them (KEY-)", run: label, flags: marking},
+		{name: "annotate", usage: "annotate TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set annotations, or remove them (KEY-)", run: annotate, flags: marking},
+		{name: "cordon", usage: "cordon NODE...", help: "let no new pods onto nodes", run: func(c *call) error { return c.cordon(true) }},
+		{name: "uncordon", usage: "uncordon NODE...", help: "let pods onto nodes again", run: func(c *call) error { return c.cordon(false) }},
+		{name: "taint", usage: "taint NODE KEY[=VALUE]:EFFECT... KEY[:EFFECT]-...", help: "add taints to a node, or remove them (KEY-)", run: taint},
+	}
+}
+
+func files(f *pflag.FlagSet) { f.StringArrayP("filename", "f", nil, "") }
+
+// manifests reads the objects of -f or of the input, whose lines count from the
+// script's first.
+func (c *call) manifests() ([]manifest.Object, error) {
+	if err := c.want(0, 0); err != nil {
+		return nil, err
+	}
+	paths, err := c.flags.GetStringArray("filename")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(paths) > 0 && c.input != nil:
+		return nil, c.misuse("there are -f and input; expected one of them")
+	case len(paths) > 0:
+		for i, path := range paths {
+			if !filepath.IsAbs(path) {
+				paths[i] = filepath.Join(filepath.Dir(c.file), filepath.FromSlash(path))
+			}
+		}
+		return manifest.ParseFiles(paths...)
+	case c.input == nil:
+		return nil, misuse{errNoInput}
+	}
+	return manifest.Parse(filepath.Base(c.file), []byte(strings.Repeat("\n", c.line)+strings.Join(c.input, "\n")+"\n"))
+}
+
+func apply(c *call) error { return c.eachManifest(c.applyOne) }
+
+func create(c *call) error { return c.eachManifest(c.createOne) }
+
+// eachManifest goes on after an object that is refused.
+func (c *call) eachManifest(f func(manifest.Object) error) error {
+	objects, err := c.manifests()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, obj := range objects {
+		errs = append(errs, f(obj))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *call) applyOne(obj manifest.Object) error {
+	meta := obj.Meta()
+	if meta.GetName() == "" {
+		return fmt.Errorf("from %s: cannot use generate name with apply", meta.GetGenerateName())
+	}
+	ref := tables.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	before := c.version(ref)
+	if err := c.cluster.Apply(string(obj.JSON)); err != nil {
+		return err
+	}
+	switch after := c.version(ref); before {
+	case "":
+		c.say("%s created", ref.Qualified())
+	case after:
+		c.say("%s unchanged", ref.Qualified())
+	default:
+		c.say("%s configured", ref.Qualified())
+	}
+	return nil
+}
+
+// version is the object's resource version, empty if it is not there.
+func (c *call) version(ref tables.Ref) string {
+	obj, err := c.get(ref)
+	if err != nil {
+		return ""
+	}
+	return obj.GetResourceVersion()
+}
+
+func (c *call) get(ref tables.Ref) (metav1.Object, error) {
+	obj, err := c.invoke(clienttesting.NewGetAction(ref.Resource.GroupVersionResource(), ref.Namespace, ref.Name))
+	if err != nil {
+		return nil, err
+	}
+	return obj.(metav1.Object), nil
+}
+
+func (c *call) createOne(obj manifest.Object) error {
+	made, err := c.invoke(clienttesting.NewCreateAction(obj.Resource.GroupVersionResource(), obj.Meta().GetNamespace(), obj.Object))
+	if err != nil {
+		return err
+	}
+	c.say("%s/%s created", obj.Resource.Qualified(), made.(metav1.Object).GetName())
+	return nil
+}
+
+// refs reads the arguments as names of objects.
+func (c *call) refs(args []string) ([]tables.Ref, error) {
+	if len(args) == 0 {
+		return nil, c.misuse("expected the names of objects")
+	}
+	refs, err := tables.ParseRefs(c.flag("namespace"), args...)
+	if err != nil {
+		return nil, misuse{err}
+	}
+	return refs, nil
+}
+
+func remove(c *call) error {
+	refs, err := c.refs(c.args)
+	if err != nil {
+		return err
+	}
+	var opts metav1.DeleteOptions
+	grace, err := c.flags.GetInt64("grace-period")
+	if err != nil {
+		return err
+	}
+	if c.on("now") {
+		grace = 1
+	}
+	if grace >= 0 {
+		opts.GracePeriodSeconds = &grace
+	}
+	var errs []error
+	for _, ref := range refs {
+		_, err := c.invoke(clienttesting.NewDeleteActionWithOptions(ref.Resource.GroupVersionResource(), ref.Namespace, ref.Name, opts))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done := "deleted"
+		if grace == 0 {
+			done = "force deleted"
+		}
+		if ref.Resource.Namespaced {
+			done += " from " + ref.Namespace + " namespace"
+		}
+		c.say("%s %q %s", ref.Resource.Qualified(), ref.Name, done)
+	}
+	return errors.Join(errs...)
+}
+
+func patch(c *call) error {
+	refs, err := c.refs(c.args)
+	if err != nil {
+		return err
+	}
+	if len(refs) != 1 {
+		return c.misuse("expected one object")
+	}
+	text := c.flag("patch")
+	switch {
+	case text != "" && c.input != nil:
+		return c.misuse("there are -p and input; expected one of them")
+	case text == "" && c.input == nil:
+		return c.misuse("there is no patch; expected -p or input")
+	case text == "":
+		text = strings.Join(c.input, "\n")
+	}
+	data, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return c.misuse("the patch is neither YAML nor JSON: %w", err)
+	}
+	kinds := map[string]types.PatchType{"strategic": types.StrategicMergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType}
+	kind, ok := kinds[c.flag("type")]
+	if !ok {
+		return c.misuse("unknown type %q; expected strategic, merge or json", c.flag("type"))
+	}
+	var sub []string
+	if s := c.flag("subresource"); s != "" {
+		sub = []string{s}
+	}
+	changed, err := c.patch(refs[0], kind, data, sub...)
+	if err == nil && !changed {
+		c.say("%s patched (no change)", refs[0].Qualified())
+	} else if err == nil {
+		c.say("%s patched", refs[0].Qualified())
+	}
+	return err
+}
+
+// patch patches an object and says whether that changed it.
+func (c *call) patch(ref tables.Ref, kind types.PatchType, data []byte, sub ...string) (bool, error) {
+	before := c.version(ref)
+	after, err := c.invoke(clienttesting.NewPatchSubresourceAction(ref.Resource.GroupVersionResource(), ref.Namespace, ref.Name, kind, data, sub...))
+	if err != nil {
+		return false, err
+	}
+	return resourceVersion(after) != before, nil
+}
+
+func resourceVersion(obj runtime.Object) string {
+	if m, ok := obj.(metav1.Object); ok {
+		return m.GetResourceVersion()
+	}
+	return ""
+}

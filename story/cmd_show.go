@@ -1,0 +1,140 @@
+package story
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/tables"
+)
+
+func showCommands() []*command {
+	return []*command{
+		{
+			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR]", run: get, flags: selecting,
+			help: "print objects as kubectl get does",
+		},
+		{
+			name: "describe", usage: "describe TYPE NAME... | TYPE/NAME... | TYPE [-n NAMESPACE | -A] [-l SELECTOR]", run: describe, flags: selecting,
+			help: "print everything about objects, with their events, as kubectl describe does",
+		},
+		{
+			name: "events", usage: "events [--for TYPE/NAME] [-n NAMESPACE | -A]", run: events, help: "print events in order of time, as kubectl events does",
+			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
+		},
+		{
+			name: "explain", usage: "explain pvc/NAME | pv/NAME | pod/NAME", help: "say why a claim, a volume or a pod is as it is", run: explain,
+		},
+		{
+			name: "trace", usage: "trace [ACTOR... TOPIC...]", run: trace,
+			help: "tell everything from the beginning; words keep actors and topics, as with settle",
+		},
+		{
+			name: "leaks", usage: "leaks", help: "compare objects, backends, directories and mounts, and say what was left behind", run: leaks,
+		},
+	}
+}
+
+// selecting are the flags of commands that select objects.
+func selecting(f *pflag.FlagSet) {
+	f.StringP("output", "o", "", "")
+	f.StringP("namespace", "n", "", "")
+	f.BoolP("all-namespaces", "A", false, "")
+	f.StringP("selector", "l", "", "")
+	f.Bool("show-labels", false, "")
+	f.Bool("no-headers", false, "")
+}
+
+// options are those that the flags say.
+func (c *call) options() (tables.Options, error) {
+	o := tables.Options{
+		Namespace: c.flag("namespace"), AllNamespaces: c.on("all-namespaces"), Output: c.flag("output"),
+		ShowLabels: c.on("show-labels"), NoHeaders: c.on("no-headers"),
+	}
+	if text := c.flag("selector"); text != "" {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			return o, c.misuse("%w", err)
+		}
+		o.Selector = selector
+	}
+	return o, nil
+}
+
+func get(c *call) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if err := c.want(1, -1); err != nil {
+		return err
+	}
+	return c.view().Get(&c.out, o, c.args...)
+}
+
+func describe(c *call) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if err := c.want(1, -1); err != nil {
+		return err
+	}
+	return c.view().Describe(&c.out, o, c.args...)
+}
+
+func events(c *call) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if err := c.want(0, 0); err != nil {
+		return err
+	}
+	about := c.flag("for")
+	if about == "" {
+		return c.view().Events(&c.out, o, nil)
+	}
+	refs, err := tables.ParseRefs(o.Namespace, about)
+	if err != nil {
+		return misuse{err}
+	}
+	return c.view().Events(&c.out, o, &refs[0])
+}
+
+func explain(c *call) error {
+	if err := c.want(1, 1); err != nil {
+		return err
+	}
+	text, err := c.cluster.Explain(c.args[0])
+	c.WriteString(text)
+	return err
+}
+
+func trace(c *call) error {
+	keep, err := c.filter(c.args)
+	if err != nil {
+		return err
+	}
+	c.tell(c.trace().Entries(), keep)
+	return nil
+}
+
+func leaks(c *call) error {
+	if err := c.want(0, 0); err != nil {
+		return err
+	}
+	err := c.cluster.RequireNoLeaks()
+	if found, ok := errors.AsType[*storagesim.LeakError](err); ok {
+		for _, leak := range found.Leaks {
+			c.say("%s", leak)
+		}
+		return nil
+	}
+	if err == nil {
+		c.say("no leaks")
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package story
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+)
+
+func timeCommands() []*command {
+	return []*command{
+		{
+			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=openebs] [only=ACTOR,ACTOR...] [phase=TIME]", run: cluster,
+			help: "make the cluster; comes first. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
+				"nodes=      the nodes, none if empty\n" +
+				"seed=       explore another order of events\n" +
+				"provisioners=  openebs, or empty for none\n" +
+				"only=       run these actors of the control plane only\n" +
+				"phase=      how long ago periodic work had its last round",
+		},
+		{
+			name: "settle", usage: "settle [quiet | ACTOR... TOPIC...]", run: func(c *call) error {
+				return c.advance(c.args, c.cluster.Settle)
+			},
+			help: "let everything happen that nobody has to wait for, and tell it\n" +
+				"Words keep the actors and topics to tell: " + strings.Join(topics, ", ") + ". quiet tells nothing.",
+		},
+		{
+			name: "step", usage: "step [N] [quiet | ACTOR... TOPIC...]", run: step,
+			help: "take one step, or N, and tell what happened",
+		},
+		{
+			name: "run-for", usage: "run-for TIME [quiet | ACTOR... TOPIC...]", run: runFor,
+			help: "let virtual time pass, for example 6m, and tell what happened",
+		},
+	}
+}
+
+func cluster(c *call) error {
+	if c.cluster != nil {
+		return c.misuse("there is a cluster already; this command comes first")
+	}
+	set, err := c.settings("nodes", "seed", "provisioners", "only", "phase")
+	if err != nil {
+		return err
+	}
+	if err := c.want(0, 0); err != nil {
+		return err
+	}
+	cfg := storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
+	if names, ok := set["nodes"]; ok {
+		cfg.Nodes = storagesim.Nodes(list(names)...)
+	}
+	if seed, ok := set["seed"]; ok {
+		if cfg.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+			return c.misuse("seed: %q is not a whole number", seed)
+		}
+	}
+	if only, ok := set["only"]; ok {
+		cfg.Only = list(only)
+	}
+	if phase, ok := set["phase"]; ok {
+		if cfg.ResyncPhase, err = c.duration("phase", phase); err != nil {
+			return err
+		}
+	}
+	provisioners := []string{"openebs"}
+	if names, ok := set["provisioners"]; ok {
+		provisioners = list(names)
+	}
+	for _, name := range provisioners {
+		if install[name] == nil {
+			return c.misuse("provisioners: there is no %q; there is openebs", name)
+		}
+	}
+	if err := c.start(cfg, provisioners); err != nil {
+		return err
+	}
+	c.say("actors: %s", strings.Join(c.cluster.Actors(), ", "))
+	return nil
+}
+
+// list splits at commas; nothing is no element.
+func list(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, ",")
+}
+
+func step(c *call) error {
+	n, words := 1, c.args
+	if len(words) > 0 {
+		if first, err := strconv.Atoi(words[0]); err == nil && first > 0 {
+			n, words = first, words[1:]
+		}
+	}
+	return c.advance(words, func() error {
+		for range n {
+			more, err := c.cluster.Step()
+			if err != nil || !more {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func runFor(c *call) error {
+	if err := c.want(1, -1); err != nil {
+		return err
+	}
+	d, err := c.duration("TIME", c.args[0])
+	if err != nil {
+		return err
+	}
+	return c.advance(c.args[1:], func() error { return c.cluster.RunFor(d) })
+}
+
+// topics are what records of the trace are filed under.
+var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry"}
+
+// filter reads the words that keep actors and topics. quiet keeps nothing.
+func (c *call) filter(words []string) (keep func(engine.Entry) bool, err error) {
+	if slices.Equal(words, []string{"quiet"}) {
+		return func(engine.Entry) bool { return false }, nil
+	}
+	actors := append(c.cluster.Actors(), storagesim.User)
+	var ofActors, ofTopics []string
+	for _, word := range words {
+		switch {
+		case slices.Contains(topics, word):
+			ofTopics = append(ofTopics, word)
+		case slices.Contains(actors, word):
+			ofActors = append(ofActors, word)
+		default:
+			return nil, c.misuse("%q is neither an actor (%s) nor a topic (%s)", word, strings.Join(actors, ", "), strings.Join(topics, ", "))
+		}
+	}
+	return func(e engine.Entry) bool {
+		return (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil || slices.Contains(ofTopics, e.Record.Topic()))
+	}, nil
+}
+
+// advance lets something happen and tells what is new in the trace.
+func (c *call) advance(words []string, f func() error) error {
+	keep, err := c.filter(words)
+	if err != nil {
+		return err
+	}
+	err = f()
+	c.tell(c.trace().Since(c.told), keep)
+	c.told = c.trace().Len()
+	return err
+}
+
+// tell prints entries of the trace.
+func (c *call) tell(entries []engine.Entry, keep func(engine.Entry) bool) {
+	c.WriteString(engine.Tell(entries, c.began(), keep))
+}
+
+// began is the first moment of virtual time.
+func (s *session) began() time.Time { return engine.Start }

@@ -1,0 +1,152 @@
+package story
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// command is one that scripts can use.
+type command struct {
+	name  string
+	usage string
+	help  string
+	input bool // takes lines of input
+	flags func(*pflag.FlagSet)
+	run   func(*call) error
+}
+
+// call is a command being run.
+type call struct {
+	*session
+	cmd   *command
+	line  int
+	flags *pflag.FlagSet
+	args  []string
+	input []string
+	out
+}
+
+// commands are all commands, in the order that help lists them.
+func commands() []*command {
+	return slices.Concat(timeCommands(), objectCommands(), showCommands(), fileCommands(), troubleCommands(), []*command{{
+		name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help,
+	}})
+}
+
+// find finds a command by name, or says which there are.
+func find(name string) (*command, error) {
+	all := commands()
+	names := make([]string, len(all))
+	for i, cmd := range all {
+		if cmd.name == name {
+			return cmd, nil
+		}
+		names[i] = cmd.name
+	}
+	return nil, fmt.Errorf("unknown command %q; there are %s", name, strings.Join(names, ", "))
+}
+
+func help(c *call) error {
+	if len(c.args) > 1 {
+		return c.misuse("expected at most one command")
+	}
+	if len(c.args) == 1 {
+		cmd, err := find(c.args[0])
+		if err != nil {
+			return misuse{err}
+		}
+		c.say("%s\n    %s", cmd.usage, strings.ReplaceAll(cmd.help, "\n", "\n    "))
+		return nil
+	}
+	for _, cmd := range commands() {
+		first, _, _ := strings.Cut(cmd.help, "\n")
+		c.say("%-12s %s", cmd.name, first)
+	}
+	return nil
+}
+
+func newFlags(cmd *command) *pflag.FlagSet {
+	flags := pflag.NewFlagSet(cmd.name, pflag.ContinueOnError)
+	flags.Usage = func() {}
+	if cmd.flags != nil {
+		cmd.flags(flags)
+	}
+	return flags
+}
+
+// misuse is an error in how the script uses the command.
+func (c *call) misuse(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
+
+// want checks the number of arguments; most < 0 means any number.
+func (c *call) want(least, most int) error {
+	if n := len(c.args); n < least || most >= 0 && n > most {
+		return c.misuse("%d arguments are not as expected", n)
+	}
+	return nil
+}
+
+// settings takes the key=value arguments out of args. Each key is one of those
+// given and occurs at most once.
+func (c *call) settings(keys ...string) (map[string]string, error) {
+	values := map[string]string{}
+	var rest []string
+	for _, arg := range c.args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			rest = append(rest, arg)
+			continue
+		}
+		if !slices.Contains(keys, key) {
+			return nil, c.misuse("unknown setting %q; there are %s", key, strings.Join(keys, ", "))
+		}
+		if _, twice := values[key]; twice {
+			return nil, c.misuse("%s is set twice", key)
+		}
+		values[key] = value
+	}
+	c.args = rest
+	return values, nil
+}
+
+// number reads a whole number of at least 0.
+func (c *call) number(what, text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, c.misuse("%s: %q is not a whole number such as 3", what, text)
+	}
+	return n, nil
+}
+
+// duration reads a time such as 6m.
+func (c *call) duration(what, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, c.misuse("%s: %q is not a time such as 90s, 6m or 1h30m", what, text)
+	}
+	return d, nil
+}
+
+// flag is the value of a text flag.
+func (c *call) flag(name string) string {
+	value, err := c.flags.GetString(name)
+	if err != nil {
+		panic(err) // the command did not declare it
+	}
+	return value
+}
+
+func (c *call) on(name string) bool {
+	value, err := c.flags.GetBool(name)
+	if err != nil {
+		panic(err) // the command did not declare it
+	}
+	return value
+}
+
+var errNoInput = errors.New("there is no input; expected it between the command and ----")

@@ -1,0 +1,62 @@
+// Package story plays scripts: text files of commands, each followed by what it
+// printed. A script is a golden test, an example and a lesson at once.
+//
+//	# The claim waits: its class binds when a pod needs it.
+//	apply -f claim.yaml
+//	----
+//	persistentvolumeclaim/data created
+//
+//	settle
+//	----
+//	  0:00:00  persistent-volume-binder  says of pvc default/data: Normal WaitForFirstConsumer: ...
+//
+// Run plays a script on a cluster of its own and returns it with the outputs
+// that it gave this time; a script whose outputs are right comes back as it is.
+//
+// # Grammar
+//
+// A script is a sequence of lines. Outside a command, a line that is empty or
+// begins with # is kept as it is. Any other line begins a command:
+//
+//   - The line itself is the command and its arguments, words separated by
+//     blanks. Quotes, single or double, keep blanks in a word. A # that begins a
+//     word ends the line.
+//
+//   - The lines up to one that is exactly ---- are the command's input, for
+//     example the YAML of apply. Most commands take none.
+//
+//   - The lines after ---- up to an empty line, or the end, are the output. An
+//     output with empty lines stands between two pairs of fences instead:
+//
+//     describe pvc data
+//     ----
+//     ----
+//     Name: data
+//
+//     Events: <none>
+//     ----
+//     ----
+//
+// Only outputs are ever rewritten. A command that the cluster refuses prints the
+// error, as kubectl would, and the story goes on. A command that does not exist
+// or is not written as its usage says ends the story with an *Error that names
+// file, line and what is allowed.
+//
+// # Commands
+//
+// "help" lists them. They read like kubectl's, and then there is time (settle,
+// step, run-for) and trouble (crash, fail, hold). Nothing moves by itself:
+// kubectl's commands only talk to the API server, and the cluster acts on it at
+// the next settle, step or run-for, which print what happened meanwhile: when,
+// who, what. Words behind those commands, as behind trace, keep actors or topics:
+// "settle kube-scheduler event" tells what the scheduler said; "settle quiet"
+// tells nothing.
+//
+// The cluster has nodes node-1 and node-2 and OpenEBS unless the first command,
+// "cluster", says otherwise. Its nodes are Ready before the story begins.
+//
+// # Where the commands differ from kubectl's
+//
+//   - delete does not wait for the object to be gone.
+//   - There is one stream of output; errors and notices are part of it.
+package story

@@ -1,0 +1,139 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+)
+
+const fence = "----"
+
+// script is a parsed script: lines kept as they are, and commands.
+type script struct {
+	file  string
+	items []item
+}
+
+// item is a line outside commands or, if words is set, a command.
+type item struct {
+	line  int // from 1
+	text  string
+	words []string
+	input []string
+}
+
+// Error is a script that cannot be played: the command does not exist, or is not
+// written as its usage says.
+type Error struct {
+	File    string
+	Line    int
+	Problem string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem) }
+
+// parse reads a script; outputs are dropped.
+func parse(file, text string) (*script, error) {
+	s := &script{file: file}
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+	for i := 0; i < len(lines); {
+		line := lines[i]
+		if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' {
+			s.items = append(s.items, item{line: i + 1, text: line})
+			i++
+			continue
+		}
+		if line == fence {
+			return nil, &Error{file, i + 1, "a ---- without a command above it"}
+		}
+		next, err := s.command(lines, i)
+		if err != nil {
+			return nil, err
+		}
+		i = next
+	}
+	return s, nil
+}
+
+// command reads the command that begins at lines[i] and returns where it ends.
+func (s *script) command(lines []string, i int) (int, error) {
+	words, err := split(lines[i])
+	if err != nil {
+		return 0, &Error{s.file, i + 1, err.Error()}
+	}
+	cmd := item{line: i + 1, text: lines[i], words: words}
+	end := i + 1
+	for ; end < len(lines) && lines[end] != fence; end++ {
+		cmd.input = append(cmd.input, lines[end])
+	}
+	if end == len(lines) {
+		return 0, &Error{s.file, i + 1, fmt.Sprintf("the command %q has no ---- below it (and below its input, if any)", words[0])}
+	}
+	s.items = append(s.items, cmd)
+	end++
+	if end == len(lines) || lines[end] != fence {
+		for end < len(lines) && lines[end] != "" {
+			end++
+		}
+		return end, nil
+	}
+	for end++; end+1 < len(lines); end++ {
+		if lines[end] == fence && lines[end+1] == fence {
+			return end + 2, nil
+		}
+	}
+	return 0, &Error{s.file, i + 1, fmt.Sprintf("the output of %q begins with two ---- and lacks the two at its end", words[0])}
+}
+
+// printed is the command with its output, as the script has it.
+func (c item) printed(output string) string {
+	var b strings.Builder
+	b.WriteString(c.text + "\n")
+	for _, line := range c.input {
+		b.WriteString(line + "\n")
+	}
+	b.WriteString(fence + "\n")
+	output = strings.TrimRight(output, "\n")
+	switch {
+	case output == "":
+	case strings.Contains(output, "\n\n") || output[0] == '\n' || strings.HasPrefix(output, fence+"\n"):
+		fmt.Fprintf(&b, "%s\n%s\n%s\n%s\n", fence, output, fence, fence)
+	default:
+		b.WriteString(output + "\n")
+	}
+	return b.String()
+}
+
+// split splits a command line into words.
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord, quote := false, rune(0)
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == '#' && !inWord:
+			return words, nil
+		case r == ' ' || r == '\t':
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote %c is not closed", quote)
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

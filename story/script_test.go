@@ -1,0 +1,392 @@
+package story
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// play plays a script that is right.
+func play(t *testing.T, script string) string {
+	t.Helper()
+	got, err := Run("test.txt", script)
+	require.NoError(t, err)
+	return got
+}
+
+func TestAScriptComesBackWithItsOutputsAndNothingElseChanged(t *testing.T) {
+	script := "# a comment\n\n  # an indented one\nget pv\n----\nwhatever it was\n\n\n# the end\n"
+	want := "# a comment\n\n  # an indented one\nget pv\n----\nNo resources found\n\n\n# the end\n"
+	assert.Equal(t, want, play(t, script))
+	assert.Equal(t, want, play(t, want), "playing it again changes nothing")
+	assert.Equal(t, want, play(t, strings.ReplaceAll(want, "\n", "\r\n")), "line ends of Windows do not matter")
+}
+
+func TestOutputsWithEmptyLinesStandBetweenTwoFences(t *testing.T) {
+	script := "write node/node-1:/a\none\n\ntwo\n----\n\nread node/node-1:/a\n----\n\nhelp help\n----\n"
+	got := play(t, script)
+	assert.Contains(t, got, "read node/node-1:/a\n----\n----\none\n\ntwo\n----\n----\n\nhelp help\n----\nhelp [COMMAND]\n")
+	assert.Equal(t, got, play(t, got))
+}
+
+func TestWordsAreSplitAsAShellDoes(t *testing.T) {
+	for line, want := range map[string][]string{
+		`get pv,pvc -o wide`:            {"get", "pv,pvc", "-o", "wide"},
+		`patch pvc/x -p '{"a": "b c"}'`: {"patch", "pvc/x", "-p", `{"a": "b c"}`},
+		`write x "it's" 'a "b"'`:        {"write", "x", "it's", `a "b"`},
+		`settle   # for a while`:        {"settle"},
+		`a#b ''`:                        {"a#b", ""},
+	} {
+		got, err := split(line)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, line)
+	}
+	_, err := split(`write "x`)
+	assert.EqualError(t, err, `a quote " is not closed`)
+}
+
+func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
+	for script, want := range map[string]string{
+		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle"; there are cluster, settle, step,`,
+		"settle\n":                                                 `test.txt:1: the command "settle" has no ---- below it`,
+		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
+		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two ---- and lacks the two at its end`,
+		"get 'pv\n----\n":                                          `test.txt:1: a quote ' is not closed`,
+		"get\n----\n":                                              `test.txt:1: get: 0 arguments are not as expected; usage: get TYPE[,TYPE...]`,
+		"get pv -x\n----\n":                                        `test.txt:1: get: unknown shorthand flag: 'x' in -x; usage: get`,
+		"get pv\ninput\n----\n":                                    `test.txt:1: get takes no input`,
+		"get pv\n----\n\ncluster\n----\n":                          `test.txt:4: cluster: there is a cluster already; this command comes first`,
+		"cluster node=a\n----\n":                                   `test.txt:1: cluster: unknown setting "node"; there are nodes, seed, provisioners, only, phase`,
+		"cluster seed=1 seed=2\n----\n":                            `test.txt:1: cluster: seed is set twice`,
+		"cluster seed=x\n----\n":                                   `test.txt:1: cluster: seed: "x" is not a whole number`,
+		"cluster nodes=a,a\n----\n":                                `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
+		"cluster provisioners=nfs\n----\n":                         `test.txt:1: cluster: provisioners: there is no "nfs"; there is openebs`,
+		"cluster phase=soon\n----\n":                               `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
+		"run-for ever\n----\n":                                     `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
+		"settle nobody\n----\n":                                    `test.txt:1: settle: "nobody" is neither an actor (persistent-volume-binder,`,
+		"step 0\n----\n":                                           `test.txt:1: step: "0" is neither an actor`,
+		"crash nobody\n----\n":                                     `test.txt:1: crash: `,
+		"crash kube-scheduler soon\n----\n":                        `test.txt:1: crash: expected before or after, and then which call`,
+		"crash kube-scheduler before create\n----\n":               `test.txt:1: crash: "create" does not say which calls; expected VERB RESOURCE [NAME]`,
+		"crash kube-scheduler before make pv\n----\n":              `test.txt:1: crash: fault: verb "make" is not one of`,
+		"crash kube-scheduler before create pq\n----\n":            `test.txt:1: crash: the server doesn't have a resource type "pq"`,
+		"fail kube-scheduler update pvc error=Bad\n----\n":         `test.txt:1: fail: error: unknown reason "Bad"; there are AlreadyExists, Conflict,`,
+		"fail kube-scheduler update pvc times=x\n----\n":           `test.txt:1: fail: times: "x" is not a whole number such as 3`,
+		"fail kube-scheduler update pvc delay=1s lost=yes\n----\n": `test.txt:1: fail: expected only one of error=, lost= and delay=`,
+		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: 1 arguments are not as expected`,
+		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is no place; expected pod/NAME:PATH or node/NAME:PATH`,
+		"read node/node-1:a\n----\n":                               `test.txt:1: read: "a" is not an absolute path`,
+		"write node/node-1:/a\n----\n":                             `test.txt:1: write: there is no text to write`,
+		"apply\n----\n":                                            `test.txt:1: apply: there is no input; expected it between the command and ----`,
+		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: there are -f and input; expected one of them`,
+		"delete pvc\n----\n":                                       `test.txt:1: delete: "pvc" names no object; expected TYPE/NAME or TYPE NAME`,
+		"patch pvc/x\n----\n":                                      `test.txt:1: patch: there is no patch; expected -p or input`,
+		"patch pvc/x -p '{a'\n----\n":                              `test.txt:1: patch: the patch is neither YAML nor JSON`,
+		"patch pvc/x -p '{}' --type x\n----\n":                     `test.txt:1: patch: unknown type "x"; expected strategic, merge or json`,
+		"label pvc/x\n----\n":                                      `test.txt:1: label: expected KEY=VALUE or KEY-`,
+		"taint node-1 a=b:Never\n----\n":                           `test.txt:1: taint: "Never" is not an effect; expected one of [NoSchedule PreferNoSchedule NoExecute]`,
+		"help nothing\n----\n":                                     `test.txt:1: help: unknown command "nothing"; there are`,
+	} {
+		_, err := Run("test.txt", script)
+		var wrong *Error
+		require.ErrorAs(t, err, &wrong, script)
+		assert.True(t, strings.HasPrefix(err.Error(), want), "%q\ngot  %s\nwant %s", script, err, want)
+	}
+}
+
+func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {
+	got := play(t, `apply
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5GG}}}
+----
+
+apply
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {resources: {requests: {storage: 5Gi}}}
+----
+
+create
+apiVersion: v1
+kind: Namespace
+metadata: {name: default}
+----
+
+get pvc/data
+----
+
+delete pod/web pvc/data
+----
+
+get pq
+----
+
+read node/node-9:/etc/passwd
+----
+
+read node/node-1:/../../../etc/passwd
+----
+
+get pv
+----
+`)
+	assert.Equal(t, `test.txt:5: PersistentVolumeClaim/data: spec.resources.requests.storage: "5GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)
+The PersistentVolumeClaim "data" is invalid: spec.accessModes: Required value: at least 1 access mode is required
+Error from server (AlreadyExists): namespaces "default" already exists
+Error from server (NotFound): persistentvolumeclaims "data" not found
+Error from server (NotFound): pods "web" not found
+Error from server (NotFound): persistentvolumeclaims "data" not found
+error: the server doesn't have a resource type "pq"; did you mean "pv"?
+error: no node is called "node-9"; there are ["node-1" "node-2"]
+`, strings.Join(outputs(got)[:8], "\n")+"\n")
+	assert.NotContains(t, got, "root:", "nothing leaves the node's directory")
+	assert.NotContains(t, got, os.TempDir(), "where the nodes' directories are stays out of transcripts")
+	assert.Equal(t, "No resources found", outputs(got)[9])
+}
+
+// outputs are the lines that commands printed.
+func outputs(transcript string) []string {
+	var lines []string
+	in := false
+	for _, line := range strings.Split(transcript, "\n") {
+		switch {
+		case line == fence:
+			in = true
+		case line == "":
+			in = false
+		case in:
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestCommandsThatChangeObjectsReportAsKubectl(t *testing.T) {
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}\n----\n\n"
+	got := play(t, "cluster nodes=node-1 provisioners=\n----\n\n"+
+		"apply\n"+claim+"apply\n"+claim+"apply\n"+strings.Replace(claim, "name: data", "name: data, labels: {a: b}", 1)+
+		"create\n"+strings.Replace(claim, "name: data", "generateName: data-", 1)+
+		"apply\n"+strings.Replace(claim, "name: data", "generateName: data-", 1)+`
+label pvc/data a=c
+----
+
+label pvc/data a=c --overwrite
+----
+
+label pvc data a-
+----
+
+annotate pvc/data x.io/y="z z"
+----
+
+annotate pvc/data x.io/y="z z"
+----
+
+patch pvc/data -p '{"metadata": {"labels": {"q": "r"}}}'
+----
+
+patch pvc/data
+metadata: {labels: {q: r}}
+----
+
+get pvc/data -o jsonpath='{.metadata.labels.q} {.metadata.annotations}'
+----
+
+cordon node-1
+----
+
+cordon node/node-1
+----
+
+uncordon node-1
+----
+
+taint node node-1 dedicated=db:NoSchedule gpu:NoExecute
+----
+
+get node node-1 -o jsonpath={.spec.taints[*].key}
+----
+
+taint node-1 dedicated- gpu:NoExecute-
+----
+
+taint node-1 dedicated-
+----
+
+delete pvc/data
+----
+
+delete pvc data --now
+----
+
+delete node node-1 --grace-period 0
+----
+`)
+	lines := outputs(got)[1:]
+	assert.Regexp(t, `^persistentvolumeclaim/data-[a-z0-9]{5} created$`, lines[3])
+	lines[3] = ""
+	assert.Equal(t, `persistentvolumeclaim/data created
+persistentvolumeclaim/data unchanged
+persistentvolumeclaim/data configured
+
+error: from data-: cannot use generate name with apply
+error: 'a' already has a value (b), and --overwrite is false
+persistentvolumeclaim/data labeled
+persistentvolumeclaim/data unlabeled
+persistentvolumeclaim/data annotated
+persistentvolumeclaim/data not annotated
+persistentvolumeclaim/data patched
+persistentvolumeclaim/data patched (no change)
+r {"x.io/y":"z z"}
+node/node-1 cordoned
+node/node-1 already cordoned
+node/node-1 uncordoned
+node/node-1 tainted
+dedicated gpu
+node/node-1 untainted
+error: taint "dedicated" not found
+persistentvolumeclaim "data" deleted from default namespace
+persistentvolumeclaim "data" deleted from default namespace
+node "node-1" force deleted`, strings.Join(lines, "\n"))
+}
+
+func TestTimeAndTroubleAreTold(t *testing.T) {
+	got := play(t, `cluster nodes=node-1 provisioners= only=persistent-volume-binder
+----
+
+fail persistent-volume-binder update pv/status error=Conflict
+----
+
+create
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv}
+spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}
+----
+
+settle fault write
+----
+
+crash persistent-volume-binder
+----
+
+settle fault
+----
+
+settle
+----
+
+hold persistent-volume-binder pvc
+----
+
+release persistent-volume-binder pvc
+----
+
+step 3 quiet
+----
+
+run-for 1h event
+----
+
+trace fault
+----
+
+leaks
+----
+`)
+	assert.Contains(t, got, "persistent-volume-binder will fail to update pv/status")
+	assert.Contains(t, got, "is refused (before it was carried out): update persistentvolumes/status pv")
+	assert.Contains(t, got, "status.phase = Available", "it tries again")
+	assert.Contains(t, got, "persistent-volume-binder crashed")
+	assert.Contains(t, got, "persistent-volume-binder's cache of persistentvolumeclaims is held")
+	assert.Contains(t, got, "leaks\n----\nno leaks\n")
+	again := play(t, got)
+	assert.Equal(t, got, again, "the same story, to the byte")
+}
+
+func TestFilesAreFoundBesideTheScript(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ns.yaml"), []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n"), 0o600))
+	got, err := Run(filepath.Join(dir, "story.txt"), "apply -f ns.yaml\n----\n\napply -f none.yaml\n----\n")
+	require.NoError(t, err)
+	assert.Contains(t, got, "namespace/lab created\n")
+	assert.Contains(t, got, "none.yaml: no such file or directory")
+}
+
+func TestStarsInPathsStandForWhatIsThere(t *testing.T) {
+	got := play(t, "write node/node-1:/etc-a x\n----\n\nwrite node/node-1:/etc-b y\n----\n\nread node/node-1:/*-b\n----\n\nread node/node-1:/etc-*\n----\n\nread node/node-1:/*-c\n----\n")
+	lines := outputs(got)
+	assert.Equal(t, []string{"y", "error: /etc-* is any of /etc-a, /etc-b", "read: /*-c: No such file or directory"}, lines)
+}
+
+func TestAStoryStopsBetweenCommandsWhenItsContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var b strings.Builder
+	err := Play(ctx, &b, "test.txt", "help\n----\n", Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, b.String())
+}
+
+func TestEveryStoryCanBePlayedInOtherOrders(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		script, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for seed := uint64(1); seed <= 5; seed++ {
+			var b, again strings.Builder
+			require.NoError(t, Play(t.Context(), &b, file, string(script), Options{Seed: seed}), "%s with seed %d", file, seed)
+			require.NoError(t, Play(t.Context(), &again, file, string(script), Options{Seed: seed}))
+			require.Equal(t, b.String(), again.String(), "%s with seed %d is the same twice", file, seed)
+		}
+	}
+}
+
+func TestTheMainStoryEndsWellInAnyOrder(t *testing.T) {
+	const file = "testdata/openebs_hostpath.txt"
+	script, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for seed := uint64(1); seed <= 25; seed++ {
+		var b strings.Builder
+		require.NoError(t, Play(t.Context(), &b, file, string(script), Options{Seed: seed}))
+		assert.Regexp(t, `hello-local-hostpath-pod +1/1 +Running .* node2 `, b.String(), "seed %d", seed)
+		assert.Contains(t, b.String(), "get pv,pvc,pods -A\n----\nNo resources found\n\nls node/node2:/var/openebs/local\n----\n\nleaks\n----\nno leaks\n", "seed %d", seed)
+	}
+}
+
+func FuzzParsingAScriptNeverPanics(f *testing.F) {
+	for _, script := range []string{"a\n----\nb\n", "a 'b\n----\n", "----\n", "a\n----\n----\nb\n\nc\n----\n----\n", "\r\n#\n"} {
+		f.Add(script)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := parse("fuzz", text)
+		if err != nil {
+			return
+		}
+		for _, it := range parsed.items {
+			if it.words != nil && !strings.HasPrefix(it.printed("x"), it.text+"\n") {
+				t.Fatalf("%q is not printed as it was", it.text)
+			}
+		}
+	})
+}
+
+func TestNoDirectoryIsLeftBehind(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	_, err := Run("test.txt", "settle\n----\n\nwrite node/node-1:/a b\n----\n\nnonsense\n----\n")
+	require.Error(t, err)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}

@@ -1,0 +1,175 @@
+package story
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/tables"
+)
+
+// Options say how to play a story. The zero value is right for most.
+type Options struct {
+	// Dir is where the nodes' directories are made; they stay. Default: a
+	// temporary directory, removed at the end.
+	Dir string
+	// Seed replaces the seed of the script's cluster, unless it is 0.
+	Seed uint64
+}
+
+// Run plays a script and returns it with the outputs it gave. name is the file's
+// name, for errors and for files that the script names. The output is whatever
+// was played, also when there is an error.
+func Run(name, script string) (output string, err error) {
+	var b strings.Builder
+	err = Play(context.Background(), &b, name, script, Options{})
+	return b.String(), err
+}
+
+// Play plays a script and writes it, with the outputs it gives, as it goes. It
+// stops between two commands when ctx ends.
+func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err error) {
+	parsed, err := parse(name, script)
+	if err != nil {
+		return err
+	}
+	s := &session{file: name, options: o}
+	defer func() { err = errors.Join(err, s.close()) }()
+	for _, it := range parsed.items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		text := it.text + "\n"
+		if it.words != nil {
+			output, err := s.command(it)
+			if err != nil {
+				return &Error{name, it.line, err.Error()}
+			}
+			text = it.printed(output)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session is a story being played.
+type session struct {
+	file    string
+	options Options
+	cluster *storagesim.Cluster
+	told    int // trace records already told
+}
+
+func (s *session) close() error {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Close()
+}
+
+// misuse is an error in the script, not in the story.
+type misuse struct{ error }
+
+// command runs a command and returns what it printed. The error is one of the
+// script.
+func (s *session) command(it item) (string, error) {
+	cmd, err := find(it.words[0])
+	if err != nil {
+		return "", err
+	}
+	if it.input != nil && !cmd.input {
+		return "", fmt.Errorf("%s takes no input; expected ---- below the command", cmd.name)
+	}
+	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
+		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}, []string{"openebs"}); err != nil {
+			return "", err
+		}
+	}
+	c := &call{session: s, cmd: cmd, line: it.line, input: it.input}
+	c.flags = newFlags(cmd)
+	if err := c.flags.Parse(it.words[1:]); err != nil {
+		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, err, cmd.usage)
+	}
+	c.args = c.flags.Args()
+	err = cmd.run(c)
+	if m := (misuse{}); errors.As(err, &m) {
+		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, m.error, cmd.usage)
+	}
+	if err != nil {
+		c.say("%s", s.scrub(refusal(err)))
+	}
+	return c.out.String(), nil
+}
+
+// scrub keeps the names of temporary directories out of a transcript.
+func (s *session) scrub(text string) string {
+	if dir := s.cluster.Dir(); dir != "" {
+		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
+	}
+	return text
+}
+
+// start makes the cluster and lets its nodes become ready.
+func (s *session) start(cfg storagesim.Config, provisioners []string) error {
+	cfg.Dir = s.options.Dir
+	if s.options.Seed != 0 {
+		cfg.Seed = s.options.Seed
+	}
+	cluster, err := storagesim.New(cfg)
+	if err != nil {
+		return misuse{err}
+	}
+	s.cluster = cluster
+	for _, name := range provisioners {
+		if err := install[name](cluster); err != nil {
+			return err
+		}
+	}
+	if err := cluster.Settle(); err != nil {
+		return err
+	}
+	s.told = s.trace().Len()
+	return nil
+}
+
+// install are the provisioners a script can name.
+var install = map[string]func(*storagesim.Cluster) error{
+	"openebs": func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
+}
+
+func (s *session) trace() *engine.Trace { return s.cluster.Engine().Trace() }
+
+func (s *session) view() tables.View {
+	return tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now()}
+}
+
+// invoke sends a request of any kind as the user.
+func (s *session) invoke(action clienttesting.Action) (runtime.Object, error) {
+	client, ok := s.cluster.Client().(interface {
+		Invokes(action clienttesting.Action, defaultReturn runtime.Object) (runtime.Object, error)
+	})
+	if !ok {
+		return nil, errors.New("the cluster's client is not a clientset over the server")
+	}
+	return client.Invokes(action, nil)
+}
+
+// out is a call's output.
+type out struct{ bytes.Buffer }
+
+// say prints a line.
+func (o *out) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	o.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+}
