@@ -1,0 +1,227 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagesim/storagesim"
+)
+
+// Difference is the first thing in which a replay differs from the recording.
+type Difference struct {
+	// Step counts from 1; 0 is the state at the end.
+	Step, Of int
+	// Object is what it is about: an object, "events" or "refusals".
+	Object string
+	// Wanted is what was recorded, Got what the simulation did.
+	Wanted, Got string
+}
+
+func (d Difference) String() string {
+	where := "at the end"
+	if d.Step > 0 {
+		where = fmt.Sprintf("step %d of %d", d.Step, d.Of)
+	}
+	if d.Object != "" {
+		where += ", " + d.Object
+	}
+	return fmt.Sprintf("%s: wanted %s, got %s", where, d.Wanted, d.Got)
+}
+
+// compareStep compares what a step brought with what was recorded: refusals,
+// then writes by object, then events.
+func compareStep(want Step, got *observed) *Difference {
+	recorded := expectations(want.Writes)
+	if d := compareRefusals(recorded.refusals, got.refusals); d != nil {
+		return d
+	}
+	if d := compareWrites(recorded.writes, got.writes); d != nil {
+		return d
+	}
+	return compareEvents(recorded.events, got.events)
+}
+
+// expectations reads what counts out of a recorded step, in the form in which
+// the simulation is observed.
+func expectations(entries []Entry) *observed {
+	want := &observed{}
+	for _, e := range entries {
+		resource, sub, _ := strings.Cut(e.Resource, "/")
+		switch {
+		case e.Event != "":
+			about, _ := e.Object.(string)
+			want.events = append(want.events, eventText(e.Actor, e.Type, e.Event, about))
+		case !compared(resource):
+		case e.Actor == storagesim.User && e.Code >= 400:
+			r := refusal{request: e.Verb + " " + e.Resource + " " + e.Name, code: e.Code, reason: e.Reason}
+			if e.Code == 422 {
+				r.fields = invalidFields(e.Message)
+			}
+			want.refusals = append(want.refusals, r)
+		case e.Actor == storagesim.User || e.Code >= 400:
+		default:
+			w := write{
+				object: resource + " " + e.Name, actor: e.Actor, verb: e.Verb, sub: sub,
+				changed: e.Changed, node: e.Node, removed: e.Removed,
+			}
+			if created, ok := e.Object.(map[string]any); ok {
+				w.created = normalise(created)
+			}
+			if !w.changesNothing() {
+				want.writes = append(want.writes, w)
+			}
+		}
+	}
+	return want
+}
+
+func compareRefusals(want, got []refusal) *Difference {
+	for i := range max(len(want), len(got)) {
+		if w, g := at(want, i), at(got, i); w != g {
+			return &Difference{Object: "refusals", Wanted: w, Got: g}
+		}
+	}
+	return nil
+}
+
+// compareWrites compares the writes to each object, in the order in which the
+// objects were first written; those written only here come last.
+func compareWrites(want, got []write) *Difference {
+	wanted, objects := byObject(want, nil)
+	gotten, objects := byObject(got, objects)
+	for _, object := range objects {
+		w, g := wanted[object], gotten[object]
+		for i := range max(len(w), len(g)) {
+			if i < len(w) && i < len(g) && w[i].agrees(g[i]) {
+				continue
+			}
+			return &Difference{Object: object, Wanted: at(w, i), Got: at(g, i)}
+		}
+	}
+	return nil
+}
+
+func byObject(writes []write, objects []string) (map[string][]write, []string) {
+	sorted := map[string][]write{}
+	for _, w := range writes {
+		if !slices.Contains(objects, w.object) {
+			objects = append(objects, w.object)
+		}
+		sorted[w.object] = append(sorted[w.object], w)
+	}
+	return sorted, objects
+}
+
+// agrees says whether the simulation's write is the recorded one.
+func (w write) agrees(got write) bool {
+	switch {
+	case w.actor != got.actor || w.verb != got.verb || w.sub != got.sub:
+		return false
+	case w.sub == "binding":
+		// The audit log shows a binding's answer, not the pod.
+		return w.node == "" || w.node == got.node
+	case w.verb == "delete":
+		// What a delete's answer looks like depends on the kind (an object, or a
+		// Status); that the object is gone, or is not, shows at the end.
+		return !w.removed || got.removed
+	case w.created != nil || got.created != nil:
+		return reflect.DeepEqual(w.created, got.created)
+	}
+	return reflect.DeepEqual(w.changed, got.changed)
+}
+
+func (w write) String() string {
+	s := w.actor + " " + w.verb
+	if w.sub != "" {
+		s += " " + w.sub
+	}
+	switch {
+	case w.sub == "binding" && w.node != "":
+		return s + " to " + w.node
+	case w.created != nil:
+		return s + " " + text(w.created)
+	case len(w.changed) > 0:
+		return s + " " + text(w.changed)
+	}
+	return s
+}
+
+func (r refusal) String() string {
+	s := r.request + " refused with " + strconv.Itoa(r.code) + " " + r.reason
+	if len(r.fields) > 0 {
+		s += " for " + strings.Join(r.fields, ", ")
+	}
+	return s
+}
+
+// at is the text of element i, "nothing" if there is none.
+func at[T fmt.Stringer](list []T, i int) string {
+	if i >= len(list) {
+		return "nothing"
+	}
+	return list[i].String()
+}
+
+func compareEvents(want, got []string) *Difference {
+	missing, extra := without(want, got), without(got, want)
+	if len(missing) == 0 && len(extra) == 0 {
+		return nil
+	}
+	d := &Difference{Object: "events", Wanted: "nothing more", Got: "nothing"}
+	if len(missing) > 0 {
+		d.Wanted = missing[0]
+	}
+	if len(extra) > 0 {
+		d.Got = extra[0]
+	}
+	return d
+}
+
+// without is what is in list and not in other.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// compareObjects compares the state at the end.
+func compareObjects(recorded []map[string]any, got map[string]map[string]any) *Difference {
+	want := map[string]map[string]any{}
+	for _, obj := range recorded {
+		if kind, _ := obj["kind"].(string); slices.Contains(recordedKinds(), kind) {
+			want[keyOf(obj)] = normalise(obj)
+		}
+	}
+	keys := maps.Clone(want)
+	maps.Copy(keys, got)
+	for _, key := range sortedKeys(keys) {
+		w, wanted := want[key]
+		g, there := got[key]
+		switch {
+		case !wanted:
+			return &Difference{Object: key, Wanted: "no such object", Got: text(g)}
+		case !there:
+			return &Difference{Object: key, Wanted: text(w), Got: "no such object"}
+		}
+		changed := differences(w, g)
+		if pointers := sortedKeys(changed); len(pointers) > 0 {
+			at := pointers[0]
+			return &Difference{Object: key + " " + at, Wanted: text(lookup(w, at)), Got: text(changed[at])}
+		}
+	}
+	return nil
+}
+
+// lookup follows a JSON pointer through maps.
+func lookup(m map[string]any, pointer string) any {
+	var value any = m
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		m, _ := value.(map[string]any)
+		value = m[unescape.Replace(part)]
+	}
+	return value
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")

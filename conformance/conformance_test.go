@@ -1,0 +1,362 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// otherSchedules are the recordings that agree under another schedule than in
+// order; doc.go says why each does. Listing them keeps a case from coming to
+// need luck without anybody noticing.
+var otherSchedules = map[string]bool{
+	"delayed_nothing_to_bind":        true,
+	"seed_openebs_wait_for_consumer": true,
+}
+
+func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
+	recordings, err := LoadDir("testdata")
+	require.NoError(t, err)
+	pending := Pending()
+	for _, rec := range recordings {
+		t.Run(rec.Case, func(t *testing.T) {
+			reason, isPending := pending[rec.Case]
+			delete(pending, rec.Case)
+			result, err := Check(rec)
+			require.NoError(t, err)
+			switch {
+			case isPending && result.Difference == nil:
+				t.Errorf("%s: take it off the list of pending cases (%s)", result, reason)
+			case isPending:
+				t.Skip(result)
+			case result.Difference != nil:
+				t.Error(result)
+			default:
+				t.Log(result)
+				assert.Equal(t, otherSchedules[rec.Case], result.Schedule != Schedule{}, "agrees %s: see otherSchedules", result.Schedule)
+			}
+		})
+	}
+	assert.Empty(t, pending, "pending cases of which there is no recording")
+}
+
+// In each of these, a true recording is falsified in one place, and the harness
+// must say exactly where the simulation differs from it.
+func TestTheHarnessFindsEveryKindOfDifference(t *testing.T) {
+	tests := map[string]struct {
+		rec     string
+		falsify func(t *testing.T, rec *Recording)
+		want    string
+	}{
+		"a write is missing in the recording": {
+			"smallest_volume_wins",
+			func(t *testing.T, rec *Recording) { dropEntry(t, rec, 1, "persistentvolumes/status") },
+			`step 2 of 2, persistentvolumes pv-8: wanted nothing, got persistent-volume-binder update status {"/status/phase":"Bound"}`,
+		},
+		"a write is missing in the simulation": {
+			"class_not_found",
+			func(_ *testing.T, rec *Recording) {
+				rec.Steps[0].Writes = append(rec.Steps[0].Writes, Entry{
+					Actor: "kube-scheduler", Verb: "update", Resource: "persistentvolumeclaims", Name: "default/data", Code: 200,
+					Changed: map[string]any{"/metadata/annotations": map[string]any{"a": "b"}},
+				})
+			},
+			`step 1 of 1, persistentvolumeclaims default/data: wanted kube-scheduler update {"/metadata/annotations":{"a":"b"}}, got nothing`,
+		},
+		"a written value is another": {
+			"smallest_volume_wins",
+			func(t *testing.T, rec *Recording) {
+				entry(t, rec, 1, "persistentvolumeclaims/status").Changed["/status/phase"] = "Lost"
+			},
+			`step 2 of 2, persistentvolumeclaims default/data: wanted persistent-volume-binder update status {"/status/accessModes":["ReadWriteOnce"],"/status/capacity":{"storage":"8Gi"},"/status/phase":"Lost"}, got persistent-volume-binder update status {"/status/accessModes":["ReadWriteOnce"],"/status/capacity":{"storage":"8Gi"},"/status/phase":"Bound"}`,
+		},
+		"somebody else writes": {
+			"smallest_volume_wins",
+			func(t *testing.T, rec *Recording) { entry(t, rec, 1, "persistentvolumes").Actor = "kube-scheduler" },
+			"step 2 of 2, persistentvolumes pv-8: wanted kube-scheduler update {",
+		},
+		"two writes to one object in another order": {
+			"smallest_volume_wins",
+			func(_ *testing.T, rec *Recording) {
+				w := rec.Steps[1].Writes
+				for i, e := range w {
+					if e.Resource == "persistentvolumes" && w[i+1].Resource == "persistentvolumes/status" {
+						w[i], w[i+1] = w[i+1], w[i]
+						return
+					}
+				}
+			},
+			"step 2 of 2, persistentvolumes pv-8: wanted persistent-volume-binder update status {",
+		},
+		"an event has another reason": {
+			"class_not_found",
+			func(t *testing.T, rec *Recording) { event(t, rec, 0).Event = "FailedBinding" },
+			"step 1 of 1, events: wanted persistent-volume-binder Warning FailedBinding persistentvolumeclaim/default/data, got persistent-volume-binder Warning ProvisioningFailed persistentvolumeclaim/default/data",
+		},
+		"an event is missing in the recording": {
+			"class_not_found",
+			func(t *testing.T, rec *Recording) { *event(t, rec, 0) = Entry{Actor: "user"} },
+			"step 1 of 1, events: wanted nothing more, got persistent-volume-binder Warning ProvisioningFailed",
+		},
+		"a refusal has another code": {
+			"api_refusals",
+			func(t *testing.T, rec *Recording) { refusedEntry(t, rec, 403).Code = 405 },
+			"refusals: wanted patch persistentvolumeclaims default/bound refused with 405 Forbidden, got patch persistentvolumeclaims default/bound refused with 403 Forbidden",
+		},
+		"a refusal has another reason": {
+			"api_refusals",
+			func(t *testing.T, rec *Recording) { refusedEntry(t, rec, 403).Reason = "Invalid" },
+			"refused with 403 Invalid, got",
+		},
+		"a refusal is of another field": {
+			"api_refusals",
+			func(t *testing.T, rec *Recording) {
+				e := refusedEntry(t, rec, 422)
+				e.Message = strings.Replace(e.Message, "is invalid: spec:", "is invalid: spec.volumeName:", 1)
+			},
+			"refused with 422 Invalid for spec.volumeName, got patch persistentvolumeclaims default/pending refused with 422 Invalid for spec",
+		},
+		"what was refused is not": {
+			"class_not_found",
+			func(_ *testing.T, rec *Recording) {
+				rec.Steps[0].Writes[0].Code, rec.Steps[0].Writes[0].Reason = 409, "AlreadyExists"
+			},
+			"step 1 of 1, refusals: wanted create persistentvolumeclaims default/data refused with 409 AlreadyExists, got nothing",
+		},
+		"a field at the end is another": {
+			"smallest_volume_wins",
+			func(t *testing.T, rec *Recording) {
+				object(t, rec, "PersistentVolumeClaim")["spec"].(map[string]any)["volumeName"] = "pv-20"
+			},
+			`at the end, persistentvolumeclaim/default/data /spec/volumeName: wanted "pv-20", got "pv-8"`,
+		},
+		"a field at the end is missing in the simulation": {
+			"smallest_volume_wins",
+			func(t *testing.T, rec *Recording) {
+				object(t, rec, "PersistentVolumeClaim")["status"].(map[string]any)["more"] = 1.0
+			},
+			`at the end, persistentvolumeclaim/default/data /status/more: wanted 1, got nothing`,
+		},
+		"an object is left that should be gone": {
+			"smallest_volume_wins",
+			func(_ *testing.T, rec *Recording) { rec.Objects = rec.Objects[1:] },
+			"at the end, persistentvolume/pv-1: wanted no such object, got {",
+		},
+		"an object is gone that should be left": {
+			"smallest_volume_wins",
+			func(_ *testing.T, rec *Recording) {
+				rec.Objects = append(rec.Objects, map[string]any{"kind": "Pod", "metadata": map[string]any{"namespace": "default", "name": "web"}})
+			},
+			"at the end, pod/default/web: wanted {",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			rec, err := Load(filepath.Join("testdata", tt.rec+".json"))
+			require.NoError(t, err)
+			tt.falsify(t, rec)
+			difference, err := run(rec, Schedule{})
+			require.NoError(t, err)
+			require.NotNil(t, difference)
+			assert.Contains(t, difference.String(), tt.want)
+		})
+	}
+}
+
+// entry finds the first controller write to a resource in a step.
+func entry(t *testing.T, rec *Recording, step int, resource string) *Entry {
+	for i, e := range rec.Steps[step].Writes {
+		if e.Actor != "user" && e.Resource == resource {
+			return &rec.Steps[step].Writes[i]
+		}
+	}
+	t.Fatalf("%s: step %d writes no %s", rec.Case, step+1, resource)
+	return nil
+}
+
+func dropEntry(t *testing.T, rec *Recording, step int, resource string) {
+	*entry(t, rec, step, resource) = Entry{Actor: "user"}
+}
+
+func event(t *testing.T, rec *Recording, step int) *Entry {
+	for i, e := range rec.Steps[step].Writes {
+		if e.Event != "" {
+			return &rec.Steps[step].Writes[i]
+		}
+	}
+	t.Fatalf("%s: step %d has no event", rec.Case, step+1)
+	return nil
+}
+
+func refusedEntry(t *testing.T, rec *Recording, code int) *Entry {
+	for i := range rec.Steps {
+		for j, e := range rec.Steps[i].Writes {
+			if e.Actor == "user" && e.Code == code {
+				return &rec.Steps[i].Writes[j]
+			}
+		}
+	}
+	t.Fatalf("%s: nothing is refused with %d", rec.Case, code)
+	return nil
+}
+
+func object(t *testing.T, rec *Recording, kind string) map[string]any {
+	for _, obj := range rec.Objects {
+		if obj["kind"] == kind {
+			return obj
+		}
+	}
+	t.Fatalf("%s: no %s at the end", rec.Case, kind)
+	return nil
+}
+
+// Whatever a recording says that must agree is compared: drop any controller's
+// write, event or refusal, or change any value anywhere, and it is noticed.
+func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
+	recordings, err := LoadDir("testdata")
+	require.NoError(t, err)
+	for _, rec := range recordings {
+		if _, pending := Pending()[rec.Case]; pending {
+			continue
+		}
+		t.Run(rec.Case, func(t *testing.T) {
+			result, err := Check(rec)
+			require.NoError(t, err)
+			require.Nil(t, result.Difference)
+			r, err := newReplay(result.Schedule)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, r.cluster.Close()) }()
+			for i, step := range rec.Steps {
+				got, err := r.step(step.Action)
+				require.NoError(t, err)
+				require.Nil(t, compareStep(step, got))
+				for j, e := range step.Writes {
+					if !counts(e) {
+						continue
+					}
+					without := Step{Writes: slices.Delete(slices.Clone(step.Writes), j, j+1)}
+					assert.NotNil(t, compareStep(without, got), "step %d without entry %d: %v", i+1, j+1, e)
+					for pointer, value := range e.Changed {
+						e.Changed[pointer] = "changed"
+						assert.NotNil(t, compareStep(step, got), "step %d, entry %d with another %s", i+1, j+1, pointer)
+						e.Changed[pointer] = value
+					}
+				}
+			}
+			objects, err := r.seen.objects()
+			require.NoError(t, err)
+			require.Nil(t, compareObjects(rec.Objects, objects))
+			for i, obj := range rec.Objects {
+				falsify(obj, func(what string) {
+					assert.NotNil(t, compareObjects(rec.Objects, objects), "object %d with another %s", i+1, what)
+				})
+			}
+		})
+	}
+}
+
+// counts says whether an entry must agree.
+func counts(e Entry) bool {
+	switch {
+	case e.Event != "":
+		return true
+	case e.Actor == "user":
+		return e.Code >= 400
+	}
+	return e.Code < 400 && (e.Verb == "delete" || e.Resource == "pods/binding" || e.Object != nil || len(e.Changed) > 0)
+}
+
+// falsify changes one value of m after the other, has check look, and puts it
+// back.
+func falsify(m map[string]any, check func(what string)) {
+	for key, value := range m {
+		if inner, ok := value.(map[string]any); ok {
+			falsify(inner, check)
+		}
+		m[key] = "changed"
+		check(key)
+		m[key] = value
+	}
+}
+
+func TestAFalseRecordingAgreesUnderNoSchedule(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "class_not_found.json"))
+	require.NoError(t, err)
+	event(t, rec, 0).Event = "FailedBinding"
+	result, err := Check(rec)
+	require.NoError(t, err)
+	assert.NotNil(t, result.Difference)
+}
+
+func TestRunPrintsOneLineACaseAndCountsThoseThatDiffer(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile(filepath.Join("testdata", "class_not_found.json"))
+	require.NoError(t, err)
+	falsified := strings.ReplaceAll(string(data), "ProvisioningFailed", "FailedBinding")
+	falsified = strings.ReplaceAll(falsified, `"class_not_found"`, `"falsified"`)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.json"), data, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.json"), []byte(falsified), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("not a recording"), 0o600))
+
+	var out strings.Builder
+	failed, err := Run(dir, &out)
+	require.NoError(t, err)
+	assert.Equal(t, 1, failed)
+	assert.Equal(t, `pass class_not_found
+differs falsified: step 1 of 1, events: wanted persistent-volume-binder Warning FailedBinding persistentvolumeclaim/default/data, got persistent-volume-binder Warning ProvisioningFailed persistentvolumeclaim/default/data
+`, out.String())
+}
+
+func TestWhatIsNoRecordingIsRefusedInWords(t *testing.T) {
+	_, err := LoadDir(filepath.Join("testdata", "nowhere"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = LoadDir(filepath.Join("testdata", "class_not_found.json"))
+	require.ErrorContains(t, err, "is not a directory")
+	_, err = LoadDir(t.TempDir())
+	require.ErrorContains(t, err, "no recordings (*.json) in")
+
+	tests := map[string]struct{ text, want string }{
+		"no JSON":               {`steps`, "a.json is not a recording: invalid character"},
+		"something else":        {`{"kind": "List"}`, "a.json is not a recording: it has no steps"},
+		"an unknown step":       {`{"steps": [{"step": {"apply": []}}]}`, `unknown field "apply"`},
+		"an unknown node field": {`{"steps": [{"step": {"nodes": [{"name": "n", "zone": "a"}]}}]}`, `unknown field "zone"`},
+		"a step of nothing":     {`{"steps": [{"step": {"quiet": 1}}]}`, "a.json: step 1: expected exactly one of nodes, create,"},
+		"two things at once":    {`{"steps": [{"step": {"attach": "n", "detach": "n"}}]}`, "step 1: expected exactly one"},
+		"time running backward": {`{"steps": [{"step": {"attach": "n", "quiet": -1}}]}`, "step 1: quiet: -1 s is negative"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.json")
+			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o600))
+			_, err := Load(path)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestAStepThatCannotBeCarriedOutIsAnErrorAndNoDifference(t *testing.T) {
+	tests := map[string]struct{ step, want string }{
+		"an object nobody made":  {`{"create": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "<uid:pod/default/x>"}}]}`, "step 1: <uid:pod/default/x>: no such object has existed"},
+		"an unknown kind":        {`{"create": [{"apiVersion": "v1", "kind": "Pud"}]}`, `no kind "Pud"`},
+		"no reference":           {`{"delete": "data"}`, `"data" does not name an object: expected kind/name`},
+		"an unknown resource":    {`{"delete": "pvk/data"}`, `resource type "pvk"`},
+		"one node twice":         {`{"nodes": ["a", "a"]}`, "create node a: "},
+		"a name that is no name": {`{"nodes": ["A_"]}`, "create node A_: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "case.json")
+			require.NoError(t, os.WriteFile(path, []byte(`{"steps": [{"step": `+tt.step+`}]}`), 0o600))
+			rec, err := Load(path)
+			require.NoError(t, err)
+			_, err = Check(rec)
+			require.ErrorContains(t, err, "case: step 1: ")
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}

@@ -1,0 +1,38 @@
+// Package conformance judges the simulation by recordings of a real Kubernetes
+// control plane (testdata/README.md says what they are and what must agree).
+//
+// Each recording is replayed against a cluster that has the recorded actors and
+// no others: no kubelet, no provisioner, and only the nodes that the recording
+// makes. The same requests are made, the cluster is left alone until nothing has
+// been written for as long as the recorder waited, and what was written, said
+// and refused in that step is compared; at the end, every object.
+//
+// # One run of a concurrent system
+//
+// A recording is one run of programs that ran at the same time. Where the rules
+// leave open what comes first, it shows one of the possible outcomes, and the
+// simulation is right if it can do the same. So a case agrees if some schedule
+// of the simulation gives exactly what was recorded, all of it in one run.
+// Schedules are tried in this order, and the line a case prints names the first
+// that agreed:
+//
+//   - in order, the way a reader expects (nothing is printed);
+//   - in order, but with the periodic work of controllers already under way when
+//     the recording begins: the recorder started at an arbitrary moment between
+//     two of the PV controller's resyncs, which are 15 s apart ("resync phase
+//     7s": 7 s had passed);
+//   - seeded: a bounded number of random interleavings at different phases.
+//
+// Nothing is excused by name, and a rule that the simulation breaks is broken in
+// every schedule. These recordings are known to need more than the first:
+//
+//   - delayed_nothing_to_bind: the claim's WaitForPodScheduled event appears
+//     because a resync happened to fall into the three seconds after the pod
+//     became unschedulable. Between two resyncs nobody looks at the claim.
+//   - seed_openebs_wait_for_consumer: in the last step the claim is deleted
+//     while the PV controller binds it. The controller reads the claim before
+//     the deletion, writes claimRef, and loses the race for the rest: the claim
+//     is gone when it wants to write volumeName.
+//
+// If no schedule agrees, the difference printed is that of the run in order.
+package conformance

@@ -1,0 +1,172 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// uids knows by which object each UID was borne, and which UID each object has
+// now or had last: recordings write "<uid:kind/namespace/name>" for both.
+type uids struct {
+	byUID  map[string]string // UID -> placeholder
+	latest map[string]string // placeholder -> UID
+}
+
+func newUIDs() *uids { return &uids{byUID: map[string]string{}, latest: map[string]string{}} }
+
+var (
+	uidPattern   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	placeholders = regexp.MustCompile(`<uid:[^<>]+>`)
+)
+
+// learn remembers an object's UID.
+func (u *uids) learn(kind string, obj runtime.Object) {
+	m, err := meta.Accessor(obj)
+	if err != nil || m.GetUID() == "" {
+		return
+	}
+	placeholder := "<uid:" + objectKey(kind, m.GetNamespace(), m.GetName()) + ">"
+	u.byUID[string(m.GetUID())] = placeholder
+	u.latest[placeholder] = string(m.GetUID())
+}
+
+// hide puts placeholders in place of UIDs.
+func (u *uids) hide(s string) string {
+	return uidPattern.ReplaceAllStringFunc(s, func(uid string) string {
+		if placeholder, ok := u.byUID[uid]; ok {
+			return placeholder
+		}
+		return uid
+	})
+}
+
+// fill puts UIDs in place of placeholders, as the recorder did with its input.
+func (u *uids) fill(s string) (string, error) {
+	var err error
+	filled := placeholders.ReplaceAllStringFunc(s, func(placeholder string) string {
+		uid, ok := u.latest[placeholder]
+		if !ok {
+			err = fmt.Errorf("%s: no such object has existed", placeholder)
+		}
+		return uid
+	})
+	return filled, err
+}
+
+// objectKey is how recordings name an object: "persistentvolumeclaim/default/data".
+func objectKey(kind, namespace, name string) string {
+	key := strings.ToLower(kind) + "/"
+	if namespace != "" {
+		key += namespace + "/"
+	}
+	return key + name
+}
+
+// normal is the object as recordings have it: JSON without what differs from
+// run to run.
+func (u *uids) normal(obj runtime.Object) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := json.Unmarshal([]byte(u.hide(string(data))), &m); err != nil {
+		return nil, err
+	}
+	return normalise(m), nil
+}
+
+// normalise drops versions, times, generations, managed fields and node
+// conditions, and replaces deletionTimestamp's value, in place.
+func normalise(m map[string]any) map[string]any {
+	if status, ok := m["status"].(map[string]any); ok && m["kind"] == "Node" {
+		delete(status, "conditions")
+	}
+	prune(m)
+	return m
+}
+
+func prune(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, v := range value {
+			prune(v)
+		}
+	case map[string]any:
+		for key, v := range value {
+			switch {
+			case key == "deletionTimestamp":
+				value[key] = "<set>"
+			case key == "controller-revision-hash": // ControllerRevisions are not compared
+				value[key] = "<hash>"
+			case dropped(key):
+				delete(value, key)
+			default:
+				prune(v)
+			}
+		}
+	}
+}
+
+func dropped(key string) bool {
+	switch key {
+	case "resourceVersion", "generation", "observedGeneration", "managedFields":
+		return true
+	}
+	return strings.HasSuffix(key, "Timestamp") || strings.HasSuffix(key, "Time")
+}
+
+// differences lists what differs between two normal objects as recordings do:
+// JSON pointer to the new value, null for what was removed. Lists are one value.
+func differences(old, new map[string]any) map[string]any {
+	changed := map[string]any{}
+	compareMaps("", old, new, changed)
+	return changed
+}
+
+func compareMaps(at string, old, new, changed map[string]any) {
+	keys := maps.Clone(old)
+	maps.Copy(keys, new)
+	for key := range keys {
+		pointer := at + "/" + escape.Replace(key)
+		was, had := old[key]
+		is, has := new[key]
+		wasMap, both := was.(map[string]any)
+		isMap, ok := is.(map[string]any)
+		switch {
+		case !has:
+			changed[pointer] = nil
+		case had && both && ok:
+			compareMaps(pointer, wasMap, isMap, changed)
+		case !had || !reflect.DeepEqual(was, is):
+			changed[pointer] = is
+		}
+	}
+}
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// text shows a value in a difference.
+func text(value any) string {
+	if value == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // placeholders have angle brackets
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// sortedKeys are a map's keys in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

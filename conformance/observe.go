@@ -1,0 +1,243 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// observer watches a replay as the audit log watched the recording.
+type observer struct {
+	cluster   *storagesim.Cluster
+	uids      *uids
+	lastWrite time.Time
+
+	step *observed
+	err  error           // the first write that could not be observed
+	said map[string]bool // events seen before
+}
+
+// observed is what one step brought.
+type observed struct {
+	writes   []write
+	events   []string
+	refusals []refusal
+}
+
+// write is a controller's successful write that changed something.
+type write struct {
+	object  string // "persistentvolumeclaims default/data"
+	actor   string
+	verb    string
+	sub     string // subresource
+	changed map[string]any
+	created map[string]any // the whole object, of a create
+	removed bool
+	node    string // of a binding
+}
+
+// refusal is a request of the user's that was refused.
+type refusal struct {
+	request string // "patch persistentvolumes pv"
+	code    int
+	reason  string
+	fields  []string // for 422
+}
+
+func newObserver(cluster *storagesim.Cluster, uids *uids) *observer {
+	o := &observer{cluster: cluster, uids: uids, said: map[string]bool{}}
+	cluster.Server().OnWrite(o.onWrite)
+	return o
+}
+
+func (o *observer) begin() { o.step = &observed{} }
+
+// end is what was seen since begin.
+func (o *observer) end() (*observed, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	// Server.Event counts repeats as client-go's event correlation does, so the
+	// first occurrences are the Event objects that are new.
+	list, err := o.cluster.Client().CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list.Items {
+		about := objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		event := eventText(actorOf(e.Source.Component), e.Type, e.Reason, about)
+		key := e.Namespace + "/" + e.Name
+		if actorOf(e.Source.Component) == storagesim.Scheduler {
+			// The scheduler speaks events.k8s.io, where what is said again in
+			// other words is a repeat too.
+			key = event + string(e.InvolvedObject.UID)
+		}
+		if !o.said[key] {
+			o.said[key] = true
+			o.step.events = append(o.step.events, event)
+		}
+	}
+	return o.step, nil
+}
+
+// actorOf is the user agent of the program that signs its events so.
+func actorOf(component string) string {
+	switch component {
+	case "persistentvolume-controller":
+		return storagesim.PVController
+	case "default-scheduler":
+		return storagesim.Scheduler
+	}
+	return component
+}
+
+func eventText(actor, eventtype, reason, object string) string {
+	return strings.Join([]string{actor, eventtype, reason, object}, " ")
+}
+
+// compared says whether writes to a resource count.
+func compared(resource string) bool {
+	switch resource {
+	case "events", "statefulsets", "controllerrevisions":
+		return false
+	}
+	return true
+}
+
+func (o *observer) onWrite(w api.Write) {
+	if w.Old != nil {
+		o.uids.learn(w.Kind, w.Old)
+	}
+	if w.New != nil {
+		o.uids.learn(w.Kind, w.New)
+	}
+	if w.Err == nil && w.Old != w.New {
+		o.lastWrite = w.Time
+	}
+	if o.step == nil || !compared(w.Resource.Resource) {
+		return
+	}
+	object := w.Resource.Resource + " " + nameOf(w.Namespace, w.Name)
+	switch {
+	case w.Actor == storagesim.User && w.Err != nil:
+		r := refusal{request: w.Verb + " " + slash(w.Resource.Resource, w.Subresource) + " " + nameOf(w.Namespace, w.Name), code: w.Code}
+		r.reason = string(apierrors.ReasonForError(w.Err))
+		if r.code == 422 {
+			r.fields = invalidFields(w.Err.Error())
+		}
+		o.step.refusals = append(o.step.refusals, r)
+	case w.Actor == storagesim.User || w.Err != nil:
+	default:
+		got := write{object: object, actor: w.Actor, verb: w.Verb, sub: w.Subresource, removed: w.New == nil}
+		if err := o.describe(&got, w); err != nil {
+			o.err = fmt.Errorf("%s %s: %w", w.Verb, object, err)
+			return
+		}
+		if !got.changesNothing() {
+			o.step.writes = append(o.step.writes, got)
+		}
+	}
+}
+
+// describe adds what the write did to the object.
+func (o *observer) describe(got *write, w api.Write) error {
+	var old, new map[string]any
+	var err error
+	if w.Old != nil {
+		if old, err = o.uids.normal(w.Old); err != nil {
+			return err
+		}
+	}
+	after := w.New
+	if after == nil {
+		after = w.Last
+	}
+	if after != nil {
+		if new, err = o.uids.normal(after); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.Subresource == "binding":
+		spec, _ := new["spec"].(map[string]any)
+		got.node, _ = spec["nodeName"].(string)
+	case old == nil:
+		got.created = new
+	case new != nil:
+		got.changed = differences(old, new)
+	}
+	return nil
+}
+
+func (w write) changesNothing() bool {
+	return w.verb != "delete" && w.sub != "binding" && w.created == nil && len(w.changed) == 0
+}
+
+func nameOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func slash(resource, subresource string) string {
+	if subresource == "" {
+		return resource
+	}
+	return resource + "/" + subresource
+}
+
+// invalidField finds the field paths in the message of a 422, which is
+// "Kind "name" is invalid: path: what: detail", or a list of those in brackets.
+var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate value|Too long|Too many|Internal error)`)
+
+func invalidFields(message string) []string {
+	var fields []string
+	for _, m := range invalidField.FindAllStringSubmatch(message, -1) {
+		fields = append(fields, m[1])
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+// recordedKinds are the kinds whose objects a recording lists at its end, except
+// StatefulSets, which are not compared.
+func recordedKinds() []string {
+	return []string{"PersistentVolume", "PersistentVolumeClaim", "Pod", "StorageClass", "VolumeAttachment", "CSINode", "Node"}
+}
+
+// objects are the objects at rest, by key.
+func (o *observer) objects() (map[string]map[string]any, error) {
+	objects := map[string]map[string]any{}
+	for _, obj := range o.cluster.Server().Objects() {
+		kind := obj.GetObjectKind().GroupVersionKind()
+		if _, known := manifest.ResourceForKind(kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
+			continue
+		}
+		m, err := o.uids.normal(obj)
+		if err != nil {
+			return nil, err
+		}
+		objects[keyOf(m)] = m
+	}
+	return objects, nil
+}
+
+// keyOf is the key of an object in JSON.
+func keyOf(m map[string]any) string {
+	kind, _ := m["kind"].(string)
+	metadata, _ := m["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	return objectKey(kind, namespace, name)
+}

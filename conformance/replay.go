@@ -1,0 +1,292 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// actors are those of the recorded control plane that the simulation has.
+func actors() []string {
+	return []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler}
+}
+
+// restLimit is how much virtual time a step may take to come to rest.
+const restLimit = 30 * time.Minute
+
+// replay is one run of a recording against the simulation.
+type replay struct {
+	cluster *storagesim.Cluster
+	client  *api.Client
+	uids    *uids
+	seen    *observer
+}
+
+func newReplay(s Schedule) (*replay, error) {
+	cluster, err := storagesim.New(storagesim.Config{
+		Nodes: []storagesim.Node{}, Only: actors(), Seed: s.Seed, ResyncPhase: s.Phase,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs()}
+	r.seen = newObserver(cluster, r.uids)
+	return r, nil
+}
+
+// run replays rec under one schedule, up to the first difference. The error is
+// one of the recording: a step that cannot be carried out.
+func run(rec *Recording, s Schedule) (_ *Difference, err error) {
+	r, err := newReplay(s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.cluster.Close()) }()
+	for i, step := range rec.Steps {
+		got, err := r.step(step.Action)
+		var impossible *stepError
+		switch {
+		case errors.As(err, &impossible):
+			return nil, fmt.Errorf("%s: step %d: %w", rec.Case, i+1, err)
+		case err != nil:
+			return &Difference{Step: i + 1, Of: len(rec.Steps), Wanted: "a control plane at rest", Got: err.Error()}, nil
+		}
+		if d := compareStep(step, got); d != nil {
+			d.Step, d.Of = i+1, len(rec.Steps)
+			return d, nil
+		}
+	}
+	objects, err := r.seen.objects()
+	if err != nil {
+		return nil, err
+	}
+	return compareObjects(rec.Objects, objects), nil
+}
+
+// step does what the user did and says what came of it.
+func (r *replay) step(a Action) (*observed, error) {
+	r.seen.begin()
+	if err := r.perform(a); err != nil {
+		return nil, err
+	}
+	return r.seen.end()
+}
+
+// stepError is why a step cannot be carried out as it is written.
+type stepError struct{ error }
+
+func (b *stepError) Unwrap() error { return b.error }
+
+func bad(format string, args ...any) error { return &stepError{fmt.Errorf(format, args...)} }
+
+// perform does what the user did and waits as the recorder did.
+func (r *replay) perform(a Action) error {
+	var err error
+	switch {
+	case len(a.Nodes) > 0:
+		err = r.nodes(a.Nodes)
+	case len(a.Create) > 0:
+		err = r.create(a.Create)
+	case a.Delete != "":
+		err = r.delete(strings.Fields(a.Delete))
+	case a.Patch != nil:
+		err = r.patch(a.Patch.Object, a.Patch.Patch, a.Patch.Subresource)
+	case a.Attach != "":
+		err = r.attachments(a.Attach, func(name string) error {
+			return r.patch("volumeattachment/"+name, []byte(`{"status":{"attached":true}}`), "status")
+		})
+	case a.Detach != "":
+		err = r.attachments(a.Detach, func(name string) error { return r.delete([]string{"volumeattachment/" + name}) })
+	case a.Wait > 0:
+		err = r.cluster.RunFor(seconds(a.Wait))
+	}
+	if err != nil {
+		return err
+	}
+	return r.rest(a.quiet())
+}
+
+// rest lets time pass until nothing has been written for that long.
+func (r *replay) rest(quiet time.Duration) error {
+	began := r.cluster.Now()
+	r.seen.lastWrite = began
+	for {
+		if err := r.cluster.RunFor(r.seen.lastWrite.Add(quiet).Sub(r.cluster.Now())); err != nil {
+			return err
+		}
+		now := r.cluster.Now()
+		if !now.Before(r.seen.lastWrite.Add(quiet)) {
+			return nil
+		}
+		if now.Sub(began) > restLimit {
+			return fmt.Errorf("writes have not ended after %s", restLimit)
+		}
+	}
+}
+
+func (r *replay) nodes(nodes []Node) error {
+	for _, n := range nodes {
+		labels := map[string]string{v1.LabelHostname: n.Name}
+		for key, value := range n.Labels {
+			labels[key] = value
+		}
+		node := &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations},
+			Spec:       v1.NodeSpec{Taints: n.Taints},
+		}
+		ctx, api := context.Background(), r.client.CoreV1().Nodes()
+		if _, err := api.Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return bad("create node %s: %w", n.Name, err)
+		}
+		size := v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+		}
+		status, err := json.Marshal(map[string]any{"status": v1.NodeStatus{
+			Capacity: size, Allocatable: size,
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		}})
+		if err != nil {
+			return err
+		}
+		if _, err := api.Patch(ctx, n.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+			return bad("patch the status of node %s: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// create makes the objects one by one. A refusal is an observation.
+func (r *replay) create(objects []json.RawMessage) error {
+	for _, raw := range objects {
+		filled, err := r.uids.fill(string(raw))
+		if err != nil {
+			return &stepError{err}
+		}
+		obj, gvk, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(filled), nil, nil)
+		if err != nil {
+			return bad("create: %w", err)
+		}
+		res, ok := manifest.ResourceForKind(*gvk)
+		if !ok {
+			return bad("create: there is no resource for %s", gvk)
+		}
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return bad("create: %w", err)
+		}
+		if res.Namespaced && m.GetNamespace() == "" {
+			m.SetNamespace(metav1.NamespaceDefault)
+		}
+		action := clienttesting.NewCreateAction(res.GroupVersionResource(), m.GetNamespace(), obj)
+		if err := r.invoke(action, obj); err != nil {
+			return err
+		}
+		if err := r.rest(time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replay) delete(refs []string) error {
+	for _, ref := range refs {
+		res, namespace, name, err := r.resolve(ref)
+		if err != nil {
+			return err
+		}
+		options := metav1.DeleteOptions{}
+		if res.Kind == "Pod" {
+			options.GracePeriodSeconds = new(int64)
+		}
+		action := clienttesting.NewDeleteActionWithOptions(res.GroupVersionResource(), namespace, name, options)
+		if err := r.invoke(action, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replay) patch(ref string, patch []byte, subresource string) error {
+	res, namespace, name, err := r.resolve(ref)
+	if err != nil {
+		return err
+	}
+	filled, err := r.uids.fill(string(patch))
+	if err != nil {
+		return &stepError{err}
+	}
+	var subresources []string
+	if subresource != "" {
+		subresources = []string{subresource}
+	}
+	kind, err := scheme.Scheme.New(res.GroupVersionKind)
+	if err != nil {
+		return err
+	}
+	return r.invoke(clienttesting.NewPatchSubresourceAction(
+		res.GroupVersionResource(), namespace, name, types.MergePatchType, []byte(filled), subresources...), kind)
+}
+
+// attachments does something with each VolumeAttachment of a node.
+func (r *replay) attachments(node string, do func(name string) error) error {
+	list, err := r.client.StorageV1().VolumeAttachments().List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, va := range list.Items {
+		if va.Spec.NodeName != node {
+			continue
+		}
+		if err := do(va.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// invoke makes the user's request. That it is refused is something to compare;
+// anything but an answer of the API server is not.
+func (r *replay) invoke(action clienttesting.Action, result runtime.Object) error {
+	_, err := r.client.Invokes(action, result)
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+		return bad("%s %s: %w", action.GetVerb(), action.GetResource().Resource, err)
+	}
+	return nil
+}
+
+// resolve takes "pvc/data" or "pvc/namespace/data" apart.
+func (r *replay) resolve(ref string) (_ manifest.Resource, namespace, name string, _ error) {
+	kind, key, ok := strings.Cut(ref, "/")
+	if !ok || key == "" {
+		return manifest.Resource{}, "", "", bad("%q does not name an object: expected kind/name", ref)
+	}
+	res, err := manifest.FindResource(kind)
+	if err != nil {
+		return res, "", "", &stepError{err}
+	}
+	name = key
+	if res.Namespaced {
+		namespace = metav1.NamespaceDefault
+		if ns, n, ok := strings.Cut(key, "/"); ok {
+			namespace, name = ns, n
+		}
+	}
+	return res, namespace, name, nil
+}
