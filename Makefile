@@ -1,0 +1,21 @@
+# `make check` is all anyone needs to remember: it is what CI runs.
+
+.PHONY: check test lint race bench update
+
+check: ## everything CI runs
+	bash .ci/run
+
+test: ## all tests, and those of the modules under examples/
+	bash .ci/run test modules
+
+lint: ## formatting, go vet, golangci-lint
+	bash .ci/run format vet lint
+
+race: ## all tests under the race detector
+	bash .ci/run race
+
+bench: ## the benchmarks behind docs/benchmarks.md
+	go test -run '^$$' -bench . -benchmem ./...
+
+update: ## rewrite the golden files of stories and examples; read the diff before committing it
+	go test ./story ./examples/... -update
