@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/scheduler"
@@ -42,6 +43,7 @@ type explainer struct {
 	*Cluster
 	ctx context.Context
 	b   strings.Builder
+	of  string // the pod that is explained, if it is one
 }
 
 func (x *explainer) say(format string, args ...any) { fmt.Fprintf(&x.b, format+"\n", args...) }
@@ -62,13 +64,13 @@ func (x *explainer) claim(ns, name string) error {
 	if claim.DeletionTimestamp != nil {
 		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(claim.Finalizers, ", "))
 	}
-	x.events("PersistentVolumeClaim", claim.UID)
+	x.events("PersistentVolumeClaim", claim.UID, "")
 	pods, err := x.client.CoreV1().Pods(ns).List(x.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; slices.Contains(claimNames(pod), name) {
+		if pod := &pods.Items[i]; slices.Contains(claimNames(pod), name) && pod.Name != x.of {
 			x.say("  it is used by pod %s/%s, which is %s%s", ns, pod.Name, pod.Status.Phase, scheduledWhere(pod))
 		}
 	}
@@ -174,7 +176,7 @@ func (x *explainer) volume(name string) error {
 	if volume.DeletionTimestamp != nil {
 		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(volume.Finalizers, ", "))
 	}
-	x.events("PersistentVolume", volume.UID)
+	x.events("PersistentVolume", volume.UID, "")
 	return nil
 }
 
@@ -183,13 +185,14 @@ func (x *explainer) pod(ns, name string) error {
 	if err != nil {
 		return err
 	}
+	x.of = name
 	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
 	if pod.Spec.NodeName == "" {
 		if err := x.nodes(ns + "/" + name); err != nil {
 			return err
 		}
 	}
-	x.events("Pod", pod.UID)
+	x.events("Pod", pod.UID, unscheduled(pod))
 	for _, claim := range claimNames(pod) {
 		switch err := x.claim(ns, claim); {
 		case apierrors.IsNotFound(err):
@@ -216,15 +219,16 @@ func (x *explainer) nodes(pod string) error {
 	return nil
 }
 
-// events says what was said of an object, oldest first.
-func (x *explainer) events(kind string, uid any) {
+// events says what was said of an object, oldest first, but for the message that
+// is known already.
+func (x *explainer) events(kind string, uid types.UID, known string) {
 	events, err := x.client.CoreV1().Events(metav1.NamespaceAll).List(x.ctx, metav1.ListOptions{})
 	if err != nil {
 		return
 	}
 	slices.SortStableFunc(events.Items, func(a, b v1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	for _, e := range events.Items {
-		if e.InvolvedObject.Kind != kind || any(e.InvolvedObject.UID) != uid {
+		if e.InvolvedObject.Kind != kind || e.InvolvedObject.UID != uid || e.Message == known {
 			continue
 		}
 		times := ""
@@ -250,12 +254,20 @@ func scheduledWhere(pod *v1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return " on node " + pod.Spec.NodeName
 	}
-	for _, cond := range pod.Status.Conditions {
-		if cond.Type == v1.PodScheduled && cond.Status == v1.ConditionFalse {
-			return ": " + cond.Message
-		}
+	if why := unscheduled(pod); why != "" {
+		return ": " + why
 	}
 	return " and has no node yet"
+}
+
+// unscheduled is why the pod has no node, as its status says.
+func unscheduled(pod *v1.Pod) string {
+	for _, cond := range pod.Status.Conditions {
+		if cond.Type == v1.PodScheduled && cond.Status == v1.ConditionFalse {
+			return cond.Message
+		}
+	}
+	return ""
 }
 
 // claimNames are the claims a pod uses, generic ephemeral volumes included.

@@ -4,62 +4,72 @@ import (
 	"fmt"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 // ReadFile reads a file of a node ("node/node-1", path on the node) or of a pod
-// ("pod/default/web" or "pod/web", path in its first container that mounts it).
+// ("pod/default/web" or "pod/web", path in the first container that mounts
+// something there).
 func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
-	root, at, err := c.locate(where, path)
-	if err != nil {
+	root, pod, err := c.locate(where)
+	switch {
+	case err != nil:
 		return nil, err
+	case pod != nil:
+		return kubelet.ReadFile(root, pod, path)
 	}
-	return root.ReadFile(at)
+	return root.ReadFile(path)
 }
 
 // WriteFile writes a file of a node or of a pod, as ReadFile names them. The
-// directory must exist.
+// directory must exist. A pod cannot write to a volume that it mounts read-only
+// (kubelet.ErrReadOnly).
 func (c *Cluster) WriteFile(where, path string, data []byte) error {
-	root, at, err := c.locate(where, path)
-	if err != nil {
+	root, pod, err := c.locate(where)
+	switch {
+	case err != nil:
 		return err
+	case pod != nil:
+		return kubelet.WriteFile(root, pod, path, data)
 	}
-	return root.WriteFile(at, data, 0o644)
+	return root.WriteFile(path, data, 0o644)
 }
 
-// ListDir lists the names in a directory of a node or of a pod, sorted.
+// ListDir lists the names in a directory of a node or of a pod, sorted; those
+// of directories end in a slash.
 func (c *Cluster) ListDir(where, path string) ([]string, error) {
-	root, at, err := c.locate(where, path)
-	if err != nil {
+	root, pod, err := c.locate(where)
+	switch {
+	case err != nil:
 		return nil, err
+	case pod != nil:
+		return kubelet.List(root, pod, path)
 	}
-	return root.List(at)
+	return root.List(path)
 }
 
-// locate finds the node's directory and the path in it.
-func (c *Cluster) locate(where, path string) (*nodefs.Dir, string, error) {
+// locate finds the node's directory, and the pod if it is a pod that is meant.
+func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 	kind, rest, _ := strings.Cut(where, "/")
 	switch kind {
 	case "node":
 		root, err := c.root(rest)
-		return root, path, err
+		return root, nil, err
 	case "pod":
 		pod, err := c.Pod(rest)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		if pod.Spec.NodeName == "" {
-			return nil, "", fmt.Errorf("pod %s/%s is on no node yet", pod.Namespace, pod.Name)
+			return nil, nil, fmt.Errorf("pod %s/%s is on no node yet", pod.Namespace, pod.Name)
 		}
 		root, err := c.root(pod.Spec.NodeName)
-		if err != nil {
-			return nil, "", err
-		}
-		at, err := kubelet.HostPath(root, pod, path)
-		return root, at, err
+		return root, pod, err
 	}
-	return nil, "", fmt.Errorf("%q is no place for files: write node/name, pod/name or pod/namespace/name", where)
+	return nil, nil, fmt.Errorf("%q is no place for files: write node/name, pod/name or pod/namespace/name", where)
 }
 
 func (c *Cluster) root(node string) (*nodefs.Dir, error) {

@@ -23,7 +23,7 @@ var clientsets = []struct {
 	make func() kubernetes.Interface
 }{
 	{"api", func() kubernetes.Interface { return api.NewServer(api.Config{}).Client("user") }},
-	{"simple", func() kubernetes.Interface { return fake.NewSimpleClientset() }}, //nolint:staticcheck // it is what we compare with
+	{"simple", func() kubernetes.Interface { return fake.NewSimpleClientset() }},
 	{"newclientset", func() kubernetes.Interface { return fake.NewClientset() }},
 }
 

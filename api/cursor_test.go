@@ -20,7 +20,6 @@ import (
 var (
 	configMaps = v1.SchemeGroupVersion.WithResource("configmaps")
 	podsGVR    = v1.SchemeGroupVersion.WithResource("pods")
-	claimsGVR  = v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 )
 
 // semantics 8 must 3

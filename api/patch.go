@@ -73,7 +73,7 @@ func jsonPatch(before, data []byte) ([]byte, error) {
 }
 
 func patchError(err error) error {
-	if _, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // never wrapped here
+	if _, ok := err.(apierrors.APIStatus); ok {
 		return err
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))

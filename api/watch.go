@@ -177,7 +177,7 @@ func (w *watcher) send(t watch.EventType, obj runtime.Object) bool {
 
 func (w *watcher) sendError(err error) {
 	status := apierrors.NewInternalError(err).ErrStatus
-	if api, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // never wrapped here
+	if api, ok := err.(apierrors.APIStatus); ok {
 		status = api.Status()
 	}
 	w.send(watch.Error, &status)

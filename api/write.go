@@ -62,9 +62,6 @@ func (o outcome) answer() object {
 	return o.last
 }
 
-// changed says whether the object has another version than before.
-func (o outcome) changed() bool { return o.old != o.new }
-
 // write runs do under the lock and reports what came of it. The answer is a
 // copy.
 func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime.Object, error) {

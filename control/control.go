@@ -12,7 +12,8 @@ import (
 
 // A Factory builds one controller on the Env it is given: it makes caches and
 // queues, registers handlers, and returns. It must not call the API: work
-// begins when the driver delivers the first objects. After a crash the driver
+// begins when every cache it has made has had its first list, so that what is
+// missing in a cache has been missing in the API. After a crash the driver
 // calls the factory again with a fresh Env, so whatever the controller kept in
 // memory is gone, as in a restarted process.
 type Factory func(env Env) error

@@ -23,6 +23,9 @@ type actor struct {
 	feeds  []*feed
 	held   map[string]bool // resources whose caches are held back
 
+	unlisted int     // feeds that have had no list yet
+	waiting  []*task // made before that: they start when it is 0
+
 	crashing bool // its own code ran into a fault: the engine crashes it next
 	down     bool
 	downtime time.Duration
@@ -33,8 +36,21 @@ func (a *actor) start() error {
 	a.life++
 	a.down = false
 	a.tasks, a.feeds = map[*task]struct{}{}, nil
+	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = a.engine.server.ClientWithGate(a.name, &gate{actor: a, life: a.life})
-	return a.factory(&env{actor: a, life: a.life})
+	err := a.factory(&env{actor: a, life: a.life})
+	a.listed()
+	return err
+}
+
+// listed counts down to the moment when every feed has had its first list. Then
+// the tasks start: one that ran earlier would take what it has not heard of for
+// gone. Upstream: cache.WaitForCacheSync.
+func (a *actor) listed() {
+	if a.unlisted--; a.unlisted == 0 {
+		a.engine.tasks = append(a.engine.tasks, a.waiting...)
+		a.waiting = nil
+	}
 }
 
 // stop forgets everything the actor has in memory.
@@ -59,7 +75,7 @@ func (a *actor) stop() {
 		t.stop()
 		e.current = nil
 	}
-	a.tasks, a.feeds = nil, nil
+	a.tasks, a.feeds, a.waiting = nil, nil, nil
 }
 
 // crash forgets everything and restarts the actor after a.downtime.

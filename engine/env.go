@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -125,7 +127,7 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 	}
 	e.server.Event(a.name, r.component, host, obj, eventtype, reason, message)
 	about := control.RefOf(kindOf(obj), obj)
-	key := saidKey{a.name, about, reason, message}
+	key := saidKey{a.name, uidOf(obj), reason, message}
 	e.record(a.name, Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: e.said[key]})
 	e.said[key] = true
 }
@@ -133,8 +135,15 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 // saidKey finds events said before.
 type saidKey struct {
 	actor           string
-	about           control.Ref
+	about           types.UID
 	reason, message string
+}
+
+func uidOf(obj runtime.Object) types.UID {
+	if m, err := meta.Accessor(obj); err == nil {
+		return m.GetUID()
+	}
+	return ""
 }
 
 func kindOf(obj runtime.Object) string {

@@ -31,6 +31,7 @@ func (a *actor) follow(target control.Feed) {
 	}
 	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
 	a.feeds = append(a.feeds, f)
+	a.unlisted++
 	f.notify()
 }
 
@@ -98,9 +99,12 @@ func (f *feed) deliver() {
 }
 
 func (f *feed) relist() {
-	f.listed = true
 	f.actor.engine.changed()
 	f.target.Replace(f.cursor.List())
+	if !f.listed {
+		f.listed = true
+		f.actor.listed()
+	}
 	f.notify()
 }
 

@@ -31,7 +31,8 @@ func (crashed) DriverCrash()    {}
 
 var _ control.Crash = crashed{}
 
-// spawn makes a coroutine of f and puts it in line.
+// spawn makes a coroutine of f and puts it in line, once the actor's caches have
+// had their first list.
 func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) *task {
 	t := &task{actor: a, name: name}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -39,7 +40,11 @@ func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) *task {
 		t.guard(func() { f(context.Background(), t) })
 	})
 	a.tasks[t] = struct{}{}
-	a.engine.tasks = append(a.engine.tasks, t)
+	if a.unlisted > 0 {
+		a.waiting = append(a.waiting, t)
+	} else {
+		a.engine.tasks = append(a.engine.tasks, t)
+	}
 	return t
 }
 

@@ -56,6 +56,9 @@ func (w Write) String() string {
 	var parts []string
 	for _, c := range w.Changes() {
 		if last := c.Path[len(c.Path)-1]; !strings.HasSuffix(last, "Time") && !strings.HasSuffix(last, "IPs") { // said elsewhere
+			if c.Path[0] == w.Subresource && len(c.Path) > 1 {
+				c.Path = c.Path[1:]
+			}
 			parts = append(parts, c.String())
 		}
 	}
@@ -214,7 +217,8 @@ func newItems(old, value any) any {
 }
 
 // brief is a value as a reader wants it: a reference by its name, a condition by
-// its status, a container by its state, anything else as compact JSON.
+// its status, a container by its state, a capacity by its size, anything else as
+// compact JSON.
 func brief(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -236,6 +240,9 @@ func brief(v any) string {
 				s += fmt.Sprintf(" (%v)", v["reason"])
 			}
 			return s
+		}
+		if size, ok := v["storage"]; ok && len(v) == 1 {
+			return fmt.Sprint(size)
 		}
 		if state, ok := v["state"].(map[string]any); ok && v["name"] != nil {
 			return fmt.Sprintf("%v %s", v["name"], strings.Join(slices.Sorted(maps.Keys(state)), ""))

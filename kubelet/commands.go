@@ -25,6 +25,7 @@ type Process struct {
 
 	node   *nodefs.Dir
 	mounts []containerMount
+	paths  []string // on the node, of what it worked on
 }
 
 // DefaultCommands are "mkdir [-m MODE] [-p] PATH..." and "rm [-r] [-f] PATH...",
@@ -40,6 +41,9 @@ func DefaultCommands() map[string]Command {
 func (p *Process) Do(name string, write bool, f func(dir *nodefs.Dir, name string) error) error {
 	if !path.IsAbs(name) {
 		name = path.Join("/", p.WorkingDir, name)
+	}
+	if m, rest, ok := findMount(p.mounts, name); ok {
+		p.paths = append(p.paths, path.Join(m.VolumePath, m.SubPath, rest))
 	}
 	return inVolume(p.node, p.mounts, name, write, f)
 }

@@ -180,7 +180,7 @@ func (k *kubelet) note(about control.Ref, text string) {
 // that of a pod not yet heard of.
 //
 // Upstream: desired_state_of_world_populator.go HasAddedPods, v1.36.
-func (k *kubelet) allPodsSeen() bool { return k.pods.Synced() && len(k.unseen) == 0 }
+func (k *kubelet) allPodsSeen() bool { return len(k.unseen) == 0 }
 
 // sortedUIDs walks a set in order.
 func sortedUIDs[T any](m map[types.UID]T) []types.UID {

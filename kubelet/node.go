@@ -28,19 +28,9 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	if err := k.registerNode(ctx); err != nil {
 		return err
 	}
-	if err := k.waitForPods(ctx); err != nil {
-		return err
-	}
 	k.adoptOrphans()
 	k.volumeQueue.Add(k.node.Name)
 	return nil
-}
-
-func (k *kubelet) waitForPods(ctx context.Context) error {
-	if k.pods.Synced() {
-		return nil
-	}
-	return k.env.Poll(ctx, podSyncPeriod, 0, func(context.Context) (bool, error) { return k.pods.Synced(), nil })
 }
 
 // registerNode creates the Node object, or adds what is missing to the one that

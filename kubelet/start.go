@@ -106,8 +106,9 @@ func (k *kubelet) startContainer(pod *v1.Pod, c *v1.Container, volumes map[strin
 	if run == nil {
 		return record, nil
 	}
-	err := run(&Process{Argv: argv, WorkingDir: c.WorkingDir, node: k.fs, mounts: record.Mounts})
-	trace := control.Command{About: control.RefOf("Pod", pod), Argv: argv}
+	process := &Process{Argv: argv, WorkingDir: c.WorkingDir, node: k.fs, mounts: record.Mounts}
+	err := run(process)
+	trace := control.Command{About: control.RefOf("Pod", pod), Argv: argv, Node: k.node.Name, Paths: process.paths}
 	if err != nil {
 		record.ExitCode, record.Message, trace.Err = 1, err.Error(), err.Error()
 	}

@@ -140,6 +140,10 @@ func (w *world) release(volumeName string) {
 	_, err = claims.Update(ctx, claim, metav1.UpdateOptions{})
 	require.NoError(w.t, err)
 	require.NoError(w.t, claims.Delete(ctx, "data", metav1.DeleteOptions{}))
+	// The provisioner hears of it first. A stale claim would have its volume made
+	// again (kubernetes-csi/external-provisioner 1469), and here is no PV
+	// controller to release that one too.
+	require.NoError(w.t, w.Settle())
 
 	volume, err := volumes.Get(ctx, volumeName, metav1.GetOptions{})
 	require.NoError(w.t, err)

@@ -104,27 +104,11 @@ func (c *controller) resync(context.Context) {
 	}
 }
 
-// waitForCaches waits until all caches have had their first list. Before that a
-// missing volume would look like a lost one.
-// Upstream: cache.WaitForCacheSync, which polls as often.
-func (c *controller) waitForCaches(ctx context.Context) error {
-	synced := func(context.Context) (bool, error) {
-		return c.claimInformer.Synced() && c.volumeInformer.Synced() && c.classes.Synced() && c.pods.Synced(), nil
-	}
-	if done, _ := synced(ctx); done {
-		return nil
-	}
-	return c.env.Poll(ctx, 100*time.Millisecond, 0, synced)
-}
-
 // claimWork reconciles one claim. One that is gone has been dealt with when that was
 // delivered, and an older version than the controller's own last write is not looked
 // at: its event is still to come.
 // Upstream: pv_controller_base.go claimWorker and updateClaim, v1.36.
 func (c *controller) claimWork(ctx context.Context, key string) error {
-	if err := c.waitForCaches(ctx); err != nil {
-		return err
-	}
 	claim, found := c.claimInformer.Get(key)
 	if !found || c.claims.newer(claim) {
 		return nil
@@ -135,9 +119,6 @@ func (c *controller) claimWork(ctx context.Context, key string) error {
 // volumeWork reconciles one volume, as claimWork does one claim.
 // Upstream: pv_controller_base.go volumeWorker and updateVolume, v1.36.
 func (c *controller) volumeWork(ctx context.Context, name string) error {
-	if err := c.waitForCaches(ctx); err != nil {
-		return err
-	}
 	volume, found := c.volumeInformer.Get(name)
 	if !found || c.volumes.newer(volume) {
 		return nil

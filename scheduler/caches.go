@@ -42,10 +42,3 @@ func (c *caches) handleStorage(s *scheduler) {
 	c.drivers.Handle(forward[*storagev1.CSIDriver](s))
 	c.capacities.Handle(forward[*storagev1.CSIStorageCapacity](s))
 }
-
-// synced: every cache has had its first list. Until then a missing object may
-// just not have been heard of.
-func (c *caches) synced() bool {
-	return c.nodes.Synced() && c.classes.Synced() && c.drivers.Synced() && c.capacities.Synced() &&
-		c.volumes.Synced() && c.claims.Synced() && c.pods.Synced()
-}

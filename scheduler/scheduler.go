@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -69,9 +68,6 @@ func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
 // the scheduling of later pods.
 // Upstream: schedule_one.go ScheduleOne, v1.36.
 func (s *scheduler) scheduleOne(ctx context.Context, key string) error {
-	if err := s.waitForCacheSync(ctx); err != nil {
-		return err
-	}
 	entry, ok := s.queue.pop(key)
 	if !ok {
 		return nil
@@ -88,15 +84,6 @@ func (s *scheduler) scheduleOne(ctx context.Context, key string) error {
 	}
 	s.env.Go("bind "+key, func(ctx context.Context) { s.bindingCycle(ctx, c) })
 	return nil
-}
-
-// waitForCacheSync returns once every cache has had its first list.
-// Upstream: cache.WaitForCacheSync looks every 100 ms.
-func (s *scheduler) waitForCacheSync(ctx context.Context) error {
-	if s.caches.synced() {
-		return nil
-	}
-	return s.env.Poll(ctx, 100*time.Millisecond, 0, func(context.Context) (bool, error) { return s.caches.synced(), nil })
 }
 
 // skipPodSchedule: a pod that is being deleted needs no node.

@@ -1,14 +1,10 @@
 package protection
 
 import (
-	"context"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/storagesim/storagesim/control"
 )
 
 // isDeletionCandidate: the object is being deleted and waits for the finalizer.
@@ -39,13 +35,4 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
-}
-
-// waitForCaches waits until all caches have had their first list.
-// Upstream: cache.WaitForCacheSync, which polls as often.
-func waitForCaches(ctx context.Context, env control.Env, synced func() bool) error {
-	if synced() {
-		return nil
-	}
-	return env.Poll(ctx, 100*time.Millisecond, 0, func(context.Context) (bool, error) { return synced(), nil })
 }

@@ -75,10 +75,6 @@ func (c *pvcController) enqueuePVCs(pod *v1.Pod, deleted bool) {
 // processPVC adds or removes one claim's finalizer.
 // Upstream: pvc_protection_controller.go processPVC, v1.36.
 func (c *pvcController) processPVC(ctx context.Context, key string) error {
-	synced := func() bool { return c.claims.Synced() && c.pods.Synced() }
-	if err := waitForCaches(ctx, c.env, synced); err != nil {
-		return err
-	}
 	claim, found := c.claims.Get(key)
 	switch {
 	case !found:
