@@ -37,10 +37,11 @@ type Cluster struct {
 	roots        map[string]*nodefs.Dir // by node
 	applied      map[string][]byte      // what Apply last applied, by object
 	provisioners []*installed
+	began        int // how much of the trace is about starting up
 }
 
-// New makes a cluster and starts its actors; they have done nothing yet. Close
-// it when done.
+// New makes a cluster and starts its actors: the nodes have registered, and
+// nothing else has happened. Close it when done.
 func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// start adds the actors: the control plane, then the nodes.
+// start adds the actors, the control plane and then the nodes, and has them come
+// up.
 func (c *Cluster) start() error {
 	plane := map[string]control.Factory{
 		PVController:  pvcontroller.New(c.cfg.PVController),
@@ -86,7 +88,9 @@ func (c *Cluster) start() error {
 			return err
 		}
 	}
-	return nil
+	err := c.engine.Settle()
+	c.began = c.engine.Trace().Len()
+	return err
 }
 
 // addNode makes the node's directory and starts its kubelet.
@@ -176,8 +180,11 @@ func (c *Cluster) Hold(actor, resource string) error { return c.engine.Hold(acto
 // Release lets a held cache catch up.
 func (c *Cluster) Release(actor, resource string) error { return c.engine.Release(actor, resource) }
 
-// Story is the transcript so far: who did what, when and why.
-func (c *Cluster) Story() string { return c.engine.Trace().Story(c.started()) }
+// Story is the transcript so far: who did what, when and why. How the cluster
+// came up is not part of it.
+func (c *Cluster) Story() string {
+	return engine.Tell(c.engine.Trace().Since(c.began), c.started(), nil)
+}
 
 func (c *Cluster) started() time.Time {
 	if c.cfg.Start.IsZero() {

@@ -119,12 +119,11 @@ func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s after=%v", actor, after), func(t *testing.T) {
 				for skip := 0; ; skip++ {
-					crashed := false
 					story, err := playMainStory(storagesim.Config{}, func(c *storagesim.Cluster) error {
 						return c.Inject(engine.Fault{Actor: actor, Skip: skip, After: after, Crash: true, Restart: time.Second})
 					})
 					require.NoError(t, err, "crash at call %d\n%s", skip, story)
-					crashed = containsLine(story, actor, "starts again")
+					crashed := containsLine(story, actor, "starts again")
 					if !crashed {
 						require.True(t, skip > 0 || strings.HasPrefix(actor, "kubelet/") || actor == storagesim.PVCProtection || actor == storagesim.PVProtection, "%s makes no call", actor)
 						return

@@ -3,8 +3,8 @@ package api
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 )
 
 // A nameRule says what names a kind may have: quick accepts the good ones
@@ -18,8 +18,11 @@ var (
 	dnsSubdomain = nameRule{isSubdomain, apivalidation.NameIsDNSSubdomain}
 	dnsLabel     = nameRule{isLabel, apivalidation.NameIsDNSLabel}
 	dns1035Label = nameRule{isLabel1035, apivalidation.NameIsDNS1035Label}
-	pathSegment  = nameRule{isSubdomain, path.ValidatePathSegmentName}
+	pathSegment  = nameRule{isSubdomain, validatePathSegmentName}
 )
+
+// validatePathSegmentName says why a name cannot be part of a path.
+func validatePathSegmentName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 func isLowerAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 

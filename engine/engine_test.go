@@ -506,7 +506,7 @@ func TestTheStoryOmitsWhatWasSaidBefore(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, e.Settle())
-	require.Equal(t, 1, strings.Count(e.Trace().Story(engine.Start), "here I am"))
+	require.Equal(t, 1, strings.Count(engine.Tell(e.Trace().Entries(), engine.Start, nil), "here I am"))
 	require.Equal(t, 3, strings.Count(e.Trace().String(), "here I am"))
 	events, err := e.Server().Client("user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -6,14 +6,12 @@ import (
 	"time"
 )
 
-// Story tells the trace as a transcript: who did what, when and why. Times
-// count from the start and are printed where they change; what was said before
-// is not said again.
-func (t *Trace) Story(start time.Time) string {
-	return Tell(t.entries, start, nil)
-}
+// Story tells the whole trace. See Tell.
+func (t *Trace) Story(start time.Time) string { return Tell(t.entries, start, nil) }
 
-// Tell is Story for some entries: those that keep accepts, all if it is nil.
+// Tell tells entries as a transcript: who did what, when and why. Times count
+// from start and are printed where they change; events that were said before are
+// left out, and so are the entries that keep refuses; nil keeps all.
 func Tell(entries []Entry, start time.Time, keep func(Entry) bool) string {
 	var told []Entry
 	width := 0

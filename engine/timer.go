@@ -56,13 +56,6 @@ func (e *Engine) after(d time.Duration, foreground func() bool, fire func()) *ti
 	return t
 }
 
-// cancel removes the timer if it has not fired.
-func (e *Engine) cancel(t *timer) {
-	if t != nil && t.index >= 0 {
-		heap.Remove(&e.timers, t.index)
-	}
-}
-
 // fireNext moves the clock to the earliest timer and fires it.
 func (e *Engine) fireNext() {
 	t := heap.Pop(&e.timers).(*timer)

@@ -3,7 +3,6 @@ package kubelet
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -181,13 +180,3 @@ func (k *kubelet) note(about control.Ref, text string) {
 //
 // Upstream: desired_state_of_world_populator.go HasAddedPods, v1.36.
 func (k *kubelet) allPodsSeen() bool { return len(k.unseen) == 0 }
-
-// sortedUIDs walks a set in order.
-func sortedUIDs[T any](m map[types.UID]T) []types.UID {
-	uids := make([]types.UID, 0, len(m))
-	for uid := range m {
-		uids = append(uids, uid)
-	}
-	slices.Sort(uids)
-	return uids
-}

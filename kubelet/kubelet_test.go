@@ -40,10 +40,10 @@ func TestAKubeletRegistersItsNode(t *testing.T) {
 func TestAPodGetsItsLocalVolumeAndRuns(t *testing.T) {
 	w := simple(t)
 	w.boundVolume("data", nil)
-	p := w.create(pod("web", claim("data")))
+	w.create(pod("web", claim("data")))
 	w.settle()
 
-	p = w.get("web")
+	p := w.get("web")
 	require.Equal(t, v1.PodRunning, p.Status.Phase)
 	require.NotEmpty(t, p.Status.PodIP)
 	require.NotEmpty(t, p.Status.HostIP)
@@ -165,8 +165,7 @@ func TestAVolumeThatNoContainerUsesIsSkipped(t *testing.T) {
 // semantics 5 must 3.
 func TestAFailedBindMountLeavesNeitherDirectoryNorMount(t *testing.T) {
 	failing := true
-	var w *world
-	w = newWorld(t, engine.Config{}, kubelet.Config{})
+	w := newWorld(t, engine.Config{}, kubelet.Config{})
 	m, err := mount.NewTempDir(mount.Config{Dir: w.node, Fail: func(op mount.Op) error {
 		if failing && op.Verb == "mount" {
 			return errors.New("wrong fs type")

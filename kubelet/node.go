@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -17,13 +16,8 @@ import (
 // kubeletVersion is the Kubernetes version that is modelled.
 const kubeletVersion = "v1.36.3"
 
-// podSyncPeriod is how often the kubelet looks whether its first list of pods
-// has arrived.
-const podSyncPeriod = 100 * time.Millisecond
-
-// syncNode is what a kubelet does once when it starts: it registers the node,
-// waits for the first list of its pods, and then gives up what is on disk of
-// pods that do not exist any more.
+// syncNode is what a kubelet does once when it starts: it registers the node, and
+// gives up what is on disk of pods that do not exist any more.
 func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	if err := k.registerNode(ctx); err != nil {
 		return err

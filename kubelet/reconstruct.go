@@ -28,9 +28,7 @@ func (k *kubelet) reconstruct() {
 			}
 		}
 	}
-	for _, uid := range k.runtime.pods() {
-		k.onDisk = append(k.onDisk, uid) // a pod may have ended but for its record
-	}
+	k.onDisk = append(k.onDisk, k.runtime.pods()...) // a pod may have ended but for its record
 }
 
 // subdirs are the names in a directory, links (mounts) included.

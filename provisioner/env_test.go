@@ -119,7 +119,7 @@ const testName = "example.com/test"
 func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*ProvisionController, *fakeEnv) {
 	t.Helper()
 	env := &fakeEnv{
-		client: fake.NewSimpleClientset(), //nolint:staticcheck // Enough here, and a thousand times faster than NewClientset.
+		client: fake.NewSimpleClientset(), // enough here, and a thousand times faster than NewClientset
 		queues: map[string]*fakeQueue{}, every: map[string]time.Duration{},
 	}
 	cfg := Config{Name: testName, AdditionalNames: []string{"example.com/other"}, Provisioner: p}

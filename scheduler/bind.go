@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,14 +14,16 @@ import (
 // runBindPlugins binds the pod.
 // Upstream: schedule_one.go bind and runtime/framework.go RunBindPlugins, v1.36.
 func (f framework) runBindPlugins(ctx context.Context, c *cycle) *status {
-	for _, p := range of[bindPlugin](f) {
-		st := p.Bind(ctx, c, c.node).from(p.Name(), fmt.Sprintf("Bind plugin %q", p.Name()))
-		if st.is(failed) {
-			st.err = fmt.Errorf("binding rejected: %w", st.err)
-		}
-		return st
+	plugins := of[bindPlugin](f)
+	if len(plugins) == 0 {
+		return asStatus(errors.New("no plugin binds pods"))
 	}
-	return asStatus(fmt.Errorf("no plugin binds pods"))
+	p := plugins[0] // the first one binds
+	st := p.Bind(ctx, c, c.node).from(p.Name(), fmt.Sprintf("Bind plugin %q", p.Name()))
+	if st.is(failed) {
+		st.err = fmt.Errorf("binding rejected: %w", st.err)
+	}
+	return st
 }
 
 // defaultBinder writes pods/binding.

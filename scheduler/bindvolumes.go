@@ -128,7 +128,7 @@ func (b *volumeBinder) checkProvisioning(claim *v1.PersistentVolumeClaim, node *
 	if pvc.Spec.VolumeName != "" {
 		pv, err := b.pvs.GetAPIObj(pvc.Spec.VolumeName)
 		if err != nil {
-			return false, nil // the claim's news came before the volume's
+			return false, nil //nolint:nilerr // The claim's news came before the volume's: wait for it.
 		}
 		if err := binding.CheckNodeAffinity(pv, node.Labels); err != nil {
 			return false, fmt.Errorf("pv %q node affinity doesn't match node %q: %w", pv.Name, node.Name, err)

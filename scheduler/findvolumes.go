@@ -39,7 +39,7 @@ func (b *volumeBinder) FindPodVolumes(claims *PodVolumeClaims, node *v1.Node) (*
 		return nil, nil, err
 	}
 	volumes.StaticBindings = bindings
-	volumes.DynamicProvisions = append(toProvision, unmatched...)
+	volumes.DynamicProvisions = slices.Concat(toProvision, unmatched)
 	conflict, err := b.checkVolumeProvisions(volumes.DynamicProvisions, node)
 	if err != nil {
 		return nil, nil, err

@@ -304,7 +304,7 @@ leaks
 `)
 	assert.Contains(t, got, "persistent-volume-binder will fail to update pv/status")
 	assert.Contains(t, got, "is refused (before it was carried out): update persistentvolumes/status pv")
-	assert.Contains(t, got, "status.phase = Available", "it tries again")
+	assert.Contains(t, got, "phase = Available", "it tries again")
 	assert.Contains(t, got, "persistent-volume-binder crashed")
 	assert.Contains(t, got, "persistent-volume-binder's cache of persistentvolumeclaims is held")
 	assert.Contains(t, got, "leaks\n----\nno leaks\n")

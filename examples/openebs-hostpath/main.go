@@ -47,8 +47,7 @@ func play(out io.Writer) error {
 	defer c.Close()
 	s := &show{Cluster: c, out: out}
 	s.try(c.InstallOpenEBS())
-	s.try(c.Settle())
-	s.told = c.Engine().Trace().Len() // how the nodes came up is another story
+	s.told = c.Engine().Trace().Len() // how all this came up is another story
 
 	s.title("The class and the claim. The claim waits for its first consumer.")
 	s.apply("openebs-hostpath.yaml", "local-hostpath-pvc.yaml")
@@ -81,6 +80,7 @@ func play(out io.Writer) error {
 	s.printf("node2$ cat %s/greet.txt\n%s", dir, data)
 
 	s.title("The end. The pod and the claim are deleted; the reclaim policy is Delete, so the directory goes too.")
+	s.printf("$ kubectl delete pod/hello-local-hostpath-pod pvc/local-hostpath-pvc --wait=false\n")
 	s.try(c.Delete("pod/hello-local-hostpath-pod", "pvc/local-hostpath-pvc"))
 	s.settle()
 	s.get("pv,pvc,pods")
