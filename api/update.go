@@ -71,13 +71,22 @@ func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error)
 		}
 		return outcome{old: old, last: obj}, nil
 	}
-	if semanticEqual(old, obj) {
+	if r.same(old, obj) {
 		return outcome{old: old, new: old}, nil
 	}
 	if !r.dryRun {
 		s.put(st, old, obj)
 	}
 	return outcome{old: old, new: obj}, nil
+}
+
+// same says whether nothing changed. Where a difference is likely it looks
+// first: comparing is the dearest part of an update.
+func (r *request) same(old, obj object) bool {
+	if r.sub == "status" && r.kind.status >= 0 && !sameField(r.kind.status, old, obj) {
+		return false
+	}
+	return semanticEqual(old, obj)
 }
 
 // checkVersion compares what the client based its update on with what is there.
