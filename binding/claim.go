@@ -31,8 +31,10 @@ func PersistentVolumeClaimHasClass(claim *v1.PersistentVolumeClaim) bool {
 // GetPersistentVolumeClass is the name of the volume's class, "" if it has none.
 // Upstream: component-helpers storage/volume/helpers.go, v1.36.
 func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
-	if class, found := volume.Annotations[AnnStorageClass]; found {
-		return class
+	if len(volume.Annotations) > 0 { // asked of every volume, and few have any
+		if class, found := volume.Annotations[AnnStorageClass]; found {
+			return class
+		}
 	}
 	return volume.Spec.StorageClassName
 }

@@ -17,16 +17,18 @@
 // ReadWriteOnce gets a 10Gi volume that offers just that before a 5Gi volume that
 // offers ReadWriteMany too.
 //
-// Index gives the answers of both without walking every volume. Explain says of
+// Index gives the answers of both without walking every volume, nor, asked about a
+// node, those that other nodes hold. Explain says of
 // every volume why it was passed over.
 //
 // # Deviations from upstream
 //
 //   - Lists are in order of name, so ties are broken by name. Upstream walks Go maps.
-//   - Groups with equally many access modes are taken in a fixed order (that of their
-//     first modes: RWO, ROX, RWX, RWOP). Upstream's sort leaves it open.
-//   - Node affinity, the dearest filter, is looked at last, and only of volumes that
-//     would win. The answer is the same.
+//   - Groups with equally many access modes are taken in a fixed order: RWO, ROX, RWX,
+//     RWOP; of two modes RWO+ROX, RWO+RWX, ROX+RWX, then those with RWOP. Upstream's
+//     sort leaves it open.
+//   - Node affinity, the dearest filter, is looked at only of volumes that would win,
+//     where upstream looks at it before claimRef. The answer is the same.
 //   - VolumeAttributesClass is always on, as in v1.36.
 //   - GetBindVolumeToClaim cannot fail, but keeps its error result.
 package binding

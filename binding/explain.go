@@ -47,8 +47,7 @@ func Explain(claim *v1.PersistentVolumeClaim, volumes []*v1.PersistentVolume, no
 		s.findBlocking(volumes)
 	} else {
 		considered := slices.DeleteFunc(slices.Clone(volumes), func(volume *v1.PersistentVolume) bool {
-			_, promised := excluded[volume.Name]
-			return promised
+			return excludes(excluded, volume)
 		})
 		s.best, err = FindBestMatchForClaim(claim, considered, delayBinding)
 	}
@@ -75,8 +74,7 @@ type search struct {
 // findBlocking finds the reserved volume at which FindMatchingVolume gave up.
 func (s *search) findBlocking(volumes []*v1.PersistentVolume) {
 	for _, volume := range volumes {
-		_, promised := s.excluded[volume.Name]
-		if promised || volume.Spec.ClaimRef == nil || s.unfit(volume, capacityOf(volume)) != Passed {
+		if excludes(s.excluded, volume) || volume.Spec.ClaimRef == nil || s.unfit(volume) != Passed {
 			continue
 		}
 		if !reachable(volume, s.node) {
@@ -101,10 +99,10 @@ func (s *search) verdict(volume *v1.PersistentVolume) Verdict {
 // filter is the first filter that the volume fails. Access modes count with a node
 // and without: without one they decide which groups are searched.
 func (s *search) filter(volume *v1.PersistentVolume) Filter {
-	if _, promised := s.excluded[volume.Name]; promised {
+	if excludes(s.excluded, volume) {
 		return Excluded
 	}
-	if filter := s.unfit(volume, capacityOf(volume)); filter != Passed {
+	if filter := s.unfit(volume); filter != Passed {
 		return filter
 	}
 	if volume.Spec.ClaimRef == nil {
@@ -116,14 +114,21 @@ func (s *search) filter(volume *v1.PersistentVolume) Filter {
 		}
 	}
 	switch {
-	case s.node == nil && !CheckAccessModes(s.claim, volume):
+	case s.node == nil && !inGroup(volume, s.claim):
 		return WrongAccessModes
-	case s.blocking == volume:
+	case !reachable(volume, s.node): // it is reserved for the claim
 		return WrongNode
 	case s.blocking != nil:
 		return Blocked
 	}
 	return Outranked
+}
+
+// inGroup says whether FindBestMatchForClaim looks into the volume's group.
+func inGroup(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool {
+	requested, known := modesOf(claim.Spec.AccessModes)
+	offered, _ := modesOf(volume.Spec.AccessModes)
+	return known && offered&requested == requested
 }
 
 // reason is the filter in words, with the culprit.
@@ -151,7 +156,10 @@ func (s *search) reason(filter Filter, volume *v1.PersistentVolume) string {
 	case WrongClass:
 		return fmt.Sprintf("its class is %q, the claim wants %q", GetPersistentVolumeClass(volume), s.class)
 	case WrongAccessModes:
-		mode, _ := MissingAccessMode(s.claim, volume)
+		mode, missing := MissingAccessMode(s.claim, volume)
+		if !missing {
+			return "the claim requests an access mode that is none"
+		}
 		return fmt.Sprintf("it does not offer %s", mode)
 	case WrongNode:
 		return s.unreachable(volume)

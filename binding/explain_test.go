@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
@@ -86,6 +87,43 @@ func TestTheSchedulersSearchIsExplainedWithTheNode(t *testing.T) {
 		"free is passed over: it would do, but mine is reserved for the claim",
 		"mine is chosen: it is reserved for the claim",
 	}, verdicts(t, claim, nodeOf("node-1"), true, free, mine))
+}
+
+// The volume fails everything at first; each step mends what the last verdict said.
+func TestTheFiltersAreLookedAtInUpstreamsOrder(t *testing.T) { // semantics 1.3
+	claim := with(claimOf("5Gi", v1.ReadWriteOnce), func(claim *v1.PersistentVolumeClaim) {
+		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}
+	})
+	volume := with(with(volumeOf("pv", "1Gi"), onNode("node-1")), func(v *v1.PersistentVolume) {
+		v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "other"}
+		v.Spec.VolumeMode, v.Spec.VolumeAttributesClassName = new(v1.PersistentVolumeBlock), new("gold")
+		v.DeletionTimestamp, v.Status.Phase, v.Spec.StorageClassName = &metav1.Time{}, v1.VolumeReleased, "other"
+	})
+	node, excluded, delay := nodeOf("node-2"), map[string]*v1.PersistentVolume{"pv": volume}, false
+	for _, step := range []struct {
+		filter binding.Filter
+		mend   func()
+	}{
+		{binding.Excluded, func() { excluded = nil }},
+		{binding.Claimed, func() { volume.Spec.ClaimRef = nil }},
+		{binding.TooSmall, func() { volume.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("5Gi") }},
+		{binding.WrongMode, func() { volume.Spec.VolumeMode = nil }},
+		{binding.WrongAttributesClass, func() { volume.Spec.VolumeAttributesClassName = nil }},
+		{binding.Deleting, func() { volume.DeletionTimestamp, node, delay = nil, nil, true }},
+		{binding.Delayed, func() { node = nodeOf("node-2") }},
+		{binding.NotAvailable, func() { volume.Status.Phase = v1.VolumeAvailable }},
+		{binding.WrongLabels, func() { volume.Labels = map[string]string{"disk": "fast"} }},
+		{binding.WrongClass, func() { volume.Spec.StorageClassName = "manual" }},
+		{binding.WrongNode, func() { node = nodeOf("node-1") }},
+		{binding.WrongAccessModes, func() { volume.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce} }},
+		{binding.Passed, func() {}},
+	} {
+		list, err := binding.Explain(claim, []*v1.PersistentVolume{volume}, node, excluded, delay)
+		require.NoError(t, err)
+		require.Equal(t, step.filter, list[0].Filter, "%s", list[0])
+		require.NotEmpty(t, list[0].Reason)
+		step.mend()
+	}
 }
 
 func TestADelayedSearchSaysThatTheSchedulerWillChoose(t *testing.T) {

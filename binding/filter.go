@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,7 +12,8 @@ import (
 // Filter is a rule that a volume can fail.
 type Filter uint8
 
-// The filters in the order in which they are looked at.
+// The filters in the order in which they are looked at, upstream's. A volume reserved
+// for the claim need only pass those before Delayed, and WrongNode.
 const (
 	// Passed is no filter: the volume would do.
 	Passed Filter = iota
@@ -37,10 +37,10 @@ const (
 	WrongLabels
 	// WrongClass volumes are of another storage class.
 	WrongClass
-	// WrongAccessModes volumes lack a mode that the claim requests.
-	WrongAccessModes
 	// WrongNode volumes cannot be reached from the node.
 	WrongNode
+	// WrongAccessModes volumes lack a mode that the claim requests.
+	WrongAccessModes
 	// Blocked: a volume reserved for the claim cannot be reached from the node, so no
 	// other is considered.
 	Blocked
@@ -78,14 +78,20 @@ func wantedBy(claim *v1.PersistentVolumeClaim) (wanted, error) {
 	return w, nil
 }
 
-// unfit is the filter that even a volume reserved for the claim fails. capacity is
-// the volume's.
-func (w *wanted) unfit(volume *v1.PersistentVolume, capacity resource.Quantity) Filter {
-	switch {
-	case volume.Spec.ClaimRef != nil && !IsVolumeBoundToClaim(volume, w.claim):
+// unfit is the filter that even a volume reserved for the claim fails.
+func (w *wanted) unfit(volume *v1.PersistentVolume) Filter {
+	if volume.Spec.ClaimRef != nil && !IsVolumeBoundToClaim(volume, w.claim) {
 		return Claimed
-	case capacity.Cmp(w.request) < 0:
+	}
+	if capacity := capacityOf(volume); compareSizes(&capacity, &w.request) < 0 {
 		return TooSmall
+	}
+	return w.different(volume)
+}
+
+// different is the rest of unfit, after claimRef and size.
+func (w *wanted) different(volume *v1.PersistentVolume) Filter {
+	switch {
 	case volumeMode(volume.Spec.VolumeMode) != w.mode:
 		return WrongMode
 	case deref(volume.Spec.VolumeAttributesClassName) != w.attributesClass:
@@ -107,12 +113,10 @@ func (w *wanted) unsuitable(volume *v1.PersistentVolume, node *v1.Node) Filter {
 		return WrongLabels
 	case GetPersistentVolumeClass(volume) != w.class:
 		return WrongClass
-	case node == nil:
-		return Passed
-	case !CheckAccessModes(w.claim, volume):
-		return WrongAccessModes
 	case !reachable(volume, node):
 		return WrongNode
+	case node != nil && !CheckAccessModes(w.claim, volume):
+		return WrongAccessModes
 	}
 	return Passed
 }
@@ -144,30 +148,6 @@ requested:
 		return mode, true
 	}
 	return "", false
-}
-
-// CheckVolumeSatisfyClaim says why the volume that a claim names in volumeName does
-// not do for it, nil if it does. Unlike FindMatchingVolume it compares sizes in whole
-// bytes and does not look at phase or labels.
-// Upstream: pv_controller.go checkVolumeSatisfyClaim, v1.36.
-func CheckVolumeSatisfyClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
-	if volume.DeletionTimestamp != nil {
-		return fmt.Errorf("the volume is marked for deletion %q", volume.Name)
-	}
-	capacity, request := volume.Spec.Capacity[v1.ResourceStorage], claim.Spec.Resources.Requests[v1.ResourceStorage]
-	switch {
-	case capacity.Value() < request.Value():
-		return errors.New("requested PV is too small")
-	case GetPersistentVolumeClass(volume) != GetPersistentVolumeClaimClass(claim):
-		return errors.New("storageClassName does not match")
-	case deref(volume.Spec.VolumeAttributesClassName) != deref(claim.Spec.VolumeAttributesClassName):
-		return errors.New("volumeAttributesClassName does not match")
-	case CheckVolumeModeMismatches(&claim.Spec, &volume.Spec):
-		return errors.New("incompatible volumeMode")
-	case !CheckAccessModes(claim, volume):
-		return errors.New("incompatible accessMode")
-	}
-	return nil
 }
 
 func capacityOf(volume *v1.PersistentVolume) resource.Quantity {

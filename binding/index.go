@@ -2,7 +2,6 @@ package binding
 
 import (
 	"cmp"
-	"iter"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -10,7 +9,10 @@ import (
 // Index is a set of volumes that answers FindBestMatchForClaim and
 // FindMatchingVolume as those do for its volumes in order of name, without looking at
 // all of them: a lookup costs the logarithm of their number, and one step for every
-// volume that is big enough and yet refused by mode, label or node.
+// volume of the claim's class, in the node's reach, that is big enough and yet refused
+// by mode, label, attributes class or exclusion. Volumes of other nodes cost a step
+// only if they are not kept by node: those whose node affinity has several terms, or
+// none that asks for a label's value with In.
 //
 // The volumes are shared: nobody may change them. The zero Index is not ready for
 // use; make one with NewIndex. It is not safe for concurrent use.
@@ -19,17 +21,20 @@ import (
 // modes only.
 type Index struct {
 	volumes map[string]*v1.PersistentVolume
-	// free are the volumes that an unreserved match can come from: Available, without
-	// claimRef and deletionTimestamp.
-	free map[shelf]*sorted[*v1.PersistentVolume]
-	// reserved are the volumes whose claimRef names a claim.
+	// free are the volumes that an unreserved match can come from, by class:
+	// Available, without claimRef and deletionTimestamp.
+	free map[string]*rack
+	// placed are the same by class and place, for searches with a node. It is nil until
+	// the first such search: the PV controller has none.
+	placed map[shelf]*rack
+	// reserved are the volumes whose claimRef names a claim, in order of name.
 	reserved map[claimKey]*sorted[*v1.PersistentVolume]
 }
 
-// shelf is what all volumes of one list have in common.
+// shelf is what all volumes of one placed rack have in common.
 type shelf struct {
-	modes modeSet
 	class string
+	place
 }
 
 type claimKey struct{ namespace, name string }
@@ -38,7 +43,7 @@ type claimKey struct{ namespace, name string }
 func NewIndex() *Index {
 	return &Index{
 		volumes:  map[string]*v1.PersistentVolume{},
-		free:     map[shelf]*sorted[*v1.PersistentVolume]{},
+		free:     map[string]*rack{},
 		reserved: map[claimKey]*sorted[*v1.PersistentVolume]{},
 	}
 }
@@ -58,9 +63,18 @@ func (ix *Index) Put(volume *v1.PersistentVolume) {
 	ix.volumes[volume.Name] = volume
 	switch ref := volume.Spec.ClaimRef; {
 	case ref != nil:
-		put(ix.reserved, claimKey{ref.Namespace, ref.Name}, volume, byName)
+		key := claimKey{ref.Namespace, ref.Name}
+		list, found := ix.reserved[key]
+		if !found {
+			list = &sorted[*v1.PersistentVolume]{compare: byName}
+			ix.reserved[key] = list
+		}
+		list.add(volume)
 	case isFree(volume):
-		put(ix.free, shelfOf(volume), volume, bySize)
+		putOn(ix.free, GetPersistentVolumeClass(volume), volume)
+		if ix.placed != nil {
+			ix.place(volume)
+		}
 	}
 }
 
@@ -73,9 +87,27 @@ func (ix *Index) Delete(name string) {
 	delete(ix.volumes, name)
 	switch ref := volume.Spec.ClaimRef; {
 	case ref != nil:
-		remove(ix.reserved, claimKey{ref.Namespace, ref.Name}, volume)
+		key := claimKey{ref.Namespace, ref.Name}
+		list := ix.reserved[key]
+		if list.remove(volume); list.empty() {
+			delete(ix.reserved, key)
+		}
 	case isFree(volume):
-		remove(ix.free, shelfOf(volume), volume)
+		class := GetPersistentVolumeClass(volume)
+		takeFrom(ix.free, class, volume)
+		if ix.placed == nil {
+			return
+		}
+		for at := range placesOf(volume) {
+			takeFrom(ix.placed, shelf{class, at}, volume)
+		}
+	}
+}
+
+func (ix *Index) place(volume *v1.PersistentVolume) {
+	class := GetPersistentVolumeClass(volume)
+	for at := range placesOf(volume) {
+		putOn(ix.placed, shelf{class, at}, volume)
 	}
 }
 
@@ -87,16 +119,21 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 	if err != nil {
 		return nil, err
 	}
-	for _, modes := range allPossibleMatchingAccessModes(claim) {
-		for volume := range ix.reservedFor(claim) {
-			if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && want.unfit(volume, capacityOf(volume)) == Passed {
+	requested, known := modesOf(claim.Spec.AccessModes)
+	if !known {
+		return nil, nil
+	}
+	reserved, free := ix.reservedFor(claim), ix.free[want.class]
+	for modes := range setsWith(requested) {
+		for volume := range reserved.all() {
+			if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && want.unfit(volume) == Passed {
 				return volume, nil
 			}
 		}
 		if delayBinding {
 			continue
 		}
-		if best := ix.smallest(&want, shelf{modes, want.class}, nil, nil); best != nil {
+		if best := free.smallest(modes, &want, nil, nil, nil); best != nil {
 			return best, nil
 		}
 	}
@@ -104,16 +141,17 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 }
 
 // FindMatchingVolume is the scheduler's question: FindMatchingVolume over the index's
-// volumes of the claim's class, on a node.
+// volumes of the claim's class, on a node, with delayBinding. As there, without a node
+// only a volume reserved for the claim is an answer. The first call takes as long as
+// putting every volume.
 // Upstream: binder.go findMatchingVolumes asks for the volumes of the class, v1.36.
 func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[string]*v1.PersistentVolume) (*v1.PersistentVolume, error) {
 	want, err := wantedBy(claim)
 	if err != nil {
 		return nil, err
 	}
-	for volume := range ix.reservedFor(claim) {
-		_, promised := excluded[volume.Name]
-		if promised || GetPersistentVolumeClass(volume) != want.class || want.unfit(volume, capacityOf(volume)) != Passed {
+	for volume := range ix.reservedFor(claim).all() {
+		if excludes(excluded, volume) || GetPersistentVolumeClass(volume) != want.class || want.unfit(volume) != Passed {
 			continue
 		}
 		if !reachable(volume, node) {
@@ -121,81 +159,60 @@ func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.No
 		}
 		return volume, nil
 	}
-	requested, _ := modesOf(claim.Spec.AccessModes)
+	if node == nil {
+		return nil, nil
+	}
+	return ix.smallestInReach(&want, node, excluded), nil
+}
+
+// smallestInReach is the smallest free volume that passes every filter: of those that
+// may be anywhere and of those at one of the node's places. In what order the labels
+// come does not matter, as no two volumes are equal in size and name.
+func (ix *Index) smallestInReach(want *wanted, node *v1.Node, excluded map[string]*v1.PersistentVolume) *v1.PersistentVolume {
+	if ix.placed == nil {
+		ix.placed = map[shelf]*rack{}
+		for _, volume := range ix.volumes {
+			if isFree(volume) {
+				ix.place(volume)
+			}
+		}
+	}
+	requested, _ := modesOf(want.claim.Spec.AccessModes)
 	var best *v1.PersistentVolume
-	for _, modes := range orderedModeSets {
-		if modes&requested != requested {
-			continue
+	look := func(at place) {
+		rack, found := ix.placed[shelf{want.class, at}]
+		if !found {
+			return
 		}
-		if volume := ix.smallest(&want, shelf{modes, want.class}, node, excluded); volume != nil && (best == nil || bySize(volume, best) < 0) {
-			best = volume
+		for modes := range setsWith(requested) {
+			if smaller := rack.smallest(modes, want, node, excluded, best); smaller != nil {
+				best = smaller
+			}
 		}
 	}
-	return best, nil
+	look(place{})
+	for label, value := range node.Labels {
+		look(place{label, value})
+	}
+	return best
 }
 
-// smallest is the smallest free volume on the shelf that passes every filter.
-func (ix *Index) smallest(want *wanted, on shelf, node *v1.Node, excluded map[string]*v1.PersistentVolume) *v1.PersistentVolume {
-	list, found := ix.free[on]
-	if !found {
-		return nil
-	}
-	tooSmall := func(volume *v1.PersistentVolume) bool {
-		capacity := capacityOf(volume)
-		return capacity.Cmp(want.request) < 0
-	}
-	for volume := range list.from(tooSmall) {
-		_, promised := excluded[volume.Name]
-		if !promised && want.unfit(volume, capacityOf(volume)) == Passed && want.unsuitable(volume, node) == Passed {
-			return volume
-		}
-	}
-	return nil
-}
-
-// reservedFor walks the volumes whose claimRef has the claim's namespace and name, in
-// order of name.
-func (ix *Index) reservedFor(claim *v1.PersistentVolumeClaim) iter.Seq[*v1.PersistentVolume] {
-	list, found := ix.reserved[claimKey{claim.Namespace, claim.Name}]
-	if !found {
-		return func(func(*v1.PersistentVolume) bool) {}
-	}
-	return list.from(func(*v1.PersistentVolume) bool { return false })
+// reservedFor are the volumes whose claimRef has the claim's namespace and name; nil
+// if there are none.
+func (ix *Index) reservedFor(claim *v1.PersistentVolumeClaim) *sorted[*v1.PersistentVolume] {
+	return ix.reserved[claimKey{claim.Namespace, claim.Name}]
 }
 
 func isFree(volume *v1.PersistentVolume) bool {
 	return volume.Spec.ClaimRef == nil && volume.Status.Phase == v1.VolumeAvailable && volume.DeletionTimestamp == nil
 }
 
-func shelfOf(volume *v1.PersistentVolume) shelf {
-	modes, _ := modesOf(volume.Spec.AccessModes)
-	return shelf{modes, GetPersistentVolumeClass(volume)}
-}
-
 func byName(a, b *v1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) }
 
 func bySize(a, b *v1.PersistentVolume) int {
 	size, other := capacityOf(a), capacityOf(b)
-	if c := size.Cmp(other); c != 0 {
+	if c := compareSizes(&size, &other); c != 0 {
 		return c
 	}
 	return byName(a, b)
-}
-
-func put[K comparable](lists map[K]*sorted[*v1.PersistentVolume], key K, volume *v1.PersistentVolume, compare func(a, b *v1.PersistentVolume) int) {
-	list, found := lists[key]
-	if !found {
-		list = &sorted[*v1.PersistentVolume]{compare: compare}
-		lists[key] = list
-	}
-	list.add(volume)
-}
-
-func remove[K comparable](lists map[K]*sorted[*v1.PersistentVolume], key K, volume *v1.PersistentVolume) {
-	if list, found := lists[key]; found {
-		list.remove(volume)
-		if list.empty() {
-			delete(lists, key)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,29 +34,38 @@ func FindMatchingVolume(
 	var smallest *v1.PersistentVolume
 	var size resource.Quantity
 	for _, volume := range volumes {
-		if _, promised := excluded[volume.Name]; promised {
+		if len(excluded) > 0 && excludes(excluded, volume) {
 			continue
 		}
-		capacity := capacityOf(volume)
 		if volume.Spec.ClaimRef == nil {
-			// Only a smaller volume can win: the others need not be looked at.
-			if smallest != nil && capacity.Cmp(size) >= 0 || node == nil && delayBinding {
+			if node == nil && delayBinding {
 				continue
 			}
-			if want.unfit(volume, capacity) == Passed && want.unsuitable(volume, node) == Passed {
+			// Only a smaller volume can win, and most are refused for their size alone:
+			// the others need not be looked at.
+			capacity := capacityOf(volume)
+			if smallest != nil && compareSizes(&capacity, &size) >= 0 || compareSizes(&capacity, &want.request) < 0 {
+				continue
+			}
+			if want.different(volume) == Passed && want.unsuitable(volume, node) == Passed {
 				smallest, size = volume, capacity
 			}
 			continue
 		}
-		if want.unfit(volume, capacity) != Passed {
+		if !IsVolumeBoundToClaim(volume, claim) || want.unfit(volume) != Passed {
 			continue
 		}
-		if !reachable(volume, node) { // it is reserved for the claim, or it would be unfit
+		if !reachable(volume, node) {
 			return nil, nil
 		}
 		return volume, nil
 	}
 	return smallest, nil
+}
+
+func excludes(excluded map[string]*v1.PersistentVolume, volume *v1.PersistentVolume) bool {
+	_, promised := excluded[volume.Name]
+	return promised
 }
 
 // FindBestMatchForClaim is what the PV controller asks: FindMatchingVolume without a
@@ -128,11 +138,16 @@ func allPossibleMatchingAccessModes(claim *v1.PersistentVolumeClaim) []modeSet {
 	if !known {
 		return nil
 	}
-	sets := make([]modeSet, 0, len(orderedModeSets))
-	for _, set := range orderedModeSets {
-		if set&requested == requested {
-			sets = append(sets, set)
+	return slices.Collect(setsWith(requested))
+}
+
+// setsWith walks the sets that contain all of the requested modes, fewest modes first.
+func setsWith(requested modeSet) iter.Seq[modeSet] {
+	return func(yield func(modeSet) bool) {
+		for _, set := range orderedModeSets {
+			if set&requested == requested && !yield(set) {
+				return
+			}
 		}
 	}
-	return sets
 }

@@ -145,25 +145,53 @@ func TestFindMatchingVolumeAllocatesNothingPerVolume(t *testing.T) {
 	require.Equal(t, allocations(10), allocations(1000))
 }
 
-func TestAVolumeThatAClaimNamesMustSatisfyIt(t *testing.T) {
+func TestAVolumeThatAClaimNamesMustSatisfyIt(t *testing.T) { // semantics 1.2
+	deleted := metav1.Unix(0, 0)
 	for _, test := range []struct {
-		want   string
-		change func(*v1.PersistentVolume)
+		want, field, has, wants string
+		change                  func(*v1.PersistentVolume)
 	}{
-		{"", func(*v1.PersistentVolume) {}},
-		{"", func(v *v1.PersistentVolume) { v.Status.Phase = v1.VolumeReleased }},
-		{`the volume is marked for deletion "pv"`, func(v *v1.PersistentVolume) { v.DeletionTimestamp = &metav1.Time{} }},
-		{"requested PV is too small", func(v *v1.PersistentVolume) { v.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("1Gi") }},
-		{"storageClassName does not match", func(v *v1.PersistentVolume) { v.Spec.StorageClassName = "other" }},
-		{"volumeAttributesClassName does not match", func(v *v1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("gold") }},
-		{"incompatible volumeMode", func(v *v1.PersistentVolume) { v.Spec.VolumeMode = new(v1.PersistentVolumeBlock) }},
-		{"incompatible accessMode", func(v *v1.PersistentVolume) { v.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadOnlyMany} }},
+		{change: func(*v1.PersistentVolume) {}},
+		{change: func(v *v1.PersistentVolume) { v.Status.Phase = v1.VolumeReleased }},
+		{`the volume is marked for deletion "pv"`, "metadata.deletionTimestamp", deleted.String(), "", func(v *v1.PersistentVolume) { v.DeletionTimestamp = &deleted }},
+		{"requested PV is too small", "storage", "1Gi", "5Gi", func(v *v1.PersistentVolume) { v.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("1Gi") }},
+		{"storageClassName does not match", "spec.storageClassName", "other", "manual", func(v *v1.PersistentVolume) { v.Spec.StorageClassName = "other" }},
+		{"volumeAttributesClassName does not match", "spec.volumeAttributesClassName", "gold", "", func(v *v1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("gold") }},
+		{"incompatible volumeMode", "spec.volumeMode", "Block", "Filesystem", func(v *v1.PersistentVolume) { v.Spec.VolumeMode = new(v1.PersistentVolumeBlock) }},
+		{"incompatible accessMode", "spec.accessModes", "ReadOnlyMany,ReadWriteMany", "ReadWriteOnce", func(v *v1.PersistentVolume) {
+			v.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadOnlyMany, v1.ReadWriteMany}
+		}},
 	} {
 		err := binding.CheckVolumeSatisfyClaim(with(volumeOf("pv", "5Gi", v1.ReadWriteOnce), test.change), claimOf("5Gi", v1.ReadWriteOnce))
 		if test.want == "" {
 			require.NoError(t, err)
-		} else {
-			require.EqualError(t, err, test.want)
+			continue
 		}
+		require.EqualError(t, err, test.want)
+		var mismatch *binding.MismatchError
+		require.ErrorAs(t, err, &mismatch)
+		require.Equal(t, []string{"pv", test.field, test.has, test.wants}, []string{mismatch.Volume, mismatch.Field, mismatch.Has, mismatch.Wants})
 	}
+}
+
+func TestOfSeveralReservedVolumesTheFirstThatFitsIsTheAnswer(t *testing.T) { // semantics 1.3 (8)
+	claim := claimOf("5Gi", v1.ReadWriteOnce)
+	small, first, second := volumeOf("a", "1Gi", v1.ReadWriteOnce), volumeOf("b", "9Gi", v1.ReadWriteOnce), volumeOf("c", "5Gi", v1.ReadWriteOnce)
+	stranger := with(volumeOf("0", "5Gi", v1.ReadWriteOnce), reserved("another"))
+	for _, volume := range []*v1.PersistentVolume{small, first, second} {
+		reserved("")(volume)
+	}
+	require.Equal(t, "b", find(t, claim, false, stranger, small, first, second))
+	require.Equal(t, "c", find(t, claim, true, stranger, small, second))
+	require.Empty(t, find(t, claim, true, stranger, small))
+}
+
+func TestSizesAreComparedExactly(t *testing.T) { // semantics 1.3 (3)
+	require.Equal(t, "enough", find(t, claimOf("1.5", v1.ReadWriteOnce), false, volumeOf("a-little-less", "1499999999n", v1.ReadWriteOnce), volumeOf("enough", "1500m", v1.ReadWriteOnce)))
+	huge := "123456789012345678901234567890"
+	require.Equal(t, "huge", find(t, claimOf("9Ei", v1.ReadWriteOnce), false, volumeOf("huge", huge, v1.ReadWriteOnce)))
+	require.Empty(t, find(t, claimOf(huge, v1.ReadWriteOnce), false, volumeOf("pv", "7Ei", v1.ReadWriteOnce)))
+	nothing := with(volumeOf("pv", "1Gi", v1.ReadWriteOnce), func(v *v1.PersistentVolume) { v.Spec.Capacity = nil })
+	require.Empty(t, find(t, claimOf("1", v1.ReadWriteOnce), false, nothing), "absent capacity is none")
+	require.Equal(t, "pv", find(t, claimOf("0", v1.ReadWriteOnce), false, nothing))
 }

@@ -1,7 +1,6 @@
 package binding_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -20,6 +19,8 @@ type world struct {
 	Node     *v1.Node
 	Excluded map[string]*v1.PersistentVolume
 	Delay    bool
+	// Before are earlier versions of the volumes, and volumes that are gone.
+	Before []*v1.PersistentVolume
 }
 
 // dice draws from a generator; each draw is named by what it picks from.
@@ -32,7 +33,7 @@ func (d dice) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 var (
 	modes    = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany, v1.ReadWriteOncePod}
-	sizes    = []string{"0", "1", "1Gi", "1Gi", "2Gi", "2Gi", "5Gi", "1073741824", "1G", "500m", "0.1", "1.5Gi", "9E", "123456789012345678901234567890", "1e3", "-1Gi"}
+	sizes    = quantities("0", "1", "1Gi", "1Gi", "2Gi", "2Gi", "5Gi", "1073741824", "1G", "500m", "0.1", "1n", "1.5Gi", "9E", "9Ei", "123456789012345678901234567890", "1e3", "-1Gi")
 	operator = []v1.NodeSelectorOperator{
 		v1.NodeSelectorOpIn, v1.NodeSelectorOpIn, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn,
 		v1.NodeSelectorOpExists, v1.NodeSelectorOpDoesNotExist, v1.NodeSelectorOpGt, v1.NodeSelectorOpLt, "Nonsense",
@@ -43,21 +44,25 @@ var (
 	hostileVals = []string{"-a", "a b", "a/b", "_", "ü", "a."}
 )
 
-func (d dice) world() world {
+// anything is a world in which nothing is likely to fit.
+func (d dice) anything() world {
 	w := world{Claim: d.claim(), Delay: d.oneIn(3)}
 	for i := range d.IntN(9) {
-		w.Volumes = append(w.Volumes, d.volume(fmt.Sprintf("pv-%d", i)))
+		w.Volumes = append(w.Volumes, d.volume(volumeName(i)))
 	}
 	if !d.oneIn(3) {
 		w.Node = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: d.labels()}}
-		w.Excluded = map[string]*v1.PersistentVolume{}
-		for _, volume := range w.Volumes {
-			if d.oneIn(8) {
-				w.Excluded[volume.Name] = volume
-			}
-		}
 	}
 	return w
+}
+
+func volumeName(i int) string { return "pv-" + string(rune('a'+i/26)) + string(rune('a'+i%26)) }
+
+func quantities(texts ...string) (list []resource.Quantity) {
+	for _, text := range texts {
+		list = append(list, resource.MustParse(text))
+	}
+	return list
 }
 
 func (d dice) claim() *v1.PersistentVolumeClaim {
@@ -92,7 +97,7 @@ func (d dice) volume(name string) *v1.PersistentVolume {
 	return volume
 }
 
-func (d dice) size() resource.Quantity { return resource.MustParse(pick(d, sizes...)) }
+func (d dice) size() resource.Quantity { return pick(d, sizes...).DeepCopy() }
 
 func (d dice) class() map[string]string {
 	if d.oneIn(10) {
@@ -163,7 +168,7 @@ func (d dice) selector() *metav1.LabelSelector {
 	if d.oneIn(2) {
 		selector.MatchExpressions = []metav1.LabelSelectorRequirement{{
 			Key: pick(d, labelKeys...), Values: d.values(d.oneIn(10)),
-			Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOperator("Nonsense")),
+			Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist, metav1.LabelSelectorOperator("Nonsense")),
 		}}
 	}
 	return selector

@@ -64,6 +64,22 @@ func (s *sorted[T]) remove(x T) {
 
 func (s *sorted[T]) empty() bool { return len(s.chunks) == 0 }
 
+// all walks the entries; a nil list has none.
+func (s *sorted[T]) all() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if s == nil {
+			return
+		}
+		for _, chunk := range s.chunks {
+			for _, x := range chunk {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // from walks the entries that are not less than a bound: those for which below is
 // false. below must be true for a beginning of the list and false for the rest.
 func (s *sorted[T]) from(below func(T) bool) iter.Seq[T] {
