@@ -33,6 +33,12 @@
 //     while the PV controller binds it. The controller reads the claim before
 //     the deletion, writes claimRef, and loses the race for the rest: the claim
 //     is gone when it wants to write volumeName.
+//   - statefulset_claims: the PV controller looked at each claim before it had
+//     heard of the pod, which the StatefulSet controller makes right after, and
+//     so said WaitForFirstConsumer and not WaitForPodScheduled.
+//
+// Of a StatefulSet only its claims and pods are compared: there are no
+// ControllerRevisions here, and a pod's controller-revision-hash is another.
 //
 // If no schedule agrees, the difference printed is that of the run in order.
 package conformance

@@ -171,7 +171,8 @@ func (o *observer) describe(got *write, w api.Write) error {
 	case w.Subresource == "binding":
 		spec, _ := new["spec"].(map[string]any)
 		got.node, _ = spec["nodeName"].(string)
-	case old == nil:
+	case old == nil: // as the audit log has it, which the stored object has not
+		new["apiVersion"], new["kind"] = w.Resource.GroupVersion().String(), w.Kind
 		got.created = new
 	case new != nil:
 		got.changed = differences(old, new)

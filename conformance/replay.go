@@ -25,7 +25,10 @@ import (
 
 // actors are those of the recorded control plane that the simulation has.
 func actors() []string {
-	return []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler}
+	return []string{
+		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection,
+		storagesim.EphemeralVolumes, storagesim.VolumeExpansion, storagesim.StatefulSets, storagesim.Scheduler,
+	}
 }
 
 // restLimit is how much virtual time a step may take to come to rest.

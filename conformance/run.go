@@ -55,8 +55,7 @@ func schedules() []Schedule {
 // then the tests fail until they are taken off this list.
 func Pending() map[string]string {
 	return map[string]string{
-		"csi_attach_detach":  "there is no attach/detach controller yet",
-		"statefulset_claims": "there is no StatefulSet controller yet",
+		"csi_attach_detach": "there is no attach/detach controller yet",
 	}
 }
 

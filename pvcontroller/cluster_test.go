@@ -17,10 +17,12 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
+	"github.com/storagesim/storagesim/pvcontroller/expand"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 )
 
-// cluster is an API server, the PV controller and the protection controllers, and
+// cluster is an API server, the PV controller and the small controllers beside it, and
 // nobody else.
 type cluster struct {
 	*testing.T
@@ -37,6 +39,8 @@ func newCluster(t *testing.T, ecfg engine.Config, cfg pvcontroller.Config) *clus
 	require.NoError(t, e.Add(pvcontroller.ActorName, pvcontroller.New(cfg)))
 	require.NoError(t, e.Add(protection.PVCActorName, protection.NewPVC()))
 	require.NoError(t, e.Add(protection.PVActorName, protection.NewPV()))
+	require.NoError(t, e.Add(ephemeral.ActorName, ephemeral.New()))
+	require.NoError(t, e.Add(expand.ActorName, expand.New()))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log("\n" + e.Trace().Story(engine.Start))
@@ -159,6 +163,14 @@ func (c *cluster) patchClaim(name, patch string) {
 	_, err := c.user.CoreV1().PersistentVolumeClaims("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(c, err)
 }
+
+func (c *cluster) patchPod(name, patch string) {
+	c.Helper()
+	_, err := c.user.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(c, err)
+}
+
+func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 
 // removeVolume deletes a volume by force, finalizers and all.
 func (c *cluster) removeVolume(name string) {

@@ -3,6 +3,7 @@ package pvcontroller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,12 +27,13 @@ type Config struct {
 	// ResyncPeriod is how often all claims and volumes are looked at again; default
 	// 15 s.
 	ResyncPeriod time.Duration
-	// Deleters are the in-tree plugins that can delete a volume's asset, by plugin name
-	// ("kubernetes.io/host-path"). Default none: then a Delete volume that no external
+	// Deleters are the in-tree plugins that can delete a volume's asset, by plugin name,
+	// for example HostPathPlugin. Default none: then a Delete volume that no external
 	// provisioner made becomes Failed.
 	Deleters map[string]Deleter
-	// Recyclers are the in-tree plugins that can scrub a volume, by plugin name.
-	// Default none: then a Recycle volume becomes Failed.
+	// Recyclers are the in-tree plugins that can scrub a volume, by plugin name, besides
+	// HostPathPlugin and NFSPlugin, which scrub in a pod and are always there; one of
+	// these names replaces it.
 	Recyclers map[string]Recycler
 }
 
@@ -39,31 +41,38 @@ type Config struct {
 // Upstream: pv_controller_base.go NewController, v1.36.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
-		if cfg.ResyncPeriod < 0 {
-			return fmt.Errorf("pvcontroller: Config.ResyncPeriod is %s, it must not be negative", cfg.ResyncPeriod)
-		}
-		if cfg.ResyncPeriod == 0 {
-			cfg.ResyncPeriod = 15 * time.Second
-		}
-		if err := checkPlugins(cfg); err != nil {
-			return err
-		}
-		c := &controller{
-			cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder(Component),
-			volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
-			claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
-			classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
-			pods:           control.NewCache[*v1.Pod](env, control.Pods),
-			claims:         newClaimCache(), volumes: newVolumeCache(), operations: map[string]*operation{},
-		}
-		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
-		// Volumes first, as upstream: then a claim finds those that were there before it.
-		c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.volumeWork, Limiter: retryAtResync(cfg)})
-		c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.claimWork, Limiter: retryAtResync(cfg)})
-		c.follow()
-		env.Every("resync", cfg.ResyncPeriod, c.resync)
-		return nil
+		_, err := newController(cfg, env)
+		return err
 	}
+}
+
+func newController(cfg Config, env control.Env) (*controller, error) {
+	if cfg.ResyncPeriod < 0 {
+		return nil, fmt.Errorf("pvcontroller: Config.ResyncPeriod is %s, it must not be negative", cfg.ResyncPeriod)
+	}
+	if cfg.ResyncPeriod == 0 {
+		cfg.ResyncPeriod = 15 * time.Second
+	}
+	if err := checkPlugins(cfg); err != nil {
+		return nil, err
+	}
+	recyclers := builtinRecyclers(env)
+	maps.Copy(recyclers, cfg.Recyclers)
+	c := &controller{
+		cfg: cfg, recyclers: recyclers, env: env, client: env.Client(), recorder: env.Recorder(Component),
+		volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
+		claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+		classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
+		pods:           control.NewCache[*v1.Pod](env, control.Pods),
+		claims:         newClaimCache(), volumes: newVolumeCache(), operations: map[string]*operation{},
+	}
+	c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
+	// Volumes first, as upstream: then a claim finds those that were there before it.
+	c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.volumeWork, Limiter: retryAtResync(cfg)})
+	c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.claimWork, Limiter: retryAtResync(cfg)})
+	c.follow()
+	env.Every("resync", cfg.ResyncPeriod, c.resync)
+	return c, nil
 }
 
 // retryAtResync: a failed key is due when the resync would come to it.
@@ -73,10 +82,11 @@ func retryAtResync(cfg Config) control.RateLimiter {
 
 // controller is the PV controller.
 type controller struct {
-	cfg      Config
-	env      control.Env
-	client   kubernetes.Interface
-	recorder control.Recorder
+	cfg       Config
+	recyclers map[string]Recycler
+	env       control.Env
+	client    kubernetes.Interface
+	recorder  control.Recorder
 
 	// What the API server has told.
 	claimInformer  *control.Cache[*v1.PersistentVolumeClaim]

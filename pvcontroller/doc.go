@@ -20,9 +20,10 @@
 // controller.go puts the parts together. claim.go is the life of a claim
 // (syncUnboundClaim, syncBoundClaim), volume.go that of a volume (syncVolume), bind.go
 // the four writes and their undoing, provision.go asks a provisioner, class.go gives
-// a claim the default class, reclaim.go ends a volume, cache.go is what the controller
-// remembers. Functions bear upstream's names (pkg/controller/volume/persistentvolume,
-// v1.36).
+// a claim the default class, reclaim.go ends a volume (delete.go with hostpath.go,
+// recycle.go with recyclerpod.go), cache.go is what the controller remembers. Functions
+// bear upstream's names (pkg/controller/volume/persistentvolume, v1.36). The packages
+// protection, ephemeral and expand hold the small controllers beside this one.
 //
 // Two queues, one for claims and one for volumes, are worked on by one worker each,
 // and every 15 s all keys are added again: this resync is how a claim finds a volume
@@ -44,4 +45,10 @@
 //     annotation that is no quantity is an error, where upstream panics.
 //   - In-tree provisioning (the long-gone plugins) does not exist; in-tree deletion and
 //     recycling exist as Config.Deleters and Config.Recyclers.
+//   - Upstream deletes hostPath volumes from the disk of the machine that it runs on. The
+//     controller here has no disk; whoever makes it hands one to NewHostPathDeleter.
+//   - A recycler pod runs find instead of a shell script, cannot be configured, and is
+//     given up after its deadline even if no node has taken it; upstream leaves the
+//     deadline to the kubelet. The pod is polled every second, with its events, instead
+//     of watched. As upstream, nothing sends it to the node that holds a hostPath's data.
 package pvcontroller

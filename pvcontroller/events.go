@@ -9,6 +9,7 @@ const (
 	volumeMismatch             = "VolumeMismatch"
 	volumeFailedRecycle        = "VolumeFailedRecycle"
 	volumeRecycled             = "VolumeRecycled"
+	recyclerPod                = "RecyclerPod"
 	volumeDelete               = "VolumeDelete"
 	volumeFailedDelete         = "VolumeFailedDelete"
 	volumeUnknownReclaimPolicy = "VolumeUnknownReclaimPolicy"

@@ -28,8 +28,8 @@ type Recycler interface {
 	// CanSupport says whether the plugin knows volumes of this kind. It must not call
 	// the API.
 	CanSupport(volume *v1.PersistentVolume) bool
-	// Recycle deletes the data, but not the asset. It must not change volume. An error
-	// makes the volume Failed; it is tried again.
+	// Recycle deletes the data, but not the asset. It must not change volume. It may
+	// take long. An error makes the volume Failed; it is tried again.
 	Recycle(ctx context.Context, volume *v1.PersistentVolume) error
 }
 

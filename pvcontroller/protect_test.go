@@ -104,11 +104,12 @@ func TestTheClaimOfAnEphemeralVolumeIsProtectedByItsOwnPodOnly(t *testing.T) {
 	c.claimed("web-tmp", func(claim *v1.PersistentVolumeClaim) {
 		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))}
 	})
-	c.claimed("web-alien")
+	alien := c.claimed("web-alien")
 	c.settle()
 	c.deleteClaim("web-tmp")
 	c.deleteClaim("web-alien")
 	c.settle()
 	require.True(t, c.exists("web-tmp"))
-	require.False(t, c.exists("web-alien"))
+	require.NotNil(t, c.claim("web-tmp").DeletionTimestamp)
+	require.NotEqual(t, alien.UID, c.claim("web-alien").UID, "it has made way for the pod's own")
 }

@@ -123,9 +123,33 @@ func TestARecycledVolumeIsAvailableAgain(t *testing.T) {
 }
 
 func TestARecycleVolumeThatNoPluginKnowsFails(t *testing.T) {
-	c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimRecycle))
+	c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimRecycle), func(volume *v1.PersistentVolume) {
+		volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{FC: &v1.FCVolumeSource{WWIDs: []string{"3600508b400105e21"}}}
+	})
 	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
+	require.Equal(t, "No recycler plugin found for the volume!", c.volume("pv").Status.Message)
 	require.Equal(t, []string{"Warning VolumeFailedRecycle"}, c.events("pv"))
+}
+
+func TestAVolumeThatAPodStillUsesIsNotRecycled(t *testing.T) {
+	plugin := &hostPath{}
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{pvcontroller.HostPathPlugin: plugin}})
+	c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.pod("waiting", "data", "") // without a node it does not keep the claim
+	c.deleteClaim("data")
+	c.settle()
+	require.False(t, c.exists("data"))
+	require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
+	require.Equal(t, []string{"Normal VolumeFailedRecycle"}, c.events("pv"))
+	require.Empty(t, plugin.done)
+
+	c.deletePod("waiting")
+	c.resync()
+	require.Equal(t, []string{"pv"}, plugin.done)
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
 }
 
 func TestBadConfigurationIsRefused(t *testing.T) {
@@ -133,4 +157,5 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	defer e.Close()
 	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{ResyncPeriod: -1})), "Config.ResyncPeriod is -1ns, it must not be negative")
 	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{Deleters: map[string]pvcontroller.Deleter{"a": nil}})), `Config.Deleters["a"] is nil`)
+	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{"a": nil}})), `Config.Recyclers["a"] is nil`)
 }

@@ -50,8 +50,8 @@ func (c *controller) podsUsing(volume *v1.PersistentVolume) []string {
 // kind, nil if there is none.
 // Upstream: pkg/volume FindRecyclablePluginBySpec, v1.36.
 func (c *controller) findRecyclablePlugin(volume *v1.PersistentVolume) Recycler {
-	for _, name := range sortedKeys(c.cfg.Recyclers) {
-		if recycler := c.cfg.Recyclers[name]; recycler.CanSupport(volume) {
+	for _, name := range sortedKeys(c.recyclers) {
+		if recycler := c.recyclers[name]; recycler.CanSupport(volume) {
 			return recycler
 		}
 	}

@@ -1,0 +1,74 @@
+package expand
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+const (
+	// ActorName is what upstream's controller manager calls this controller at the
+	// API server.
+	ActorName = "expand-controller"
+	// Component is the source of its events.
+	Component = "volume_expand"
+)
+
+// externalExpanding is the reason of the event on a claim that has grown.
+// Upstream: pkg/controller/volume/events/event.go, v1.36.
+const externalExpanding = "ExternalExpanding"
+
+// New makes the controller.
+// Upstream: pkg/controller/volume/expand/expand_controller.go NewExpandController, v1.36.
+func New() control.Factory {
+	return func(env control.Env) error {
+		c := &controller{
+			client: env.Client(), recorder: env.Recorder(Component),
+			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+		}
+		queue := env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.syncHandler})
+		c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
+			Add: func(claim *v1.PersistentVolumeClaim) {
+				if hasGrown(claim) {
+					queue.Add(control.Key(claim))
+				}
+			},
+			Update: func(old, claim *v1.PersistentVolumeClaim) {
+				if hasGrown(claim) && (larger(requested(claim), requested(old)) || larger(capacity(claim), capacity(old))) {
+					queue.Add(control.Key(claim))
+				}
+			},
+		})
+		return nil
+	}
+}
+
+type controller struct {
+	client   kubernetes.Interface
+	recorder control.Recorder
+	claims   *control.Cache[*v1.PersistentVolumeClaim]
+}
+
+// syncHandler says of a claim that has grown who must expand its volume. Nobody here
+// can, so that is all.
+// Upstream: expand_controller.go syncHandler, v1.36.
+func (c *controller) syncHandler(ctx context.Context, key string) error {
+	claim, found := c.claims.Get(key)
+	if !found || !hasGrown(claim) {
+		return nil
+	}
+	volume, err := c.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("claim %s: %w", key, err)
+	}
+	if ref := volume.Spec.ClaimRef; ref == nil || ref.Namespace != claim.Namespace || ref.UID != claim.UID {
+		return fmt.Errorf("claim %s: persistent volume %s is not bound to it", key, volume.Name)
+	}
+	c.recorder.Event(claim, v1.EventTypeNormal, externalExpanding, "waiting for an external controller to expand this PVC")
+	return nil
+}

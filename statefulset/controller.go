@@ -1,0 +1,92 @@
+package statefulset
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// ActorName is what upstream's controller manager calls this controller at the API
+// server, and the source of its events.
+const ActorName = "statefulset-controller"
+
+// podsByOwner is an index of pods by the UID of their controller.
+const podsByOwner = "owner"
+
+// New makes the controller.
+// Upstream: stateful_set.go NewStatefulSetController, v1.36.
+func New() control.Factory {
+	return func(env control.Env) error {
+		c := &controller{
+			env: env, client: env.Client(), recorder: env.Recorder(ActorName),
+			sets:   control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
+			pods:   control.NewCache[*v1.Pod](env, control.Pods),
+			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+		}
+		c.pods.AddIndex(podsByOwner, ownerOf)
+		c.queue = env.Queue(control.QueueConfig{Name: "statefulsets", Reconcile: c.sync})
+		c.sets.Handle(control.Enqueue[*appsv1.StatefulSet](c.queue.Add))
+		c.pods.Handle(control.Handler[*v1.Pod]{
+			Add:    c.enqueueSetOf,
+			Update: func(_, pod *v1.Pod) { c.enqueueSetOf(pod) },
+			Delete: c.enqueueSetOf,
+		})
+		return nil
+	}
+}
+
+type controller struct {
+	env      control.Env
+	client   kubernetes.Interface
+	recorder control.Recorder
+	sets     *control.Cache[*appsv1.StatefulSet]
+	pods     *control.Cache[*v1.Pod]
+	claims   *control.Cache[*v1.PersistentVolumeClaim]
+	queue    control.Queue
+}
+
+// ownerOf is the UID of the pod's controller, for the index.
+func ownerOf(pod *v1.Pod) []string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+// enqueueSetOf has the set looked at whose pod has changed.
+// Upstream: stateful_set.go addPod, updatePod and deletePod, v1.36.
+func (c *controller) enqueueSetOf(pod *v1.Pod) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != controllerKind {
+		return
+	}
+	if set, found := c.sets.Get(pod.Namespace + "/" + owner.Name); found && set.UID == owner.UID {
+		c.queue.Add(control.Key(set))
+	}
+}
+
+// sync brings one set a step further and writes down where it stands.
+// Upstream: stateful_set.go sync, and stateful_set_control.go performUpdate, v1.36.
+func (c *controller) sync(ctx context.Context, key string) error {
+	set, found := c.sets.Get(key)
+	if !found {
+		return nil
+	}
+	pods := c.pods.ByIndex(podsByOwner, string(set.UID))
+	status := newStatus(set, pods, c.env.Now())
+	var err error
+	if set.DeletionTimestamp == nil {
+		err = c.updateStatefulSet(ctx, set, pods)
+	}
+	if set.Spec.MinReadySeconds > 0 && status.AvailableReplicas < status.ReadyReplicas {
+		c.queue.AddAfter(key, time.Duration(set.Spec.MinReadySeconds)*time.Second)
+	}
+	return errors.Join(err, c.updateStatus(ctx, set, status))
+}

@@ -1,0 +1,35 @@
+// Package statefulset is a minimal StatefulSet controller: it gives each replica a pod
+// with a name that lasts and claims that outlive the pod. The documents' pods come from
+// StatefulSets, and it is here that claims are made by somebody other than a user.
+//
+// # How it works
+//
+// Replica i of the set db is the pod db-i, and for each of the set's claim templates,
+// say data, it has the claim data-db-i. The claims are made before the pod; whoever
+// deletes the pod leaves them, so the next db-i finds the data of the last one. Scaling
+// down deletes pods, highest ordinal first, and keeps the claims for when the set grows
+// again.
+//
+// With podManagementPolicy OrderedReady one thing happens at a time: a pod is made when
+// all before it run and are ready, and one that is too much is deleted when all that
+// shall stay do. With Parallel all are made and deleted at once.
+//
+// control.go decides, in the order of upstream's functions, podcontrol.go makes and
+// deletes, pod.go says what a pod and its claims are, status.go counts.
+//
+// Upstream: pkg/controller/statefulset, v1.36.
+//
+// # Deviations from upstream
+//
+//   - There are no ControllerRevisions. A pod's label controller-revision-hash and the
+//     revisions in the status name a hash of the template, which is not upstream's. An
+//     older template is not kept: a pod made anew below a rolling update's partition gets
+//     the newest one.
+//   - There is no garbage collector: a deleted set leaves its pods, and claims are kept
+//     whatever persistentVolumeClaimRetentionPolicy says. Scale the set to 0 before
+//     deleting it, and delete the claims by hand.
+//   - Pods that match the selector but have no owner are not adopted: one that bears a
+//     replica's name is in the way until it is gone. Labels that somebody takes off a
+//     pod are not put back.
+//   - maxUnavailable counts as 1, and there is one worker instead of five.
+package statefulset

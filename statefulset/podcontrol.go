@@ -1,0 +1,83 @@
+package statefulset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// createStatefulPod makes a replica's pod, and before it those of its claims that are
+// missing.
+// Upstream: stateful_pod_control.go CreateStatefulPod, v1.36.
+func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
+	ordinal, _ := ordinalOf(set, pod)
+	if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
+		c.recordPodEvent("Create", set, pod, err)
+		return err
+	}
+	_, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // the cache lags, or the name is taken
+		return err
+	}
+	c.recordPodEvent("Create", set, pod, err)
+	return err
+}
+
+// createPersistentVolumeClaims makes those of a replica's claims that are missing. A
+// claim that is there is taken as it is; one that is being deleted must go first.
+// Upstream: stateful_pod_control.go createPersistentVolumeClaims, v1.36.
+func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
+	var errs []error
+	for _, claim := range persistentVolumeClaims(set, ordinal) {
+		known, found := c.claims.Get(control.Key(claim))
+		if found {
+			if known.DeletionTimestamp != nil {
+				errs = append(errs, fmt.Errorf("pvc %s is being deleted", claim.Name))
+			}
+			continue
+		}
+		_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("failed to create PVC %s: %w", claim.Name, err))
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			c.recordClaimEvent("Create", set, pod, claim, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// deleteStatefulPod deletes a pod, with its grace period.
+// Upstream: stateful_pod_control.go DeleteStatefulPod, v1.36.
+func (c *controller) deleteStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
+	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+	c.recordPodEvent("Delete", set, pod, err)
+	return err
+}
+
+// recordPodEvent says on the set what was done with a pod, or could not be.
+// Upstream: stateful_pod_control.go recordPodEvent, v1.36.
+func (c *controller) recordPodEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, err error) {
+	if err != nil {
+		c.recorder.Eventf(set, v1.EventTypeWarning, "Failed"+verb, "%s Pod %s in StatefulSet %s failed error: %v", verb, pod.Name, set.Name, err)
+		return
+	}
+	c.recorder.Eventf(set, v1.EventTypeNormal, "Successful"+verb, "%s Pod %s in StatefulSet %s successful", verb, pod.Name, set.Name)
+}
+
+// recordClaimEvent says on the set what was done with a claim, or could not be.
+// Upstream: stateful_pod_control.go recordClaimEvent, v1.36.
+func (c *controller) recordClaimEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, claim *v1.PersistentVolumeClaim, err error) {
+	if err != nil {
+		c.recorder.Eventf(set, v1.EventTypeWarning, "Failed"+verb, "%s Claim %s for Pod %s in StatefulSet %s failed error: %v", verb, claim.Name, pod.Name, set.Name, err)
+		return
+	}
+	c.recorder.Eventf(set, v1.EventTypeNormal, "Successful"+verb, "%s Claim %s Pod %s in StatefulSet %s success", verb, claim.Name, pod.Name, set.Name)
+}

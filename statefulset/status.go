@@ -1,0 +1,85 @@
+package statefulset
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// newStatus counts the set's pods. When all replicas come from the newest template, that
+// is the current one.
+// Upstream: stateful_set_control.go updateStatus and stateful_set_utils.go
+// completeRollingUpdate, v1.36.
+func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) *appsv1.StatefulSetStatus {
+	status := set.Status.DeepCopy()
+	status.ObservedGeneration, status.CollisionCount = set.Generation, new(int32)
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas, status.CurrentReplicas = 0, 0, 0, 0, 0
+	status.UpdateRevision = revisionOf(set)
+	for _, pod := range pods {
+		status.Replicas++
+		if isRunningAndReady(pod) {
+			status.ReadyReplicas++
+		}
+		if isRunningAndAvailable(pod, set.Spec.MinReadySeconds, now) {
+			status.AvailableReplicas++
+		}
+		if pod.DeletionTimestamp == nil && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == status.UpdateRevision {
+			status.UpdatedReplicas++
+		}
+	}
+	first, end := ordinals(set)
+	complete := int64(status.UpdatedReplicas) == end-first && status.ReadyReplicas == status.UpdatedReplicas && status.Replicas == status.UpdatedReplicas
+	if status.CurrentRevision == "" || complete {
+		status.CurrentRevision = status.UpdateRevision
+	}
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == status.CurrentRevision {
+			status.CurrentReplicas++
+		}
+	}
+	return status
+}
+
+// updateStatus writes the status if it has changed.
+// Upstream: stateful_set_status_updater.go UpdateStatefulSetStatus, v1.36.
+func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) error {
+	if apiequality.Semantic.DeepEqual(&set.Status, status) {
+		return nil
+	}
+	clone := set.DeepCopy()
+	clone.Status = *status
+	_, err := c.client.AppsV1().StatefulSets(set.Namespace).UpdateStatus(ctx, clone, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) { // it has just been deleted
+		return nil
+	}
+	return err
+}
+
+// isRunningAndReady: the pod runs and says it is ready.
+// Upstream: stateful_set_utils.go isRunningAndReady, v1.36.
+func isRunningAndReady(pod *v1.Pod) bool {
+	_, ready := readySince(pod)
+	return pod.Status.Phase == v1.PodRunning && ready
+}
+
+// isRunningAndAvailable: it has been ready for that many seconds.
+// Upstream: stateful_set_utils.go isRunningAndAvailable, v1.36.
+func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
+	since, _ := readySince(pod)
+	return isRunningAndReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))
+}
+
+// readySince is when the pod became ready, if it is.
+func readySince(pod *v1.Pod) (since time.Time, ready bool) {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}
