@@ -29,9 +29,10 @@ type Process struct {
 }
 
 // DefaultCommands are "mkdir [-m MODE] [-p] PATH..." and "rm [-r] [-f] PATH...",
-// which provisioners' helper pods run.
+// which provisioners' helper pods run, and "find PATH -mindepth 1 -delete", which the
+// PV controller's recycler pods run.
 func DefaultCommands() map[string]Command {
-	return map[string]Command{"mkdir": mkdir, "rm": rm}
+	return map[string]Command{"mkdir": mkdir, "rm": rm, "find": find}
 }
 
 // Do calls f with the volume that name, a path in the container, is in and its

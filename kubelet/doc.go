@@ -17,6 +17,8 @@
 //	syncpod.go      Pending -> Running -> Terminating -> gone
 //	start.go        starts containers; commands.go really runs some
 //	status.go       pod status
+//	files.go        a container's files, from outside
+//	remnants.go     what pods have on the node's disk
 //
 // Nothing polls: a pod's change, the end of an operation or a backoff brings the
 // next pass. A pod that is deleted goes in this order: containers stopped, status
@@ -35,15 +37,18 @@
 // # Containers
 //
 // Processes are not run. A container just is running, except that in a pod with
-// restartPolicy Never or OnFailure the commands of Config.Commands (mkdir, rm)
+// restartPolicy Never or OnFailure the commands of Config.Commands (mkdir, rm, find)
 // are really carried out on the node's files, through the container's volumes and
 // nowhere else; the container ends with exit code 0 or 1. Init containers end at
 // once. ReadFile, WriteFile and List do what a container would.
 //
 // # Deviations
 //
-//   - A stopped container has exit code 0, so a deleted pod is Succeeded for the
-//     moment before it is gone. Stopping takes no time.
+//   - A killed container reports exit code 0, where a real one that does not
+//     handle the signal reports 143 or 137; so a deleted pod is Succeeded, never
+//     Failed, for the moment before it is gone. Stopping takes no time.
+//   - A container runtime's record that cannot be read is taken for none: the pod
+//     is started again, or ends.
 //   - There are no images, probes, hooks, resource limits, evictions, static
 //     pods, node leases or heartbeats. The kubelet admits every pod.
 //   - Claims and PVs are read live, as upstream does, and so is the Node when a

@@ -30,11 +30,13 @@ type operation struct {
 	podVolume
 }
 
-func (op operation) key() string { return op.verb + " " + string(op.pod) + " " + string(op.volume) }
+// key has a slash after the pod: a UID read back from a directory's name can
+// have any other character.
+func (op operation) key() string { return op.verb + " " + string(op.pod) + "/" + string(op.volume) }
 
 func parseOperation(key string) operation {
 	verb, rest, _ := strings.Cut(key, " ")
-	pod, name, _ := strings.Cut(rest, " ")
+	pod, name, _ := strings.Cut(rest, "/")
 	return operation{verb, podVolume{pod: types.UID(pod), volume: v1.UniqueVolumeName(name)}}
 }
 

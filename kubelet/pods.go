@@ -104,10 +104,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if w == nil {
 		return nil
 	}
-	record, err := k.runtime.load(w.uid)
-	if err != nil {
-		return err
-	}
+	record := k.loadRecord(w)
 	if w.terminating() {
 		return k.syncTerminatingPod(ctx, w, record)
 	}

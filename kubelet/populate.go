@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,12 +50,22 @@ func (k *kubelet) populatePod(ctx context.Context, key string) error {
 	return nil
 }
 
-// seen lets unmounting begin once it was said of every pod, and has everybody
-// look again.
+// seen notes that a pod was looked at, and has it and the volumes looked at
+// again. After the last one that was waited for, unmounting may begin, and pods
+// that wait to end can.
 func (k *kubelet) seen(uid types.UID) {
+	waited := !k.allPodsSeen()
 	delete(k.unseen, uid)
 	k.volumeQueue.Add(k.node.Name)
 	k.podQueue.Add(string(uid))
+	if !waited || !k.allPodsSeen() {
+		return
+	}
+	for _, other := range slices.Sorted(maps.Keys(k.workers)) {
+		if k.workers[other].terminating() {
+			k.podQueue.Add(string(other))
+		}
+	}
 }
 
 // cannotMount tells the pod why its volumes are not even tried.

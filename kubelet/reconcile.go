@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 
 	"github.com/storagesim/storagesim/kubelet/volume"
 )
@@ -63,11 +64,13 @@ func (k *kubelet) cleanLeftovers() error {
 	if !k.allPodsSeen() {
 		return nil
 	}
-	for len(k.leftovers) > 0 {
-		if err := volume.CleanupMountPoint(k.leftovers[0], k.mounter, k.fs); err != nil {
-			return err
+	var kept []string
+	var errs []error
+	for _, dir := range k.leftovers {
+		if err := volume.CleanupMountPoint(dir, k.mounter, k.fs); err != nil {
+			kept, errs = append(kept, dir), append(errs, err)
 		}
-		k.leftovers = k.leftovers[1:]
 	}
-	return nil
+	k.leftovers = kept
+	return errors.Join(errs...)
 }

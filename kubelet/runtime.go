@@ -94,11 +94,23 @@ func (r *podRecord) toRestart(pod *v1.Pod) bool {
 	return r.finished() && r.failed() && pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure && pod.DeletionTimestamp == nil
 }
 
-func recordFile(uid types.UID) string { return path.Join(runtimeDir, string(uid)+".json") }
+// recordSuffix follows a pod's UID in the name of its record.
+const recordSuffix = ".json"
 
-// load reads a pod's record, nil if it was never started.
-func (rt *containerRuntime) load(uid types.UID) (*podRecord, error) { return loadRecord(rt.fs, uid) }
+func recordFile(uid types.UID) string { return path.Join(runtimeDir, string(uid)+recordSuffix) }
 
+// loadRecord is a pod's record, nil if it was never started. A record that
+// cannot be read is as good as none: whoever spoilt it must not keep the pod from
+// ending, or others from starting.
+func (k *kubelet) loadRecord(w *podWorker) *podRecord {
+	r, err := loadRecord(k.fs, w.uid)
+	if err != nil {
+		k.note(w.ref(), fmt.Sprintf("is taken for one that was never started: %v", err))
+	}
+	return r
+}
+
+// loadRecord reads a pod's record from a node, nil if it was never started.
 func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
 	data, err := node.ReadFile(recordFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,6 +122,9 @@ func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
 	r := &podRecord{}
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("the container runtime's record of pod %s: %w", uid, err)
+	}
+	if r.UID != uid {
+		return nil, fmt.Errorf("the container runtime's record of pod %s is one of pod %q", uid, r.UID)
 	}
 	return r, nil
 }
@@ -160,7 +175,7 @@ func (rt *containerRuntime) pods() []types.UID {
 	}
 	var uids []types.UID
 	for _, e := range entries {
-		if uid, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+		if uid, ok := strings.CutSuffix(e.Name(), recordSuffix); ok {
 			uids = append(uids, types.UID(uid))
 		}
 	}
@@ -171,9 +186,7 @@ func (rt *containerRuntime) pods() []types.UID {
 func (rt *containerRuntime) allocateIP(podCIDR string) (string, error) {
 	base, _, _ := strings.Cut(podCIDR, "/")
 	prefix := base[:strings.LastIndexByte(base, '.')+1]
-	if err := rt.readIPs(); err != nil {
-		return "", err
-	}
+	rt.readIPs()
 	used := map[string]bool{}
 	for _, ip := range rt.ips {
 		used[ip] = true
@@ -186,22 +199,18 @@ func (rt *containerRuntime) allocateIP(podCIDR string) (string, error) {
 	return "", fmt.Errorf("no address is free in %s", podCIDR)
 }
 
-// readIPs reads the addresses in use once in a life.
-func (rt *containerRuntime) readIPs() error {
+// readIPs reads the addresses in use once in a life, as far as they can be read.
+func (rt *containerRuntime) readIPs() {
 	if rt.ips != nil {
-		return nil
+		return
 	}
 	uids := rt.pods()
 	rt.ips = make(map[types.UID]string, len(uids))
 	for _, uid := range uids {
-		r, err := rt.load(uid)
-		if err != nil {
-			rt.ips = nil
-			return err
+		if r, err := loadRecord(rt.fs, uid); err == nil {
+			rt.noteIP(r)
 		}
-		rt.noteIP(r)
 	}
-	return nil
 }
 
 // restartable says whether commands are run at all: only where a pod is meant to

@@ -121,14 +121,15 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 	if w == nil || w.terminating() {
 		return nil
 	}
-	r, err := k.runtime.load(w.uid)
-	if err != nil || r == nil || !r.toRestart(w.pod) {
-		return err
+	r := k.loadRecord(w)
+	if r == nil || !r.toRestart(w.pod) {
+		return nil
 	}
 	if !k.volumesMounted(w) {
 		return errVolumesNotMounted
 	}
-	if r, err = k.startAndTell(w, r); err != nil {
+	r, err := k.startAndTell(w, r)
+	if err != nil {
 		return err
 	}
 	k.podQueue.Add(key)
@@ -143,7 +144,9 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 func (k *kubelet) releaseVolumes(w *podWorker) {
 	w.released = true
 	k.desired.deletePod(w.uid)
-	delete(k.unseen, w.uid)
+	if k.unseen[w.uid] {
+		k.seen(w.uid)
+	}
 	k.volumeQueue.Add(k.node.Name)
 }
 
@@ -166,7 +169,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 	}
 	k.releaseVolumes(w)
 	if !k.allPodsSeen() || k.actual.podHasVolumes(w.uid) {
-		return nil // the last unmount brings the pod back here
+		return nil // the last unmount, or seen, brings the pod back here
 	}
 	if err := k.removePodDir(w.uid); err != nil {
 		return err

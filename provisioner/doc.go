@@ -57,7 +57,10 @@
 //   - Not here yet: the queue store, infeasible claims (gRPC InvalidArgument)
 //     and their slow retry, metrics.
 //
-// Kept, although they look unintended: finalizer patches carry no version, a
-// volume in phase Failed is never deleted, and a claim annotated for
-// provisioner A whose class names provisioner B is asked of whoever knows both.
+// Kept, although they look unintended: finalizer patches carry no version; a
+// volume in phase Failed is never deleted; a claim annotated for provisioner A
+// whose class names provisioner B is asked of whoever knows both; and
+// StoreVolume deletes the asset after its last failed try even if an earlier one
+// created the volume and only its answer was lost, so that the volume stands for
+// nothing.
 package provisioner

@@ -19,7 +19,7 @@
 //
 //   - Read-only. The option "ro" is kept and listed, but a link has no options:
 //     whoever writes through the node's path gets through. The kubelet keeps
-//     containers from writing instead; see kubelet.HostPath.
+//     containers from writing instead; see kubelet.WriteFile.
 //   - Hide what is below. A target with something in it is refused, and so is a
 //     second mount on a target.
 //   - Be busy. Unmount succeeds whoever uses the volume, and removing the target

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 // tableDir is where the records of mounts are, one file each.
@@ -36,32 +38,55 @@ func (r record) file() string {
 // load reads what is mounted. A record whose link is not there is what an
 // interrupted mount or unmount left, or the mount point was removed: no mount.
 func (t *TempDir) load() error {
-	t.table = map[string]record{}
-	entries, err := t.cfg.Dir.ReadDir(tableDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	table, stale, err := readTable(t.cfg.Dir)
+	if err != nil {
+		return err
 	}
-	for _, e := range entries {
-		var data []byte
-		if data, err = t.cfg.Dir.ReadFile(path.Join(tableDir, e.Name())); err != nil {
+	for _, file := range stale {
+		if err := t.cfg.Dir.Remove(file); err != nil {
 			return err
 		}
+	}
+	t.table = table
+	return nil
+}
+
+// Read is what is mounted on a node, in order of target, and the records of
+// mounts that are none any more. Unlike NewTempDir it changes nothing.
+func Read(node *nodefs.Dir) (mounts []MountPoint, stale []string, err error) {
+	table, stale, err := readTable(node)
+	for _, r := range table {
+		mounts = append(mounts, r.mountPoint())
+	}
+	return inOrder(mounts), stale, err
+}
+
+// readTable reads the records. Files that are no records of ours are passed over.
+func readTable(node *nodefs.Dir) (table map[string]record, stale []string, err error) {
+	table = map[string]record{}
+	entries, err := node.ReadDir(tableDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return table, nil, nil
+	}
+	for _, e := range entries {
+		file := path.Join(tableDir, e.Name())
 		var r record
-		if err := json.Unmarshal(data, &r); err != nil || r.file() != path.Join(tableDir, e.Name()) {
-			continue // not one of ours
-		}
-		if r.Link, err = t.cfg.Dir.Readlink(r.Target); err != nil {
-			if err := t.cfg.Dir.Remove(r.file()); err != nil {
-				return err
-			}
+		data, err := node.ReadFile(file)
+		if err != nil || json.Unmarshal(data, &r) != nil || r.file() != file {
 			continue
 		}
-		if at, err := t.cfg.Dir.EvalSymlinks(r.Target); err == nil && at != r.Source {
-			continue // a link, but not that of the mount
+		if r.Link, err = node.Readlink(r.Target); err != nil {
+			stale = append(stale, file)
+			continue
 		}
-		t.table[r.Target] = r
+		if at, err := node.EvalSymlinks(r.Target); err == nil && at != r.Source {
+			stale = append(stale, file) // a link, but not that of the mount
+			continue
+		}
+		r.Mode = r.Mode.Perm() // whatever a file says
+		table[r.Target] = r
 	}
-	return nil
+	return table, stale, err
 }
 
 func (t *TempDir) save(r record) error {
@@ -80,7 +105,10 @@ func (t *TempDir) save(r record) error {
 
 func (t *TempDir) forget(r record) error {
 	delete(t.table, r.Target)
-	return t.cfg.Dir.Remove(r.file())
+	if err := t.cfg.Dir.Remove(r.file()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // somebody was faster
 }
 
 // mounted is the mount at a canonical target, if its link is still there.
@@ -98,11 +126,19 @@ func (t *TempDir) List() ([]MountPoint, error) {
 	var list []MountPoint
 	for target := range t.table {
 		if r, ok := t.mounted(target); ok {
-			list = append(list, MountPoint{Device: r.Source, Path: target, Type: "none", Opts: slices.Clone(r.Options)})
+			list = append(list, r.mountPoint())
 		}
 	}
+	return inOrder(list), nil
+}
+
+func (r record) mountPoint() MountPoint {
+	return MountPoint{Device: r.Source, Path: r.Target, Type: "none", Opts: slices.Clone(r.Options)}
+}
+
+func inOrder(list []MountPoint) []MountPoint {
 	slices.SortFunc(list, func(a, b MountPoint) int { return strings.Compare(a.Path, b.Path) })
-	return list, nil
+	return list
 }
 
 // IsMountPoint says whether something is mounted on file. The error is

@@ -190,3 +190,53 @@ func TestFailuresCanBeInjected(t *testing.T) {
 	require.Equal(t, mount.Op{Verb: "mount", Source: "/disk/a", Target: "/mnt/1", Options: []string{"bind"}}, ops[0])
 	require.Equal(t, mount.Op{Verb: "unmount", Target: "/mnt/1"}, ops[3])
 }
+
+func TestReadingTheTableChangesNothing(t *testing.T) {
+	node, m := newNode(t)
+	require.NoError(t, bind(m, "/disk/a", "/mnt/1"))
+	require.NoError(t, bind(m, "/disk/b", "/mnt/2"))
+	require.NoError(t, node.Remove("/mnt/1"))
+	for range 2 {
+		mounts, stale, err := mount.Read(node)
+		require.NoError(t, err)
+		require.Equal(t, []mount.MountPoint{{Device: "/disk/b", Path: "/mnt/2", Type: "none", Opts: []string{"bind"}}}, mounts)
+		require.Len(t, stale, 1)
+		_, err = node.Stat(stale[0])
+		require.NoError(t, err)
+	}
+	open(t, node) // a mounter that starts puts the table in order
+	_, stale, err := mount.Read(node)
+	require.NoError(t, err)
+	require.Empty(t, stale)
+}
+
+func TestATableThatCannotBeReadIsNotTakenForAnEmptyOne(t *testing.T) {
+	node, err := nodefs.Open(t.TempDir())
+	require.NoError(t, err)
+	defer node.Close()
+	require.NoError(t, node.Mkdir("/run", 0o755))
+	require.NoError(t, node.WriteFile("/run/mounts", nil, 0o644))
+	_, err = mount.NewTempDir(mount.Config{Dir: node})
+	require.ErrorContains(t, err, "cannot read the mount table")
+}
+
+func TestARecordThatWasTamperedWithCanStillBeUnmounted(t *testing.T) {
+	node, m := newNode(t)
+	require.NoError(t, bind(m, "/disk/a", "/mnt/1"))
+	records, err := node.List("/run/mounts")
+	require.NoError(t, err)
+	hostile := `{"source": "/disk/a", "target": "/mnt/1", "options": null, "mode": 4294967295}`
+	require.NoError(t, node.WriteFile("/run/mounts/"+records[0], []byte(hostile), 0o644))
+	m = open(t, node)
+	require.NoError(t, m.Unmount("/mnt/1"))
+	info, err := node.Stat("/mnt/1")
+	require.NoError(t, err)
+	require.Equal(t, fs.ModeDir|0o777, info.Mode()|0o777)
+}
+
+func TestATableThatIsGoneDoesNotKeepAMountFromBeingUndone(t *testing.T) {
+	node, m := newNode(t)
+	require.NoError(t, bind(m, "/disk/a", "/mnt/1"))
+	require.NoError(t, node.RemoveAll("/run"))
+	require.NoError(t, m.Unmount("/mnt/1"))
+}

@@ -13,10 +13,7 @@ import (
 // Dir is a node's file system. It is safe for concurrent use, as os.Root is.
 // Errors are *fs.PathError with the node's path; fs.ErrNotExist and the others
 // work with errors.Is.
-type Dir struct {
-	root *os.Root
-	path string
-}
+type Dir struct{ root *os.Root }
 
 // Open opens the node directory at path, a path on this machine, and makes it
 // (mode 0755, with parents) if there is none. Close it when done.
@@ -24,20 +21,12 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
 	}
-	absolute, err := filepath.Abs(path)
+	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(absolute)
-	if err != nil {
-		return nil, err
-	}
-	return &Dir{root: root, path: absolute}, nil
+	return &Dir{root}, nil
 }
-
-// Path is where the node's directory lies on this machine. It is for people:
-// opening files below it by name would give up the boundary.
-func (d *Dir) Path() string { return d.path }
 
 // Close frees the directory. Every call after it fails.
 func (d *Dir) Close() error { return d.root.Close() }
@@ -238,7 +227,7 @@ func (d *Dir) Sub(name string) (sub *Dir, err error) {
 		if err != nil {
 			return err
 		}
-		sub = &Dir{root: root, path: filepath.Join(d.path, rel)}
+		sub = &Dir{root}
 		return nil
 	})
 	return sub, err

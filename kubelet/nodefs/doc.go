@@ -12,8 +12,8 @@
 //
 // Paths are those of the node: absolute, with slashes, "/var/openebs/local/x".
 // A relative path, an empty one, one with a ".." element or a NUL byte, and one
-// longer than Linux allows or with more than 255 elements are refused before anything is touched. "//" and
-// "/./" mean what they mean to a kernel.
+// longer than Linux allows or with more than 255 elements are refused before
+// anything is touched. "//" and "/./" mean what they mean to a kernel.
 //
 // # What holds the boundary
 //

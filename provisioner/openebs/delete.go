@@ -24,7 +24,7 @@ func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error
 }
 
 func (p *Provisioner) deleteHostPath(ctx context.Context, pv *v1.PersistentVolume) error {
-	dir, err := PathOf(pv)
+	dir, err := pathOf(pv)
 	if err != nil {
 		return err
 	}

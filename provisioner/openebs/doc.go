@@ -30,9 +30,12 @@
 // the same volume name; the helper pod that the crash left behind is not
 // trusted (it may belong to another node, or its work may have been undone
 // since) but deleted and made anew, and mkdir -p and rm -rf do not mind
-// repetition. What upstream loses, this loses too: if the claim is deleted while
-// the provisioner is down, between the directory and the volume, nobody
-// remembers the directory.
+// repetition.
+//
+// What upstream loses, this loses too. An attempt that was cut short, by a crash
+// or a failed call between the helper pod and the volume, is made good by the
+// next one; if the claim is deleted before that, there is none, and nobody
+// remembers the directory, nor the helper pod if it was still there.
 //
 // # Deviations from upstream
 //

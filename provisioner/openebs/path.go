@@ -53,11 +53,11 @@ func extractSubPath(dir string) (parent, name string, err error) {
 	return parent, name, nil
 }
 
-// PathOf is the directory of a volume on its node, from its local or hostPath
+// pathOf is the directory of a volume on its node, from its local or hostPath
 // source.
 //
 // Upstream: pkg/kubernetes/api/core/v1/persistentvolume GetPath.
-func PathOf(volume *v1.PersistentVolume) (string, error) {
+func pathOf(volume *v1.PersistentVolume) (string, error) {
 	switch {
 	case volume.Spec.Local != nil && volume.Spec.Local.Path != "":
 		return volume.Spec.Local.Path, nil

@@ -102,10 +102,10 @@ func TestAnAffinityThatIsNotOneNodesLabelsIsRefused(t *testing.T) {
 
 func TestThePathOfAVolumeIsItsLocalOrHostPathSource(t *testing.T) {
 	pv := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
-	_, err := PathOf(pv)
+	_, err := pathOf(pv)
 	require.ErrorContains(t, err, "volume pv has neither")
 	pv.Spec.HostPath = &v1.HostPathVolumeSource{Path: "/a/b"}
-	dir, err := PathOf(pv)
+	dir, err := pathOf(pv)
 	require.NoError(t, err)
 	assert.Equal(t, "/a/b", dir)
 }

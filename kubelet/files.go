@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,19 +14,6 @@ import (
 
 // ErrReadOnly is returned for writes into a volume that is mounted read-only.
 var ErrReadOnly = errors.New("read-only file system")
-
-// HostPath is where a path in a running pod's containers is on the node: below
-// the pod's volume directory, or for a hostPath volume that very path. The first
-// container that mounts something there counts. It fails if the pod was not
-// started on this node, and for paths that are in no volume, since containers
-// have no other files here.
-func HostPath(node *nodefs.Dir, pod *v1.Pod, containerPath string) (nodePath string, err error) {
-	m, rest, err := locate(node, pod, containerPath)
-	if err != nil {
-		return "", err
-	}
-	return path.Join(m.VolumePath, m.SubPath, rest), nil
-}
 
 // ReadFile reads a file as a container of the pod sees it.
 func ReadFile(node *nodefs.Dir, pod *v1.Pod, containerPath string) (data []byte, err error) {
@@ -55,28 +43,29 @@ func List(node *nodefs.Dir, pod *v1.Pod, containerPath string) (names []string, 
 }
 
 func inPod(node *nodefs.Dir, pod *v1.Pod, containerPath string, write bool, f func(*nodefs.Dir, string) error) error {
-	m, _, err := locate(node, pod, containerPath)
+	m, err := locate(node, pod, containerPath)
 	if err != nil {
 		return err
 	}
 	return inVolume(node, []containerMount{m}, containerPath, write, f)
 }
 
-// locate finds the mount that a container path is in, and the path in there.
-func locate(node *nodefs.Dir, pod *v1.Pod, containerPath string) (containerMount, string, error) {
+// locate finds the mount that a container path is in, in the first container
+// that has one.
+func locate(node *nodefs.Dir, pod *v1.Pod, containerPath string) (containerMount, error) {
 	r, err := loadRecord(node, pod.UID)
 	if err != nil {
-		return containerMount{}, "", err
+		return containerMount{}, err
 	}
 	if r == nil {
-		return containerMount{}, "", fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
+		return containerMount{}, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
 	}
-	for _, c := range append(r.Containers[:len(r.Containers):len(r.Containers)], r.Init...) {
-		if m, rest, ok := findMount(c.Mounts, containerPath); ok {
-			return m, rest, nil
+	for _, c := range slices.Concat(r.Containers, r.Init) {
+		if m, _, ok := findMount(c.Mounts, containerPath); ok {
+			return m, nil
 		}
 	}
-	return containerMount{}, "", fmt.Errorf("path %q of pod %s/%s is in none of its volumes", containerPath, pod.Namespace, pod.Name)
+	return containerMount{}, fmt.Errorf("path %q of pod %s/%s is in none of its volumes", containerPath, pod.Namespace, pod.Name)
 }
 
 // findMount is the mount with the longest path that is above name.

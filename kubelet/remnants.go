@@ -1,0 +1,65 @@
+package kubelet
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+)
+
+// Remnant is something that a node's disk has because of a pod.
+type Remnant struct {
+	// Pod is whose it is; "" if it is nobody's any more, whoever lives.
+	Pod types.UID
+	// What it is and where, for example "mount /var/lib/kubelet/pods/...".
+	What string
+}
+
+// Remnants is all that a node's disk has because of pods: their directories,
+// their mounts, the container runtime's records, and records of mounts that are
+// none. While pods run that is as it should be; of a pod that is gone there must
+// be nothing. It changes nothing.
+func Remnants(node *nodefs.Dir) ([]Remnant, error) {
+	directories, err1 := namesIn(node, podsDir)
+	records, err2 := namesIn(node, runtimeDir)
+	mounts, stale, err3 := mount.Read(node)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	var list []Remnant
+	for _, name := range directories {
+		list = append(list, Remnant{types.UID(name), "directory " + path.Join(podsDir, name)})
+	}
+	for _, m := range mounts {
+		if below, ok := strings.CutPrefix(m.Path, podsDir+"/"); ok {
+			uid, _, _ := strings.Cut(below, "/")
+			list = append(list, Remnant{types.UID(uid), "mount " + m.Path})
+		}
+	}
+	for _, name := range records {
+		uid := strings.TrimSuffix(name, recordSuffix)
+		list = append(list, Remnant{types.UID(uid), "container record " + path.Join(runtimeDir, name)})
+	}
+	for _, file := range stale {
+		list = append(list, Remnant{"", "mount record " + file})
+	}
+	return list, nil
+}
+
+// namesIn are those in a directory, sorted; a missing one has none.
+func namesIn(node *nodefs.Dir, dir string) ([]string, error) {
+	entries, err := node.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list, nil
+}
