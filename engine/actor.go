@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -26,9 +27,9 @@ type actor struct {
 	unlisted int     // feeds that have had no list yet
 	waiting  []*task // made before that: they start when it is 0
 
-	crashing bool // its own code ran into a fault: the engine crashes it next
+	follows  map[string]bool // resources it has caches of, in any life
 	down     bool
-	downtime time.Duration
+	downtime time.Duration // of the next crash
 }
 
 // start builds the actor anew.
@@ -38,9 +39,19 @@ func (a *actor) start() error {
 	a.tasks, a.feeds = map[*task]struct{}{}, nil
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = a.engine.server.ClientWithGate(a.name, &gate{actor: a, life: a.life})
-	err := a.factory(&env{actor: a, life: a.life})
+	err := a.build(&env{actor: a, life: a.life})
 	a.listed()
 	return err
+}
+
+// build calls the factory; what it panics with is an error.
+func (a *actor) build(env control.Env) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in its factory: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return a.factory(env)
 }
 
 // listed counts down to the moment when every feed has had its first list. Then
@@ -84,13 +95,13 @@ func (a *actor) crash() {
 		return
 	}
 	e := a.engine
-	a.crashing, a.down = false, true
+	a.down = true
 	a.stop()
 	e.record(a.name, Crashed{})
 	e.after(a.downtime, always, func() {
 		e.record(a.name, Restarted{})
-		if err := a.start(); err != nil && e.err == nil {
-			e.err = fmt.Errorf("actor %s does not start again: %w", a.name, err)
+		if err := a.start(); err != nil {
+			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
 		}
 	})
 	a.downtime = 0

@@ -38,7 +38,13 @@
 // its caches by a fresh list.
 //
 // A call that makes no end of work (two controllers undoing each other) runs
-// into a limit on steps, and the error names who kept working on what.
+// into a limit on steps, and the error names who kept working on what. For Settle
+// the limit is on the whole call; RunFor and RunUntil, which end at a time and see
+// periodic work, have it for each minute of virtual time.
+//
+// A panic in an actor's code, be it a task, a handler or the factory, fails the run
+// with an error that names it. A test that fails inside an actor's code
+// (testing.T.FailNow) ends as it would anywhere else.
 //
 // # Deviations from a real cluster
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/storagesim/storagesim/api"
@@ -13,7 +14,8 @@ import (
 // Start is when virtual time begins unless Config says otherwise.
 var Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Config configures an Engine. The zero value works.
+// Config configures an Engine. The zero value works, and a field that is not
+// positive has its default.
 type Config struct {
 	// Start is the first moment of virtual time; default Start.
 	Start time.Time
@@ -26,9 +28,9 @@ type Config struct {
 	// after one period less Phase. Default 0. It stands for a cluster that was
 	// already running when the story began.
 	Phase time.Duration
-	// StepLimit is how many steps one call of Settle, RunFor or RunUntil may
-	// take before it reports a livelock; default 200,000 and 2,000 more for
-	// every object in the store.
+	// StepLimit is how many steps one call of Settle, or a minute of virtual time
+	// in RunFor and RunUntil, may take before it is reported as a livelock;
+	// default 200,000 and 2,000 more for every object in the store.
 	StepLimit int
 	// TraceLimit is how many records the trace keeps, the latest; default
 	// 1,000,000.
@@ -55,11 +57,14 @@ type Engine struct {
 	faults   []*Fault
 	choices  []uint32
 
-	work   map[workKey]int
-	steps  uint64
-	err    error // the first failure of an actor's own code
-	said   map[saidKey]bool
-	closed bool
+	work    map[workKey]int
+	steps   uint64
+	err     error // the first failure of an actor's own code
+	said    map[saidKey]bool
+	busy    bool     // a step is being taken
+	doomed  []*actor // crash when it is over
+	closed  bool
+	stopped atomic.Bool // by Interrupt
 
 	mu      sync.Mutex // guards what a client's write touches, and the clock it reads
 	now     time.Time
@@ -77,10 +82,10 @@ func New(cfg Config) *Engine {
 	if cfg.Policy == nil {
 		cfg.Policy = InOrder()
 	}
-	if cfg.Patience == 0 {
+	if cfg.Patience <= 0 {
 		cfg.Patience = time.Minute
 	}
-	if cfg.TraceLimit == 0 {
+	if cfg.TraceLimit <= 0 {
 		cfg.TraceLimit = 1_000_000
 	}
 	e := &Engine{cfg: cfg, now: cfg.Start.UTC(), byName: map[string]*actor{}, work: map[workKey]int{}, said: map[saidKey]bool{}}
@@ -127,13 +132,17 @@ func (e *Engine) Choices() []uint32 { return e.choices }
 
 // Add builds an actor and starts it. Names are unique.
 func (e *Engine) Add(name string, factory control.Factory) error {
-	if name == "" {
+	switch _, exists := e.byName[name]; {
+	case e.closed:
+		return ErrClosed
+	case name == "":
 		return errors.New("an actor needs a name")
-	}
-	if _, exists := e.byName[name]; exists {
+	case factory == nil:
+		return fmt.Errorf("actor %q needs a factory", name)
+	case exists:
 		return fmt.Errorf("actor %q exists already", name)
 	}
-	a := &actor{engine: e, name: name, factory: factory}
+	a := &actor{engine: e, name: name, factory: factory, held: map[string]bool{}, follows: map[string]bool{}}
 	if err := a.start(); err != nil {
 		a.stop()
 		return fmt.Errorf("actor %s: %w", name, err)
@@ -152,7 +161,19 @@ func (e *Engine) Actors() []string {
 	return names
 }
 
-// Close ends all actors and frees their coroutines.
+// ErrClosed is the answer of an engine after Close.
+var ErrClosed = errors.New("the engine is closed")
+
+// ErrInterrupted is the answer of an engine after Interrupt.
+var ErrInterrupted = errors.New("interrupted")
+
+// Interrupt ends the call of Step, Settle, RunFor or RunUntil that is under way
+// after its present step, and every later one at once, with ErrInterrupted. It
+// may be called from any goroutine, for example when somebody presses Ctrl-C.
+func (e *Engine) Interrupt() { e.stopped.Store(true) }
+
+// Close ends all actors and frees their coroutines. What the API server holds
+// and the trace can still be read.
 func (e *Engine) Close() {
 	if e.closed {
 		return
@@ -170,12 +191,23 @@ func (e *Engine) actor(name string) (*actor, error) {
 	return nil, fmt.Errorf("no actor is called %q; there are %q", name, e.Actors())
 }
 
+// fail remembers the first failure, which ends the run.
+func (e *Engine) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
 // choose asks the policy, and records the answer where there was a choice.
 func (e *Engine) choose(n int) int {
 	if n <= 1 {
 		return 0
 	}
 	c := e.cfg.Policy.Choose(n)
+	if c < 0 || c >= n {
+		e.fail(fmt.Errorf("the policy chose alternative %d of %d", c, n))
+		c = 0
+	}
 	if _, plain := e.cfg.Policy.(inOrder); !plain {
 		e.choices = append(e.choices, uint32(c))
 	}

@@ -461,6 +461,7 @@ func TestSenselessFaultsAreRefused(t *testing.T) {
 		"only one of Crash, Err and Delay":           {Crash: true, Delay: 1},
 		"one of Crash, Err, Delay and After must be": {},
 		"cannot be negative":                         {Delay: -1, Crash: true},
+		"Restart is the downtime of a Crash":         {Restart: 1, After: true},
 	} {
 		require.ErrorContains(t, e.Inject(fault), says)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"fmt"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -75,14 +74,25 @@ func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond fu
 }
 
 func (v *env) Every(name string, period time.Duration, f func(context.Context)) {
+	if period <= 0 {
+		panic(fmt.Sprintf("%s: Every %s: a period of %s is no period", v.actor.name, name, period))
+	}
 	a, first := v.actor, period
 	if phase := v.engine().cfg.Phase; a.life == 1 && phase > 0 {
 		first -= phase % period
 	}
 	var round func()
+	running := false
 	round = func() {
-		a.spawn(name, func(ctx context.Context, _ *task) { f(ctx) })
 		a.after(period, never, round)
+		if running {
+			return
+		}
+		running = true
+		a.spawn(name, func(ctx context.Context, _ *task) {
+			f(ctx)
+			running = false
+		})
 	}
 	a.after(first, never, round)
 }

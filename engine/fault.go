@@ -68,6 +68,8 @@ func (e *Engine) Inject(f Fault) error {
 		return errors.New("fault: only one of Crash, Err and Delay can be set")
 	case what == 0 && !f.After:
 		return errors.New("fault: one of Crash, Err, Delay and After must be set")
+	case f.Restart > 0 && !f.Crash:
+		return errors.New("fault: Restart is the downtime of a Crash, which is not set")
 	case what == 0:
 		f.Err = ErrAnswerLost
 	}
@@ -81,13 +83,22 @@ func (e *Engine) Inject(f Fault) error {
 // ClearFaults ends all trouble.
 func (e *Engine) ClearFaults() { e.faults = nil }
 
-// Crash ends an actor's process now and restarts it as the next step.
+// Crash ends an actor's process and has it start again when nobody else can go
+// on. During a step (an actor's own code or an observer of the server calls) the
+// crash comes right after the step. An actor that is down stays so for as long as
+// it would have.
 func (e *Engine) Crash(name string) error {
 	a, err := e.actor(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case e.closed:
+		return ErrClosed
 	}
-	a.crash()
+	e.doomed = append(e.doomed, a)
+	if !e.busy {
+		e.endStep()
+	}
 	return nil
 }
 
@@ -171,7 +182,8 @@ func (g *gate) suffer(t *task, f *Fault, call api.Call) error {
 	g.actor.engine.record(g.actor.name, Struck{Call: call.String(), Fault: *f})
 	switch {
 	case f.Crash:
-		g.actor.crashing, g.actor.downtime = true, f.Restart
+		g.actor.downtime = f.Restart
+		g.actor.engine.doomed = append(g.actor.engine.doomed, g.actor)
 		t.dead = true
 		panic(crashed{g.actor.name})
 	case f.Delay > 0:

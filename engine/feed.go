@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -31,6 +33,7 @@ func (a *actor) follow(target control.Feed) {
 	}
 	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
 	a.feeds = append(a.feeds, f)
+	a.follows[src.Resource.Resource] = true
 	a.unlisted++
 	f.notify()
 }
@@ -83,6 +86,7 @@ func (e *Engine) seen() uint64 {
 // deliver hands over one change, or a whole list: the first, and again when the
 // feed fell so far behind that the server has forgotten what came next.
 func (f *feed) deliver() {
+	defer func() { f.actor.survive(recover(), "a handler of "+f.target.Source().Resource.Resource) }()
 	if !f.listed {
 		f.relist()
 		return
@@ -112,18 +116,25 @@ var changeTypes = map[watch.EventType]control.ChangeType{
 	watch.Added: control.Added, watch.Modified: control.Modified, watch.Deleted: control.Deleted,
 }
 
-// Hold keeps an actor's caches of a resource (plural, "persistentvolumes") from
-// hearing of anything until Release: a stale cache.
-func (e *Engine) Hold(name, resource string) error {
+// follower is the actor of that name, which has a cache of the resource.
+func (e *Engine) follower(name, resource string) (*actor, error) {
 	a, err := e.actor(name)
+	if err == nil && !a.follows[resource] {
+		err = fmt.Errorf("actor %s has no cache of %q; it has caches of %q", name, resource, slices.Sorted(maps.Keys(a.follows)))
+	}
+	return a, err
+}
+
+// Hold keeps an actor's caches of a resource (plural, "persistentvolumes") from
+// hearing of anything until Release: a stale cache. An actor that starts while
+// its cache is held has no list, and does nothing, until then.
+func (e *Engine) Hold(name, resource string) error {
+	a, err := e.follower(name, resource)
 	if err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a.held == nil {
-		a.held = map[string]bool{}
-	}
 	a.held[resource] = true
 	e.ready = slices.DeleteFunc(e.ready, func(f *feed) bool {
 		hold := f.actor == a && f.target.Source().Resource.Resource == resource
@@ -137,7 +148,7 @@ func (e *Engine) Hold(name, resource string) error {
 
 // Release lets a held cache catch up.
 func (e *Engine) Release(name, resource string) error {
-	a, err := e.actor(name)
+	a, err := e.follower(name, resource)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		if cfg.Workers > 1 {
 			name = fmt.Sprintf("%s worker %d", cfg.Name, i+1)
 		}
-		v.actor.spawn(name, q.work)
+		v.actor.spawn(name, q.work).worker = true
 	}
 	return q
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 // reports whether there was anything to do, and the first error of an actor's
 // own code.
 func (e *Engine) Step() (bool, error) {
+	if err := e.usable(); err != nil {
+		return false, err
+	}
 	if e.step() {
 		return true, e.err
 	}
@@ -36,6 +40,8 @@ func (e *Engine) step() bool {
 	if n == 0 {
 		return false
 	}
+	e.busy = true
+	defer e.endStep()
 	e.steps++
 	i := e.choose(n)
 	if i < hasLast {
@@ -60,11 +66,40 @@ func (e *Engine) step() bool {
 	return true
 }
 
+// endStep carries out the crashes that the step asked for. It is deferred: a test
+// that fails inside an actor's code ends the goroutine and not the engine.
+func (e *Engine) endStep() {
+	e.current = nil
+	e.busy = true
+	for len(e.doomed) > 0 {
+		a := e.doomed[0]
+		e.doomed = e.doomed[1:]
+		a.crash()
+	}
+	e.busy = false
+}
+
+// usable says why no step can be taken now.
+func (e *Engine) usable() error {
+	switch {
+	case e.closed:
+		return ErrClosed
+	case e.busy:
+		return errors.New("the engine is in the middle of a step: an actor's code cannot drive the engine")
+	case e.stopped.Load():
+		return ErrInterrupted
+	}
+	return e.err
+}
+
 // Settle runs until nothing can run and no foreground timer is left. See the
 // package comment for what it waits for. It fails when an actor's code fails,
 // and with a report when no end is in sight.
 func (e *Engine) Settle() error {
-	limit := e.newLimit()
+	if err := e.usable(); err != nil {
+		return err
+	}
+	limit := e.newLimit(0)
 	for {
 		if err := e.drain(limit); err != nil {
 			return err
@@ -81,7 +116,13 @@ func (e *Engine) Settle() error {
 
 // RunFor runs for d of virtual time, background timers included.
 func (e *Engine) RunFor(d time.Duration) error {
-	limit := e.newLimit()
+	if err := e.usable(); err != nil {
+		return err
+	}
+	if d < 0 {
+		return fmt.Errorf("time does not run backwards: %s", d)
+	}
+	limit := e.newLimit(time.Minute)
 	end := e.Now().Add(d)
 	if err := e.drain(limit); err != nil {
 		return err
@@ -96,7 +137,10 @@ func (e *Engine) RunFor(d time.Duration) error {
 // RunUntil runs step by step until cond holds, at most for timeout of virtual
 // time. It says so in words when it does not come to hold.
 func (e *Engine) RunUntil(timeout time.Duration, cond func() bool) error {
-	limit := e.newLimit()
+	if err := e.usable(); err != nil {
+		return err
+	}
+	limit := e.newLimit(time.Minute)
 	end := e.Now().Add(timeout)
 	for !cond() {
 		if err := limit.check(); err != nil {
@@ -107,6 +151,9 @@ func (e *Engine) RunUntil(timeout time.Duration, cond func() bool) error {
 				return e.err
 			}
 			continue
+		}
+		if e.err != nil {
+			return e.err
 		}
 		if len(e.timers) == 0 {
 			return fmt.Errorf("the condition does not hold and nothing is left to happen at %s", e.Now().Format(time.TimeOnly))
@@ -155,30 +202,53 @@ func (e *Engine) stored() int {
 	return e.objects
 }
 
-// workKey names what a worker worked on, for the livelock report.
+// workKey names what a worker worked on, for the livelock report: a key of a
+// queue, or a task that has none.
 type workKey struct{ actor, queue, key string }
 
 // stepLimit turns a livelock into an error.
 type stepLimit struct {
 	engine *Engine
+	window time.Duration
 	first  uint64
 	began  time.Time
 }
 
-func (e *Engine) newLimit() *stepLimit {
-	clear(e.work)
-	return &stepLimit{engine: e, first: e.steps, began: e.Now()}
+// newLimit limits the steps of a call whose end is a time to those of each
+// window of virtual time, since periodic work never ends; and those of any other
+// call, window 0, altogether.
+func (e *Engine) newLimit(window time.Duration) *stepLimit {
+	l := &stepLimit{engine: e, window: window}
+	l.begin()
+	return l
+}
+
+func (l *stepLimit) begin() {
+	clear(l.engine.work)
+	l.first, l.began = l.engine.steps, l.engine.Now()
 }
 
 func (l *stepLimit) check() error {
 	e := l.engine
 	limit := e.cfg.StepLimit
-	if limit == 0 {
+	if limit <= 0 {
 		limit = 200_000 + 2_000*e.stored()
 	}
-	if e.steps-l.first <= uint64(limit) {
+	switch {
+	case e.stopped.Load():
+		return ErrInterrupted
+	case e.steps-l.first <= uint64(limit):
+		return nil
+	case l.window > 0 && e.Now().Sub(l.began) >= l.window:
+		l.begin()
 		return nil
 	}
+	return l.report(limit)
+}
+
+// report says who keeps working on what.
+func (l *stepLimit) report(limit int) error {
+	e := l.engine
 	type line struct {
 		workKey
 		n int
@@ -195,7 +265,7 @@ func (l *stepLimit) check() error {
 		if i == 3 {
 			break
 		}
-		fmt.Fprintf(&b, "\n  %s worked %d times on %s %s", w.actor, w.n, w.queue, w.key)
+		fmt.Fprintf(&b, "\n  %s worked %d times on %s", w.actor, w.n, strings.TrimSpace(w.queue+" "+w.key))
 	}
 	for _, entry := range e.trace.Tail(4) {
 		fmt.Fprintf(&b, "\n  latest: %s", entry)

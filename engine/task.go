@@ -19,6 +19,7 @@ type task struct {
 	yield func(struct{}) bool
 	// waiting is true while only a timer, a queue or a poll can wake it.
 	waiting bool
+	worker  bool // of a queue, which counts the keys it works on
 	dead    bool
 	ended   bool
 }
@@ -52,16 +53,19 @@ func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) *task {
 // ends it, anything else is the actor's own bug and fails the run.
 func (t *task) guard(f func()) {
 	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case crashed:
-		default:
-			if t.actor.engine.err == nil {
-				t.actor.engine.err = fmt.Errorf("%s: panic in %s: %v\n%s", t.actor.name, t.name, p, debug.Stack())
-			}
-		}
+		t.actor.survive(recover(), t.name)
 	}()
 	f()
+}
+
+// survive makes what the actor's code panicked with, if it did and it is no
+// crash, the failure of the run.
+func (a *actor) survive(p any, doing string) {
+	switch p.(type) {
+	case nil, crashed:
+	default:
+		a.engine.fail(fmt.Errorf("%s: panic in %s: %v\n%s", a.name, doing, p, debug.Stack()))
+	}
 }
 
 // run resumes the coroutine until it yields or ends.
@@ -71,6 +75,9 @@ func (t *task) run() {
 	}
 	e := t.actor.engine
 	e.current = t
+	if !t.worker {
+		e.work[workKey{t.actor.name, t.name, ""}]++
+	}
 	_, alive := t.next()
 	e.current = nil
 	if !alive {
@@ -78,9 +85,6 @@ func (t *task) run() {
 		delete(t.actor.tasks, t)
 	} else if !t.waiting && !t.dead {
 		e.last = t
-	}
-	if t.actor.crashing {
-		t.actor.crash()
 	}
 }
 

@@ -58,6 +58,8 @@ func (e *Engine) after(d time.Duration, foreground func() bool, fire func()) *ti
 
 // fireNext moves the clock to the earliest timer and fires it.
 func (e *Engine) fireNext() {
+	e.busy = true
+	defer e.endStep()
 	t := heap.Pop(&e.timers).(*timer)
 	e.advance(t.at)
 	t.fire()
