@@ -61,8 +61,10 @@ func (c *call) calls(actor string, words []string, set map[string]string) (f eng
 		return f, c.misuse("%q does not say which calls; expected VERB RESOURCE [NAME]", strings.Join(words, " "))
 	}
 	f.Actor, f.Verb = unlessAny(actor), unlessAny(words[0])
-	if f.Resource, err = plural(unlessAny(words[1])); err != nil {
-		return f, misuse{err}
+	if f.Resource = unlessAny(words[1]); f.Resource != "" {
+		if f.Resource, err = manifest.Plural(f.Resource); err != nil {
+			return f, misuse{err}
+		}
 	}
 	if len(words) == 3 {
 		f.Name = words[2]
@@ -71,23 +73,6 @@ func (c *call) calls(actor string, words []string, set map[string]string) (f eng
 		f.Skip, err = c.number("skip", skip)
 	}
 	return f, err
-}
-
-// plural is a resource as the API calls it: "pv" is "persistentvolumes". A
-// subresource stays.
-func plural(word string) (string, error) {
-	if word == "" {
-		return "", nil
-	}
-	name, sub, hasSub := strings.Cut(word, "/")
-	resource, err := manifest.FindResource(name)
-	if err != nil {
-		return "", err
-	}
-	if hasSub {
-		return resource.Plural + "/" + sub, nil
-	}
-	return resource.Plural, nil
 }
 
 func crash(c *call) error {
@@ -194,7 +179,7 @@ func (c *call) cache(done string, f func(actor, resource string) error) error {
 	if err := c.want(2, 2); err != nil {
 		return err
 	}
-	resource, err := plural(c.args[1])
+	resource, err := manifest.Plural(c.args[1])
 	if err != nil {
 		return misuse{err}
 	}

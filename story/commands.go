@@ -85,10 +85,20 @@ func (c *call) misuse(format string, args ...any) error { return misuse{fmt.Erro
 
 // want checks the number of arguments; most < 0 means any number.
 func (c *call) want(least, most int) error {
-	if n := len(c.args); n < least || most >= 0 && n > most {
-		return c.misuse("%d arguments are not as expected", n)
+	n := len(c.args)
+	if n >= least && (most < 0 || n <= most) {
+		return nil
 	}
-	return nil
+	expected := fmt.Sprintf("%d to %d", least, most)
+	switch {
+	case most < 0:
+		expected = fmt.Sprintf("at least %d", least)
+	case most == 0:
+		expected = "none"
+	case least == most:
+		expected = strconv.Itoa(least)
+	}
+	return c.misuse("wrong number of arguments: %d; expected %s", n, expected)
 }
 
 // settings takes the key=value arguments out of args. Each key is one of those

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,7 +58,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
 		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two ---- and lacks the two at its end`,
 		"get 'pv\n----\n":                                          `test.txt:1: a quote ' is not closed`,
-		"get\n----\n":                                              `test.txt:1: get: 0 arguments are not as expected; usage: get TYPE[,TYPE...]`,
+		"get\n----\n":                                              `test.txt:1: get: wrong number of arguments: 0; expected at least 1; usage: get TYPE[,TYPE...]`,
 		"get pv -x\n----\n":                                        `test.txt:1: get: unknown shorthand flag: 'x' in -x; usage: get`,
 		"get pv\ninput\n----\n":                                    `test.txt:1: get takes no input`,
 		"get pv\n----\n\ncluster\n----\n":                          `test.txt:4: cluster: there is a cluster already; this command comes first`,
@@ -78,7 +79,9 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"fail kube-scheduler update pvc error=Bad\n----\n":         `test.txt:1: fail: error: unknown reason "Bad"; there are AlreadyExists, Conflict,`,
 		"fail kube-scheduler update pvc times=x\n----\n":           `test.txt:1: fail: times: "x" is not a whole number such as 3`,
 		"fail kube-scheduler update pvc delay=1s lost=yes\n----\n": `test.txt:1: fail: expected only one of error=, lost= and delay=`,
-		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: 1 arguments are not as expected`,
+		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: wrong number of arguments: 1; expected 2; usage: hold ACTOR RESOURCE`,
+		"leaks all\n----\n":                                        `test.txt:1: leaks: wrong number of arguments: 1; expected none; usage: leaks`,
+		"hold pv-protection-controller nodes\n----\n":              `test.txt:1: hold: actor pv-protection-controller has no cache of "nodes"; it has caches of ["persistentvolumes"]`,
 		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is no place; expected pod/NAME:PATH or node/NAME:PATH`,
 		"read node/node-1:a\n----\n":                               `test.txt:1: read: "a" is not an absolute path`,
 		"write node/node-1:/a\n----\n":                             `test.txt:1: write: there is no text to write`,
@@ -334,6 +337,15 @@ func TestAStoryStopsBetweenCommandsWhenItsContextEnds(t *testing.T) {
 	err := Play(ctx, &b, "test.txt", "help\n----\n", Options{})
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, b.String())
+}
+
+func TestAStoryStopsWithinACommandWhenItsContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	var b strings.Builder
+	err := Play(ctx, &b, "test.txt", "# first\nrun-for 1000000h\n----\n", Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "# first\n", b.String())
 }
 
 func TestEveryStoryCanBePlayedInOtherOrders(t *testing.T) {

@@ -35,14 +35,15 @@ func Run(name, script string) (output string, err error) {
 	return b.String(), err
 }
 
-// Play plays a script and writes it, with the outputs it gives, as it goes. It
-// stops between two commands when ctx ends.
+// Play plays a script and writes it, with the outputs it gives, as it goes. When
+// ctx ends it stops, with ctx's error, and does not write what the command that
+// was being run has printed.
 func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err error) {
 	parsed, err := parse(name, script)
 	if err != nil {
 		return err
 	}
-	s := &session{file: name, options: o}
+	s := &session{ctx: ctx, file: name, options: o}
 	defer func() { err = errors.Join(err, s.close()) }()
 	for _, it := range parsed.items {
 		if err := ctx.Err(); err != nil {
@@ -51,7 +52,10 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 		text := it.text + "\n"
 		if it.words != nil {
 			output, err := s.command(it)
-			if err != nil {
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
 				return &Error{name, it.line, err.Error()}
 			}
 			text = it.printed(output)
@@ -65,16 +69,19 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 
 // session is a story being played.
 type session struct {
+	ctx     context.Context
 	file    string
 	options Options
 	cluster *storagesim.Cluster
-	told    int // trace records already told
+	stop    func() bool // ends the wait for ctx's end
+	told    int         // trace records already told
 }
 
 func (s *session) close() error {
 	if s.cluster == nil {
 		return nil
 	}
+	s.stop()
 	return s.cluster.Close()
 }
 
@@ -131,6 +138,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 		return misuse{err}
 	}
 	s.cluster = cluster
+	s.stop = context.AfterFunc(s.ctx, cluster.Interrupt)
 	for _, name := range provisioners {
 		if err := install[name](cluster); err != nil {
 			return err

@@ -1,0 +1,187 @@
+// Package show is what the examples share: it plays an example on a cluster and
+// prints what a reader at a terminal would see, and after each step who did
+// what, when and why.
+package show
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// Show plays steps on a cluster and prints them. The first error ends it: the
+// steps that follow do nothing, and Err returns it.
+type Show struct {
+	cluster *storagesim.Cluster
+	out     io.Writer
+	files   fs.FS
+	told    int      // how much of the trace was told
+	only    []string // the actors to tell of; none means all
+	err     error
+}
+
+// Main is an example's main function: it plays on the terminal.
+func Main(play func(io.Writer) error) {
+	if err := play(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// New begins to show a cluster. What has happened in it so far is not told.
+// Manifests are read from files.
+func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
+	return &Show{cluster: c, files: files, out: out, told: c.Engine().Trace().Len()}
+}
+
+// Err is the first error.
+func (s *Show) Err() error { return s.err }
+
+// Try ends the show if err is an error.
+func (s *Show) Try(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Printf prints.
+func (s *Show) Printf(format string, args ...any) {
+	if s.err == nil {
+		fmt.Fprintf(s.out, format, args...)
+	}
+}
+
+// Title prints a headline.
+func (s *Show) Title(text string) { s.Printf("\n# %s\n\n", text) }
+
+// Only keeps what follows to the deeds of these actors; none means all.
+func (s *Show) Only(actors ...string) { s.only = actors }
+
+// Submit applies manifests and no more: the cluster has not acted on them yet.
+func (s *Show) Submit(names ...string) {
+	s.submit(names)
+	s.Printf("\n")
+}
+
+func (s *Show) submit(names []string) {
+	for _, name := range names {
+		text, err := fs.ReadFile(s.files, name)
+		s.Try(err)
+		s.Printf("$ kubectl apply -f %s\n", name)
+		s.Try(s.cluster.Apply(string(text)))
+	}
+}
+
+// Apply applies manifests, lets the cluster come to rest and tells what
+// happened.
+func (s *Show) Apply(names ...string) {
+	s.submit(names)
+	s.Settle()
+}
+
+// SubmitDelete deletes objects and no more: the cluster has not acted on it yet.
+func (s *Show) SubmitDelete(refs ...string) {
+	s.Printf("$ kubectl delete %s --wait=false\n", strings.Join(refs, " "))
+	s.Try(s.cluster.Delete(refs...))
+}
+
+// Delete deletes objects, lets the cluster come to rest and tells what happened.
+func (s *Show) Delete(refs ...string) {
+	s.SubmitDelete(refs...)
+	s.Settle()
+}
+
+// PatchVolume patches a volume, lets the cluster come to rest and tells what
+// happened.
+func (s *Show) PatchVolume(name, patch string) {
+	s.Printf("$ kubectl patch pv %s --type merge -p '%s'\n", name, patch)
+	_, err := s.cluster.Client().CoreV1().PersistentVolumes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	s.Try(err)
+	s.Settle()
+}
+
+// Settle lets the cluster come to rest and tells what happened.
+func (s *Show) Settle() {
+	s.Try(s.cluster.Settle())
+	s.tell()
+}
+
+// RunFor lets time pass and tells what happened.
+func (s *Show) RunFor(d time.Duration) {
+	s.Printf("$ sleep %.0f\n", d.Seconds())
+	s.Try(s.cluster.RunFor(d))
+	s.tell()
+}
+
+func (s *Show) tell() {
+	trace := s.cluster.Engine().Trace()
+	s.Printf("%s\n", engine.Tell(trace.Since(s.told), engine.Start, s.keep))
+	s.told = trace.Len()
+}
+
+func (s *Show) keep(e engine.Entry) bool {
+	return len(s.only) == 0 || slices.Contains(s.only, e.Actor)
+}
+
+// Get prints what kubectl get prints.
+func (s *Show) Get(args ...string) {
+	text, err := s.cluster.Get(args...)
+	s.Try(err)
+	s.Printf("$ kubectl get %s\n%s\n", strings.Join(args, " "), text)
+}
+
+// YAML prints objects in full.
+func (s *Show) YAML(args ...string) {
+	text, err := s.cluster.GetYAML(args...)
+	s.Try(err)
+	s.Printf("$ kubectl get %s -o yaml\n%s\n", strings.Join(args, " "), text)
+}
+
+// Explain prints why an object is as it is.
+func (s *Show) Explain(ref string) {
+	text, err := s.cluster.Explain(ref)
+	s.Try(err)
+	s.Printf("explain %s\n%s\n", ref, text)
+}
+
+// MakeDir makes a directory on a node, as its administrator would.
+func (s *Show) MakeDir(node, path string) {
+	s.Printf("%s$ mkdir -p %s\n", node, path)
+	s.Try(os.MkdirAll(filepath.Join(s.cluster.Dir(), node, filepath.FromSlash(path)), 0o755))
+}
+
+// Ls lists a directory of a node.
+func (s *Show) Ls(node, path string) {
+	names, err := s.cluster.ListDir("node/"+node, path)
+	s.Try(err)
+	s.Printf("%s$ ls %s\n", node, path)
+	for _, name := range names {
+		s.Printf("%s\n", name)
+	}
+}
+
+// Cat prints a file of a node.
+func (s *Show) Cat(node, path string) {
+	data, err := s.cluster.ReadFile("node/"+node, path)
+	s.Try(err)
+	s.Printf("%s$ cat %s\n%s", node, path, data)
+}
+
+// Exec writes a line into a file below a pod's mount path, as a shell in the pod
+// would.
+func (s *Show) Exec(pod, path, line string) {
+	s.Printf("%s$ echo '%s' > %s\n", pod, line, path)
+	s.Try(s.cluster.WriteFile("pod/"+pod, path, []byte(line+"\n")))
+}
