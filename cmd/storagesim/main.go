@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() { os.Exit(run()) }
@@ -16,12 +17,17 @@ func main() { os.Exit(run()) }
 // interrupted is the exit code after Ctrl-C, as shells have it.
 const interrupted = 130
 
+// grace is how long a command may take to end after Ctrl-C.
+const grace = 5 * time.Second
+
 // run runs the command line and leaves nothing behind: whatever is made in a
 // temporary directory meanwhile is made inside one of ours, which goes at the
-// end, also when Ctrl-C ends a run that would go on for ever.
+// end, also when Ctrl-C ends a run that would go on for ever, when the terminal is
+// closed, and when nobody reads the output any more.
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // writing fails instead
 	temp, err := os.MkdirTemp("", "storagesim-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -38,11 +44,30 @@ func run() int {
 	go func() { done <- execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
 	select {
 	case code := <-done:
-		return code
+		if code == 0 || ctx.Err() == nil {
+			return code
+		}
 	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr, "interrupted")
-		return interrupted
+		// While the command is still at work it may make what is removed here.
+		select {
+		case <-done:
+		case <-time.After(grace):
+		}
 	}
+	fmt.Fprintln(os.Stderr, "interrupted")
+	return interrupted
+}
+
+// endings are the signals that end a command; one that is ignored, as under nohup,
+// stays ignored.
+func endings() []os.Signal {
+	var signals []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	return signals
 }
 
 // removeAll removes a directory in which somebody may still be making files.

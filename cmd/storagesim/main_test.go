@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,6 +73,27 @@ func TestRunTellsTheStoryAndShowsTheTables(t *testing.T) {
 	assert.Equal(t, out, told+"\n"+table)
 }
 
+func TestRunSaysWhySomethingIsPending(t *testing.T) {
+	pod := func(name, spec string) string {
+		return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {" + spec + ", containers: [{name: a, image: b}]}\n"
+	}
+	path := file(t, "all.yaml", strings.Replace(manifests, "storageClassName: openebs-hostpath", "storageClassName: missing", 1)+
+		pod("lost", "nodeName: nowhere")+pod("picky", "nodeSelector: {disk: ssd}"))
+	code, out, errOut := command(t, "", "run", "-f", path)
+	require.Zero(t, code, errOut)
+	for _, why := range []string{
+		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so nobody starts its containers\n",
+		"\n\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+		"\n  node node-1: node(s) didn't match Pod's node affinity/selector\n",
+		"\npvc default/data is Pending\n  its class \"missing\" does not exist, so only volumes that name the same class will do\n",
+	} {
+		assert.Contains(t, out, why)
+	}
+	assert.Equal(t, 1, strings.Count(out, "pvc default/data is Pending\n"), "the pod's explanation has it already")
+	_, out, _ = command(t, strings.Split(strings.Replace(manifests, "WaitForFirstConsumer", "Immediate", 1), "---")[1], "run", "-f", "-")
+	assert.Contains(t, out, "\n\npvc default/data is Pending\n  its class \"openebs-hostpath\" does not exist", "a claim that no pod uses")
+}
+
 func TestRunPrintsEveryObjectAtRest(t *testing.T) {
 	path := file(t, "all.yaml", manifests)
 	code, out, errOut := command(t, "", "run", "-f", path, "-o", "yaml", "--nodes", "a,b", "--for", "5m")
@@ -107,10 +130,12 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run -f x -o xml":             `-o "xml" is none of story, table, yaml, json`,
 		"run -f x --for -1s":          `--for -1s: time does not run backwards`,
 		"run -f x --provisioners nfs": `--provisioners: there is no "nfs"; there is openebs`,
-		"run -f x --seed x":           `invalid argument "x" for "--seed" flag`,
-		"run x":                       `unknown command "x" for "storagesim run"`,
+		"run -f x --seed x":           `--seed "x" is not a whole number such as 7`,
+		"run -f x --seed -1":          `--seed "-1" is not a whole number such as 7`,
+		"run -f x --for 5":            `--for "5" is not a time such as 90s, 6m or 1h30m`,
+		"run x":                       `run takes no arguments: write -f x`,
 		"run --nope":                  `unknown flag: --nope`,
-		"story":                       `requires at least 1 arg(s), only received 0`,
+		"story":                       `nothing to play: name the file of a script, or - for standard input`,
 		"story -w --check x":          `-w and --check exclude each other`,
 		"conformance":                 `accepts 1 arg(s), received 0`,
 		"version x":                   `unknown command "x" for "storagesim version"`,
@@ -128,6 +153,10 @@ func TestErrorsExitWith1(t *testing.T) {
 		"run -f /does/not/exist":      "no such file or directory",
 		"story /does/not/exist":       "no such file or directory",
 		"conformance /does/not/exist": "no such file or directory",
+		"run -f -":                    "standard input: there is no object in it",
+		"run -f - -f x":               "-f - cannot be combined with other files",
+		"run -f " + t.TempDir():       "the directory holds no .yaml, .yml or .json file",
+		"story " + t.TempDir():        "is a directory",
 	} {
 		code, _, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitError, code, args)
@@ -147,9 +176,11 @@ func TestHelpNeedsNoOtherPage(t *testing.T) {
 			assert.LessOrEqual(t, len(line), 140, cmd)
 		}
 	}
-	code, out, _ := command(t, "", "version")
-	assert.Zero(t, code)
-	assert.Contains(t, out, "behaves as Kubernetes v1.36")
+	for _, ask := range []string{"version", "--version"} {
+		code, out, _ := command(t, "", ask)
+		assert.Zero(t, code)
+		assert.Contains(t, out, "behaves as Kubernetes v1.36")
+	}
 }
 
 func TestStoriesArePlayedWrittenAndChecked(t *testing.T) {
@@ -170,6 +201,8 @@ func TestStoriesArePlayedWrittenAndChecked(t *testing.T) {
 	code, _, errOut = command(t, "", "story", file(t, "b.txt", "nonsense\n----\n"))
 	assert.Equal(t, exitError, code)
 	assert.Contains(t, errOut, `b.txt:1: unknown command "nonsense"; there are cluster, settle,`)
+	_, _, errOut = command(t, "nonsense\n----\n", "story", "-")
+	assert.Contains(t, errOut, `standard input:1: unknown command "nonsense"`)
 }
 
 func TestKeptDirectoriesHoldTheVolumes(t *testing.T) {
@@ -181,37 +214,95 @@ func TestKeptDirectoriesHoldTheVolumes(t *testing.T) {
 	assert.Len(t, volumes, 1)
 }
 
-func TestInterruptingLeavesNothingBehind(t *testing.T) {
+// TestMain lets the test binary stand for the real one: signals end processes, not
+// functions.
+func TestMain(m *testing.M) {
+	if os.Getenv("BE_STORAGESIM") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is storagesim as a process of its own, with a directory for its temporary
+// files.
+func process(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no way to send Ctrl-C to one process")
 	}
-	binary := filepath.Join(t.TempDir(), "storagesim")
-	built, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(built))
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	temp = t.TempDir()
+	cmd = exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "BE_STORAGESIM=1")
+	return cmd, temp
+}
+
+func TestInterruptingLeavesNothingBehind(t *testing.T) {
 	manifest := file(t, "all.yaml", manifests)
-	loop := file(t, "loop.txt", "apply -f "+manifest+"\n----\n\nrun-for 100000h\n----\n")
+	loop := file(t, "loop.txt", "apply -f "+manifest+"\n----\n\nrun-for 1000000h\n----\n")
 	for name, args := range map[string][]string{
 		"run":   {"run", "-f", manifest, "--for", "1000000h"},
 		"story": {"story", loop},
 	} {
-		t.Run(name, func(t *testing.T) {
-			temp := t.TempDir()
-			cmd := exec.Command(binary, args...)
-			cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-			var errOut bytes.Buffer
-			cmd.Stderr = &errOut
-			require.NoError(t, cmd.Start())
-			require.Eventually(t, func() bool {
-				found, err := filepath.Glob(filepath.Join(temp, "*", "*", "node-1", "var", "openebs", "local", "pvc-*"))
-				return err == nil && len(found) > 0
-			}, 30*time.Second, 5*time.Millisecond, "the volume's directory is made")
-			require.NoError(t, cmd.Process.Signal(os.Interrupt))
-			err := cmd.Wait()
-			require.Error(t, err, errOut.String())
-			assert.Equal(t, interrupted, cmd.ProcessState.ExitCode(), errOut.String())
-			entries, err := os.ReadDir(temp)
-			require.NoError(t, err)
-			assert.Empty(t, entries)
-		})
+		for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+			t.Run(name+" "+sign.String(), func(t *testing.T) {
+				cmd, temp := process(t, args...)
+				var errOut bytes.Buffer
+				cmd.Stderr = &errOut
+				require.NoError(t, cmd.Start())
+				require.Eventually(t, func() bool {
+					found, err := filepath.Glob(filepath.Join(temp, "*", "*", "node-1", "var", "openebs", "local", "pvc-*"))
+					return err == nil && len(found) > 0
+				}, 30*time.Second, 5*time.Millisecond, "the volume's directory is made")
+				require.NoError(t, cmd.Process.Signal(sign))
+				err := cmd.Wait()
+				require.Error(t, err, errOut.String())
+				assert.Equal(t, interrupted, cmd.ProcessState.ExitCode(), errOut.String())
+				assert.Equal(t, "interrupted\n", errOut.String())
+				requireEmpty(t, temp)
+			})
+		}
 	}
+}
+
+// The nodes are still being made when Ctrl-C comes.
+func TestInterruptingTheStartLeavesNothingBehind(t *testing.T) {
+	nodes := make([]string, 500)
+	for i := range nodes {
+		nodes[i] = fmt.Sprintf("node-%d", i)
+	}
+	for range 3 {
+		cmd, temp := process(t, "run", "-f", file(t, "all.yaml", manifests), "--nodes", strings.Join(nodes, ","))
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool {
+			found, err := filepath.Glob(filepath.Join(temp, "*", "*", "node-*"))
+			return err == nil && len(found) > 0
+		}, 30*time.Second, time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		_ = cmd.Wait() // it may have been done already
+		requireEmpty(t, temp)
+	}
+}
+
+// As in "storagesim run ... | head -1".
+func TestAReaderThatLeavesLeavesNothingBehind(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, read.Close())
+	cmd, temp := process(t, "run", "-f", file(t, "all.yaml", manifests))
+	var errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = write, &errOut
+	require.Error(t, cmd.Run())
+	require.NoError(t, write.Close())
+	assert.Equal(t, exitError, cmd.ProcessState.ExitCode())
+	assert.Empty(t, errOut.String(), "nobody wants to know")
+	requireEmpty(t, temp)
+}
+
+func requireEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }

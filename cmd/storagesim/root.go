@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The exit codes, besides 0.
@@ -36,7 +38,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	case errors.As(err, &usageError{}):
 		fmt.Fprintf(errOut, "error: %v\nSee '%s -h'.\n", err, cmd.CommandPath())
 		return exitUsage
-	case errors.As(err, &quietError{}):
+	case errors.As(err, &quietError{}), errors.Is(err, context.Canceled), errors.Is(err, syscall.EPIPE):
 	default:
 		fmt.Fprintln(errOut, "error:", err)
 	}
@@ -77,11 +79,27 @@ machine, and nothing in a manifest can reach outside it.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagError(err)} })
 	root.AddCommand(newRun(), newStory(), newConformance(), newVersion())
 	return root
+}
+
+// flagError says what a flag should have been instead of how reading it failed.
+func flagError(err error) error {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	flag := wrong.GetFlag()
+	expected := map[string]string{"duration": "a time such as 90s, 6m or 1h30m", "uint64": "a whole number such as 7"}[flag.Value.Type()]
+	if expected == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %q is not %s", flag.Name, wrong.GetValue(), expected)
 }
 
 // args makes what cobra says about arguments an error of the command line.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,8 +37,8 @@ func newRun() *cobra.Command {
 		Use:   "run -f FILE...",
 		Short: "Apply manifests, let the cluster come to rest, and tell what happened",
 		Long: `run makes a cluster, applies manifests in the order given, lets everything happen
-that nobody has to wait for, and prints the story (who did what, when and why) and
-then the tables that kubectl get would print.
+that nobody has to wait for, and prints the story (who did what, when and why), the
+tables that kubectl get would print and, for claims and pods that are Pending, why.
 
 Manifests are YAML or JSON. If anything in any of them is wrong (an unknown kind
 or field, a wrong type, a bad quantity, a duplicate), nothing is applied, and each
@@ -69,12 +70,17 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 
   # Keep the nodes' directories, to look at the volumes.
   storagesim run -f manifests/ --keep /tmp/nodes && find /tmp/nodes`,
-		Args: args(cobra.NoArgs),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("run takes no arguments: write -f %s", args[0])}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return usageError{err}
 			}
-			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -105,8 +111,9 @@ func (o *runOptions) check() error {
 	return nil
 }
 
-// run prints to out whatever happened, also if the error is not nil.
-func (o *runOptions) run(in io.Reader, out, errOut io.Writer) (err error) {
+// run prints to out whatever happened, also if the error is not nil, unless ctx
+// ends.
+func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) (err error) {
 	objects, err := read(o.files, in)
 	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
 		fmt.Fprintln(errOut, errs)
@@ -120,7 +127,12 @@ func (o *runOptions) run(in io.Reader, out, errOut io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return errors.Join(o.play(c, objects, errOut), o.print(out, c))
+	defer context.AfterFunc(ctx, c.Interrupt)()
+	err = o.play(c, objects, errOut)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(err, o.print(out, c))
 }
 
 // play applies the objects to a cluster whose nodes are ready.
@@ -187,7 +199,11 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	switch o.output {
 	case "", "table":
 		view := tables.View{Objects: c.Server().Objects(), Now: c.Now()}
-		return view.Get(out, tables.Options{AllNamespaces: true}, "sc,pv,pvc,sts,pods,va")
+		err := view.Get(out, tables.Options{AllNamespaces: true}, "sc,pv,pvc,sts,pods,va")
+		if err != nil || o.output == "table" {
+			return err
+		}
+		return why(out, c)
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Server().Objects())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +56,12 @@ Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
 
   # Find out whether everything still is as the scripts say.
   storagesim story --check *.txt`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("nothing to play: name the file of a script, or - for standard input")}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if o.write && o.check {
 				return usageError{fmt.Errorf("-w and --check exclude each other")}
@@ -80,11 +86,15 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 		return err
 	}
 	options := story.Options{Seed: o.seed}
+	name := file
+	if file == "-" {
+		name = "standard input"
+	}
 	if !o.write && !o.check {
-		return story.Play(cmd.Context(), cmd.OutOrStdout(), file, script, options)
+		return story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options)
 	}
 	var played bytes.Buffer
-	if err := story.Play(cmd.Context(), &played, file, script, options); err != nil {
+	if err := story.Play(cmd.Context(), &played, name, script, options); err != nil {
 		return err
 	}
 	if o.write {
@@ -94,7 +104,7 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 		}
 		return os.WriteFile(file, played.Bytes(), 0o644)
 	}
-	return firstDifference(file, script, played.String())
+	return firstDifference(name, script, played.String())
 }
 
 func readScript(file string, in io.Reader) (string, error) {

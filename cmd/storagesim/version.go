@@ -16,17 +16,22 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			version, goVersion, libraries := "(unknown)", "", ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version, goVersion = info.Main.Version, info.GoVersion
-				for _, dep := range info.Deps {
-					if dep.Path == "k8s.io/client-go" {
-						libraries = dep.Version
-					}
-				}
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "storagesim %s, behaves as Kubernetes %s (client-go %s, %s)\n", version, models, libraries, goVersion)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
 			return err
 		},
 	}
+}
+
+// version says what runs here.
+func version() string {
+	own, goVersion, libraries := "(unknown)", "", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		own, goVersion = info.Main.Version, info.GoVersion
+		for _, dep := range info.Deps {
+			if dep.Path == "k8s.io/client-go" {
+				libraries = dep.Version
+			}
+		}
+	}
+	return fmt.Sprintf("storagesim %s, behaves as Kubernetes %s (client-go %s, %s)", own, models, libraries, goVersion)
 }

@@ -91,6 +91,10 @@ func (c *checker) fields(n *yaml.Node, path string, visit func(key *yaml.Node, f
 		key, value := n.Content[i], n.Content[i+1]
 		field := join(path, key.Value)
 		if first, twice := lines[key.Value]; twice && key.Kind == yaml.ScalarNode {
+			if field == "apiVersion" {
+				c.fail(key, field, "is set twice, first in line %d; if another object begins here, put --- above it", first)
+				return // what follows is another object's
+			}
 			c.fail(key, field, "is set twice, first in line %d", first)
 			continue
 		}

@@ -104,6 +104,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"wrong case":             {strings.Replace(claim, "storageClassName", "storageclassname", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageclassname: unknown field; did you mean "storageClassName"?`},
 		"field like none":        {claim + "zzzzzzzz: 1\n", `a.yaml:12: PersistentVolumeClaim/data: zzzzzzzz: unknown field`},
 		"duplicate key":          {claim + "  storageClassName: slow\n", `a.yaml:12: PersistentVolumeClaim/data: spec.storageClassName: is set twice, first in line 6`},
+		"two objects in one":     {claim + "apiVersion: v1\nkind: Pod\nmetadata: {nam: web}\nspec: {}\n", `a.yaml:12: PersistentVolumeClaim/data: apiVersion: is set twice, first in line 1; if another object begins here, put --- above it`},
 		"text for a list":        {strings.Replace(claim, "accessModes:\n    -", "accessModes:", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accessModes: "ReadWriteOnce" is text; expected a list of text`},
 		"text for a mapping":     {pv("  local: /data\n"), `a.yaml:5: PersistentVolume/pv: spec.local: "/data" is text; expected a mapping with fields such as path, fsType`},
 		"list for a mapping":     {pv("  local: [a]\n"), `a.yaml:5: PersistentVolume/pv: spec.local: is a list; expected a mapping with fields such as path, fsType`},

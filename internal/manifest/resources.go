@@ -135,6 +135,17 @@ func FindResource(word string) (Resource, error) {
 	return *found, nil
 }
 
+// Plural is a resource as the API calls it, found as FindResource does: "pv" is
+// "persistentvolumes". A subresource, "pods/binding", stays.
+func Plural(word string) (string, error) {
+	name, sub, hasSub := strings.Cut(word, "/")
+	resource, err := FindResource(name)
+	if err != nil || !hasSub {
+		return resource.Plural, err
+	}
+	return resource.Plural + "/" + sub, nil
+}
+
 // better says whether r is to be preferred to other, which was found first and
 // bears the same name in another group.
 func better(r, other Resource) bool {
