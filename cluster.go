@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +17,15 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
+	"github.com/storagesim/storagesim/pvcontroller/expand"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/statefulset"
 )
 
 // User is the actor that Cluster.Client calls as.
@@ -70,10 +75,13 @@ func New(cfg Config) (*Cluster, error) {
 // up.
 func (c *Cluster) start() error {
 	plane := map[string]control.Factory{
-		PVController:  pvcontroller.New(c.cfg.PVController),
-		PVCProtection: protection.NewPVC(),
-		PVProtection:  protection.NewPV(),
-		Scheduler:     scheduler.New(c.cfg.Scheduler),
+		PVController:     pvcontroller.New(c.withDeleter(c.cfg.PVController)),
+		PVCProtection:    protection.NewPVC(),
+		PVProtection:     protection.NewPV(),
+		EphemeralVolumes: ephemeral.New(),
+		VolumeExpansion:  expand.New(),
+		StatefulSets:     statefulset.New(),
+		Scheduler:        scheduler.New(c.cfg.Scheduler),
 	}
 	for _, name := range actorNames() {
 		if !c.cfg.runs(name) {
@@ -91,6 +99,22 @@ func (c *Cluster) start() error {
 	err := c.engine.Settle()
 	c.began = c.engine.Trace().Len()
 	return err
+}
+
+// withDeleter adds the deleter of hostPath volumes, unless there is one: upstream's
+// deletes from the disk of the machine it runs on.
+func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
+	deleters := map[string]pvcontroller.Deleter{
+		pvcontroller.HostPathPlugin: pvcontroller.NewHostPathDeleter(func(path string) error {
+			if len(c.cfg.Nodes) == 0 {
+				return errors.New("the cluster has no node to delete it from")
+			}
+			return c.roots[c.cfg.Nodes[0].Name].RemoveAll(path)
+		}),
+	}
+	maps.Copy(deleters, cfg.Deleters)
+	cfg.Deleters = deleters
+	return cfg
 }
 
 // addNode makes the node's directory and starts its kubelet.
@@ -117,6 +141,8 @@ func (c *Cluster) addNode(node Node) error {
 }
 
 // Close ends the actors and removes the temporary directory, if there is one.
+// The API's objects and the story can still be read; whatever needs the actors or
+// the nodes' directories answers with engine.ErrClosed.
 func (c *Cluster) Close() error {
 	c.engine.Close()
 	var errs []error
@@ -157,33 +183,57 @@ func (c *Cluster) Settle() error { return c.engine.Settle() }
 func (c *Cluster) Step() (bool, error) { return c.engine.Step() }
 
 // RunFor lets d of virtual time pass.
-func (c *Cluster) RunFor(d time.Duration) error {
-	if d < 0 {
-		return fmt.Errorf("time does not run backwards: %s", d)
-	}
-	return c.engine.RunFor(d)
-}
+func (c *Cluster) RunFor(d time.Duration) error { return c.engine.RunFor(d) }
 
 // RunUntil runs until cond holds, for at most an hour of virtual time.
 func (c *Cluster) RunUntil(cond func() bool) error { return c.engine.RunUntil(time.Hour, cond) }
 
+// Interrupt ends the call of Settle, Step, RunFor or RunUntil that is under way,
+// and every later one, with engine.ErrInterrupted. It may be called from any
+// goroutine.
+func (c *Cluster) Interrupt() { c.engine.Interrupt() }
+
 // Crash ends an actor's process: it forgets everything and starts again.
 func (c *Cluster) Crash(actor string) error { return c.engine.Crash(actor) }
 
-// Inject adds a fault.
-func (c *Cluster) Inject(f engine.Fault) error { return c.engine.Inject(f) }
+// Inject adds a fault. Its Resource can have any name that kubectl knows
+// ("pv", "pods/binding").
+func (c *Cluster) Inject(f engine.Fault) (err error) {
+	if f.Resource != "" {
+		if f.Resource, err = manifest.Plural(f.Resource); err != nil {
+			return fmt.Errorf("fault: %w", err)
+		}
+	}
+	return c.engine.Inject(f)
+}
 
-// Hold keeps an actor's cache of a resource ("persistentvolumes") from hearing
-// of changes until Release.
-func (c *Cluster) Hold(actor, resource string) error { return c.engine.Hold(actor, resource) }
+// Hold keeps an actor's cache of a resource ("persistentvolumes", or any other
+// name that kubectl knows, "pv") from hearing of changes until Release.
+func (c *Cluster) Hold(actor, resource string) error { return c.cache(c.engine.Hold, actor, resource) }
 
 // Release lets a held cache catch up.
-func (c *Cluster) Release(actor, resource string) error { return c.engine.Release(actor, resource) }
+func (c *Cluster) Release(actor, resource string) error {
+	return c.cache(c.engine.Release, actor, resource)
+}
+
+func (c *Cluster) cache(do func(actor, resource string) error, actor, resource string) error {
+	resource, err := manifest.Plural(resource)
+	if err != nil {
+		return err
+	}
+	return do(actor, resource)
+}
 
 // Story is the transcript so far: who did what, when and why. How the cluster
-// came up is not part of it.
+// came up is not part of it. A very long story has lost its beginning, and says
+// so.
 func (c *Cluster) Story() string {
-	return engine.Tell(c.engine.Trace().Since(c.began), c.started(), nil)
+	trace := c.engine.Trace()
+	story := engine.Tell(trace.Since(c.began), c.started(), nil)
+	if lost := trace.Dropped() - c.began; lost > 0 {
+		story = fmt.Sprintf("(the first %d records are not kept)\n", lost) + story
+	}
+	return story
 }
 
 func (c *Cluster) started() time.Time {

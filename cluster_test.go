@@ -32,7 +32,10 @@ func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
 	c := storagesim.NewForTest(t, storagesim.Config{})
 	c.Settle()
 	require.Regexp(t, `node-1 +Ready`, c.Get("nodes"))
-	require.Equal(t, []string{"persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller", "kube-scheduler", "kubelet/node-1"}, c.Actors())
+	require.Equal(t, []string{
+		"persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller",
+		"ephemeral-volume-controller", "expand-controller", "statefulset-controller", "kube-scheduler", "kubelet/node-1",
+	}, c.Actors())
 }
 
 func TestASenselessConfigIsRefusedInWords(t *testing.T) {

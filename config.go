@@ -19,11 +19,18 @@ const (
 	PVController  = "persistent-volume-binder"
 	PVCProtection = "pvc-protection-controller"
 	PVProtection  = "pv-protection-controller"
-	Scheduler     = "kube-scheduler"
+	// EphemeralVolumes makes the claims of generic ephemeral volumes.
+	EphemeralVolumes = "ephemeral-volume-controller"
+	// VolumeExpansion says of claims that have grown who must expand them.
+	VolumeExpansion = "expand-controller"
+	StatefulSets    = "statefulset-controller"
+	Scheduler       = "kube-scheduler"
 )
 
 // Actors are the control plane's actors in the order they are started.
-func actorNames() []string { return []string{PVController, PVCProtection, PVProtection, Scheduler} }
+func actorNames() []string {
+	return []string{PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, Scheduler}
+}
 
 // Config says what cluster to make. The zero value is one node, "node-1", all
 // actors, in order.
@@ -54,7 +61,9 @@ type Config struct {
 	// Dir is where the nodes' directories are made, one below it for each node.
 	// They stay after Close. Default: a temporary directory that Close removes.
 	Dir string
-	// PVController and Scheduler configure those controllers.
+	// PVController and Scheduler configure those controllers. Unless PVController says
+	// otherwise, hostPath volumes to be deleted are deleted from the first node's disk:
+	// that is the machine the controller manager is thought to run on.
 	PVController pvcontroller.Config
 	Scheduler    scheduler.Config
 }

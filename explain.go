@@ -91,7 +91,9 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	}
 	var pointers []*v1.PersistentVolume
 	for i := range volumes.Items {
-		pointers = append(pointers, &volumes.Items[i])
+		if name := claim.Spec.VolumeName; name == "" || name == volumes.Items[i].Name {
+			pointers = append(pointers, &volumes.Items[i])
+		}
 	}
 	verdicts, err := binding.Explain(claim, pointers, nil, nil, delayed)
 	if err != nil {
@@ -109,7 +111,11 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	default:
 		x.say("  provisioner %s should make a volume", class.Provisioner)
 	}
-	if len(verdicts) == 0 {
+	switch {
+	case len(verdicts) > 0:
+	case claim.Spec.VolumeName != "":
+		x.say("  there is no such volume")
+	default:
 		x.say("  there are no volumes")
 	}
 	for _, v := range verdicts {
@@ -187,6 +193,9 @@ func (x *explainer) pod(ns, name string) error {
 	}
 	x.of = name
 	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
+	if err := x.nobodyRuns(pod); err != nil {
+		return err
+	}
 	if pod.Spec.NodeName == "" {
 		if err := x.nodes(ns + "/" + name); err != nil {
 			return err
@@ -200,6 +209,25 @@ func (x *explainer) pod(ns, name string) error {
 		case err != nil:
 			return err
 		}
+	}
+	return nil
+}
+
+// nobodyRuns says so if the pod is on a node that does not exist, or that is only
+// an object: such a pod waits for ever.
+func (x *explainer) nobodyRuns(pod *v1.Pod) error {
+	node := pod.Spec.NodeName
+	if node == "" || x.roots[node] != nil {
+		return nil
+	}
+	_, err := x.client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  there is no node %s, so nobody starts its containers", node)
+	case err != nil:
+		return err
+	default:
+		x.say("  no kubelet runs on node %s, so nobody starts its containers", node)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
@@ -73,6 +74,9 @@ func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 }
 
 func (c *Cluster) root(node string) (*nodefs.Dir, error) {
+	if c.roots == nil {
+		return nil, engine.ErrClosed
+	}
 	if root := c.roots[node]; root != nil {
 		return root, nil
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -51,15 +50,29 @@ func (e *LeakError) Error() string {
 // behind and who made it. Settle first: what is under way is not a leak, but
 // looks like one.
 //
-// These are leaks: a volume of a backend (provisioner.Inventory) or a directory
-// made by a helper pod that no PersistentVolume stands for, and a
-// PersistentVolume whose volume the backend does not hold; a provisioned volume
-// with reclaim policy Delete whose claim is gone; a bound claim without its
-// volume; a helper pod still there; the directory or mount of a pod that is not
-// on the node any more.
+// These are leaks:
+//
+//   - a volume of a backend (provisioner.Inventory) that no PersistentVolume
+//     stands for, and a PersistentVolume whose volume the backend does not hold;
+//   - a provisioned volume with reclaim policy Delete whose claim is gone, and a
+//     bound claim without its volume;
+//   - a VolumeAttachment of a node or a volume that is gone;
+//   - a provisioner's helper pod, and a directory that one made and that no
+//     PersistentVolume of its node uses;
+//   - a directory, a mount, or a container runtime's record of a pod that is not
+//     on the node any more, and a mount's record without the mount.
+//
+// Helper pods and their directories are known from the trace: those too old for
+// it are not found.
 func (c *Cluster) RequireNoLeaks() error {
+	if c.roots == nil {
+		return engine.ErrClosed
+	}
 	l := &leakFinder{Cluster: c, ctx: context.Background()}
-	for _, find := range []func() error{l.read, l.backends, l.volumes, l.claims, l.helpers, l.directories, l.pods} {
+	if err := l.read(); err != nil {
+		return err
+	}
+	for _, find := range []func() error{l.backends, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.pods} {
 		if err := find(); err != nil {
 			return err
 		}
@@ -70,38 +83,61 @@ func (c *Cluster) RequireNoLeaks() error {
 	return &LeakError{l.leaks}
 }
 
+// leakFinder is one search: what the API has, what the trace remembers, and what
+// was found.
 type leakFinder struct {
 	*Cluster
 	ctx   context.Context
 	leaks []Leak
 
-	pvs    []v1.PersistentVolume
-	pvcs   map[types.UID]*v1.PersistentVolumeClaim
-	podsOn map[types.UID]*v1.Pod
-	all    []v1.Pod
+	volumeList  []v1.PersistentVolume
+	claimsByUID map[types.UID]*v1.PersistentVolumeClaim
+	podList     []v1.Pod
+	nodes       map[string]*v1.Node
+	attached    []storagev1.VolumeAttachment
+	makers      map[control.Ref]string // who created what last
 }
 
 func (l *leakFinder) add(maker, format string, args ...any) {
 	l.leaks = append(l.leaks, Leak{What: fmt.Sprintf(format, args...), Maker: maker})
 }
 
-// read lists what the API has.
+// read lists what the API has and the trace remembers.
 func (l *leakFinder) read() error {
-	pvs, err1 := l.client.CoreV1().PersistentVolumes().List(l.ctx, metav1.ListOptions{})
-	pvcs, err2 := l.client.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(l.ctx, metav1.ListOptions{})
-	pods, err3 := l.client.CoreV1().Pods(metav1.NamespaceAll).List(l.ctx, metav1.ListOptions{})
-	if err := errors.Join(err1, err2, err3); err != nil {
+	all := metav1.ListOptions{}
+	volumes, err1 := l.client.CoreV1().PersistentVolumes().List(l.ctx, all)
+	claims, err2 := l.client.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(l.ctx, all)
+	pods, err3 := l.client.CoreV1().Pods(metav1.NamespaceAll).List(l.ctx, all)
+	nodes, err4 := l.client.CoreV1().Nodes().List(l.ctx, all)
+	attachments, err5 := l.client.StorageV1().VolumeAttachments().List(l.ctx, all)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
-	l.pvs, l.all = pvs.Items, pods.Items
-	l.pvcs, l.podsOn = map[types.UID]*v1.PersistentVolumeClaim{}, map[types.UID]*v1.Pod{}
-	for i := range pvcs.Items {
-		l.pvcs[pvcs.Items[i].UID] = &pvcs.Items[i]
+	l.volumeList, l.podList, l.attached = volumes.Items, pods.Items, attachments.Items
+	l.claimsByUID, l.nodes = map[types.UID]*v1.PersistentVolumeClaim{}, map[string]*v1.Node{}
+	for i := range claims.Items {
+		l.claimsByUID[claims.Items[i].UID] = &claims.Items[i]
 	}
-	for i := range l.all {
-		l.podsOn[l.all[i].UID] = &l.all[i]
+	for i := range nodes.Items {
+		l.nodes[nodes.Items[i].Name] = &nodes.Items[i]
+	}
+	l.makers = map[control.Ref]string{}
+	for _, entry := range l.engine.Trace().Entries() {
+		if w, ok := entry.Record.(engine.Write); ok && w.Err == nil && w.Old == nil && w.New != nil {
+			l.makers[control.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = entry.Actor
+		}
 	}
 	return nil
+}
+
+// volumeMaker is who created a PersistentVolume.
+func (l *leakFinder) volumeMaker(name string) string {
+	return l.makers[control.Ref{Kind: "PersistentVolume", Name: name}]
+}
+
+// isProvisioner says whether an actor is one of the provisioners.
+func (l *leakFinder) isProvisioner(actor string) bool {
+	return slices.ContainsFunc(l.provisioners, func(p *installed) bool { return p.name == actor })
 }
 
 // backends compares each provisioner's inventory with its volumes.
@@ -116,13 +152,13 @@ func (l *leakFinder) backends() error {
 		}
 		slices.Sort(held)
 		known := sets.New[string]()
-		for _, pv := range l.pvs {
+		for _, pv := range l.volumeList {
 			if pv.Annotations[binding.AnnDynamicallyProvisioned] != p.name {
 				continue
 			}
 			known.Insert(pv.Name)
 			if _, ok := slices.BinarySearch(held, pv.Name); !ok {
-				l.add(l.maker("PersistentVolume", "", pv.Name), "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
+				l.add(l.volumeMaker(pv.Name), "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
 			}
 		}
 		for _, name := range held {
@@ -136,14 +172,14 @@ func (l *leakFinder) backends() error {
 
 // volumes finds provisioned volumes that outlived their claim.
 func (l *leakFinder) volumes() error {
-	for _, pv := range l.pvs {
+	for _, pv := range l.volumeList {
 		ref := pv.Spec.ClaimRef
 		if pv.Annotations[binding.AnnDynamicallyProvisioned] == "" || ref == nil || ref.UID == "" ||
 			pv.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimDelete {
 			continue
 		}
-		if l.pvcs[ref.UID] == nil {
-			l.add(l.maker("PersistentVolume", "", pv.Name), "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
+		if l.claimsByUID[ref.UID] == nil {
+			l.add(l.volumeMaker(pv.Name), "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
 		}
 	}
 	return nil
@@ -151,9 +187,9 @@ func (l *leakFinder) volumes() error {
 
 // claims finds claims bound to nothing.
 func (l *leakFinder) claims() error {
-	for _, uid := range sets.List(sets.KeySet(l.pvcs)) {
-		claim := l.pvcs[uid]
-		there := slices.ContainsFunc(l.pvs, func(pv v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName })
+	for _, uid := range sets.List(sets.KeySet(l.claimsByUID)) {
+		claim := l.claimsByUID[uid]
+		there := slices.ContainsFunc(l.volumeList, func(pv v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName })
 		if claim.Status.Phase == v1.ClaimBound && !there {
 			l.add("", "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
 		}
@@ -161,81 +197,26 @@ func (l *leakFinder) claims() error {
 	return nil
 }
 
+// attachments finds those of nodes and volumes that are gone.
+func (l *leakFinder) attachments() error {
+	for _, va := range l.attached {
+		if l.nodes[va.Spec.NodeName] == nil {
+			l.add("", "volumeattachment %s, whose node %s is gone", va.Name, va.Spec.NodeName)
+		}
+		name := va.Spec.Source.PersistentVolumeName
+		if name != nil && !slices.ContainsFunc(l.volumeList, func(pv v1.PersistentVolume) bool { return pv.Name == *name }) {
+			l.add("", "volumeattachment %s, whose pv %s is gone", va.Name, *name)
+		}
+	}
+	return nil
+}
+
 // helpers finds pods that a provisioner started and left.
 func (l *leakFinder) helpers() error {
-	for _, pod := range l.all {
-		maker := l.maker("Pod", pod.Namespace, pod.Name)
-		if slices.ContainsFunc(l.provisioners, func(p *installed) bool { return p.name == maker }) {
+	for _, pod := range l.podList {
+		if maker := l.makers[control.RefOf("Pod", &pod)]; l.isProvisioner(maker) {
 			l.add(maker, "helper pod %s/%s (%s)", pod.Namespace, pod.Name, pod.Status.Phase)
 		}
 	}
 	return nil
-}
-
-// directories finds what helper pods made on nodes and no volume uses.
-func (l *leakFinder) directories() error {
-	used := sets.New[string]()
-	for _, pv := range l.pvs {
-		switch {
-		case pv.Spec.Local != nil:
-			used.Insert(path.Clean(pv.Spec.Local.Path))
-		case pv.Spec.HostPath != nil:
-			used.Insert(path.Clean(pv.Spec.HostPath.Path))
-		}
-	}
-	seen := sets.New[string]()
-	for _, entry := range l.engine.Trace().Entries() {
-		command, ok := entry.Record.(control.Command)
-		root := l.roots[command.Node]
-		if !ok || root == nil || len(command.Argv) == 0 || command.Argv[0] != "mkdir" {
-			continue
-		}
-		for _, dir := range command.Paths {
-			dir = path.Clean(dir)
-			if used.Has(dir) || seen.Has(command.Node+dir) {
-				continue
-			}
-			seen.Insert(command.Node + dir)
-			if _, err := root.Lstat(dir); err == nil {
-				l.add(l.maker("Pod", command.About.Namespace, command.About.Name), "directory %s on %s, which no volume uses", dir, command.Node)
-			}
-		}
-	}
-	return nil
-}
-
-// podsDir is where a kubelet keeps the directories of its pods.
-const podsDir = "/var/lib/kubelet/pods"
-
-// pods finds directories and mounts of pods that are not on the node any more.
-func (l *leakFinder) pods() error {
-	for _, node := range l.cfg.Nodes {
-		root := l.roots[node.Name]
-		uids, err := root.List(podsDir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for _, uid := range uids {
-			uid = strings.TrimSuffix(uid, "/") // a directory's mark
-			if pod := l.podsOn[types.UID(uid)]; pod == nil || pod.Spec.NodeName != node.Name {
-				l.add("kubelet/"+node.Name, "directory %s on %s, whose pod is gone", path.Join(podsDir, uid), node.Name)
-			}
-		}
-	}
-	return nil
-}
-
-// maker is the actor that created an object, as the trace remembers it.
-func (l *leakFinder) maker(kind, namespace, name string) string {
-	maker := ""
-	for _, entry := range l.engine.Trace().Entries() {
-		w, ok := entry.Record.(engine.Write)
-		if ok && w.Err == nil && w.Old == nil && w.New != nil && w.Kind == kind && w.Namespace == namespace && w.Name == name {
-			maker = entry.Actor
-		}
-	}
-	return maker
 }

@@ -1,0 +1,74 @@
+package storagesim
+
+import (
+	"path"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet"
+)
+
+// directories finds what helper pods made on nodes and no volume uses.
+func (l *leakFinder) directories() error {
+	type place struct{ node, dir string }
+	seen := map[place]bool{}
+	for _, entry := range l.engine.Trace().Entries() {
+		command, ok := entry.Record.(control.Command)
+		maker, root := l.makers[command.About], l.roots[command.Node]
+		if !ok || root == nil || !l.isProvisioner(maker) || len(command.Argv) == 0 || command.Argv[0] != "mkdir" {
+			continue
+		}
+		for _, dir := range command.Paths {
+			at := place{command.Node, path.Clean(dir)}
+			if seen[at] || l.uses(at.node, at.dir) {
+				continue
+			}
+			seen[at] = true
+			if _, err := root.Lstat(at.dir); err == nil {
+				l.add(maker, "directory %s on %s, which no volume uses", at.dir, at.node)
+			}
+		}
+	}
+	return nil
+}
+
+// uses says whether a volume that the node can reach has that directory.
+func (l *leakFinder) uses(node, dir string) bool {
+	return slices.ContainsFunc(l.volumeList, func(pv v1.PersistentVolume) bool {
+		switch {
+		case pv.Spec.Local != nil && path.Clean(pv.Spec.Local.Path) == dir:
+		case pv.Spec.HostPath != nil && path.Clean(pv.Spec.HostPath.Path) == dir:
+		default:
+			return false
+		}
+		object := l.nodes[node] // nil when somebody deleted it: its labels are not known
+		return object == nil || binding.CheckNodeAffinity(&pv, object.Labels) == nil
+	})
+}
+
+// pods finds what nodes have of pods that are not there any more.
+func (l *leakFinder) pods() error {
+	on := map[types.UID]string{} // the node of each pod
+	for _, pod := range l.podList {
+		on[pod.UID] = pod.Spec.NodeName
+	}
+	for _, node := range l.cfg.Nodes {
+		remnants, err := kubelet.Remnants(l.roots[node.Name])
+		if err != nil {
+			return err
+		}
+		for _, r := range remnants {
+			switch {
+			case r.Pod == "":
+				l.add("kubelet/"+node.Name, "%s on %s, whose mount is gone", r.What, node.Name)
+			case on[r.Pod] != node.Name:
+				l.add("kubelet/"+node.Name, "%s on %s, whose pod is gone", r.What, node.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package storagesim_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/provisioner/openebs"
+)
+
+// requireLeaks checks what is found, all of it and in order.
+func requireLeaks(t *testing.T, c *storagesim.TestCluster, want ...string) {
+	t.Helper()
+	var found *storagesim.LeakError
+	require.ErrorAs(t, c.Cluster.RequireNoLeaks(), &found)
+	var lines []string
+	for _, leak := range found.Leaks {
+		lines = append(lines, leak.String())
+	}
+	require.Equal(t, want, lines)
+}
+
+func TestWhatANodeHasOfPodsThatAreGoneIsALeak(t *testing.T) {
+	dir := t.TempDir()
+	c := storagesim.NewForTest(t, storagesim.Config{Dir: dir})
+	c.Apply(podYAML("web", "emptyDir: {}", "mountPath: /data", "[sleep]"))
+	c.Settle()
+	c.RequireNoLeaks()
+
+	node, err := nodefs.Open(filepath.Join(dir, "node-1"))
+	require.NoError(t, err)
+	defer node.Close()
+	mounter, err := mount.NewTempDir(mount.Config{Dir: node})
+	require.NoError(t, err)
+	const target = "/var/lib/kubelet/pods/gone/volumes/kubernetes.io~local-volume/pv"
+	require.NoError(t, node.MkdirAll("/disk", 0o755))
+	require.NoError(t, node.MkdirAll(target, 0o755))
+	require.NoError(t, mounter.Mount("/disk", target, "", []string{"bind"}))
+	require.NoError(t, node.WriteFile("/run/containerd/pods/gone.json", []byte("{}"), 0o644))
+	requireLeaks(t, c,
+		"directory /var/lib/kubelet/pods/gone on node-1, whose pod is gone (made by kubelet/node-1)",
+		"mount "+target+" on node-1, whose pod is gone (made by kubelet/node-1)",
+		"container record /run/containerd/pods/gone.json on node-1, whose pod is gone (made by kubelet/node-1)")
+
+	require.NoError(t, node.RemoveAll("/var/lib/kubelet/pods/gone"))
+	require.NoError(t, node.Remove("/run/containerd/pods/gone.json"))
+	requireLeaks(t, c, "mount record /run/mounts/"+mountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)")
+	requireLeaks(t, c, "mount record /run/mounts/"+mountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)") // looking changes nothing
+}
+
+func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
+	dir := t.TempDir()
+	c := storagesim.NewForTest(t, storagesim.Config{Dir: dir, Nodes: storagesim.Nodes("node-1", "node-2")})
+	c.Apply(podYAML("web", "emptyDir: {}", "mountPath: /data", "[sleep]"))
+	c.Settle()
+	uid := string(c.Pod("web").UID)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node-2/var/lib/kubelet/pods", uid), 0o755))
+	requireLeaks(t, c, "directory /var/lib/kubelet/pods/"+uid+" on node-2, whose pod is gone (made by kubelet/node-2)")
+}
+
+func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c.InstallOpenEBS()
+	c.Apply(mainStory...)
+	c.Settle()
+	c.RequireNoLeaks()
+	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName
+	other := "node-1"
+	if c.Pod("hello-local-hostpath-pod").Spec.NodeName == other {
+		other = "node-2"
+	}
+	// As if the provisioner had been there first, before the pod moved.
+	helper := &v1.Pod{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(podYAML("helper", hostPathYAML("/var/openebs/local", "DirectoryOrCreate"), "mountPath: /data", "[mkdir, /data/"+pv+"]")), helper))
+	helper.Spec.NodeName = other
+	pods := c.Server().Client(openebs.ProvisionerName).CoreV1().Pods("default")
+	_, err := pods.Create(context.Background(), helper, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.Settle()
+	lost := "directory /var/openebs/local/" + pv + " on " + other + ", which no volume uses (made by openebs.io/local)"
+	requireLeaks(t, c, "helper pod default/helper (Succeeded) (made by openebs.io/local)", lost)
+	c.Delete("pod/helper")
+	c.Settle()
+	requireLeaks(t, c, lost)
+}
+
+func TestAnAttachmentOfWhatIsGoneIsALeak(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	pv := "no-such-volume"
+	_, err := c.Client().StorageV1().VolumeAttachments().Create(context.Background(), &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: "csi-1"},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "csi.example.com", NodeName: "no-such-node", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.Settle()
+	requireLeaks(t, c, "volumeattachment csi-1, whose node no-such-node is gone", "volumeattachment csi-1, whose pv no-such-volume is gone")
+}
+
+func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.Apply(podYAML("web", hostPathYAML("/srv", "DirectoryOrCreate"), "mountPath: /data", `[mkdir, /data/mine]`))
+	c.Settle()
+	c.Delete("pod/web")
+	c.Settle()
+	names, err := c.ListDir("node/node-1", "/srv")
+	require.NoError(t, err)
+	require.Equal(t, []string{"mine/"}, names)
+	c.RequireNoLeaks()
+}

@@ -1,0 +1,212 @@
+package storagesim_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// openebsClass is the storage class openebs-hostpath of the main story.
+var openebsClass = func() string {
+	text, err := os.ReadFile("examples/openebs-hostpath/openebs-hostpath.yaml")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}()
+
+func setYAML(replicas int, management string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: %d
+  podManagementPolicy: %s
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: db, image: mysql, volumeMounts: [{name: data, mountPath: /var/lib/mysql}]}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec:
+      storageClassName: openebs-hostpath
+      accessModes: [ReadWriteOnce]
+      resources: {requests: {storage: 1Gi}}
+`, replicas, management)
+}
+
+// A StatefulSet with OpenEBS volumes runs, is scaled down and up again, and every
+// replica finds its own data on its own node.
+func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
+	for _, management := range []string{"OrderedReady", "Parallel"} {
+		for _, seed := range []uint64{0, 1, 2} {
+			t.Run(fmt.Sprintf("%s seed %d", management, seed), func(t *testing.T) {
+				c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+				c.InstallOpenEBS()
+				c.Apply(openebsClass, setYAML(3, management))
+				c.Settle()
+				nodes := map[string]string{}
+				for _, name := range []string{"db-0", "db-1", "db-2"} {
+					require.Equal(t, v1.PodRunning, c.Pod(name).Status.Phase, c.Cluster.Story())
+					require.Equal(t, v1.ClaimBound, c.Claim("data-"+name).Status.Phase)
+					c.WriteFile("pod/"+name, "/var/lib/mysql/who", name)
+					nodes[name] = c.Pod(name).Spec.NodeName
+				}
+				require.Regexp(t, `db +3/3`, c.Get("statefulsets"))
+
+				c.Apply(setYAML(0, management))
+				c.Settle()
+				require.Regexp(t, `db +0/0`, c.Get("statefulsets"))
+				_, err := c.Cluster.Pod("db-0")
+				require.Error(t, err)
+				require.Equal(t, v1.ClaimBound, c.Claim("data-db-2").Status.Phase, "claims are kept")
+
+				c.Apply(setYAML(3, management))
+				c.Settle()
+				for name, node := range nodes {
+					require.Equal(t, v1.PodRunning, c.Pod(name).Status.Phase)
+					require.Equal(t, node, c.Pod(name).Spec.NodeName, "where its data is")
+					require.Equal(t, name, c.ReadFile("pod/"+name, "/var/lib/mysql/who"))
+				}
+
+				// A pod that is deleted comes back to its data, too.
+				before := c.Pod("db-1").UID
+				c.Delete("pod/db-1")
+				c.Settle()
+				require.NotEqual(t, before, c.Pod("db-1").UID)
+				require.Equal(t, "db-1", c.ReadFile("pod/db-1", "/var/lib/mysql/who"))
+
+				// There is no garbage collector: scale to 0, then delete set and claims.
+				c.Apply(setYAML(0, management))
+				c.Settle()
+				c.Delete("sts/db", "pvc/data-db-0", "pvc/data-db-1", "pvc/data-db-2")
+				c.Settle()
+				for _, node := range []string{"node1", "node2"} {
+					names, _ := c.ListDir("node/"+node, "/var/openebs/local") // one node may have had none
+					require.Empty(t, names)
+				}
+				c.RequireNoLeaks()
+			})
+		}
+	}
+}
+
+func TestAStatefulSetRunsWhoeverCrashes(t *testing.T) {
+	for _, actor := range []string{storagesim.StatefulSets, storagesim.PVController, storagesim.Scheduler} {
+		for skip := range 12 {
+			c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")})
+			c.InstallOpenEBS()
+			c.Settle()
+			c.Inject(engine.Fault{Actor: actor, Skip: skip, Crash: true, After: skip%2 == 0, Restart: time.Second})
+			c.Apply(openebsClass, setYAML(2, "OrderedReady"))
+			c.Settle()
+			c.RunFor(10 * time.Minute)
+			require.Regexp(t, `db +2/2`, c.Get("statefulsets"), "%s crashes at call %d", actor, skip)
+			c.RequireNoLeaks()
+		}
+	}
+}
+
+func TestAPodWithAnEphemeralVolumeRuns(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.InstallOpenEBS()
+	c.Apply(openebsClass, `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: nginx, volumeMounts: [{name: scratch, mountPath: /scratch}]}]
+  volumes:
+  - name: scratch
+    ephemeral:
+      volumeClaimTemplate:
+        spec:
+          storageClassName: openebs-hostpath
+          accessModes: [ReadWriteOnce]
+          resources: {requests: {storage: 1Gi}}
+`)
+	c.Settle()
+	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase, c.Cluster.Story())
+	c.WriteFile("pod/web", "/scratch/x", "here")
+	require.Equal(t, "here", c.ReadFile("node/node-1", "/var/openebs/local/"+c.Claim("web-scratch").Spec.VolumeName+"/x"))
+	require.Equal(t, c.Pod("web").UID, c.Claim("web-scratch").OwnerReferences[0].UID)
+}
+
+// reclaimedYAML is a hostPath volume with that policy at /tmp/data, a claim that gets
+// it, and a pod that uses it.
+func reclaimedYAML(policy string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv}
+spec:
+  storageClassName: manual
+  persistentVolumeReclaimPolicy: %s
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /tmp/data}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: manual
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  containers: [{name: web, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]
+`, policy)
+}
+
+func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.Apply(reclaimedYAML("Delete"))
+	c.Settle()
+	c.WriteFile("pod/web", "/data/x", "secret")
+	require.Equal(t, "secret", c.ReadFile("node/node-1", "/tmp/data/x"))
+	c.Delete("pod/web", "pvc/data")
+	c.Settle()
+	_, err := c.Cluster.Volume("pv")
+	require.ErrorContains(t, err, "not found")
+	names, err := c.ListDir("node/node-1", "/tmp")
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
+	for seed := range uint64(3) {
+		c := storagesim.NewForTest(t, storagesim.Config{Seed: seed})
+		c.Apply(reclaimedYAML("Recycle"))
+		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync
+		c.WriteFile("pod/web", "/data/x", "secret")
+		c.Delete("pod/web", "pvc/data")
+		c.RunFor(time.Minute)
+		require.Equal(t, v1.VolumeAvailable, c.Volume("pv").Status.Phase, c.Cluster.Story())
+		names, err := c.ListDir("node/node-1", "/tmp/data")
+		require.NoError(t, err)
+		require.Empty(t, names)
+		_, err = c.Cluster.Pod("recycler-for-pv")
+		require.ErrorContains(t, err, "not found")
+		require.True(t, containsLine(c.Story(), "persistent-volume-binder", "pv pv", "RecyclerPod", "Recycler pod: Container started: pv-recycler"), c.Story())
+
+		c.Apply(reclaimedYAML("Recycle"))
+		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync
+		require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+		c.RequireNoLeaks()
+	}
+}
