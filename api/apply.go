@@ -111,6 +111,9 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	if name := config.GetName(); name != "" && name != r.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
 	}
+	if ns := config.GetNamespace(); r.kind.namespaced && ns != "" && ns != r.namespace {
+		return nil, apierrors.NewBadRequest(wrongNamespace)
+	}
 	if len(config.GetManagedFields()) > 0 {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}

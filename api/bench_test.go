@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -109,6 +110,44 @@ func BenchmarkGet(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				_, err := claims.Get(context.Background(), "claim", metav1.GetOptions{})
+				require.NoError(b, err)
+				clearNow(i, client)
+			}
+		})
+	}
+}
+
+// BenchmarkList lists 100 claims.
+func BenchmarkList(b *testing.B) {
+	for _, cs := range clientsets {
+		b.Run(cs.name, func(b *testing.B) {
+			client := cs.make()
+			claims := client.CoreV1().PersistentVolumeClaims("default")
+			for i := range 100 {
+				_, err := claims.Create(context.Background(), benchClaim(fmt.Sprintf("claim-%03d", i)), metav1.CreateOptions{})
+				require.NoError(b, err)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				_, err := claims.List(context.Background(), metav1.ListOptions{})
+				require.NoError(b, err)
+				clearNow(i, client)
+			}
+		})
+	}
+}
+
+func BenchmarkPatch(b *testing.B) {
+	for _, cs := range clientsets {
+		b.Run(cs.name, func(b *testing.B) {
+			client := cs.make()
+			claims := client.CoreV1().PersistentVolumeClaims("default")
+			_, err := claims.Create(context.Background(), benchClaim("claim"), metav1.CreateOptions{})
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":"%d"}}}`, i)
+				_, err := claims.Patch(context.Background(), "claim", types.MergePatchType, patch, metav1.PatchOptions{})
 				require.NoError(b, err)
 				clearNow(i, client)
 			}

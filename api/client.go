@@ -96,8 +96,10 @@ func (c *Client) react(action testing.Action) (bool, runtime.Object, error) {
 	case testing.GenericActionImpl, testing.ActionImpl:
 		return false, nil, nil // discovery and logs
 	}
-	c.Unlock()
-	defer c.Lock()
+	if len(c.ReactionChain) > 1 {
+		action = action.DeepCopy() // another reactor may have kept the object
+	}
+	defer c.relock(c.unlock())
 	c.forgetActions()
 	var obj runtime.Object
 	err := c.pass(callOf(c.name, action), func() (err error) {
@@ -111,8 +113,7 @@ func (c *Client) react(action testing.Action) (bool, runtime.Object, error) {
 }
 
 func (c *Client) reactWatch(action testing.Action) (bool, watch.Interface, error) {
-	c.Unlock()
-	defer c.Lock()
+	defer c.relock(c.unlock())
 	c.forgetActions()
 	var w watch.Interface
 	err := c.pass(callOf(c.name, action), func() (err error) {
@@ -123,6 +124,22 @@ func (c *Client) reactWatch(action testing.Action) (bool, watch.Interface, error
 		w.Stop()
 	}
 	return true, w, err
+}
+
+// unlock releases the lock that Fake.Invokes holds while a reactor runs, and
+// says whether it did: a reactor that somebody calls directly, out of the
+// client's ReactionChain, has no lock to release.
+func (c *Client) unlock() (held bool) {
+	held = !c.TryLock()
+	c.Unlock()
+	return held
+}
+
+// relock takes back what unlock released.
+func (c *Client) relock(held bool) {
+	if held {
+		c.Lock()
+	}
 }
 
 // pass runs a call through the gate.

@@ -179,6 +179,8 @@ func TestTheTrackerSeedsTheServer(t *testing.T) {
 	assert.NotEmpty(t, got.UID)
 	require.NoError(t, c.Tracker().Delete(configMaps, "default", "a"))
 	assert.True(t, apierrors.IsNotFound(c.Tracker().Delete(configMaps, "default", "a")))
+	assert.Error(t, c.Tracker().Add(nil))
+	assert.True(t, apierrors.IsBadRequest(c.Tracker().Create(configMaps, nil, "default")))
 }
 
 func TestAnUnknownResourceOrSubresourceIsNotFoundInWords(t *testing.T) {
@@ -190,6 +192,10 @@ func TestAnUnknownResourceOrSubresourceIsNotFoundInWords(t *testing.T) {
 	_, err = c.AppsV1().Deployments("default").GetScale(ctx, "x", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), err)
 	assert.ErrorContains(t, err, "deployments has no scale here")
+	createMap(t, c, configMap("a"))
+	_, err = c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{}, "status")
+	assert.True(t, apierrors.IsNotFound(err), err)
+	assert.ErrorContains(t, err, "configmaps has no status here")
 }
 
 // Every typed client of client-go has its resource in the table, namespaced or

@@ -87,6 +87,8 @@ func validateNew(obj object) field.ErrorList {
 	return errs
 }
 
+const wrongNamespace = "the namespace of the provided object does not match the namespace sent on the request"
+
 // accept checks that what came with a request is an object of the resource and
 // belongs to the namespace of the request.
 func (r *request) accept(in runtime.Object) (object, error) {
@@ -101,7 +103,7 @@ func (r *request) accept(in runtime.Object) (object, error) {
 	case obj.GetNamespace() == "":
 		obj.SetNamespace(r.namespace)
 	case obj.GetNamespace() != r.namespace:
-		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return nil, apierrors.NewBadRequest(wrongNamespace)
 	}
 	return obj, nil
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.Del
 		return s.terminateNamespace(r, st, ns)
 	}
 	if old.GetDeletionTimestamp() != nil {
-		return s.deleteAgain(r, st, old, opts)
+		return s.deleteAgain(r, st, old, opts.GracePeriodSeconds)
 	}
 	pod, graceful := old.(*v1.Pod)
 	if !graceful && len(old.GetFinalizers()) == 0 {
@@ -61,7 +62,7 @@ func (s *Server) mark(r *request, st *store, old object, ts metav1.Time, grace i
 	obj := old.DeepCopyObject().(object)
 	obj.SetDeletionTimestamp(&ts)
 	obj.SetDeletionGracePeriodSeconds(&grace)
-	if obj.GetGeneration() > 0 {
+	if obj.GetGeneration() > 0 && old.GetDeletionTimestamp() == nil {
 		obj.SetGeneration(obj.GetGeneration() + 1)
 	}
 	held := grace > 0 || len(obj.GetFinalizers()) > 0
@@ -80,13 +81,12 @@ func (s *Server) mark(r *request, st *store, old object, ts metav1.Time, grace i
 
 // deleteAgain: a repeated deletion can only shorten the grace period; the
 // kubelet ends it with 0. Upstream: rest.BeforeDelete, v1.36.
-func (s *Server) deleteAgain(r *request, st *store, old object, opts metav1.DeleteOptions) (outcome, error) {
+func (s *Server) deleteAgain(r *request, st *store, old object, asked *int64) (outcome, error) {
 	left := old.GetDeletionGracePeriodSeconds()
-	pod, graceful := old.(*v1.Pod)
-	if !graceful || left == nil || opts.GracePeriodSeconds == nil {
+	if _, graceful := old.(*v1.Pod); !graceful || left == nil || asked == nil {
 		return outcome{old: old, new: old}, nil
 	}
-	grace := gracePeriod(pod, opts.GracePeriodSeconds)
+	grace := notNegative(*asked)
 	if grace >= *left {
 		return outcome{old: old, new: old}, nil
 	}
@@ -109,25 +109,34 @@ func gracePeriod(pod *v1.Pod, asked *int64) int64 {
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
 		grace = *pod.Spec.TerminationGracePeriodSeconds
 	}
+	return notNegative(grace)
+}
+
+// notNegative: a negative grace period is the shortest there is.
+func notNegative(grace int64) int64 {
 	if grace < 0 {
 		return 1
 	}
 	return grace
 }
 
+// checkPreconditions. That the conflict names the kind and not the resource is
+// upstream's. Upstream: rest.BeforeDelete, v1.36.
 func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error {
-	if p == nil {
+	var err error
+	switch {
+	case p == nil:
+		return nil
+	case p.UID != nil && *p.UID != old.GetUID():
+		err = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+			"The object might have been deleted and then recreated", *p.UID, old.GetUID())
+	case p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion():
+		err = fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", *p.ResourceVersion, old.GetResourceVersion())
+	default:
 		return nil
 	}
-	if p.UID != nil && *p.UID != old.GetUID() {
-		return r.conflict(fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
-			"The object might have been deleted and then recreated", *p.UID, old.GetUID()))
-	}
-	if p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion() {
-		return r.conflict(fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
-			"The object might have been modified", *p.ResourceVersion, old.GetResourceVersion()))
-	}
-	return nil
+	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.gvk.Group, Resource: r.kind.gvk.Kind}, r.name, err)
 }
 
 // checkDeleteOptions refuses what means nothing. A valid propagation policy is
@@ -157,6 +166,9 @@ func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 // deleteCollection deletes what the options of a list select, one object after
 // the other.
 func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) error {
+	if r.kind.namespaced && r.namespace == "" {
+		return s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
+	}
 	sel, err := selectorOf(r.kind, r.namespace, listOpts)
 	if err != nil {
 		return s.refuse(r, err)

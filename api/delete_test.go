@@ -81,10 +81,12 @@ func TestARepeatedDeletionOnlyShortensTheGracePeriod(t *testing.T) {
 	assert.Equal(t, first.ResourceVersion, del(nil).ResourceVersion)
 	assert.Equal(t, first.ResourceVersion, del(ptr.To(int64(60))).ResourceVersion)
 	shorter := del(ptr.To(int64(10)))
+	assert.Equal(t, first.Generation, shorter.Generation, "only the first deletion counts")
 	assert.EqualValues(t, 10, *shorter.DeletionGracePeriodSeconds)
 	assert.Equal(t, start.Truncate(time.Second).Add(10*time.Second), shorter.DeletionTimestamp.Time, "counted from the first deletion")
+	assert.EqualValues(t, 1, *del(ptr.To(int64(-5))).DeletionGracePeriodSeconds, "a negative one is the shortest")
 	assert.Nil(t, del(ptr.To(int64(0))), "the kubelet has stopped it")
-	assert.Equal(t, []string{"MODIFIED web", "MODIFIED web", "MODIFIED web", "DELETED web"}, said(drain(t, cursor)))
+	assert.Equal(t, []string{"MODIFIED web", "MODIFIED web", "MODIFIED web", "MODIFIED web", "DELETED web"}, said(drain(t, cursor)))
 }
 
 func TestAPodWithAFinalizerOutlivesItsGracePeriod(t *testing.T) {
@@ -114,6 +116,39 @@ func TestAPodWithAFinalizerOutlivesItsGracePeriod(t *testing.T) {
 	require.NoError(t, err)
 	_, err = pods.Get(ctx, "web", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
+}
+
+func TestADeletionCannotBeTakenBackNorHeldByMore(t *testing.T) {
+	_, c := newServer()
+	maps := c.CoreV1().ConfigMaps("default")
+	patch := func(pt types.PatchType, data string) (*v1.ConfigMap, error) {
+		return maps.Patch(ctx, "a", pt, []byte(data), metav1.PatchOptions{})
+	}
+	m := configMap("a")
+	m.Finalizers = []string{"example.com/a", "example.com/b"}
+	createMap(t, c, m)
+	require.NoError(t, maps.Delete(ctx, "a", metav1.DeleteOptions{}))
+	got, err := patch(types.MergePatchType, `{"metadata":{"deletionTimestamp":null,"deletionGracePeriodSeconds":null}}`)
+	require.NoError(t, err)
+	assert.NotNil(t, got.DeletionTimestamp)
+	_, err = patch(types.JSONPatchType, `[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/c"}]`)
+	assert.True(t, apierrors.IsInvalid(err), err)
+	_, err = patch(types.StrategicMergePatchType, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/a"]}}`)
+	require.NoError(t, err)
+	got, err = patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/finalizers/0"}]`)
+	require.NoError(t, err, "the answer is the final state")
+	assert.Empty(t, got.Finalizers)
+	_, err = maps.Get(ctx, "a", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), err)
+
+	held := createClaim(t, c, claim("a"))
+	claims := c.CoreV1().PersistentVolumeClaims("default")
+	require.NoError(t, claims.Delete(ctx, "a", metav1.DeleteOptions{}))
+	held.ResourceVersion, held.Finalizers = "", nil
+	_, err = claims.UpdateStatus(ctx, held, metav1.UpdateOptions{})
+	require.NoError(t, err, "the last finalizer may also go with the status")
+	_, err = claims.Get(ctx, "a", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), err)
 }
 
 // semantics 8.1: a name is taken until the object is gone.
@@ -167,6 +202,8 @@ func TestACollectionIsDeletedByItsSelectors(t *testing.T) {
 	assert.Equal(t, "deletecollection", (*seen)[0].Verb)
 	assert.Equal(t, "a", (*seen)[0].Name)
 	assert.Error(t, maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "spec.x=1"}))
+	err = c.CoreV1().ConfigMaps("").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	assert.True(t, apierrors.IsMethodNotSupported(err), "only one namespace's objects can be deleted together: %v", err)
 }
 
 func TestAnEvictionIsADeletion(t *testing.T) {

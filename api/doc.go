@@ -38,9 +38,11 @@
 // every other kind of client-go's scheme has what all kinds have: UID, versions,
 // conflicts, finalizers, status as a subresource, watches.
 //
-// UIDs and generated names are hashes of Config.Seed and of what is named, not
-// a stream of random numbers: an object has the same UID however the writes
-// before it interleaved.
+// UIDs and generated names are hashes, not a stream of random numbers. A UID
+// depends on Config.Seed, on what is named and on how many objects of its
+// resource were removed before, so that it is the same however the creations
+// and updates before it interleaved; a generated name depends on how many
+// objects of its resource were created.
 //
 // # Clients
 //
@@ -52,7 +54,10 @@
 // # What differs from a real API server
 //
 //   - Every version of a group has its own store: what is written to
-//     storage.k8s.io/v1beta1 is not seen in v1. Real servers convert.
+//     storage.k8s.io/v1beta1 is not seen in v1, nor an event of events.k8s.io
+//     among those of v1. Real servers convert.
+//   - A resourceVersion in an object to be created is discarded, as its UID is;
+//     real servers refuse it.
 //   - managedFields begin with the first server-side apply of an object. Until
 //     then who set what is not tracked, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for

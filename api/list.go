@@ -40,6 +40,9 @@ type continueToken struct {
 // list is a list of copies of the selected objects, in order of key.
 func (s *Server) list(k *kind, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
 	sel, err := selectorOf(k, namespace, opts)
+	if err == nil {
+		err = checkListOptions(opts, false)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -70,11 +70,11 @@ func TestPatchesThatCannotBeApplied(t *testing.T) {
 		{"no JSON", types.MergePatchType, `{`, 400, "error decoding patch"},
 		{"no list", types.JSONPatchType, `{}`, 400, "error decoding patch"},
 		{"a test that fails", types.JSONPatchType, `[{"op":"test","path":"/data","value":"x"}]`, 422, "the server rejected our request"},
-		{"a wrong type", types.MergePatchType, `{"data":"text"}`, 400, "cannot unmarshal"},
+		{"a wrong type", types.MergePatchType, `{"data":"text"}`, 422, ` "" is invalid: patch: Invalid value: "{\"data\":\"text\"}": json: cannot unmarshal string`},
 		{"another name", types.MergePatchType, `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
 		{"another namespace", types.MergePatchType, `{"metadata":{"namespace":"b"}}`, 400, "the namespace of the provided object does not match"},
 		{"another kind", types.MergePatchType, `{"kind":"Secret"}`, 400, "does not match the expected one"},
-		{"an unknown kind of patch", "text/plain", `{}`, 400, `patch type "text/plain" is not one of`},
+		{"an unknown kind of patch", "text/plain", `{}`, 415, `patch type "text/plain" is not one of`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", tc.pt, []byte(tc.data), metav1.PatchOptions{})
@@ -86,7 +86,8 @@ func TestPatchesThatCannotBeApplied(t *testing.T) {
 	_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`), metav1.PatchOptions{})
 	require.NoError(t, err, "unknown fields are ignored")
 	_, err = c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
-	assert.ErrorContains(t, err, `unknown field "dat"`)
+	assert.True(t, apierrors.IsInvalid(err), err)
+	assert.ErrorContains(t, err, `strict decoding error: unknown field "dat"`)
 }
 
 func TestApplyTracksWhoSetWhichField(t *testing.T) {
@@ -128,6 +129,29 @@ func TestApplyTracksWhoSetWhichField(t *testing.T) {
 
 	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default"), metav1.ApplyOptions{})
 	assert.True(t, apierrors.IsInvalid(err), err)
+}
+
+func TestAnApplyThatIsNotAboutTheObjectOfItsRequestIsRefused(t *testing.T) {
+	_, c := newServer()
+	maps := c.CoreV1().ConfigMaps("default")
+	for config, say := range map[string]string{
+		`{"apiVersion":"v1","kind":"Secret"}`:                                                "does not match the expected one",
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`:                     "the name of the object (b) does not match the name on the URL (a)",
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"other"}}`: "the namespace of the provided object does not match",
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"managedFields":[{}]}}`:           "metadata.managedFields must be nil",
+		`[]`: "error decoding YAML",
+	} {
+		_, err := maps.Patch(ctx, "a", types.ApplyPatchType, []byte(config), metav1.PatchOptions{FieldManager: "me"})
+		assert.True(t, apierrors.IsBadRequest(err), "%s: %v", config, err)
+		assert.ErrorContains(t, err, say)
+	}
+	_, err := maps.Apply(ctx, corev1.ConfigMap("a", "default").WithUID("gone"), metav1.ApplyOptions{FieldManager: "me"})
+	assert.True(t, apierrors.IsConflict(err), "an object that is gone is not made anew: %v", err)
+	createMap(t, c, configMap("a"))
+	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default").WithUID("another"), metav1.ApplyOptions{FieldManager: "me"})
+	assert.True(t, apierrors.IsConflict(err), err)
+	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default").WithResourceVersion("1"), metav1.ApplyOptions{FieldManager: "me"})
+	assert.True(t, apierrors.IsConflict(err), err)
 }
 
 func TestApplyDefaultsValidatesAndKnowsTheStatusSubresource(t *testing.T) {

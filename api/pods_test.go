@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -67,11 +69,23 @@ func TestAPodIsBoundOnceAndNotWhileItIsDeleted(t *testing.T) {
 	stranger := bindingTo("node-1")
 	stranger.UID = "another"
 	assert.True(t, apierrors.IsConflict(bind(stranger)))
+	stale := bindingTo("node-1")
+	stale.ResourceVersion = "1"
+	assert.True(t, apierrors.IsConflict(bind(stale)))
 
 	require.NoError(t, bind(bindingTo("node-1")))
 	err := bind(bindingTo("node-2"))
 	assert.True(t, apierrors.IsConflict(err))
 	assert.EqualError(t, err, `Operation cannot be fulfilled on pods/binding "web": pod web is already assigned to node "node-1"`)
+
+	gated := pod("gated")
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/gate"}}
+	createPod(t, c, gated)
+	toGated := bindingTo("node-1")
+	toGated.Name = "gated"
+	err = bind(toGated)
+	assert.True(t, apierrors.IsConflict(err), err)
+	assert.ErrorContains(t, err, "pod gated has non-empty .spec.schedulingGates")
 
 	q := pod("going")
 	q.Finalizers = p.Finalizers
@@ -82,4 +96,23 @@ func TestAPodIsBoundOnceAndNotWhileItIsDeleted(t *testing.T) {
 	err = bind(b)
 	assert.True(t, apierrors.IsConflict(err))
 	assert.ErrorContains(t, err, "pod going is being deleted, cannot be assigned to a host")
+}
+
+func TestOfManySchedulersThatBindOnePodExactlyOneSucceeds(t *testing.T) {
+	s, c := newServer()
+	createPod(t, c, pod("web"))
+	var bound atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 20 {
+		pods := s.Client("scheduler-" + strconv.Itoa(i)).CoreV1().Pods("default")
+		wg.Go(func() {
+			if err := pods.Bind(ctx, bindingTo("node-"+strconv.Itoa(i)), metav1.CreateOptions{}); err == nil {
+				bound.Add(1)
+			} else {
+				assert.True(t, apierrors.IsConflict(err), err)
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, 1, bound.Load())
 }

@@ -168,7 +168,7 @@ func (r *request) address() error {
 		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
 	case r.name == "":
 		return apierrors.NewBadRequest("resource name may not be empty")
-	case r.sub != "" && r.sub != "status":
+	case r.sub != "" && (r.sub != "status" || r.kind.status < 0):
 		return noSubresource(r)
 	}
 	return nil

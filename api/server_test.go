@@ -65,6 +65,16 @@ func TestAnUpdateWithoutAVersionIsUnconditionalWhereTheKindAllowsThat(t *testing
 	_, err = c.StorageV1().VolumeAttachments().Update(ctx, va, metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsInvalid(err), err)
 	assert.ErrorContains(t, err, "metadata.resourceVersion: Invalid value: 0: must be specified for an update")
+
+	capacity, err := c.StorageV1().CSIStorageCapacities("default").Create(ctx, &storagev1.CSIStorageCapacity{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "csisc-"}, StorageClassName: "fast",
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = c.StorageV1().CSIStorageCapacities("kube-system").Get(ctx, capacity.Name, metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "it has a namespace")
+	capacity.ResourceVersion = ""
+	_, err = c.StorageV1().CSIStorageCapacities("default").Update(ctx, capacity, metav1.UpdateOptions{})
+	assert.True(t, apierrors.IsInvalid(err), err)
 }
 
 // semantics 8 must 2
@@ -128,12 +138,36 @@ func TestTheStatusOfAVolumeAttachmentComesWithoutMetadata(t *testing.T) {
 	}, Status: storagev1.VolumeAttachmentStatus{Attached: true}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	assert.False(t, va.Status.Attached)
-	va.Labels = map[string]string{"a": "b"}
+	va.Labels, va.Annotations = map[string]string{"a": "b"}, map[string]string{"a": "b"}
+	va.Finalizers = []string{"example.com/hold"}
+	va.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
 	va.Status.Attached = true
 	va, err = vas.UpdateStatus(ctx, va, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	assert.True(t, va.Status.Attached)
 	assert.Empty(t, va.Labels)
+	assert.Empty(t, va.Annotations)
+	assert.Empty(t, va.Finalizers)
+	assert.Empty(t, va.OwnerReferences)
+}
+
+func TestTheStatusOfAPodComesWithMetadataButWithoutOwners(t *testing.T) {
+	_, c := newServer()
+	p := createPod(t, c, pod("web"))
+	p.Labels = map[string]string{"a": "b"}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
+	p, err := c.CoreV1().Pods("default").UpdateStatus(ctx, p, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": "b"}, p.Labels)
+	assert.Empty(t, p.OwnerReferences)
+}
+
+func TestANodeRegistersWithItsStatus(t *testing.T) {
+	_, c := newServer()
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	node, err := c.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	require.NoError(t, err)
+	assert.Len(t, node.Status.Conditions, 1)
 }
 
 // semantics 8 must 6
@@ -144,6 +178,8 @@ func TestAVolumeCreatedAsBoundReadsBackPending(t *testing.T) {
 	createVolume(t, c, pv)
 	pv, err := c.CoreV1().PersistentVolumes().Get(ctx, "pv", metav1.GetOptions{})
 	require.NoError(t, err)
+	assert.Equal(t, []string{"kubernetes.io/pv-protection"}, pv.Finalizers)
+	assert.Equal(t, []string{"kubernetes.io/pvc-protection"}, createClaim(t, c, claim("a")).Finalizers)
 	assert.Equal(t, v1.VolumePending, pv.Status.Phase)
 	assert.Equal(t, start.Truncate(time.Second), pv.Status.LastPhaseTransitionTime.UTC())
 }
@@ -193,6 +229,7 @@ func TestAnObjectCreatedAgainHasAnotherUIDAndADeleteOfTheOldOneFails(t *testing.
 	assert.NotEqual(t, first.UID, second.UID)
 	err := maps.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &first.UID}})
 	assert.True(t, apierrors.IsConflict(err), err)
+	assert.ErrorContains(t, err, `Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (`)
 	assert.ErrorContains(t, err, "The object might have been deleted and then recreated")
 	err = maps.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: ptr.To("1")}})
 	assert.True(t, apierrors.IsConflict(err), err)
@@ -203,26 +240,44 @@ func TestAnObjectCreatedAgainHasAnotherUIDAndADeleteOfTheOldOneFails(t *testing.
 // semantics 8 must 10
 func TestWhatIsReturnedIsACopy(t *testing.T) {
 	s, c := newServer()
+	seen := writes(s)
+	cursor := s.Follow(configMaps, api.Selector{}, nil)
+	cursor.List()
 	maps := c.CoreV1().ConfigMaps("default")
 	sent := configMap("a")
-	sent.Data = map[string]string{"k": "v"}
+	sent.Data, sent.Annotations = map[string]string{"k": "v"}, map[string]string{"k": "v"}
 	created := createMap(t, c, sent)
+	w, err := maps.Watch(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	defer w.Stop()
+	initial := next(t, w).Object.(*v1.ConfigMap)
+	updating := created.DeepCopy()
+	updating.Data["k2"] = "v2"
+	updated, err := maps.Update(ctx, updating, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	event := next(t, w).Object.(*v1.ConfigMap)
+	patched, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"k3":"v3"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
 	got, err := maps.Get(ctx, "a", metav1.GetOptions{})
 	require.NoError(t, err)
 	list, err := maps.List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
-	w, err := maps.Watch(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	defer w.Stop()
-	event := next(t, w)
-	for _, m := range []*v1.ConfigMap{sent, created, got, &list.Items[0], event.Object.(*v1.ConfigMap), s.Objects()[0].(*v1.ConfigMap)} {
-		m.Data["k"] = "scribbled"
+	before := fmt.Sprint(*seen, s.Objects())
+	for _, m := range []*v1.ConfigMap{
+		sent, created, updating, updated, patched, got, &list.Items[0], initial, event, s.Objects()[0].(*v1.ConfigMap),
+	} {
+		m.Data["k"], m.Annotations["k"] = "scribbled", "scribbled"
 		m.SetLabels(map[string]string{"scribbled": "on"})
 	}
-	got, err = maps.Get(ctx, "a", metav1.GetOptions{})
+	assert.Equal(t, before, fmt.Sprint(*seen, s.Objects()), "neither the store nor what was reported")
+	assert.NotContains(t, fmt.Sprint(drain(t, cursor)), "scribbled", "nor the log")
+	for _, write := range *seen {
+		assert.NotContains(t, fmt.Sprint(write.Old, write.New), "scribbled")
+	}
+	late, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: created.ResourceVersion})
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"k": "v"}, got.Data)
-	assert.Empty(t, got.Labels)
+	defer late.Stop()
+	assert.NotContains(t, fmt.Sprint(next(t, late), next(t, late)), "scribbled", "nor what a watcher sees later")
 }
 
 // semantics 8 must 11
@@ -245,6 +300,15 @@ func TestGeneratedNamesAreUniqueAndTheSameForOneSeed(t *testing.T) {
 	}
 	assert.Equal(t, first, names(1))
 	assert.NotEqual(t, first, names(2))
+}
+
+// Among 20,000 names of five characters some are drawn twice.
+func TestAGeneratedNameThatIsTakenIsDrawnAgain(t *testing.T) {
+	s, c := newServer()
+	for range 20_000 {
+		createMap(t, c, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "helper-", Namespace: "default"}})
+	}
+	assert.Len(t, s.Objects(), 20_000+4) // and the namespaces
 }
 
 func TestALongGenerateNameIsCut(t *testing.T) {

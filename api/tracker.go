@@ -46,7 +46,7 @@ func (t tracker) Get(gvr schema.GroupVersionResource, ns, name string, opts ...m
 }
 
 func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
-	created, err := t.serve(testing.NewCreateActionWithOptions(gvr, ns, obj.DeepCopyObject(), one(opts)))
+	created, err := t.serve(testing.NewCreateActionWithOptions(gvr, ns, copyOf(obj), one(opts)))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns 
 }
 
 func (t tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
-	_, err := t.serve(testing.NewUpdateActionWithOptions(gvr, ns, obj.DeepCopyObject(), one(opts)))
+	_, err := t.serve(testing.NewUpdateActionWithOptions(gvr, ns, copyOf(obj), one(opts)))
 	return err
 }
 
@@ -100,6 +100,13 @@ func (t tracker) serve(action testing.Action) (runtime.Object, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("there is no object to %s", action.GetVerb()))
 	}
 	return t.client.server.serve(t.client.name, action)
+}
+
+func copyOf(obj runtime.Object) runtime.Object {
+	if obj == nil {
+		return nil
+	}
+	return obj.DeepCopyObject()
 }
 
 func one[T any](opts []T) T {

@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,15 +76,41 @@ func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error)
 	if r.same(old, obj) {
 		return outcome{old: old, new: old}, nil
 	}
+	share(old, obj)
 	if !r.dryRun {
 		s.put(st, old, obj)
 	}
 	return outcome{old: old, new: obj}, nil
 }
 
-// same says whether nothing changed. Where a difference is likely it looks
-// first: comparing is the dearest part of an update.
+// share has obj use those maps of old that are no different: nobody changes
+// either of them any more, and maps are the greater part of what the versions in
+// the log hold.
+func share(old, obj object) {
+	if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
+		obj.SetLabels(same)
+	}
+	if same := old.GetAnnotations(); len(same) > 0 && maps.Equal(same, obj.GetAnnotations()) {
+		obj.SetAnnotations(same)
+	}
+	switch o := obj.(type) {
+	case *v1.PersistentVolume:
+		if same := old.(*v1.PersistentVolume).Spec.Capacity; len(same) > 0 && maps.Equal(same, o.Spec.Capacity) {
+			o.Spec.Capacity = same
+		}
+	case *v1.PersistentVolumeClaim:
+		if same := old.(*v1.PersistentVolumeClaim).Spec.Resources.Requests; len(same) > 0 && maps.Equal(same, o.Spec.Resources.Requests) {
+			o.Spec.Resources.Requests = same
+		}
+	}
+}
+
+// same says whether nothing changed. Where a difference is likely and cheap to
+// see it looks first: comparing is the dearest part of an update.
 func (r *request) same(old, obj object) bool {
+	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
+		return false
+	}
 	if r.sub == "status" && r.kind.status >= 0 && !sameField(r.kind.status, old, obj) {
 		return false
 	}

@@ -5,9 +5,10 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) watch(k *kind, namespace string, opts metav1.ListOptions) (watc
 	if err != nil {
 		return nil, err
 	}
-	if err := checkWatchOptions(opts); err != nil {
+	if err := checkListOptions(opts, true); err != nil {
 		return nil, err
 	}
 	initial := rv == 0
@@ -58,21 +59,17 @@ func (s *Server) watch(k *kind, namespace string, opts metav1.ListOptions) (watc
 	return w, nil
 }
 
-// checkWatchOptions: the initial events are of a state no older than asked for,
-// and a watch without them takes no resourceVersionMatch.
+// checkListOptions refuses options of a list or watch that do not go together.
 // Upstream: apimachinery internalversion/validation ValidateListOptions, v1.36.
-func checkWatchOptions(opts metav1.ListOptions) error {
-	path, match := field.NewPath("resourceVersionMatch"), opts.ResourceVersionMatch
-	var err *field.Error
-	switch {
-	case opts.SendInitialEvents == nil && match != "":
-		err = field.Forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-	case opts.SendInitialEvents != nil && match != metav1.ResourceVersionMatchNotOlderThan:
-		err = field.Forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
-	default:
+func checkListOptions(opts metav1.ListOptions, watch bool) error {
+	errs := validation.ValidateListOptions(&internalversion.ListOptions{
+		Watch: watch, ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: opts.ResourceVersionMatch,
+		Continue: opts.Continue, SendInitialEvents: opts.SendInitialEvents,
+	}, true)
+	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", field.ErrorList{err})
+	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", errs)
 }
 
 // place puts the watcher's cursor where the watch begins: now, after the objects

@@ -107,6 +107,20 @@ func TestATooOldVersionIsGone(t *testing.T) {
 	assert.False(t, open)
 }
 
+func TestTheLatestVersionForgottenIsStillAPlaceToWatchFrom(t *testing.T) {
+	c := api.NewServer(api.Config{LogLimit: 5}).Client("user")
+	versions := []*v1.ConfigMap{createMap(t, c, configMap("a"))}
+	for i := range 10 {
+		versions = append(versions, updateMap(t, c, versions[i], fmt.Sprint(i)))
+	}
+	for back, first := range map[int]watch.EventType{6: watch.Modified, 7: watch.Error} {
+		w, err := c.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{ResourceVersion: versions[len(versions)-back].ResourceVersion})
+		require.NoError(t, err)
+		assert.Equal(t, first, next(t, w).Type, "from %d back", back)
+		w.Stop()
+	}
+}
+
 func TestAWatcherThatFellBehindGetsWhatItHadInHandAndThenGone(t *testing.T) {
 	c := api.NewServer(api.Config{LogLimit: 5}).Client("user")
 	m := createMap(t, c, configMap("a"))
@@ -133,6 +147,8 @@ func TestAVersionThatIsNoNumberOrInTheFutureIsRefused(t *testing.T) {
 	_, err = maps.List(ctx, metav1.ListOptions{ResourceVersion: "99999"})
 	assert.True(t, apierrors.IsTimeout(err), err)
 	assert.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge))
+	_, err = maps.List(ctx, metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	assert.ErrorContains(t, err, "resourceVersionMatch is forbidden unless resourceVersion is provided")
 	_, err = maps.Watch(ctx, metav1.ListOptions{SendInitialEvents: ptr.To(true)})
 	assert.True(t, apierrors.IsInvalid(err), err)
 	_, err = maps.List(ctx, metav1.ListOptions{ResourceVersion: "1", ResourceVersionMatch: metav1.ResourceVersionMatchExact})

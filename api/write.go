@@ -114,11 +114,11 @@ func (s *Server) report(r *request, out outcome, err error) {
 }
 
 func codeOf(r *request, out outcome, err error) int {
-	var status apierrors.APIStatus
 	switch {
-	case errors.As(err, &status):
-		return int(status.Status().Code)
 	case err != nil:
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			return int(status.Status().Code)
+		}
 		return http.StatusInternalServerError
 	case r.verb == "create", out.old == nil:
 		return http.StatusCreated

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (t *Trace) add(entry Entry) {
 		half := len(t.entries)/2 + 1
 		t.dropped += half
 		t.entries = append([]Entry(nil), t.entries[half:]...)
+	}
+	if len(t.entries) == cap(t.entries) { // append alone would copy a long trace many times
+		t.entries = slices.Grow(t.entries, min(max(len(t.entries), 64), t.limit))
 	}
 	t.entries = append(t.entries, entry)
 }

@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// recorded is what matters here of a recording: see package conformance.
+type recorded struct {
+	Steps []struct {
+		Step struct {
+			Create []map[string]any
+			Patch  *struct {
+				Object string
+				Patch  json.RawMessage
+			}
+		}
+		Writes []struct {
+			Actor, Verb, Resource, Name, Message string
+			Code                                 int
+			Changed                              map[string]any
+		}
+	}
+}
+
+// cut is where recordings cut long messages.
+const cut = 300
+
+// The conformance suite compares codes and fields; here the words must agree,
+// too. Where a controller wrote in the recording, the test takes its place.
+func TestTheRefusalsOfARealServerAreRepeatedToTheLetter(t *testing.T) {
+	data, err := os.ReadFile("../conformance/testdata/api_refusals.json")
+	require.NoError(t, err)
+	var recording recorded
+	require.NoError(t, json.Unmarshal(data, &recording))
+	_, c := newServer()
+	refusals := 0
+	for _, step := range recording.Steps {
+		var said []string
+		for _, obj := range step.Step.Create {
+			said = append(said, words(createRecorded(c, obj)))
+		}
+		if p := step.Step.Patch; p != nil {
+			said = append(said, words(patchRecorded(c, p.Object, p.Patch)))
+		}
+		for _, w := range step.Writes {
+			switch {
+			case w.Actor == "user" && w.Code >= 400:
+				refusals++
+				assert.Condition(t, func() bool {
+					return slices.ContainsFunc(said, func(s string) bool { return s == w.Message || len(w.Message) == cut && strings.HasPrefix(s, w.Message) })
+				}, "%q is not among %q", w.Message, said)
+			case w.Actor != "user" && w.Resource == "persistentvolumeclaims/status" && w.Code < 300:
+				standIn(t, c, w.Name, w.Changed)
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, refusals, 20)
+}
+
+func words(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func createRecorded(c *api.Client, obj map[string]any) error {
+	u := unstructured.Unstructured{Object: obj}
+	typed, err := scheme.Scheme.New(u.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, typed); err != nil {
+		return err
+	}
+	gvr, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
+	_, err = c.Invokes(clienttesting.NewCreateAction(gvr, "default", typed), nil)
+	return err
+}
+
+func patchRecorded(c *api.Client, ref string, patch []byte) error {
+	kind, name, _ := strings.Cut(ref, "/")
+	gvr := map[string]schema.GroupVersionResource{
+		"pv": v1.SchemeGroupVersion.WithResource("persistentvolumes"), "pvc": v1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
+		"sc": storagev1.SchemeGroupVersion.WithResource("storageclasses"),
+	}[kind]
+	_, err := c.Invokes(clienttesting.NewPatchAction(gvr, "default", name, types.MergePatchType, patch), nil)
+	return err
+}
+
+// standIn makes a claim Bound, as the PV controller did in the recording.
+func standIn(t *testing.T, c *api.Client, name string, changed map[string]any) {
+	name = strings.TrimPrefix(name, "default/")
+	claims := c.CoreV1().PersistentVolumeClaims("default")
+	if changed["/status/phase"] != "Bound" {
+		return
+	}
+	claim, err := claims.Get(ctx, name, metav1.GetOptions{})
+	require.NoError(t, err)
+	claim.Spec.VolumeName = "pv"
+	claim, err = claims.Update(ctx, claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	claim.Status.Phase = v1.ClaimBound
+	claim.Status.Capacity = claim.Spec.Resources.Requests
+	_, err = claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
