@@ -142,7 +142,9 @@ func TestFindMatchingVolumeAllocatesNothingPerVolume(t *testing.T) {
 			_, _ = binding.FindMatchingVolume(claim, volumes, node, map[string]*v1.PersistentVolume{}, true)
 		})
 	}
-	require.Equal(t, allocations(10), allocations(1000))
+	// The runtime's own allocations are counted too, and differ under the race
+	// detector; one for every volume would be 990 more.
+	require.InDelta(t, allocations(10), allocations(1000), 50)
 }
 
 func TestAVolumeThatAClaimNamesMustSatisfyIt(t *testing.T) { // semantics 1.2
