@@ -34,7 +34,7 @@ func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
 			case isPending && result.Difference == nil:
 				t.Errorf("%s: take it off the list of pending cases (%s)", result, reason)
 			case isPending:
-				t.Skip(result)
+				t.Log(result) // run, and known to differ
 			case result.Difference != nil:
 				t.Error(result)
 			default:
