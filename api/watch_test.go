@@ -215,9 +215,6 @@ func TestStoppingAWatchEndsItsGoroutine(t *testing.T) {
 }
 
 func TestManyWritesWithWatchersThatNeverReadTakeBoundedMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("100,000 writes")
-	}
 	held := heapAfterWrites(t, 100_000, 10)
 	t.Logf("%.1f MiB in use after 100,000 writes", held)
 	assert.Less(t, held, 100.0)

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,13 +139,17 @@ func TestFindMatchingVolumeAllocatesNothingPerVolume(t *testing.T) {
 			volumes[i] = with(volumeOf(fmt.Sprintf("pv-%d", i), fmt.Sprintf("%dMi", 20_000-i), v1.ReadWriteOnce), onNode(fmt.Sprintf("node-%d", i%2)))
 			volumes[i].Labels = map[string]string{"a": "b"}
 		}
-		return testing.AllocsPerRun(10, func() {
-			_, _ = binding.FindMatchingVolume(claim, volumes, node, map[string]*v1.PersistentVolume{}, true)
-		})
+		// The fewest of many runs: under the race detector, a sync.Pool forgets at
+		// random, and what it forgot is allocated again.
+		fewest := math.Inf(1)
+		for range 100 {
+			fewest = min(fewest, testing.AllocsPerRun(1, func() {
+				_, _ = binding.FindMatchingVolume(claim, volumes, node, map[string]*v1.PersistentVolume{}, true)
+			}))
+		}
+		return fewest
 	}
-	// The runtime's own allocations are counted too, and differ under the race
-	// detector; one for every volume would be 990 more.
-	require.InDelta(t, allocations(10), allocations(1000), 50)
+	require.Equal(t, allocations(10), allocations(1000))
 }
 
 func TestAVolumeThatAClaimNamesMustSatisfyIt(t *testing.T) { // semantics 1.2
