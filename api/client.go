@@ -25,6 +25,8 @@ type Client struct {
 	calls     atomic.Int64
 	discovery *fakediscovery.FakeDiscovery
 	resources sync.Once
+	core      coreV1
+	typed     sync.Map // of core's clients
 }
 
 var _ kubernetes.Interface = (*Client)(nil)
@@ -69,6 +71,7 @@ func (s *Server) Client(name string) *Client { return s.ClientWithGate(name, nil
 // keep its recorded actions.
 func (s *Server) ClientWithGate(name string, g Gate) *Client {
 	c := &Client{Clientset: &fake.Clientset{}, server: s, name: name, gate: g}
+	c.core = coreV1{c.Clientset.CoreV1(), c}
 	c.discovery = &fakediscovery.FakeDiscovery{Fake: &c.Clientset.Fake}
 	c.AddReactor("*", "*", c.react)
 	c.AddWatchReactor("*", c.reactWatch)
@@ -101,15 +104,21 @@ func (c *Client) react(action testing.Action) (bool, runtime.Object, error) {
 	}
 	defer c.relock(c.unlock())
 	c.forgetActions()
-	var obj runtime.Object
-	err := c.pass(callOf(c.name, action), func() (err error) {
+	obj, err := c.answer(action)
+	return true, obj, err
+}
+
+// answer has the server answer a call that passes the gate. What the action
+// holds becomes the server's own.
+func (c *Client) answer(action testing.Action) (obj runtime.Object, err error) {
+	err = c.pass(callOf(c.name, action), func() (err error) {
 		obj, err = c.server.serve(c.name, action)
 		return err
 	})
 	if err != nil {
-		return true, nil, err
+		return nil, err
 	}
-	return true, obj, nil
+	return obj, nil
 }
 
 func (c *Client) reactWatch(action testing.Action) (bool, watch.Interface, error) {

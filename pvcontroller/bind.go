@@ -51,9 +51,9 @@ func (c *controller) updateVolumePhase(ctx context.Context, volume *v1.Persisten
 	if volume.Status.Phase == phase {
 		return volume, nil
 	}
-	clone := volume.DeepCopy()
-	clone.Status.Phase, clone.Status.Message = phase, message
-	updated, err := c.client.CoreV1().PersistentVolumes().UpdateStatus(ctx, clone, metav1.UpdateOptions{})
+	changed := *volume // no need for more: nothing that it shares is written to
+	changed.Status.Phase, changed.Status.Message = phase, message
+	updated, err := c.client.CoreV1().PersistentVolumes().UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("pv %s cannot become %s: %w", volume.Name, phase, err)
 	}
@@ -92,9 +92,9 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 	if err != nil || !dirty {
 		return claim, err
 	}
-	clone := claim.DeepCopy()
-	clone.Status = *status
-	updated, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, clone, metav1.UpdateOptions{})
+	changed := *claim // no need for more: nothing that it shares is written to
+	changed.Status = *status
+	updated, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("pvc %s/%s cannot become %s: %w", claim.Namespace, claim.Name, phase, err)
 	}

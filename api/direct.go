@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/testing"
+)
+
+// A fake clientset copies every object that it is given twice, whole, to
+// remember the call and to hand it to its reactors, before anybody reads it. A
+// client behind a gate remembers nothing; as long as nobody has put a reactor of
+// their own before the server, its calls for the kinds that controllers write by
+// the thousand go straight there. It is the same call and the same answer.
+
+// coreV1 is client-go's, but for the kinds below.
+type coreV1 struct {
+	corev1.CoreV1Interface
+	client *Client
+}
+
+// CoreV1 implements kubernetes.Interface.
+func (c *Client) CoreV1() corev1.CoreV1Interface {
+	if c.gate == nil {
+		return c.Clientset.CoreV1()
+	}
+	return &c.core
+}
+
+// The typed clients are kept: client-go's take longer to make than to use.
+
+type (
+	volumeClient struct {
+		direct[*v1.PersistentVolume]
+		otherVolumeCalls
+	}
+	claimClient struct {
+		direct[*v1.PersistentVolumeClaim]
+		otherClaimCalls
+	}
+	podClient struct {
+		direct[*v1.Pod]
+		otherPodCalls
+	}
+	// One level down, so that direct's methods come first.
+	otherVolumeCalls struct {
+		corev1.PersistentVolumeInterface
+	}
+	otherClaimCalls struct {
+		corev1.PersistentVolumeClaimInterface
+	}
+	otherPodCalls struct{ corev1.PodInterface }
+)
+
+func (c *coreV1) PersistentVolumes() corev1.PersistentVolumeInterface {
+	return kept(c.client, volumes, "", func() corev1.PersistentVolumeInterface {
+		fake := c.CoreV1Interface.PersistentVolumes()
+		return volumeClient{direct[*v1.PersistentVolume]{c.client, volumes, "", fake}, otherVolumeCalls{fake}}
+	})
+}
+
+func (c *coreV1) PersistentVolumeClaims(namespace string) corev1.PersistentVolumeClaimInterface {
+	return kept(c.client, claims, namespace, func() corev1.PersistentVolumeClaimInterface {
+		fake := c.CoreV1Interface.PersistentVolumeClaims(namespace)
+		return claimClient{direct[*v1.PersistentVolumeClaim]{c.client, claims, namespace, fake}, otherClaimCalls{fake}}
+	})
+}
+
+func (c *coreV1) Pods(namespace string) corev1.PodInterface {
+	return kept(c.client, pods, namespace, func() corev1.PodInterface {
+		fake := c.CoreV1Interface.Pods(namespace)
+		return podClient{direct[*v1.Pod]{c.client, pods, namespace, fake}, otherPodCalls{fake}}
+	})
+}
+
+// kept is the typed client of that kind and namespace, made at first use.
+func kept[C any](c *Client, gvr schema.GroupVersionResource, namespace string, make func() C) C {
+	type address struct{ resource, namespace string }
+	at := address{gvr.Resource, namespace}
+	if known, ok := c.typed.Load(at); ok {
+		return known.(C)
+	}
+	known, _ := c.typed.LoadOrStore(at, make())
+	return known.(C)
+}
+
+// direct makes the calls for one kind, in one namespace. fake is client-go's
+// way, for when somebody listens in.
+type direct[T object] struct {
+	client    *Client
+	gvr       schema.GroupVersionResource
+	namespace string
+	fake      calls[T]
+}
+
+// calls are those that direct takes over.
+type calls[T object] interface {
+	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
+	UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
+}
+
+// alone: nobody but the server answers this client's calls.
+func (c *Client) alone() bool {
+	c.RLock()
+	defer c.RUnlock()
+	return len(c.ReactionChain) == 1
+}
+
+func (d direct[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+	if !d.client.alone() {
+		return d.fake.Create(ctx, obj, opts)
+	}
+	return d.call(testing.NewCreateActionWithOptions(d.gvr, d.namespace, obj.DeepCopyObject(), opts))
+}
+
+func (d direct[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	if !d.client.alone() {
+		return d.fake.Update(ctx, obj, opts)
+	}
+	return d.call(testing.NewUpdateActionWithOptions(d.gvr, d.namespace, part(obj, withoutStatus), opts))
+}
+
+func (d direct[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	if !d.client.alone() {
+		return d.fake.UpdateStatus(ctx, obj, opts)
+	}
+	return d.call(testing.NewUpdateSubresourceActionWithOptions(d.gvr, "status", d.namespace, part(obj, withoutSpec), opts))
+}
+
+func (d direct[T]) Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error) {
+	if !d.client.alone() {
+		return d.fake.Get(ctx, name, opts)
+	}
+	return d.call(testing.NewGetActionWithOptions(d.gvr, d.namespace, name, opts))
+}
+
+// call has the server answer. Like a real client it returns an object, never
+// nil, next to an error.
+func (d direct[T]) call(action testing.Action) (T, error) {
+	obj, err := d.client.answer(action)
+	if err != nil {
+		return kinds()[d.gvr].newObject().(T), err
+	}
+	return obj.(T), nil
+}
+
+// part is what the server reads of obj. None of nothing, which it refuses.
+func part[T object](obj T, of func(object) object) runtime.Object {
+	if any(obj) == any(*new(T)) {
+		return nil
+	}
+	return of(obj)
+}
+
+// withoutStatus is a copy of all that an update of the object reads.
+func withoutStatus(obj object) object {
+	switch o := obj.(type) {
+	case *v1.PersistentVolume:
+		copied := *o
+		copied.Status = v1.PersistentVolumeStatus{}
+		return copied.DeepCopy()
+	case *v1.PersistentVolumeClaim:
+		copied := *o
+		copied.Status = v1.PersistentVolumeClaimStatus{}
+		return copied.DeepCopy()
+	case *v1.Pod:
+		copied := *o
+		copied.Status = v1.PodStatus{}
+		return copied.DeepCopy()
+	}
+	return obj.DeepCopyObject().(object)
+}
+
+// withoutSpec is a copy of all that a status update reads.
+func withoutSpec(obj object) object {
+	switch o := obj.(type) {
+	case *v1.PersistentVolume:
+		copied := *o
+		copied.Spec = v1.PersistentVolumeSpec{}
+		return copied.DeepCopy()
+	case *v1.PersistentVolumeClaim:
+		copied := *o
+		copied.Spec = v1.PersistentVolumeClaimSpec{}
+		return copied.DeepCopy()
+	case *v1.Pod:
+		copied := *o
+		copied.Spec = v1.PodSpec{}
+		return copied.DeepCopy()
+	}
+	return obj.DeepCopyObject().(object)
+}
