@@ -12,9 +12,9 @@ import (
 )
 
 // A fake clientset copies every object that it is given twice, whole, to
-// remember the call and to hand it to its reactors, before anybody reads it. A
-// client behind a gate remembers nothing; as long as nobody has put a reactor of
-// their own before the server, its calls for the kinds that controllers write by
+// remember the call and to hand it to its reactors, before anybody reads it. For
+// a client that remembers nothing, and as long as nobody has put a reactor of
+// their own before the server, calls for the kinds that controllers write by
 // the thousand go straight there. It is the same call and the same answer.
 
 // coreV1 is client-go's, but for the kinds below.
@@ -25,7 +25,7 @@ type coreV1 struct {
 
 // CoreV1 implements kubernetes.Interface.
 func (c *Client) CoreV1() corev1.CoreV1Interface {
-	if c.gate == nil {
+	if c.remembers {
 		return c.Clientset.CoreV1()
 	}
 	return &c.core

@@ -2,9 +2,11 @@ package binding
 
 import (
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // GetPersistentVolumeClaimClass is the name of the claim's class: the older
@@ -92,12 +94,14 @@ func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolum
 		(ref.UID == "" || ref.UID == claim.UID)
 }
 
-// GetBindVolumeToClaim is the volume as it shall be once it is bound to the claim, a
-// copy, and whether that differs from what it is. The volume is marked as bound by
-// a controller unless its claimRef already named the claim.
+// GetBindVolumeToClaim is the volume as it shall be once it is bound to the claim, and
+// whether that differs from what it is. The volume is marked as bound by a controller
+// unless its claimRef already named the claim. bound is another object that shares
+// with volume what binding does not change, so neither is to be written to.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (bound *v1.PersistentVolume, dirty bool, err error) {
-	bound = volume.DeepCopy()
+	copied := *volume
+	bound = &copied
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.Name != claim.Name || ref.Namespace != claim.Namespace || ref.UID != claim.UID {
 		bound.Spec.ClaimRef = &v1.ObjectReference{
@@ -108,10 +112,8 @@ func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolum
 		dirty = true
 	}
 	if _, marked := bound.Annotations[AnnBoundByController]; !marked && !IsVolumeBoundToClaim(volume, claim) {
-		if bound.Annotations == nil {
-			bound.Annotations = map[string]string{}
-		}
-		bound.Annotations[AnnBoundByController] = yes
+		bound.Annotations = maps.Clone(volume.Annotations)
+		metav1.SetMetaDataAnnotation(&bound.ObjectMeta, AnnBoundByController, yes)
 		dirty = true
 	}
 	return bound, dirty, nil

@@ -58,12 +58,14 @@ func agree(t *testing.T, w world) []binding.Verdict {
 
 func agreeOnBinding(t *testing.T, volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) {
 	t.Helper()
+	before := volume.DeepCopy()
 	want, wantDirty, wantErr := upstream.GetBindVolumeToClaim(volume, claim)
 	got, dirty, err := binding.GetBindVolumeToClaim(volume, claim)
 	require.NoError(t, wantErr)
 	require.NoError(t, err)
 	require.Equal(t, wantDirty, dirty)
 	require.Equal(t, want, got)
+	require.Equal(t, before, volume, "what binding does not change is shared, and stays as it was")
 }
 
 func agreeOnNode(t *testing.T, volume *v1.PersistentVolume, node *v1.Node) {

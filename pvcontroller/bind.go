@@ -68,13 +68,14 @@ func (c *controller) bindClaimToVolume(ctx context.Context, claim *v1.Persistent
 	if completed && claim.Spec.VolumeName == volume.Name {
 		return claim, nil
 	}
-	clone := claim.DeepCopy()
+	changed := *claim
+	changed.Annotations = maps.Clone(claim.Annotations)
 	if claim.Spec.VolumeName != volume.Name {
-		clone.Spec.VolumeName = volume.Name
-		setIfMissing(&clone.ObjectMeta, binding.AnnBoundByController)
+		changed.Spec.VolumeName = volume.Name
+		setIfMissing(&changed.ObjectMeta, binding.AnnBoundByController)
 	}
-	setIfMissing(&clone.ObjectMeta, binding.AnnBindCompleted)
-	return c.updateClaim(ctx, clone)
+	setIfMissing(&changed.ObjectMeta, binding.AnnBindCompleted)
+	return c.updateClaim(ctx, &changed)
 }
 
 // setIfMissing sets an annotation of which only the presence counts.
