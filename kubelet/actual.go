@@ -1,9 +1,6 @@
 package kubelet
 
 import (
-	"slices"
-	"strings"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,7 +31,9 @@ type mountedVolume struct {
 	// path is what containers get.
 	path     string
 	readOnly bool
-	about    control.Ref
+	// remount says that it must be set up again to be up to date.
+	remount bool
+	about   control.Ref
 }
 
 // mountedDevice is a volume that is mounted, or may be, for the node.
@@ -45,62 +44,29 @@ type mountedDevice struct {
 }
 
 // actualStateOfWorld is what is mounted.
+//
+// Upstream: actual_state_of_world.go, v1.36.
 type actualStateOfWorld struct {
-	volumes map[podVolume]*mountedVolume
+	volumes podVolumes[*mountedVolume]
 	devices map[v1.UniqueVolumeName]*mountedDevice
 }
 
 func newActualStateOfWorld() *actualStateOfWorld {
-	return &actualStateOfWorld{volumes: map[podVolume]*mountedVolume{}, devices: map[v1.UniqueVolumeName]*mountedDevice{}}
+	return &actualStateOfWorld{volumes: newPodVolumes[*mountedVolume](), devices: map[v1.UniqueVolumeName]*mountedDevice{}}
 }
 
 // isMounted says whether the volume is mounted for sure.
 func (asw *actualStateOfWorld) isMounted(key podVolume) bool {
-	v := asw.volumes[key]
+	v := asw.volumes.get(key)
 	return v != nil && v.state == stateMounted
 }
 
-// usesVolume says whether any pod has the volume, for sure or not.
-func (asw *actualStateOfWorld) usesVolume(name v1.UniqueVolumeName) bool {
-	for key := range asw.volumes {
-		if key.volume == name {
-			return true
-		}
-	}
-	return false
+// isUpToDate says whether the volume is mounted and need not be set up again.
+func (asw *actualStateOfWorld) isUpToDate(key podVolume) bool {
+	return asw.isMounted(key) && !asw.volumes.get(key).remount
 }
 
 // podHasVolumes says whether anything is, or may be, mounted for the pod.
 func (asw *actualStateOfWorld) podHasVolumes(uid types.UID) bool {
-	for key := range asw.volumes {
-		if key.pod == uid {
-			return true
-		}
-	}
-	return false
-}
-
-// list is all mounts in order of pod and volume.
-func (asw *actualStateOfWorld) list() []*mountedVolume {
-	list := make([]*mountedVolume, 0, len(asw.volumes))
-	for _, v := range asw.volumes {
-		list = append(list, v)
-	}
-	slices.SortFunc(list, func(a, b *mountedVolume) int {
-		if c := strings.Compare(string(a.pod), string(b.pod)); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.volume), string(b.volume))
-	})
-	return list
-}
-
-// deviceNames are the volumes mounted for the node, sorted.
-func (asw *actualStateOfWorld) deviceNames() []v1.UniqueVolumeName {
-	names := make([]v1.UniqueVolumeName, 0, len(asw.devices))
-	for name := range asw.devices {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return len(asw.volumes.byPod[uid]) > 0
 }

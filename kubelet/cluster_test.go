@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/mount"
@@ -27,17 +29,30 @@ type world struct {
 	e    *engine.Engine
 	user kubernetes.Interface
 	node *nodefs.Dir
+	// during, if set, calls f, which lets the kubelet work.
+	during func(f func() error) error
 }
 
 func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
+	t.Helper()
+	return newWorldOf(t, cfg, kcfg, kubelet.New)
+}
+
+// newWorldOf is newWorld with another kind of kubelet.
+func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory func(kubelet.Config) control.Factory) *world {
+	t.Helper()
 	e := engine.New(cfg)
 	t.Cleanup(e.Close)
-	node, err := nodefs.Open(t.TempDir())
-	require.NoError(t, err)
+	node := kcfg.Root
+	if node == nil {
+		var err error
+		node, err = nodefs.Open(t.TempDir())
+		require.NoError(t, err)
+	}
 	t.Cleanup(func() { _ = node.Close() })
 	w := &world{t: t, e: e, user: e.Server().Client("user"), node: node}
 	kcfg.Node.Name, kcfg.Root = "node-1", node
-	require.NoError(t, e.Add(actor, kubelet.New(kcfg)))
+	require.NoError(t, e.Add(actor, factory(kcfg)))
 	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
 	return w
 }
@@ -46,6 +61,10 @@ func simple(t testing.TB) *world { return newWorld(t, engine.Config{}, kubelet.C
 
 func (w *world) settle() {
 	w.t.Helper()
+	if w.during != nil {
+		require.NoError(w.t, w.during(w.e.Settle))
+		return
+	}
 	require.NoError(w.t, w.e.Settle())
 }
 
@@ -127,6 +146,13 @@ func (w *world) get(name string) *v1.Pod {
 	p, err := w.user.CoreV1().Pods("default").Get(context.Background(), name, metav1.GetOptions{})
 	require.NoError(w.t, err)
 	return p
+}
+
+// gone says whether there is no such pod.
+func (w *world) gone(name string) bool {
+	w.t.Helper()
+	_, err := w.user.CoreV1().Pods("default").Get(context.Background(), name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
 }
 
 func (w *world) delete(name string, grace ...int64) {

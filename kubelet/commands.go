@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/storagesim/storagesim/kubelet/nodefs"
@@ -22,17 +21,61 @@ type Process struct {
 	Argv []string
 	// WorkingDir is the container's; "" means "/".
 	WorkingDir string
+	// Env is the container's environment, as far as its values are written in
+	// the pod: what comes from elsewhere (valueFrom, envFrom) is not in it.
+	Env map[string]string
 
-	node   *nodefs.Dir
-	mounts []containerMount
-	paths  []string // on the node, of what it worked on
+	node     *nodefs.Dir
+	mounts   []containerMount
+	commands map[string]Command // that it can run itself
+	paths    []string           // on the node, of what it worked on
+	notes    []string           // what the trace should say of it
+	children []ran
+	started  *int // how many commands the container has run
+}
+
+// ran is a command that was run.
+type ran struct {
+	process *Process
+	err     error
 }
 
 // DefaultCommands are "mkdir [-m MODE] [-p] PATH..." and "rm [-r] [-f] PATH...",
-// which provisioners' helper pods run, and "find PATH -mindepth 1 -delete", which the
-// PV controller's recycler pods run.
+// which provisioners' helper pods run, "find PATH -mindepth 1 -delete", which the
+// PV controller's recycler pods run, "sh" for scripts that only do such things,
+// and xfs_quota, chattr and setquota, which record project quotas (Quotas) that
+// nobody enforces.
 func DefaultCommands() map[string]Command {
-	return map[string]Command{"mkdir": mkdir, "rm": rm, "find": find}
+	return map[string]Command{
+		"mkdir": mkdir, "rm": rm, "find": find, "sh": sh,
+		"xfs_quota": xfsQuota, "chattr": chattr, "setquota": setquota,
+	}
+}
+
+// Note puts a sentence into the trace, beside the command itself.
+func (p *Process) Note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+// maxChildren is how many commands one container may run, so that a script that
+// runs itself comes to an end.
+const maxChildren = 1000
+
+// child runs another command in the same container.
+func (p *Process) child(argv []string, env map[string]string, run Command) error {
+	if p.started == nil {
+		p.started = new(int)
+	}
+	if *p.started++; *p.started > maxChildren {
+		return &exitError{code: 2, text: fmt.Sprintf("%s: more than %d commands in one container", argv[0], maxChildren)}
+	}
+	child := &Process{
+		Argv: argv, WorkingDir: p.WorkingDir, Env: env,
+		node: p.node, mounts: p.mounts, commands: p.commands, started: p.started,
+	}
+	err := run(child)
+	p.children = append(p.children, ran{child, err})
+	return err
 }
 
 // Do calls f with the volume that name, a path in the container, is in and its
@@ -164,19 +207,4 @@ func options(argv []string, plain, valued string) (flags map[string]string, args
 		}
 	}
 	return flags, args, nil
-}
-
-// parseMode reads an octal mode, "0777" or "2770".
-func parseMode(text string) (fs.FileMode, error) {
-	n, err := strconv.ParseUint(text, 8, 12)
-	if err != nil {
-		return 0, fmt.Errorf("mkdir: invalid mode '%s': this simulation knows octal modes up to 7777", text)
-	}
-	mode := fs.FileMode(n & 0o777)
-	for bit, special := range map[uint64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
-		if n&bit != 0 {
-			mode |= special
-		}
-	}
-	return mode, nil
 }

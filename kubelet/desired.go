@@ -10,13 +10,6 @@ import (
 	"github.com/storagesim/storagesim/kubelet/volume"
 )
 
-// podVolume is one volume as one pod uses it: the key of both worlds.
-type podVolume struct {
-	// volume is the unique name: the same for all pods that share a volume.
-	volume v1.UniqueVolumeName
-	pod    types.UID
-}
-
 // volumeToMount is a volume that a pod is to have.
 //
 // Upstream: desired_state_of_world.go, operation_executor.go VolumeToMount, v1.36.
@@ -29,6 +22,8 @@ type volumeToMount struct {
 	plugin    volume.VolumePlugin
 	// device is not nil if the volume is mounted for the node first.
 	device volume.DeviceMountableVolumePlugin
+	// attachable says that it must be attached to the node first.
+	attachable bool
 	// order is when it was added.
 	order int
 }
@@ -43,62 +38,41 @@ func (v *volumeToMount) mounterArgs() volume.MounterArgs {
 func (v *volumeToMount) ref() control.Ref { return control.RefOf("Pod", v.about) }
 
 // desiredStateOfWorld is which volumes are to be mounted for which pods.
+//
+// Upstream: desired_state_of_world.go, v1.36.
 type desiredStateOfWorld struct {
-	volumes map[podVolume]*volumeToMount
+	volumes podVolumes[*volumeToMount]
 	added   int
 }
 
 func newDesiredStateOfWorld() *desiredStateOfWorld {
-	return &desiredStateOfWorld{volumes: map[podVolume]*volumeToMount{}}
+	return &desiredStateOfWorld{volumes: newPodVolumes[*volumeToMount]()}
 }
 
 // add adds a volume of a pod; one that is there already stays.
 func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
-	if _, exists := dsw.volumes[v.podVolume]; exists {
+	if dsw.volumes.has(v.podVolume) {
 		return
 	}
 	dsw.added++
 	v.order = dsw.added
-	dsw.volumes[v.podVolume] = v
+	dsw.volumes.put(v.podVolume, v)
 }
 
-func (dsw *desiredStateOfWorld) get(key podVolume) *volumeToMount { return dsw.volumes[key] }
+func (dsw *desiredStateOfWorld) get(key podVolume) *volumeToMount { return dsw.volumes.get(key) }
 
 // deletePod takes all volumes of a pod away.
 func (dsw *desiredStateOfWorld) deletePod(uid types.UID) {
-	for key := range dsw.volumes {
-		if key.pod == uid {
-			delete(dsw.volumes, key)
-		}
+	for _, key := range dsw.volumes.ofPod(uid) {
+		dsw.volumes.remove(key)
 	}
-}
-
-// has says whether any pod is to have the volume.
-func (dsw *desiredStateOfWorld) has(name v1.UniqueVolumeName) bool {
-	for key := range dsw.volumes {
-		if key.volume == name {
-			return true
-		}
-	}
-	return false
-}
-
-// list is everything desired, in the order it was added.
-func (dsw *desiredStateOfWorld) list() []*volumeToMount {
-	list := make([]*volumeToMount, 0, len(dsw.volumes))
-	for _, v := range dsw.volumes {
-		list = append(list, v)
-	}
-	return inOrder(list)
 }
 
 // ofPod is what is desired for one pod, in the order of its volumes.
 func (dsw *desiredStateOfWorld) ofPod(uid types.UID) []*volumeToMount {
-	var list []*volumeToMount
-	for key, v := range dsw.volumes {
-		if key.pod == uid {
-			list = append(list, v)
-		}
+	list := make([]*volumeToMount, 0, len(dsw.volumes.byPod[uid]))
+	for _, v := range dsw.volumes.byPod[uid] {
+		list = append(list, v)
 	}
 	return inOrder(list)
 }

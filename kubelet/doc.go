@@ -11,17 +11,24 @@
 //	pods.go         one podWorker a pod, by UID
 //	populate.go     pod -> claim -> PV -> desired state of the world
 //	reconcile.go    compares desired (desired.go) and actual (actual.go) state:
-//	                unmount, mount, unmount devices, clean up, in this order
+//	                unmount, mount, unmount devices, clean up, in this order, as
+//	                far as something of them is new (touch)
 //	operations.go   carries one mount or unmount out, with backoff per volume
+//	attach.go       volumesInUse, and waiting for volumesAttached
+//	wait.go         a pod's wait for its volumes, and what it is told meanwhile
 //	reconstruct.go  finds an earlier life's mounts on disk
 //	syncpod.go      Pending -> Running -> Terminating -> gone
-//	start.go        starts containers; commands.go really runs some
+//	start.go        starts containers; commands.go really runs some,
+//	                shell.go short scripts of them
+//	deadline.go     ends pods that are active for longer than they may
 //	status.go       pod status
+//	objects.go      ConfigMaps and Secrets for volumes, and their changes
 //	files.go        a container's files, from outside
 //	remnants.go     what pods have on the node's disk
 //
 // Nothing polls: a pod's change, the end of an operation or a backoff brings the
-// next pass. A pod that is deleted goes in this order: containers stopped, status
+// next pass. Only volumes made of ConfigMaps and Secrets are set up again every
+// minute, as long as there are any. A pod that is deleted goes in this order: containers stopped, status
 // written, volumes unmounted, directories removed, API object deleted. A crash at
 // any point is made good by the next life: what is mounted is read from the
 // node's disk as uncertain, and nothing is unmounted before all pods were looked
@@ -39,16 +46,24 @@
 // Processes are not run. A container just is running, except that in a pod with
 // restartPolicy Never or OnFailure the commands of Config.Commands (mkdir, rm, find)
 // are really carried out on the node's files, through the container's volumes and
-// nowhere else; the container ends with exit code 0 or 1. Init containers end at
+// nowhere else; the container ends with their exit code. Init containers end at
 // once. ReadFile, WriteFile and List do what a container would.
+//
+// There is no shell. "sh FILE" and "sh -c SCRIPT" (shell.go) read scripts that are
+// no more than lines of those commands, assignments and "set -eu", with quotes and
+// $VARIABLES: the default scripts of Rancher's local-path provisioner are such.
+// Any other file is refused, naming the line and the word, and exits with 2; any
+// other -c script leaves its container just running. xfs_quota, chattr and
+// setquota (quota.go) record project quotas, and nobody enforces them: a real one
+// needs privilege and a file system of its own.
 //
 // # Deviations
 //
 //   - A killed container reports exit code 0, where a real one that does not
 //     handle the signal reports 143 or 137; so a deleted pod is Succeeded, never
 //     Failed, for the moment before it is gone. Stopping takes no time.
-//   - A container runtime's record that cannot be read is taken for none: the pod
-//     is started again, or ends.
+//   - A container runtime's record in which something else is written is taken for
+//     none: the pod is started again, or ends.
 //   - There are no images, probes, hooks, resource limits, evictions, static
 //     pods, node leases or heartbeats. The kubelet admits every pod.
 //   - Claims and PVs are read live, as upstream does, and so is the Node when a
@@ -57,8 +72,10 @@
 //     a restart; upstream would unmount what it cannot place.
 //   - A volume whose SetUp failed is uncertain if its directory is still there;
 //     upstream relies on the plugin to say so.
-//   - Attachable volumes, block volumes, volumesInUse, expansion, RequiresRemount
-//     and the metrics are not here yet.
-//   - The event for a failed volume of a pod comes with every attempt of the
-//     volume itself; upstream repeats a second one every two minutes.
+//   - Block volumes are refused by name, for mapping a device takes privilege.
+//     Expansion and the metrics are not here yet.
+//   - volumesInUse is written when it changes, upstream with the next node status.
+//     No built-in plugin is attachable.
+//   - Nobody waits for the event that lists a pod's missing volumes after 2m3s: a
+//     cluster at rest may be one in which a pod lacks some.
 package kubelet

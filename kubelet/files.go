@@ -3,6 +3,7 @@ package kubelet
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -29,6 +30,15 @@ func ReadFile(node *nodefs.Dir, pod *v1.Pod, containerPath string) (data []byte,
 func WriteFile(node *nodefs.Dir, pod *v1.Pod, containerPath string, data []byte) error {
 	return inPod(node, pod, containerPath, true, func(dir *nodefs.Dir, name string) error {
 		return dir.WriteFile(name, data, 0o644)
+	})
+}
+
+// MakeDir makes a directory as a container of the pod would with mkdir -p. What
+// it means for mode see nodefs.Dir.MakeDir. Volumes mounted read-only refuse it
+// with ErrReadOnly.
+func MakeDir(node *nodefs.Dir, pod *v1.Pod, containerPath string, mode fs.FileMode) error {
+	return inPod(node, pod, containerPath, true, func(dir *nodefs.Dir, name string) error {
+		return dir.MakeDir(name, mode)
 	})
 }
 

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/apivolume"
 	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/hostpath"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/volume"
 )
@@ -45,6 +47,9 @@ type Config struct {
 	// Mounter mounts on the node. It outlives the kubelet's crashes, as a kernel
 	// does. Default: a mount.TempDir on Root.
 	Mounter mount.Interface
+	// Remote finds what the default Mounter mounts with a file system type:
+	// mount.Config.Remote. Default: no type is known.
+	Remote func(fstype, source string) (*nodefs.Dir, error)
 	// Plugins makes the volume plugins, anew for every start; default
 	// DefaultPlugins.
 	Plugins func() []volume.VolumePlugin
@@ -54,9 +59,10 @@ type Config struct {
 	Commands map[string]Command
 }
 
-// DefaultPlugins are local, hostPath and emptyDir.
+// DefaultPlugins are all those of the packages below this one.
 func DefaultPlugins() []volume.VolumePlugin {
-	return []volume.VolumePlugin{local.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}
+	plugins := []volume.VolumePlugin{local.NewPlugin(), nfs.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}
+	return append(plugins, apivolume.NewPlugins()...)
 }
 
 // New makes the kubelet of one node. The actor is called "kubelet/" and the
@@ -67,8 +73,7 @@ func New(cfg Config) control.Factory {
 		if err != nil {
 			return err
 		}
-		k.reconstruct()
-		k.start()
+		k.run()
 		return nil
 	}
 }
@@ -88,17 +93,31 @@ type kubelet struct {
 	workers map[types.UID]*podWorker
 	// unseen are the pods that the populator has not looked at yet.
 	unseen map[types.UID]bool
+	// waiting are the pods that are to end when all pods are known.
+	waiting map[types.UID]bool
 
 	desired *desiredStateOfWorld
 	actual  *actualStateOfWorld
+	// touched is what the next pass over both worlds looks at.
+	touched map[podVolume]bool
+	// objects are those of the volume that is being set up; remounting says that
+	// such volumes are brought up to date regularly.
+	objects    map[volume.ObjectRef]fetchedObject
+	remounting bool
+	// attachable are the volumes to be reported as in use; attached are those
+	// that were found to be attached, reportedInUse what the API was last told.
+	attachable, attached map[v1.UniqueVolumeName]bool
+	reportedInUse        []v1.UniqueVolumeName
 	// backingOff are the operations that failed and wait for their next try.
 	backingOff map[string]bool
+	// removeDir removes a pod's directory: removeEmptyDirs.
+	removeDir func(dir string) error
 	// onDisk are the pods that were found on disk at the start and are not yet
 	// known to exist; leftovers are volumes among them that no plugin knows.
 	onDisk    []types.UID
 	leftovers []string
 
-	nodeQueue, populatorQueue, volumeQueue, operationQueue, podQueue, restartQueue control.Queue
+	nodeQueue, populatorQueue, volumeQueue, operationQueue, podQueue, restartQueue, waitQueue, statusQueue control.Queue
 }
 
 func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
@@ -109,7 +128,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		return nil, fmt.Errorf("kubelet.Config.Root of node %s is nil; it must be the node's directory", cfg.Node.Name)
 	}
 	if cfg.Mounter == nil {
-		mounter, err := mount.NewTempDir(mount.Config{Dir: cfg.Root})
+		mounter, err := mount.NewTempDir(mount.Config{Dir: cfg.Root, Remote: cfg.Remote})
 		if err != nil {
 			return nil, err
 		}
@@ -123,13 +142,21 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	}
 	k := &kubelet{
 		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node), fs: cfg.Root, mounter: cfg.Mounter,
-		recorder: env.Recorder("kubelet"), runtime: &containerRuntime{fs: cfg.Root},
-		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, backingOff: map[string]bool{},
+		recorder: env.Recorder("kubelet"), runtime: &containerRuntime{fs: cfg.Root, unsaved: map[types.UID]*podRecord{}},
+		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
+		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
 		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
 	}
 	var err error
+	k.removeDir = k.removeEmptyDirs
 	k.plugins, err = volume.InitPlugins(cfg.Plugins(), volumeHost{k})
 	return k, err
+}
+
+// run begins a life of the kubelet. What an earlier one left on disk comes first.
+func (k *kubelet) run() {
+	k.reconstruct()
+	k.start()
 }
 
 // start makes the queues and the pod cache. Each queue is one loop of upstream's
@@ -145,6 +172,11 @@ func (k *kubelet) start() {
 		Name: "restarts", Reconcile: k.restartPod,
 		Limiter: control.RateLimiter{Base: initialRestartBackoff, Max: maxRestartBackoff, QPS: -1},
 	})
+	k.waitQueue = k.env.Queue(control.QueueConfig{
+		Name: "waits", Reconcile: k.waitTimedOut,
+		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},
+	})
+	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", Reconcile: k.reportVolumesInUse, Limiter: backoff})
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods, k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
 	k.nodeQueue.Add(k.node.Name)

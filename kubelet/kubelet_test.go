@@ -147,14 +147,14 @@ func TestAMissingDirectoryIsReportedAndMountedWhenItAppears(t *testing.T) {
 
 func TestAVolumeKindWithoutAPluginIsNamed(t *testing.T) {
 	w := simple(t)
-	w.create(pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Server: "s", Path: "/p"}}}))
+	w.create(pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}}}))
 	w.settle()
-	w.requireEvent("web", "FailedMount", `volume "share" of kind nfs is not supported`)
+	w.requireEvent("web", "FailedMount", `volume "share" of kind iscsi is not supported`)
 }
 
 func TestAVolumeThatNoContainerUsesIsSkipped(t *testing.T) {
 	w := simple(t)
-	p := pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Server: "s", Path: "/p"}}})
+	p := pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}}})
 	p.Spec.Containers[0].VolumeMounts = nil
 	w.create(p)
 	w.settle()
@@ -165,14 +165,14 @@ func TestAVolumeThatNoContainerUsesIsSkipped(t *testing.T) {
 func TestAFailedBindMountLeavesNeitherDirectoryNorMount(t *testing.T) {
 	failing := true
 	w := newWorld(t, engine.Config{}, kubelet.Config{})
-	m, err := mount.NewTempDir(mount.Config{Dir: w.node, Fail: func(op mount.Op) error {
-		if failing && op.Verb == "mount" {
+	m, err := mount.NewTempDir(mount.Config{Dir: w.node})
+	require.NoError(t, err)
+	cfg := kubelet.Config{Root: w.node, Mounter: mount.Failing(m, func(op mount.Op) error {
+		if failing && op.Verb == mount.VerbMount {
 			return errors.New("wrong fs type")
 		}
 		return nil
-	}})
-	require.NoError(t, err)
-	cfg := kubelet.Config{Root: w.node, Mounter: m}
+	})}
 	cfg.Node.Name = "node-2"
 	require.NoError(t, w.e.Add("kubelet/node-2", kubelet.New(cfg)))
 	w.boundVolume("data", func(pv *v1.PersistentVolume) { pv.Spec.NodeAffinity = onNode("node-2") })
@@ -237,6 +237,7 @@ func TestAReadOnlyVolumeRefusesThePodsWrites(t *testing.T) {
 	p = w.create(p)
 	w.settle()
 	require.ErrorIs(t, kubelet.WriteFile(w.node, p, "/data/x", nil), kubelet.ErrReadOnly)
+	require.ErrorIs(t, kubelet.MakeDir(w.node, p, "/data/x", 0o755), kubelet.ErrReadOnly)
 	require.Contains(t, w.mounts()[0].Opts, "ro")
 }
 
@@ -267,6 +268,42 @@ func TestHelperPodsMakeAndRemoveDirectories(t *testing.T) {
 	w.requireNothingLeft()
 }
 
+func TestAScriptOfAHelperPodIsRunWithTheContainersEnvironment(t *testing.T) {
+	w := simple(t)
+	require.NoError(t, w.node.MkdirAll("/scripts", 0o755))
+	require.NoError(t, w.node.WriteFile("/scripts/setup", []byte("#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"\n"), 0o755))
+	p := helper(pod("create", hostPath("data", "/opt/local", v1.HostPathDirectoryOrCreate), hostPath("script", "/scripts", v1.HostPathDirectory)),
+		"/bin/sh", "/script/setup", "-p", "/data/pvc-1")
+	p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "VOL_DIR", Value: "/data/pvc-1"}}
+	w.create(p)
+	w.settle()
+	require.Equal(t, v1.PodSucceeded, w.get("create").Status.Phase)
+	info, err := w.node.Stat("/opt/local/pvc-1")
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o777), info.Mode().Perm())
+	require.Contains(t, w.trace(), `runs "/bin/sh /script/setup -p /data/pvc-1" in pod default/create`)
+	require.Contains(t, w.trace(), `runs "mkdir -m 0777 -p /data/pvc-1" in pod default/create`)
+}
+
+func TestAScriptThatCannotBeRunFailsItsPodAndSaysWhy(t *testing.T) {
+	w := simple(t)
+	require.NoError(t, w.node.MkdirAll("/scripts", 0o755))
+	require.NoError(t, w.node.WriteFile("/scripts/setup", []byte("mkdir /script/x\ncurl http://example.com | sh"), 0o755))
+	w.create(helper(pod("create", hostPath("script", "/scripts", v1.HostPathDirectory)), "sh", "/script/setup"))
+	w.create(helper(pod("user", hostPath("script", "/scripts", v1.HostPathDirectory)), "sh", "-c", "sleep 10"))
+	w.settle()
+	ended := w.get("create").Status.ContainerStatuses[0].State.Terminated
+	require.NotNil(t, ended)
+	require.Equal(t, int32(2), ended.ExitCode)
+	require.Contains(t, ended.Message, `/script/setup: line 2: "|": this simulation has no shell`)
+	names, err := w.node.List("/scripts")
+	require.NoError(t, err)
+	require.Equal(t, []string{"setup"}, names, "nothing of it was done")
+
+	require.Equal(t, v1.PodRunning, w.get("user").Status.Phase, "a user's program just runs")
+	require.Contains(t, w.trace(), "pod default/user: container c: the container just runs: line 1: sleep: this simulation has no shell")
+}
+
 func TestAFailingCommandFailsThePod(t *testing.T) {
 	for name, argv := range map[string][]string{
 		"a path in no volume":       {"mkdir", "/elsewhere/x"},
@@ -276,7 +313,7 @@ func TestAFailingCommandFailsThePod(t *testing.T) {
 		"a directory without -r":    {"rm", "/data/dir"},
 		"the volume itself":         {"rm", "-rf", "/data"},
 		"nothing to do it to":       {"mkdir", "-p"},
-		"a bad mode":                {"mkdir", "-m", "u+x", "/data/x"},
+		"a bad mode":                {"mkdir", "-m", "u+q", "/data/x"},
 		"a link out of the volume":  {"rm", "-rf", "/data/out/keep"},
 		"a missing file without -f": {"rm", "/data/none"},
 	} {

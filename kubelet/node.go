@@ -46,6 +46,7 @@ func (k *kubelet) registerNode(ctx context.Context) error {
 			return fmt.Errorf("cannot label node %s: %w", k.node.Name, err)
 		}
 	}
+	k.reportedInUse = node.Status.VolumesInUse
 	want := withStatus(node, initial)
 	if apiequality.Semantic.DeepEqual(node.Status, want.Status) {
 		return nil

@@ -67,7 +67,7 @@ func (k *kubelet) runOperation(ctx context.Context, key string) error {
 		return err
 	}
 	delete(k.backingOff, key)
-	k.volumeQueue.Add(k.node.Name)
+	k.touch(op.podVolume)
 	if op.pod != "" {
 		k.podQueue.Add(string(op.pod))
 	}
@@ -79,11 +79,15 @@ func (k *kubelet) runOperation(ctx context.Context, key string) error {
 // Upstream: operation_generator.go GenerateMountVolumeFunc, v1.36.
 func (k *kubelet) mountVolume(ctx context.Context, key podVolume) error {
 	v := k.desired.get(key)
-	if v == nil || k.actual.isMounted(key) {
+	if v == nil || k.actual.isUpToDate(key) {
 		return nil
+	}
+	if err := k.verifyControllerAttachedVolume(ctx, v); err != nil {
+		return err
 	}
 	nodeLabels, err := k.nodeLabels(ctx, v.spec)
 	if err == nil {
+		k.objects = k.fetchObjects(ctx, v)
 		if v = k.desired.get(key); v == nil {
 			return nil // the pod ended meanwhile
 		}
@@ -143,10 +147,8 @@ func (k *kubelet) checkReadWriteOncePod(v *volumeToMount) error {
 	if pv == nil || !slices.Contains(pv.Spec.AccessModes, v1.ReadWriteOncePod) {
 		return nil
 	}
-	for key := range k.actual.volumes {
-		if key.volume == v.volume && key.pod != v.pod {
-			return errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
-		}
+	if k.actual.volumes.usedElsewhere(v.podVolume) {
+		return errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
 	}
 	return nil
 }
@@ -176,13 +178,15 @@ func (k *kubelet) mountDevice(v *volumeToMount) error {
 
 // setUp mounts the volume for the pod and says so.
 func (k *kubelet) setUp(v *volumeToMount, mounter volume.Mounter) error {
-	known := k.actual.volumes[v.podVolume] != nil // found on disk: no news
+	known := k.actual.volumes.get(v.podVolume) != nil // found on disk: no news
 	err := mounter.SetUp(v.mounterArgs())
 	path := mounter.GetPath()
 	if inPodDir(path) && (err != nil || !known) {
 		record := control.Mount{Op: "mount", About: v.ref(), Volume: v.spec.Name(), Target: path}
 		if d := k.actual.devices[v.volume]; d != nil {
 			record.Source = d.path
+		} else if from, ok := mounter.(volume.MountedFrom); ok {
+			record.Source = from.GetSource()
 		}
 		if mounter.GetAttributes().ReadOnly {
 			record.Options = []string{"ro"}
@@ -200,15 +204,21 @@ func (k *kubelet) setUp(v *volumeToMount, mounter volume.Mounter) error {
 // something behind is uncertain, so that it is torn down when its pod ends.
 func (k *kubelet) markSetUp(v *volumeToMount, mounter volume.Mounter, failure error) {
 	state := stateMounted
+	if old := k.actual.volumes.get(v.podVolume); failure != nil && old != nil && old.remount {
+		return // what was there is there
+	}
 	if failure != nil {
 		state = stateUncertain
 		if _, err := k.fs.Lstat(mounter.GetPath()); err != nil || !inPodDir(mounter.GetPath()) {
 			return // as it was before
 		}
 	}
-	k.actual.volumes[v.podVolume] = &mountedVolume{
+	k.actual.volumes.put(v.podVolume, &mountedVolume{
 		podVolume: v.podVolume, state: state, plugin: v.plugin, spec: v.spec,
 		path: mounter.GetPath(), readOnly: mounter.GetAttributes().ReadOnly, about: v.ref(),
+	})
+	if v.plugin.RequiresRemount(v.spec) {
+		k.remountRegularly()
 	}
 }
 
@@ -218,7 +228,7 @@ func inPodDir(path string) bool { return strings.HasPrefix(path, podsDir+"/") }
 //
 // Upstream: operation_generator.go GenerateUnmountVolumeFunc, v1.36.
 func (k *kubelet) unmountVolume(key podVolume) error {
-	v := k.actual.volumes[key]
+	v := k.actual.volumes.get(key)
 	if v == nil || k.desired.get(key) != nil {
 		return nil
 	}
@@ -241,7 +251,7 @@ func (k *kubelet) unmountVolume(key podVolume) error {
 	if err != nil {
 		return err
 	}
-	delete(k.actual.volumes, key)
+	k.actual.volumes.remove(key)
 	return nil
 }
 
@@ -250,7 +260,7 @@ func (k *kubelet) unmountVolume(key podVolume) error {
 // Upstream: operation_generator.go GenerateUnmountDeviceFunc, v1.36.
 func (k *kubelet) unmountDevice(name v1.UniqueVolumeName) error {
 	d := k.actual.devices[name]
-	if d == nil || k.desired.has(name) || k.actual.usesVolume(name) {
+	if d == nil || k.desired.volumes.uses(name) || k.actual.volumes.uses(name) {
 		return nil
 	}
 	unmounter, err := d.plugin.NewDeviceUnmounter()

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,12 @@ type podWorker struct {
 	released bool
 	// hasDirs says that the pod's directories were made in this life.
 	hasDirs bool
+	// awaited says that the waits queue has the pod.
+	awaited bool
+	// deadline is when the pod's activeDeadlineSeconds are over, once that is
+	// awaited; pastDeadline says that they are.
+	deadline     time.Time
+	pastDeadline bool
 	// restarting says that the restarts queue has the pod.
 	restarting bool
 	// status is what the API was last told.
@@ -41,7 +48,7 @@ func (w *podWorker) wantsVolumes() bool { return !w.released && !w.terminating()
 
 // ended says whether the pod has ended by itself.
 func (w *podWorker) ended() bool {
-	return w.pod.Status.Phase == v1.PodSucceeded || w.pod.Status.Phase == v1.PodFailed
+	return isTerminal(w.pod.Status.Phase)
 }
 
 func (w *podWorker) ref() control.Ref {
@@ -58,7 +65,11 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 		k.workers[pod.UID] = w
 		k.unseen[pod.UID] = true
 	}
+	changed := factsChanged(w.pod, pod)
 	w.pod, w.gone = pod, false
+	if changed {
+		k.markRemountRequired(w)
+	}
 	if !w.populated {
 		k.populatorQueue.Add(string(pod.UID))
 	}
@@ -104,13 +115,19 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if w == nil {
 		return nil
 	}
-	record := k.loadRecord(w)
+	record, err := k.loadRecord(w)
+	if err != nil {
+		return err
+	}
 	if w.terminating() {
 		return k.syncTerminatingPod(ctx, w, record)
 	}
 	if w.ended() {
 		k.releaseVolumes(w)
 		return nil
+	}
+	if w.pastDeadline || k.pastActiveDeadline(w) {
+		return k.failPod(ctx, w, record)
 	}
 	return k.syncPod(ctx, w, record)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +44,7 @@ func (k *kubelet) populatePod(ctx context.Context, key string) error {
 	w.populated = len(errs) == 0
 	k.seen(w.uid)
 	if err := errors.Join(errs...); err != nil && w.wantsVolumes() {
-		return k.cannotMount(w, failed, err)
+		return k.failedMount(w, failed, err)
 	}
 	return nil
 }
@@ -56,44 +55,15 @@ func (k *kubelet) populatePod(ctx context.Context, key string) error {
 func (k *kubelet) seen(uid types.UID) {
 	waited := !k.allPodsSeen()
 	delete(k.unseen, uid)
-	k.volumeQueue.Add(k.node.Name)
+	k.touchPod(uid)
 	k.podQueue.Add(string(uid))
 	if !waited || !k.allPodsSeen() {
 		return
 	}
-	for _, other := range slices.Sorted(maps.Keys(k.workers)) {
-		if k.workers[other].terminating() {
-			k.podQueue.Add(string(other))
-		}
+	for _, other := range slices.Sorted(maps.Keys(k.waiting)) {
+		k.podQueue.Add(string(other))
 	}
-}
-
-// cannotMount tells the pod why its volumes are not even tried.
-//
-// Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go syncPod, v1.36.
-func (k *kubelet) cannotMount(w *podWorker, failed []string, err error) error {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount",
-		"Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: %s",
-		strings.Join(k.unmountedVolumes(w), " "), strings.Join(failed, " "), text)
-	return err
-}
-
-// unmountedVolumes are the names of the pod's used volumes that are not mounted.
-func (k *kubelet) unmountedVolumes(w *podWorker) []string {
-	mounts, devices := podVolumeNames(w.pod)
-	mounted := map[string]bool{}
-	for _, v := range k.desired.ofPod(w.uid) {
-		mounted[v.outerName] = k.actual.isMounted(v.podVolume)
-	}
-	var names []string
-	for _, v := range w.pod.Spec.Volumes {
-		if (mounts[v.Name] || devices[v.Name]) && !mounted[v.Name] {
-			names = append(names, v.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	clear(k.waiting)
 }
 
 // desireVolume finds out what a pod's volume is, and desires it.
@@ -109,19 +79,29 @@ func (k *kubelet) desireVolume(ctx context.Context, w *podWorker, pod *v1.Pod, v
 	if err != nil {
 		return fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%w", spec.Name(), err)
 	}
+	if devices[v.Name] {
+		return refuseDevice(spec, v.Name, plugin, pod)
+	}
 	device, err := k.plugins.FindDeviceMountablePluginBySpec(spec)
 	if err != nil {
 		return err
 	}
-	name, err := getUniqueVolumeName(spec, plugin, device != nil, pod.UID)
+	attachable, err := isAttachable(plugin, spec)
+	if err != nil {
+		return err
+	}
+	name, err := getUniqueVolumeName(spec, plugin, device != nil || attachable, pod.UID)
 	if err != nil {
 		return fmt.Errorf("failed to get unique name of volume %q: %w", v.Name, err)
 	}
 	if w.wantsVolumes() { // it may have ended while the API was asked
 		k.desired.add(&volumeToMount{
 			podVolume: podVolume{volume: name, pod: pod.UID}, outerName: v.Name,
-			about: pod, spec: spec, plugin: plugin, device: device,
+			about: pod, spec: spec, plugin: plugin, device: device, attachable: attachable,
 		})
+		if attachable {
+			k.noteAttachable(name)
+		}
 	}
 	return nil
 }
@@ -204,10 +184,24 @@ func checkVolumeMode(spec *volume.Spec, name string, mounted, device bool) error
 		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", name)
 	case device && mode != v1.PersistentVolumeBlock:
 		return fmt.Errorf("volume %s has volumeMode %s, but is specified in volumeDevices", name, mode)
-	case device:
-		return fmt.Errorf("volume %s has volumeMode Block, which is not supported by any plugin of this kubelet", name)
 	}
 	return nil
+}
+
+// refuseDevice says that a raw device is not mapped into containers, and where its
+// plugin would have put it.
+func refuseDevice(spec *volume.Spec, name string, plugin volume.VolumePlugin, pod *v1.Pod) error {
+	block, ok := plugin.(volume.BlockVolumePlugin)
+	if !ok {
+		return fmt.Errorf("volume %s has volumeMode Block, which volume plugin %q does not support", name, plugin.GetPluginName())
+	}
+	mapper, err := block.NewBlockVolumeMapper(spec, pod)
+	if err != nil {
+		return err
+	}
+	dir, link := mapper.GetPodDeviceMapPath()
+	return fmt.Errorf("volume %s has volumeMode Block: this kubelet maps no devices, which takes privilege; plugin %q would map it at %s/%s",
+		name, plugin.GetPluginName(), dir, link)
 }
 
 // podVolumeNames are the names of the volumes that containers mount, or use as

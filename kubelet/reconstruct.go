@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
@@ -27,6 +26,9 @@ func (k *kubelet) reconstruct() {
 				k.reconstructVolume(uid, plugin, name)
 			}
 		}
+	}
+	if n := len(k.touched); n > 0 {
+		k.note(k.nodeRef(), fmt.Sprintf("finds volumes of an earlier life on disk: %d, each uncertain; none is unmounted before all pods are known", n))
 	}
 	k.onDisk = append(k.onDisk, k.runtime.pods()...) // a pod may have ended but for its record
 }
@@ -56,7 +58,8 @@ func (k *kubelet) reconstructVolume(uid types.UID, pluginDir, name string) {
 		k.leftovers = append(k.leftovers, where)
 		return
 	}
-	k.actual.volumes[v.podVolume] = v
+	k.actual.volumes.put(v.podVolume, v)
+	k.touched[v.podVolume] = true
 	if device, ok := v.plugin.(volume.DeviceMountableVolumePlugin); ok && k.actual.devices[v.volume] == nil {
 		k.actual.devices[v.volume] = &mountedDevice{state: stateUncertain, plugin: device}
 	}
@@ -75,12 +78,19 @@ func (k *kubelet) constructMountedVolume(uid types.UID, pluginDir, name, where s
 	if err != nil {
 		return nil, err
 	}
-	unique, err := getUniqueVolumeName(rebuilt.Spec, plugin, device != nil, uid)
+	attachable, err := isAttachable(plugin, rebuilt.Spec)
 	if err != nil {
 		return nil, err
 	}
+	unique, err := getUniqueVolumeName(rebuilt.Spec, plugin, device != nil || attachable, uid)
+	if err != nil {
+		return nil, err
+	}
+	if attachable {
+		k.attachable[unique] = true
+	}
 	return &mountedVolume{
-		podVolume: podVolume{volume: v1.UniqueVolumeName(unique), pod: uid}, state: stateUncertain,
+		podVolume: podVolume{volume: unique, pod: uid}, state: stateUncertain,
 		plugin: plugin, spec: rebuilt.Spec, path: where, about: control.Ref{Kind: "Pod", Name: string(uid)},
 	}, nil
 }

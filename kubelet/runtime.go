@@ -22,6 +22,9 @@ type containerRuntime struct {
 	fs *nodefs.Dir
 	// ips are the addresses of pods that run, by pod; nil until they are read.
 	ips map[types.UID]string
+	// unsaved are records that the disk did not take: what was started was
+	// started, and must not be started again.
+	unsaved map[types.UID]*podRecord
 }
 
 // podRecord is one pod that was started.
@@ -99,16 +102,30 @@ const recordSuffix = ".json"
 
 func recordFile(uid types.UID) string { return path.Join(runtimeDir, string(uid)+recordSuffix) }
 
-// loadRecord is a pod's record, nil if it was never started. A record that
-// cannot be read is as good as none: whoever spoilt it must not keep the pod from
-// ending, or others from starting.
-func (k *kubelet) loadRecord(w *podWorker) *podRecord {
-	r, err := loadRecord(k.fs, w.uid)
-	if err != nil {
-		k.note(w.ref(), fmt.Sprintf("is taken for one that was never started: %v", err))
+// loadRecord is a pod's record, nil if it was never started. A record that is
+// spoilt is as good as none: whoever spoilt it must not keep the pod from ending,
+// or others from starting. One that the disk does not give is an error, for now:
+// the pod may be running.
+func (k *kubelet) loadRecord(w *podWorker) (*podRecord, error) {
+	if r := k.runtime.unsaved[w.uid]; r != nil {
+		return r, k.runtime.save(r)
 	}
-	return r
+	r, err := loadRecord(k.fs, w.uid)
+	if err == nil {
+		return r, nil
+	}
+	if !errors.Is(err, errSpoilt) {
+		info, looked := k.fs.Lstat(recordFile(w.uid))
+		if looked != nil || info.Mode().IsRegular() && !errors.Is(err, nodefs.ErrLinked) {
+			return nil, err
+		}
+	}
+	k.note(w.ref(), fmt.Sprintf("is taken for one that was never started: %v", err))
+	return nil, nil
 }
+
+// errSpoilt is that of a record in which something else is written.
+var errSpoilt = errors.New("it is spoilt")
 
 // loadRecord reads a pod's record from a node, nil if it was never started.
 func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
@@ -121,19 +138,22 @@ func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
 	}
 	r := &podRecord{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("the container runtime's record of pod %s: %w", uid, err)
+		return nil, fmt.Errorf("the container runtime's record of pod %s: %w: %w", uid, errSpoilt, err)
 	}
 	if r.UID != uid {
-		return nil, fmt.Errorf("the container runtime's record of pod %s is one of pod %q", uid, r.UID)
+		return nil, fmt.Errorf("the container runtime's record of pod %s: %w: it is one of pod %q", uid, errSpoilt, r.UID)
 	}
 	return r, nil
 }
 
+// save keeps a record. One that the disk does not take is kept in memory, and
+// loadRecord tries again.
 func (rt *containerRuntime) save(r *podRecord) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	rt.unsaved[r.UID] = r
 	err = rt.fs.WriteFile(recordFile(r.UID), data, 0o644)
 	if errors.Is(err, fs.ErrNotExist) { // the first one
 		if err = rt.fs.MkdirAll(runtimeDir, 0o755); err == nil {
@@ -141,6 +161,7 @@ func (rt *containerRuntime) save(r *podRecord) error {
 		}
 	}
 	if err == nil {
+		delete(rt.unsaved, r.UID)
 		rt.noteIP(r)
 	}
 	return err
@@ -160,6 +181,7 @@ func (rt *containerRuntime) noteIP(r *podRecord) {
 // remove forgets a pod.
 func (rt *containerRuntime) remove(uid types.UID) error {
 	delete(rt.ips, uid)
+	delete(rt.unsaved, uid)
 	err := rt.fs.Remove(recordFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

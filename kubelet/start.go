@@ -78,7 +78,7 @@ type mountedPath struct {
 func (k *kubelet) mountedPaths(pod *v1.Pod) map[string]mountedPath {
 	paths := map[string]mountedPath{}
 	for _, v := range k.desired.ofPod(pod.UID) {
-		if m := k.actual.volumes[v.podVolume]; m != nil {
+		if m := k.actual.volumes.get(v.podVolume); m != nil {
 			paths[v.outerName] = mountedPath{m.path, m.readOnly}
 		}
 	}
@@ -106,14 +106,50 @@ func (k *kubelet) startContainer(pod *v1.Pod, c *v1.Container, volumes map[strin
 	if run == nil {
 		return record, nil
 	}
-	process := &Process{Argv: argv, WorkingDir: c.WorkingDir, node: k.fs, mounts: record.Mounts}
-	err := run(process)
-	trace := control.Command{About: control.RefOf("Pod", pod), Argv: argv, Node: k.node.Name, Paths: process.paths}
-	if err != nil {
-		record.ExitCode, record.Message, trace.Err = 1, err.Error(), err.Error()
+	process := &Process{
+		Argv: argv, WorkingDir: c.WorkingDir, Env: environment(c), node: k.fs, mounts: record.Mounts, commands: k.cfg.Commands,
 	}
-	k.env.Trace(trace)
+	err := run(process)
+	if errors.Is(err, errJustRuns) {
+		k.note(control.RefOf("Pod", pod), fmt.Sprintf("container %s: %v", c.Name, err))
+		if !mustEnd {
+			record.Finished = nil
+		}
+		return record, nil
+	}
+	if err != nil {
+		record.ExitCode, record.Message = exitCode(err), err.Error()
+	}
+	k.traceCommand(pod, process, err)
 	return record, nil
+}
+
+// traceCommand tells what was run, and then what that ran.
+func (k *kubelet) traceCommand(pod *v1.Pod, p *Process, err error) {
+	about := control.RefOf("Pod", pod)
+	record := control.Command{About: about, Argv: p.Argv, Node: k.node.Name, Paths: p.paths}
+	if err != nil {
+		record.Err = err.Error()
+	}
+	k.env.Trace(record)
+	for _, note := range p.notes {
+		k.note(about, note)
+	}
+	for _, child := range p.children {
+		k.traceCommand(pod, child.process, child.err)
+	}
+}
+
+// environment is the part of a container's environment that is written in the
+// pod.
+func environment(c *v1.Container) map[string]string {
+	env := map[string]string{}
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			env[e.Name] = e.Value
+		}
+	}
+	return env
 }
 
 // command is the built-in command that argv names, nil if it is none or the pod
@@ -122,7 +158,8 @@ func (k *kubelet) command(pod *v1.Pod, argv []string) Command {
 	if !restartable(pod) || len(argv) == 0 {
 		return nil
 	}
-	return k.cfg.Commands[argv[0]]
+	run, _ := lookup(k.cfg.Commands, argv[0])
+	return run
 }
 
 // containerMount says what a container gets for a volumeMount. As containerd

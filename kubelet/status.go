@@ -28,6 +28,9 @@ func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podRecord) e
 		w.status = w.pod.Status.DeepCopy()
 	}
 	want := k.generateAPIPodStatus(w.pod, w.status, r)
+	if w.pastDeadline && !isTerminal(w.status.Phase) {
+		want.Phase, want.Reason, want.Message = v1.PodFailed, deadlineReason, deadlineMessage
+	}
 	changes, differ := changedStatus(w.status, want)
 	if !differ {
 		return nil
@@ -78,6 +81,9 @@ func changedStatus(old, want *v1.PodStatus) (changes v1.PodStatus, differ bool) 
 	if want.Phase != old.Phase {
 		changes.Phase = want.Phase
 	}
+	if want.Reason != old.Reason {
+		changes.Reason, changes.Message = want.Reason, want.Message
+	}
 	if want.HostIP != old.HostIP {
 		changes.HostIP, changes.HostIPs = want.HostIP, want.HostIPs
 	}
@@ -120,7 +126,9 @@ func (k *kubelet) generateAPIPodStatus(pod *v1.Pod, old *v1.PodStatus, r *podRec
 	if s.StartTime == nil {
 		s.StartTime = &now
 	}
-	s.Phase = getPhase(pod, r)
+	if !isTerminal(s.Phase) { // what has ended does not end otherwise
+		s.Phase = getPhase(pod, r)
+	}
 	initRecords, records := []containerRecord(nil), []containerRecord(nil)
 	if r != nil {
 		initRecords, records = r.Init, r.Containers
@@ -133,6 +141,8 @@ func (k *kubelet) generateAPIPodStatus(pod *v1.Pod, old *v1.PodStatus, r *podRec
 	}
 	return s
 }
+
+func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
 // getPhase is the pod's phase by what its containers do.
 //

@@ -30,7 +30,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error
 		if err := k.writeStatus(ctx, w, nil); err != nil {
 			return err
 		}
-		if w.terminating() || !k.volumesMounted(w) {
+		if w.terminating() || !k.waitForAttachAndMount(w) {
 			return nil // the next operation that ends brings the pod back here
 		}
 		var err error
@@ -53,24 +53,12 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	}
 	for _, dir := range []string{podVolumesDir(w.uid), path.Join(podDir(w.uid), "plugins")} {
 		if err := k.fs.MkdirAll(dir, 0o750); err != nil {
-			return fmt.Errorf("cannot make pod directories: %w", err)
+			k.recorder.Eventf(w.pod, v1.EventTypeWarning, "Failed", "error making pod data directories: %v", err)
+			return fmt.Errorf("error making pod data directories: %w", err)
 		}
 	}
 	w.hasDirs = true
 	return nil
-}
-
-// volumesMounted says whether all of the pod's volumes are there.
-func (k *kubelet) volumesMounted(w *podWorker) bool {
-	if !w.populated {
-		return false
-	}
-	for _, v := range k.desired.ofPod(w.uid) {
-		if !k.actual.isMounted(v.podVolume) {
-			return false
-		}
-	}
-	return true
 }
 
 // startAndTell starts the containers and records the events of it.
@@ -118,18 +106,17 @@ func (k *kubelet) syncFinishedPod(ctx context.Context, w *podWorker, r *podRecor
 // keeps the pace.
 func (k *kubelet) restartPod(_ context.Context, key string) error {
 	w := k.workers[types.UID(key)]
-	if w == nil || w.terminating() {
+	if w == nil || w.terminating() || w.pastDeadline {
 		return nil
 	}
-	r := k.loadRecord(w)
-	if r == nil || !r.toRestart(w.pod) {
-		return nil
+	r, err := k.loadRecord(w)
+	if err != nil || r == nil || !r.toRestart(w.pod) {
+		return err
 	}
 	if !k.volumesMounted(w) {
 		return errVolumesNotMounted
 	}
-	r, err := k.startAndTell(w, r)
-	if err != nil {
+	if r, err = k.startAndTell(w, r); err != nil {
 		return err
 	}
 	k.podQueue.Add(key)
@@ -143,11 +130,13 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 // releaseVolumes lets the volume loops take the pod's volumes away.
 func (k *kubelet) releaseVolumes(w *podWorker) {
 	w.released = true
+	gone := k.desired.volumes.ofPod(w.uid)
 	k.desired.deletePod(w.uid)
 	if k.unseen[w.uid] {
 		k.seen(w.uid)
 	}
-	k.volumeQueue.Add(k.node.Name)
+	k.touch(gone...)
+	k.touchPod(w.uid)
 }
 
 // syncTerminatingPod ends a pod: containers first, then volumes, then
@@ -168,8 +157,12 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 		}
 	}
 	k.releaseVolumes(w)
-	if !k.allPodsSeen() || k.actual.podHasVolumes(w.uid) {
-		return nil // the last unmount, or seen, brings the pod back here
+	if !k.allPodsSeen() {
+		k.waiting[w.uid] = true
+		return nil // seen brings the pod back here
+	}
+	if k.actual.podHasVolumes(w.uid) {
+		return nil // the last unmount brings the pod back here
 	}
 	if err := k.removePodDir(w.uid); err != nil {
 		return err
@@ -202,24 +195,44 @@ func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
 }
 
 // removePodDir removes a pod's directory and the empty ones in it. It deletes no
-// file and follows no link: whatever else is there is somebody's data.
+// file, follows no link and goes into no mount: whatever else is there is
+// somebody's data.
 //
 // Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
 func (k *kubelet) removePodDir(uid types.UID) error {
-	dir := podDir(uid)
-	if _, err := k.fs.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	err := k.fs.WalkUp(dir, func(name string, info fs.FileInfo) error {
-		if !info.IsDir() {
-			return fmt.Errorf("%s is still there", name)
-		}
-		return k.fs.Remove(name)
-	})
-	if err != nil {
+	err := k.removeDir(podDir(uid))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("orphaned pod %q found, but volume paths are still present on disk: %w", uid, err)
 	}
 	return nil
+}
+
+// removeEmptyDirs removes a directory that has nothing but directories in it, if
+// none of them is a mount point. It uses rmdir only.
+func (k *kubelet) removeEmptyDirs(dir string) error {
+	entries, err := k.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		mounted, err := k.mounter.IsMountPoint(dir)
+		if err != nil {
+			return err
+		}
+		if mounted {
+			return fmt.Errorf("%s is still mounted", dir)
+		}
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if !e.IsDir() {
+			return fmt.Errorf("%s is still there", name)
+		}
+		if err := k.removeEmptyDirs(name); err != nil {
+			return err
+		}
+	}
+	return k.fs.Remove(dir)
 }
 
 // deletePodObject removes the pod from the API: this one, not a later one of the

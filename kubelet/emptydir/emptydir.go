@@ -3,13 +3,16 @@
 //
 // Upstream: pkg/volume/emptydir/empty_dir.go, v1.36.
 //
-// Deviations: every medium is an ordinary directory, since a tmpfs needs
-// privilege; sizeLimit is not enforced.
+// Deviations: medium Memory is an ordinary directory too, since a tmpfs needs
+// privilege, and sizeLimit is not enforced; the trace says so. The HugePages media
+// are refused.
 package emptydir
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,7 +60,11 @@ func (plugin *emptyDirPlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, e
 }
 
 func (plugin *emptyDirPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
-	return &emptyDir{plugin: plugin, volName: spec.Name(), podUID: pod.UID, pod: pod}, nil
+	ed := &emptyDir{plugin: plugin, volName: spec.Name(), podUID: pod.UID, pod: pod}
+	if spec.Volume.EmptyDir != nil {
+		ed.source = *spec.Volume.EmptyDir
+	}
+	return ed, nil
 }
 
 func (plugin *emptyDirPlugin) NewUnmounter(name string, podUID types.UID) (volume.Unmounter, error) {
@@ -77,6 +84,7 @@ type emptyDir struct {
 	volName string
 	podUID  types.UID
 	pod     *v1.Pod // nil when unmounting
+	source  v1.EmptyDirVolumeSource
 }
 
 // GetPath is the directory.
@@ -91,16 +99,47 @@ func (ed *emptyDir) SetUp(args volume.MounterArgs) error { return ed.SetUpAt(ed.
 
 // SetUpAt makes the directory. Done again, it changes no content.
 func (ed *emptyDir) SetUpAt(dir string, args volume.MounterArgs) error {
+	if err := checkMedium(ed.source.Medium); err != nil {
+		return err
+	}
 	node := ed.plugin.host.GetFS()
+	if _, err := node.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		ed.noteLimits()
+	}
 	if err := node.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	if err := node.Chmod(dir, perm); err != nil { // whatever the umask
 		return err
 	}
-	return volume.SetVolumeOwnership(node, dir, false, args.FsGroup, args.FSGroupChangePolicy, func(text string) {
-		ed.plugin.host.Trace(control.RefOf("Pod", ed.pod), text)
-	})
+	return volume.SetVolumeOwnership(node, dir, false, args.FsGroup, args.FSGroupChangePolicy, ed.note)
+}
+
+// checkMedium refuses what is not known, and what cannot be had here.
+//
+// Upstream: empty_dir.go SetUpAt, v1.36.
+func checkMedium(medium v1.StorageMedium) error {
+	switch {
+	case medium == v1.StorageMediumDefault, medium == v1.StorageMediumMemory:
+		return nil
+	case medium == v1.StorageMediumHugePages, strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)):
+		return fmt.Errorf("storage medium %q is not supported by this kubelet, which has no huge pages", medium)
+	}
+	return fmt.Errorf("unknown storage medium %q", medium)
+}
+
+// noteLimits says what the pod asked for and does not get.
+func (ed *emptyDir) noteLimits() {
+	if ed.source.Medium == v1.StorageMediumMemory {
+		ed.note(fmt.Sprintf("volume %s is an ordinary directory, not one in memory", ed.volName))
+	}
+	if limit := ed.source.SizeLimit; limit != nil {
+		ed.note(fmt.Sprintf("the sizeLimit %s of volume %s is not enforced", limit, ed.volName))
+	}
+}
+
+func (ed *emptyDir) note(text string) {
+	ed.plugin.host.Trace(control.RefOf("Pod", ed.pod), text)
 }
 
 // TearDown is TearDownAt of the pod's directory.

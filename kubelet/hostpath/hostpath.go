@@ -64,17 +64,11 @@ func source(spec *volume.Spec) (*v1.HostPathVolumeSource, error) {
 	return nil, fmt.Errorf("spec does not reference an HostPath volume type: %s", spec)
 }
 
-// NewMounter refuses paths that step back.
+// NewMounter looks at nothing: SetUp does.
 func (plugin *hostPathPlugin) NewMounter(spec *volume.Spec, _ *v1.Pod) (volume.Mounter, error) {
 	src, err := source(spec)
 	if err != nil {
 		return nil, err
-	}
-	if src.Path == "" {
-		return nil, errors.New("hostPath path is empty")
-	}
-	if err := volume.ValidatePathNoBacksteps(src.Path); err != nil {
-		return nil, fmt.Errorf("invalid HostPath `%s`: %w", src.Path, err)
 	}
 	pathType := v1.HostPathUnset
 	if src.Type != nil {
@@ -110,8 +104,13 @@ func (m *hostPathMounter) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: m.readOnly} // not managed: no fsGroup
 }
 
-// SetUp checks that the path is what its type says.
+// SetUp refuses a path that steps back, and checks that it is what its type says.
+//
+// Upstream: host_path.go SetUp, v1.36.
 func (m *hostPathMounter) SetUp(volume.MounterArgs) error {
+	if err := volume.ValidatePathNoBacksteps(m.path); err != nil {
+		return fmt.Errorf("invalid HostPath `%s`: %w", m.path, err)
+	}
 	return checkType(m.node, m.path, m.pathType)
 }
 

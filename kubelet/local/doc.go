@@ -6,6 +6,7 @@
 //
 // Upstream: pkg/volume/local/local.go, v1.36.
 //
-// Deviations: a block device as the volume's path is refused, since formatting
-// and mounting it needs privilege; volumeMode Block comes later.
+// Deviations: a block device as the path of a volume with volumeMode Filesystem is
+// refused, since formatting and mounting it needs privilege. Of volumeMode Block
+// there are the paths (block.go).
 package local

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -94,16 +95,19 @@ func (plugin *localVolumePlugin) NewUnmounter(name string, podUID types.UID) (vo
 //
 // Upstream: local.go ConstructVolumeSpec, v1.36.
 func (plugin *localVolumePlugin) ConstructVolumeSpec(volumeName, volumePath string) (volume.ReconstructedVolume, error) {
-	filesystem := v1.PersistentVolumeFilesystem
+	return volume.ReconstructedVolume{Spec: constructSpec(volumeName, v1.PersistentVolumeFilesystem)}, nil
+}
+
+func constructSpec(volumeName string, mode v1.PersistentVolumeMode) *volume.Spec {
 	pv := &v1.PersistentVolume{}
 	pv.Name = volumeName
-	pv.Spec.VolumeMode = &filesystem
+	pv.Spec.VolumeMode = &mode
 	pv.Spec.Local = &v1.LocalVolumeSource{}
-	return volume.ReconstructedVolume{Spec: volume.NewSpecFromPersistentVolume(pv, false)}, nil
+	return volume.NewSpecFromPersistentVolume(pv, false)
 }
 
 // getGlobalLocalPath is where the volume's data is on the node: the path itself
-// for a directory.
+// for a directory. A path that steps back is not looked at; SetUpAt refuses it.
 //
 // Upstream: local.go getGlobalLocalPath, v1.36.
 func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, error) {
@@ -114,16 +118,31 @@ func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, 
 	if src.Path == "" {
 		return "", fmt.Errorf("LocalVolume volume %q path is empty", spec.Name())
 	}
+	if stepsBack(src.Path) {
+		return src.Path, nil
+	}
 	info, err := plugin.host.GetFS().Stat(volume.MakeAbsolutePath(src.Path))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("path %q: %w", src.Path, err)
+		return "", explainStat(src.Path, err)
 	case info.IsDir():
 		return src.Path, nil
 	case info.Mode()&fs.ModeDevice != 0:
 		return "", fmt.Errorf("path %q is a block device: formatting and mounting one is not possible without privilege", src.Path)
 	}
 	return "", fmt.Errorf("only directory and block device are supported: path %q is neither", src.Path)
+}
+
+func stepsBack(name string) bool { return volume.ValidatePathNoBacksteps(name) != nil }
+
+// explainStat says what is wrong with a path.
+//
+// Upstream: pkg/volume/util/hostutil GetFileType, v1.36.
+func explainStat(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("path %q does not exist", name)
+	}
+	return fmt.Errorf("path %q: %w", name, err)
 }
 
 // localVolume is the volume of one pod.

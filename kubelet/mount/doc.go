@@ -1,5 +1,7 @@
 // Package mount is what a kubelet mounts with: Interface, which is that of
-// k8s.io/mount-utils, and TempDir, which needs no privilege.
+// k8s.io/mount-utils; TempDir, which needs no privilege; and Bind, which makes real
+// bind mounts. One suite of tests runs on both. Failing makes any of them fail on
+// purpose.
 //
 // All paths are those of the node (package nodefs), never of the machine that
 // runs the simulation.
@@ -15,6 +17,11 @@
 // that the mount table survives the process: a mount is a record whose link is
 // there.
 //
+// A network file system (a mount with a type, such as "nfs") is a directory that
+// lies outside of the node's. Config.Remote finds it, and the node sees it in place
+// of the target through nodefs.Dir.Attach; whoever looks from outside sees an empty
+// directory and the record. Here read-only is kept: whoever writes gets EROFS.
+//
 // What it cannot do, where a kernel's bind mount can:
 //
 //   - Read-only. The option "ro" is kept and listed, but a link has no options:
@@ -25,9 +32,31 @@
 //   - Be busy. Unmount succeeds whoever uses the volume, and removing the target
 //     removes the link, not the data: rm -rf through a pod's directory is less
 //     harmful than on a real node, never more.
-//   - Anything but bind mounts: no file system types, no devices, no propagation,
-//     no remount. Those are refused by name.
+//   - Anything but bind mounts and what Config.Remote knows: no devices, no
+//     propagation, no remount. Those are refused by name.
 //   - Absolute links in the source's path are refused, as everywhere on a node.
 //   - Windows makes symbolic links only with developer mode or the privilege for
 //     it.
+//
+// # Bind
+//
+// Bind is for Linux, in a process with a mount namespace of its own: as root
+//
+//	unshare --mount go test ./...
+//
+// and without privilege, where the machine allows user namespaces,
+//
+//	unshare --user --map-root-user --mount go test ./...
+//
+// Then the kernel keeps read-only, hides what is below, stacks mounts and says when
+// one is busy. The node's path is resolved as every path on a node, and the mount
+// is made between what was found, by descriptor, so that no link leads a mount out
+// of the node. Where mounts would be seen by others, NewBind refuses.
+//
+// The mounts go with the namespace's last process. Whoever removes the node's
+// directory before that goes through them into what is mounted: UnmountAll first.
+//
+// What it cannot do: mounts with a file system type, devices, propagation, remount.
+// Without privilege a kernel also refuses options that would change how the
+// machine's own mount treats access times.
 package mount

@@ -11,12 +11,3 @@ type Interface = mountutils.Interface
 
 // MountPoint is one line of a mount table. Device is the source.
 type MountPoint = mountutils.MountPoint
-
-// Op is one call to change the mount table, as Config.Fail sees it.
-type Op struct {
-	// Verb is "mount" or "unmount".
-	Verb string
-	// Source is a node path, empty when unmounting. Target is one too.
-	Source, Target string
-	Options        []string
-}

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -23,6 +24,8 @@ type record struct {
 	// Target is the mount point, without links on the way to it.
 	Target  string   `json:"target"`
 	Options []string `json:"options"`
+	// Type is the type of what is not a bind mount, "nfs".
+	Type string `json:"type,omitempty"`
 	// File says that the target was a file; Mode are its permissions.
 	File bool        `json:"file,omitempty"`
 	Mode fs.FileMode `json:"mode"`
@@ -42,27 +45,33 @@ func (t *TempDir) load() error {
 	if err != nil {
 		return err
 	}
-	for _, file := range stale {
-		if err := t.cfg.Dir.Remove(file); err != nil {
+	t.table = table
+	for _, r := range stale {
+		if r.Type != "" && t.attach(r) == nil {
+			continue
+		}
+		if err := t.cfg.Dir.Remove(r.file()); err != nil {
 			return err
 		}
 	}
-	t.table = table
 	return nil
 }
 
 // Read is what is mounted on a node, in order of target, and the records of
 // mounts that are none any more. Unlike NewTempDir it changes nothing.
 func Read(node *nodefs.Dir) (mounts []MountPoint, stale []string, err error) {
-	table, stale, err := readTable(node)
+	table, left, err := readTable(node)
 	for _, r := range table {
 		mounts = append(mounts, r.mountPoint())
+	}
+	for _, r := range left {
+		stale = append(stale, r.file())
 	}
 	return inOrder(mounts), stale, err
 }
 
 // readTable reads the records. Files that are no records of ours are passed over.
-func readTable(node *nodefs.Dir) (table map[string]record, stale []string, err error) {
+func readTable(node *nodefs.Dir) (table map[string]record, stale []record, err error) {
 	table = map[string]record{}
 	entries, err := node.ReadDir(tableDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,18 +84,28 @@ func readTable(node *nodefs.Dir) (table map[string]record, stale []string, err e
 		if err != nil || json.Unmarshal(data, &r) != nil || r.file() != file {
 			continue
 		}
-		if r.Link, err = node.Readlink(r.Target); err != nil {
-			stale = append(stale, file)
-			continue
-		}
-		if at, err := node.EvalSymlinks(r.Target); err == nil && at != r.Source {
-			stale = append(stale, file) // a link, but not that of the mount
+		if !r.isThere(node) {
+			stale = append(stale, r)
 			continue
 		}
 		r.Mode = r.Mode.Perm() // whatever a file says
 		table[r.Target] = r
 	}
 	return table, stale, err
+}
+
+// isThere says whether what a record says is mounted is, and notes the link. A
+// link may be another than that of the mount.
+func (r *record) isThere(node *nodefs.Dir) bool {
+	if r.Type != "" {
+		return node.Attached(r.Target)
+	}
+	var err error
+	if r.Link, err = node.Readlink(r.Target); err != nil {
+		return false
+	}
+	at, err := node.EvalSymlinks(r.Target)
+	return err != nil || at == r.Source
 }
 
 func (t *TempDir) save(r record) error {
@@ -117,6 +136,9 @@ func (t *TempDir) mounted(target string) (record, bool) {
 	if !ok {
 		return record{}, false
 	}
+	if r.Type != "" {
+		return r, t.cfg.Dir.Attached(target)
+	}
 	text, err := t.cfg.Dir.Readlink(target)
 	return r, err == nil && text == r.Link
 }
@@ -133,7 +155,7 @@ func (t *TempDir) List() ([]MountPoint, error) {
 }
 
 func (r record) mountPoint() MountPoint {
-	return MountPoint{Device: r.Source, Path: r.Target, Type: "none", Opts: slices.Clone(r.Options)}
+	return MountPoint{Device: r.Source, Path: r.Target, Type: cmp.Or(r.Type, "none"), Opts: slices.Clone(r.Options)}
 }
 
 func inOrder(list []MountPoint) []MountPoint {
@@ -144,8 +166,12 @@ func inOrder(list []MountPoint) []MountPoint {
 // IsMountPoint says whether something is mounted on file. The error is
 // fs.ErrNotExist if there is no such file.
 func (t *TempDir) IsMountPoint(file string) (bool, error) {
-	if _, err := t.cfg.Dir.Lstat(file); err != nil {
+	info, err := t.cfg.Dir.Lstat(file)
+	if err != nil {
 		return false, err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 { // a bind mount is a link
+		return t.cfg.Dir.Attached(file), nil
 	}
 	at, err := t.canonical(file)
 	if err != nil {

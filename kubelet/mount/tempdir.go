@@ -14,9 +14,10 @@ import (
 type Config struct {
 	// Dir is the node's file system.
 	Dir *nodefs.Dir
-	// Fail, if set, is asked before every mount and unmount; an error from it
-	// is the outcome and nothing happens. It is for tests.
-	Fail func(Op) error
+	// Remote finds what is mounted with a file system type, as for
+	// "nfs" the directory that a server exports as source. TempDir closes it.
+	// Its error is what the mount program prints. Default: no type is known.
+	Remote func(fstype, source string) (*nodefs.Dir, error)
 }
 
 // TempDir mounts without privilege; the package comment says how, and what it
@@ -42,16 +43,14 @@ func NewTempDir(cfg Config) (*TempDir, error) {
 }
 
 // Mount bind mounts source on target. options must have "bind"; "ro" and others
-// are kept for List. fstype must be empty, since there is nothing but bind
-// mounts.
+// are kept for List. With a fstype, source is whatever Config.Remote knows of that
+// type.
 func (t *TempDir) Mount(source, target, fstype string, options []string) error {
-	op := Op{Verb: "mount", Source: source, Target: target, Options: options}
-	if t.cfg.Fail != nil {
-		if err := t.cfg.Fail(op); err != nil {
-			return err
-		}
+	op := Op{Verb: VerbMount, Source: source, Target: target, Options: options}
+	if fstype != "" {
+		return t.mountRemote(op, fstype)
 	}
-	r, err := t.prepare(op, fstype)
+	r, err := t.prepare(op)
 	if err == nil {
 		err = t.bind(r)
 	}
@@ -63,10 +62,10 @@ func (t *TempDir) Mount(source, target, fstype string, options []string) error {
 
 // prepare checks what mount(8) and the kernel check, and says what is to be
 // done.
-func (t *TempDir) prepare(op Op, fstype string) (record, error) {
+func (t *TempDir) prepare(op Op) (record, error) {
 	r := record{Options: slices.Clone(op.Options)}
-	if fstype != "" || !slices.Contains(op.Options, "bind") {
-		return r, fmt.Errorf("type %q with options %q: only bind mounts are possible without privilege", fstype, op.Options)
+	if !slices.Contains(op.Options, "bind") {
+		return r, fmt.Errorf("options %q without a type: only bind mounts are possible without privilege", op.Options)
 	}
 	if slices.Contains(op.Options, "remount") {
 		return r, errors.New("remounting is not possible without privilege")
@@ -75,16 +74,25 @@ func (t *TempDir) prepare(op Op, fstype string) (record, error) {
 	if r.Source, err = t.cfg.Dir.EvalSymlinks(op.Source); err != nil {
 		return r, fmt.Errorf("special device %s: %w", op.Source, err)
 	}
-	if r.Target, err = t.canonical(op.Target); err != nil {
-		return r, fmt.Errorf("mount point %s: %w", op.Target, err)
-	}
-	if _, mounted := t.mounted(r.Target); mounted {
-		return r, fmt.Errorf("%s is a mount point already; mounts cannot be stacked without privilege", op.Target)
+	if r.Target, err = t.free(op.Target); err != nil {
+		return r, err
 	}
 	if r.Source == r.Target {
 		return r, errors.New("source and target are the same")
 	}
 	return r, t.compare(&r)
+}
+
+// free is where target really is, if nothing is mounted there.
+func (t *TempDir) free(target string) (string, error) {
+	at, err := t.canonical(target)
+	if err != nil {
+		return "", fmt.Errorf("mount point %s: %w", target, err)
+	}
+	if _, mounted := t.mounted(at); mounted {
+		return "", fmt.Errorf("%s is a mount point already; mounts cannot be stacked without privilege", target)
+	}
+	return at, nil
 }
 
 // compare checks that source and target are both directories or both not, and
@@ -106,10 +114,12 @@ func (t *TempDir) compare(r *record) error {
 		return errors.New("one of source and target is a directory, the other is not")
 	case r.File && (!target.Mode().IsRegular() || target.Size() > 0):
 		return errors.New("the mount point is not an empty file, and without privilege nothing can be hidden")
-	case r.File:
-		return nil
 	}
-	entries, err := t.cfg.Dir.ReadDir(r.Target)
+	return nil
+}
+
+func (t *TempDir) isEmpty(dir string) error {
+	entries, err := t.cfg.Dir.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
 		err = fmt.Errorf("the mount point is not empty (%q), and without privilege nothing can be hidden", entries[0].Name())
 	}
@@ -122,6 +132,9 @@ func (t *TempDir) bind(r record) error {
 		return err
 	}
 	if err := t.cfg.Dir.Remove(r.Target); err != nil {
+		if full := t.isEmpty(r.Target); full != nil && !r.File {
+			err = full
+		}
 		return errors.Join(err, t.forget(r))
 	}
 	text, err := t.cfg.Dir.Symlink(r.Source, r.Target)
@@ -135,11 +148,6 @@ func (t *TempDir) bind(r record) error {
 
 // Unmount takes the link away and puts the empty directory or file back.
 func (t *TempDir) Unmount(target string) error {
-	if t.cfg.Fail != nil {
-		if err := t.cfg.Fail(Op{Verb: "unmount", Target: target}); err != nil {
-			return err
-		}
-	}
 	at, err := t.canonical(target)
 	if err != nil {
 		return fmt.Errorf("unmounting %s failed: %w", target, err)
@@ -148,8 +156,9 @@ func (t *TempDir) Unmount(target string) error {
 	if !mounted {
 		return fmt.Errorf("unmounting %s failed: not mounted", target)
 	}
-	err = t.cfg.Dir.Remove(at)
-	if err == nil {
+	if r.Type != "" {
+		err = errors.Join(t.cfg.Dir.Detach(at), t.forget(r))
+	} else if err = t.cfg.Dir.Remove(at); err == nil {
 		err = errors.Join(t.restore(r), t.forget(r))
 	}
 	if err != nil {

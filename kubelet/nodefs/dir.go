@@ -1,6 +1,7 @@
 package nodefs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,12 +9,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Dir is a node's file system. It is safe for concurrent use, as os.Root is.
 // Errors are *fs.PathError with the node's path; fs.ErrNotExist and the others
 // work with errors.Is.
-type Dir struct{ root *os.Root }
+type Dir struct {
+	root     *root
+	attached attachments
+	fail     func(op, name string) error
+}
 
 // Open opens the node directory at path, a path on this machine, and makes it
 // (mode 0755, with parents) if there is none. Close it when done.
@@ -21,39 +27,65 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(path)
+	root, err := openRoot(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root}, nil
+	return &Dir{root: root}, nil
 }
 
-// Close frees the directory. Every call after it fails.
-func (d *Dir) Close() error { return d.root.Close() }
+// Close frees the directory and what is attached. Every call after it fails.
+func (d *Dir) Close() error { return errors.Join(d.attached.close(), d.root.Close()) }
 
-// do calls f with the path that os.Root takes for name.
-func do(op, name string, f func(rel string) error) error {
+// do calls f with the directory that name is in, d or one attached to it, and the
+// path that its os.Root takes for name.
+func (d *Dir) do(op, name string, f func(d *Dir, rel string) error) error {
 	rel, err := local(op, name)
 	if err != nil {
 		return err
 	}
-	return explain(op, name, f(rel))
+	if err := d.failing(op, name); err != nil {
+		return err
+	}
+	in, rel, err := d.attached.find(op, rel)
+	if err != nil {
+		return explain(op, name, err)
+	}
+	if in == nil {
+		in = d
+	}
+	return explain(op, name, f(in, rel))
 }
 
 // Mkdir makes a directory; its parent must exist. perm is before umask, at most
 // 0777.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
-	return do("mkdir", name, func(rel string) error { return d.root.Mkdir(rel, perm) })
+	return d.do("mkdir", name, func(d *Dir, rel string) error { return d.root.Mkdir(rel, perm) })
 }
 
 // MkdirAll makes a directory and its parents. One that exists is left as it is.
 func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
-	return do("mkdir", name, func(rel string) error { return d.root.MkdirAll(rel, perm) })
+	return d.do("mkdir", name, func(d *Dir, rel string) error { return d.root.MkdirAll(rel, perm) })
+}
+
+// MakeDir is MkdirAll with a mode that holds: a directory that it makes has mode
+// (permission, setuid, setgid and sticky bits), whatever the umask; parents that
+// it makes are 0755 less the umask. One that exists keeps its mode.
+func (d *Dir) MakeDir(name string, mode fs.FileMode) error {
+	const allowed = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+	if mode&^allowed != 0 {
+		return explain("mkdir", name, fmt.Errorf("mode %v has more than permission, setuid, setgid and sticky bits", mode))
+	}
+	_, missing := d.Stat(name)
+	if err := d.MkdirAll(name, 0o755); err != nil || missing == nil {
+		return err
+	}
+	return d.Chmod(name, mode)
 }
 
 // Remove removes a file, a link or an empty directory.
 func (d *Dir) Remove(name string) error {
-	return do("remove", name, func(rel string) error {
+	return d.do("remove", name, func(d *Dir, rel string) error {
 		if rel == "." {
 			return fmt.Errorf("the node's root directory cannot be removed")
 		}
@@ -64,7 +96,7 @@ func (d *Dir) Remove(name string) error {
 // RemoveAll removes name and all below it without following links. What does
 // not exist is removed already. "/" is refused.
 func (d *Dir) RemoveAll(name string) error {
-	return do("removeall", name, func(rel string) error {
+	return d.do("removeall", name, func(d *Dir, rel string) error {
 		if rel == "." {
 			return fmt.Errorf("the node's root directory cannot be removed")
 		}
@@ -74,7 +106,7 @@ func (d *Dir) RemoveAll(name string) error {
 
 // Stat describes what name leads to, following links.
 func (d *Dir) Stat(name string) (info fs.FileInfo, err error) {
-	err = do("stat", name, func(rel string) error {
+	err = d.do("stat", name, func(d *Dir, rel string) error {
 		info, err = d.root.Stat(rel)
 		return err
 	})
@@ -83,7 +115,7 @@ func (d *Dir) Stat(name string) (info fs.FileInfo, err error) {
 
 // Lstat describes name itself, also if it is a link.
 func (d *Dir) Lstat(name string) (info fs.FileInfo, err error) {
-	err = do("lstat", name, func(rel string) error {
+	err = d.do("lstat", name, func(d *Dir, rel string) error {
 		info, err = d.root.Lstat(rel)
 		return err
 	})
@@ -92,7 +124,7 @@ func (d *Dir) Lstat(name string) (info fs.FileInfo, err error) {
 
 // ReadDir lists a directory in order of name.
 func (d *Dir) ReadDir(name string) (entries []fs.DirEntry, err error) {
-	err = do("readdir", name, func(rel string) error {
+	err = d.do("readdir", name, func(d *Dir, rel string) error {
 		f, err := d.root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
 		if err != nil {
 			return err
@@ -122,16 +154,19 @@ func (d *Dir) List(name string) ([]string, error) {
 // Rename moves a file or directory over newname, which may be a file that
 // exists but no directory.
 func (d *Dir) Rename(oldname, newname string) error {
-	to, err := local("rename", newname)
-	if err != nil {
-		return err
-	}
-	return do("rename", oldname, func(rel string) error { return d.root.Rename(rel, to) })
+	return d.do("rename", oldname, func(from *Dir, rel string) error {
+		return d.do("rename", newname, func(to *Dir, newrel string) error {
+			if from != to {
+				return syscall.EXDEV
+			}
+			return from.root.Rename(rel, newrel)
+		})
+	})
 }
 
 // Readlink is the text of a symbolic link, as it stands.
 func (d *Dir) Readlink(name string) (text string, err error) {
-	err = do("readlink", name, func(rel string) error {
+	err = d.do("readlink", name, func(d *Dir, rel string) error {
 		text, err = d.root.Readlink(rel)
 		return err
 	})
@@ -158,7 +193,7 @@ func (d *Dir) Symlink(target, link string) (text string, err error) {
 	if text, err = filepath.Rel(from, to); err != nil {
 		return "", explain("symlink", link, err)
 	}
-	return text, do("symlink", link, func(rel string) error { return d.root.Symlink(text, rel) })
+	return text, d.do("symlink", link, func(d *Dir, rel string) error { return d.root.Symlink(text, rel) })
 }
 
 // EvalSymlinks is name without symbolic links: where it really is on the node.
@@ -170,6 +205,16 @@ func (d *Dir) EvalSymlinks(name string) (string, error) {
 		return "", err
 	}
 	fail := func(err error) (string, error) { return "", explain("evalsymlinks", name, err) }
+	if a, below := d.attached.of(rel); a != nil {
+		inside, err := a.dir.EvalSymlinks("/" + filepath.ToSlash(below))
+		if err != nil {
+			return fail(err)
+		}
+		return path.Join(a.name(), inside), nil
+	}
+	if d.root.hasNoLinks(rel) {
+		return path.Join("/", filepath.ToSlash(rel)), nil
+	}
 	todo := strings.Split(filepath.ToSlash(rel), "/")
 	done, links := "", 0 // done is the real path so far, "" for "/"
 	for len(todo) > 0 {
@@ -220,15 +265,22 @@ func firstError(errs ...error) error {
 
 // Sub is the directory at name as a file system of its own: its "/" is that
 // directory, and links that lead out of it are refused. name may be a link
-// itself. Close it when done.
+// itself. It sees what is attached below name now, not what is later. Close it
+// when done.
 func (d *Dir) Sub(name string) (sub *Dir, err error) {
-	err = do("open", name, func(rel string) error {
+	err = d.do("open", name, func(d *Dir, rel string) error {
 		root, err := d.root.OpenRoot(rel)
 		if err != nil {
 			return err
 		}
-		sub = &Dir{root}
+		sub = &Dir{root: root}
 		return nil
 	})
+	if rel, bad := local("open", name); err == nil && bad == nil {
+		sub.attached.list = d.attached.below(rel)
+	}
+	if err == nil && d.fail != nil {
+		sub.fail = func(op, below string) error { return d.fail(op, path.Join(name, below)) }
+	}
 	return sub, err
 }

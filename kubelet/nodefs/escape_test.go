@@ -111,6 +111,8 @@ func attack(d *nodefs.Dir, name string) (read string) {
 	_ = d.WriteFile(name+"/canary", []byte("dead"), 0o600)
 	_ = d.Mkdir(name+"/made", 0o755)
 	_ = d.MkdirAll(name+"/made/deep", 0o755)
+	_ = d.MakeDir(name, 0o777)
+	_ = d.MakeDir(name+"/made/deeper", 0o777)
 	_ = d.WriteFile("/var/bait", []byte("dead"), 0o600)
 	_ = d.Rename("/var/bait", name+"/canary")
 	_ = d.Rename("/var/bait", name)
@@ -267,6 +269,7 @@ func TestALinkSwappedInWhileWorkingDoesNotLeadOut(t *testing.T) {
 		}
 		_ = m.node.WriteFile("/var/data/canary", []byte("dead"), 0o600)
 		_ = m.node.MkdirAll("/var/data/made/deep", 0o755)
+		_ = m.node.MakeDir("/var/data/made/deeper", 0o777)
 		_ = m.node.Chmod("/var/data/deep", 0o777)
 		_ = m.node.RemoveAll("/var/data/deep")
 		data, _ := m.node.ReadFile("/var/data/canary")
@@ -294,6 +297,29 @@ func TestRemovingALinkedDirectoryRemovesTheLinkOnly(t *testing.T) {
 	data, err := m.node.ReadFile("/var/data/file")
 	require.NoError(t, err)
 	require.Equal(t, "inside", string(data))
+}
+
+func TestADirectoryHasTheModeItWasMadeWith(t *testing.T) {
+	m := newMachine(t)
+	mode := func(name string) fs.FileMode {
+		info, err := m.node.Stat(name)
+		require.NoError(t, err)
+		require.True(t, info.IsDir())
+		return info.Mode() &^ fs.ModeDir
+	}
+	for _, wanted := range []fs.FileMode{0o777 | fs.ModeSticky, 0o700} { // the second time it is there already
+		require.NoError(t, m.node.MakeDir("/srv/shared", wanted))
+		if runtime.GOOS != "windows" { // where directories have no such modes
+			require.Equal(t, 0o777|fs.ModeSticky, mode("/srv/shared"), "no umask takes anything away")
+			require.Zero(t, mode("/srv")&0o022, "parents are for their owner to write")
+		}
+	}
+
+	require.ErrorContains(t, m.node.MakeDir("/var/data/file", 0o755), "mkdir /var/data/file: ")
+	err := m.node.MakeDir("/srv/device", fs.ModeDevice|0o644)
+	require.EqualError(t, err, "mkdir /srv/device: mode Drw-r--r-- has more than permission, setuid, setgid and sticky bits")
+	_, err = m.node.Stat("/srv/device")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestErrorsNameTheNodesPathAndTheReason(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 // ReadFile reads a regular file.
 func (d *Dir) ReadFile(name string) (data []byte, err error) {
-	err = do("read", name, func(rel string) error {
+	err = d.do("read", name, func(d *Dir, rel string) error {
 		f, err := d.open(rel, os.O_RDONLY, 0)
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func (d *Dir) ReadFile(name string) (data []byte, err error) {
 // WriteFile writes a regular file, made with perm (before umask, at most 0777)
 // if there is none, replaced if there is. The directory must exist.
 func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
-	return do("write", name, func(rel string) error {
+	return d.do("write", name, func(d *Dir, rel string) error {
 		// Not O_TRUNC: the file is looked at before anything is lost.
 		f, err := d.open(rel, os.O_WRONLY|os.O_CREATE, perm)
 		if err != nil {
@@ -66,7 +66,7 @@ func checkLinks(info fs.FileInfo) error {
 
 // Chmod sets the permission, setuid, setgid and sticky bits. It follows links.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
-	return do("chmod", name, func(rel string) error {
+	return d.do("chmod", name, func(d *Dir, rel string) error {
 		info, err := d.root.Stat(rel)
 		if err == nil {
 			err = checkLinks(info)
@@ -81,7 +81,7 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 // Lchown sets the owner and group of name itself, also if it is a link; -1 keeps
 // what is. Without privilege it usually fails with fs.ErrPermission.
 func (d *Dir) Lchown(name string, uid, gid int) error {
-	return do("lchown", name, func(rel string) error {
+	return d.do("lchown", name, func(d *Dir, rel string) error {
 		info, err := d.root.Lstat(rel)
 		if err == nil {
 			err = checkLinks(info)
@@ -98,8 +98,8 @@ func (d *Dir) Lchown(name string, uid, gid int) error {
 func Owner(info fs.FileInfo) (uid, gid int, ok bool) { return owner(info) }
 
 // WalkUp calls f for all below name, and then for name itself: children before
-// their directory. It does not follow links below name. f's error ends the walk
-// and is returned.
+// their directory. It does not follow links below name, nor go into what is
+// attached there. f's error ends the walk and is returned.
 func (d *Dir) WalkUp(name string, f func(name string, info fs.FileInfo) error) error {
 	info, err := d.Lstat(name)
 	if err != nil {
@@ -111,10 +111,21 @@ func (d *Dir) WalkUp(name string, f func(name string, info fs.FileInfo) error) e
 			return err
 		}
 		for _, e := range entries {
-			if err := d.WalkUp(path.Join(name, e.Name()), f); err != nil {
+			if err := d.walkEntry(path.Join(name, e.Name()), f); err != nil {
 				return err
 			}
 		}
+	}
+	return f(name, info)
+}
+
+func (d *Dir) walkEntry(name string, f func(name string, info fs.FileInfo) error) error {
+	if !d.Attached(name) {
+		return d.WalkUp(name, f)
+	}
+	info, err := d.Lstat(name)
+	if err != nil {
+		return err
 	}
 	return f(name, info)
 }

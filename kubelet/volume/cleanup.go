@@ -14,20 +14,22 @@ import (
 
 // CleanupMountPoint unmounts dir if something is mounted there and removes it.
 // It removes an empty directory only: data below a mount point that should have
-// been empty is never deleted. A missing dir is done.
+// been empty is never deleted. A missing dir is done. A mount that does not answer
+// any more is unmounted unseen.
 //
-// Upstream: k8s.io/mount-utils CleanupMountPoint, v0.36.
+// Upstream: k8s.io/mount-utils CleanupMountPoint, v0.37.
 func CleanupMountPoint(dir string, mounter mount.Interface, node *nodefs.Dir) error {
 	mounted, err := mounter.IsMountPoint(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	unseen := err
+	if err != nil && !mount.IsCorrupted(err) {
 		return err
 	}
-	if mounted {
+	if mounted || unseen != nil {
 		if err := mounter.Unmount(dir); err != nil {
-			return err
+			return errors.Join(err, unseen)
 		}
 		if mounted, err = mounter.IsMountPoint(dir); err != nil {
 			return err

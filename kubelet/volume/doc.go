@@ -10,8 +10,10 @@
 //   - NewMounter takes no options; upstream dropped them as well.
 //   - Spec has no fields for CSI migration, and MounterArgs none for SELinux and
 //     resizing: nothing here could set them.
-//   - The optional interfaces are DeviceMountable and Persistent. Attachable,
-//     Block, Expandable and Recyclable come with the plugins that need them.
+//   - The optional interfaces are Persistent, DeviceMountable, Block and, for
+//     volumes made of API objects, Objects, where upstream has GetConfigMapFunc and
+//     GetSecretFunc of the host. Attachable and Expandable come with the plugins that
+//     need them; recycling is the PV controller's work (package pvcontroller).
 //   - SetVolumeOwnership does not fail when the process may not change owners: a
 //     simulation runs as an ordinary user. What it could not do it says in the
 //     trace. Slow runs have no VolumePermissionChangeInProgress events.

@@ -1,29 +1,29 @@
 package volume_test
 
 import (
-	"fmt"
 	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/hostpath"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/kubelet/volume/volumetest"
 )
 
 // host is a kubelet for one plugin under test.
 type host struct {
+	*volumetest.Host
 	t      *testing.T
 	node   *nodefs.Dir
 	mounts mount.Interface
-	events []string
 }
 
 func newHost(t *testing.T) *host {
@@ -33,24 +33,7 @@ func newHost(t *testing.T) *host {
 	m, err := mount.NewTempDir(mount.Config{Dir: node})
 	require.NoError(t, err)
 	require.NoError(t, node.MkdirAll("/disk", 0o755))
-	return &host{t: t, node: node, mounts: m}
-}
-
-func (h *host) GetNodeName() types.NodeName        { return "node-1" }
-func (h *host) GetPodsDir() string                 { return "/pods" }
-func (h *host) GetPluginDir(name string) string    { return "/plugins/" + name }
-func (h *host) GetMounter() mount.Interface        { return h.mounts }
-func (h *host) GetFS() *nodefs.Dir                 { return h.node }
-func (h *host) GetEventRecorder() control.Recorder { return h }
-func (h *host) Trace(control.Ref, string)          {}
-func (h *host) GetPodVolumeDir(uid types.UID, plugin, name string) string {
-	return "/pods/" + string(uid) + "/volumes/" + plugin + "/" + name
-}
-func (h *host) Event(_ runtime.Object, _, reason, message string) {
-	h.events = append(h.events, reason+": "+message)
-}
-func (h *host) Eventf(o runtime.Object, kind, reason, format string, args ...any) {
-	h.Event(o, kind, reason, fmt.Sprintf(format, args...))
+	return &host{&volumetest.Host{FS: node, Mounter: m}, t, node, m}
 }
 
 // mounter makes plugin's mounter of spec for a pod.
@@ -110,7 +93,7 @@ func TestLocalPathsThatCannotBeAreRefused(t *testing.T) {
 	h := newHost(t)
 	require.NoError(t, h.node.WriteFile("/file", nil, 0o644))
 	for path, want := range map[string]string{
-		"": "path is empty", "/none": "no such file", "/disk/../disk": "leads out", "/file": "only directory and block device",
+		"": "path is empty", "/none": `path "/none" does not exist`, "/file": "only directory and block device",
 	} {
 		_, err := h.mounter(local.NewPlugin(), localSpec(path), "a")
 		require.ErrorContains(t, err, want, "%q", path)
@@ -181,6 +164,46 @@ func TestHostPathTypesAreChecked(t *testing.T) {
 			}
 		})
 	}
-	_, err := newHost(t).mounter(hostpath.NewPlugin(), pvSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/a/../b"}}), "a")
-	require.ErrorContains(t, err, "must not contain '..'")
+}
+
+func TestAHostPathThatStepsBackIsRefused(t *testing.T) {
+	m, err := newHost(t).mounter(hostpath.NewPlugin(), pvSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/a/../b"}}), "a")
+	require.NoError(t, err)
+	require.EqualError(t, m.SetUp(volume.MounterArgs{}), "invalid HostPath `/a/../b`: must not contain '..'")
+}
+
+func TestARelativeHostPathIsOneOfTheNodesRoot(t *testing.T) {
+	m, err := newHost(t).mounter(hostpath.NewPlugin(), pvSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "disk"}}), "a")
+	require.NoError(t, err)
+	require.Equal(t, "/disk", m.GetPath())
+	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+}
+
+func TestAnEmptyDirSaysWhatItCannotGive(t *testing.T) {
+	limit := resource.MustParse("1Gi")
+	setUp := func(source v1.EmptyDirVolumeSource) ([]string, error) {
+		h := newHost(t)
+		m, err := h.mounter(emptydir.NewPlugin(), volume.NewSpecFromVolume(&v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &source}}), "a")
+		require.NoError(t, err)
+		err = m.SetUp(volume.MounterArgs{})
+		if err == nil {
+			require.NoError(t, m.SetUp(volume.MounterArgs{}), "again, and it says nothing more")
+			info, err := h.node.Stat(m.GetPath())
+			require.NoError(t, err)
+			require.Equal(t, fs.FileMode(0o777), info.Mode().Perm())
+		}
+		return h.Notes, err
+	}
+	notes, err := setUp(v1.EmptyDirVolumeSource{})
+	require.NoError(t, err)
+	require.Empty(t, notes)
+	notes, err = setUp(v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory, SizeLimit: &limit})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"pod : volume tmp is an ordinary directory, not one in memory", "pod : the sizeLimit 1Gi of volume tmp is not enforced",
+	}, notes)
+	_, err = setUp(v1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"})
+	require.ErrorContains(t, err, `storage medium "HugePages-2Mi" is not supported`)
+	_, err = setUp(v1.EmptyDirVolumeSource{Medium: "Tape"})
+	require.EqualError(t, err, `unknown storage medium "Tape"`)
 }

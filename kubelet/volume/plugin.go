@@ -1,7 +1,10 @@
 package volume
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
@@ -43,11 +46,33 @@ type VolumePlugin interface {
 	SupportsSELinuxContextMount(spec *Spec) (bool, error)
 }
 
+// ObjectRef names an API object, in the pod's namespace, that a volume is made of.
+type ObjectRef struct {
+	Kind string // "ConfigMap" or "Secret"
+	Name string
+}
+
+// ObjectsPlugin is a plugin of volumes that are made of API objects. The kubelet
+// reads them just before SetUp, which then finds them with VolumeHost.GetObject.
+type ObjectsPlugin interface {
+	VolumePlugin
+	// Objects are those that the volume needs, or takes if they are there.
+	Objects(spec *Spec) []ObjectRef
+}
+
 // PersistentVolumePlugin is a plugin for PersistentVolumes.
 type PersistentVolumePlugin interface {
 	VolumePlugin
 	// GetAccessModes is the access modes that volumes of this kind can have.
 	GetAccessModes() []v1.PersistentVolumeAccessMode
+}
+
+// AttachableVolumePlugin is a plugin whose volumes are attached to a node, by the
+// attach/detach controller, before they can be mounted there.
+type AttachableVolumePlugin interface {
+	VolumePlugin
+	// CanAttach says whether this volume needs it.
+	CanAttach(spec *Spec) (bool, error)
 }
 
 // DeviceMountableVolumePlugin is a plugin whose volumes are first mounted once
@@ -96,6 +121,13 @@ type Mounter interface {
 	GetAttributes() Attributes
 }
 
+// MountedFrom is a Mounter of something that has a name outside of the pod, to be
+// told of in the trace.
+type MountedFrom interface {
+	// GetSource is what is mounted, "server:/path".
+	GetSource() string
+}
+
 // Unmounter undoes what a Mounter did.
 type Unmounter interface {
 	Volume
@@ -137,6 +169,13 @@ type VolumeHost interface {
 	// GetPodVolumeDir is the directory of a pod's volume. pluginName is
 	// escaped; volumeName is Spec.Name().
 	GetPodVolumeDir(podUID types.UID, pluginName, volumeName string) string
+	// GetNodeAllocatable is what the node has for pods.
+	GetNodeAllocatable() v1.ResourceList
+	// GetObject is an API object that the plugin's Objects has named, during
+	// SetUp, or why it cannot be had. Nobody may change it.
+	GetObject(ref ObjectRef) (runtime.Object, error)
+	// Now is the time.
+	Now() time.Time
 	// GetMounter mounts on the node.
 	GetMounter() mount.Interface
 	// GetFS is the node's file system.

@@ -1,0 +1,28 @@
+// Package apivolume is the volume plugins whose files come from the API: configMap,
+// secret, downwardAPI and projected, which joins the others in one directory.
+//
+// Each is a directory of links, changed all at once (AtomicWriter): a container
+// that reads through one path sees all of the old files or all of the new ones.
+//
+//	config/app.conf                         -> ..data/app.conf
+//	config/..data                           -> ..2026_01_02_03_04_05.1
+//	config/..2026_01_02_03_04_05.1/app.conf    the content
+//
+// Their SetUp is called again and again (RequiresRemount): when the pod changes and
+// once a minute, so that a change in the API reaches a running pod. A container that
+// mounts a subPath of such a volume sees no change, as on a real node: the sub path
+// is where ..data led when the container started.
+//
+// Upstream: pkg/volume/configmap, secret, downwardapi, projected, and
+// pkg/volume/util/atomic_writer.go, v1.36.
+//
+// Deviations:
+//
+//   - All four are ordinary directories; upstream has tmpfs for all but configMap.
+//   - ConfigMaps and Secrets are read live, as upstream does with
+//     configMapAndSecretChangeDetectionStrategy Get; its default is a watch.
+//   - The sources serviceAccountToken, clusterTrustBundle and podCertificate of a
+//     projected volume, and any field that the downward API does not know here, are
+//     refused by name.
+//   - The directory of a change is numbered where upstream's has a random suffix.
+package apivolume

@@ -1,0 +1,183 @@
+package apivolume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// Names of the plugins.
+const (
+	ConfigMapPluginName   = "kubernetes.io/configmap"
+	SecretPluginName      = "kubernetes.io/secret"
+	DownwardAPIPluginName = "kubernetes.io/downward-api"
+	ProjectedPluginName   = "kubernetes.io/projected"
+)
+
+// NewPlugins makes all four plugins, for one kubelet.
+func NewPlugins() []volume.VolumePlugin {
+	return []volume.VolumePlugin{
+		&apiPlugin{name: ConfigMapPluginName, sources: configMapSource, empty: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}},
+		&apiPlugin{name: SecretPluginName, sources: secretSource, empty: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}},
+		&apiPlugin{name: DownwardAPIPluginName, sources: downwardAPISource, empty: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}},
+		&apiPlugin{name: ProjectedPluginName, sources: projectedSources, empty: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}},
+	}
+}
+
+// A source is one part of a volume: what it needs of the API, and its files.
+type source struct {
+	object  *volume.ObjectRef // nil for none
+	collect func(host volume.VolumeHost, pod *v1.Pod) (map[string]FileProjection, error)
+}
+
+// apiPlugin is each of the four; they differ in how a volume's sources are found.
+type apiPlugin struct {
+	host volume.VolumeHost
+	name string
+	// sources are those of a volume of this kind, nil for any other.
+	sources func(vs *v1.VolumeSource) []source
+	// empty is a source of this kind that says nothing.
+	empty v1.VolumeSource
+}
+
+var _ volume.ObjectsPlugin = (*apiPlugin)(nil)
+
+func (plugin *apiPlugin) Init(host volume.VolumeHost) error {
+	plugin.host = host
+	return nil
+}
+
+func (plugin *apiPlugin) GetPluginName() string { return plugin.name }
+
+// GetVolumeName is the volume's name; it identifies nothing outside of its pod.
+func (plugin *apiPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
+	if !plugin.CanSupport(spec) {
+		return "", fmt.Errorf("Spec does not reference a %s volume type: %s", volume.NewSpecFromVolume(&v1.Volume{VolumeSource: plugin.empty}).Kind(), spec)
+	}
+	return spec.Name(), nil
+}
+
+// CanSupport takes pods' volumes of the plugin's kind.
+func (plugin *apiPlugin) CanSupport(spec *volume.Spec) bool {
+	return spec.Volume != nil && plugin.sources(&spec.Volume.VolumeSource) != nil
+}
+
+// RequiresRemount is true: the content changes with the API.
+func (plugin *apiPlugin) RequiresRemount(*volume.Spec) bool { return true }
+
+func (plugin *apiPlugin) SupportsMountOption() bool { return false }
+
+func (plugin *apiPlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }
+
+// Objects are the ConfigMaps and Secrets that the volume names.
+func (plugin *apiPlugin) Objects(spec *volume.Spec) (refs []volume.ObjectRef) {
+	for _, s := range plugin.sources(&spec.Volume.VolumeSource) {
+		if s.object != nil {
+			refs = append(refs, *s.object)
+		}
+	}
+	return refs
+}
+
+func (plugin *apiPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	return &apiVolume{plugin, spec.Name(), pod.UID, pod, plugin.sources(&spec.Volume.VolumeSource)}, nil
+}
+
+func (plugin *apiPlugin) NewUnmounter(name string, podUID types.UID) (volume.Unmounter, error) {
+	return &apiVolume{plugin: plugin, volName: name, podUID: podUID}, nil
+}
+
+// ConstructVolumeSpec makes a volume of that name that says nothing more.
+func (plugin *apiPlugin) ConstructVolumeSpec(volumeName, _ string) (volume.ReconstructedVolume, error) {
+	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&v1.Volume{Name: volumeName, VolumeSource: plugin.empty})}, nil
+}
+
+// apiVolume is both mounter and unmounter of one pod's directory.
+type apiVolume struct {
+	plugin  *apiPlugin
+	volName string
+	podUID  types.UID
+	pod     *v1.Pod  // nil when unmounting
+	sources []source // likewise
+}
+
+// GetPath is the directory.
+func (v *apiVolume) GetPath() string {
+	return v.plugin.host.GetPodVolumeDir(v.podUID, volume.EscapeQualifiedName(v.plugin.name), v.volName)
+}
+
+// GetAttributes says read-only: only the kubelet writes.
+func (v *apiVolume) GetAttributes() volume.Attributes {
+	return volume.Attributes{ReadOnly: true, Managed: true}
+}
+
+// SetUp is SetUpAt of the pod's directory.
+func (v *apiVolume) SetUp(args volume.MounterArgs) error { return v.SetUpAt(v.GetPath(), args) }
+
+// SetUpAt brings the files in dir up to date. It looks at the sources first, so
+// that nothing is made, or changed, if one of them cannot be had.
+//
+// Upstream: configmap.go SetUpAt and its like, v1.36.
+func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
+	payload, err := v.collect()
+	if err != nil {
+		return err
+	}
+	node := v.plugin.host.GetFS()
+	_, missing := node.Lstat(path.Join(dir, dataDirName))
+	if err := node.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	if err := node.Chmod(dir, 0o777); err != nil { // as an emptyDir, which it is upstream
+		return err
+	}
+	writer := &AtomicWriter{Node: node, Dir: dir, Now: v.plugin.host.Now()}
+	changed, err := writer.Write(payload, func(next string) error {
+		return volume.SetVolumeOwnership(node, next, true, args.FsGroup, nil, v.note)
+	})
+	switch {
+	case err != nil && errors.Is(missing, fs.ErrNotExist):
+		return errors.Join(err, node.RemoveAll(dir)) // it was never there for anybody
+	case err != nil:
+		return err
+	case changed && missing == nil:
+		v.note(fmt.Sprintf("volume %s has new files: %s", v.volName, strings.Join(slices.Sorted(maps.Keys(payload)), ", ")))
+	}
+	return nil
+}
+
+// collect is all files of the volume. Of two for one path the later source's
+// counts; errors are told together.
+func (v *apiVolume) collect() (map[string]FileProjection, error) {
+	payload := map[string]FileProjection{}
+	var errs []error
+	for _, s := range v.sources {
+		files, err := s.collect(v.plugin.host, v.pod)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		maps.Copy(payload, files)
+	}
+	return payload, errors.Join(errs...)
+}
+
+func (v *apiVolume) note(text string) {
+	v.plugin.host.Trace(control.RefOf("Pod", v.pod), text)
+}
+
+// TearDown is TearDownAt of the pod's directory.
+func (v *apiVolume) TearDown() error { return v.TearDownAt(v.GetPath()) }
+
+// TearDownAt removes the directory and what is in it, following no link.
+func (v *apiVolume) TearDownAt(dir string) error { return v.plugin.host.GetFS().RemoveAll(dir) }

@@ -1,0 +1,140 @@
+package apivolume
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// defaultMode is what the API server fills in for a volume that gives no mode.
+const defaultMode int32 = 0o644
+
+func modeOf(mode *int32) int32 {
+	if mode != nil {
+		return *mode
+	}
+	return defaultMode
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func configMapSource(vs *v1.VolumeSource) []source {
+	if vs.ConfigMap == nil {
+		return nil
+	}
+	return []source{configMap(vs.ConfigMap.Name, vs.ConfigMap.Items, modeOf(vs.ConfigMap.DefaultMode), isTrue(vs.ConfigMap.Optional))}
+}
+
+func secretSource(vs *v1.VolumeSource) []source {
+	if vs.Secret == nil {
+		return nil
+	}
+	return []source{secret(vs.Secret.SecretName, vs.Secret.Items, modeOf(vs.Secret.DefaultMode), isTrue(vs.Secret.Optional))}
+}
+
+func downwardAPISource(vs *v1.VolumeSource) []source {
+	if vs.DownwardAPI == nil {
+		return nil
+	}
+	return []source{downwardAPI(vs.DownwardAPI.Items, modeOf(vs.DownwardAPI.DefaultMode))}
+}
+
+// projectedSources are those of all its parts, in order.
+//
+// Upstream: projected.go collectData, v1.36.
+func projectedSources(vs *v1.VolumeSource) []source {
+	if vs.Projected == nil {
+		return nil
+	}
+	mode := modeOf(vs.Projected.DefaultMode)
+	list := []source{}
+	for i := range vs.Projected.Sources {
+		switch p := &vs.Projected.Sources[i]; {
+		case p.ConfigMap != nil:
+			list = append(list, configMap(p.ConfigMap.Name, p.ConfigMap.Items, mode, isTrue(p.ConfigMap.Optional)))
+		case p.Secret != nil:
+			list = append(list, secret(p.Secret.Name, p.Secret.Items, mode, isTrue(p.Secret.Optional)))
+		case p.DownwardAPI != nil:
+			list = append(list, downwardAPI(p.DownwardAPI.Items, mode))
+		case p.ServiceAccountToken != nil:
+			list = append(list, unsupported("serviceAccountToken"))
+		case p.ClusterTrustBundle != nil:
+			list = append(list, unsupported("clusterTrustBundle"))
+		default:
+			list = append(list, unsupported("podCertificate, or one that is not known,"))
+		}
+	}
+	return list
+}
+
+// unsupported is a source that is refused by name.
+func unsupported(what string) source {
+	return source{collect: func(volume.VolumeHost, *v1.Pod) (map[string]FileProjection, error) {
+		return nil, fmt.Errorf("projected source %s is not supported by this kubelet, which has configMap, secret and downwardAPI", what)
+	}}
+}
+
+// configMap is the keys of a ConfigMap as files.
+//
+// Upstream: configmap.go MakePayload, v1.36.
+func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) source {
+	ref := volume.ObjectRef{Kind: "ConfigMap", Name: name}
+	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
+		data := map[string][]byte{}
+		object, err := host.GetObject(ref)
+		if cm, ok := object.(*v1.ConfigMap); ok && err == nil {
+			for key, text := range cm.Data {
+				data[key] = []byte(text)
+			}
+			for key, bytes := range cm.BinaryData {
+				data[key] = bytes
+			}
+		}
+		return makePayload(data, items, mode, optional, err, "configmap references non-existent config key")
+	}}
+}
+
+// secret is the keys of a Secret as files.
+//
+// Upstream: secret.go MakePayload, v1.36.
+func secret(name string, items []v1.KeyToPath, mode int32, optional bool) source {
+	ref := volume.ObjectRef{Kind: "Secret", Name: name}
+	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
+		var data map[string][]byte
+		object, err := host.GetObject(ref)
+		if s, ok := object.(*v1.Secret); ok && err == nil {
+			data = s.Data
+		}
+		return makePayload(data, items, mode, optional, err, "references non-existent secret key")
+	}}
+}
+
+// makePayload is all keys, or those that items name, at the paths they name. What
+// is optional may be missing, object and keys.
+func makePayload(data map[string][]byte, items []v1.KeyToPath, mode int32, optional bool, err error, missing string) (map[string]FileProjection, error) {
+	if err != nil && !(optional && apierrors.IsNotFound(err)) {
+		return nil, err
+	}
+	payload := map[string]FileProjection{}
+	if len(items) == 0 {
+		for key, content := range data {
+			payload[key] = FileProjection{content, mode}
+		}
+		return payload, nil
+	}
+	for _, item := range items {
+		content, ok := data[item.Key]
+		switch {
+		case ok && item.Mode != nil:
+			payload[item.Path] = FileProjection{content, *item.Mode}
+		case ok:
+			payload[item.Path] = FileProjection{content, mode}
+		case !optional:
+			return nil, fmt.Errorf("%s: %s", missing, item.Key)
+		}
+	}
+	return payload, nil
+}

@@ -1,0 +1,117 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// isAttachable says whether the volume must be attached before it is mounted.
+//
+// Upstream: desired_state_of_world.go isAttachableVolume, v1.36.
+func isAttachable(plugin volume.VolumePlugin, spec *volume.Spec) (bool, error) {
+	attachable, ok := plugin.(volume.AttachableVolumePlugin)
+	if !ok {
+		return false, nil
+	}
+	return attachable.CanAttach(spec)
+}
+
+// noteAttachable has a volume reported as in use from when it is desired until it
+// is safely unmounted.
+func (k *kubelet) noteAttachable(name v1.UniqueVolumeName) {
+	k.attachable[name] = true
+	k.statusQueue.Add(k.node.Name)
+}
+
+// volumesInUse are the attachable volumes that the node has or is to have, sorted.
+//
+// Upstream: volume_manager.go GetVolumesInUse, v1.36.
+func (k *kubelet) volumesInUse() []v1.UniqueVolumeName {
+	var names []v1.UniqueVolumeName
+	for name := range k.attachable {
+		if k.desired.volumes.uses(name) || k.actual.volumes.uses(name) || k.actual.devices[name] != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkVolumesInUse has a report written if it has changed. What is not in use any
+// more must be attached anew before it is used again.
+func (k *kubelet) checkVolumesInUse() {
+	names := k.volumesInUse()
+	if !k.allPodsSeen() || slices.Equal(names, k.reportedInUse) {
+		return
+	}
+	for name := range k.attachable {
+		if !slices.Contains(names, name) {
+			delete(k.attachable, name)
+			delete(k.attached, name)
+		}
+	}
+	k.statusQueue.Add(k.node.Name)
+}
+
+// reportVolumesInUse writes the node's status.volumesInUse. Before all pods are
+// known it only ever adds: what was in use may still be.
+//
+// Upstream: nodestatus/setters.go VolumesInUse and MarkVolumesAsReportedInUse,
+// v1.36.
+func (k *kubelet) reportVolumesInUse(ctx context.Context, _ string) error {
+	nodes := k.env.Client().CoreV1().Nodes()
+	node, err := nodes.Get(ctx, k.node.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	names := k.volumesInUse()
+	if !k.allPodsSeen() {
+		names = append(names, node.Status.VolumesInUse...)
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	if !slices.Equal(names, node.Status.VolumesInUse) {
+		node = node.DeepCopy()
+		node.Status.VolumesInUse = names
+		if _, err := nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	k.reportedInUse = names
+	return nil
+}
+
+// verifyControllerAttachedVolume refuses a volume that is not attached yet, as the
+// node's status has it, or that the node has not said it will use: then it could
+// be detached at any moment.
+//
+// Upstream: operation_generator.go GenerateVerifyControllerAttachedVolumeFunc,
+// v1.36.
+func (k *kubelet) verifyControllerAttachedVolume(ctx context.Context, v *volumeToMount) error {
+	fail := func(why string) error {
+		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : %s", v.spec.Name(), why)
+	}
+	switch {
+	case !v.attachable || k.attached[v.volume]:
+		return nil
+	case !slices.Contains(k.reportedInUse, v.volume):
+		return fail("Volume has not been added to the list of VolumesInUse in the node's volume status")
+	}
+	node, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
+	if err != nil {
+		return fail(err.Error())
+	}
+	for _, attached := range node.Status.VolumesAttached {
+		if attached.Name == v.volume {
+			k.attached[v.volume] = true
+			return nil
+		}
+	}
+	return fail("Volume not attached according to node status")
+}

@@ -1,0 +1,120 @@
+package kubelet_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+func newAttachable() []volume.VolumePlugin {
+	return []volume.VolumePlugin{&attachablePlugin{local.NewPlugin()}}
+}
+
+// attachablePlugin is the local plugin with volumes that must be attached first.
+type attachablePlugin struct{ volume.VolumePlugin }
+
+func (p *attachablePlugin) CanAttach(*volume.Spec) (bool, error) { return true, nil }
+
+const uniqueName = v1.UniqueVolumeName("kubernetes.io/local-volume/pv-data")
+
+func (w *world) nodeStatus() v1.NodeStatus {
+	w.t.Helper()
+	node, err := w.user.CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.NoError(w.t, err)
+	return node.Status
+}
+
+// attach plays the attach/detach controller.
+func (w *world) attach(names ...v1.UniqueVolumeName) {
+	w.t.Helper()
+	node, err := w.user.CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.NoError(w.t, err)
+	node.Status.VolumesAttached = nil
+	for _, name := range names {
+		node.Status.VolumesAttached = append(node.Status.VolumesAttached, v1.AttachedVolume{Name: name})
+	}
+	_, err = w.user.CoreV1().Nodes().UpdateStatus(context.Background(), node, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
+}
+
+// semantics 5 must 10, and 5.2: volumesInUse.
+func TestAnAttachableVolumeIsReportedInUseAndMountedWhenItIsAttached(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable})
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("data")))
+	require.NoError(t, w.e.RunFor(10*time.Minute))
+	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
+	require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
+	require.Empty(t, w.mounts())
+	w.requireEvent("web", "FailedMount", "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
+
+	w.attach(uniqueName)
+	require.NoError(t, w.e.RunFor(3*time.Minute))
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse, "a restart changes nothing")
+	w.delete("web")
+	w.settle()
+	require.Empty(t, w.nodeStatus().VolumesInUse, "it is safely unmounted")
+	w.requireNothingLeft()
+}
+
+func TestAVolumeInUseIsSaidToBeUntilItIsUnmountedEvenIfTheKubeletWasDown(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable})
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("data")))
+	w.settle()
+	w.attach(uniqueName)
+	require.NoError(t, w.e.RunFor(3*time.Minute))
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	require.NoError(t, w.e.Hold(actor, "pods"))
+	require.NoError(t, w.e.Crash(actor))
+	w.delete("web", 0)
+	require.NoError(t, w.e.RunFor(time.Minute))
+	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
+	require.NoError(t, w.e.Release(actor, "pods"))
+	require.NoError(t, w.e.RunFor(time.Minute))
+	require.Empty(t, w.nodeStatus().VolumesInUse)
+	w.requireNothingLeft()
+}
+
+// Upstream repeats it every two minutes and three seconds.
+func TestAPodIsToldAgainAndAgainWhichVolumesItLacks(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("other", nil) // whose directory is missing
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("other"), claim("data")))
+	told := func() (n int32) {
+		events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for _, e := range events.Items {
+			if e.Message == "Unable to attach or mount volumes: unmounted volumes=[other], unattached volumes=[], failed to process volumes=[]: context deadline exceeded" {
+				n += max(e.Count, 1)
+			}
+		}
+		return n
+	}
+	require.NoError(t, w.e.RunFor(2*time.Minute))
+	require.Zero(t, told())
+	require.NoError(t, w.e.RunFor(4*time.Second))
+	require.EqualValues(t, 1, told())
+	require.NoError(t, w.e.RunFor(20*time.Minute))
+	require.InDelta(t, 10, told(), 1)
+	require.NoError(t, w.node.MkdirAll("/disk/other", 0o755))
+	require.NoError(t, w.e.RunFor(3*time.Minute))
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	before := told()
+	require.NoError(t, w.e.RunFor(20*time.Minute))
+	require.Equal(t, before, told(), "it has them all")
+}

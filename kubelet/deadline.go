@@ -1,0 +1,70 @@
+package kubelet
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// What a pod is told that was active for too long.
+//
+// Upstream: active_deadline.go, v1.36.
+const (
+	deadlineReason  = "DeadlineExceeded"
+	deadlineMessage = "Pod was active on the node longer than the specified deadline"
+)
+
+// pastActiveDeadline says whether the pod has run for its activeDeadlineSeconds. If
+// it has not yet, it is looked at again when it will have.
+//
+// Upstream: active_deadline.go pastActiveDeadline, v1.36.
+func (k *kubelet) pastActiveDeadline(w *podWorker) bool {
+	start := w.pod.Status.StartTime
+	if w.status != nil {
+		start = w.status.StartTime
+	}
+	if w.pod.Spec.ActiveDeadlineSeconds == nil || start == nil {
+		return false
+	}
+	deadline := start.Add(time.Duration(*w.pod.Spec.ActiveDeadlineSeconds) * time.Second)
+	if !k.env.Now().Before(deadline) {
+		return true
+	}
+	if w.deadline.IsZero() || deadline.Before(w.deadline) {
+		w.deadline = deadline
+		k.awaitDeadline(w, deadline.Sub(k.env.Now()))
+	}
+	return false
+}
+
+// awaitDeadline has the pod looked at after d, for which nobody waits.
+func (k *kubelet) awaitDeadline(w *podWorker, d time.Duration) {
+	k.env.Go("active deadline of "+w.ref().String(), func(ctx context.Context) {
+		never := func(context.Context) (bool, error) { return false, nil }
+		// It ends with the context, before it ever looks.
+		_ = k.env.Poll(control.WithTimeout(ctx, k.env, d), d+time.Second, d+time.Second, never)
+		k.podQueue.Add(string(w.uid))
+	})
+}
+
+// failPod ends a pod that was active for too long: its containers, and then its
+// volumes.
+func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podRecord) error {
+	if !w.pastDeadline {
+		w.pastDeadline = true
+		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
+	}
+	if r != nil {
+		if err := k.killPod(w, r); err != nil {
+			return err
+		}
+	}
+	if err := k.writeStatus(ctx, w, r); err != nil {
+		return err
+	}
+	k.releaseVolumes(w)
+	return nil
+}

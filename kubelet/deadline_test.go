@@ -1,0 +1,68 @@
+package kubelet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
+)
+
+func limited(p *v1.Pod, seconds int64) *v1.Pod {
+	p.Spec.ActiveDeadlineSeconds = &seconds
+	return p
+}
+
+func TestAPodThatIsActiveForTooLongFails(t *testing.T) {
+	for name, crash := range map[string]bool{"": false, "with a crash": true} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			w.boundVolume("data", nil)
+			w.create(limited(pod("web", claim("data")), 100))
+			w.settle()
+			require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+			require.Less(t, w.e.Now().Sub(engine.Start), 10*time.Second, "nobody waits for the deadline")
+			if crash {
+				require.NoError(t, w.e.Crash(actor))
+			}
+			require.NoError(t, w.e.RunFor(99*time.Second))
+			require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+			require.NoError(t, w.e.RunFor(2*time.Second))
+			p := w.get("web")
+			require.Equal(t, v1.PodFailed, p.Status.Phase)
+			require.Equal(t, "DeadlineExceeded", p.Status.Reason)
+			require.Equal(t, "Pod was active on the node longer than the specified deadline", p.Status.Message)
+			require.NotNil(t, p.Status.ContainerStatuses[0].State.Terminated)
+			w.requireEvent("web", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+			require.Empty(t, w.mounts(), "an ended pod has no volumes")
+			if crash {
+				require.NoError(t, w.e.Crash(actor))
+				w.settle()
+			}
+			w.delete("web")
+			w.settle()
+			w.requireNothingLeft()
+		})
+	}
+}
+
+func TestAPodThatWaitsForItsVolumesForTooLongFailsToo(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{})
+	w.create(limited(pod("web", claim("missing")), 60))
+	require.NoError(t, w.e.RunFor(61*time.Second))
+	require.Equal(t, v1.PodFailed, w.get("web").Status.Phase)
+	w.delete("web")
+	w.settle()
+	w.requireNothingLeft()
+}
+
+func TestAPodThatEndsInTimeIsLeftAlone(t *testing.T) {
+	w := simple(t)
+	w.create(limited(helper(pod("web", hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate)), "mkdir", "/srv/x"), 60))
+	require.NoError(t, w.e.RunFor(time.Hour))
+	require.Equal(t, v1.PodSucceeded, w.get("web").Status.Phase)
+	require.Empty(t, w.get("web").Status.Reason)
+}

@@ -1,0 +1,78 @@
+package nfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+var _ volume.MountedFrom = (*nfsMounter)(nil)
+
+// nfsMounter mounts an export for one pod.
+type nfsMounter struct {
+	nfsVolume
+	pod                *v1.Pod
+	server, exportPath string
+	readOnly           bool
+	mountOptions       []string
+}
+
+// GetAttributes says read-only also for a volume whose mount options do. It is not
+// managed: an fsGroup is not applied to a share, whose files belong to others as
+// well.
+func (m *nfsMounter) GetAttributes() volume.Attributes {
+	return volume.Attributes{ReadOnly: m.readOnly || slices.Contains(m.mountOptions, "ro")}
+}
+
+// GetSource is what is mounted, as mount(8) takes it.
+func (m *nfsMounter) GetSource() string { return m.server + ":" + m.exportPath }
+
+// SetUp is SetUpAt of the pod's directory.
+func (m *nfsMounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetPath(), args) }
+
+// SetUpAt mounts the export on dir. What is mounted already stays; a mount that
+// fails leaves neither mount nor directory.
+//
+// Upstream: nfs.go SetUpAt, v1.36.
+func (m *nfsMounter) SetUpAt(dir string, _ volume.MounterArgs) error {
+	mounter := m.plugin.host.GetMounter()
+	mounted, err := mounter.IsMountPoint(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || mounted {
+		return err
+	}
+	if err := m.plugin.host.GetFS().MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	var options []string
+	if m.readOnly {
+		options = append(options, "ro")
+	}
+	options = volume.JoinMountOptions(m.mountOptions, options)
+	err = mounter.MountSensitiveWithoutSystemd(m.GetSource(), dir, fsType, options, nil)
+	if err == nil {
+		return nil
+	}
+	if undo := volume.CleanupMountPoint(dir, mounter, m.plugin.host.GetFS()); undo != nil {
+		m.plugin.host.Trace(control.RefOf("Pod", m.pod), fmt.Sprintf("after the failed mount of volume %s: %v", m.volName, undo))
+	}
+	return err // that of the mount, whatever happened to the clean-up
+}
+
+// nfsUnmounter takes an export away from a pod.
+type nfsUnmounter struct{ nfsVolume }
+
+// TearDown is TearDownAt of the pod's directory.
+func (u *nfsUnmounter) TearDown() error { return u.TearDownAt(u.GetPath()) }
+
+// TearDownAt unmounts dir and removes it. The data stays on the server.
+//
+// Upstream: nfs.go TearDownAt, v1.36.
+func (u *nfsUnmounter) TearDownAt(dir string) error {
+	return volume.CleanupMountPoint(dir, u.plugin.host.GetMounter(), u.plugin.host.GetFS())
+}

@@ -1,0 +1,98 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/kubelet/volume"
+)
+
+// syncFrequency is how often volumes made of API objects are brought up to date.
+//
+// Upstream: pkg/kubelet/apis/config SyncFrequency, v1.36; every pod is synced as
+// often, and remounts such volumes then.
+const syncFrequency = time.Minute
+
+// fetchedObject is what the API answered.
+type fetchedObject struct {
+	object runtime.Object
+	err    error
+}
+
+// fetchObjects reads the API objects that a volume is made of, so that its SetUp
+// needs nothing more of the API and cannot be interrupted.
+//
+// Upstream: pkg/kubelet/configmap NewSimpleConfigMapManager and its like for
+// Secrets, v1.36.
+func (k *kubelet) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.ObjectRef]fetchedObject {
+	plugin, ok := v.plugin.(volume.ObjectsPlugin)
+	if !ok {
+		return nil
+	}
+	objects := map[volume.ObjectRef]fetchedObject{}
+	core, namespace := k.env.Client().CoreV1(), v.about.Namespace
+	for _, ref := range plugin.Objects(v.spec) {
+		var got fetchedObject
+		switch _, done := objects[ref]; {
+		case done:
+			continue
+		case ref.Kind == "ConfigMap":
+			got.object, got.err = core.ConfigMaps(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		case ref.Kind == "Secret":
+			got.object, got.err = core.Secrets(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		default:
+			got.err = fmt.Errorf("volumes are not made of objects of kind %s", ref.Kind)
+		}
+		objects[ref] = got
+	}
+	return objects
+}
+
+// GetObject is what was read for the volume that is being set up.
+func (h volumeHost) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
+	if got, ok := h.k.objects[ref]; ok {
+		return got.object, got.err
+	}
+	return nil, fmt.Errorf("%s %q was not read", ref.Kind, ref.Name)
+}
+
+func (h volumeHost) GetNodeAllocatable() v1.ResourceList { return h.k.node.Status.Allocatable }
+func (h volumeHost) Now() time.Time                      { return h.k.env.Now() }
+
+// remountRegularly begins, with the first volume that needs it, to have all of its
+// kind set up again every minute.
+func (k *kubelet) remountRegularly() {
+	if k.remounting {
+		return
+	}
+	k.remounting = true
+	k.env.Every("sync", syncFrequency, func(context.Context) {
+		for _, uid := range slices.Sorted(maps.Keys(k.workers)) {
+			k.markRemountRequired(k.workers[uid])
+		}
+	})
+}
+
+// markRemountRequired has the pod's volumes that change with the API set up again.
+//
+// Upstream: actual_state_of_world.go MarkRemountRequired, v1.36.
+func (k *kubelet) markRemountRequired(w *podWorker) {
+	for _, v := range k.desired.ofPod(w.uid) {
+		if m := k.actual.volumes.get(v.podVolume); m != nil && v.plugin.RequiresRemount(v.spec) {
+			v.about, m.remount = w.pod, true
+			k.touch(v.podVolume)
+		}
+	}
+}
+
+// factsChanged says whether a pod tells its volumes anything new.
+func factsChanged(old, pod *v1.Pod) bool {
+	return old != nil && (!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations))
+}

@@ -1,0 +1,45 @@
+package volume
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// BlockVolumePlugin is a plugin whose volumes pods can also have as raw devices,
+// with volumeMode Block.
+//
+// Upstream: pkg/volume/plugins.go BlockVolumePlugin, v1.36.
+type BlockVolumePlugin interface {
+	VolumePlugin
+	// NewBlockVolumeMapper makes a mapper of the device for a pod.
+	NewBlockVolumeMapper(spec *Spec, pod *v1.Pod) (BlockVolumeMapper, error)
+	// NewBlockVolumeUnmapper makes an unmapper from what can be known after a
+	// restart.
+	NewBlockVolumeUnmapper(name string, podUID types.UID) (BlockVolumeUnmapper, error)
+	// ConstructBlockVolumeSpec rebuilds a spec, as far as possible, from what is
+	// found in a pod's volumeDevices directory.
+	ConstructBlockVolumeSpec(podUID types.UID, volumeName, mapPath string) (*Spec, error)
+}
+
+// BlockVolume is a device of a pod, as links to it. The device itself is neither
+// mounted nor formatted.
+//
+// Upstream: pkg/volume/volume.go BlockVolume, v1.36.
+type BlockVolume interface {
+	// GetGlobalMapPath is the directory that has a link for each pod that has the
+	// device: plugins/<plugin>/volumeDevices/<volume>.
+	GetGlobalMapPath(spec *Spec) (string, error)
+	// GetPodDeviceMapPath is the directory and the name of the pod's own link:
+	// pods/<uid>/volumeDevices/<plugin> and the volume's name.
+	GetPodDeviceMapPath() (dir, name string)
+}
+
+// BlockVolumeMapper gives a pod a device.
+type BlockVolumeMapper interface {
+	BlockVolume
+	// GetDevicePath is the device on the node. It fails if there is none.
+	GetDevicePath() (string, error)
+}
+
+// BlockVolumeUnmapper takes it away.
+type BlockVolumeUnmapper interface{ BlockVolume }

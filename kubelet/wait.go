@@ -1,0 +1,118 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// podAttachAndMountTimeout is how long a pod waits for its volumes before it is
+// told which ones are missing, again and again.
+//
+// Upstream: volume_manager.go podAttachAndMountTimeout, v1.36.
+const podAttachAndMountTimeout = 2*time.Minute + 3*time.Second
+
+// waitForAttachAndMount says whether the pod's volumes are there. If they are not,
+// the operation that ends brings the pod back, or else the wait's end does.
+//
+// Upstream: volume_manager.go WaitForAttachAndMount, v1.36, which looks again every
+// 300 ms.
+func (k *kubelet) waitForAttachAndMount(w *podWorker) bool {
+	if k.volumesMounted(w) {
+		w.awaited = false
+		return true
+	}
+	if !w.awaited {
+		w.awaited = true
+		k.waitQueue.AddRateLimited(string(w.uid))
+	}
+	return false
+}
+
+// volumesMounted says whether all of the pod's volumes are there.
+func (k *kubelet) volumesMounted(w *podWorker) bool {
+	if !w.populated {
+		return false
+	}
+	for _, v := range k.desired.ofPod(w.uid) {
+		if !k.actual.isMounted(v.podVolume) {
+			return false
+		}
+	}
+	return true
+}
+
+// waitTimedOut is the end of a pod's wait; the next one begins.
+func (k *kubelet) waitTimedOut(_ context.Context, key string) error {
+	w := k.workers[types.UID(key)]
+	if w == nil || !w.awaited || !w.wantsVolumes() || k.volumesMounted(w) {
+		return nil
+	}
+	return k.failedMount(w, k.notProcessed(w), context.DeadlineExceeded)
+}
+
+// failedMount tells the pod which of its volumes are missing, and why.
+//
+// Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go SyncPod, v1.36.
+func (k *kubelet) failedMount(w *podWorker, failed []string, reason error) error {
+	text := strings.ReplaceAll(reason.Error(), "\n", "; ")
+	err := fmt.Errorf("unmounted volumes=[%s], unattached volumes=[%s], failed to process volumes=[%s]: %s",
+		strings.Join(k.unmountedVolumes(w), " "), strings.Join(k.unattachedVolumes(w), " "), strings.Join(failed, " "), text)
+	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %v", err)
+	if errors.Is(reason, context.DeadlineExceeded) {
+		return err
+	}
+	return reason
+}
+
+// unmountedVolumes are the names of the pod's used volumes that are not mounted.
+func (k *kubelet) unmountedVolumes(w *podWorker) []string {
+	desired := k.desiredByName(w)
+	return k.usedVolumes(w, func(name string) bool {
+		v := desired[name]
+		return v == nil || !k.actual.isMounted(v.podVolume)
+	})
+}
+
+// notProcessed are those that could not even be desired.
+func (k *kubelet) notProcessed(w *podWorker) []string {
+	desired := k.desiredByName(w)
+	return k.usedVolumes(w, func(name string) bool { return desired[name] == nil })
+}
+
+// unattachedVolumes are those that wait to be attached to the node.
+func (k *kubelet) unattachedVolumes(w *podWorker) []string {
+	desired := k.desiredByName(w)
+	return k.usedVolumes(w, func(name string) bool {
+		v := desired[name]
+		return v != nil && v.attachable && !k.attached[v.volume]
+	})
+}
+
+func (k *kubelet) desiredByName(w *podWorker) map[string]*volumeToMount {
+	desired := map[string]*volumeToMount{}
+	for _, v := range k.desired.ofPod(w.uid) {
+		desired[v.outerName] = v
+	}
+	return desired
+}
+
+// usedVolumes are the names of those that containers use and keep says true of,
+// sorted.
+func (k *kubelet) usedVolumes(w *podWorker, keep func(name string) bool) []string {
+	mounts, devices := podVolumeNames(w.pod)
+	var names []string
+	for _, v := range w.pod.Spec.Volumes {
+		if (mounts[v.Name] || devices[v.Name]) && keep(v.Name) {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
