@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/scheduler"
 )
 
 // Explain answers in words why a claim, volume or pod is as it is. ref is
@@ -56,8 +55,13 @@ func (x *explainer) claim(ns, name string) error {
 		return err
 	}
 	x.say("pvc %s/%s is %s%s", ns, name, claim.Status.Phase, boundWhere(claim))
-	if claim.Status.Phase == v1.ClaimPending {
+	switch claim.Status.Phase {
+	case v1.ClaimPending:
 		if err := x.pending(claim); err != nil {
+			return err
+		}
+	case v1.ClaimLost:
+		if err := x.lost(claim); err != nil {
 			return err
 		}
 	}
@@ -77,17 +81,33 @@ func (x *explainer) claim(ns, name string) error {
 	return nil
 }
 
+// lost says what became of the volume of a claim that has lost it.
+func (x *explainer) lost(claim *v1.PersistentVolumeClaim) error {
+	volume, err := x.client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  it was bound to volume %s, which is gone", claim.Spec.VolumeName)
+	case err != nil:
+		return err
+	case volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != claim.UID:
+		x.say("  it was bound to volume %s, which belongs to pvc %s/%s now", volume.Name, volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+	default:
+		x.say("  it was bound to volume %s, which is there again", volume.Name)
+	}
+	return nil
+}
+
 func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
-	class, delayed, err := x.class(claim)
+	volumes, err := x.client.CoreV1().PersistentVolumes().List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	class, delayed, err := x.class(claim, reservedFor(claim, volumes.Items))
 	if err != nil {
 		return err
 	}
 	if claim.Spec.VolumeName != "" {
 		x.say("  it asks for volume %s and no other", claim.Spec.VolumeName)
-	}
-	volumes, err := x.client.CoreV1().PersistentVolumes().List(x.ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
 	}
 	var pointers []*v1.PersistentVolume
 	for i := range volumes.Items {
@@ -124,17 +144,35 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	return nil
 }
 
-// class says which class the claim has and what that means.
-func (x *explainer) class(claim *v1.PersistentVolumeClaim) (*storagev1.StorageClass, bool, error) {
+// reservedFor names the volumes that are reserved for a claim: their class does
+// not matter. It is "" if there are none.
+func reservedFor(claim *v1.PersistentVolumeClaim, volumes []v1.PersistentVolume) string {
+	var names []string
+	for i := range volumes {
+		ref := volumes[i].Spec.ClaimRef
+		if ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && (ref.UID == "" || ref.UID == claim.UID) {
+			names = append(names, volumes[i].Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// class says which class the claim has and what that means. reserved are the
+// volumes reserved for the claim.
+func (x *explainer) class(claim *v1.PersistentVolumeClaim, reserved string) (*storagev1.StorageClass, bool, error) {
 	name := binding.GetPersistentVolumeClaimClass(claim)
+	or := ""
+	if reserved != "" {
+		or = fmt.Sprintf(", and %s, which is reserved for it", reserved)
+	}
 	if name == "" {
-		x.say("  it has no class, so only volumes without a class will do")
+		x.say("  it has no class, so only volumes without a class will do%s", or)
 		return nil, false, nil
 	}
 	class, err := x.client.StorageV1().StorageClasses().Get(x.ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		x.say("  its class %q does not exist, so only volumes that name the same class will do", name)
+		x.say("  its class %q does not exist, so only volumes that name the same class will do%s", name, or)
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err
@@ -186,67 +224,6 @@ func (x *explainer) volume(name string) error {
 	return nil
 }
 
-func (x *explainer) pod(ns, name string) error {
-	pod, err := x.client.CoreV1().Pods(ns).Get(x.ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	x.of = name
-	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
-	if err := x.nobodyRuns(pod); err != nil {
-		return err
-	}
-	if pod.Spec.NodeName == "" {
-		if err := x.nodes(ns + "/" + name); err != nil {
-			return err
-		}
-	}
-	x.events("Pod", pod.UID, unscheduled(pod))
-	for _, claim := range claimNames(pod) {
-		switch err := x.claim(ns, claim); {
-		case apierrors.IsNotFound(err):
-			x.say("it uses pvc %s/%s, which does not exist", ns, claim)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
-
-// nobodyRuns says so if the pod is on a node that does not exist, or that is only
-// an object: such a pod waits for ever.
-func (x *explainer) nobodyRuns(pod *v1.Pod) error {
-	node := pod.Spec.NodeName
-	if node == "" || x.roots[node] != nil {
-		return nil
-	}
-	_, err := x.client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		x.say("  there is no node %s, so nobody starts its containers", node)
-	case err != nil:
-		return err
-	default:
-		x.say("  no kubelet runs on node %s, so nobody starts its containers", node)
-	}
-	return nil
-}
-
-// nodes says which nodes could take a pod, and why the others could not.
-func (x *explainer) nodes(pod string) error {
-	why, err := scheduler.Explain(pod, x.Server().Objects())
-	if err != nil {
-		return err
-	}
-	if why.PreFilter != "" {
-		x.say("  no node is looked at: %s", why.PreFilter)
-	}
-	for _, verdict := range why.Nodes {
-		x.say("  node %s", verdict)
-	}
-	return nil
-}
-
 // events says what was said of an object, oldest first, but for the message that
 // is known already.
 func (x *explainer) events(kind string, uid types.UID, known string) {
@@ -263,7 +240,7 @@ func (x *explainer) events(kind string, uid types.UID, known string) {
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
-		x.say("  %s said %s %s%s: %s", e.Source.Component, e.Type, e.Reason, times, e.Message)
+		x.say("  %s said %s %s%s: %s", e.Source.Component, e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
 	}
 }
 
@@ -276,38 +253,4 @@ func boundWhere(claim *v1.PersistentVolumeClaim) string {
 		return " to pv " + claim.Spec.VolumeName
 	}
 	return ""
-}
-
-func scheduledWhere(pod *v1.Pod) string {
-	if pod.Spec.NodeName != "" {
-		return " on node " + pod.Spec.NodeName
-	}
-	if why := unscheduled(pod); why != "" {
-		return ": " + why
-	}
-	return " and has no node yet"
-}
-
-// unscheduled is why the pod has no node, as its status says.
-func unscheduled(pod *v1.Pod) string {
-	for _, cond := range pod.Status.Conditions {
-		if cond.Type == v1.PodScheduled && cond.Status == v1.ConditionFalse {
-			return cond.Message
-		}
-	}
-	return ""
-}
-
-// claimNames are the claims a pod uses, generic ephemeral volumes included.
-func claimNames(pod *v1.Pod) []string {
-	var names []string
-	for _, v := range pod.Spec.Volumes {
-		switch {
-		case v.PersistentVolumeClaim != nil:
-			names = append(names, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			names = append(names, pod.Name+"-"+v.Name)
-		}
-	}
-	return names
 }

@@ -34,6 +34,10 @@ type NodeAffinityError struct {
 
 func (e *NodeAffinityError) Error() string { return "no matching NodeSelectorTerms: " + e.Reason }
 
+// Reachable says whether the volume can be reached from the node: CheckNodeAffinity
+// without the words.
+func Reachable(volume *v1.PersistentVolume, node *v1.Node) bool { return reachable(volume, node) }
+
 // reachable is CheckNodeAffinity without the words; no node matches everything.
 func reachable(volume *v1.PersistentVolume, node *v1.Node) bool {
 	return node == nil || volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil ||
@@ -143,6 +147,15 @@ func matchLabel(r *v1.NodeSelectorRequirement, value string, exists bool) bool {
 	return false
 }
 
+// ExplainNodeSelector says in words why no term of a selector that MatchNodeSelector
+// finds not to match does: the first requirement of each term that fails.
+func ExplainNodeSelector(selector *v1.NodeSelector, node *v1.Node) string {
+	if selector == nil || node == nil {
+		return "there is nothing to compare"
+	}
+	return mismatch(selector, node.Labels, node.Name)
+}
+
 // mismatch says in words why no term matches.
 func mismatch(selector *v1.NodeSelector, labels map[string]string, name string) string {
 	var reasons []string
@@ -156,9 +169,15 @@ func mismatch(selector *v1.NodeSelector, labels map[string]string, name string) 
 		if r == nil {
 			continue
 		}
-		if value, exists := labels[r.Key]; exists {
+		value, exists := labels[r.Key]
+		switch {
+		case slices.ContainsFunc(term.MatchFields, func(f v1.NodeSelectorRequirement) bool { return f.Key == r.Key }):
+			reasons = append(reasons, fmt.Sprintf("%s, the node is %s", describe(r), name))
+		case invalidLabelRequirement(r) != "":
+			reasons = append(reasons, fmt.Sprintf("%s matches nothing: %s", describe(r), invalidLabelRequirement(r)))
+		case exists:
 			reasons = append(reasons, fmt.Sprintf("%s, the node has %q", describe(r), value))
-		} else {
+		default:
 			reasons = append(reasons, fmt.Sprintf("%s, the node has no such label", describe(r)))
 		}
 	}

@@ -56,6 +56,9 @@ type wanted struct {
 	mode            v1.PersistentVolumeMode
 	attributesClass string
 	selector        labels.Selector // nil matches everything
+	// modes are the access modes requested, knownModes that these are all.
+	modes      modeSet
+	knownModes bool
 }
 
 // wantedBy reads the claim. An invalid label selector is an error.
@@ -67,6 +70,7 @@ func wantedBy(claim *v1.PersistentVolumeClaim) (wanted, error) {
 		mode:            volumeMode(claim.Spec.VolumeMode),
 		attributesClass: deref(claim.Spec.VolumeAttributesClassName),
 	}
+	w.modes, w.knownModes = modesOf(claim.Spec.AccessModes)
 	if claim.Spec.Selector == nil {
 		return w, nil
 	}

@@ -26,15 +26,9 @@ type Index struct {
 	free map[string]*rack
 	// placed are the same by class and place, for searches with a node. It is nil until
 	// the first such search: the PV controller has none.
-	placed map[shelf]*rack
+	placed map[string]*ground
 	// reserved are the volumes whose claimRef names a claim, in order of name.
 	reserved map[claimKey]*sorted[*v1.PersistentVolume]
-}
-
-// shelf is what all volumes of one placed rack have in common.
-type shelf struct {
-	class string
-	place
 }
 
 type claimKey struct{ namespace, name string }
@@ -71,7 +65,7 @@ func (ix *Index) Put(volume *v1.PersistentVolume) {
 		}
 		list.add(volume)
 	case isFree(volume):
-		putOn(ix.free, GetPersistentVolumeClass(volume), volume)
+		putOn(ix.free, GetPersistentVolumeClass(volume), newOffer(volume))
 		if ix.placed != nil {
 			ix.place(volume)
 		}
@@ -94,21 +88,25 @@ func (ix *Index) Delete(name string) {
 		}
 	case isFree(volume):
 		class := GetPersistentVolumeClass(volume)
-		takeFrom(ix.free, class, volume)
+		taken := newOffer(volume)
+		takeFrom(ix.free, class, taken)
 		if ix.placed == nil {
 			return
 		}
-		for at := range placesOf(volume) {
-			takeFrom(ix.placed, shelf{class, at}, volume)
+		if g := ix.placed[class]; g.takeFrom(taken) {
+			delete(ix.placed, class)
 		}
 	}
 }
 
 func (ix *Index) place(volume *v1.PersistentVolume) {
 	class := GetPersistentVolumeClass(volume)
-	for at := range placesOf(volume) {
-		putOn(ix.placed, shelf{class, at}, volume)
+	g, found := ix.placed[class]
+	if !found {
+		g = &ground{}
+		ix.placed[class] = g
 	}
+	g.putOn(newOffer(volume))
 }
 
 // FindBestMatchForClaim is the PV controller's question; see the function of that
@@ -119,12 +117,11 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 	if err != nil {
 		return nil, err
 	}
-	requested, known := modesOf(claim.Spec.AccessModes)
-	if !known {
+	if !want.knownModes {
 		return nil, nil
 	}
 	reserved, free := ix.reservedFor(claim), ix.free[want.class]
-	for modes := range setsWith(requested) {
+	for modes := range setsWith(want.modes) {
 		for volume := range reserved.all() {
 			if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && want.unfit(volume) == Passed {
 				return volume, nil
@@ -134,7 +131,7 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 			continue
 		}
 		if best := free.smallest(modes, &want, nil, nil, nil); best != nil {
-			return best, nil
+			return best.volume, nil
 		}
 	}
 	return nil, nil
@@ -143,58 +140,14 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 // FindMatchingVolume is the scheduler's question: FindMatchingVolume over the index's
 // volumes of the claim's class, on a node, with delayBinding. As there, without a node
 // only a volume reserved for the claim is an answer. The first call takes as long as
-// putting every volume.
+// putting every volume. Who asks for many nodes makes a Search.
 // Upstream: binder.go findMatchingVolumes asks for the volumes of the class, v1.36.
 func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[string]*v1.PersistentVolume) (*v1.PersistentVolume, error) {
-	want, err := wantedBy(claim)
+	search, err := ix.Search(claim)
 	if err != nil {
 		return nil, err
 	}
-	for volume := range ix.reservedFor(claim).all() {
-		if excludes(excluded, volume) || GetPersistentVolumeClass(volume) != want.class || want.unfit(volume) != Passed {
-			continue
-		}
-		if !reachable(volume, node) {
-			return nil, nil
-		}
-		return volume, nil
-	}
-	if node == nil {
-		return nil, nil
-	}
-	return ix.smallestInReach(&want, node, excluded), nil
-}
-
-// smallestInReach is the smallest free volume that passes every filter: of those that
-// may be anywhere and of those at one of the node's places. In what order the labels
-// come does not matter, as no two volumes are equal in size and name.
-func (ix *Index) smallestInReach(want *wanted, node *v1.Node, excluded map[string]*v1.PersistentVolume) *v1.PersistentVolume {
-	if ix.placed == nil {
-		ix.placed = map[shelf]*rack{}
-		for _, volume := range ix.volumes {
-			if isFree(volume) {
-				ix.place(volume)
-			}
-		}
-	}
-	requested, _ := modesOf(want.claim.Spec.AccessModes)
-	var best *v1.PersistentVolume
-	look := func(at place) {
-		rack, found := ix.placed[shelf{want.class, at}]
-		if !found {
-			return
-		}
-		for modes := range setsWith(requested) {
-			if smaller := rack.smallest(modes, want, node, excluded, best); smaller != nil {
-				best = smaller
-			}
-		}
-	}
-	look(place{})
-	for label, value := range node.Labels {
-		look(place{label, value})
-	}
-	return best
+	return search.On(node, excluded), nil
 }
 
 // reservedFor are the volumes whose claimRef has the claim's namespace and name; nil
@@ -208,11 +161,3 @@ func isFree(volume *v1.PersistentVolume) bool {
 }
 
 func byName(a, b *v1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) }
-
-func bySize(a, b *v1.PersistentVolume) int {
-	size, other := capacityOf(a), capacityOf(b)
-	if c := compareSizes(&size, &other); c != 0 {
-		return c
-	}
-	return byName(a, b)
-}

@@ -34,7 +34,7 @@ func FindMatchingVolume(
 	var smallest *v1.PersistentVolume
 	var size resource.Quantity
 	for _, volume := range volumes {
-		if len(excluded) > 0 && excludes(excluded, volume) {
+		if excludes(excluded, volume) {
 			continue
 		}
 		if volume.Spec.ClaimRef == nil {
@@ -64,6 +64,9 @@ func FindMatchingVolume(
 }
 
 func excludes(excluded map[string]*v1.PersistentVolume, volume *v1.PersistentVolume) bool {
+	if len(excluded) == 0 {
+		return false
+	}
 	_, promised := excluded[volume.Name]
 	return promised
 }

@@ -59,3 +59,12 @@ func placing(volume *v1.PersistentVolume) *v1.NodeSelectorRequirement {
 	}
 	return found
 }
+
+// asksOnlyForPlace says whether the volume's place is all that it asks of a node.
+func asksOnlyForPlace(volume *v1.PersistentVolume) bool {
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		return true
+	}
+	terms := volume.Spec.NodeAffinity.Required.NodeSelectorTerms
+	return placing(volume) != nil && len(terms[0].MatchExpressions) == 1 && len(terms[0].MatchFields) == 0
+}

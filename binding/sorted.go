@@ -64,6 +64,12 @@ func (s *sorted[T]) remove(x T) {
 
 func (s *sorted[T]) empty() bool { return len(s.chunks) == 0 }
 
+// last is the last entry; the list is not empty.
+func (s *sorted[T]) last() T {
+	chunk := s.chunks[len(s.chunks)-1]
+	return chunk[len(chunk)-1]
+}
+
 // all walks the entries; a nil list has none.
 func (s *sorted[T]) all() iter.Seq[T] {
 	return func(yield func(T) bool) {
@@ -84,14 +90,10 @@ func (s *sorted[T]) all() iter.Seq[T] {
 // false. below must be true for a beginning of the list and false for the rest.
 func (s *sorted[T]) from(below func(T) bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		n := sort.Search(len(s.chunks), func(i int) bool {
-			chunk := s.chunks[i]
-			return !below(chunk[len(chunk)-1])
-		})
-		if n == len(s.chunks) {
+		if len(s.chunks) == 0 {
 			return
 		}
-		at := sort.Search(len(s.chunks[n]), func(i int) bool { return !below(s.chunks[n][i]) })
+		n, at := s.first(below)
 		for ; n < len(s.chunks); n, at = n+1, 0 {
 			for _, x := range s.chunks[n][at:] {
 				if !yield(x) {
@@ -100,4 +102,20 @@ func (s *sorted[T]) from(below func(T) bool) iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// first is where the first entry is for which below is false, its chunk and its place
+// in it; the list is not empty.
+func (s *sorted[T]) first(below func(T) bool) (n, at int) {
+	if !below(s.chunks[0][0]) {
+		return 0, 0 // nearly always
+	}
+	n = sort.Search(len(s.chunks), func(i int) bool {
+		chunk := s.chunks[i]
+		return !below(chunk[len(chunk)-1])
+	})
+	if n == len(s.chunks) {
+		return n, 0
+	}
+	return n, sort.Search(len(s.chunks[n]), func(i int) bool { return !below(s.chunks[n][i]) })
 }

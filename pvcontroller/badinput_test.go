@@ -43,7 +43,9 @@ func TestAClaimThatNamesAVolumeWaitsForItOrSaysWhyNot(t *testing.T) {
 func TestAClaimWhoseClassIsMissingOrHasNoProvisionerIsTold(t *testing.T) {
 	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
 	c.class("np", "kubernetes.io/no-provisioner", storagev1.VolumeBindingImmediate)
+	c.class("hostpath", "kubernetes.io/host-path", storagev1.VolumeBindingImmediate)
 	c.settle()
+	c.claimed("disabled", ofClass("hostpath"))
 	c.claimed("missing", ofClass("nope"))
 	c.claimed("nobody", ofClass("np"))
 	c.settle()
@@ -52,6 +54,13 @@ func TestAClaimWhoseClassIsMissingOrHasNoProvisionerIsTold(t *testing.T) {
 		require.Equal(t, v1.ClaimPending, c.claim(name).Status.Phase)
 		require.Empty(t, c.claim(name).Annotations)
 	}
+	// hostPath's plugin could, were it not disabled, which it finds out late.
+	require.Equal(t, []string{"Warning ProvisioningFailed"}, c.events("disabled"))
+	require.Contains(t, c.engine.Trace().String(), `Failed to create provisioner: provisioning in volume plugin "kubernetes.io/host-path" is disabled`)
+	require.Equal(t, map[string]string{
+		"volume.kubernetes.io/storage-provisioner":      "kubernetes.io/host-path",
+		"volume.beta.kubernetes.io/storage-provisioner": "kubernetes.io/host-path",
+	}, c.claim("disabled").Annotations)
 }
 
 func TestTwoVolumesReservedForOneClaim(t *testing.T) {
@@ -115,16 +124,14 @@ func TestHugeAndFractionalQuantitiesAreCompared(t *testing.T) {
 	require.Equal(t, v1.ClaimPending, c.claim("too-much").Status.Phase)
 }
 
-func TestAnInvalidResizeAnnotationIsAnErrorAndNoPanic(t *testing.T) {
-	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
-	c.offered("pv", "5Gi", annotated("volume.alpha.kubernetes.io/pre-resize-capacity=lots"))
-	c.settle()
-	c.claimed("data")
-	c.settle()
-	require.Equal(t, v1.ClaimPending, c.claim("data").Status.Phase)
-	require.Contains(t, c.engine.Trace().String(), `PersistentVolume "pv": annotation volume.alpha.kubernetes.io/pre-resize-capacity is "lots", it must be a quantity`)
-	c.patchVolume("pv", `{"metadata":{"annotations":{"volume.alpha.kubernetes.io/pre-resize-capacity":"3Gi"}}}`)
-	c.resync()
-	c.requireBound("data", "pv")
-	require.Equal(t, resource.MustParse("3Gi"), c.claim("data").Status.Capacity[v1.ResourceStorage])
+func TestAClaimHasTheSizeFromBeforeAResizeIfThatIsAQuantity(t *testing.T) { // semantics 1.4
+	for annotation, want := range map[string]string{"3Gi": "3Gi", "lots": "5Gi", "": "5Gi"} {
+		c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+		c.offered("pv", "5Gi", annotated("volume.alpha.kubernetes.io/pre-resize-capacity="+annotation))
+		c.settle()
+		c.claimed("data")
+		c.settle()
+		c.requireBound("data", "pv")
+		require.Equal(t, resource.MustParse(want), c.claim("data").Status.Capacity[v1.ResourceStorage], annotation)
+	}
 }

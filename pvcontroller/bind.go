@@ -123,9 +123,9 @@ func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaim
 	if !changing {
 		return status, dirty, nil
 	}
-	size, err := fileSystemSize(volume)
-	if err != nil {
-		return nil, false, err
+	size, found := fileSystemSize(volume)
+	if !found {
+		return nil, false, fmt.Errorf("PersistentVolume %q is without a storage capacity", volume.Name)
 	}
 	if known, found := status.Capacity[v1.ResourceStorage]; !found || size.Cmp(known) != 0 {
 		status.Capacity = maps.Clone(volume.Spec.Capacity)
@@ -139,21 +139,17 @@ func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaim
 }
 
 // fileSystemSize is the volume's capacity, or the one it had before a resize that has
-// not reached the file system.
-func fileSystemSize(volume *v1.PersistentVolume) (resource.Quantity, error) {
-	size, found := volume.Spec.Capacity[v1.ResourceStorage]
+// not reached the file system; and whether the volume has a capacity at all. An
+// annotation that is no quantity does not count.
+func fileSystemSize(volume *v1.PersistentVolume) (size resource.Quantity, found bool) {
+	size, found = volume.Spec.Capacity[v1.ResourceStorage]
 	if !found {
-		return size, fmt.Errorf("PersistentVolume %q is without a storage capacity", volume.Name)
+		return size, false
 	}
-	before, found := volume.Annotations[binding.AnnPreResizeCapacity]
-	if !found {
-		return size, nil
+	if before, err := resource.ParseQuantity(volume.Annotations[binding.AnnPreResizeCapacity]); err == nil {
+		return before, true
 	}
-	size, err := resource.ParseQuantity(before)
-	if err != nil {
-		return size, fmt.Errorf("PersistentVolume %q: annotation %s is %q, it must be a quantity: %w", volume.Name, binding.AnnPreResizeCapacity, before, err)
-	}
-	return size, nil
+	return size, true
 }
 
 // unbindVolume makes the volume Available again. If the user had reserved it, it

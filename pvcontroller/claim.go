@@ -122,8 +122,11 @@ func (c *controller) syncBoundClaim(ctx context.Context, claim *v1.PersistentVol
 // loseClaim makes the claim Lost and says why, once.
 // Upstream: pv_controller.go updateClaimStatusWithEvent, v1.36.
 func (c *controller) loseClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, reason, message string) error {
+	if claim.Status.Phase == v1.ClaimLost {
+		return nil
+	}
 	lost, err := c.updateClaimStatus(ctx, claim, v1.ClaimLost, nil)
-	if err != nil || claim.Status.Phase == v1.ClaimLost {
+	if err != nil {
 		return err
 	}
 	c.recorder.Event(lost, v1.EventTypeWarning, reason, message)
@@ -149,15 +152,9 @@ func (c *controller) emitEventForUnboundDelayBindingClaim(claim *v1.PersistentVo
 func (c *controller) findNonScheduledPodsByPVC(claim *v1.PersistentVolumeClaim) []string {
 	var names []string
 	for _, pod := range c.pods.ByIndex(podsByClaim, control.Key(claim)) {
-		if !terminated(pod) && pod.Spec.NodeName == "" {
+		if !binding.IsPodTerminated(pod) && pod.Spec.NodeName == "" {
 			names = append(names, pod.Name)
 		}
 	}
 	return names
-}
-
-// terminated: the pod has ended and will not run again.
-// Upstream: pkg/volume/util IsPodTerminated, v1.36.
-func terminated(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }

@@ -68,16 +68,11 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 	}
 	c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
 	// Volumes first, as upstream: then a claim finds those that were there before it.
-	c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.volumeWork, Limiter: retryAtResync(cfg)})
-	c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.claimWork, Limiter: retryAtResync(cfg)})
+	c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.volumeWork})
+	c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.claimWork})
 	c.follow()
 	env.Every("resync", cfg.ResyncPeriod, c.resync)
 	return c, nil
-}
-
-// retryAtResync: a failed key is due when the resync would come to it.
-func retryAtResync(cfg Config) control.RateLimiter {
-	return control.RateLimiter{Base: cfg.ResyncPeriod, QPS: -1}
 }
 
 // controller is the PV controller.

@@ -14,28 +14,23 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// deletedExternally: the volume's asset is for somebody else to delete, who acts on
-// the phase Released.
-// Upstream: pv_controller.go findDeletablePlugin, where the plugin is nil, v1.36.
-func deletedExternally(volume *v1.PersistentVolume) bool {
-	provisioner := volume.Annotations[binding.AnnDynamicallyProvisioned]
-	return provisioner != "" && !strings.HasPrefix(provisioner, inTreePrefix) || volume.Spec.CSI != nil
-}
-
 // deleteVolumeOperation deletes a volume's asset, then the volume.
-// Upstream: pv_controller.go deleteVolumeOperation, v1.36.
-func (c *controller) deleteVolumeOperation(ctx context.Context, name string) error {
-	volume, toReclaim, err := c.getReleased(ctx, name)
-	if err != nil || !toReclaim {
-		return err
-	}
-	deleter, err := c.findDeletablePlugin(volume)
-	if err != nil {
+// Upstream: pv_controller.go deleteVolumeOperation and doDeleteVolume, v1.36.
+func (c *controller) deleteVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
+	deleter, external, err := c.findDeletablePlugin(volume)
+	switch {
+	case external:
+		return nil
+	case err != nil:
 		// A quirk of upstream's: the failure is said, but counts as done, so there is no
 		// backoff.
 		return c.failVolume(ctx, volume, volumeFailedDelete, err.Error())
 	}
-	err = deleter.Delete(ctx, volume)
+	stored, toReclaim := c.getReleased(ctx, volume.Name)
+	if !toReclaim {
+		return nil
+	}
+	err = deleter.Delete(ctx, stored)
 	if errors.Is(err, ErrVolumeInUse) {
 		c.recorder.Event(volume, v1.EventTypeNormal, volumeDelete, err.Error())
 		return err
@@ -43,7 +38,7 @@ func (c *controller) deleteVolumeOperation(ctx context.Context, name string) err
 	if err != nil {
 		return errors.Join(err, c.failVolume(ctx, volume, volumeFailedDelete, err.Error()))
 	}
-	return c.removeVolume(ctx, volume)
+	return c.removeVolume(ctx, stored)
 }
 
 // removeVolume lets go of a volume whose asset is deleted.
@@ -65,19 +60,38 @@ func (c *controller) removeVolume(ctx context.Context, volume *v1.PersistentVolu
 }
 
 // findDeletablePlugin is the plugin that made the volume, else the first by name that
-// can delete volumes of its kind.
+// can delete volumes of its kind. external says that there is none because the asset
+// is for somebody else to delete, who acts on the phase Released.
 // Upstream: pv_controller.go findDeletablePlugin, v1.36.
-func (c *controller) findDeletablePlugin(volume *v1.PersistentVolume) (Deleter, error) {
+func (c *controller) findDeletablePlugin(volume *v1.PersistentVolume) (deleter Deleter, external bool, err error) {
 	if name := volume.Annotations[binding.AnnDynamicallyProvisioned]; name != "" {
-		if deleter, found := c.cfg.Deleters[name]; found {
-			return deleter, nil
+		deleter, found := c.cfg.Deleters[name]
+		switch {
+		case found:
+			return deleter, false, nil
+		case !strings.HasPrefix(name, inTreePrefix):
+			return nil, true, nil
 		}
-		return nil, fmt.Errorf("no deletable volume plugin matched name: %s", name)
+		if _, known := c.recyclers[name]; known {
+			return nil, false, errNotDeletable
+		}
+		return nil, false, fmt.Errorf("no volume plugin matched name: %s", name)
+	}
+	if volume.Spec.CSI != nil {
+		return nil, true, nil
 	}
 	for _, name := range sortedKeys(c.cfg.Deleters) {
 		if deleter := c.cfg.Deleters[name]; deleter.CanSupport(volume) {
-			return deleter, nil
+			return deleter, false, nil
 		}
 	}
-	return nil, fmt.Errorf("error getting deleter volume plugin for volume %q: no deletable volume plugin matched", volume.Name)
+	err = errors.New("no volume plugin matched")
+	if c.findRecyclablePlugin(volume) != nil {
+		err = errNotDeletable
+	}
+	return nil, false, fmt.Errorf("error getting deleter volume plugin for volume %q: %w", volume.Name, err)
 }
+
+// errNotDeletable: there is a plugin, but it cannot delete.
+// Upstream: pkg/volume FindDeletablePluginBySpec and FindDeletablePluginByName, v1.36.
+var errNotDeletable = errors.New("no deletable volume plugin matched")

@@ -36,19 +36,20 @@
 //     kubernetes/kubernetes 140691).
 //   - A deleted object leaves the private caches when that is delivered, and its
 //     partner's key is added then. Upstream's worker does both when it gets to the key.
-//   - Upstream only logs an error and waits for the resync. Here a failed key is also
-//     tried again after 15 s, doubled at each failure, so that settling waits for it.
 //   - External provisioning is done in the claim's worker. It makes at most one write.
 //   - CSI migration: the annotation migrated-to is honoured where it is but never
 //     written, and in-tree cloud provisioners are unknown provisioners.
-//   - A deleting volume gets no finalizer (the API server would refuse it), and an
-//     annotation that is no quantity is an error, where upstream panics.
-//   - In-tree provisioning (the long-gone plugins) does not exist; in-tree deletion and
-//     recycling exist as Config.Deleters and Config.Recyclers.
+//   - A deleting volume gets no finalizer: the API server would refuse it, and upstream
+//     gets no further with such a volume.
+//   - In-tree provisioning (the long-gone plugins) does not exist, and that of hostPath
+//     is disabled, as it is upstream unless a flag is set; in-tree deletion and recycling
+//     exist as Config.Deleters and Config.Recyclers.
 //   - Upstream deletes hostPath volumes from the disk of the machine that it runs on. The
 //     controller here has no disk; whoever makes it hands one to NewHostPathDeleter.
-//   - A recycler pod runs find instead of a shell script, cannot be configured, and is
-//     given up after its deadline even if no node has taken it; upstream leaves the
-//     deadline to the kubelet. The pod is polled every second, with its events, instead
-//     of watched. As upstream, nothing sends it to the node that holds a hostPath's data.
+//   - A recycler pod cannot be configured, and is given up after its deadline even if no
+//     node has taken it; upstream leaves the deadline to the kubelet. The pod is polled
+//     every second, with its events, instead of watched. As upstream, nothing sends it to
+//     the node that holds a hostPath's data.
+//   - A volume that was changed while it was recycled is read again and made Available;
+//     upstream's write is refused then, and it recycles once more.
 package pvcontroller

@@ -290,6 +290,9 @@ func TestAnUnscheduledPodIsNamedInsteadOfTheFirstConsumer(t *testing.T) {
 	c.pod("b", "data", "")
 	c.pod("a", "data", "")
 	c.pod("elsewhere", "other", "")
+	c.pod("going", "data", "")
+	c.patchPod("going", `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	c.deletePod("going") // it will not be scheduled any more
 	c.resync()
 	events, err := c.user.CoreV1().Events("default").List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)

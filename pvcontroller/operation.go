@@ -26,7 +26,7 @@ type operation struct {
 // scheduleOperation starts a slow operation on the volume as a task of its own, unless
 // the same one is running or in backoff. The next sync of the volume tries again.
 // Upstream: pv_controller.go scheduleOperation, v1.36.
-func (c *controller) scheduleOperation(what string, volume *v1.PersistentVolume, run func(ctx context.Context, volume string) error) {
+func (c *controller) scheduleOperation(what string, volume *v1.PersistentVolume, run func(ctx context.Context, volume *v1.PersistentVolume) error) {
 	name := fmt.Sprintf("%s-%s[%s]", what, volume.Name, volume.UID)
 	op, known := c.operations[name]
 	if known && (op.running || c.env.Now().Before(op.after)) {
@@ -38,7 +38,7 @@ func (c *controller) scheduleOperation(what string, volume *v1.PersistentVolume,
 	}
 	op.running = true
 	c.env.Go(name, func(ctx context.Context) {
-		if err := run(ctx, volume.Name); err != nil {
+		if err := run(ctx, volume); err != nil {
 			op.failed(c.env.Now())
 			return
 		}

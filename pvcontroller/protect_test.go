@@ -113,3 +113,21 @@ func TestTheClaimOfAnEphemeralVolumeIsProtectedByItsOwnPodOnly(t *testing.T) {
 	require.NotNil(t, c.claim("web-tmp").DeletionTimestamp)
 	require.NotEqual(t, alien.UID, c.claim("web-alien").UID, "it has made way for the pod's own")
 }
+
+// A pod that owns its claim and is deleted in the foreground waits for the claim, and
+// the claim for the pod: so it counts only until the pod is shut down.
+func TestAPodThatIsShutDownDoesNotKeepTheClaimOfItsEphemeralVolume(t *testing.T) { // semantics 1.8
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.ephemeralPod("web", "scratch")
+	c.settle()
+	c.patchPod("web", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
+	require.NoError(t, c.user.CoreV1().Pods("default").Bind(ctx, &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Target: v1.ObjectReference{Kind: "Node", Name: "node-1"},
+	}, metav1.CreateOptions{}))
+	c.deleteClaim("web-scratch")
+	c.settle()
+	require.True(t, c.exists("web-scratch"))
+	c.deletePod("web")
+	c.settle()
+	require.False(t, c.exists("web-scratch"))
+}

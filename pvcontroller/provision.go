@@ -22,12 +22,30 @@ func (c *controller) provisionClaim(ctx context.Context, claim *v1.PersistentVol
 		c.recorder.Event(claim, v1.EventTypeWarning, provisioningFailed, err.Error())
 		return nil
 	}
+	if class.Provisioner == HostPathPlugin {
+		return c.provisionHostPath(ctx, claim)
+	}
 	return c.provisionClaimOperationExternal(ctx, claim, class)
 }
 
-// findProvisionerOf is the claim's class, if an external provisioner serves it. A
-// provisioner called kubernetes.io/ would be a plugin compiled into this controller,
-// which has none; kubernetes.io/no-provisioner is nobody's name.
+// provisionHostPath: of the plugins that are left, hostPath's alone could make volumes,
+// which is for tests of Kubernetes itself and disabled, but only found to be so when
+// the claim has been marked as its.
+// Upstream: pv_controller.go provisionClaimOperation and pkg/volume/hostpath
+// NewProvisioner, v1.36.
+func (c *controller) provisionHostPath(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	claim, err := c.setClaimProvisioner(ctx, claim, HostPathPlugin)
+	if err != nil {
+		return err
+	}
+	c.recorder.Eventf(claim, v1.EventTypeWarning, provisioningFailed,
+		"Failed to create provisioner: provisioning in volume plugin %q is disabled", HostPathPlugin)
+	return nil
+}
+
+// findProvisionerOf is the claim's class, if an external provisioner or hostPath's
+// plugin serves it. A provisioner called kubernetes.io/ would be a plugin compiled into
+// this controller, which has no other; kubernetes.io/no-provisioner is nobody's name.
 // Upstream: pv_controller.go findProvisionablePlugin, v1.36.
 func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storagev1.StorageClass, error) {
 	name := binding.GetPersistentVolumeClaimClass(claim)
@@ -36,7 +54,7 @@ func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storag
 		return nil, apierrors.NewNotFound(storagev1.Resource("storageclass"), name)
 	}
 	migrated := claim.Annotations[binding.AnnMigratedTo] != ""
-	if strings.HasPrefix(class.Provisioner, inTreePrefix) && !migrated {
+	if strings.HasPrefix(class.Provisioner, inTreePrefix) && class.Provisioner != HostPathPlugin && !migrated {
 		return nil, fmt.Errorf("no volume plugin matched name: %s", class.Provisioner)
 	}
 	return class, nil
@@ -50,11 +68,12 @@ func (c *controller) provisionClaimOperationExternal(ctx context.Context, claim 
 	if driver := claim.Annotations[binding.AnnMigratedTo]; driver != "" {
 		provisioner = driver
 	}
-	claim, err := c.setClaimProvisioner(ctx, claim, provisioner)
+	annotated, err := c.setClaimProvisioner(ctx, claim, provisioner)
 	if err != nil {
+		c.recorder.Eventf(claim, v1.EventTypeWarning, provisioningFailed, "Error saving claim: %v", err)
 		return err
 	}
-	c.recorder.Eventf(claim, v1.EventTypeNormal, externalProvisioning,
+	c.recorder.Eventf(annotated, v1.EventTypeNormal, externalProvisioning,
 		"Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator."+
 			" If volume creation is delayed, please verify that the provisioner is running and correctly registered.", provisioner)
 	return nil

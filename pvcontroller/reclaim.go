@@ -4,7 +4,6 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
@@ -24,12 +23,12 @@ func (c *controller) reclaimVolume(ctx context.Context, volume *v1.PersistentVol
 		c.scheduleOperation("recycle", volume, c.recycleVolumeOperation)
 		return nil
 	case v1.PersistentVolumeReclaimDelete:
-		if !deletedExternally(volume) {
+		if _, external, _ := c.findDeletablePlugin(volume); !external {
 			c.scheduleOperation("delete", volume, c.deleteVolumeOperation)
 		}
 		return nil
 	}
-	return c.failVolume(ctx, volume, volumeUnknownReclaimPolicy, "Volume has unrecognized reclaim policy")
+	return c.failVolume(ctx, volume, volumeUnknownReclaimPolicy, "Volume has unrecognized PersistentVolumeReclaimPolicy")
 }
 
 // failVolume marks the volume Failed and says why, once.
@@ -43,19 +42,16 @@ func (c *controller) failVolume(ctx context.Context, volume *v1.PersistentVolume
 	return nil
 }
 
-// getReleased reads the volume and says whether it is still to be reclaimed. A volume
-// that cannot be read is left for the next sync.
+// getReleased reads the volume and says whether it is still to be reclaimed. One that
+// cannot be read is left for the next sync.
 // Upstream: the beginning of pv_controller.go deleteVolumeOperation and
 // recycleVolumeOperation, v1.36.
-func (c *controller) getReleased(ctx context.Context, name string) (*v1.PersistentVolume, bool, error) {
+func (c *controller) getReleased(ctx context.Context, name string) (*v1.PersistentVolume, bool) {
 	volume, err := c.client.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, false, nil
-	}
 	if err != nil {
-		return nil, false, err
+		return nil, false
 	}
-	return volume, c.isVolumeReleased(volume), nil
+	return volume, c.isVolumeReleased(volume)
 }
 
 // isVolumeReleased says whether the volume's claim is gone, or is bound to another

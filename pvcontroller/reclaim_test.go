@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -144,12 +145,98 @@ func TestAVolumeThatAPodStillUsesIsNotRecycled(t *testing.T) {
 	require.False(t, c.exists("data"))
 	require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
 	require.Equal(t, []string{"Normal VolumeFailedRecycle"}, c.events("pv"))
+	require.Contains(t, c.engine.Trace().String(), "Volume is used by pods: default/waiting")
 	require.Empty(t, plugin.done)
 
 	c.deletePod("waiting")
 	c.resync()
 	require.Equal(t, []string{"pv"}, plugin.done)
 	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+}
+
+func TestAVolumeIsRecycledThoughPodsOfALaterClaimOfThatNameRun(t *testing.T) { // semantics 1.6
+	plugin := &hostPath{}
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{pvcontroller.HostPathPlugin: plugin}})
+	c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.pod("waiting", "data", "")
+	c.deleteClaim("data")
+	c.settle()
+	require.Empty(t, plugin.done)
+	c.claimed("data", ofClass("other")) // now the pod waits for this one
+	c.resync()
+	require.Equal(t, []string{"pv"}, plugin.done)
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+	require.Equal(t, []string{"Normal VolumeFailedRecycle", "Normal VolumeRecycled"}, c.events("pv"))
+}
+
+func TestAFailedRecyclingIsTriedAgainAtEverySync(t *testing.T) { // semantics 1.6: no backoff, unlike deletion
+	plugin := &hostPath{errs: []error{errors.New("1"), errors.New("2"), errors.New("3"), errors.New("4"), errors.New("5"), errors.New("6"), errors.New("7")}}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimRecycle))
+	require.Len(t, plugin.errs, 5, "once when released, and once as that it Failed is an update")
+	for left := 4; left >= 0; left-- {
+		require.NoError(t, c.engine.RunFor(15*time.Second))
+		require.Len(t, plugin.errs, left)
+		require.Equal(t, "Recycle failed: 1", c.volume("pv").Status.Message, "what was said first stays")
+	}
+	require.NoError(t, c.engine.RunFor(15*time.Second))
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+	require.Equal(t, []string{"Warning VolumeFailedRecycle", "Normal VolumeRecycled"}, c.events("pv"))
+}
+
+func TestAFailedDeletionIsHeldBackLongerEachTime(t *testing.T) { // semantics 1.1: 500 ms, doubled, at most 2 m 2 s
+	plugin := &hostPath{}
+	for range 40 {
+		plugin.errs = append(plugin.errs, errors.New("disk on fire"))
+	}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimDelete))
+	require.Len(t, plugin.errs, 39, "that it Failed is an update, but comes too early")
+	var waits []int
+	for tried, since := len(plugin.errs), 0; len(waits) < 12; {
+		require.NoError(t, c.engine.RunFor(15*time.Second))
+		if since += 15; len(plugin.errs) < tried {
+			waits = append(waits, since)
+			tried, since = len(plugin.errs), 0
+		}
+	}
+	require.Equal(t, []int{15, 15, 15, 15, 15, 30, 45, 75, 135, 135, 135, 135}, waits)
+}
+
+func TestWhyAVolumeCannotBeDeletedIsSaidAsUpstreamSaysIt(t *testing.T) {
+	for says, change := range map[string]func(*v1.PersistentVolume){
+		`no volume plugin matched name: kubernetes.io/aws-ebs`: annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/aws-ebs"),
+		`no deletable volume plugin matched`:                   annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/nfs"),
+		`error getting deleter volume plugin for volume "pv": no volume plugin matched`: func(volume *v1.PersistentVolume) {
+			volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{FC: &v1.FCVolumeSource{WWIDs: []string{"3600508b400105e21"}}}
+		},
+		`error getting deleter volume plugin for volume "pv": no deletable volume plugin matched`: func(volume *v1.PersistentVolume) {
+			volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{Server: "nfs.example.com", Path: "/export"}}
+		},
+		`no volume plugin matched name: kubernetes.io/csi-before`: func(volume *v1.PersistentVolume) {
+			annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/csi-before")(volume)
+			volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "x.example.com", VolumeHandle: "h"}}
+		},
+	} {
+		c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimDelete), change)
+		require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase, says)
+		require.Equal(t, says, c.volume("pv").Status.Message)
+		require.Equal(t, []string{"Warning VolumeFailedDelete"}, c.events("pv"))
+	}
+}
+
+func TestADeleterServesTheVolumesOfItsNameWhateverTheName(t *testing.T) {
+	plugin := &hostPath{}
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{Deleters: map[string]pvcontroller.Deleter{"example.com/mine": plugin}})
+	c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimDelete), annotated("pv.kubernetes.io/provisioned-by=example.com/mine"))
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.deleteClaim("data")
+	c.settle()
+	c.requireGone("pv")
+	require.Equal(t, []string{"pv"}, plugin.done)
 }
 
 func TestBadConfigurationIsRefused(t *testing.T) {

@@ -3,47 +3,64 @@ package pvcontroller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
 )
 
-// recycleVolumeOperation scrubs a volume and makes it Available again.
+// recycleVolumeOperation scrubs a volume and makes it Available again. It never fails:
+// as upstream's, it is not held back after a failure, and the next sync tries again.
 // Upstream: pv_controller.go recycleVolumeOperation, v1.36.
-func (c *controller) recycleVolumeOperation(ctx context.Context, name string) error {
-	volume, toReclaim, err := c.getReleased(ctx, name)
-	if err != nil || !toReclaim {
-		return err
+func (c *controller) recycleVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
+	stored, toReclaim := c.getReleased(ctx, volume.Name)
+	if !toReclaim {
+		return nil
 	}
-	if pods := c.podsUsing(volume); len(pods) > 0 {
+	// A claim that is there is another of that name, and so are its pods.
+	_, another := c.claims.get(claimRefKey(stored.Spec.ClaimRef))
+	if pods := c.podsUsing(stored); len(pods) > 0 && !another {
 		c.recorder.Eventf(volume, v1.EventTypeNormal, volumeFailedRecycle, "Volume is used by pods: %s", strings.Join(pods, ","))
 		return nil
 	}
-	recycler := c.findRecyclablePlugin(volume)
-	if recycler == nil {
-		return c.failVolume(ctx, volume, volumeFailedRecycle, "No recycler plugin found for the volume!")
+	if err := c.recycle(ctx, stored); err != nil {
+		// A failure that cannot be written down is found again by the next sync.
+		_ = c.failVolume(ctx, stored, volumeFailedRecycle, err.Error())
+		return nil
 	}
-	if err := recycler.Recycle(ctx, volume); err != nil {
-		return errors.Join(err, c.failVolume(ctx, volume, volumeFailedRecycle, "Recycle failed: "+err.Error()))
+	c.recorder.Event(stored, v1.EventTypeNormal, volumeRecycled, "Volume recycled")
+	if stored, toReclaim = c.getReleased(ctx, volume.Name); toReclaim {
+		_ = c.unbindVolume(ctx, stored) // else it is recycled once more
 	}
-	c.recorder.Event(volume, v1.EventTypeNormal, volumeRecycled, "Volume recycled")
-	volume, toReclaim, err = c.getReleased(ctx, name)
-	if err != nil || !toReclaim {
-		return err
-	}
-	return c.unbindVolume(ctx, volume)
+	return nil
 }
 
-// podsUsing are the names of the pods that use the volume's claim and have not ended.
+// recycle has the volume scrubbed.
+func (c *controller) recycle(ctx context.Context, volume *v1.PersistentVolume) error {
+	recycler := c.findRecyclablePlugin(volume)
+	if recycler == nil {
+		return errors.New("No recycler plugin found for the volume!") //nolint:staticcheck // upstream's message
+	}
+	if err := recycler.Recycle(ctx, volume); err != nil {
+		return fmt.Errorf("Recycle failed: %w", err) //nolint:staticcheck // upstream's message
+	}
+	return nil
+}
+
+// podsUsing are the keys of the pods that use the volume's claim and have not ended,
+// in order.
 // Upstream: pv_controller.go isVolumeUsed, v1.36.
 func (c *controller) podsUsing(volume *v1.PersistentVolume) []string {
-	var names []string
+	var keys []string
 	for _, pod := range c.pods.ByIndex(podsByClaim, claimRefKey(volume.Spec.ClaimRef)) {
-		if !terminated(pod) {
-			names = append(names, pod.Name)
+		if !binding.IsPodTerminated(pod) {
+			keys = append(keys, control.Key(pod))
 		}
 	}
-	return names
+	return keys
 }
 
 // findRecyclablePlugin is the first recycler by name that can scrub volumes of this

@@ -91,7 +91,11 @@ func (r *podRecycler) Recycle(ctx context.Context, volume *v1.PersistentVolume) 
 	return nil
 }
 
-// pod is the recycler pod. Upstream's runs a shell script to the same effect.
+// scrub deletes all that is in /scrub, and fails if something is left.
+// Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.36.
+const scrub = `test -e /scrub && find /scrub -mindepth 1 -delete && test -z "$(ls -A /scrub)" || exit 1`
+
+// pod is the recycler pod.
 // Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.36.
 func (r *podRecycler) pod(volume *v1.PersistentVolume) *v1.Pod {
 	deadline := r.deadline(volume)
@@ -103,8 +107,9 @@ func (r *podRecycler) pod(volume *v1.PersistentVolume) *v1.Pod {
 			Volumes:               []v1.Volume{{Name: "vol", VolumeSource: *r.source(volume)}},
 			Containers: []v1.Container{{
 				Name:         "pv-recycler",
-				Image:        "registry.k8s.io/build-image/debian-base",
-				Command:      []string{"find", "/scrub", "-mindepth", "1", "-delete"},
+				Image:        "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6",
+				Command:      []string{"/bin/sh"},
+				Args:         []string{"-c", scrub},
 				VolumeMounts: []v1.VolumeMount{{Name: "vol", MountPath: "/scrub"}},
 			}},
 		},

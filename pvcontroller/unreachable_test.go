@@ -61,7 +61,7 @@ func TestAVolumeOfAnUnknownReclaimPolicyFailsAndSaysSoOnce(t *testing.T) { // se
 			require.NoError(t, c.reclaimVolume(ctx, shredded))
 			stored, _ = c.volumes.Get(volume.Name)
 			require.Equal(t, v1.VolumeFailed, stored.Status.Phase)
-			require.Equal(t, "Volume has unrecognized reclaim policy", stored.Status.Message)
+			require.Equal(t, "Volume has unrecognized PersistentVolumeReclaimPolicy", stored.Status.Message)
 		}
 	})
 	said := 0

@@ -15,15 +15,33 @@ type assumeCache[T control.Object] struct {
 	kind    string // "PersistentVolume", for errors
 	api     *control.Cache[T]
 	overlay map[string]T
+	// put and remove hear of every change of what Get answers.
+	put, remove func(T)
 }
 
 func newAssumeCache[T control.Object](kind string, api *control.Cache[T]) *assumeCache[T] {
-	c := &assumeCache[T]{kind: kind, api: api, overlay: map[string]T{}}
+	c := &assumeCache[T]{kind: kind, api: api, overlay: map[string]T{}, put: func(T) {}, remove: func(T) {}}
 	c.api.Handle(control.Handler[T]{
-		Update: func(_, obj T) { c.drop(obj) },
-		Delete: func(obj T) { delete(c.overlay, control.Key(obj)) },
+		Add: func(obj T) { c.put(obj) },
+		Update: func(_, obj T) {
+			c.drop(obj)
+			c.put(c.latest(obj))
+		},
+		Delete: func(obj T) {
+			delete(c.overlay, control.Key(obj))
+			c.remove(obj)
+		},
 	})
 	return c
+}
+
+// follow has put called for every object that there is, and from now on put or
+// remove for every change, assumed ones included.
+func (c *assumeCache[T]) follow(put, remove func(T)) {
+	c.put, c.remove = put, remove
+	for obj := range c.api.All() {
+		put(c.latest(obj))
+	}
 }
 
 // drop forgets what was assumed of an older version.
@@ -85,6 +103,7 @@ func (c *assumeCache[T]) Assume(obj T) error {
 			c.kind, key, cached.GetResourceVersion(), obj.GetResourceVersion())
 	}
 	c.overlay[key] = obj
+	c.put(obj)
 	return nil
 }
 
@@ -94,5 +113,8 @@ func (c *assumeCache[T]) Restore(obj T) {
 	key := control.Key(obj)
 	if assumed, ok := c.overlay[key]; ok && control.Object(assumed) == control.Object(obj) {
 		delete(c.overlay, key)
+		if cached, ok := c.api.Get(key); ok {
+			c.put(cached)
+		}
 	}
 }

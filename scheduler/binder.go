@@ -43,12 +43,17 @@ type Conflicts []Conflict
 // Reasons are the distinct reasons in upstream's order.
 func (c Conflicts) Reasons() []string {
 	var list []string
-	for _, reason := range []ConflictReason{ErrReasonNodeConflict, ErrReasonBindConflict, ErrReasonNotEnoughSpace, ErrReasonPVNotExist} {
+	for _, reason := range conflictReasons() {
 		if slices.ContainsFunc(c, func(one Conflict) bool { return one.Reason == reason }) {
 			list = append(list, string(reason))
 		}
 	}
 	return list
+}
+
+// conflictReasons are all reasons, in upstream's order.
+func conflictReasons() []ConflictReason {
+	return []ConflictReason{ErrReasonNodeConflict, ErrReasonBindConflict, ErrReasonNotEnoughSpace, ErrReasonPVNotExist}
 }
 
 // BindingInfo is a volume chosen for a claim. Upstream: binder.go BindingInfo.
@@ -64,17 +69,6 @@ type PodVolumes struct {
 	StaticBindings []*BindingInfo
 	// DynamicProvisions are claims to have provisioned.
 	DynamicProvisions []*v1.PersistentVolumeClaim
-}
-
-// PodVolumeClaims are a pod's claims by what is to be done with them.
-// Upstream: binder.go PodVolumeClaims, v1.36.
-type PodVolumeClaims struct {
-	boundClaims               []*v1.PersistentVolumeClaim
-	unboundClaimsDelayBinding []*v1.PersistentVolumeClaim
-	unboundClaimsImmediate    []*v1.PersistentVolumeClaim
-	// unboundVolumesDelayBinding are the volumes that might serve the delayed
-	// claims, by class.
-	unboundVolumesDelayBinding map[string][]*v1.PersistentVolume
 }
 
 // volumeBinder is the conversation between the scheduler, which knows the node,
@@ -98,26 +92,33 @@ type volumeBinder struct {
 	capacities *control.Cache[*storagev1.CSIStorageCapacity]
 	pvs        *assumeCache[*v1.PersistentVolume]
 	pvcs       *assumeCache[*v1.PersistentVolumeClaim]
+	// free finds volumes for claims among pvs, what is assumed of them included.
+	free *binding.Index
 }
 
 // byClass indexes volumes by their class.
 const byClass = "class"
 
 func newVolumeBinder(env control.Env, caches *caches, bindTimeout time.Duration) *volumeBinder {
-	return &volumeBinder{
+	b := &volumeBinder{
 		env: env, bindTimeout: bindTimeout,
 		pods: caches.pods, nodes: caches.nodes, classes: caches.classes, drivers: caches.drivers, capacities: caches.capacities,
 		pvs:  newAssumeCache("PersistentVolume", caches.volumes),
 		pvcs: newAssumeCache("PersistentVolumeClaim", caches.claims),
+		free: binding.NewIndex(),
 	}
+	b.pvs.follow(b.free.Put, func(pv *v1.PersistentVolume) { b.free.Delete(pv.Name) })
+	return b
 }
 
 // GetPodVolumeClaims sorts a pod's claims: bound; waiting for this pod's node;
-// and the rest, for which the PV controller has not finished.
+// and the rest, for which the PV controller has not finished. A claim that two of
+// the pod's volumes name is there twice, and the search for its volume finds two
+// or fails: that is upstream's, too.
 // Upstream: binder.go GetPodVolumeClaims, v1.36.
 func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*PodVolumeClaims, error) {
-	claims := &PodVolumeClaims{unboundVolumesDelayBinding: map[string][]*v1.PersistentVolume{}}
-	for _, pc := range claimNames(pod) {
+	claims := &PodVolumeClaims{}
+	for _, pc := range claimVolumes(pod) {
 		claim, ok := b.pvcs.Get(pod.Namespace + "/" + pc.name)
 		if !ok {
 			return nil, fmt.Errorf("error getting PVC %q: %s", pod.Namespace+"/"+pc.name, claimNotFound(pc))
@@ -133,12 +134,11 @@ func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*PodVolumeClaims, error)
 		// A claim that names a volume is the PV controller's, whatever its class.
 		if delayed && claim.Spec.VolumeName == "" {
 			claims.unboundClaimsDelayBinding = append(claims.unboundClaimsDelayBinding, claim)
-			class := binding.GetPersistentVolumeClaimClass(claim)
-			claims.unboundVolumesDelayBinding[class] = b.pvs.ByIndex(byClass, class)
 		} else {
 			claims.unboundClaimsImmediate = append(claims.unboundClaimsImmediate, claim)
 		}
 	}
+	b.prepare(claims)
 	return claims, nil
 }
 

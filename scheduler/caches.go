@@ -17,23 +17,29 @@ type caches struct {
 	classes    *control.Cache[*storagev1.StorageClass]
 	drivers    *control.Cache[*storagev1.CSIDriver]
 	capacities *control.Cache[*storagev1.CSIStorageCapacity]
+	// csiNodes and attachments are NodeVolumeLimits'.
+	csiNodes    *control.Cache[*storagev1.CSINode]
+	attachments *control.Cache[*storagev1.VolumeAttachment]
 }
 
 // newCaches follows nodes and storage before pods, so that in order the first
 // pod finds everything there.
 func newCaches(env control.Env) *caches {
 	c := &caches{
-		nodes:      control.NewCache[*v1.Node](env, control.Nodes),
-		classes:    control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
-		drivers:    control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers),
-		capacities: control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities),
-		volumes:    control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
-		claims:     control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
-		pods:       control.NewCache[*v1.Pod](env, control.Pods),
+		nodes:       control.NewCache[*v1.Node](env, control.Nodes),
+		classes:     control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
+		drivers:     control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers),
+		capacities:  control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities),
+		csiNodes:    control.NewCache[*storagev1.CSINode](env, control.CSINodes),
+		attachments: control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments),
+		volumes:     control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
+		claims:      control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+		pods:        control.NewCache[*v1.Pod](env, control.Pods),
 	}
 	c.volumes.AddIndex(byClass, func(pv *v1.PersistentVolume) []string {
 		return []string{binding.GetPersistentVolumeClass(pv)}
 	})
+	c.attachments.AddIndex(byNode, func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} })
 	return c
 }
 
@@ -41,4 +47,6 @@ func (c *caches) handleStorage(s *scheduler) {
 	c.classes.Handle(forward[*storagev1.StorageClass](s))
 	c.drivers.Handle(forward[*storagev1.CSIDriver](s))
 	c.capacities.Handle(forward[*storagev1.CSIStorageCapacity](s))
+	c.csiNodes.Handle(forward[*storagev1.CSINode](s))
+	c.attachments.Handle(forward[*storagev1.VolumeAttachment](s))
 }

@@ -17,16 +17,16 @@ func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
 	switch {
 	case feasible == 1 && c.diagnosis.total == 1:
 		b.WriteString(", the only node")
-	case feasible == 1 && len(c.diagnosis.nodes) == 0:
+	case feasible == 1 && len(c.diagnosis.nodes)+c.diagnosis.excluded == 0:
 		b.WriteString(", nominated before")
 	case feasible == 1:
-		fmt.Fprintf(&b, ", the only one of %d nodes that fits (%s)", c.diagnosis.total, strings.Join(c.diagnosis.perNode(c), "; "))
+		fmt.Fprintf(&b, ", the only one of %d nodes that fits (%s)", c.diagnosis.total, strings.Join(s.perNode(c), "; "))
 	case equals == 1:
 		fmt.Fprintf(&b, ", the best of %d nodes that fit", feasible)
 	default:
 		fmt.Fprintf(&b, ", one of %d equally good nodes", equals)
 	}
-	if volumes := c.volumes.byNode[c.node]; volumes != nil {
+	if volumes := s.volumesOn(c); volumes != nil {
 		for _, bound := range volumes.StaticBindings {
 			fmt.Fprintf(&b, "; pvc %s gets pv %s", control.Key(bound.pvc), bound.pv.Name)
 		}
@@ -37,6 +37,16 @@ func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
 	s.trace(c, b.String())
 }
 
+// volumesOn is what the pod needs on its chosen node, nil if it has no claims.
+func (s *scheduler) volumesOn(c *cycle) *PodVolumes {
+	p, ok := s.volumeBinding()
+	if !ok || c.volumes.claims == nil {
+		return nil
+	}
+	volumes, _ := p.found(c, c.node) // Reserve reports the error
+	return volumes
+}
+
 // traceRefusal tells why no node was taken.
 func (s *scheduler) traceRefusal(c *cycle) {
 	switch {
@@ -45,7 +55,7 @@ func (s *scheduler) traceRefusal(c *cycle) {
 	case c.diagnosis.preFilter != nil:
 		s.trace(c, "no node is looked at: "+c.diagnosis.preFilter.message())
 	default:
-		s.trace(c, "no node fits: "+strings.Join(c.diagnosis.perNode(c), "; "))
+		s.trace(c, "no node fits: "+strings.Join(s.perNode(c), "; "))
 	}
 }
 
@@ -60,13 +70,17 @@ func (s *scheduler) trace(c *cycle, text string) {
 
 // perNode says for each node passed over why, claim by claim where volumes are
 // the reason.
-func (d *diagnosis) perNode(c *cycle) []string {
+func (s *scheduler) perNode(c *cycle) []string {
+	d := &c.diagnosis
 	var list []string
 	for i, v := range d.nodes {
 		if i == maxNodesTold && len(d.nodes) > i+1 {
 			return append(list, fmt.Sprintf("and %d more", len(d.nodes)-i))
 		}
-		list = append(list, NodeVerdict{v.node, v.status.plugin, v.status.reasons, c.volumes.conflicts[v.node]}.String())
+		list = append(list, NodeVerdict{Node: v.node, Plugin: v.status.plugin, Reasons: v.status.reasons, Conflicts: s.conflicts(c, v.status.plugin, v.node)}.String())
+	}
+	if d.excluded > 0 {
+		list = append(list, fmt.Sprintf("%d that the pod's affinity does not name", d.excluded))
 	}
 	return list
 }

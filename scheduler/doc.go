@@ -8,7 +8,7 @@
 // file each. The scheduling cycle decides, in memory and without a pause:
 //
 //	PreFilter  is the pod itself fit to be placed: do its claims exist, are the
-//	           Immediate ones bound
+//	           Immediate ones bound; does its affinity name the nodes
 //	Filter     which nodes could take it; for its volumes FindPodVolumes
 //	Score      which of them is best; among equals control.Env.Choose
 //	Reserve    take what it needs there, in memory; AssumePodVolumes
@@ -33,11 +33,20 @@
 // volume, although nothing is written between the two. Waiting (checkBindings)
 // looks at the caches alone.
 //
+// # Thousands of nodes
+//
+// A decision looks at every node, and what it costs is what it does for each. So
+// PreFilter finds out all that does not depend on the node (prepare); a volume for a
+// claim is asked of a binding.Index, which follows the assume cache change by change
+// and knows which volumes are at the node's own place; and reasons against a node are
+// counted, and put into words only for those that are told (problem). The answers are
+// those of upstream's walk through all volumes: see TestTheIndexAnswersAsTheLinearRuleDoes.
+//
 // # Waiting in the queue
 //
 // A pod that no node fits gets an event and the condition PodScheduled=False, and
-// waits for an event that could help the plugins that turned it down, at most
-// for five minutes. A pod whose attempt failed with an error is tried again after
+// waits for an event that could help the plugins that turned it down (each says
+// which in Helps), at most for five minutes. A pod whose attempt failed with an error is tried again after
 // 1 s, doubling to 10 s.
 //
 // # Deviations from upstream
@@ -48,15 +57,27 @@
 //   - After five errors in a row a pod is no longer retried on its own but by the
 //     next event or the flush every 30 s, so that a cluster with something broken
 //     for good comes to rest.
-//   - All nodes are filtered and scored; upstream samples large clusters. Equal
-//     nodes are taken in order of name or as the policy chooses, not at random.
+//   - All nodes are filtered and scored. Upstream looks, in clusters of more than
+//     100 nodes, for only so many that fit (numFeasibleNodesToFind), from where the
+//     last search ended: to save time that is not spent here, at the price of
+//     outcomes that nobody can tell beforehand. So the best node always wins, and
+//     equal nodes are taken in order of name or as the policy chooses, not at random.
 //   - Scores are those of LeastAllocated, preferred node affinity and
 //     PreferNoSchedule taints.
 //   - Restoring the assume cache takes off only the very object that was laid
 //     on; upstream goes by resource version.
-//   - A node that fails NodeAffinity by name (matchFields) is counted with the
-//     ordinary reason; upstream excludes it in PreFilter with another text.
-//   - Left out: CSI attach limits (NodeVolumeLimits), inter-pod affinity, topology spread, dynamic resources, image
+//   - NodeVolumeLimits tells a volume that is still to be made by its claim;
+//     upstream makes up a random handle. A driver that a CSINode does not list is
+//     not missed (VolumeLimitScaling, alpha upstream).
+//   - A claim named by two of a pod's volumes is searched a volume twice, as
+//     upstream, although nobody wants that: one local volume is then not enough,
+//     and provisioning takes two attempts.
+//   - Left out: inter-pod affinity, topology spread, dynamic resources, image
 //     locality, extenders, profiles, in-tree to CSI migration, and scoring by
 //     storage capacity (alpha upstream).
+//
+// # Why a pod has no node
+//
+// Explain asks the same plugins about every node and says in words what
+// upstream's reasons leave out, and what each of the pod's claims would get there.
 package scheduler

@@ -43,6 +43,7 @@ func (s *scheduler) addAllEventHandlers() {
 	s.caches.nodes.Handle(control.Handler[*v1.Node]{
 		Add:    s.cluster.setNode,
 		Update: func(_, node *v1.Node) { s.cluster.setNode(node) },
+		Delete: s.cluster.dropNode,
 	})
 	s.caches.pods.Handle(control.Handler[*v1.Pod]{
 		Add: s.podAdded,

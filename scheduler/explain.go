@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,8 +16,14 @@ type Explanation struct {
 	Pod string
 	// Node is where the pod runs; then nothing else is set.
 	Node string
-	// PreFilter is why no node is looked at, "" if they are.
+	// PreFilter is why no node is looked at, in upstream's words; "" if they are.
 	PreFilter string
+	// Failure is the error that the attempt ends with, for which upstream gives the
+	// reason SchedulerError; "" if it ends with a verdict.
+	Failure string
+	// Notes say in words what PreFilter leaves out, and what is odd about the pod's
+	// claims.
+	Notes []string
 	// Nodes has a verdict for each node, by name.
 	Nodes []NodeVerdict
 }
@@ -30,6 +37,12 @@ type NodeVerdict struct {
 	Reasons []string
 	// Conflicts are the reasons claim by claim, if the plugin is VolumeBinding.
 	Conflicts Conflicts
+	// Detail says what exactly the plugin found wrong, if it is another one. Only
+	// Explain sets it.
+	Detail string
+	// Claims say what each of the pod's claims would get on the node, whatever
+	// plugin turned it down. Only Explain sets them.
+	Claims []ClaimVerdict
 }
 
 // String is a line without an end: "node-1: pvc default/data: ...".
@@ -38,7 +51,11 @@ func (v NodeVerdict) String() string {
 		return v.Node + ": fits"
 	}
 	if len(v.Conflicts) == 0 {
-		return v.Node + ": " + strings.Join(v.Reasons, ", ")
+		line := v.Node + ": " + strings.Join(v.Reasons, ", ")
+		if v.Detail != "" {
+			line += ": " + v.Detail
+		}
+		return line
 	}
 	parts := make([]string, len(v.Conflicts))
 	for i, c := range v.Conflicts {
@@ -49,9 +66,8 @@ func (v NodeVerdict) String() string {
 
 // Explain judges a pod against the objects of a cluster, as the scheduler would
 // if its caches held exactly these: pods, nodes, volumes, claims, classes, CSI
-// drivers and capacities; others do not matter. pod is "namespace/name". The
-// error says that the pod is missing, or what upstream would report as
-// SchedulerError.
+// drivers, nodes and capacities, attachments; others do not matter. pod is
+// "namespace/name". The error says that there is no such pod.
 func Explain(pod string, objects []runtime.Object) (Explanation, error) {
 	s := stillScheduler(objects)
 	answer := Explanation{Pod: pod}
@@ -64,25 +80,58 @@ func Explain(pod string, objects []runtime.Object) (Explanation, error) {
 		return answer, nil
 	}
 	c := newCycle(p, &queuedPod{})
-	if st := s.plugins.runPreFilterPlugins(c); st.is(failed) {
-		return answer, st.asError()
-	} else if st.stops() {
+	switch st := s.plugins.runPreFilterPlugins(c); {
+	case st.is(failed):
+		answer.Failure = st.message()
+		return answer, nil
+	case st.stops():
 		answer.PreFilter = st.message()
+		answer.Notes = s.refusalNotes(c)
 		return answer, nil
 	}
-	filters := of[filterPlugin](s.plugins)
-	for node := range s.cluster.all() {
-		st := s.plugins.runFilterPlugins(filters, c, node)
-		verdict := NodeVerdict{Node: node.node.Name}
-		switch {
-		case st.is(failed):
-			return answer, st.asError()
-		case !st.is(success):
-			verdict.Plugin, verdict.Reasons, verdict.Conflicts = st.plugin, st.reasons, c.volumes.conflicts[node.node.Name]
+	answer.Notes = claimedTwice(c)
+	var feasible []*nodeInfo
+	for _, node := range s.cluster.nodes {
+		verdict := s.explainNode(c, node)
+		if verdict.Plugin == "" {
+			feasible = append(feasible, node)
 		}
 		answer.Nodes = append(answer.Nodes, verdict)
 	}
+	answer.Failure = s.plugins.runPreScorePlugins(c, feasible).message()
 	return answer, nil
+}
+
+// explainNode filters one node, and says in words what came of it.
+func (s *scheduler) explainNode(c *cycle, node *nodeInfo) NodeVerdict {
+	st := excludedVerdict()
+	if !c.excludes(node) {
+		st = runFilterPlugins(s.plugins.filters(c), c, node)
+	}
+	verdict := NodeVerdict{Node: node.node.Name, Claims: s.explainClaims(c, node.node)}
+	switch {
+	case st.is(failed):
+		verdict.Plugin, verdict.Reasons = st.plugin, []string{st.message()}
+	case !st.is(success):
+		verdict.Plugin, verdict.Reasons, verdict.Conflicts = st.plugin, st.reasons, s.conflicts(c, st.plugin, node.node.Name)
+		verdict.Detail = s.why(c, st.plugin, node)
+	}
+	return verdict
+}
+
+// explaining is a plugin that can say in words why it turned a node down.
+type explaining interface {
+	plugin
+	Why(c *cycle, node *nodeInfo) string
+}
+
+func (s *scheduler) why(c *cycle, name string, node *nodeInfo) string {
+	plugins := of[explaining](s.plugins)
+	i := slices.IndexFunc(plugins, func(p explaining) bool { return p.Name() == name })
+	if i < 0 {
+		return ""
+	}
+	return plugins[i].Why(c, node)
 }
 
 // stillEnv drives nothing: its caches are filled once, by hand.
@@ -99,6 +148,8 @@ func stillScheduler(objects []runtime.Object) *scheduler {
 	fill(s.caches.classes, objects)
 	fill(s.caches.drivers, objects)
 	fill(s.caches.capacities, objects)
+	fill(s.caches.csiNodes, objects)
+	fill(s.caches.attachments, objects)
 	fill(s.caches.pods, objects)
 	for node := range s.caches.nodes.All() {
 		s.cluster.setNode(node)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type diagnosis struct {
 	total     int
 	preFilter *status // refused before any node was looked at
 	nodes     []nodeVerdict
+	excluded  int // nodes that PreFilter has excluded
 }
 
 // fitError counts the nodes by reason.
@@ -46,16 +48,36 @@ func (d *diagnosis) fitError(pod *v1.Pod) *status {
 	return refuse(unschedulable, fmt.Sprintf("%s %s. no new claims to deallocate, preemption: %s", head, d.count(), d.preemption(pod)))
 }
 
+// runs walks the verdicts on nodes in order, and of each that many nodes in a row
+// have how many: plugins give thousands of nodes the same one.
+func (d *diagnosis) runs() iter.Seq2[*status, int] {
+	return func(yield func(*status, int) bool) {
+		for i, next := 0, 0; i < len(d.nodes); i = next {
+			for next = i + 1; next < len(d.nodes) && d.nodes[next].status == d.nodes[i].status; {
+				next++
+			}
+			if !yield(d.nodes[i].status, next-i) {
+				return
+			}
+		}
+		if d.excluded > 0 {
+			yield(excludedVerdict(), d.excluded)
+		}
+	}
+}
+
 // count is the histogram of reasons, sorted as text.
 func (d *diagnosis) count() string {
-	return histogram(func(add func(string)) {
-		for _, v := range d.nodes {
-			for _, reason := range v.status.reasons {
-				add(reason)
+	return histogram(func(add func(string, int)) {
+		for st, n := range d.runs() {
+			for _, reason := range st.reasons {
+				add(reason, n)
 			}
 		}
 	})
 }
+
+const preemptionNoHelp = "Preemption is not helpful for scheduling"
 
 // preemption is what upstream's DefaultPreemption says. Pods of a lower priority
 // are never evicted here.
@@ -64,20 +86,20 @@ func (d *diagnosis) preemption(pod *v1.Pod) string {
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == v1.PreemptNever {
 		return "not eligible due to preemptionPolicy=Never."
 	}
-	return fmt.Sprintf("0/%d nodes are available: %s.", d.total, histogram(func(add func(string)) {
-		for _, v := range d.nodes {
-			if v.status.is(unschedulable) {
-				add("No preemption victims found for incoming pod")
+	return fmt.Sprintf("0/%d nodes are available: %s.", d.total, histogram(func(add func(string, int)) {
+		for st, n := range d.runs() {
+			if st.is(unschedulable) {
+				add("No preemption victims found for incoming pod", n)
 			} else {
-				add("Preemption is not helpful for scheduling")
+				add(preemptionNoHelp, n)
 			}
 		}
 	}))
 }
 
-func histogram(each func(add func(string))) string {
+func histogram(each func(add func(string, int))) string {
 	counts := map[string]int{}
-	each(func(s string) { counts[s]++ })
+	each(func(s string, n int) { counts[s] += n })
 	var lines []string
 	for s, n := range counts { // sorted below
 		lines = append(lines, fmt.Sprintf("%d %s", n, s))
@@ -88,13 +110,16 @@ func histogram(each func(add func(string))) string {
 
 // rejectedBy are the plugins that turned the pod down, each once.
 func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
-	verdicts := slices.Clone(d.nodes)
+	judges := map[string]bool{}
 	if d.preFilter != nil {
-		verdicts = append(verdicts, nodeVerdict{"", d.preFilter})
+		judges[d.preFilter.plugin] = true
+	}
+	for st := range d.runs() {
+		judges[st.plugin] = true
 	}
 	var list []plugin
 	for _, p := range s.plugins {
-		if slices.ContainsFunc(verdicts, func(v nodeVerdict) bool { return v.status.plugin == p.Name() }) {
+		if judges[p.Name()] {
 			list = append(list, p)
 		}
 	}
@@ -153,12 +178,16 @@ func truncate(message string) string {
 // nominated node. What is so already is not written.
 // Upstream: schedule_one.go updatePod, util.PatchPodStatus, v1.36.
 func (s *scheduler) updatePod(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, nominated string) error {
+	if condition == nil {
+		if pod.Status.NominatedNodeName == nominated {
+			return nil
+		}
+		return s.patchPodStatus(ctx, pod, []byte(fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, nominated)))
+	}
 	status := pod.Status.DeepCopy()
 	status.NominatedNodeName = nominated
-	if condition != nil {
-		condition.LastTransitionTime = metav1.NewTime(s.env.Now())
-		updatePodCondition(status, *condition)
-	}
+	condition.LastTransitionTime = metav1.NewTime(s.env.Now())
+	updatePodCondition(status, *condition)
 	if equality.Semantic.DeepEqual(pod.Status, *status) {
 		return nil
 	}
@@ -174,7 +203,11 @@ func (s *scheduler) updatePod(ctx context.Context, pod *v1.Pod, condition *v1.Po
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: patch of its status: %w", pod.Namespace, pod.Name, err)
 	}
-	_, err = s.env.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return s.patchPodStatus(ctx, pod, patch)
+}
+
+func (s *scheduler) patchPodStatus(ctx context.Context, pod *v1.Pod, patch []byte) error {
+	_, err := s.env.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
 }
 

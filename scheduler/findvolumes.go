@@ -1,13 +1,9 @@
 package scheduler
 
 import (
-	"fmt"
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
 )
 
 // FindPodVolumes says what the pod's claims need on the node, or which of them
@@ -19,75 +15,87 @@ import (
 // existing volume if one fits, else they are provisioned.
 // Upstream: binder.go FindPodVolumes, v1.36.
 func (b *volumeBinder) FindPodVolumes(claims *PodVolumeClaims, node *v1.Node) (*PodVolumes, Conflicts, error) {
-	conflicts := b.checkBoundClaims(claims.boundClaims, node)
-	volumes := &PodVolumes{}
-	var toMatch, toProvision []*v1.PersistentVolumeClaim
-	for _, claim := range claims.unboundClaimsDelayBinding {
-		selected, ok := claim.Annotations[binding.AnnSelectedNode]
-		switch {
-		case !ok:
-			toMatch = append(toMatch, claim)
-		case selected == node.Name:
-			toProvision = append(toProvision, claim)
-		default:
-			return nil, append(conflicts, Conflict{ErrReasonBindConflict, control.Key(claim),
-				fmt.Sprintf("its volume is being made for node %s (%s)", selected, binding.AnnSelectedNode)}), nil
+	searched, err := b.findPodVolumes(claims, node)
+	if err != nil {
+		return nil, nil, err
+	}
+	conflicts := claims.answer.conflicts(node)
+	if !searched {
+		return nil, conflicts, nil
+	}
+	return claims.answer.volumes(), conflicts, nil
+}
+
+// podVolumeReasons are the reasons why the pod's claims cannot be served on the node,
+// none if they can: FindPodVolumes for a node of which nothing else is wanted yet.
+func (b *volumeBinder) podVolumeReasons(claims *PodVolumeClaims, node *v1.Node) (reasonSet, error) {
+	if _, err := b.findPodVolumes(claims, node); err != nil {
+		return 0, err
+	}
+	return claims.answer.reasons(), nil
+}
+
+// findPodVolumes leaves in claims.answer what it finds. searched is false if a claim
+// belongs to another node, so that nothing was searched for.
+func (b *volumeBinder) findPodVolumes(claims *PodVolumeClaims, node *v1.Node) (searched bool, err error) {
+	answer := &claims.answer
+	answer.reset()
+	if p := checkBoundClaims(claims.bound, node); p.cause != none {
+		answer.problems = append(answer.problems, p)
+	}
+	for _, claim := range claims.selected {
+		if claim.selectedNode != node.Name {
+			answer.problems = append(answer.problems, problem{ErrReasonBindConflict, otherNodeSelected, claim.PersistentVolumeClaim, nil})
+			return false, nil
 		}
+		answer.provisions = append(answer.provisions, claim)
 	}
-	bindings, unmatched, err := findMatchingVolumes(toMatch, claims.unboundVolumesDelayBinding, node)
-	if err != nil {
-		return nil, nil, err
+	if err := findMatchingVolumes(claims.toMatch, node, answer); err != nil {
+		return true, err
 	}
-	volumes.StaticBindings = bindings
-	volumes.DynamicProvisions = slices.Concat(toProvision, unmatched)
-	conflict, err := b.checkVolumeProvisions(volumes.DynamicProvisions, node)
-	if err != nil {
-		return nil, nil, err
+	p, err := b.checkVolumeProvisions(answer.provisions, node)
+	if p.cause != none {
+		answer.problems = append(answer.problems, p)
 	}
-	if conflict != nil {
-		conflicts = append(conflicts, *conflict)
-	}
-	return volumes, conflicts, nil
+	return true, err
 }
 
 // checkBoundClaims finds the first claim whose volume is missing or cannot be
 // reached from the node.
 // Upstream: binder.go checkBoundClaims, v1.36.
-func (b *volumeBinder) checkBoundClaims(claims []*v1.PersistentVolumeClaim, node *v1.Node) Conflicts {
-	for _, claim := range claims {
-		pv, ok := b.pvs.Get(claim.Spec.VolumeName)
-		if !ok {
-			return Conflicts{{ErrReasonPVNotExist, control.Key(claim), fmt.Sprintf("it is bound to pv %s, which does not exist", claim.Spec.VolumeName)}}
+func checkBoundClaims(claims []boundClaim, node *v1.Node) problem {
+	for _, bound := range claims {
+		if bound.pv == nil {
+			return problem{ErrReasonPVNotExist, noVolume, bound.claim, nil}
 		}
-		if err := binding.CheckNodeAffinity(pv, node.Labels); err != nil {
-			return Conflicts{{ErrReasonNodeConflict, control.Key(claim), fmt.Sprintf("it is bound to pv %s: %v", pv.Name, err)}}
+		if !binding.Reachable(bound.pv, node) {
+			return problem{ErrReasonNodeConflict, volumeElsewhere, bound.claim, bound.pv}
 		}
 	}
-	return nil
+	return problem{}
 }
 
 // findMatchingVolumes chooses an existing volume for each claim, the smallest
-// request first, no volume twice. Claims that get none are returned.
+// request first, no volume twice. Claims that get none are to be provisioned.
 // Upstream: binder.go findMatchingVolumes, v1.36.
-func findMatchingVolumes(claims []*v1.PersistentVolumeClaim, volumes map[string][]*v1.PersistentVolume, node *v1.Node) (bindings []*BindingInfo, unmatched []*v1.PersistentVolumeClaim, err error) {
-	claims = slices.Clone(claims)
-	slices.SortStableFunc(claims, func(a, b *v1.PersistentVolumeClaim) int {
-		x, y := a.Spec.Resources.Requests[v1.ResourceStorage], b.Spec.Resources.Requests[v1.ResourceStorage]
-		return x.Cmp(y)
-	})
-	chosen := map[string]*v1.PersistentVolume{}
+func findMatchingVolumes(claims []*delayedClaim, node *v1.Node, answer *nodeAnswer) error {
 	for _, claim := range claims {
-		class := binding.GetPersistentVolumeClaimClass(claim)
-		pv, err := binding.FindMatchingVolume(claim, volumes[class], node, chosen, true)
-		if err != nil {
-			return nil, nil, err
+		if claim.invalid != nil {
+			return claim.invalid
 		}
+		pv := claim.search.On(node, answer.chosen)
 		if pv == nil {
-			unmatched = append(unmatched, claim)
+			answer.provisions = append(answer.provisions, claim)
 			continue
 		}
-		chosen[pv.Name] = pv
-		bindings = append(bindings, &BindingInfo{pvc: claim, pv: pv})
+		answer.bindings = append(answer.bindings, BindingInfo{pvc: claim.PersistentVolumeClaim, pv: pv})
+		if len(claims) == 1 {
+			continue // no other claim could choose it
+		}
+		if answer.chosen == nil {
+			answer.chosen = map[string]*v1.PersistentVolume{}
+		}
+		answer.chosen[pv.Name] = pv
 	}
-	return bindings, unmatched, nil
+	return nil
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -68,16 +67,6 @@ func (s *status) message() string {
 	return strings.Join(s.reasons, ", ")
 }
 
-func (s *status) asError() error {
-	if s == nil || s.is(success) {
-		return nil
-	}
-	if s.err != nil {
-		return s.err
-	}
-	return errors.New(s.message())
-}
-
 // from marks who judged, and says in an error where it happened.
 func (s *status) from(plugin, where string) *status {
 	if s == nil {
@@ -100,9 +89,13 @@ type cycle struct {
 	nominated string
 	skipped   map[string]bool // plugins whose Filter PreFilter has made needless
 
+	// nodeNames, if not nil, are the only nodes to look at: NodeAffinity's by name.
+	nodeNames map[string]bool
+
 	request    resources   // NodeResourcesFit
 	ports      []hostPort  // NodePorts
 	rwopClaims []string    // VolumeRestrictions: ReadWriteOncePod claims that another pod uses
+	attach     []csiVolume // NodeVolumeLimits: what the pod needs attached
 	volumes    volumeState // VolumeBinding
 	zones      []zoneLabel // VolumeZone: where the pod's volumes are
 	diagnosis  diagnosis   // why nodes were passed over
@@ -133,6 +126,13 @@ type preFilterPlugin interface {
 type filterPlugin interface {
 	plugin
 	Filter(c *cycle, node *nodeInfo) *status
+}
+
+// preScorePlugin looks at the pod once more when there is more than one node to
+// choose from.
+type preScorePlugin interface {
+	plugin
+	PreScore(c *cycle) *status
 }
 
 // scorePlugin rates a node that passed the filters, 0 to maxNodeScore.

@@ -88,6 +88,43 @@ func testVolume(name, size, class, node string, change ...func(*v1.PersistentVol
 	return pv
 }
 
+func labelled(key, value string) func(*v1.PersistentVolume) {
+	return func(pv *v1.PersistentVolume) { pv.Labels = map[string]string{key: value} }
+}
+
+// ofDriver makes it a volume of the CSI driver example.com/ext.
+func ofDriver(handle string) func(*v1.PersistentVolume) {
+	return func(pv *v1.PersistentVolume) {
+		pv.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: "example.com/ext", VolumeHandle: handle}
+	}
+}
+
+// attaches is a CSINode on which example.com/ext attaches at most so many volumes,
+// and another driver any number.
+func attaches(node string, count int32) *storagev1.CSINode {
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node, ResourceVersion: "1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+		{Name: "example.com/free", NodeID: node}, {Name: "example.com/ext", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &count}},
+	}}}
+}
+
+func attachment(volume, node string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume + "-on-" + node, ResourceVersion: "1"}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: "example.com/ext", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
+	}}
+}
+
+func selecting(key, value string) *v1.Pod {
+	pod := testPod("web")
+	pod.Spec.NodeSelector = map[string]string{key: value}
+	return pod
+}
+
+// withDisk adds a disk written straight into the manifest.
+func withDisk(pod *v1.Pod, disk string) *v1.Pod {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: disk, VolumeSource: v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: disk}}})
+	return pod
+}
+
 func testClass(name, provisioner string, change ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	class := &storagev1.StorageClass{

@@ -1,24 +1,24 @@
 package scheduler
 
 import (
-	"iter"
+	"cmp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/storagesim/storagesim/control"
 )
 
 // nodeInfo is a node with what the pods on it use.
 // Upstream: framework.NodeInfo, v1.36.
 type nodeInfo struct {
-	node        *v1.Node
+	node        *v1.Node // nil if nobody has heard of it
 	allocatable resources
 	maxPods     int64
 	requested   resources
 	pods        int64
 	ports       []hostPort // in use, in no particular order
+	// volumePods are the pods among them that have volumes, in no particular order.
+	volumePods []*v1.Pod
 }
 
 // placement is a pod that counts on a node: bound there, or assumed to be.
@@ -38,35 +38,21 @@ type placement struct {
 // nothing changes it, so a scheduling cycle needs no snapshot of its own.
 // Upstream: scheduler/backend/cache, v1.36.
 type clusterState struct {
-	nodes  *control.Cache[*v1.Node]
-	infos  map[string]*nodeInfo // also for nodes that pods name and nobody has heard of
+	nodes  []*nodeInfo          // those that exist, by name
+	infos  map[string]*nodeInfo // also of nodes that pods name and nobody has heard of
 	placed map[types.UID]*placement
 	// claimUsers counts the placed pods that use a claim.
 	claimUsers map[string]int
 }
 
-func newClusterState(nodes *control.Cache[*v1.Node]) *clusterState {
-	return &clusterState{nodes: nodes, infos: map[string]*nodeInfo{}, placed: map[types.UID]*placement{}, claimUsers: map[string]int{}}
+func newClusterState() *clusterState {
+	return &clusterState{infos: map[string]*nodeInfo{}, placed: map[types.UID]*placement{}, claimUsers: map[string]int{}}
 }
 
 // node returns a node that exists.
 func (s *clusterState) node(name string) (*nodeInfo, bool) {
-	if _, ok := s.nodes.Get(name); !ok {
-		return nil, false
-	}
 	info, ok := s.infos[name]
-	return info, ok
-}
-
-// all walks the nodes by name.
-func (s *clusterState) all() iter.Seq[*nodeInfo] {
-	return func(yield func(*nodeInfo) bool) {
-		for node := range s.nodes.All() {
-			if info, ok := s.infos[node.Name]; ok && !yield(info) {
-				return
-			}
-		}
-	}
+	return info, ok && info.node != nil
 }
 
 func (s *clusterState) info(name string) *nodeInfo {
@@ -79,9 +65,26 @@ func (s *clusterState) info(name string) *nodeInfo {
 // setNode takes in a node's new state.
 func (s *clusterState) setNode(node *v1.Node) {
 	info := s.info(node.Name)
+	if info.node == nil {
+		at, _ := s.find(node.Name)
+		s.nodes = slices.Insert(s.nodes, at, info)
+	}
 	info.node = node
 	info.allocatable = resourcesOf(node.Status.Allocatable)
 	info.maxPods = node.Status.Allocatable.Pods().Value()
+}
+
+// dropNode takes in that the node is gone. What is on it counts again when it comes
+// back.
+func (s *clusterState) dropNode(node *v1.Node) {
+	if at, found := s.find(node.Name); found {
+		s.nodes[at].node = nil
+		s.nodes = slices.Delete(s.nodes, at, at+1)
+	}
+}
+
+func (s *clusterState) find(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(s.nodes, name, func(info *nodeInfo, name string) int { return cmp.Compare(info.node.Name, name) })
 }
 
 // setPod takes in a pod's new state: it counts while it is bound to a node and
@@ -143,6 +146,9 @@ func (s *clusterState) place(p *placement) {
 	info.requested.add(p.request, 1)
 	info.pods++
 	info.ports = append(info.ports, hostPorts(p.pod)...)
+	if len(p.pod.Spec.Volumes) > 0 {
+		info.volumePods = append(info.volumePods, p.pod)
+	}
 	for _, key := range p.claims {
 		s.claimUsers[key]++
 	}
@@ -159,6 +165,7 @@ func (s *clusterState) forget(uid types.UID) {
 	info := s.info(p.node)
 	info.requested.add(p.request, -1)
 	info.pods--
+	info.volumePods = slices.DeleteFunc(info.volumePods, func(pod *v1.Pod) bool { return pod.UID == uid })
 	for _, port := range hostPorts(p.pod) {
 		if i := slices.Index(info.ports, port); i >= 0 {
 			info.ports = slices.Delete(info.ports, i, i+1)
@@ -180,6 +187,16 @@ func ended(pod *v1.Pod) bool {
 // claim named twice once.
 func claimNames(pod *v1.Pod) []podClaim {
 	var list []podClaim
+	for _, c := range claimVolumes(pod) {
+		list = addOnce(list, c)
+	}
+	return list
+}
+
+// claimVolumes are the claims of the pod's volumes: a claim named by two volumes
+// is there twice.
+func claimVolumes(pod *v1.Pod) []podClaim {
+	var list []podClaim
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		c := podClaim{}
@@ -191,9 +208,7 @@ func claimNames(pod *v1.Pod) []podClaim {
 		default:
 			continue
 		}
-		if !slices.Contains(list, c) {
-			list = append(list, c)
-		}
+		list = append(list, c)
 	}
 	return list
 }

@@ -99,3 +99,29 @@ func TestTheNominatedNodeIsTakenIfItStillFits(t *testing.T) {
 	require.Len(t, nodes, 1)
 	assert.Equal(t, "node-1", nodes[0].node.Name)
 }
+
+func TestANodeThatIsGoneIsNotLookedAtAndCountsItsPodsWhenItComesBack(t *testing.T) {
+	s := stillScheduler([]runtime.Object{testNode("b"), testNode("a"), testNode("c")})
+	names := func() (list []string) {
+		for _, info := range s.cluster.nodes {
+			list = append(list, info.node.Name)
+		}
+		return list
+	}
+	assert.Equal(t, []string{"a", "b", "c"}, names())
+	pod := testPod("web")
+	pod.Spec.NodeName = "b"
+	s.cluster.setPod(pod)
+
+	s.cluster.dropNode(testNode("b"))
+	s.cluster.dropNode(testNode("unheard-of"))
+	assert.Equal(t, []string{"a", "c"}, names())
+	_, exists := s.cluster.node("b")
+	assert.False(t, exists)
+
+	s.cluster.setNode(testNode("b"))
+	assert.Equal(t, []string{"a", "b", "c"}, names())
+	info, exists := s.cluster.node("b")
+	require.True(t, exists)
+	assert.EqualValues(t, 1, info.pods)
+}

@@ -6,6 +6,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// The reasons are upstream's.
+const (
+	reasonUnschedulable = "node(s) were unschedulable"
+	reasonTaint         = "node(s) had untolerated taint(s)"
+	reasonPorts         = "node(s) didn't have free ports for the requested pod ports"
+)
+
 // nodeUnschedulable turns down cordoned nodes.
 // Upstream: plugins/nodeunschedulable, v1.36.
 type nodeUnschedulable struct{}
@@ -13,15 +20,15 @@ type nodeUnschedulable struct{}
 func (nodeUnschedulable) Name() string { return "NodeUnschedulable" }
 
 func (nodeUnschedulable) Helps(_ *v1.Pod, e clusterEvent) bool {
-	return e.nodeChanged(func(old, node *v1.Node) bool { return old.Spec.Unschedulable && !node.Spec.Unschedulable })
+	node, ok := e.new.(*v1.Node)
+	return ok && !node.Spec.Unschedulable && e.nodeChanged(func(old, _ *v1.Node) bool { return old.Spec.Unschedulable })
 }
 
 func (nodeUnschedulable) Filter(c *cycle, node *nodeInfo) *status {
-	taint := v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
-	if !node.node.Spec.Unschedulable || tolerated(c.pod, &taint) {
+	if !node.node.Spec.Unschedulable || tolerated(c.pod, &v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}) {
 		return nil
 	}
-	return refuse(unresolvable, "node(s) were unschedulable")
+	return refuse(unresolvable, reasonUnschedulable)
 }
 
 // taintToleration turns down nodes with a NoSchedule or NoExecute taint that the
@@ -33,15 +40,26 @@ type taintToleration struct{}
 func (taintToleration) Name() string  { return "TaintToleration" }
 func (taintToleration) Weight() int64 { return 3 }
 
-func (taintToleration) Helps(_ *v1.Pod, e clusterEvent) bool {
-	return e.nodeChanged(func(old, node *v1.Node) bool { return !slices.Equal(taints(old), taints(node)) })
+// Helps: a node comes without a taint that keeps the pod off, or loses it.
+// Upstream: taint_toleration.go isSchedulableAfterNodeChange, v1.36.
+func (taintToleration) Helps(pod *v1.Pod, e clusterEvent) bool {
+	node, ok := e.new.(*v1.Node)
+	return ok && untolerated(pod, node) == nil && e.nodeChanged(func(old, _ *v1.Node) bool { return untolerated(pod, old) != nil })
 }
 
 func (taintToleration) Filter(c *cycle, node *nodeInfo) *status {
-	for i := range node.node.Spec.Taints {
-		taint := &node.node.Spec.Taints[i]
-		if taint.Effect != v1.TaintEffectPreferNoSchedule && !tolerated(c.pod, taint) {
-			return refuse(unresolvable, "node(s) had untolerated taint(s)")
+	if untolerated(c.pod, node.node) != nil {
+		return refuse(unresolvable, reasonTaint)
+	}
+	return nil
+}
+
+// untolerated is the first taint that keeps the pod off the node.
+func untolerated(pod *v1.Pod, node *v1.Node) *v1.Taint {
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		if taint.Effect != v1.TaintEffectPreferNoSchedule && !tolerated(pod, taint) {
+			return taint
 		}
 	}
 	return nil
@@ -56,17 +74,6 @@ func (taintToleration) Score(c *cycle, node *nodeInfo) int64 {
 		}
 	}
 	return int64(max(0, maxNodeScore-10*bad))
-}
-
-// taint is a comparable v1.Taint.
-type taint struct{ key, value, effect string }
-
-func taints(node *v1.Node) []taint {
-	list := make([]taint, len(node.Spec.Taints))
-	for i, t := range node.Spec.Taints {
-		list[i] = taint{t.Key, t.Value, string(t.Effect)}
-	}
-	return list
 }
 
 func tolerated(pod *v1.Pod, taint *v1.Taint) bool {
@@ -128,8 +135,14 @@ type nodePorts struct{}
 
 func (nodePorts) Name() string { return "NodePorts" }
 
-func (nodePorts) Helps(_ *v1.Pod, e clusterEvent) bool {
-	return e.podLeft() || e.nodeChanged(func(*v1.Node, *v1.Node) bool { return false })
+// Helps: a node comes, or a pod leaves that had one of the ports.
+// Upstream: node_ports.go isSchedulableAfterPodDeleted, v1.36.
+func (nodePorts) Helps(pod *v1.Pod, e clusterEvent) bool {
+	if other, ok := e.old.(*v1.Pod); ok && e.podLeft() {
+		taken := hostPorts(other)
+		return slices.ContainsFunc(hostPorts(pod), func(want hostPort) bool { return slices.ContainsFunc(taken, want.clashes) })
+	}
+	return e.nodeChanged(func(*v1.Node, *v1.Node) bool { return false })
 }
 
 func (nodePorts) PreFilter(c *cycle) *status {
@@ -142,7 +155,7 @@ func (nodePorts) PreFilter(c *cycle) *status {
 func (nodePorts) Filter(c *cycle, node *nodeInfo) *status {
 	for _, want := range c.ports {
 		if slices.ContainsFunc(node.ports, want.clashes) {
-			return refuse(unschedulable, "node(s) didn't have free ports for the requested pod ports")
+			return refuse(unschedulable, reasonPorts)
 		}
 	}
 	return nil

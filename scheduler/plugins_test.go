@@ -61,10 +61,31 @@ func TestANodeIsTurnedDownForTheReasonUpstreamGives(t *testing.T) {
 	onlyOne := testNode("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") })
 	shared := []runtime.Object{testNode("node-1"), testVolume("pv", "1Gi", "", ""), testClaim("data", "1Gi", "", rwop, boundTo("pv"))}
 	inZone := func(key, zone string) func(*v1.Node) { return func(n *v1.Node) { n.Labels[key] = zone } }
-	zonal := func(node *v1.Node) []runtime.Object {
-		return []runtime.Object{node, testClaim("data", "1Gi", "", boundTo("pv")), testVolume("pv", "1Gi", "", "", func(pv *v1.PersistentVolume) {
-			pv.Labels = map[string]string{v1.LabelTopologyZone: "a__b"}
-		})}
+	volumeIn := func(key, zone string, node *v1.Node) []runtime.Object {
+		return []runtime.Object{node, testClaim("data", "1Gi", "", boundTo("pv")), testVolume("pv", "1Gi", "", "", labelled(key, zone))}
+	}
+	zonal := func(node *v1.Node) []runtime.Object { return volumeIn(v1.LabelTopologyZone, "a__b", node) }
+	named := func(names ...string) v1.NodeSelectorTerm {
+		var term v1.NodeSelectorTerm
+		for _, name := range names {
+			term.MatchFields = append(term.MatchFields, v1.NodeSelectorRequirement{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{name}})
+		}
+		return term
+	}
+	disks := func(name string, v v1.VolumeSource) *v1.Pod {
+		pod := testPod(name)
+		pod.Spec.Volumes = []v1.Volume{{Name: "disk", VolumeSource: v}}
+		return pod
+	}
+	gce := func(readOnly bool) v1.VolumeSource {
+		return v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "disk", ReadOnly: readOnly}}
+	}
+	ebs := v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1", ReadOnly: true}}
+	iscsi := func(readOnly bool) v1.VolumeSource {
+		return v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{IQN: "iqn", ReadOnly: readOnly}}
+	}
+	rbd := func(image string, monitors ...string) v1.VolumeSource {
+		return v1.VolumeSource{RBD: &v1.RBDVolumeSource{CephMonitors: monitors, RBDPool: "rbd", RBDImage: image}}
 	}
 	tests := map[string]struct {
 		objects []runtime.Object
@@ -96,10 +117,26 @@ func TestANodeIsTurnedDownForTheReasonUpstreamGives(t *testing.T) {
 		"host port taken":                      {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, "10.0.0.1"), "node-1")}, withPort(testPod("web"), 80, ""), "node(s) didn't have free ports for the requested pod ports"},
 		"host port on another address":         {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, "10.0.0.1"), "node-1")}, withPort(testPod("web"), 80, "10.0.0.2"), ""},
 		"the volume's zone":                    {zonal(testNode("node-1", inZone(v1.LabelTopologyZone, "b"))), testPod("web", "data"), ""},
-		"the volume's zone by its older label": {zonal(testNode("node-1", inZone(v1.LabelFailureDomainBetaZone, "a"))), testPod("web", "data"), ""},
 		"not the volume's zone":                {zonal(testNode("node-1", inZone(v1.LabelTopologyZone, "c"))), testPod("web", "data"), "node(s) had no available volume zone"},
+		"the volume's zone by its newer label": {volumeIn(v1.LabelFailureDomainBetaZone, "a", testNode("node-1", inZone(v1.LabelTopologyZone, "a"))), testPod("web", "data"), ""},
+		"not by its older label":               {volumeIn(v1.LabelTopologyZone, "a", testNode("node-1", inZone(v1.LabelFailureDomainBetaZone, "a"))), testPod("web", "data"), "node(s) had no available volume zone"},
+		"the volume's region by its older one": {volumeIn(v1.LabelFailureDomainBetaRegion, "r", testNode("node-1", inZone(v1.LabelFailureDomainBetaRegion, "r"))), testPod("web", "data"), ""},
+		"not the volume's region":              {volumeIn(v1.LabelTopologyRegion, "r__s", testNode("node-1", inZone(v1.LabelTopologyRegion, "t"))), testPod("web", "data"), "node(s) had no available volume zone"},
+		"a list of zones with an empty one":    {volumeIn(v1.LabelTopologyZone, "a__", testNode("node-1", inZone(v1.LabelTopologyZone, "b"))), testPod("web", "data"), ""},
 		"a region but no zone":                 {zonal(testNode("node-1", inZone(v1.LabelTopologyRegion, "r"))), testPod("web", "data"), "node(s) had no available volume zone"},
 		"a node that says nothing of zones":    {zonal(testNode("node-1")), testPod("web", "data"), ""},
+		"by its name":                          {[]runtime.Object{testNode("node-1")}, affine(named("node-1")), ""},
+		"another by its name":                  {[]runtime.Object{testNode("node-1")}, affine(named("node-2")), "node(s) didn't satisfy plugin(s) [NodeAffinity]"},
+		"by its name or by label":              {[]runtime.Object{testNode("node-1")}, affine(named("node-2"), term("disk", v1.NodeSelectorOpExists)), "node(s) didn't match Pod's node affinity/selector"},
+		"its GCE disk is in use":               {[]runtime.Object{testNode("node-1"), on(disks("a", gce(false)), "node-1")}, disks("web", gce(true)), "node(s) had no available disk"},
+		"its GCE disk is only read":            {[]runtime.Object{testNode("node-1"), on(disks("a", gce(true)), "node-1")}, disks("web", gce(true)), ""},
+		"its GCE disk is in use elsewhere":     {[]runtime.Object{testNode("node-1"), on(disks("a", gce(false)), "elsewhere")}, disks("web", gce(false)), ""},
+		"its EBS disk is in use":               {[]runtime.Object{testNode("node-1"), on(disks("a", ebs), "node-1")}, disks("web", ebs), "node(s) had no available disk"},
+		"its iSCSI disk is in use":             {[]runtime.Object{testNode("node-1"), on(disks("a", iscsi(false)), "node-1")}, disks("web", iscsi(false)), "node(s) had no available disk"},
+		"its iSCSI disk is only read":          {[]runtime.Object{testNode("node-1"), on(disks("a", iscsi(true)), "node-1")}, disks("web", iscsi(true)), ""},
+		"its Ceph image is in use":             {[]runtime.Object{testNode("node-1"), on(disks("a", rbd("i", "m", "n")), "node-1")}, disks("web", rbd("i", "n")), "node(s) had no available disk"},
+		"an image of another Ceph":             {[]runtime.Object{testNode("node-1"), on(disks("a", rbd("i", "m")), "node-1")}, disks("web", rbd("i", "n")), ""},
+		"another Ceph image":                   {[]runtime.Object{testNode("node-1"), on(disks("a", rbd("j", "n")), "node-1")}, disks("web", rbd("i", "n")), ""},
 		"ReadWriteOncePod claim, alone":        {shared, testPod("web", "data"), ""},
 		"ReadWriteOncePod claim in use":        {append(shared, on(testPod("a", "data"), "elsewhere")), testPod("web", "data"), "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"},
 		"ReadWriteOncePod claim, pod unplaced": {append(shared, testPod("a", "data")), testPod("web", "data"), ""},
@@ -126,10 +163,17 @@ func TestAPodIsRefusedBeforeAnyNodeForTheReasonUpstreamGives(t *testing.T) {
 		claim *v1.PersistentVolumeClaim
 		want  string
 	}{
-		"missing":                {testPod("web", "ghost"), nil, `persistentvolumeclaim "ghost" not found`},
-		"lost":                   {testPod("web", "data"), testClaim("data", "1Gi", "", lost), `persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"`},
-		"deleting":               {testPod("web", "data"), testClaim("data", "1Gi", "", deleting), `persistentvolumeclaim "data" is being deleted`},
-		"unbound":                {testPod("web", "data"), testClaim("data", "1Gi", ""), `pod has unbound immediate PersistentVolumeClaims`},
+		"missing":  {testPod("web", "ghost"), nil, `persistentvolumeclaim "ghost" not found`},
+		"lost":     {testPod("web", "data"), testClaim("data", "1Gi", "", lost), `persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"`},
+		"deleting": {testPod("web", "data"), testClaim("data", "1Gi", "", deleting), `persistentvolumeclaim "data" is being deleted`},
+		"unbound":  {testPod("web", "data"), testClaim("data", "1Gi", ""), `pod has unbound immediate PersistentVolumeClaims`},
+		"nodes that exclude each other": {func() *v1.Pod {
+			pod := testPod("web")
+			pod.Spec.Affinity = required(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{
+				{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{"node-1"}}, {Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{"node-2"}},
+			}})
+			return pod
+		}(), nil, `pod affinity terms conflict`},
 		"volume gone":            {testPod("web", "data"), testClaim("data", "1Gi", "", boundTo("pv")), `persistentvolume "pv" not found`},
 		"class vanished":         {testPod("web", "data"), testClaim("data", "1Gi", "gone"), `pod has unbound immediate PersistentVolumeClaims`},
 		"ephemeral, not made":    {ephemeral, nil, `waiting for ephemeral volume controller to create the persistentvolumeclaim "web-scratch"`},
@@ -149,27 +193,7 @@ func TestAPodIsRefusedBeforeAnyNodeForTheReasonUpstreamGives(t *testing.T) {
 	}
 }
 
-func TestExplainNamesTheClaimAndWhatIsWrongWithIt(t *testing.T) {
-	got, err := Explain("default/web", []runtime.Object{
-		testNode("node-1"), testNode("node-2"), testNode("node-3", tainted("gpu", v1.TaintEffectNoSchedule)),
-		testClaim("data", "1Gi", delayed, boundTo("pv")), testVolume("pv", "1Gi", delayed, "node-2"), testPod("web", "data"),
-	})
-	require.NoError(t, err)
-	var lines []string
-	for _, v := range got.Nodes {
-		lines = append(lines, v.String())
-	}
-	assert.Equal(t, []string{
-		`node-1: pvc default/data: it is bound to pv pv: no matching NodeSelectorTerms: kubernetes.io/hostname In [node-2], the node has "node-1"`,
-		"node-2: fits",
-		"node-3: node(s) had untolerated taint(s)",
-	}, lines)
-
-	_, err = Explain("default/nobody", nil)
-	assert.EqualError(t, err, "there is no pod default/nobody")
-}
-
-func TestConflictingAffinityTermsAreAReasonAndBadOnesAnError(t *testing.T) {
+func TestRequiredTermsThatConflictOrCannotBeParsedMatchNoNode(t *testing.T) {
 	pod := testPod("web")
 	pod.Spec.Affinity = required(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
 		{Key: "disk", Operator: v1.NodeSelectorOpExists}, {Key: "disk", Operator: v1.NodeSelectorOpDoesNotExist},
@@ -179,8 +203,9 @@ func TestConflictingAffinityTermsAreAReasonAndBadOnesAnError(t *testing.T) {
 	assert.Equal(t, "NodeAffinity", got.Nodes[0].Plugin)
 
 	pod.Spec.Affinity = required(term("disk", "Nonsense"))
-	_, err = Explain("default/web", []runtime.Object{testNode("node-1"), pod})
-	assert.ErrorContains(t, err, `running "NodeAffinity" filter plugin`)
+	got, err = Explain("default/web", []runtime.Object{testNode("node-1"), pod})
+	require.NoError(t, err)
+	assert.Equal(t, []string{reasonNodeAffinity}, got.Nodes[0].Reasons)
 }
 
 func TestPodRequestIsWhatThePodNeedsAtItsPeak(t *testing.T) {
@@ -228,6 +253,11 @@ func TestTheMessageCountsNodesByReason(t *testing.T) {
 	d = diagnosis{total: 1, preFilter: refuse(unresolvable, `persistentvolumeclaim "ghost" not found`)}
 	assert.Equal(t, `0/1 nodes are available: persistentvolumeclaim "ghost" not found. not found`, d.fitError(pod).message())
 	assert.Len(t, truncate(strings.Repeat("é", 2000)), maxMessage)
+
+	d = diagnosis{total: 3, excluded: 2, nodes: []nodeVerdict{verdict(unschedulable, "Too many pods")}}
+	assert.Equal(t, "0/3 nodes are available: 1 Too many pods, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, "+
+		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(testPod("web")).message())
+	assert.Equal(t, []plugin{nodeAffinity{}}, stillScheduler(nil).rejectedBy(&d), "it waits for a node of that name")
 }
 
 func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
@@ -243,8 +273,8 @@ func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
 	c := newCycle(pod, &queuedPod{})
 	require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
 	scores := map[string]int64{}
-	for node := range s.cluster.all() {
-		scores[node.node.Name] = s.plugins.runScorePlugins(c, node)
+	for _, node := range s.cluster.nodes {
+		scores[node.node.Name] = runScorePlugins(of[scorePlugin](s.plugins), c, node)
 	}
 	assert.Equal(t, map[string]int64{"busy": 31 + 300, "empty": 81 + 300, "preferred": 81 + 300 + 2*75, "discouraged": 81 + 270}, scores)
 }

@@ -18,28 +18,59 @@ import (
 // the node: its class has no provisioner, does not allow the node's topology, or
 // the driver says there is too little space.
 // Upstream: binder.go checkVolumeProvisions, v1.36.
-func (b *volumeBinder) checkVolumeProvisions(claims []*v1.PersistentVolumeClaim, node *v1.Node) (*Conflict, error) {
+func (b *volumeBinder) checkVolumeProvisions(claims []*delayedClaim, node *v1.Node) (problem, error) {
 	for _, claim := range claims {
-		key := control.Key(claim)
-		className := binding.GetPersistentVolumeClaimClass(claim)
-		if className == "" {
-			return nil, fmt.Errorf("no class for claim %q", key)
+		if claim.provision == nil {
+			claim.provision = b.provisionOf(claim.PersistentVolumeClaim)
 		}
-		class, ok := b.classes.Get(className)
-		if !ok {
-			return nil, fmt.Errorf("failed to find storage class %q", className)
+		if claim.provision.err != nil {
+			return problem{}, claim.provision.err
 		}
-		if class.Provisioner == "" || class.Provisioner == binding.NotSupportedProvisioner {
-			return &Conflict{ErrReasonBindConflict, key, fmt.Sprintf("no volume of class %s fits, and the class has no provisioner", className)}, nil
-		}
-		if !matchTopologySelectorTerms(class.AllowedTopologies, node.Labels) {
-			return &Conflict{ErrReasonBindConflict, key, fmt.Sprintf("allowedTopologies of class %s do not include the node", className)}, nil
-		}
-		if short := b.hasEnoughCapacity(class, claim, node); short != "" {
-			return &Conflict{ErrReasonNotEnoughSpace, key, short}, nil
+		if reason, cause := claim.provision.on(node); cause != none {
+			return problem{reason, cause, claim.PersistentVolumeClaim, nil}, nil
 		}
 	}
-	return nil, nil
+	return problem{}, nil
+}
+
+// provision is what a claim's class says about making its volume, wherever.
+type provision struct {
+	err error
+	// possible: there is a provisioner.
+	possible   bool
+	topologies []v1.TopologySelectorTerm
+	// limited: the driver publishes where it has room, which is at rooms.
+	limited bool
+	rooms   []labels.Selector
+}
+
+// provisionOf looks at the claim's class and at its driver.
+func (b *volumeBinder) provisionOf(claim *v1.PersistentVolumeClaim) *provision {
+	className := binding.GetPersistentVolumeClaimClass(claim)
+	if className == "" {
+		return &provision{err: fmt.Errorf("no class for claim %q", control.Key(claim))}
+	}
+	class, ok := b.classes.Get(className)
+	if !ok {
+		return &provision{err: fmt.Errorf("failed to find storage class %q", className)}
+	}
+	p := &provision{topologies: class.AllowedTopologies}
+	p.possible = class.Provisioner != "" && class.Provisioner != binding.NotSupportedProvisioner
+	p.rooms, p.limited = b.roomFor(class, claim)
+	return p
+}
+
+// on says why no volume can be made on the node.
+func (p *provision) on(node *v1.Node) (ConflictReason, cause) {
+	switch {
+	case !p.possible:
+		return ErrReasonBindConflict, noProvisioner
+	case !matchTopologySelectorTerms(p.topologies, node.Labels):
+		return ErrReasonBindConflict, wrongTopology
+	case p.limited && !slices.ContainsFunc(p.rooms, func(room labels.Selector) bool { return room.Matches(labels.Set(node.Labels)) }):
+		return ErrReasonNotEnoughSpace, noRoom
+	}
+	return "", none
 }
 
 // matchTopologySelectorTerms: no terms allow every node; otherwise one term must
@@ -58,24 +89,24 @@ func matchTopologySelectorTerms(terms []v1.TopologySelectorTerm, nodeLabels map[
 	})
 }
 
-// hasEnoughCapacity says what is short, "" if nothing is. Only drivers that
-// publish their capacity are asked.
+// roomFor are the nodes on which the class's driver has room for the claim. Only
+// drivers that publish their capacity are limited to them.
 // Upstream: binder.go hasEnoughCapacity, v1.36.
-func (b *volumeBinder) hasEnoughCapacity(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim, node *v1.Node) string {
+func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (rooms []labels.Selector, limited bool) {
 	request, ok := claim.Spec.Resources.Requests[v1.ResourceStorage]
 	if !ok {
-		return ""
+		return nil, false
 	}
 	driver, ok := b.drivers.Get(class.Provisioner)
 	if !ok || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
-		return ""
+		return nil, false
 	}
 	for capacity := range b.capacities.All() {
-		if capacity.StorageClassName == class.Name && capacitySufficient(capacity, request) && nodeHasAccess(node, capacity) {
-			return ""
+		if capacity.StorageClassName == class.Name && capacitySufficient(capacity, request) {
+			rooms = append(rooms, nodesWithAccess(capacity))
 		}
 	}
-	return fmt.Sprintf("no CSIStorageCapacity of class %s for the node has room for %s", class.Name, request.String())
+	return rooms, true
 }
 
 // capacitySufficient: the largest volume if it is known, else the total.
@@ -92,13 +123,16 @@ func volumeLimit(capacity *storagev1.CSIStorageCapacity) *resource.Quantity {
 	return capacity.Capacity
 }
 
-// nodeHasAccess: without a topology no node has; a topology that cannot be
+// nodesWithAccess: without a topology no node has; a topology that cannot be
 // parsed is none either.
 // Upstream: binder.go nodeHasAccess, v1.36.
-func nodeHasAccess(node *v1.Node, capacity *storagev1.CSIStorageCapacity) bool {
+func nodesWithAccess(capacity *storagev1.CSIStorageCapacity) labels.Selector {
 	if capacity.NodeTopology == nil {
-		return false
+		return labels.Nothing()
 	}
 	selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
-	return err == nil && selector.Matches(labels.Set(node.Labels))
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
 }

@@ -17,6 +17,10 @@ type scheduler struct {
 	cluster  *clusterState
 	queue    *schedulingQueue
 	plugins  framework
+	// feasible, best and refused are the nodes of the cycle under way, kept for their
+	// memory: there may be thousands.
+	feasible, best []*nodeInfo
+	refused        []nodeVerdict
 }
 
 // New makes the scheduler. Its actor is usually called "kube-scheduler".
@@ -40,7 +44,7 @@ func New(cfg Config) control.Factory {
 // newScheduler makes what decides: caches, state and plugins.
 func newScheduler(cfg Config, env control.Env) *scheduler {
 	caches := newCaches(env)
-	s := &scheduler{cfg: cfg, env: env, caches: caches, cluster: newClusterState(caches.nodes)}
+	s := &scheduler{cfg: cfg, env: env, caches: caches, cluster: newClusterState()}
 	s.plugins = framework{
 		nodeUnschedulable{},
 		taintToleration{},
@@ -48,6 +52,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		nodePorts{},
 		resourcesFit{},
 		volumeRestrictions{claims: caches.claims, cluster: s.cluster},
+		nodeVolumeLimits{caches},
 		volumeBinding{newVolumeBinder(env, caches, cfg.BindTimeout)},
 		volumeZone{claims: caches.claims, volumes: caches.volumes},
 		defaultBinder{env},
@@ -115,9 +120,13 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	if len(feasible) == 0 {
 		return c.diagnosis.fitError(c.pod)
 	}
+	if st := s.plugins.runPreScorePlugins(c, feasible); st.stops() {
+		return st
+	}
 	node, equals := s.selectHost(c, feasible)
 	c.node = node
 	s.traceChoice(c, len(feasible), equals)
+	s.refused, c.diagnosis.nodes = c.diagnosis.nodes, nil // told, and the next cycle's
 	s.cluster.assume(c.pod, node)
 	if st := s.plugins.runReservePlugins(c); st.stops() {
 		s.giveBack(c)

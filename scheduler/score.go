@@ -12,10 +12,11 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 	if len(feasible) == 1 {
 		return feasible[0].node.Name, 1
 	}
-	var best []*nodeInfo
+	best := s.best[:0]
 	var top int64
+	plugins := of[scorePlugin](s.plugins)
 	for _, n := range feasible {
-		score := s.plugins.runScorePlugins(c, n)
+		score := runScorePlugins(plugins, c, n)
 		if len(best) == 0 || score > top {
 			best, top = best[:0], score
 		}
@@ -23,13 +24,14 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 			best = append(best, n)
 		}
 	}
+	s.best = best
 	i := s.env.Choose(fmt.Sprintf("node for pod %s/%s", c.pod.Namespace, c.pod.Name), len(best))
 	return best[i].node.Name, len(best)
 }
 
-func (f framework) runScorePlugins(c *cycle, node *nodeInfo) int64 {
+func runScorePlugins(plugins []scorePlugin, c *cycle, node *nodeInfo) int64 {
 	var total int64
-	for _, p := range of[scorePlugin](f) {
+	for _, p := range plugins {
 		total += p.Weight() * p.Score(c, node)
 	}
 	return total

@@ -19,10 +19,12 @@ type volumeBinding struct{ binder *volumeBinder }
 
 // volumeState is what volumeBinding knows of the pod in one cycle.
 type volumeState struct {
-	claims    *PodVolumeClaims
-	byNode    map[string]*PodVolumes
-	conflicts map[string]Conflicts // by node, for Explain and the trace
-	allBound  bool
+	claims *PodVolumeClaims
+	// refusals are the verdicts so far by their reasons: many nodes have the same.
+	refusals map[reasonSet]*status
+	// onNode is what was found on the chosen node, and Reserve has taken.
+	onNode   *PodVolumes
+	allBound bool
 }
 
 func (volumeBinding) Name() string { return "VolumeBinding" }
@@ -76,7 +78,7 @@ func (p volumeBinding) PreFilter(c *cycle) *status {
 	if len(claims.unboundClaimsImmediate) > 0 {
 		return refuse(unresolvable, "pod has unbound immediate PersistentVolumeClaims")
 	}
-	c.volumes = volumeState{claims: claims, byNode: map[string]*PodVolumes{}, conflicts: map[string]Conflicts{}}
+	c.volumes = volumeState{claims: claims, refusals: map[reasonSet]*status{}}
 	return nil
 }
 
@@ -104,26 +106,58 @@ func claimNotFound(pc podClaim) string {
 	return fmt.Sprintf("persistentvolumeclaim %q not found", pc.name)
 }
 
-// Filter keeps what was found for the node, for Reserve.
+// Filter asks whether the node has what the pod needs. What that is, Reserve asks
+// of the chosen node, upstream keeps it for every node: nothing can change meanwhile.
 func (p volumeBinding) Filter(c *cycle, node *nodeInfo) *status {
-	volumes, conflicts, err := p.binder.FindPodVolumes(c.volumes.claims, node.node)
+	reasons, err := p.binder.podVolumeReasons(c.volumes.claims, node.node)
 	if err != nil {
 		return asStatus(err)
 	}
-	if len(conflicts) > 0 {
-		c.volumes.conflicts[node.node.Name] = conflicts
-		return refuse(unresolvable, conflicts.Reasons()...)
+	if reasons == 0 {
+		return nil
 	}
-	c.volumes.byNode[node.node.Name] = volumes
-	return nil
+	refusal, ok := c.volumes.refusals[reasons]
+	if !ok {
+		refusal = refuse(unresolvable, reasons.texts()...)
+		c.volumes.refusals[reasons] = refusal
+	}
+	return refusal
+}
+
+// found is what Filter has found on the node.
+func (p volumeBinding) found(c *cycle, node string) (*PodVolumes, error) {
+	if c.volumes.onNode != nil {
+		return c.volumes.onNode, nil
+	}
+	n, ok := p.binder.nodes.Get(node)
+	if !ok {
+		return nil, notFound("node", node)
+	}
+	volumes, _, err := p.binder.FindPodVolumes(c.volumes.claims, n)
+	c.volumes.onNode = volumes
+	return volumes, err
+}
+
+// conflicts are the reasons against the node claim by claim, if the plugin has turned
+// it down.
+func (p volumeBinding) conflicts(c *cycle, node string) Conflicts {
+	n, ok := p.binder.nodes.Get(node)
+	if !ok || c.volumes.claims == nil {
+		return nil
+	}
+	_, conflicts, _ := p.binder.FindPodVolumes(c.volumes.claims, n)
+	return conflicts
 }
 
 // Reserve takes the volumes of the chosen node, in memory.
 func (p volumeBinding) Reserve(c *cycle, node string) *status {
-	volumes, ok := c.volumes.byNode[node]
-	if !ok {
+	if c.volumes.claims == nil {
 		c.volumes.allBound = true
 		return nil
+	}
+	volumes, err := p.found(c, node)
+	if err != nil {
+		return asStatus(err)
 	}
 	allBound, err := p.binder.AssumePodVolumes(c.pod, node, volumes)
 	c.volumes.allBound = allBound
@@ -131,9 +165,9 @@ func (p volumeBinding) Reserve(c *cycle, node string) *status {
 }
 
 // Unreserve gives them back, in memory.
-func (p volumeBinding) Unreserve(c *cycle, node string) {
-	if volumes, ok := c.volumes.byNode[node]; ok && !c.volumes.allBound {
-		p.binder.RevertAssumedPodVolumes(volumes)
+func (p volumeBinding) Unreserve(c *cycle, _ string) {
+	if c.volumes.onNode != nil && !c.volumes.allBound {
+		p.binder.RevertAssumedPodVolumes(c.volumes.onNode)
 	}
 }
 
@@ -147,5 +181,5 @@ func (p volumeBinding) PreBindPreFlight(c *cycle, _ string) *status {
 
 // PreBind writes the choice and waits until every claim is bound.
 func (p volumeBinding) PreBind(ctx context.Context, c *cycle, node string) *status {
-	return asStatus(p.binder.BindPodVolumes(ctx, c.pod, node, c.volumes.byNode[node]))
+	return asStatus(p.binder.BindPodVolumes(ctx, c.pod, node, c.volumes.onNode))
 }

@@ -8,8 +8,14 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
+const (
+	reasonReadWriteOncePod = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+	reasonDiskConflict     = "node(s) had no available disk"
+)
+
 // volumeRestrictions: a ReadWriteOncePod claim that a pod on any node uses is
-// nobody else's.
+// nobody else's, and a disk written straight into the pod's manifest is not
+// attached a second time to a node where another pod has it.
 // Upstream: plugins/volumerestrictions, v1.36.
 type volumeRestrictions struct {
 	claims  *control.Cache[*v1.PersistentVolumeClaim]
@@ -18,18 +24,25 @@ type volumeRestrictions struct {
 
 func (volumeRestrictions) Name() string { return "VolumeRestrictions" }
 
-// Helps: the pod that uses the claim leaves, or a claim that was missing comes.
+// Helps: the pod that uses the claim or the disk leaves, or a claim that was
+// missing comes.
 func (volumeRestrictions) Helps(pod *v1.Pod, e clusterEvent) bool {
 	if other, ok := e.old.(*v1.Pod); ok && e.podLeft() {
 		theirs := claimKeys(other)
-		return slices.ContainsFunc(claimKeys(pod), func(key string) bool { return slices.Contains(theirs, key) })
+		return disksConflict(pod, other) ||
+			slices.ContainsFunc(claimKeys(pod), func(key string) bool { return slices.Contains(theirs, key) })
 	}
 	claim, ok := e.new.(*v1.PersistentVolumeClaim)
 	return ok && e.old == nil && slices.Contains(claimKeys(pod), control.Key(claim))
 }
 
+// PreFilter looks for claims that somebody else has. Claims made for the pod
+// itself cannot be anybody else's.
 func (p volumeRestrictions) PreFilter(c *cycle) *status {
 	for _, pc := range claimNames(c.pod) {
+		if pc.ephemeral {
+			continue
+		}
 		key := c.pod.Namespace + "/" + pc.name
 		claim, ok := p.claims.Get(key)
 		if !ok {
@@ -39,14 +52,52 @@ func (p volumeRestrictions) PreFilter(c *cycle) *status {
 			c.rwopClaims = append(c.rwopClaims, key)
 		}
 	}
+	if len(c.rwopClaims) == 0 && !slices.ContainsFunc(c.pod.Spec.Volumes, isDisk) {
+		return refuse(skip)
+	}
 	return nil
 }
 
-// Filter turns down every node while another pod uses the claim. Evicting that
-// pod would help.
-func (volumeRestrictions) Filter(c *cycle, _ *nodeInfo) *status {
-	if len(c.rwopClaims) == 0 {
-		return nil
+// Filter turns down every node while another pod uses the claim, and the nodes
+// that have the disk. Evicting that pod would help.
+func (p volumeRestrictions) Filter(c *cycle, node *nodeInfo) *status {
+	if slices.ContainsFunc(node.volumePods, func(other *v1.Pod) bool { return disksConflict(c.pod, other) }) {
+		return refuse(unschedulable, reasonDiskConflict)
 	}
-	return refuse(unschedulable, "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod")
+	if len(c.rwopClaims) > 0 {
+		return refuse(unschedulable, reasonReadWriteOncePod)
+	}
+	return nil
+}
+
+// isDisk: a volume that names a disk and is no claim.
+// Upstream: volume_restrictions.go needsRestrictionsCheck, v1.36.
+func isDisk(v v1.Volume) bool {
+	return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil
+}
+
+func disksConflict(pod, other *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+		return isDisk(v) && slices.ContainsFunc(other.Spec.Volumes, func(w v1.Volume) bool { return isVolumeConflict(v, w) })
+	})
+}
+
+// isVolumeConflict: the same disk, unless both only read it; EBS disks conflict
+// even then.
+// Upstream: volume_restrictions.go isVolumeConflict, v1.36.
+func isVolumeConflict(v, w v1.Volume) bool {
+	switch {
+	case v.GCEPersistentDisk != nil && w.GCEPersistentDisk != nil:
+		a, b := v.GCEPersistentDisk, w.GCEPersistentDisk
+		return a.PDName == b.PDName && !(a.ReadOnly && b.ReadOnly)
+	case v.AWSElasticBlockStore != nil && w.AWSElasticBlockStore != nil:
+		return v.AWSElasticBlockStore.VolumeID == w.AWSElasticBlockStore.VolumeID
+	case v.ISCSI != nil && w.ISCSI != nil:
+		return v.ISCSI.IQN == w.ISCSI.IQN && !(v.ISCSI.ReadOnly && w.ISCSI.ReadOnly)
+	case v.RBD != nil && w.RBD != nil:
+		a, b := v.RBD, w.RBD
+		sameCluster := slices.ContainsFunc(a.CephMonitors, func(m string) bool { return slices.Contains(b.CephMonitors, m) })
+		return sameCluster && a.RBDPool == b.RBDPool && a.RBDImage == b.RBDImage && !(a.ReadOnly && b.ReadOnly)
+	}
+	return false
 }

@@ -2,59 +2,71 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/control"
 )
 
-// volumeZone: a bound volume that says by label in which zone or region it is
+// reasonVolumeZone is upstream's ErrReasonConflict.
+const reasonVolumeZone = "node(s) had no available volume zone"
+
+// volumeZone: a bound volume that says by label in which zones or region it is
 // can be used only there. It predates node affinity of volumes. Claims that are
 // not bound yet are VolumeBinding's.
-// Upstream: plugins/volumezone, v1.36.
+// Upstream: plugins/volumezone/volume_zone.go, v1.36.
 type volumeZone struct {
 	claims  *control.Cache[*v1.PersistentVolumeClaim]
 	volumes *control.Cache[*v1.PersistentVolume]
 }
 
 // zoneLabel is one topology label of one of the pod's volumes.
+// Upstream: volume_zone.go pvTopology.
 type zoneLabel struct {
-	key    string
-	values []string
+	volume, key string
+	values      []string
 }
 
-// zoneKeys are the labels that count, with the older name of each second.
+// zoneKeys are the labels that count: the older names first, as upstream.
 func zoneKeys() [4]string {
-	return [4]string{v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaRegion}
+	return [4]string{v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion}
 }
 
 func (volumeZone) Name() string { return "VolumeZone" }
 
+// Helps: a node or volume comes or changes its place, a claim of the pod is made
+// or bound, or the class comes that lets a claim wait.
 func (volumeZone) Helps(pod *v1.Pod, e clusterEvent) bool {
 	switch obj := e.new.(type) {
 	case *v1.PersistentVolumeClaim:
 		return slices.Contains(claimKeys(pod), control.Key(obj))
 	case *v1.PersistentVolume:
-		return true
+		old, updated := e.old.(*v1.PersistentVolume)
+		return !updated || !maps.EqualFunc(zonesOf(old), zonesOf(obj), slices.Equal)
+	case *storagev1.StorageClass:
+		return e.old == nil && obj.VolumeBindingMode != nil && *obj.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 	}
 	return e.nodeChanged(relabelled)
 }
 
 func (p volumeZone) PreFilter(c *cycle) *status {
-	for _, key := range claimKeys(c.pod) {
-		claim, ok := p.claims.Get(key)
-		if !ok || claim.Spec.VolumeName == "" {
-			continue // VolumeBinding has had its say
+	for _, pc := range claimNames(c.pod) {
+		claim, ok := p.claims.Get(c.pod.Namespace + "/" + pc.name)
+		if !ok || pc.ephemeral || claim.Spec.VolumeName == "" {
+			continue // VolumeBinding has had its say; upstream looks at no ephemeral claims
 		}
 		pv, ok := p.volumes.Get(claim.Spec.VolumeName)
 		if !ok {
 			return refuse(unresolvable, fmt.Sprintf("persistentvolume %q not found", claim.Spec.VolumeName))
 		}
-		for _, label := range zoneKeys() {
-			if value, ok := pv.Labels[label]; ok {
-				c.zones = append(c.zones, zoneLabel{label, strings.Split(value, "__")})
+		zones := zonesOf(pv)
+		for _, key := range zoneKeys() {
+			if values, ok := zones[key]; ok {
+				c.zones = append(c.zones, zoneLabel{pv.Name, key, values})
 			}
 		}
 	}
@@ -66,25 +78,56 @@ func (p volumeZone) PreFilter(c *cycle) *status {
 
 // Filter: a node without any topology label passes.
 func (volumeZone) Filter(c *cycle, node *nodeInfo) *status {
-	labels := node.node.Labels
+	if wrongZone(c.zones, node.node.Labels) != nil {
+		return refuse(unresolvable, reasonVolumeZone)
+	}
+	return nil
+}
+
+// wrongZone is the first of the volumes' labels that the node does not agree
+// with. An older label is also found under its newer name, but not the other way
+// round.
+func wrongZone(zones []zoneLabel, labels map[string]string) *zoneLabel {
 	keys := zoneKeys()
 	if !slices.ContainsFunc(keys[:], func(key string) bool { _, ok := labels[key]; return ok }) {
 		return nil
 	}
-	for _, want := range c.zones {
+	for i, want := range zones {
 		value, ok := labels[want.key]
 		if !ok {
-			value, ok = labels[otherName(want.key)]
+			value, ok = labels[translateToGALabel(want.key)]
 		}
 		if !ok || !slices.Contains(want.values, value) {
-			return refuse(unresolvable, "node(s) had no available volume zone")
+			return &zones[i]
 		}
 	}
 	return nil
 }
 
-// otherName is the newer name of an older label, and the other way round.
-func otherName(key string) string {
-	keys := zoneKeys()
-	return keys[slices.Index(keys[:], key)^1]
+// zonesOf are the zones and regions of a volume by label. "a__b" is both a and b;
+// a label with an empty one among them says nothing.
+// Upstream: cloud-provider/volume/helpers LabelZonesToSet, v1.36.
+func zonesOf(pv *v1.PersistentVolume) map[string][]string {
+	zones := map[string][]string{}
+	for _, key := range zoneKeys() {
+		values := strings.Split(pv.Labels[key], "__")
+		for i := range values {
+			values[i] = strings.TrimSpace(values[i])
+		}
+		if !slices.Contains(values, "") {
+			zones[key] = values
+		}
+	}
+	return zones
+}
+
+// translateToGALabel is the newer name of an older label.
+func translateToGALabel(key string) string {
+	switch key {
+	case v1.LabelFailureDomainBetaZone:
+		return v1.LabelTopologyZone
+	case v1.LabelFailureDomainBetaRegion:
+		return v1.LabelTopologyRegion
+	}
+	return key
 }

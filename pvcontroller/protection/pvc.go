@@ -63,8 +63,7 @@ func (c *pvcController) podUpdated(old, pod *v1.Pod) {
 // enqueuePVCs adds a pod's claims if the pod may have stopped using them.
 // Upstream: pvc_protection_controller.go enqueuePVCs, v1.36.
 func (c *pvcController) enqueuePVCs(pod *v1.Pod, deleted bool) {
-	ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-	if !deleted && !ended && pod.Spec.NodeName != "" {
+	if !deleted && !binding.IsPodTerminated(pod) && pod.Spec.NodeName != "" {
 		return
 	}
 	for _, key := range binding.ClaimKeysOfPod(pod) {
@@ -114,7 +113,8 @@ func (c *pvcController) isBeingUsed(ctx context.Context, claim *v1.PersistentVol
 
 // podUsesPVC: the pod has a node and names the claim. A pod without a node cannot
 // start any more, as the scheduler refuses deleted claims. A claim of an ephemeral
-// volume must be the pod's own.
+// volume must be the pod's own, and counts only until the pod is shut down: the claim
+// goes first where somebody waits for what a deleted pod owns.
 // Upstream: pvc_protection_controller.go podUsesPVC, v1.36.
 func podUsesPVC(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
@@ -125,11 +125,18 @@ func podUsesPVC(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 		if volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim.Name {
 			return true
 		}
-		if volume.Ephemeral != nil && pod.Name+"-"+volume.Name == claim.Name && metav1.IsControlledBy(claim, pod) {
+		if volume.Ephemeral != nil && !podIsShutDown(pod) && pod.Name+"-"+volume.Name == claim.Name && metav1.IsControlledBy(claim, pod) {
 			return true
 		}
 	}
 	return false
+}
+
+// podIsShutDown: the kubelet is done with the pod, or it was deleted by force; only
+// finalizers still keep it.
+// Upstream: pvc_protection_controller.go podIsShutDown, v1.36.
+func podIsShutDown(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
 func (c *pvcController) update(ctx context.Context, claim *v1.PersistentVolumeClaim, finalizers []string) error {

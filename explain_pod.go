@@ -1,0 +1,164 @@
+package storagesim
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/scheduler"
+)
+
+// pod explains a pod: what the scheduler thinks of each node for it, or whether
+// anybody runs it, its events and its claims.
+func (x *explainer) pod(ns, name string) error {
+	pod, err := x.client.CoreV1().Pods(ns).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	x.of = name
+	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
+	if err := x.nobodyRuns(pod); err != nil {
+		return err
+	}
+	if pod.Spec.NodeName == "" {
+		if err := x.unplaced(pod); err != nil {
+			return err
+		}
+	}
+	x.events("Pod", pod.UID, unscheduled(pod))
+	claims := claimNames(pod)
+	for i, claim := range claims {
+		if slices.Contains(claims[:i], claim) {
+			continue // two of the pod's volumes name it
+		}
+		switch err := x.claim(ns, claim); {
+		case apierrors.IsNotFound(err):
+			x.say("it uses pvc %s/%s, which does not exist", ns, claim)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// nobodyRuns says so if the pod is on a node that does not exist, or that is only
+// an object: such a pod waits for ever.
+func (x *explainer) nobodyRuns(pod *v1.Pod) error {
+	node := pod.Spec.NodeName
+	if node == "" || x.roots[node] != nil {
+		return nil
+	}
+	_, err := x.client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  there is no node %s, so nobody starts its containers", node)
+	case err != nil:
+		return err
+	default:
+		x.say("  no kubelet runs on node %s, so nobody starts its containers", node)
+	}
+	return nil
+}
+
+// nodes says which nodes could take a pod, and why the others could not.
+func (x *explainer) nodes(pod string) error {
+	why, err := scheduler.Explain(pod, x.Server().Objects())
+	if err != nil {
+		return err
+	}
+	if why.PreFilter != "" {
+		x.say("  no node is looked at: %s", why.PreFilter)
+	}
+	if why.Failure != "" {
+		x.say("  an attempt ends with an error: %s", why.Failure)
+	}
+	for _, note := range why.Notes {
+		x.say("    %s", note)
+	}
+	for _, verdict := range why.Nodes {
+		x.say("  node %s", verdict)
+		for _, claim := range verdict.Claims {
+			x.claimOnNode(claim)
+		}
+	}
+	return nil
+}
+
+// claimOnNode says what a claim would get on the node of the line before.
+func (x *explainer) claimOnNode(claim scheduler.ClaimVerdict) {
+	if claim.Text != "" {
+		x.say("    pvc %s: %s", claim.Claim, claim.Text)
+	}
+	for _, volume := range claim.Volumes {
+		x.say("      volume %s", volume)
+	}
+}
+
+// unplaced says why a pod has no node: what keeps the scheduler from looking at
+// it, or what it thinks of each node.
+func (x *explainer) unplaced(pod *v1.Pod) error {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		x.say("  it is being deleted, so it gets no node")
+		return nil
+	case len(pod.Spec.SchedulingGates) > 0:
+		x.say("  it is not scheduled before its scheduling gates are removed: %s", gates(pod))
+		return nil
+	}
+	if node := pod.Status.NominatedNodeName; node != "" {
+		x.say("  node %s is nominated while its volumes are bound", node)
+	}
+	nodes, err := x.client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(nodes.Items) == 0:
+		x.say("  there are no nodes")
+	}
+	return x.nodes(pod.Namespace + "/" + pod.Name)
+}
+
+func gates(pod *v1.Pod) string {
+	names := make([]string, len(pod.Spec.SchedulingGates))
+	for i, gate := range pod.Spec.SchedulingGates {
+		names[i] = gate.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func scheduledWhere(pod *v1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return " on node " + pod.Spec.NodeName
+	}
+	if why := unscheduled(pod); why != "" {
+		return ": " + why
+	}
+	return " and has no node yet"
+}
+
+// unscheduled is why the pod has no node, as its status says.
+func unscheduled(pod *v1.Pod) string {
+	for _, cond := range pod.Status.Conditions {
+		if cond.Type == v1.PodScheduled && cond.Status == v1.ConditionFalse {
+			return cond.Message
+		}
+	}
+	return ""
+}
+
+// claimNames are the claims a pod uses, generic ephemeral volumes included.
+func claimNames(pod *v1.Pod) []string {
+	var names []string
+	for _, v := range pod.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			names = append(names, pod.Name+"-"+v.Name)
+		}
+	}
+	return names
+}

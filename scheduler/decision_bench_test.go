@@ -1,0 +1,125 @@
+package scheduler
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+var wholeScan = flag.Bool("whole-scan", false, "BenchmarkSchedulingDecision scans for every node, which takes minutes, and not for one in a hundred")
+
+// BenchmarkSchedulingDecision is one scheduling cycle: from the pod to its node, with
+// the volume taken and given back, or to the message that counts why no node will do.
+// There are two local volumes on each of 5,000 nodes, and the pod has a claim for
+// one. "scan" is the search for the volume alone, by component-helpers'
+// FindMatchingVolume, for every node; unless -whole-scan is given, for one node in a
+// hundred, a hundred times over. Both report ms/decision, and scan how many times it
+// takes as long.
+func BenchmarkSchedulingDecision(b *testing.B) {
+	const nodes = 5_000
+	s := localWorld(nodes, 2*nodes)
+	for _, tt := range []struct {
+		name, claim string
+		fits        bool
+	}{{"fits", "small", true}, {"refused", "large", false}} {
+		pod := testPod("web", tt.claim)
+		indexTakes := time.Duration(0)
+		b.Run(tt.name+"/index", func(b *testing.B) {
+			b.ReportAllocs()
+			decide(b, s, pod, tt.fits) // the first sorts the volumes by place
+			for b.Loop() {
+				decide(b, s, pod, tt.fits)
+			}
+			indexTakes = b.Elapsed() / time.Duration(b.N)
+			b.ReportMetric(indexTakes.Seconds()*1e3, "ms/decision")
+		})
+		b.Run(tt.name+"/scan", func(b *testing.B) {
+			for b.Loop() {
+				scan(b, s, pod, tt.fits)
+			}
+			takes := b.Elapsed() / time.Duration(b.N)
+			if !*wholeScan {
+				takes *= sampled
+			}
+			b.ReportMetric(takes.Seconds()*1e3, "ms/decision")
+			b.ReportMetric(takes.Seconds()/indexTakes.Seconds(), "times-index")
+		})
+	}
+}
+
+// sampled: one node in so many is scanned for.
+const sampled = 100
+
+func decide(b *testing.B, s *scheduler, pod *v1.Pod, fits bool) {
+	c := newCycle(pod, &queuedPod{})
+	st := s.schedulingCycle(c)
+	if st.is(success) != fits {
+		b.Fatalf("takes %q: %s", c.node, st.message())
+	}
+	if fits {
+		s.giveBack(c)
+	}
+}
+
+func scan(b *testing.B, s *scheduler, pod *v1.Pod, fits bool) {
+	p, _ := s.volumeBinding()
+	bound, delayed, volumes := linear{p.binder}.claims(pod)
+	for i, node := range s.cluster.nodes {
+		if i%sampled != 0 && !*wholeScan {
+			continue
+		}
+		if reasons, _, err := (linear{p.binder}).onNode(node.node, bound, delayed, volumes); err != nil || (len(reasons) == 0) != fits {
+			b.Fatalf("%s: %v, %v", node.node.Name, reasons, err)
+		}
+	}
+}
+
+// localWorld has local volumes, as many on each node.
+func localWorld(nodes, volumes int) *scheduler {
+	objects := []runtime.Object{
+		testClass(delayed, "kubernetes.io/no-provisioner"), testClaim("small", "5Gi", delayed), testClaim("large", "5Ti", delayed),
+	}
+	name := func(i int) string { return fmt.Sprintf("node-%04d", i) }
+	for i := range nodes {
+		objects = append(objects, testNode(name(i), func(n *v1.Node) {
+			for _, label := range []string{"kubernetes.io/arch", "kubernetes.io/os", v1.LabelTopologyZone, v1.LabelTopologyRegion, "pool", "team"} {
+				n.Labels[label] = "some-value"
+			}
+		}))
+	}
+	for i := range volumes {
+		objects = append(objects, testVolume(fmt.Sprintf("pv-%05d", i), fmt.Sprintf("%dGi", 5+i%7), delayed, name(i%nodes)))
+	}
+	s := stillScheduler(objects)
+	s.env = quietEnv{}
+	return s
+}
+
+// quietEnv is for decisions alone: in order, and nobody is told.
+type quietEnv struct{ stillEnv }
+
+func (quietEnv) Choose(string, int) int { return 0 }
+func (quietEnv) Trace(control.Record)   {}
+
+// A decision leaves nothing behind and makes no garbage for nodes: what it allocates
+// is the same for a hundred times the nodes.
+func TestADecisionAllocatesNothingForANode(t *testing.T) {
+	allocations := func(nodes int) float64 {
+		s := localWorld(nodes, 2*nodes)
+		pod := testPod("web", "small")
+		return testing.AllocsPerRun(10, func() {
+			c := newCycle(pod, &queuedPod{})
+			require.Nil(t, s.schedulingCycle(c))
+			s.giveBack(c)
+		})
+	}
+	few, many := allocations(10), allocations(1_000)
+	require.LessOrEqual(t, many, few+5)
+}

@@ -1,0 +1,17 @@
+package scheduler
+
+import "fmt"
+
+// runPreScorePlugins prepares the choice, if there is one.
+// Upstream: runtime/framework.go RunPreScorePlugins, v1.36.
+func (f framework) runPreScorePlugins(c *cycle, feasible []*nodeInfo) *status {
+	if len(feasible) < 2 {
+		return nil
+	}
+	for _, p := range of[preScorePlugin](f) {
+		if st := p.PreScore(c); st.stops() {
+			return st.from(p.Name(), fmt.Sprintf("PreScore plugin %q", p.Name()))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/engine"
+)
+
+// csiDriver is a provisioner that is a CSI driver, too.
+const csiDriver = "ext.example.com"
+
+// attachable makes a claim bound to a volume of the CSI driver csiDriver.
+func (w *world) attachable(name string) {
+	w.t.Helper()
+	pv := volume("pv-"+name, "1Gi", "", "")
+	pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: csiDriver, VolumeHandle: "handle-" + name}}
+	_, err := w.api.CoreV1().PersistentVolumes().Create(w.ctx, pv, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	w.claim(name, "1Gi", "")
+	w.bind(name, pv.Name)
+}
+
+// semantics section 2.4 NodeVolumeLimits
+func TestAPodWaitsUntilItsVolumeCanBeAttached(t *testing.T) {
+	const full = "0/1 nodes are available: 1 node(s) exceed max volume count. no new claims to deallocate, " +
+		"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+	w := newWorld(t, engine.Config{}, node("node-1"))
+	one, two, name := int32(1), int32(2), "pv-a"
+	csiNode, err := w.api.StorageV1().CSINodes().Create(w.ctx, &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-1"},
+		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: csiDriver, NodeID: "node-1", Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for _, claim := range []string{"a", "b", "c"} {
+		w.attachable(claim)
+		w.pod(claim, claim)
+	}
+	w.settle()
+	require.Equal(t, []string{"node-1", "", ""}, []string{w.nodeOf("a"), w.nodeOf("b"), w.nodeOf("c")}, "assumed pods count")
+	w.unschedulable("b", full)
+
+	attachments := w.api.StorageV1().VolumeAttachments()
+	_, err = attachments.Create(w.ctx, &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a-on-node-1"}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: csiDriver, NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.deletePod("a")
+	w.settle()
+	w.unschedulable("b", full) // its volume is still attached
+
+	require.NoError(t, attachments.Delete(w.ctx, "a-on-node-1", metav1.DeleteOptions{}))
+	w.settle()
+	require.Equal(t, "node-1", w.nodeOf("b"))
+	w.unschedulable("c", full)
+
+	csiNode.Spec.Drivers[0].Allocatable.Count = &two
+	_, err = w.api.StorageV1().CSINodes().Update(w.ctx, csiNode, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.settle()
+	assert.Equal(t, "node-1", w.nodeOf("c"))
+}
+
+// semantics 2 must 9. That the driver goes is no event that anybody waits for, so
+// the pod is tried again by the flush, after five minutes.
+func TestWhatNobodyWaitsForIsNoticedByTheFlush(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1"))
+	w.class("dynamic", csiDriver, wffc)
+	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.claim("data", "5Gi", "dynamic")
+	w.pod("web", "data")
+	w.settle()
+	w.unschedulable("web", "0/1 nodes are available: 1 node(s) did not have enough free storage."+noHelp1)
+
+	require.NoError(t, w.api.StorageV1().CSIDrivers().Delete(w.ctx, csiDriver, metav1.DeleteOptions{}))
+	require.NoError(t, w.e.RunFor(5*time.Minute))
+	assert.Empty(t, w.getPod("web").Status.NominatedNodeName)
+	require.NoError(t, w.e.RunFor(31*time.Second))
+	assert.Equal(t, "node-1", w.getPod("web").Status.NominatedNodeName)
+}
+
+func TestCapacityThatIsPublishedLaterHelps(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1"), node("node-2"))
+	w.class("dynamic", csiDriver, wffc)
+	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.claim("data", "5Gi", "dynamic")
+	w.pod("web", "data")
+	w.settle()
+	require.Empty(t, w.getPod("web").Status.NominatedNodeName)
+	_, err = w.api.StorageV1().CSIStorageCapacities("default").Create(w.ctx, &storagev1.CSIStorageCapacity{
+		ObjectMeta: metav1.ObjectMeta{Name: "cap"}, StorageClassName: "dynamic", Capacity: new(resource.MustParse("5Gi")),
+		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelHostname: "node-2"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.settle()
+	assert.Equal(t, "node-2", w.getPod("web").Status.NominatedNodeName)
+}
+
+// A pod that is turned down again waits a second more, then two, then four.
+func TestAPodThatIsTurnedDownAgainBacksOff(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true }))
+	w.pod("web")
+	w.settle()
+	start := w.e.Now()
+	for i, waited := range []time.Duration{1, 3, 7} {
+		_, err := w.api.CoreV1().Nodes().Create(w.ctx, node(fmt.Sprintf("full-%d", i), func(n *v1.Node) { n.Status.Allocatable = nil }), metav1.CreateOptions{})
+		require.NoError(t, err)
+		w.settle()
+		require.Contains(t, w.condition("web").Message, fmt.Sprintf("%d Too many pods", i+1))
+		assert.Equal(t, waited*time.Second, w.e.Now().Sub(start))
+	}
+	_, err := w.api.CoreV1().Nodes().Patch(w.ctx, "node-1", types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	w.settle()
+	assert.Equal(t, "node-1", w.nodeOf("web"))
+	assert.Equal(t, 15*time.Second, w.e.Now().Sub(start))
+}
+
+// In order the first by name; the seeded policy takes any, the same for the same
+// seed.
+func TestAmongEqualNodesThePolicyChooses(t *testing.T) {
+	placed := func(cfg engine.Config) string {
+		w := newWorld(t, cfg, node("node-2"), node("node-3"), node("node-1"))
+		w.pod("web")
+		w.settle()
+		return w.nodeOf("web")
+	}
+	chosen := map[string]int{}
+	for seed := range uint64(30) {
+		require.Equal(t, "node-1", placed(engine.Config{Seed: seed}))
+		first := placed(engine.Config{Policy: engine.Seeded(seed), Seed: seed})
+		require.Equal(t, first, placed(engine.Config{Policy: engine.Seeded(seed), Seed: seed}))
+		chosen[first]++
+	}
+	assert.Len(t, chosen, 3, "%v", chosen)
+}
