@@ -72,7 +72,7 @@ func (c *Cluster) RequireNoLeaks() error {
 	if err := l.read(); err != nil {
 		return err
 	}
-	for _, find := range []func() error{l.backends, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.pods} {
+	for _, find := range []func() error{l.backends, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.exports, l.pods} {
 		if err := find(); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (l *leakFinder) backends() error {
 		slices.Sort(held)
 		known := sets.New[string]()
 		for _, pv := range l.volumeList {
-			if pv.Annotations[binding.AnnDynamicallyProvisioned] != p.name {
+			if by := pv.Annotations[binding.AnnDynamicallyProvisioned]; by != p.name && !slices.Contains(p.also, by) {
 				continue
 			}
 			known.Insert(pv.Name)

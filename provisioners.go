@@ -1,7 +1,10 @@
 package storagesim
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -9,14 +12,18 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/localpath"
+	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 // installed is a provisioner that runs in the cluster.
 type installed struct {
 	name string
+	also []string // its other names
 	// inventory is what its backend holds, nil if it does not say.
 	inventory provisioner.Inventory
+	counters  *provisioner.Counters
 }
 
 // AddProvisioner runs p as the external provisioner of that name, with the
@@ -30,12 +37,15 @@ func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) error {
 // AddProvisionController runs an external provisioner configured in full. Its
 // actor bears the provisioner's name.
 func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
-	p := &installed{name: cfg.Name}
-	p.inventory, _ = cfg.Provisioner.(provisioner.Inventory)
+	if cfg.Counters == nil {
+		cfg.Counters = &provisioner.Counters{}
+	}
+	p := &installed{name: cfg.Name, also: cfg.AdditionalNames, counters: cfg.Counters}
+	p.inventory, _ = provisioner.InventoryOf(cfg.Provisioner)
 	if build := cfg.New; build != nil {
 		cfg.New = func(env control.Env) (provisioner.Provisioner, error) {
 			made, err := build(env)
-			p.inventory, _ = made.(provisioner.Inventory)
+			p.inventory, _ = provisioner.InventoryOf(made)
 			return made, err
 		}
 	}
@@ -44,6 +54,21 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 	}
 	c.provisioners = append(c.provisioners, p)
 	return nil
+}
+
+// Counters are the metrics of the provisioner of that name, under upstream's
+// names, over all lives of its actor.
+func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
+	for _, p := range c.provisioners {
+		if p.name == name {
+			return p.counters, nil
+		}
+	}
+	names := make([]string, len(c.provisioners))
+	for i, p := range c.provisioners {
+		names[i] = p.name
+	}
+	return nil, fmt.Errorf("no provisioner is called %q; there are %q", name, names)
 }
 
 // InstallOpenEBS runs OpenEBS's provisioner of local hostpath volumes,
@@ -57,9 +82,72 @@ func (c *Cluster) InstallOpenEBS(cfg ...openebs.Config) error {
 	if config.Namespace == "" {
 		config.Namespace = openebs.DefaultNamespace
 	}
-	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: config.Namespace}}
-	if _, err := c.client.CoreV1().Namespaces().Create(context.Background(), ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := c.ensureNamespace(config.Namespace); err != nil {
 		return err
 	}
 	return c.AddProvisionController(provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(config)})
+}
+
+// InstallLocalPath runs Rancher's local-path provisioner, "rancher.io/local-path",
+// in the namespace that cfg names (default "local-path-storage"). The namespace and
+// the ConfigMap with its configuration (localpath.DefaultConfigMap) are created if
+// they are missing. Its storage classes are yours to apply.
+func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) error {
+	var config localpath.Config
+	if len(cfg) > 0 {
+		config = cfg[0]
+	}
+	m := localpath.DefaultConfigMap()
+	m.Namespace, m.Name = cmp.Or(config.Namespace, m.Namespace), cmp.Or(config.ConfigMapName, m.Name)
+	if err := c.ensureNamespace(m.Namespace); err != nil {
+		return err
+	}
+	_, err := c.client.CoreV1().ConfigMaps(m.Namespace).Create(context.Background(), m, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return c.AddProvisionController(provisioner.Config{Name: localpath.ProvisionerName, New: localpath.New(config)})
+}
+
+// InstallNFS runs the provisioner of NFS volumes that makes nothing,
+// "provisioner.test.com/nfs": a volume is the server and path that its class
+// names. Servers (AddNFSServer) and storage classes are yours to add.
+func (c *Cluster) InstallNFS() error {
+	return c.AddProvisioner(nfsprovisioner.StaticName, nfsprovisioner.Static{})
+}
+
+// InstallNFSSubdir runs the provisioner that makes a directory of an export for
+// each claim, "k8s-sigs.io/nfs-subdir-external-provisioner" unless cfg says
+// otherwise. If there is no NFS server of that name it is added, and cfg.Mount need
+// not be set. Its storage classes are yours to apply.
+func (c *Cluster) InstallNFSSubdir(cfg nfsprovisioner.Config) error {
+	if cfg.Mount == nil {
+		if c.NFSServer(cfg.Server) == nil {
+			if _, err := c.AddNFSServer(cfg.Server, cfg.Path); err != nil {
+				return err
+			}
+		}
+		source := cfg.Server + ":" + cfg.Path
+		if strings.Contains(cfg.Server, ":") {
+			source = "[" + cfg.Server + "]:" + cfg.Path
+		}
+		cfg.Mount = func() (nfsprovisioner.Directory, error) {
+			export, err := c.nfs.Mount("nfs", source)
+			if err != nil {
+				return nil, err
+			}
+			return export, nil
+		}
+	}
+	name := cmp.Or(cfg.Name, nfsprovisioner.SubdirName)
+	return c.AddProvisionController(provisioner.Config{Name: name, New: nfsprovisioner.NewSubdir(cfg)})
+}
+
+func (c *Cluster) ensureNamespace(name string) error {
+	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := c.client.CoreV1().Namespaces().Create(context.Background(), ns, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }

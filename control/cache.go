@@ -206,9 +206,10 @@ func (c *Cache[T]) put(obj T) {
 	c.items[key] = obj
 	for _, ix := range c.indexes {
 		if existed {
-			ix.remove(key, old)
+			ix.move(key, old, obj)
+		} else {
+			ix.add(key, ix.values(obj))
 		}
-		ix.add(key, obj)
 	}
 	for _, h := range c.handlers {
 		switch {
@@ -231,7 +232,7 @@ func (c *Cache[T]) remove(obj T) {
 		c.keys = slices.Delete(c.keys, at, at+1)
 	}
 	for _, ix := range c.indexes {
-		ix.remove(key, old)
+		ix.remove(key, ix.values(old))
 	}
 	for _, h := range c.handlers {
 		if h.Delete != nil {
@@ -240,8 +241,18 @@ func (c *Cache[T]) remove(obj T) {
 	}
 }
 
-func (ix *index[T]) add(key string, obj T) {
-	for _, value := range ix.values(obj) {
+// move files an object that has changed; most changes are of something else.
+func (ix *index[T]) move(key string, old, obj T) {
+	was, is := ix.values(old), ix.values(obj)
+	if slices.Equal(was, is) {
+		return
+	}
+	ix.remove(key, was)
+	ix.add(key, is)
+}
+
+func (ix *index[T]) add(key string, values []string) {
+	for _, value := range values {
 		if ix.keys[value] == nil {
 			ix.keys[value] = map[string]struct{}{}
 		}
@@ -249,8 +260,8 @@ func (ix *index[T]) add(key string, obj T) {
 	}
 }
 
-func (ix *index[T]) remove(key string, obj T) {
-	for _, value := range ix.values(obj) {
+func (ix *index[T]) remove(key string, values []string) {
+	for _, value := range values {
 		delete(ix.keys[value], key)
 		if len(ix.keys[value]) == 0 {
 			delete(ix.keys, value)

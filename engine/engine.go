@@ -37,6 +37,10 @@ type Config struct {
 	TraceLimit int
 	// Seed makes the UIDs and generated names of the API server.
 	Seed uint64
+	// Blocked is how long, in real time, one step of code that is not the
+	// actors' own (control.Foreign: a provisioner) may take before the engine
+	// gives up on it; default 30 s, negative for ever.
+	Blocked time.Duration
 }
 
 // Engine drives actors against one API server. It is not safe for concurrent
@@ -49,6 +53,7 @@ type Engine struct {
 	actors  []*actor
 	byName  map[string]*actor
 	current *task   // whose code is running
+	acted   string  // the actor of the last step
 	last    *task   // ran last and can go on
 	tasks   []*task // can run, in the order they became able to
 
@@ -69,6 +74,7 @@ type Engine struct {
 	mu      sync.Mutex // guards what a client's write touches, and the clock it reads
 	now     time.Time
 	ready   []*feed // have changes to deliver, in the order they came
+	awaken  func()  // told when ready grows
 	world   uint64  // counts changes that somebody might see
 	objects int     // in the store
 	trace   Trace
@@ -84,6 +90,9 @@ func New(cfg Config) *Engine {
 	}
 	if cfg.Patience <= 0 {
 		cfg.Patience = time.Minute
+	}
+	if cfg.Blocked == 0 {
+		cfg.Blocked = 30 * time.Second
 	}
 	if cfg.TraceLimit <= 0 {
 		cfg.TraceLimit = 1_000_000
@@ -103,6 +112,24 @@ func (e *Engine) Now() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.now
+}
+
+// NextTimer is the time of the earliest timer, background ones included; false if
+// there is none.
+func (e *Engine) NextTimer() (time.Time, bool) {
+	if len(e.timers) == 0 {
+		return time.Time{}, false
+	}
+	return e.timers[0].at, true
+}
+
+// OnReady has f called whenever somebody's write gives an actor's cache something
+// to hear of, in the goroutine of who writes: f must not block or use the engine.
+// Package live drives the engine with it. nil ends it.
+func (e *Engine) OnReady(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.awaken = f
 }
 
 // advance moves the clock; it never goes back.

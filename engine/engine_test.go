@@ -549,3 +549,21 @@ func BenchmarkIdleSteps(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 }
+
+func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
+	e := engine.New(engine.Config{})
+	t.Cleanup(e.Close)
+	require.Empty(t, e.LastActor())
+	require.NoError(t, e.Add("follower", func(env control.Env) error {
+		control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	require.Equal(t, "follower", e.LastActor(), "its cache was listed")
+	require.NoError(t, e.Add("worker", func(env control.Env) error {
+		env.Go("work", func(ctx context.Context) { _ = env.Sleep(ctx, time.Second) })
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	require.Equal(t, "worker", e.LastActor())
+}

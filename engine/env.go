@@ -47,6 +47,12 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	left, ends := control.Remaining(ctx, v.Now())
+	if ends && left < d {
+		v.actor.after(left, always, t.wake)
+		t.park()
+		return context.DeadlineExceeded
+	}
 	v.actor.after(d, always, t.wake)
 	t.park()
 	return ctx.Err()
@@ -55,8 +61,15 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
 	t, e := v.task("Poll"), v.engine()
 	deadline := e.Now().Add(timeout)
+	left, ends := control.Remaining(ctx, e.Now())
+	end := e.Now().Add(left)
 	looked, seen := false, uint64(0)
 	for {
+		if left = end.Sub(e.Now()); ends && left < interval {
+			v.actor.after(left, never, t.wake)
+			t.park()
+			return context.DeadlineExceeded
+		}
 		v.actor.after(interval, func() bool { return !looked || e.seen() != seen }, t.wake)
 		t.park()
 		if err := ctx.Err(); err != nil {

@@ -159,9 +159,11 @@ func (g *gate) After(call api.Call, answer error) error {
 		return answer
 	}
 	if f := g.actor.engine.strike(call, true); f != nil {
-		return g.suffer(t, f, call)
+		if err := g.suffer(t, f, call); err != nil {
+			return err
+		}
 	}
-	return answer
+	return answer // late, if that was the fault
 }
 
 // caller is the coroutine that calls; nil when a test uses the actor's client.

@@ -50,6 +50,9 @@ func (f *feed) notify() {
 	case !f.queued:
 		f.queued = true
 		e.ready = append(e.ready, f)
+		if e.awaken != nil {
+			e.awaken()
+		}
 	}
 }
 
@@ -86,6 +89,7 @@ func (e *Engine) seen() uint64 {
 // deliver hands over one change, or a whole list: the first, and again when the
 // feed fell so far behind that the server has forgotten what came next.
 func (f *feed) deliver() {
+	f.actor.engine.acted = f.actor.name
 	defer func() { f.actor.survive(recover(), "a handler of "+f.target.Source().Resource.Resource) }()
 	if !f.listed {
 		f.relist()

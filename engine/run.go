@@ -27,6 +27,11 @@ func (e *Engine) Step() (bool, error) {
 	return true, e.err
 }
 
+// LastActor is the actor whose step was the last one: its code ran, or one of its
+// caches heard of a change. It is "" before the first step, and stays when only
+// time passes.
+func (e *Engine) LastActor() string { return e.acted }
+
 // step takes one step that needs no time. Alternative 0 is the step in order.
 func (e *Engine) step() bool {
 	hasLast := 0
@@ -61,7 +66,12 @@ func (e *Engine) step() bool {
 	}
 	i -= ready
 	t := e.tasks[i]
-	e.tasks = slices.Delete(e.tasks, i, i+1)
+	if i == 0 { // in order: thousands that wait in line need not move up
+		e.tasks[0] = nil
+		e.tasks = e.tasks[1:]
+	} else {
+		e.tasks = slices.Delete(e.tasks, i, i+1)
+	}
 	t.run()
 	return true
 }

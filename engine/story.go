@@ -11,7 +11,8 @@ func (t *Trace) Story(start time.Time) string { return Tell(t.entries, start, ni
 
 // Tell tells entries as a transcript: who did what, when and why. Times count
 // from start and are printed where they change; events that were said before are
-// left out, and so are the entries that keep refuses; nil keeps all.
+// left out, and so are the entries that keep refuses; nil keeps all. Each entry is
+// one line, whatever it quotes: the ends of quoted lines become "; ".
 func Tell(entries []Entry, start time.Time, keep func(Entry) bool) string {
 	var told []Entry
 	width := 0
@@ -34,7 +35,7 @@ func Tell(entries []Entry, start time.Time, keep func(Entry) bool) string {
 			shown = ""
 		}
 		last = at
-		fmt.Fprintf(&b, "%9s  %-*s  %s\n", shown, width, e.Actor, e.Record)
+		fmt.Fprintf(&b, "%9s  %-*s  %s\n", shown, width, e.Actor, strings.ReplaceAll(e.Record.String(), "\n", "; "))
 	}
 	return b.String()
 }

@@ -19,7 +19,8 @@ type task struct {
 	yield func(struct{}) bool
 	// waiting is true while only a timer, a queue or a poll can wake it.
 	waiting bool
-	worker  bool // of a queue, which counts the keys it works on
+	foreign *foreign // the call of somebody else's code it is in, if any
+	worker  bool     // of a queue, which counts the keys it works on
 	dead    bool
 	ended   bool
 }
@@ -74,11 +75,11 @@ func (t *task) run() {
 		return
 	}
 	e := t.actor.engine
-	e.current = t
+	e.current, e.acted = t, t.actor.name
 	if !t.worker {
 		e.work[workKey{t.actor.name, t.name, ""}]++
 	}
-	_, alive := t.next()
+	alive := t.resume()
 	e.current = nil
 	if !alive {
 		t.ended = true

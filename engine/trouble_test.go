@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api"
@@ -392,6 +393,21 @@ func TestFaultsCombine(t *testing.T) {
 	now := e.Now()
 	require.NoError(t, e.Settle())
 	require.Equal(t, now, e.Now(), "no fault is left")
+}
+
+func TestADelayedAnswerIsTheAnswer(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	var answer error
+	require.NoError(t, e.Add("asker", func(env control.Env) error {
+		env.Go("ask", func(ctx context.Context) {
+			_, answer = env.Client().CoreV1().ConfigMaps("default").Get(ctx, "none", metav1.GetOptions{})
+		})
+		return nil
+	}))
+	require.NoError(t, e.Inject(engine.Fault{Verb: "get", Delay: time.Second, After: true}))
+	require.NoError(t, e.Settle())
+	require.True(t, apierrors.IsNotFound(answer), "%v", answer)
+	require.Equal(t, time.Second, e.Now().Sub(engine.Start))
 }
 
 func TestACrashDuringADelayedCallEndsTheCall(t *testing.T) {

@@ -46,11 +46,15 @@ func (ctrl *ProvisionController) claimByUID(uid string) (*v1.PersistentVolumeCla
 //
 // Upstream: controller.go syncClaim, v13.
 func (ctrl *ProvisionController) syncClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	if err := ctrl.delayProvisioningIfRecentlyInfeasible(claim); err != nil {
+		return err
+	}
 	should, reason, err := ctrl.shouldProvision(ctx, claim)
 	if panicked := (*panicError)(nil); errors.As(err, &panicked) {
 		ctrl.events.Event(claim, v1.EventTypeWarning, "ProvisioningFailed", err.Error())
 	}
 	if err != nil {
+		ctrl.countProvisionFailed(claim)
 		return err
 	}
 	if !should {
@@ -58,6 +62,9 @@ func (ctrl *ProvisionController) syncClaim(ctx context.Context, claim *v1.Persis
 		return nil
 	}
 	state, err := ctrl.provisionClaimOperation(ctx, claim)
+	if err != nil {
+		ctrl.countProvisionFailed(claim)
+	}
 	switch {
 	case err == nil || state == ProvisioningFinished:
 		delete(ctrl.claimsInProgress, string(claim.UID))

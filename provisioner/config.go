@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -55,10 +57,32 @@ type Config struct {
 	// CreateProvisionedPVInterval is the constant time between those tries;
 	// default 10 s.
 	CreateProvisionedPVInterval time.Duration
+	// CreateProvisionedPVBackoff, if it has Steps, says instead how often and how
+	// far apart, for example with growing intervals. Jitter must be 0.
+	CreateProvisionedPVBackoff wait.Backoff
+	// CreateProvisionedPVLimiter, if set, saves volumes by a queue instead: it
+	// retries for ever, with these delays, and never deletes the asset. It
+	// excludes the three fields above.
+	CreateProvisionedPVLimiter *control.RateLimiter
+	// RetryIntervalMax is how long a claim for which Provision answered with gRPC
+	// InvalidArgument is left alone; default 5 minutes.
+	RetryIntervalMax time.Duration
+	// ProvisionTimeout and DeletionTimeout end the context of what is done for
+	// one claim, or one volume, after this much virtual time: waiting on the Env
+	// ends early, with context.DeadlineExceeded. Default 0: no end.
+	ProvisionTimeout, DeletionTimeout time.Duration
+	// VolumeName gives the volume of a claim its name; it must be the same at
+	// every call. Default: "pvc-<uid of the claim>".
+	VolumeName func(claim *v1.PersistentVolumeClaim) string
 	// AddFinalizer protects bound volumes with
 	// external-provisioner.volume.kubernetes.io/finalizer, so that deleting the
 	// object early does not lose the asset. Default false.
 	AddFinalizer bool
+	// TraceAll has the trace say of every claim why it is skipped, not only of
+	// those that are for this provisioner.
+	TraceAll bool
+	// Counters, if set, is counted in, over all lives of the controller.
+	Counters *Counters
 }
 
 // checked returns the config with its defaults, or what is wrong with it.
@@ -92,11 +116,37 @@ func (c Config) checked() (Config, error) {
 	setDefault(&c.FailedDeleteThreshold, 15)
 	setDefault(&c.CreateProvisionedPVRetryCount, 5)
 	setDefault(&c.CreateProvisionedPVInterval, 10*time.Second)
+	if c.CreateProvisionedPVBackoff.Steps == 0 {
+		c.CreateProvisionedPVBackoff = wait.Backoff{Duration: c.CreateProvisionedPVInterval, Factor: 1, Steps: c.CreateProvisionedPVRetryCount}
+	}
 	setDefault(&c.RateLimiter, c.rateLimiter())
+	setDefault(&c.RetryIntervalMax, defaultRetryIntervalMax)
+	if c.VolumeName == nil {
+		c.VolumeName = getProvisionedVolumeNameForClaim
+	}
+	if c.Counters == nil {
+		c.Counters = &Counters{}
+	}
 	return c, nil
 }
 
+// checkNumbers refuses what is out of range.
 func (c Config) checkNumbers() error {
+	for _, field := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"RetryIntervalMax", c.RetryIntervalMax},
+		{"ProvisionTimeout", c.ProvisionTimeout},
+		{"DeletionTimeout", c.DeletionTimeout},
+	} {
+		if field.value < 0 {
+			return fmt.Errorf("Config.%s is %s; it must be positive, or 0 for the default", field.name, field.value)
+		}
+	}
+	if err := c.checkStore(); err != nil {
+		return err
+	}
 	switch {
 	case c.Threadiness < 0:
 		return fmt.Errorf("Config.Threadiness is %d; it must be positive, or 0 for the default", c.Threadiness)
@@ -108,6 +158,27 @@ func (c Config) checkNumbers() error {
 		return fmt.Errorf("Config.CreateProvisionedPVInterval is %s; it must be positive, or 0 for the default", c.CreateProvisionedPVInterval)
 	case c.RateLimiter != control.RateLimiter{} && c.ExponentialBackOffOnError != nil:
 		return errors.New("only one of Config.RateLimiter and Config.ExponentialBackOffOnError may be set")
+	}
+	return nil
+}
+
+// checkStore refuses ways to save volumes that exclude each other.
+//
+// Upstream: controller.go CreateProvisionedPVBackoff and its neighbours, v13.
+func (c Config) checkStore() error {
+	counted := c.CreateProvisionedPVRetryCount != 0 || c.CreateProvisionedPVInterval != 0
+	backoff := c.CreateProvisionedPVBackoff
+	switch {
+	case backoff.Jitter != 0:
+		return fmt.Errorf("Config.CreateProvisionedPVBackoff.Jitter is %v; it must be 0, since chance would make runs differ", backoff.Jitter)
+	case backoff.Steps < 0 || backoff.Duration < 0:
+		return fmt.Errorf("Config.CreateProvisionedPVBackoff has %d steps of %s; neither may be negative", backoff.Steps, backoff.Duration)
+	case backoff.Steps == 0 && backoff != wait.Backoff{}:
+		return errors.New("Config.CreateProvisionedPVBackoff has no Steps; it needs at least one")
+	case backoff.Steps > 0 && counted:
+		return errors.New("Config.CreateProvisionedPVBackoff excludes CreateProvisionedPVRetryCount and CreateProvisionedPVInterval")
+	case c.CreateProvisionedPVLimiter != nil && (counted || backoff.Steps > 0):
+		return errors.New("Config.CreateProvisionedPVLimiter excludes CreateProvisionedPVRetryCount, CreateProvisionedPVInterval and CreateProvisionedPVBackoff")
 	}
 	return nil
 }

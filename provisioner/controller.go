@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -44,6 +45,10 @@ type ProvisionController struct {
 	// saved are the names of volumes created here that the cache has not shown
 	// yet.
 	saved map[string]bool
+	// slowSet are claims, by UID, that cannot be satisfied as they stand.
+	slowSet map[string]slowRetry
+	// calls of the provisioner that have not returned.
+	calls []*call
 }
 
 // New makes the factory of a provisioner's controller. What is wrong with cfg
@@ -78,23 +83,33 @@ func newProvisionController(cfg Config, env control.Env) *ProvisionController {
 		claimsInProgress: map[string]*v1.PersistentVolumeClaim{},
 		rescheduled:      map[string]*v1.PersistentVolumeClaim{},
 		saved:            map[string]bool{},
+		slowSet:          map[string]slowRetry{},
 	}
-	ctrl.volumeStore = newBackoffStore(ctrl)
 	ctrl.classes = control.NewCache[*storagev1.StorageClass](env, control.StorageClasses)
 	ctrl.volumes = control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes)
 	ctrl.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
 	ctrl.claims.AddIndex(uidIndex, func(claim *v1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} })
-	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", cfg.FailedProvisionThreshold, ctrl.syncClaimHandler))
-	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", cfg.FailedDeleteThreshold, ctrl.syncVolumeHandler))
+	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", cfg.FailedProvisionThreshold, cfg.ProvisionTimeout, ctrl.syncClaimHandler))
+	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", cfg.FailedDeleteThreshold, cfg.DeletionTimeout, ctrl.syncVolumeHandler))
+	if cfg.CreateProvisionedPVLimiter != nil {
+		ctrl.volumeStore = newQueueStore(ctrl)
+	} else {
+		ctrl.volumeStore = newBackoffStore(ctrl)
+	}
 	ctrl.watch()
 	return ctrl
 }
 
-func (ctrl *ProvisionController) queueConfig(name string, threshold int, sync func(context.Context, string) error) control.QueueConfig {
+func (ctrl *ProvisionController) queueConfig(name string, threshold int, timeout time.Duration, sync func(context.Context, string) error) control.QueueConfig {
 	return control.QueueConfig{
-		Name:       name,
-		Workers:    ctrl.cfg.Threadiness,
-		Reconcile:  sync,
+		Name:    name,
+		Workers: ctrl.cfg.Threadiness,
+		Reconcile: func(ctx context.Context, key string) error {
+			if timeout > 0 {
+				ctx = control.WithTimeout(ctx, ctrl.env, timeout)
+			}
+			return sync(ctx, key)
+		},
 		Limiter:    ctrl.cfg.RateLimiter,
 		MaxRetries: max(threshold, 0),
 	}
@@ -107,7 +122,10 @@ func (ctrl *ProvisionController) watch() {
 		Update: func(_, claim *v1.PersistentVolumeClaim) { ctrl.enqueueClaim(claim) },
 		// A deleted claim is not enqueued: it is in claimsInProgress and in the
 		// queue already, or there is nothing to do for it.
-		Delete: func(claim *v1.PersistentVolumeClaim) { delete(ctrl.rescheduled, string(claim.UID)) },
+		Delete: func(claim *v1.PersistentVolumeClaim) {
+			delete(ctrl.rescheduled, string(claim.UID))
+			delete(ctrl.slowSet, string(claim.UID))
+		},
 	})
 	ctrl.volumes.Handle(control.Handler[*v1.PersistentVolume]{
 		Add: func(volume *v1.PersistentVolume) {
@@ -124,6 +142,7 @@ func (ctrl *ProvisionController) watch() {
 		for volume := range ctrl.volumes.All() {
 			ctrl.volumeQueue.Add(volume.Name)
 		}
+		ctrl.reportBlocked()
 	})
 }
 

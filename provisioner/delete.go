@@ -31,7 +31,11 @@ func (ctrl *ProvisionController) deleteVolumeOperation(ctx context.Context, volu
 	if !ctrl.cfg.AddFinalizer {
 		return nil
 	}
-	_, err = ctrl.removeFinalizer(ctx, volume)
+	current, ok := ctrl.volumes.Get(volume.Name)
+	if !ok {
+		return nil
+	}
+	_, err = ctrl.removeFinalizer(ctx, current)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

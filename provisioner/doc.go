@@ -14,8 +14,10 @@
 //   - should_provision.go: shouldProvision says yes, or why not;
 //   - provision.go: provisionClaimOperation calls Provision and acts on its answer;
 //   - reschedule.go: rescheduleProvisioning gives the node back to the scheduler;
+//   - infeasible.go: a claim that cannot be satisfied rests for a while;
 //   - store.go: StoreVolume creates the PersistentVolume, with retries, and has
-//     the asset deleted if that never works.
+//     the asset deleted if that never works; or, in store_queue.go, it retries for
+//     ever and deletes nothing.
 //
 // and the PV controller binds the volume. On the way back it marks the volume
 // Released when the claim is gone, and
@@ -25,14 +27,33 @@
 //   - should_delete.go: shouldDelete says yes, or why not;
 //   - delete.go: deleteVolumeOperation calls Delete, then deletes the object.
 //
+// Around both: counters.go counts under upstream's metric names, guard.go and
+// blocked.go call the Provisioner, and faulty.go gives wrong answers in its place.
+//
+// # For authors
+//
+// A type with the methods Provision and Delete is a provisioner; the example of
+// this package is all of one, and its test. The signatures are upstream's, so
+// that a program written for sig-storage-lib v13 fits once its import is changed.
+// Qualifier, BlockProvisioner and DeletionGuard are upstream's too; Inventory is
+// ours, and lets a test ask what the backend holds.
+//
+// Waiting takes virtual time: a provisioner that waits uses the control.Env that
+// Config.New is given, which a test can crash at each of these calls.
+//
 // # What Provision's answer does
 //
-// Next to an error stands a ProvisioningState. Finished and NoChange mean what
+// An error comes with a ProvisioningState. Finished and NoChange mean what
 // they say; Background keeps the claim in progress, so that Provision is called
 // again even after the claim has been deleted, until a final answer: the only
 // way to learn of a volume that was made after all. Reschedule removes
 // selected-node, so that the scheduler chooses again. An *IgnoredError ends the
 // matter in silence.
+//
+// A gRPC status with the code InvalidArgument says that the claim is infeasible:
+// it rests for five minutes (Config.RetryIntervalMax), whatever happens to it,
+// unless its class is replaced. Such an error is known by its method GRPCStatus,
+// also when it is wrapped; see isInfeasibleError for why grpc is not imported.
 //
 // # Trust
 //
@@ -43,24 +64,47 @@
 // panic nobody knows what was made, so the state is Background. A volume under
 // a wrong name is not deleted: it may be someone else's.
 //
+// If it does not come back, there is an event too, ProvisioningBlocked on the
+// claim or VolumeDeleteBlocked on the volume: at the next resync if it waits on
+// its Env, or, if it holds up the machine itself (a lock, a channel), after
+// engine.Config.Blocked of real time. Then its worker is lost and everybody else
+// goes on. Config.ProvisionTimeout and DeletionTimeout end waiting on the Env.
+//
 // # Deviations from upstream
 //
 //   - "Nothing to do" is no error: where upstream returns errStopProvision, the
-//     functions here return Finished and nil.
+//     functions here return Finished and nil, and the counters count nothing.
 //   - The informer's store is not written to. A volume saved but not yet seen in
 //     the cache is remembered apart and confirmed by a live read; so is a claim
 //     whose selected-node has been removed, until its cached copy changes.
 //   - A PersistentVolume that is gone already when it should be deleted counts as
 //     deleted.
+//   - RetryIntervalMax works. Upstream reads it before options are applied, so
+//     that it is always 5 minutes.
+//   - The message of a failure names the class. The reasons of events are
+//     upstream's, but for the two of blocked calls, which upstream lacks.
 //   - There is no leader election: a name has one instance. Its identity in
 //     events is Config.Identity, not a host name and a random UUID.
-//   - Not here yet: the queue store, infeasible claims (gRPC InvalidArgument)
-//     and their slow retry, metrics.
+//   - Counters are Go values, read by a test, not an HTTP endpoint.
+//   - FailedProvisionThreshold and FailedDeleteThreshold are negative for "no
+//     limit", since 0 is the default's.
 //
-// Kept, although they look unintended: finalizer patches carry no version; a
-// volume in phase Failed is never deleted; a claim annotated for provisioner A
-// whose class names provisioner B is asked of whoever knows both; and
-// StoreVolume deletes the asset after its last failed try even if an earlier one
-// created the volume and only its answer was lost, so that the volume stands for
-// nothing.
+// # Quirks of upstream that are kept
+//
+//   - A volume in phase Failed is never deleted.
+//   - Giving a claim up also forgets that something may be in the making for it.
+//   - The errors of a claim that rests count towards giving it up.
+//   - InvalidArgument outranks the state that came with it.
+//   - A finalizer patch carries no version, and taking off the last finalizer
+//     known takes off those put on meanwhile.
+//   - The queue store creates the volume of a claim that is gone.
+//   - A claim annotated for provisioner A whose class names provisioner B is
+//     served by whoever knows both.
+//   - StoreVolume deletes the asset after its last failed try even if an earlier
+//     one created the volume and only its answer was lost, so that the volume
+//     stands for nothing.
+//   - Nothing is written down before Provision is called. If the process ends
+//     between that and the creation of the object, and the claim is deleted
+//     meanwhile, nobody knows of the asset
+//     (kubernetes-csi/external-provisioner 486).
 package provisioner

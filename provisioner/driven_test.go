@@ -1,6 +1,7 @@
 package provisioner_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type backend struct {
 	clock    control.Clock
 	takes    time.Duration
 	fails    error
+	state    provisioner.ProvisioningState // of a failure; default Finished
+	deletes  int
 	volumes  map[string]bool
 	inFlight map[string]int
 	most     int         // calls in flight at once for one claim
@@ -54,7 +57,7 @@ func (b *backend) Provision(ctx context.Context, options provisioner.ProvisionOp
 	}
 	b.inFlight[options.PVName]--
 	if b.fails != nil {
-		return nil, provisioner.ProvisioningFinished, b.fails
+		return nil, cmp.Or(b.state, provisioner.ProvisioningFinished), b.fails
 	}
 	b.volumes[options.PVName] = true
 	return &v1.PersistentVolume{
@@ -69,6 +72,7 @@ func (b *backend) Provision(ctx context.Context, options provisioner.ProvisionOp
 }
 
 func (b *backend) Delete(_ context.Context, volume *v1.PersistentVolume) error {
+	b.deletes++
 	delete(b.volumes, volume.Name)
 	return nil
 }
@@ -84,7 +88,12 @@ type world struct {
 
 func newWorld(t *testing.T, policy engine.Policy, change ...func(*provisioner.Config)) *world {
 	t.Helper()
-	e := engine.New(engine.Config{Policy: policy})
+	return newWorldOn(t, engine.Config{Policy: policy}, change...)
+}
+
+func newWorldOn(t *testing.T, engineCfg engine.Config, change ...func(*provisioner.Config)) *world {
+	t.Helper()
+	e := engine.New(engineCfg)
 	t.Cleanup(e.Close)
 	w := &world{Engine: e, t: t, user: e.Server().Client("user"), backend: &backend{volumes: map[string]bool{}}}
 	cfg := provisioner.Config{Name: name, New: w.backend.New}
@@ -112,12 +121,14 @@ func (w *world) claimOf(class, claimName, provisioner string) *v1.PersistentVolu
 		ObjectMeta: metav1.ObjectMeta{Name: claimName, Namespace: "default", Annotations: map[string]string{binding.AnnStorageProvisioner: provisioner}},
 		Spec: v1.PersistentVolumeClaimSpec{
 			StorageClassName: &class, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
-			Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
+			Resources: v1.VolumeResourceRequirements{Requests: oneGi()},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	return claim
 }
+
+func oneGi() v1.ResourceList { return v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")} }
 
 // touch changes the claim, which everybody who watches it hears.
 func (w *world) touch(value string) {
@@ -160,6 +171,20 @@ func (w *world) volumes() []v1.PersistentVolume {
 	list, err := w.user.CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	return list.Items
+}
+
+// events are the messages of the events about an object, the last one by reason.
+func (w *world) events(objectName string) map[string]string {
+	w.t.Helper()
+	list, err := w.user.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	messages := map[string]string{}
+	for _, event := range list.Items {
+		if event.InvolvedObject.Name == objectName {
+			messages[event.Reason] = event.Message
+		}
+	}
+	return messages
 }
 
 // semantics 3 must 1.

@@ -3,11 +3,14 @@ package provisioner
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/storagesim/storagesim/binding"
 )
@@ -36,18 +39,28 @@ func (ctrl *ProvisionController) removeFinalizer(ctx context.Context, volume *v1
 	return ctrl.patchFinalizers(ctx, volume, rest)
 }
 
-// patchFinalizers replaces the list of finalizers. As upstream, the patch
-// carries no version: an edit made meanwhile by others is overwritten.
+// patchFinalizers makes the list of finalizers what it is given. The patch names
+// what to add and what to remove, and carries no version. As upstream, taking off
+// the last one known takes off whatever others have put on meanwhile.
 //
 // Upstream: controller.go patchPersistentVolumeWithFinalizers, v13.
 func (ctrl *ProvisionController) patchFinalizers(ctx context.Context, volume *v1.PersistentVolume, finalizers []string) (*v1.PersistentVolume, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	before, err1 := json.Marshal(onlyFinalizers(volume.Finalizers))
+	after, err2 := json.Marshal(onlyFinalizers(finalizers))
+	if err := errors.Join(err1, err2); err != nil {
+		return volume, err
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, volume)
 	if err != nil {
 		return volume, err
 	}
-	patched, err := ctrl.client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patched, err := ctrl.client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return volume, err
+		return volume, fmt.Errorf("failed to modify finalizers to %v on volume %s: %w", finalizers, volume.Name, err)
 	}
 	return patched, nil
+}
+
+func onlyFinalizers(finalizers []string) *v1.PersistentVolume {
+	return &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers}}
 }

@@ -20,7 +20,9 @@ func (ctrl *ProvisionController) callProvision(ctx context.Context, options Prov
 			volume, state, err = nil, ProvisioningInBackground, &panicError{ctrl.cfg.Name, "Provision", p}
 		}
 	}()
-	volume, state, err = ctrl.provisioner.Provision(ctx, options)
+	ctrl.foreign("Provision", options.PVC, func() {
+		volume, state, err = ctrl.provisioner.Provision(ctx, options)
+	})
 	switch {
 	case err != nil:
 		return nil, state, err
@@ -35,7 +37,8 @@ func (ctrl *ProvisionController) callProvision(ctx context.Context, options Prov
 // callDelete calls Delete.
 func (ctrl *ProvisionController) callDelete(ctx context.Context, volume *v1.PersistentVolume) (err error) {
 	defer ctrl.panicsAsError("Delete", &err)
-	return ctrl.provisioner.Delete(ctx, volume.DeepCopy())
+	ctrl.foreign("Delete", volume, func() { err = ctrl.provisioner.Delete(ctx, volume.DeepCopy()) })
+	return err
 }
 
 // qualifierDeclines asks the Qualifier, if the provisioner is one.
@@ -45,7 +48,8 @@ func (ctrl *ProvisionController) qualifierDeclines(ctx context.Context, claim *v
 		return false, nil
 	}
 	defer ctrl.panicsAsError("ShouldProvision", &err)
-	return !qualifier.ShouldProvision(ctx, claim.DeepCopy()), nil
+	ctrl.foreign("ShouldProvision", claim, func() { declines = !qualifier.ShouldProvision(ctx, claim.DeepCopy()) })
+	return declines, nil
 }
 
 // guardRefuses asks the DeletionGuard, if the provisioner is one.
@@ -55,17 +59,19 @@ func (ctrl *ProvisionController) guardRefuses(ctx context.Context, volume *v1.Pe
 		return false, nil
 	}
 	defer ctrl.panicsAsError("ShouldDelete", &err)
-	return !guard.ShouldDelete(ctx, volume.DeepCopy()), nil
+	ctrl.foreign("ShouldDelete", volume, func() { refuses = !guard.ShouldDelete(ctx, volume.DeepCopy()) })
+	return refuses, nil
 }
 
 // supportsBlock asks the BlockProvisioner, if the provisioner is one.
-func (ctrl *ProvisionController) supportsBlock(ctx context.Context) (supports bool, err error) {
+func (ctrl *ProvisionController) supportsBlock(ctx context.Context, claim *v1.PersistentVolumeClaim) (supports bool, err error) {
 	block, ok := ctrl.provisioner.(BlockProvisioner)
 	if !ok {
 		return false, nil
 	}
 	defer ctrl.panicsAsError("SupportsBlock", &err)
-	return block.SupportsBlock(ctx), nil
+	ctrl.foreign("SupportsBlock", claim, func() { supports = block.SupportsBlock(ctx) })
+	return supports, nil
 }
 
 // panicsAsError is deferred around a call of the provisioner.

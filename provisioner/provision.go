@@ -26,7 +26,7 @@ const annAlphaSelectedNode = "volume.alpha.kubernetes.io/selected-node"
 //
 // Upstream: controller.go provisionClaimOperation, v13.
 func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, claim *v1.PersistentVolumeClaim) (ProvisioningState, error) {
-	name := getProvisionedVolumeNameForClaim(claim)
+	began, name := ctrl.env.Now(), ctrl.cfg.VolumeName(claim)
 	if exists, err := ctrl.volumeExists(ctx, name); exists || err != nil {
 		return ProvisioningFinished, err
 	}
@@ -36,6 +36,7 @@ func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, cl
 	}
 	if err := ctrl.canProvision(ctx, claim); err != nil {
 		ctrl.events.Event(claim, v1.EventTypeWarning, "ProvisioningFailed", err.Error())
+		ctrl.countProvisionFailed(claim)
 		return ProvisioningFinished, nil
 	}
 	className := binding.GetPersistentVolumeClaimClass(claim)
@@ -56,31 +57,42 @@ func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, cl
 		SelectedNodeName: selectedNode(claim),
 	})
 	if err != nil {
-		return ctrl.provisionFailed(ctx, claim, className, state, err)
+		return ctrl.provisionFailed(ctx, claim, class, state, err)
 	}
 	ctrl.complete(volume, claimRef, class, className)
 	if err := ctrl.volumeStore.StoreVolume(ctx, claim, volume); err != nil {
 		return ProvisioningFinished, err
 	}
-	ctrl.rememberSaved(name)
+	ctrl.countProvisioned(claim, began)
 	return ProvisioningFinished, nil
 }
 
-// provisionFailed acts on an error of Provision.
-func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, className string, state ProvisioningState, err error) (ProvisioningState, error) {
+// provisionFailed acts on an error of Provision. Infeasible outranks the state.
+//
+// Upstream: controller.go provisionVolumeErrorHandling, v13.
+func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, state ProvisioningState, err error) (ProvisioningState, error) {
 	if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
 		ctrl.trace(claim, "provisioning is "+ignored.Error())
 		return ProvisioningFinished, nil
 	}
-	err = fmt.Errorf("failed to provision volume with StorageClass %q: %w", className, err)
+	err = fmt.Errorf("failed to provision volume with StorageClass %q: %w", class.Name, err)
+	if isInfeasibleError(err) {
+		ctrl.markForSlowRetry(claim, class.UID)
+		ctrl.events.Eventf(claim, v1.EventTypeWarning, "ProvisioningFailed", "Volume provisioning failed with infeasible error. Retries will be delayed. %v", err)
+		return ProvisioningFinished, err
+	}
 	ctrl.events.Event(claim, v1.EventTypeWarning, "ProvisioningFailed", err.Error())
 	if state != ProvisioningReschedule {
 		return state, err
 	}
-	if claim.Annotations[binding.AnnSelectedNode] == "" {
+	if _, ok := claim.Annotations[binding.AnnSelectedNode]; !ok {
 		return ProvisioningFinished, err // nobody to give it back to
 	}
-	return ProvisioningFinished, ctrl.rescheduleProvisioning(ctx, claim)
+	if err := ctrl.rescheduleProvisioning(ctx, claim); err != nil {
+		return ProvisioningFinished, err
+	}
+	ctrl.countProvisionFailed(claim)
+	return ProvisioningFinished, nil
 }
 
 // complete adds what the library knows to the volume that Provision returned.
@@ -108,7 +120,7 @@ func (ctrl *ProvisionController) canProvision(ctx context.Context, claim *v1.Per
 	if claim.Spec.VolumeMode == nil || *claim.Spec.VolumeMode != v1.PersistentVolumeBlock {
 		return nil
 	}
-	if supports, err := ctrl.supportsBlock(ctx); err != nil || supports {
+	if supports, err := ctrl.supportsBlock(ctx, claim); err != nil || supports {
 		return err
 	}
 	return fmt.Errorf("%s does not support block volume provisioning", ctrl.cfg.Name)

@@ -54,10 +54,10 @@ func waitsForFirstConsumer(class *storagev1.StorageClass) bool {
 }
 
 // traceSkipped notes why an unbound claim that is ours gets no volume now.
-// Other people's claims are not worth a word.
+// Other people's claims are not worth a word, unless all are asked for.
 func (ctrl *ProvisionController) traceSkipped(claim *v1.PersistentVolumeClaim, reason string) {
 	provisioner, found := storageProvisioner(claim)
-	if found && ctrl.knownProvisioner(provisioner) && claim.Spec.VolumeName == "" {
+	if ctrl.cfg.TraceAll || found && ctrl.knownProvisioner(provisioner) && claim.Spec.VolumeName == "" {
 		ctrl.trace(claim, "does not provision: "+reason)
 	}
 }

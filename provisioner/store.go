@@ -3,11 +3,11 @@ package provisioner
 import (
 	"context"
 	"fmt"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
@@ -17,8 +17,8 @@ import (
 //
 // Upstream: controller/volume_store.go VolumeStore, v13.
 type VolumeStore interface {
-	// StoreVolume creates the PersistentVolume. After an error the asset is
-	// gone, or there is an event that says it is not.
+	// StoreVolume creates the PersistentVolume, now or later. After an error it
+	// will not, and the asset is gone, or there is an event that says it is not.
 	StoreVolume(ctx context.Context, claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error
 }
 
@@ -29,19 +29,19 @@ type backoffStore struct {
 	clock  control.Clock
 	events control.Recorder
 	delete func(ctx context.Context, volume *v1.PersistentVolume) error
+	saved  func(name string)
 
-	tries    int
-	interval time.Duration
+	backoff wait.Backoff
 }
 
 func newBackoffStore(ctrl *ProvisionController) *backoffStore {
 	return &backoffStore{
-		client:   ctrl.client,
-		clock:    ctrl.env,
-		events:   ctrl.events,
-		delete:   ctrl.callDelete,
-		tries:    ctrl.cfg.CreateProvisionedPVRetryCount,
-		interval: ctrl.cfg.CreateProvisionedPVInterval,
+		client:  ctrl.client,
+		clock:   ctrl.env,
+		events:  ctrl.events,
+		delete:  ctrl.callDelete,
+		saved:   ctrl.rememberSaved,
+		backoff: ctrl.cfg.CreateProvisionedPVBackoff,
 	}
 }
 
@@ -57,6 +57,7 @@ func (b *backoffStore) StoreVolume(ctx context.Context, claim *v1.PersistentVolu
 		return err
 	})
 	if lastSaveError == nil {
+		b.saved(volume.Name)
 		b.events.Eventf(claim, v1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s", volume.Name)
 		return nil
 	}
@@ -73,19 +74,19 @@ func (b *backoffStore) StoreVolume(ctx context.Context, claim *v1.PersistentVolu
 	return fmt.Errorf("creating volume %s for claim %s: %w", volume.Name, claimToClaimKey(claim), lastSaveError)
 }
 
-// retry calls f until it succeeds, at most tries times with the interval
-// between, and returns its last error.
+// retry calls f until it succeeds, as often and as far apart as the backoff says,
+// and returns its last error.
+//
+// Upstream: apimachinery util/wait ExponentialBackoff, v0.36, on the Env's clock.
 func (b *backoffStore) retry(ctx context.Context, f func() error) error {
-	var last error
-	for try := range b.tries {
-		if try > 0 {
-			if err := b.clock.Sleep(ctx, b.interval); err != nil {
-				return err
-			}
+	backoff := b.backoff
+	for {
+		last := f()
+		if last == nil || backoff.Steps <= 1 {
+			return last
 		}
-		if last = f(); last == nil {
-			return nil
+		if err := b.clock.Sleep(ctx, backoff.Step()); err != nil {
+			return fmt.Errorf("%w; the last error was: %w", err, last)
 		}
 	}
-	return last
 }

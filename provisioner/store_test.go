@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // semantics 3 must 8 and 9.
@@ -55,4 +57,18 @@ func TestStoreVolumeRetriesThenDeletesTheAsset(t *testing.T) {
 			assert.Equal(t, tt.events, env.recorded)
 		})
 	}
+}
+
+func TestTheQueueStoreForgetsWhatItHasSaved(t *testing.T) {
+	ctrl, env := newTest(t, &scripted{}, func(c *Config) { c.CreateProvisionedPVLimiter = &control.RateLimiter{} })
+	refuse(env, "create", "persistentvolumes", 2, errors.New("the API is down"))
+	volume := volumeNamed("pvc-uid-1")
+	volume.Spec.ClaimRef = &v1.ObjectReference{UID: "uid-1"}
+	store := ctrl.volumeStore.(*queueStore)
+	assert.NoError(t, store.StoreVolume(t.Context(), claimOf("fast"), volume))
+	assert.Equal(t, []string{"pvc-uid-1"}, env.queues["unsavedpvs"].keys)
+	assert.Error(t, store.saveVolume(t.Context(), "pvc-uid-1"))
+	assert.Len(t, store.unsaved, 1)
+	assert.NoError(t, store.saveVolume(t.Context(), "pvc-uid-1"))
+	assert.Empty(t, store.unsaved)
 }

@@ -39,16 +39,23 @@ func (ctrl *ProvisionController) syncVolume(ctx context.Context, volume *v1.Pers
 		}
 		return nil
 	}
-	return ctrl.deleteVolumeOperation(ctx, volume)
+	began := ctrl.env.Now()
+	err = ctrl.deleteVolumeOperation(ctx, volume)
+	ctrl.updateDeleteStats(volume, err, began)
+	return err
 }
 
 // isProvisionerForVolume says whether the volume was made by this provisioner,
 // was handed to it by CSI migration, or is a static volume of its CSI driver.
+// A static CSI volume is asked for its driver alone.
 //
 // Upstream: controller.go isProvisionerForVolume, v13.
 func (ctrl *ProvisionController) isProvisionerForVolume(volume *v1.PersistentVolume) bool {
 	if by, ok := volume.Annotations[binding.AnnDynamicallyProvisioned]; ok {
 		return ctrl.knownProvisioner(by) || ctrl.knownProvisioner(volume.Annotations[binding.AnnMigratedTo])
 	}
-	return volume.Spec.CSI != nil && ctrl.knownProvisioner(volume.Spec.CSI.Driver)
+	if volume.Spec.CSI != nil {
+		return ctrl.knownProvisioner(volume.Spec.CSI.Driver)
+	}
+	return ctrl.knownProvisioner(volume.Annotations[binding.AnnMigratedTo])
 }

@@ -96,6 +96,7 @@ func TestOnlyReleasedVolumesOfOursReachDelete(t *testing.T) {
 		"under an additional name": {released(madeBy("example.com/other")), []string{"delete pv"}},
 		"migrated to us":           {released(madeBy("kubernetes.io/x"), migrated), []string{"delete pv"}},
 		"static, of our driver":    {released(csi), []string{"delete pv"}},
+		"static, migrated to us":   {released(func(v *v1.PersistentVolume) { v.Annotations = map[string]string{binding.AnnMigratedTo: testName} }), []string{"delete pv"}},
 		"somebody else's":          {released(madeBy("example.com/foreign")), nil},
 		"nobody's":                 {released(func(v *v1.PersistentVolume) { v.Annotations = nil }), nil},
 		"retained":                 {released(retained), nil},
@@ -167,6 +168,27 @@ func TestARefusedDeletionOfTheObjectIsRetriedAndAMissingOneIsDone(t *testing.T) 
 		ctrl, env := newTest(t, &scripted{})
 		refuse(env, "delete", "persistentvolumes", -1, err)
 		assert.Equal(t, want, trySyncVolume(t, ctrl, env, released()) != nil)
+	}
+}
+
+// What others do to the finalizers meanwhile is kept, as upstream, unless ours
+// was the last one known.
+func TestAFinalizerPatchNamesOnlyOurFinalizer(t *testing.T) {
+	for what, tt := range map[string]struct{ known, there, want []string }{
+		"one was added": {[]string{"a/b", binding.PVDeletionProtectionFinalizer}, []string{"a/b", "c/d", binding.PVDeletionProtectionFinalizer}, []string{"a/b", "c/d"}},
+		"one was taken": {[]string{"a/b", binding.PVDeletionProtectionFinalizer}, []string{binding.PVDeletionProtectionFinalizer}, nil},
+		"a quirk":       {[]string{binding.PVDeletionProtectionFinalizer}, []string{"c/d", binding.PVDeletionProtectionFinalizer}, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			ctrl, env := newTest(t, &scripted{})
+			known := released(phase(v1.VolumeBound))
+			there := known.DeepCopy()
+			known.Finalizers, there.Finalizers = tt.known, tt.there
+			require.NoError(t, env.client.Tracker().Add(there))
+			got, err := ctrl.handleProtectionFinalizer(t.Context(), known)
+			require.NoError(t, err)
+			assert.ElementsMatch(t, tt.want, got.Finalizers)
+		})
 	}
 }
 

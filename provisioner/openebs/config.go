@@ -2,6 +2,7 @@ package openebs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,27 @@ const (
 	keyEXT4Quota            = "EXT4Quota"
 	keyFilePermissions      = "FilePermissions"
 )
+
+// The names of the data that some settings have.
+const (
+	keyQuotaSoftLimit = "softLimitGrace"
+	keyQuotaHardLimit = "hardLimitGrace"
+	keyFsUID          = "UID"
+	keyFsGID          = "GID"
+	keyFsMode         = "mode"
+)
+
+// dataKeys are the data that the setting can have; nil means that it is not
+// looked at.
+func dataKeys(key string) []string {
+	switch key {
+	case keyXFSQuota, keyEXT4Quota:
+		return []string{keyQuotaSoftLimit, keyQuotaHardLimit}
+	case keyFilePermissions:
+		return []string{keyFsUID, keyFsGID, keyFsMode}
+	}
+	return nil
+}
 
 func knownKeys() []string {
 	return []string{
@@ -67,8 +89,7 @@ func getVolumeConfig(cfg Config, class *storagev1.StorageClass, claim *v1.Persis
 		return volumeConfig{}, fmt.Errorf("claim %s/%s, annotation %s: %w", claim.Namespace, claim.Name, AnnCASConfig, err)
 	}
 	defaults := []setting{{Name: keyBasePath, Value: cfg.BasePath}}
-	merged := volumeConfig{settings: mergeSettings(ofClass, defaults, ofClaim)}
-	return merged, merged.refuseUnsupported()
+	return volumeConfig{settings: mergeSettings(ofClass, defaults, ofClaim)}, nil
 }
 
 // parseSettings reads an annotation; an empty one is no settings.
@@ -93,6 +114,9 @@ func parseSettings(text string) ([]setting, error) {
 		}
 		seen[name] = true
 		settings[i].Name = name
+		if err := settings[i].check(); err != nil {
+			return nil, err
+		}
 	}
 	return settings, nil
 }
@@ -155,13 +179,34 @@ func (c volumeConfig) nodeAffinityLabels(node *v1.Node) (map[string]string, erro
 	return labels, nil
 }
 
-// refuseUnsupported refuses what would otherwise silently not happen.
-func (c volumeConfig) refuseUnsupported() error {
-	for _, key := range []string{keyXFSQuota, keyEXT4Quota, keyFilePermissions} {
-		text := strings.TrimSpace(c.settings[key].Enabled)
-		if enabled, err := strconv.ParseBool(text); err == nil && enabled {
-			return fmt.Errorf("%s is enabled, which is not supported here; leave it out or set enabled to \"false\"", key)
+// check refuses what would otherwise silently not happen.
+func (s setting) check() error {
+	known := dataKeys(s.Name)
+	if known == nil {
+		return nil
+	}
+	if _, err := s.isEnabled(); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("%s has the unknown data %q; allowed are %s", s.Name, key, strings.Join(known, ", "))
 		}
 	}
 	return nil
+}
+
+// isEnabled says whether the setting is on; it is off unless it says so.
+//
+// Upstream: config.go IsXfsQuotaEnabled, IsExt4QuotaEnabled, IsPermissionEnabled.
+func (s setting) isEnabled() (bool, error) {
+	text := strings.TrimSpace(s.Enabled)
+	if text == "" {
+		return false, nil
+	}
+	enabled, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%s has enabled %q; it must be \"true\" or \"false\"", s.Name, s.Enabled)
+	}
+	return enabled, nil
 }

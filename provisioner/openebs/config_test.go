@@ -56,31 +56,27 @@ func TestTheClassWinsOverTheDefaultsAndBothOverTheClaim(t *testing.T) {
 
 func TestABadAnnotationIsAnErrorThatNamesIt(t *testing.T) {
 	tests := map[string]struct{ config, want string }{
-		"not a list":            {"name: BasePath", "must be a YAML list of"},
-		"not YAML":              {"- {", "must be a YAML list of"},
-		"unknown field":         {"- {name: BasePath, valeu: /mnt}", `unknown field "valeu"`},
-		"value of a wrong type": {"- {name: BasePath, value: [1]}", "must be a YAML list of"},
-		"no name":               {"- {value: /mnt}", "entry 0 has no name; allowed are StorageType, BasePath"},
-		"unknown name":          {"- {name: BasePath, value: /mnt}\n- {name: Basepath, value: /mnt}", `entry 1 has the unknown name "Basepath"; allowed are`},
-		"named twice":           {"- {name: BasePath, value: /a/b}\n- {name: BasePath, value: /c/d}", `entry 1 names "BasePath" a second time`},
-		"quota":                 {"- {name: XFSQuota, enabled: true}", "XFSQuota is enabled, which is not supported here"},
+		"not a list":             {"name: BasePath", "must be a YAML list of"},
+		"not YAML":               {"- {", "must be a YAML list of"},
+		"unknown field":          {"- {name: BasePath, valeu: /mnt}", `unknown field "valeu"`},
+		"value of a wrong type":  {"- {name: BasePath, value: [1]}", "must be a YAML list of"},
+		"no name":                {"- {value: /mnt}", "entry 0 has no name; allowed are StorageType, BasePath"},
+		"unknown name":           {"- {name: BasePath, value: /mnt}\n- {name: Basepath, value: /mnt}", `entry 1 has the unknown name "Basepath"; allowed are`},
+		"named twice":            {"- {name: BasePath, value: /a/b}\n- {name: BasePath, value: /c/d}", `entry 1 names "BasePath" a second time`},
+		"neither true nor false": {"- {name: XFSQuota, enabled: maybe}", `XFSQuota has enabled "maybe"; it must be "true" or "false"`},
+		"unknown data":           {"- {name: XFSQuota, data: {softLimit: 1%}}", `XFSQuota has the unknown data "softLimit"; allowed are softLimitGrace, hardLimitGrace`},
+		"unknown permission":     {"- {name: FilePermissions, data: {uid: 1}}", `FilePermissions has the unknown data "uid"; allowed are UID, GID, mode`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := getVolumeConfig(Config{BasePath: "/var/default"}, &storagev1.StorageClass{ObjectMeta: annotated(tt.config)}, &v1.PersistentVolumeClaim{})
 			require.ErrorContains(t, err, tt.want)
-			if name != "quota" {
-				assert.ErrorContains(t, err, "storage class x, annotation cas.openebs.io/config")
-			}
+			assert.ErrorContains(t, err, "storage class x, annotation cas.openebs.io/config")
 		})
 	}
 	t.Run("of the claim", func(t *testing.T) {
 		_, err := getVolumeConfig(Config{}, &storagev1.StorageClass{}, &v1.PersistentVolumeClaim{ObjectMeta: annotated("- {}")})
 		assert.ErrorContains(t, err, "claim default/x, annotation cas.openebs.io/config: entry 0 has no name")
-	})
-	t.Run("a quota that is switched off is none", func(t *testing.T) {
-		_, err := getVolumeConfig(Config{}, &storagev1.StorageClass{ObjectMeta: annotated(`- {name: EXT4Quota, enabled: "false"}`)}, &v1.PersistentVolumeClaim{})
-		assert.NoError(t, err)
 	})
 }
 

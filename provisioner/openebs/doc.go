@@ -10,11 +10,13 @@
 // # A volume's way
 //
 //   - config.go: getVolumeConfig merges the class's cas.openebs.io/config over
-//     the defaults;
+//     the defaults, and both over the claim's;
 //   - path.go: the volume is <BasePath>/<name of the volume>, and neither that
 //     nor anything else this package touches is / or directly under it;
 //   - helperpod.go: createInitPod runs mkdir -m 0777 -p on the node, in a
 //     privileged pod that has the parent directory mounted at /data/;
+//   - quota.go: the limits of a volume, if the class wants some, which
+//     createQuotaPod sets in a second pod;
 //   - volume.go: the PersistentVolume that stands for it;
 //   - provision.go, delete.go: Provision and Delete, which put these together.
 //     Delete finds the one node that the volume's affinity selects and runs
@@ -44,14 +46,24 @@
 //     call repeated, where upstream logs it and leaves the pod.
 //   - Settings that are unknown, doubled or misspelt are errors; upstream
 //     ignores them. BasePath must not contain "..".
-//   - Quotas and FilePermissions are refused when enabled, as are device
-//     volumes (StorageType device); /dev is not mounted into helper pods.
+//   - Quotas: the helper pod is made, scheduled and run like the others, but the
+//     simulated kubelet only records the limits it sets (kubelet.Quotas) and nobody
+//     enforces them; that would need privilege and a file system of its own. The
+//     pod's script is the part of upstream's for XFS or for ext4, whichever the
+//     class names; upstream's asks the file system which it is, and for a free
+//     project number, where here that number is a hash of the volume's name. Both
+//     quotas at once are refused, and bad limits before any pod is made.
+//   - Device volumes (StorageType device) are refused; /dev is not mounted into
+//     helper pods. FSType is read and means nothing to a hostpath volume.
+//   - A class with parameters is refused; upstream does not look at them.
 //   - A selected node that does not exist leads to Reschedule. The library's
 //     older versions, which upstream uses, did that themselves.
 //   - Deleting a volume whose affinity is more than single values of labels is
 //     refused; upstream takes the first value of each.
 //
-// Kept, although it looks unintended: with NodeAffinityLabels that several nodes
+// Kept, although it looks unintended: UID and GID of FilePermissions are read and
+// not used (the trace says so); removing a volume does not lift its quota; with
+// NodeAffinityLabels that several nodes
 // share, the helper pod may run on another node than the selected one, and
 // deleting the volume fails for want of the one right node. A volume whose node
 // is gone for good is never deleted.

@@ -24,6 +24,9 @@ const (
 	DefaultHelperImage = "openebs/linux-utils:latest"
 	// DefaultServiceAccount is the service account of helper pods.
 	DefaultServiceAccount = "openebs-maya-operator"
+
+	// defaultMode is what a volume's directory is made with.
+	defaultMode = "0777"
 )
 
 // Config is what upstream reads from its environment. The zero value works.
@@ -76,6 +79,7 @@ type Provisioner struct {
 	cfg    Config
 	client kubernetes.Interface
 	clock  control.Clock
+	trace  func(control.Record)
 }
 
 var (
@@ -91,7 +95,7 @@ func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Provisioner{cfg: cfg, client: env.Client(), clock: env}, nil
+		return &Provisioner{cfg: cfg, client: env.Client(), clock: env, trace: env.Trace}, nil
 	}
 }
 

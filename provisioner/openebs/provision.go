@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -28,10 +32,23 @@ func (p *Provisioner) Provision(ctx context.Context, options provisioner.Provisi
 	if err != nil {
 		return nil, provisioner.ProvisioningFinished, err
 	}
-	if err := p.runHelperPod(ctx, p.initPod(vol)); err != nil {
+	if err := p.makeDirectory(ctx, options.PVC, vol); err != nil {
 		return nil, provisioner.ProvisioningFinished, err
 	}
 	return vol.persistentVolume(options), provisioner.ProvisioningFinished, nil
+}
+
+// makeDirectory makes the volume's directory, and limits it if it is to be
+// limited.
+func (p *Provisioner) makeDirectory(ctx context.Context, claim *v1.PersistentVolumeClaim, vol volume) error {
+	if vol.owner != "" {
+		p.trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(
+			"the volume's directory does not get the owner %s of %s: OpenEBS reads it and does nothing with it", vol.owner, keyFilePermissions)})
+	}
+	if err := p.runHelperPod(ctx, p.initPod(vol)); err != nil || vol.quota == nil {
+		return err
+	}
+	return p.runHelperPod(ctx, p.quotaPod(vol))
 }
 
 // checkClaim says what the claim asks for that hostpath volumes do not have.
@@ -49,6 +66,16 @@ func checkClaim(claim *v1.PersistentVolumeClaim) error {
 		if mode != v1.ReadWriteOnce {
 			return fmt.Errorf("access mode %s is not supported; only %s is", mode, v1.ReadWriteOnce)
 		}
+	}
+	return nil
+}
+
+// checkParameters refuses settings in the place where other provisioners have
+// theirs. Upstream does not look there.
+func checkParameters(class *storagev1.StorageClass) error {
+	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
+		return fmt.Errorf("storage class %s has the parameter %s: %q; %s takes none, its settings are in the annotation %s",
+			class.Name, name, class.Parameters[name], ProvisionerName, AnnCASConfig)
 	}
 	return nil
 }
@@ -73,6 +100,9 @@ func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, 
 
 // plan decides where the volume goes.
 func (p *Provisioner) plan(options provisioner.ProvisionOptions, node *v1.Node) (volume, error) {
+	if err := checkParameters(options.StorageClass); err != nil {
+		return volume{}, err
+	}
 	config, err := getVolumeConfig(p.cfg, options.StorageClass, options.PVC)
 	if err != nil {
 		return volume{}, err
@@ -92,5 +122,17 @@ func (p *Provisioner) plan(options provisioner.ProvisionOptions, node *v1.Node) 
 	if err != nil {
 		return volume{}, err
 	}
-	return newVolume(options.PVName, dir, labels, node.Spec.Taints)
+	vol, err := newVolume(options.PVName, dir, labels, node.Spec.Taints)
+	if err != nil {
+		return volume{}, err
+	}
+	if vol.mode, err = config.fileMode(); err != nil {
+		return volume{}, err
+	}
+	if vol.owner, err = config.owner(); err != nil {
+		return volume{}, err
+	}
+	size := options.PVC.Spec.Resources.Requests[v1.ResourceStorage]
+	vol.quota, err = config.quota(options.PVName, size.Value())
+	return vol, err
 }

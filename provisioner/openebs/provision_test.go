@@ -217,6 +217,11 @@ func TestAClaimThatHostpathCannotServeIsRefusedWithTheReason(t *testing.T) {
 		"base path root":  {nil, "- {name: BasePath, value: /}", `BasePath: base path "/" is the root directory`},
 		"base path up":    {nil, "- {name: BasePath, value: /var/../..}", `contains ".."`},
 		"unknown setting": {nil, "- {name: Basepath, value: /mnt}", `unknown name "Basepath"`},
+		"bad limit":       {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: '80'}}", `XFSQuota: softLimitGrace "80" must be a percentage like "80%"`},
+		"hard below soft": {nil, "- {name: EXT4Quota, enabled: true, data: {softLimitGrace: 80%, hardLimitGrace: 20%}}", "hard limit cannot be smaller than soft limit"},
+		"two quotas":      {nil, "- {name: EXT4Quota, enabled: true}\n- {name: XFSQuota, enabled: true}", "XFSQuota and EXT4Quota are both enabled"},
+		"bad mode":        {nil, "- {name: FilePermissions, enabled: true, data: {mode: rwx}}", `FilePermissions has the mode "rwx"; it must be octal, like 0770, or symbolic, like g+s`},
+		"bad UID":         {nil, "- {name: FilePermissions, enabled: true, data: {UID: root}}", `FilePermissions has the UID "root"; it must be a number`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -239,6 +244,33 @@ func TestAClaimThatHostpathCannotServeIsRefusedWithTheReason(t *testing.T) {
 			assert.Empty(t, w.nodes.dirs)
 		})
 	}
+}
+
+// semantics 4 must 7, for each mode and for a claim that asks for a good one too.
+func TestEveryModeButReadWriteOnceIsRefused(t *testing.T) {
+	for _, modes := range [][]v1.PersistentVolumeAccessMode{
+		{v1.ReadWriteMany}, {v1.ReadOnlyMany}, {v1.ReadWriteOncePod}, {v1.ReadWriteOnce, v1.ReadWriteMany},
+	} {
+		w := newWorld(t, nil)
+		w.claim("node2", func(c *v1.PersistentVolumeClaim) { c.Spec.AccessModes = modes })
+		require.NoError(t, w.Settle())
+		w.requireEvent(fmt.Sprintf("access mode %s is not supported; only ReadWriteOnce is", modes[len(modes)-1]))
+		assert.Empty(t, w.volumes())
+		assert.Empty(t, w.nodes.dirs)
+	}
+}
+
+func TestAParameterOfTheClassIsNamedAndRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	require.NoError(t, w.user.StorageV1().StorageClasses().Delete(context.Background(), w.class.Name, metav1.DeleteOptions{}))
+	w.class.ResourceVersion, w.class.Parameters = "", map[string]string{"BasePath": "/mnt"}
+	_, err := w.user.StorageV1().StorageClasses().Create(context.Background(), w.class, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.claim("node2")
+	require.NoError(t, w.Settle())
+	w.requireEvent(`storage class openebs-hostpath has the parameter BasePath: "/mnt"; openebs.io/local takes none`)
+	assert.Empty(t, w.volumes())
+	assert.Empty(t, w.nodes.dirs)
 }
 
 func TestANodeThatIsGoneGivesTheClaimBackToTheScheduler(t *testing.T) {
@@ -354,4 +386,14 @@ func (w *world) requireLife() {
 	require.Empty(w.t, w.volumes())
 	require.Empty(w.t, w.nodes.dirs)
 	require.Empty(w.t, w.helperPods())
+}
+
+// semantics 4 must 2: no node is Reschedule, whatever the library makes of it.
+func TestWithoutANodeTheStateIsReschedule(t *testing.T) {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	_, state, err := (&openebs.Provisioner{}).Provision(context.Background(), provisioner.ProvisionOptions{
+		StorageClass: class, PVC: &v1.PersistentVolumeClaim{}, PVName: "pvc-1",
+	})
+	require.ErrorContains(t, err, "configuration error, no node was specified")
+	assert.Equal(t, provisioner.ProvisioningReschedule, state)
 }

@@ -19,11 +19,15 @@ type volume struct {
 	labels map[string]string
 	// taints of that node are tolerated by helper pods.
 	taints []v1.Taint
+	// mode is what the directory is made with; owner is who it should belong
+	// to, "uid:gid"; quota limits it, nil if nothing does.
+	mode, owner string
+	quota       *quota
 }
 
 func newVolume(name, path string, labels map[string]string, taints []v1.Taint) (volume, error) {
 	parent, dir, err := extractSubPath(path)
-	return volume{name: name, parent: parent, dir: dir, labels: labels, taints: taints}, err
+	return volume{name: name, parent: parent, dir: dir, labels: labels, taints: taints, mode: defaultMode}, err
 }
 
 // persistentVolume is the object that stands for the directory.

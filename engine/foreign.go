@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+var _ control.Foreign = (*env)(nil)
+
+// foreign is a call of code that may never return.
+type foreign struct {
+	blocked func(took time.Duration)
+	lost    atomic.Bool // given up: should it return after all, nobody waits
+}
+
+// Foreign implements control.Foreign. The call begins at a yield point, so that
+// the engine watches each of its steps.
+func (v *env) Foreign(f func(), blocked func(took time.Duration)) {
+	t := v.task("Foreign")
+	outer := t.foreign
+	call := &foreign{blocked: blocked}
+	t.foreign = call
+	defer func() {
+		if call.lost.Load() {
+			runtime.Goexit() // into nothing: the engine has gone on long ago
+		}
+		t.foreign = outer
+	}()
+	t.pause()
+	f()
+}
+
+// resume is one step of the coroutine, and whether there is more of it. Only a
+// step in foreign code is watched, since that takes a goroutine.
+func (t *task) resume() (alive bool) {
+	limit := t.actor.engine.cfg.Blocked
+	if t.foreign == nil || limit < 0 {
+		_, alive = t.next()
+		return alive
+	}
+	call, returned := t.foreign, make(chan bool, 1)
+	go func() {
+		defer close(returned) // also when the code ends its goroutine, as a failing test does
+		_, alive := t.next()
+		returned <- alive
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case alive, ok := <-returned:
+		if !ok {
+			runtime.Goexit()
+		}
+		return alive
+	case <-timer.C:
+	}
+	call.lost.Store(true)
+	call.blocked(limit)
+	return false
+}

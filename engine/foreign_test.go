@@ -1,0 +1,84 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/engine"
+)
+
+func TestForeignCodeThatBlocksIsGivenUp(t *testing.T) {
+	e := engine.New(engine.Config{Blocked: 50 * time.Millisecond})
+	defer e.Close()
+	never, after := make(chan bool), false
+	var took time.Duration
+	require.NoError(t, e.Add("host", func(env control.Env) error {
+		env.Go("guest", func(context.Context) {
+			env.(control.Foreign).Foreign(func() { <-never }, func(d time.Duration) { took = d })
+			after = true
+		})
+		return nil
+	}))
+	others := 0
+	require.NoError(t, e.Add("other", func(env control.Env) error {
+		env.Every("tick", time.Second, func(context.Context) { others++ })
+		return nil
+	}))
+	require.NoError(t, e.RunFor(3*time.Second))
+	assert.Equal(t, 50*time.Millisecond, took)
+	assert.Equal(t, 3, others)
+	require.NoError(t, e.Crash("host"))
+	require.NoError(t, e.RunFor(time.Second)) // in its next life it blocks again
+	e.Close()
+	close(never)
+	assert.False(t, after)
+}
+
+func TestForeignCodeMayUseTheEnvAndTakeAsLongAsItLikesThere(t *testing.T) {
+	e := engine.New(engine.Config{Blocked: 50 * time.Millisecond})
+	defer e.Close()
+	var ended time.Time
+	require.NoError(t, e.Add("host", func(env control.Env) error {
+		env.Go("guest", func(ctx context.Context) {
+			env.(control.Foreign).Foreign(func() {
+				assert.NoError(t, env.Sleep(ctx, 1000*time.Hour))
+			}, func(time.Duration) { t.Error("given up") })
+			ended = env.Now()
+		})
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	assert.Equal(t, engine.Start.Add(1000*time.Hour), ended)
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	e := engine.New(engine.Config{})
+	defer e.Close()
+	no := func(context.Context) (bool, error) { return false, nil }
+	require.NoError(t, e.Add("waiter", func(env control.Env) error {
+		env.Go("wait", func(ctx context.Context) {
+			outer := control.WithTimeout(ctx, env, 3*time.Second)
+			inner := control.WithTimeout(outer, env, time.Hour)
+			derived, cancel := context.WithCancel(inner)
+			defer cancel()
+			assert.NoError(t, env.Sleep(derived, 2*time.Second))
+			assert.NoError(t, outer.Err())
+			assert.Equal(t, context.DeadlineExceeded, env.Sleep(derived, 2*time.Second))
+			assert.Equal(t, engine.Start.Add(3*time.Second), env.Now())
+			assert.Equal(t, context.DeadlineExceeded, inner.Err())
+			at, ok := inner.Deadline()
+			assert.True(t, ok)
+			assert.Equal(t, env.Now(), at)
+			poll := control.WithTimeout(ctx, env, 2500*time.Millisecond)
+			assert.Equal(t, context.DeadlineExceeded, env.Poll(poll, time.Second, 0, no))
+			assert.Equal(t, engine.Start.Add(5500*time.Millisecond), env.Now())
+		})
+		return nil
+	}))
+	require.NoError(t, e.RunFor(time.Minute))
+}

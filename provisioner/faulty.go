@@ -1,0 +1,207 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Faulty puts trouble in front of a Provisioner: a script of answers, each given
+// once or several times, and then the Provisioner's own. Faults of the API are
+// the engine's (engine.Fault); these are the backend's.
+//
+//	p := &provisioner.Faulty{Provisioner: mine}
+//	c.AddProvisioner("example.com/nfs", p)
+//	p.OnProvision(provisioner.Answer{AnswerLost: true})
+//
+// It has all optional interfaces, and answers for a Provisioner that has not got
+// one as the library would. With Config.New, wrap what New makes and keep the
+// Faulty outside, so that the script outlives a crash:
+//
+//	faulty := &provisioner.Faulty{}
+//	cfg.New = func(env control.Env) (_ provisioner.Provisioner, err error) {
+//		faulty.Provisioner, err = build(env)
+//		return faulty, err
+//	}
+type Faulty struct {
+	// Provisioner is who answers when the script has nothing to say.
+	Provisioner Provisioner
+
+	onProvision, onDelete []*Answer
+}
+
+// Answer is what a Faulty says instead of its Provisioner. The zero Answer is a
+// final error. These are the troubles of the issue, spelled out:
+//
+//	Answer{Err: err}                                  // Provision fails finally
+//	Answer{Err: err, State: ProvisioningInBackground} // ... and may go on
+//	Answer{Err: err, State: ProvisioningReschedule}   // ... on this node
+//	Answer{AnswerLost: true}                          // it succeeds and nobody hears of it
+//	Answer{Before: func() { c.Crash(name) }}          // the process dies right after the call
+//	Answer{Panic: "oh"}                               // its code is broken
+type Answer struct {
+	// Claim, if set, is whose volume it is about: "namespace/name".
+	Claim string
+	// Times is how many calls get this answer: default 1, negative for ever.
+	Times int
+	// Before is done first: for example, a crash asked for.
+	Before func()
+	// Panic, if not nil, is what the call panics with.
+	Panic any
+	// AnswerLost has the Provisioner do its work first. Then its answer is
+	// replaced, the error being by default ErrAnswerLost and the state Background,
+	// as after a timeout.
+	AnswerLost bool
+	// State and Err are the answer. An Answer with nothing but Before lets the
+	// call through.
+	State ProvisioningState
+	Err   error
+}
+
+// ErrAnswerLost is what the library sees of a call whose answer was lost.
+var ErrAnswerLost = errors.New("the answer was lost")
+
+// errFaulty is the error of an Answer without one.
+var errFaulty = errors.New("refused on purpose")
+
+// OnProvision adds answers to calls of Provision, in order.
+func (f *Faulty) OnProvision(answers ...Answer) {
+	f.onProvision = appendAnswers(f.onProvision, answers)
+}
+
+// OnDelete adds answers to calls of Delete, in order. Their State means nothing.
+func (f *Faulty) OnDelete(answers ...Answer) { f.onDelete = appendAnswers(f.onDelete, answers) }
+
+// Clear ends all trouble.
+func (f *Faulty) Clear() { f.onProvision, f.onDelete = nil, nil }
+
+func appendAnswers(script []*Answer, answers []Answer) []*Answer {
+	for _, answer := range answers {
+		if answer.Times == 0 {
+			answer.Times = 1
+		}
+		script = append(script, &answer)
+	}
+	return script
+}
+
+// next takes the first answer about the claim out of the script.
+func next(script []*Answer, claim string) ([]*Answer, *Answer) {
+	for i, answer := range script {
+		if answer.Claim != "" && answer.Claim != claim {
+			continue
+		}
+		if answer.Times > 0 {
+			if answer.Times--; answer.Times == 0 {
+				script = slices.Delete(script, i, i+1)
+			}
+		}
+		return script, answer
+	}
+	return script, nil
+}
+
+// Provision implements Provisioner.
+func (f *Faulty) Provision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
+	var answer *Answer
+	f.onProvision, answer = next(f.onProvision, claimToClaimKey(options.PVC))
+	err = answer.give(func() (err error) {
+		volume, state, err = f.Provisioner.Provision(ctx, options)
+		return err
+	})
+	switch {
+	case answer == nil || answer.lets():
+		return volume, state, err
+	case answer.State == "" && answer.AnswerLost:
+		return nil, ProvisioningInBackground, err
+	case answer.State == "":
+		return nil, ProvisioningFinished, err
+	}
+	return nil, answer.State, err
+}
+
+// Delete implements Provisioner.
+func (f *Faulty) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
+	claim := ""
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		claim = ref.Namespace + "/" + ref.Name
+	}
+	var answer *Answer
+	f.onDelete, answer = next(f.onDelete, claim)
+	return answer.give(func() error { return f.Provisioner.Delete(ctx, volume) })
+}
+
+// lets says whether the answer is the Provisioner's own after all.
+func (a *Answer) lets() bool {
+	return a.Before != nil && !a.AnswerLost && a.Err == nil && a.State == "" && a.Panic == nil
+}
+
+// give carries the answer out. No answer is the Provisioner's own.
+func (a *Answer) give(work func() error) error {
+	if a == nil {
+		return work()
+	}
+	if a.Before != nil {
+		a.Before()
+	}
+	switch {
+	case a.lets():
+		return work()
+	case a.AnswerLost:
+		if err := work(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.Panic != nil:
+		panic(a.Panic)
+	case a.Err != nil:
+		return a.Err
+	case a.AnswerLost:
+		return ErrAnswerLost
+	}
+	return errFaulty
+}
+
+// ShouldProvision implements Qualifier.
+func (f *Faulty) ShouldProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) bool {
+	qualifier, ok := f.Provisioner.(Qualifier)
+	return !ok || qualifier.ShouldProvision(ctx, claim)
+}
+
+// ShouldDelete implements DeletionGuard.
+func (f *Faulty) ShouldDelete(ctx context.Context, volume *v1.PersistentVolume) bool {
+	guard, ok := f.Provisioner.(DeletionGuard)
+	return !ok || guard.ShouldDelete(ctx, volume)
+}
+
+// SupportsBlock implements BlockProvisioner.
+func (f *Faulty) SupportsBlock(ctx context.Context) bool {
+	block, ok := f.Provisioner.(BlockProvisioner)
+	return ok && block.SupportsBlock(ctx)
+}
+
+// Volumes implements Inventory. It fails if the Provisioner has no inventory.
+func (f *Faulty) Volumes(ctx context.Context) ([]string, error) {
+	inventory, ok := InventoryOf(f.Provisioner)
+	if !ok {
+		return nil, fmt.Errorf("a provisioner of type %T has no inventory", f.Provisioner)
+	}
+	return inventory.Volumes(ctx)
+}
+
+// Unwrap is the Provisioner behind the trouble.
+func (f *Faulty) Unwrap() Provisioner { return f.Provisioner }
+
+// InventoryOf is the provisioner's inventory, if it has one: of a wrapper with a
+// method Unwrap, like Faulty, that of what it wraps.
+func InventoryOf(p Provisioner) (Inventory, bool) {
+	if wrapper, ok := p.(interface{ Unwrap() Provisioner }); ok {
+		return InventoryOf(wrapper.Unwrap())
+	}
+	inventory, ok := p.(Inventory)
+	return inventory, ok
+}

@@ -1,0 +1,123 @@
+// Package helperpod runs the pods by which node-local provisioners do something
+// on a node: it creates one, looks at it every second until it has succeeded or
+// failed or time is up, and deletes it in any case.
+//
+// Everything may be done twice. A pod of the same name that is there already was
+// left behind by a crash. It is not trusted, since it may belong to another node
+// or its work may have been undone since, but deleted and made anew.
+//
+// Upstream has this twice: OpenEBS' cmd/provisioner-localpv/app/helper_hostpath.go
+// and the end of Rancher's createHelperPod. Both take a leftover pod for their own,
+// and only log that a pod could not be deleted, where this is an error that has
+// the call repeated. Rancher's, and OpenEBS' 4.0, wait out the time of a pod that
+// has failed already.
+package helperpod
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Interval is how often a pod is looked at.
+const Interval = time.Second
+
+// Runner runs helper pods.
+type Runner struct {
+	Client kubernetes.Interface
+	Clock  control.Clock
+	// Timeout is how long a pod may take.
+	Timeout time.Duration
+}
+
+// Run runs the pod to its end and deletes it, however it ended. The error says
+// why the pod has not succeeded, or that it could not be deleted.
+func (r Runner) Run(ctx context.Context, pod *v1.Pod) error {
+	launched, err := r.launch(ctx, pod)
+	if err != nil {
+		return fmt.Errorf("cannot launch helper pod %s: %w", control.Key(pod), err)
+	}
+	failed := r.await(ctx, launched)
+	left := r.delete(ctx, launched)
+	if failed != nil && left != nil {
+		return fmt.Errorf("%w; and %w", failed, left)
+	}
+	return cmp.Or(failed, left)
+}
+
+// launch creates the pod; one that is there already gives way.
+func (r Runner) launch(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
+	pods := r.Client.CoreV1().Pods(pod.Namespace)
+	created, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return created, err
+	}
+	if err := r.delete(ctx, pod); err != nil {
+		return nil, err
+	}
+	err = r.Clock.Poll(ctx, Interval, r.Timeout, func(ctx context.Context) (bool, error) {
+		_, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("an earlier pod of that name does not go away: %w", err)
+	}
+	return pods.Create(ctx, pod, metav1.CreateOptions{})
+}
+
+// await waits until the pod has succeeded.
+func (r Runner) await(ctx context.Context, launched *v1.Pod) error {
+	name, phase := control.Key(launched), v1.PodPending
+	err := r.Clock.Poll(ctx, Interval, r.Timeout, func(ctx context.Context) (bool, error) {
+		pod, err := r.Client.CoreV1().Pods(launched.Namespace).Get(ctx, launched.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if phase = pod.Status.Phase; phase == v1.PodFailed {
+			return false, fmt.Errorf("helper pod %s has failed%s", name, whyFailed(pod))
+		}
+		return phase == v1.PodSucceeded, nil
+	})
+	if errors.Is(err, control.ErrTimeout) {
+		return fmt.Errorf("helper pod %s is still %s after %s", name, phase, r.Timeout)
+	}
+	return err
+}
+
+// delete deletes the pod; one that is gone is deleted.
+func (r Runner) delete(ctx context.Context, pod *v1.Pod) error {
+	err := r.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("cannot delete helper pod %s: %w", control.Key(pod), err)
+	}
+	return nil
+}
+
+// whyFailed is what the pod says of its failure, if anything.
+func whyFailed(pod *v1.Pod) string {
+	for _, status := range pod.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
+			why := fmt.Sprintf(": %s exited with %d", status.Name, ended.ExitCode)
+			if ended.Message != "" {
+				why += ": " + ended.Message
+			}
+			return why
+		}
+	}
+	if pod.Status.Message != "" {
+		return ": " + pod.Status.Message
+	}
+	return ""
+}

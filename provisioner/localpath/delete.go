@@ -1,0 +1,74 @@
+package localpath
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Delete removes the volume's directory from its node, unless it is to be
+// retained or the node is gone.
+//
+// Upstream: provisioner.go Delete and deleteFor, v0.0.37.
+func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error {
+	if pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimRetain {
+		return nil
+	}
+	if err := p.remove(ctx, pv); err != nil {
+		return fmt.Errorf("failed to delete volume %s: %w", pv.Name, err)
+	}
+	return nil
+}
+
+func (p *Provisioner) remove(ctx context.Context, pv *v1.PersistentVolume) error {
+	config, template, err := p.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	class, err := config.pickConfig(pv.Spec.StorageClassName)
+	if err != nil {
+		return err
+	}
+	vol := volume{name: pv.Name, shared: class.isShared(), mode: v1.PersistentVolumeFilesystem}
+	if vol.path, err = pathOf(pv); err != nil {
+		return err
+	}
+	if !vol.shared {
+		if vol.node, err = p.nodeOf(pv); err != nil {
+			return err
+		}
+		_, err := p.client.CoreV1().Nodes().Get(ctx, vol.node, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			p.env.Trace(control.Decision{
+				About: control.RefOf("PersistentVolume", pv),
+				Text:  fmt.Sprintf("node %s does not exist, so cleanup of %s is skipped", vol.node, vol.path),
+			})
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read node %s: %w", vol.node, err)
+		}
+	}
+	if size, ok := pv.Spec.Capacity[v1.ResourceStorage]; ok {
+		vol.size = size.Value()
+	}
+	if pv.Spec.VolumeMode != nil {
+		vol.mode = *pv.Spec.VolumeMode
+	}
+	return p.runHelperPod(ctx, actionDelete, config, template, vol)
+}
+
+// nodeOf is the name of the volume's node. Upstream takes the value of the
+// affinity for it, which is a label's.
+func (p *Provisioner) nodeOf(pv *v1.PersistentVolume) (string, error) {
+	value, err := affinityValue(pv)
+	if node := pv.Annotations[AnnSelectedNode]; err == nil && p.cfg.DeleteOnSelectedNode && node != "" {
+		return node, nil
+	}
+	return value, err
+}

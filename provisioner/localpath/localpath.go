@@ -1,0 +1,118 @@
+package localpath
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+const (
+	// ProvisionerName is what classes call this provisioner.
+	ProvisionerName = "rancher.io/local-path"
+	// DefaultNamespace is where the configuration is and helper pods run.
+	DefaultNamespace = "local-path-storage"
+	// DefaultConfigMapName is the ConfigMap with the configuration.
+	DefaultConfigMapName = "local-path-config"
+	// DefaultServiceAccount is the service account of helper pods.
+	DefaultServiceAccount = "local-path-provisioner-service-account"
+	// DefaultHelperImage is the image of helper pods whose template has none.
+	DefaultHelperImage = "rancher/library-busybox:1.36.1"
+	// DefaultPath is the directory under which volumes are made on every node
+	// unless the configuration says otherwise.
+	DefaultPath = "/opt/local-path-provisioner"
+)
+
+// Config is what upstream reads from its command line. The zero value works.
+type Config struct {
+	// Namespace of the configuration and of the helper pods; default
+	// DefaultNamespace. It must exist.
+	Namespace string
+	// ConfigMapName is the ConfigMap with the keys config.json, setup, teardown
+	// and helperPod.yaml; default DefaultConfigMapName. It must exist when the
+	// first claim comes.
+	ConfigMapName string
+	// ServiceAccount of the helper pods; default DefaultServiceAccount.
+	ServiceAccount string
+	// HelperImage is the image of helper pods whose template has none; default
+	// DefaultHelperImage.
+	HelperImage string
+	// DeleteOnSelectedNode finds the node of a volume that is to be deleted by
+	// the name that was written on the volume when it was made. Upstream takes
+	// the value of the volume's affinity for a node's name: where that is not
+	// one, it believes that the node is gone, and leaves the data. Default false,
+	// as upstream.
+	DeleteOnSelectedNode bool
+}
+
+// checked returns the config with its defaults, or what is wrong with it.
+func (c Config) checked() (Config, error) {
+	for _, d := range []struct {
+		field *string
+		value string
+	}{
+		{&c.Namespace, DefaultNamespace},
+		{&c.ConfigMapName, DefaultConfigMapName},
+		{&c.ServiceAccount, DefaultServiceAccount},
+		{&c.HelperImage, DefaultHelperImage},
+	} {
+		if *d.field == "" {
+			*d.field = d.value
+		}
+	}
+	if wrong := validation.IsDNS1123Label(c.Namespace); len(wrong) > 0 {
+		return c, fmt.Errorf("localpath.Config.Namespace %q: %s", c.Namespace, wrong[0])
+	}
+	if wrong := validation.IsDNS1123Subdomain(c.ConfigMapName); len(wrong) > 0 {
+		return c, fmt.Errorf("localpath.Config.ConfigMapName %q: %s", c.ConfigMapName, wrong[0])
+	}
+	return c, nil
+}
+
+// Provisioner makes volumes that are directories of nodes. It keeps its
+// configuration in memory, and nothing else.
+//
+// Upstream: provisioner.go LocalPathProvisioner, v0.0.37.
+type Provisioner struct {
+	cfg    Config
+	env    control.Env
+	client kubernetes.Interface
+	loaded loaded
+}
+
+var _ provisioner.Provisioner = (*Provisioner)(nil)
+
+// New is for provisioner.Config.New: it makes the provisioner of one life of its
+// actor. What is wrong with cfg is the error of the function returned.
+func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
+	return func(env control.Env) (provisioner.Provisioner, error) {
+		cfg, err := cfg.checked()
+		if err != nil {
+			return nil, err
+		}
+		p := &Provisioner{cfg: cfg, env: env, client: env.Client()}
+		p.watchAndRefreshConfig()
+		return p, nil
+	}
+}
+
+// DefaultConfigMap is the ConfigMap that upstream is installed with: volumes
+// under DefaultPath on every node, made with mkdir -m 0777 -p and removed with rm
+// -rf.
+//
+// Upstream: deploy/local-path-storage.yaml, v0.0.37.
+func DefaultConfigMap() *v1.ConfigMap {
+	m := &v1.ConfigMap{}
+	m.Namespace, m.Name = DefaultNamespace, DefaultConfigMapName
+	m.Data = map[string]string{
+		keyConfig:    `{"nodePathMap": [{"node": "` + defaultForNonListedNodes + `", "paths": ["` + DefaultPath + `"]}]}`,
+		keySetup:     "#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"\n",
+		keyTeardown:  "#!/bin/sh\nset -eu\nrm -rf \"$VOL_DIR\"\n",
+		keyHelperPod: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: helper-pod\nspec:\n  containers:\n  - name: helper-pod\n    image: busybox\n",
+	}
+	return m
+}

@@ -1,0 +1,111 @@
+package nfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// Delete removes the volume's directory, renames it or leaves it, as the class
+// says.
+//
+// Upstream: provisioner.go Delete, v4.0.18.
+func (p *Subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
+	dir, err := p.directoryOf(volume)
+	if err != nil {
+		return err
+	}
+	exists, err := p.exists(dir)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		p.trace(control.Decision{About: control.RefOf("PersistentVolume", volume), Text: fmt.Sprintf(
+			"path %s does not exist, deletion skipped", path.Join(mountPath, dir))})
+		return nil
+	}
+	onDelete, err := p.onDelete(ctx, volume)
+	if err != nil {
+		return err
+	}
+	switch onDelete {
+	case onDeleteRetain:
+		p.trace(Retained{About: control.RefOf("PersistentVolume", volume), Server: p.cfg.Server, Path: path.Join(p.cfg.Path, dir)})
+		return nil
+	case onDeleteDelete:
+		return p.change("rm -rf", dir, "", func(export Directory) error { return export.RemoveAll("/" + dir) })
+	}
+	archived := "archived-" + path.Base(dir)
+	return p.change("mv", dir, archived, func(export Directory) error {
+		if _, err := export.Lstat("/" + archived); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("rename %s: %s: %w", dir, archived, fs.ErrExist))
+		}
+		return export.Rename("/"+dir, "/"+archived)
+	})
+}
+
+// directoryOf is the volume's directory in the export.
+func (p *Subdir) directoryOf(volume *v1.PersistentVolume) (string, error) {
+	source := volume.Spec.NFS
+	if source == nil {
+		return "", fmt.Errorf("volume %s has no nfs source", volume.Name)
+	}
+	export := strings.TrimSuffix(p.cfg.Path, "/") + "/"
+	dir, ok := strings.CutPrefix(path.Clean(source.Path), export)
+	if !ok || source.Server != p.cfg.Server || slices.Contains(strings.Split(source.Path, "/"), "..") {
+		return "", fmt.Errorf("volume %s is %s:%s, which is not a directory in the export %s:%s", volume.Name, source.Server, source.Path, p.cfg.Server, p.cfg.Path)
+	}
+	return dir, nil
+}
+
+func (p *Subdir) exists(dir string) (bool, error) {
+	export, err := p.cfg.Mount()
+	if err != nil {
+		return false, err
+	}
+	_, err = export.Lstat("/" + dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, export.Close()
+	}
+	return err == nil, errors.Join(err, export.Close())
+}
+
+// onDelete reads the volume's class, which says what to do.
+//
+// Upstream: provisioner.go getClassForVolume, v4.0.18.
+func (p *Subdir) onDelete(ctx context.Context, volume *v1.PersistentVolume) (string, error) {
+	name := binding.GetPersistentVolumeClass(volume)
+	if name == "" {
+		return "", fmt.Errorf("volume %s has no storage class", volume.Name)
+	}
+	class, err := p.client.StorageV1().StorageClasses().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return parseSubdirParameters(class)
+}
+
+// Retained is the trace's record of a directory that stays behind because its
+// class says so.
+type Retained struct {
+	// About is the volume. Server and Path are where its directory is.
+	About        control.Ref
+	Server, Path string
+}
+
+// Topic implements control.Record.
+func (Retained) Topic() string { return "decision" }
+
+func (r Retained) String() string {
+	return fmt.Sprintf("%s: leaves %s on NFS server %s, since %s is %s", r.About, r.Path, r.Server, paramOnDelete, onDeleteRetain)
+}

@@ -1,0 +1,173 @@
+package nfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// SubdirName is what classes call the provisioner of subdirectories, unless
+// Config.Name says otherwise.
+const SubdirName = "k8s-sigs.io/nfs-subdir-external-provisioner"
+
+// KindExport is what the trace's commands are about: the export
+// "<server>:<path>".
+const KindExport = "Export"
+
+// mountPath is where upstream has the export.
+const mountPath = "/persistentvolumes"
+
+// Directory is the export as the provisioner sees it, "/" being the export. A
+// nodefs.Dir is one.
+type Directory interface {
+	// Lstat describes name itself; fs.ErrNotExist if there is none.
+	Lstat(name string) (fs.FileInfo, error)
+	// MakeDir makes a directory and its parents; one that exists stays.
+	MakeDir(name string, mode fs.FileMode) error
+	// RemoveAll removes name and all below it.
+	RemoveAll(name string) error
+	// Rename moves a directory; newname must not exist.
+	Rename(oldname, newname string) error
+	// Close ends its use.
+	Close() error
+}
+
+// Config configures the provisioner of subdirectories. All but Name is required.
+type Config struct {
+	// Name is what classes call it, PROVISIONER_NAME; default SubdirName.
+	Name string
+	// Server and Path are the server and its export, NFS_SERVER and NFS_PATH.
+	Server, Path string
+	// Mount opens the export. It is called for each volume to be made or
+	// deleted.
+	Mount func() (Directory, error)
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Server == "":
+		return errors.New("nfs.Config.Server is empty; it must be the NFS server's name or address")
+	case !path.IsAbs(c.Path) || slices.Contains(strings.Split(c.Path, "/"), ".."):
+		return fmt.Errorf("nfs.Config.Path is %q; it must be an absolute path without %q", c.Path, "..")
+	case c.Mount == nil:
+		return errors.New("nfs.Config.Mount is nil; it must open the export")
+	}
+	return nil
+}
+
+// Subdir makes a directory of an export for each claim. It keeps nothing in
+// memory.
+//
+// Upstream: cmd/nfs-subdir-external-provisioner/provisioner.go nfsProvisioner,
+// v4.0.18.
+type Subdir struct {
+	cfg    Config
+	client kubernetes.Interface
+	trace  func(control.Record)
+}
+
+var _ provisioner.Provisioner = (*Subdir)(nil)
+
+// NewSubdir is for provisioner.Config.New: it makes the provisioner of one life of
+// its actor. What is wrong with cfg is the error of the function returned.
+func NewSubdir(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
+	return func(env control.Env) (provisioner.Provisioner, error) {
+		if err := cfg.check(); err != nil {
+			return nil, err
+		}
+		cfg.Path = path.Clean(cfg.Path)
+		return &Subdir{cfg: cfg, client: env.Client(), trace: env.Trace}, nil
+	}
+}
+
+// Provision makes the volume's directory.
+//
+// Upstream: provisioner.go Provision, v4.0.18.
+func (p *Subdir) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	if err := checkClaim(options.PVC); err != nil {
+		return nil, provisioner.ProvisioningFinished, err
+	}
+	if _, err := parseSubdirParameters(options.StorageClass); err != nil {
+		return nil, provisioner.ProvisioningFinished, err
+	}
+	dir, err := directoryName(options)
+	if err != nil {
+		return nil, provisioner.ProvisioningFinished, err
+	}
+	if err := p.change("mkdir -m 0777 -p", dir, "", func(export Directory) error { return export.MakeDir("/"+dir, 0o777) }); err != nil {
+		return nil, provisioner.ProvisioningFinished, fmt.Errorf("unable to create directory to provision new pv: %w", err)
+	}
+	return persistentVolume(options, &v1.NFSVolumeSource{Server: p.cfg.Server, Path: path.Join(p.cfg.Path, dir)}), provisioner.ProvisioningFinished, nil
+}
+
+// change does something to a directory of the export, and puts it into the trace
+// as the command that it stands for.
+func (p *Subdir) change(command, dir, to string, do func(export Directory) error) error {
+	argv := append(strings.Fields(command), path.Join(mountPath, dir))
+	if to != "" {
+		argv = append(argv, path.Join(mountPath, to))
+	}
+	record := control.Command{
+		About: control.Ref{Kind: KindExport, Name: p.cfg.Server + ":" + p.cfg.Path}, Argv: argv, Paths: []string{path.Join(p.cfg.Path, dir)},
+	}
+	export, err := p.cfg.Mount()
+	if err == nil {
+		err = errors.Join(do(export), export.Close())
+	}
+	if err != nil {
+		record.Err = err.Error()
+	}
+	p.trace(record)
+	return err
+}
+
+// What a class can want to be done with the directory of a deleted volume.
+const (
+	onDeleteDelete = "delete"
+	onDeleteRetain = "retain"
+	archive        = "archive"
+)
+
+// The parameters of its classes.
+const (
+	paramPathPattern     = "pathPattern"
+	paramOnDelete        = "onDelete"
+	paramArchiveOnDelete = "archiveOnDelete"
+)
+
+// parseSubdirParameters checks the parameters of the class; what it returns is
+// what to do with the directory of a deleted volume.
+//
+// Upstream: provisioner.go Delete, v4.0.18.
+func parseSubdirParameters(class *storagev1.StorageClass) (onDelete string, err error) {
+	if err := checkParameters(class, paramPathPattern, paramOnDelete, paramArchiveOnDelete); err != nil {
+		return "", err
+	}
+	archives := true
+	if text, ok := class.Parameters[paramArchiveOnDelete]; ok {
+		if archives, err = strconv.ParseBool(text); err != nil {
+			return "", fmt.Errorf("storage class %s has %s %q; it must be true or false", class.Name, paramArchiveOnDelete, text)
+		}
+	}
+	switch onDelete = class.Parameters[paramOnDelete]; {
+	case onDelete == onDeleteDelete || onDelete == onDeleteRetain:
+		return onDelete, nil
+	case onDelete != "":
+		return "", fmt.Errorf("storage class %s has %s %q; it must be %s or %s", class.Name, paramOnDelete, onDelete, onDeleteDelete, onDeleteRetain)
+	case archives:
+		return archive, nil
+	}
+	return onDeleteDelete, nil
+}
