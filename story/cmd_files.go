@@ -5,26 +5,44 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 func fileCommands() []*command {
 	return []*command{
 		{
-			name: "write", usage: "write pod/NAME:PATH|node/NAME:PATH TEXT...", run: write, input: true,
-			help: "write a file, through a pod's mounts or on a node; the text is the words, or the input",
+			name: "export", usage: "export nfs/SERVER:PATH", run: export,
+			help: "have an NFS server export a directory; server and directory are made if they are not there\n" +
+				"Nodes can mount what is exported and nothing else.",
 		},
-		{name: "read", usage: "read pod/NAME:PATH|node/NAME:PATH", help: "print a file, through a pod's mounts or on a node; * stands for what is there", run: read},
-		{name: "ls", usage: "ls pod/NAME:PATH|node/NAME:PATH", help: "list a directory, through a pod's mounts or on a node; * stands for what is there", run: ls},
+		{
+			name: "write", usage: "write pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH TEXT...", run: write, input: true,
+			help: "write a file, through a pod's mounts or on a machine; the text is the words, or the input",
+		},
+		{
+			name: "mkdir", usage: "mkdir pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH [-m MODE]", run: mkdir,
+			flags: func(f *pflag.FlagSet) { f.StringP("mode", "m", "0755", "") },
+			help: "make a directory and its parents, through a pod's mounts or on a machine\n" +
+				"MODE is octal, default 0755, and is that of the last element; a directory that exists keeps its own.",
+		},
+		{name: "read", usage: "read pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH", help: "print a file, through a pod's mounts or on a machine; * stands for what is there", run: read},
+		{name: "ls", usage: "ls pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH", help: "list a directory, through a pod's mounts or on a machine; * stands for what is there", run: ls},
 	}
 }
 
 // place reads WHERE:PATH.
 func (c *call) place() (where, path string, err error) {
-	where, path, ok := strings.Cut(c.args[0], ":")
+	at := strings.Index(c.args[0], ":")
+	if strings.HasPrefix(c.args[0], "nfs/") { // whose name may be an IPv6 address
+		at = strings.Index(c.args[0], ":/")
+	}
+	where, path = c.args[0][:max(at, 0)], c.args[0][at+1:]
 	kind, name, slash := strings.Cut(where, "/")
-	if !ok || !slash || name == "" || kind != "pod" && kind != "node" {
-		return "", "", c.misuse("%q is no place; expected pod/NAME:PATH or node/NAME:PATH", c.args[0])
+	if !slash || name == "" || kind != "pod" && kind != "node" && kind != "nfs" {
+		return "", "", c.misuse("%q is no place; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH", c.args[0])
 	}
 	if !strings.HasPrefix(path, "/") {
 		return "", "", c.misuse("%q is not an absolute path", path)
@@ -109,6 +127,41 @@ func write(c *call) error {
 		return c.misuse("there is no text to write")
 	}
 	return missing("write", path, c.cluster.WriteFile(where, path, []byte(strings.Join(lines, "\n")+"\n")))
+}
+
+// export makes the server with its first export.
+func export(c *call) error {
+	if err := c.want(1, 1); err != nil {
+		return err
+	}
+	where, path, err := c.place()
+	if err != nil {
+		return err
+	}
+	name, ok := strings.CutPrefix(where, "nfs/")
+	if !ok {
+		return c.misuse("%q is no NFS server; expected nfs/SERVER:PATH", c.args[0])
+	}
+	if server := c.cluster.NFSServer(name); server != nil {
+		return server.Export(path)
+	}
+	_, err = c.cluster.AddNFSServer(name, path)
+	return err
+}
+
+func mkdir(c *call) error {
+	if err := c.want(1, 1); err != nil {
+		return err
+	}
+	where, path, err := c.place()
+	if err != nil {
+		return err
+	}
+	mode, err := strconv.ParseUint(c.flag("mode"), 8, 9)
+	if err != nil {
+		return c.misuse("mode: %q is not an octal mode from 0 to 0777, such as 0755", c.flag("mode"))
+	}
+	return c.cluster.MakeDir(where, path, fs.FileMode(mode))
 }
 
 func read(c *call) error {

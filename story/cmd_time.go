@@ -13,11 +13,11 @@ import (
 func timeCommands() []*command {
 	return []*command{
 		{
-			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=openebs] [only=ACTOR,ACTOR...] [phase=TIME]", run: cluster,
+			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME]", run: cluster,
 			help: "make the cluster; comes first. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
-				"provisioners=  openebs, or empty for none\n" +
+				"provisioners=  " + strings.Join(installable(), ", ") + ", or empty for none\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round",
 		},
@@ -73,7 +73,7 @@ func cluster(c *call) error {
 	}
 	for _, name := range provisioners {
 		if install[name] == nil {
-			return c.misuse("provisioners: there is no %q; there is openebs", name)
+			return c.misuse("provisioners: there is no %q; there are %s", name, strings.Join(installable(), ", "))
 		}
 	}
 	if err := c.start(cfg, provisioners); err != nil {

@@ -66,7 +66,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"cluster seed=1 seed=2\n----\n":                            `test.txt:1: cluster: seed is set twice`,
 		"cluster seed=x\n----\n":                                   `test.txt:1: cluster: seed: "x" is not a whole number`,
 		"cluster nodes=a,a\n----\n":                                `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
-		"cluster provisioners=nfs\n----\n":                         `test.txt:1: cluster: provisioners: there is no "nfs"; there is openebs`,
+		"cluster provisioners=ceph\n----\n":                        `test.txt:1: cluster: provisioners: there is no "ceph"; there are local-path, nfs, openebs`,
 		"cluster phase=soon\n----\n":                               `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
 		"run-for ever\n----\n":                                     `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
 		"settle nobody\n----\n":                                    `test.txt:1: settle: "nobody" is neither an actor (persistent-volume-binder,`,
@@ -82,8 +82,13 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: wrong number of arguments: 1; expected 2; usage: hold ACTOR RESOURCE`,
 		"leaks all\n----\n":                                        `test.txt:1: leaks: wrong number of arguments: 1; expected none; usage: leaks`,
 		"hold pv-protection-controller nodes\n----\n":              `test.txt:1: hold: actor pv-protection-controller has no cache of "nodes"; it has caches of ["persistentvolumes"]`,
-		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is no place; expected pod/NAME:PATH or node/NAME:PATH`,
+		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is no place; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
 		"read node/node-1:a\n----\n":                               `test.txt:1: read: "a" is not an absolute path`,
+		"mkdir node/node-1:/a b\n----\n":                           `test.txt:1: mkdir: wrong number of arguments: 2; expected 1; usage: mkdir pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH [-m MODE]`,
+		"mkdir node-1:/a\n----\n":                                  `test.txt:1: mkdir: "node-1:/a" is no place; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"mkdir node/node-1:/a -m 0778\n----\n":                     `test.txt:1: mkdir: mode: "0778" is not an octal mode from 0 to 0777, such as 0755`,
+		"mkdir node/node-1:/a -m 1777\n----\n":                     `test.txt:1: mkdir: mode: "1777" is not an octal mode from 0 to 0777, such as 0755`,
+		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is no NFS server; expected nfs/SERVER:PATH`,
 		"write node/node-1:/a\n----\n":                             `test.txt:1: write: there is no text to write`,
 		"apply\n----\n":                                            `test.txt:1: apply: there is no input; expected it between the command and ----`,
 		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: there are -f and input; expected one of them`,
@@ -328,6 +333,61 @@ func TestStarsInPathsStandForWhatIsThere(t *testing.T) {
 	got := play(t, "write node/node-1:/etc-a x\n----\n\nwrite node/node-1:/etc-b y\n----\n\nread node/node-1:/*-b\n----\n\nread node/node-1:/etc-*\n----\n\nread node/node-1:/*-c\n----\n")
 	lines := outputs(got)
 	assert.Equal(t, []string{"y", "error: /etc-* is any of /etc-a, /etc-b", "read: /*-c: No such file or directory"}, lines)
+}
+
+func TestMkdirMakesDirectoriesOnNodesAndInPodsVolumes(t *testing.T) {
+	got := play(t, `cluster nodes=node-1 provisioners=
+----
+
+mkdir node/node-1:/mnt/disks/ssd1 -m 0700
+----
+
+mkdir node/node-1:/mnt/disks/ssd1
+----
+
+ls node/node-1:/mnt/disks
+----
+
+apply
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, hostPath: {path: /mnt/disks/ssd1}}]
+----
+
+settle quiet
+----
+
+mkdir pod/web:/data/a/b
+----
+
+ls node/node-1:/mnt/disks/ssd1/a
+----
+
+write node/node-1:/mnt/file x
+----
+
+mkdir node/node-1:/mnt/file
+----
+
+mkdir node/node-1:/../outside
+----
+
+mkdir node/node-9:/a
+----
+
+mkdir pod/web:/elsewhere
+----
+`)
+	assert.Equal(t, `ssd1/
+pod/web created
+b/
+error: mkdir /mnt/file: file exists
+error: mkdir /../outside: the path contains "..": leads out of the node's directory
+error: no node is called "node-9"; there are ["node-1"]
+error: path "/elsewhere" of pod default/web is in none of its volumes`, strings.Join(outputs(got)[1:], "\n"))
 }
 
 func TestAStoryStopsBetweenCommandsWhenItsContextEnds(t *testing.T) {

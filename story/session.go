@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -153,8 +155,13 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 
 // install are the provisioners a script can name.
 var install = map[string]func(*storagesim.Cluster) error{
-	"openebs": func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
+	"openebs":    func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
+	"local-path": func(c *storagesim.Cluster) error { return c.InstallLocalPath() },
+	"nfs":        func(c *storagesim.Cluster) error { return c.InstallNFS() },
 }
+
+// installable are the names of those provisioners.
+func installable() []string { return slices.Sorted(maps.Keys(install)) }
 
 func (s *session) trace() *engine.Trace { return s.cluster.Engine().Trace() }
 

@@ -45,15 +45,17 @@ func fromClassToVolume(out io.Writer) error {
 	s.Settle()
 	s.Get("pv,pvc")
 
-	s.Title("A pod. It gets a node, but the kubelet there has no NFS plugin yet.")
-	s.Only(storagesim.User, storagesim.Scheduler)
+	s.Title("A pod. The kubelet mounts the directory that the class named, from a server that happens to have it.")
+	s.Export("192.168.203.110", "/data/nfs")
+	s.Only(storagesim.User, storagesim.Scheduler, "kubelet/node-1")
 	s.Apply("test-nfs.yaml")
-	s.Explain("pod/test-nfs")
+	s.Exec("test-nfs", "/data/greet.txt", "Hello from the pod.")
 
-	s.Title("The end. The provisioner deletes what it made, which is the object alone.")
+	s.Title("The end. The provisioner deletes what it made, which is the object alone. The file stays.")
 	s.Only(storagesim.User, storagesim.PVProtection, storagesim.PVController, provisionerName)
 	s.Delete("pod/test-nfs", "pvc/my-nfs-pvc")
 	s.Get("pv,pvc")
+	s.LsOn("nfs/192.168.203.110", "/data/nfs")
 	return s.Err()
 }
 

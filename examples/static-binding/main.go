@@ -15,6 +15,9 @@ import (
 //go:embed *.yaml
 var manifests embed.FS
 
+// server is where the document's volume is.
+const server = "192.168.203.110"
+
 func main() { show.Main(play) }
 
 func play(out io.Writer) error {
@@ -32,7 +35,7 @@ func nfs(out io.Writer) error {
 	defer c.Close()
 	s := show.New(c, manifests, out)
 
-	s.Title("A volume. Somebody has set up an NFS server and says what is there.")
+	s.Title("A volume. Somebody says what is on an NFS server.")
 	s.Apply("nfs-pv.yaml")
 
 	s.Title("A claim. It names no volume; the PV controller finds one, and binds both in four writes.")
@@ -40,11 +43,19 @@ func nfs(out io.Writer) error {
 	s.RunFor(101 * time.Second)
 	s.Get("pv,pvc")
 
-	s.Title("A pod. Its claim is bound, so it gets a node. The kubelet there has no NFS plugin yet, and says so.")
+	s.Title("A pod. Its claim is bound, so it gets a node. The kubelet there is the first who asks the server, and there is none.")
 	s.Only(storagesim.User, storagesim.Scheduler)
 	s.Apply("test-nfs.yaml")
 	s.Get("pods")
 	s.Explain("pod/test-nfs")
+
+	s.Title("The server is set up. Nobody tells the kubelet, which tries again and again.")
+	s.Only("kubelet/node-1")
+	s.Export(server, "/data/nfs")
+	s.WriteOn("nfs/"+server, "/data/nfs/nfs", "192.168.203.110:/data/nfs")
+	s.RunFor(2 * time.Minute)
+	s.Get("pods")
+	s.CatOn("pod/test-nfs", "/data/nfs")
 	return s.Err()
 }
 

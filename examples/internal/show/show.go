@@ -4,21 +4,17 @@
 package show
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/tables"
 )
 
 // Show plays steps on a cluster and prints them. The first error ends it: the
@@ -103,15 +99,6 @@ func (s *Show) Delete(refs ...string) {
 	s.Settle()
 }
 
-// PatchVolume patches a volume, lets the cluster come to rest and tells what
-// happened.
-func (s *Show) PatchVolume(name, patch string) {
-	s.Printf("$ kubectl patch pv %s --type merge -p '%s'\n", name, patch)
-	_, err := s.cluster.Client().CoreV1().PersistentVolumes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	s.Try(err)
-	s.Settle()
-}
-
 // Settle lets the cluster come to rest and tells what happened.
 func (s *Show) Settle() {
 	s.Try(s.cluster.Settle())
@@ -122,6 +109,26 @@ func (s *Show) Settle() {
 func (s *Show) RunFor(d time.Duration) {
 	s.Printf("$ sleep %.0f\n", d.Seconds())
 	s.Try(s.cluster.RunFor(d))
+	s.tell()
+}
+
+// Until runs until somebody does or says what contains text, and tells what
+// happened: it stops the cluster in the middle of things. It is an error if that
+// does not happen within an hour.
+func (s *Show) Until(text string) {
+	trace, seen := s.cluster.Engine().Trace(), s.told
+	err := s.cluster.RunUntil(func() bool {
+		for _, e := range trace.Since(seen) {
+			if seen++; strings.Contains(e.Record.String(), text) {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		err = fmt.Errorf("until %q: %w", text, err)
+	}
+	s.Try(err)
 	s.tell()
 }
 
@@ -142,6 +149,14 @@ func (s *Show) Get(args ...string) {
 	s.Printf("$ kubectl get %s\n%s\n", strings.Join(args, " "), text)
 }
 
+// GetWide prints what kubectl get -o wide prints.
+func (s *Show) GetWide(args ...string) {
+	var b strings.Builder
+	view := tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now()}
+	s.Try(view.Get(&b, tables.Options{Output: "wide"}, args...))
+	s.Printf("$ kubectl get %s -o wide\n%s\n", strings.Join(args, " "), b.String())
+}
+
 // YAML prints objects in full.
 func (s *Show) YAML(args ...string) {
 	text, err := s.cluster.GetYAML(args...)
@@ -159,7 +174,7 @@ func (s *Show) Explain(ref string) {
 // MakeDir makes a directory on a node, as its administrator would.
 func (s *Show) MakeDir(node, path string) {
 	s.Printf("%s$ mkdir -p %s\n", node, path)
-	s.Try(os.MkdirAll(filepath.Join(s.cluster.Dir(), node, filepath.FromSlash(path)), 0o755))
+	s.Try(s.cluster.MakeDir("node/"+node, path, 0o755))
 }
 
 // Ls lists a directory of a node.
@@ -177,6 +192,13 @@ func (s *Show) Cat(node, path string) {
 	data, err := s.cluster.ReadFile("node/"+node, path)
 	s.Try(err)
 	s.Printf("%s$ cat %s\n%s", node, path, data)
+}
+
+// CatIn prints a file below a pod's mount path, as a shell in the pod would.
+func (s *Show) CatIn(pod, path string) {
+	data, err := s.cluster.ReadFile("pod/"+pod, path)
+	s.Try(err)
+	s.Printf("%s$ cat %s\n%s", pod, path, data)
 }
 
 // Exec writes a line into a file below a pod's mount path, as a shell in the pod

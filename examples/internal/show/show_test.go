@@ -3,6 +3,7 @@ package show_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -39,6 +40,51 @@ func TestOnlyKeepsTheDeedsOfSomeActors(t *testing.T) {
 	s.Only("user")
 	s.Apply("claim.yaml")
 	require.NotContains(t, out.String(), "persistent-volume-binder")
+}
+
+func TestUntilStopsInTheMiddleOfThings(t *testing.T) {
+	s, out := begin(t)
+	s.Submit("claim.yaml")
+	s.Until("FailedBinding")
+	require.NoError(t, s.Err())
+	require.True(t, strings.HasSuffix(strings.TrimSpace(out.String()), "and no storage class is set"), "nothing after it is told: %s", out)
+	s.Until("no such thing")
+	require.ErrorContains(t, s.Err(), `until "no such thing": `)
+}
+
+func TestEachPatchIsTheCommandAndWhatItDid(t *testing.T) {
+	s, out := begin(t)
+	s.Apply("claim.yaml")
+	s.Only("user")
+	s.Cordon("node-1")
+	s.Uncordon("node-1")
+	s.LabelNode("node-1", "zone", "a")
+	s.AnnotateClaim("data", "note", "x")
+	s.AnnotateClaim("data", "note", "")
+	s.GetWide("pvc")
+	require.NoError(t, s.Err())
+	for _, want := range []string{
+		"$ kubectl cordon node-1\n  0:00:00  user  patches node node-1: spec.unschedulable = true\n",
+		"$ kubectl uncordon node-1\n  0:00:00  user  patches node node-1: spec.unschedulable removed\n",
+		"$ kubectl label node node-1 zone=a\n  0:00:00  user  patches node node-1: metadata.labels.zone = a\n",
+		"$ kubectl annotate --overwrite pvc data note=x\n  0:00:00  user  patches pvc default/data: metadata.annotations.note = x\n",
+		"$ kubectl annotate --overwrite pvc data note-\n  0:00:00  user  patches pvc default/data: metadata.annotations removed\n",
+		"VOLUMEMODE\ndata   Pending",
+	} {
+		require.Contains(t, out.String(), want)
+	}
+	s.Cordon("node-9")
+	require.ErrorContains(t, s.Err(), `"node-9" not found`)
+}
+
+func TestDirectoriesOfNodesAndFilesOfPods(t *testing.T) {
+	s, out := begin(t)
+	s.MakeDir("node-1", "/srv/data")
+	s.Ls("node-1", "/srv")
+	require.NoError(t, s.Err())
+	require.Equal(t, "node-1$ mkdir -p /srv/data\nnode-1$ ls /srv\ndata/\n", out.String())
+	s.CatIn("web", "/data/x")
+	require.ErrorContains(t, s.Err(), `"web" not found`)
 }
 
 func TestNothingIsPrintedAfterTheFirstError(t *testing.T) {

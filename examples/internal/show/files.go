@@ -1,0 +1,63 @@
+package show
+
+import (
+	"errors"
+	"strings"
+)
+
+var errNotRefused = errors.New("the write was not refused")
+
+// Export sets an NFS server up, if it is not there yet, and has it export a
+// directory, as its administrator would.
+func (s *Show) Export(server, path string) {
+	s.Printf("%s$ mkdir -p %s && exportfs '*:%s'\n", server, path, path)
+	if s.cluster.NFSServer(server) == nil {
+		_, err := s.cluster.AddNFSServer(server)
+		s.Try(err)
+	}
+	if s.err == nil {
+		s.Try(s.cluster.NFSServer(server).Export(path))
+	}
+}
+
+// WriteOn writes a line into a file of a node ("node/node-1") or an NFS server
+// ("nfs/nas"), as its administrator would.
+func (s *Show) WriteOn(where, path, line string) {
+	s.Printf("%s$ echo '%s' > %s\n", host(where), line, path)
+	s.Try(s.cluster.WriteFile(where, path, []byte(line+"\n")))
+}
+
+// LsOn lists a directory of a node, an NFS server or a pod ("pod/web"), as a shell
+// there would.
+func (s *Show) LsOn(where, path string) {
+	names, err := s.cluster.ListDir(where, path)
+	s.Try(err)
+	s.Printf("%s$ ls -A %s\n", host(where), path)
+	for _, name := range names {
+		s.Printf("%s\n", name)
+	}
+}
+
+// CatOn prints a file of a node, an NFS server or a pod, as a shell there would.
+func (s *Show) CatOn(where, path string) {
+	data, err := s.cluster.ReadFile(where, path)
+	s.Try(err)
+	s.Printf("%s$ cat %s\n%s", host(where), path, data)
+}
+
+// RefusedOn tries to write a file and prints the error, as a shell there would; it
+// is an error if there is none.
+func (s *Show) RefusedOn(where, path string) {
+	err := s.cluster.WriteFile(where, path, nil)
+	if err == nil {
+		s.Try(errNotRefused)
+		return
+	}
+	s.Printf("%s$ touch %s\ntouch: cannot touch '%s': %v\n", host(where), path, path, err)
+}
+
+// host is what a prompt shows of a place.
+func host(where string) string {
+	_, name, _ := strings.Cut(where, "/")
+	return name
+}
