@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
@@ -40,7 +41,8 @@ type Cluster struct {
 	dir          string
 	temporary    bool
 	roots        map[string]*nodefs.Dir // by node
-	applied      map[string][]byte      // what Apply last applied, by object
+	nfs          nfs.Network
+	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
 	began        int // how much of the trace is about starting up
 }
@@ -59,10 +61,10 @@ func New(cfg Config) (*Cluster, error) {
 		policy = engine.Seeded(cfg.Seed)
 	}
 	e := engine.New(engine.Config{
-		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed,
+		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 	})
 	c := &Cluster{
-		cfg: cfg, engine: e, client: e.Server().Client(User), dir: cfg.Dir,
+		cfg: cfg, engine: e, client: e.Server().ClientWithGate(User, nil), dir: cfg.Dir,
 		roots: map[string]*nodefs.Dir{}, applied: map[string][]byte{},
 	}
 	if err := c.start(); err != nil {
@@ -91,6 +93,11 @@ func (c *Cluster) start() error {
 			return err
 		}
 	}
+	for _, server := range c.cfg.NFSServers {
+		if _, err := c.AddNFSServer(server.Name, server.Exports...); err != nil {
+			return err
+		}
+	}
 	for _, node := range c.cfg.Nodes {
 		if err := c.addNode(node); err != nil {
 			return err
@@ -107,7 +114,7 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	deleters := map[string]pvcontroller.Deleter{
 		pvcontroller.HostPathPlugin: pvcontroller.NewHostPathDeleter(func(path string) error {
 			if len(c.cfg.Nodes) == 0 {
-				return errors.New("the cluster has no node to delete it from")
+				return nil // and no disk that it could be on
 			}
 			return c.roots[c.cfg.Nodes[0].Name].RemoveAll(path)
 		}),
@@ -117,14 +124,22 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	return cfg
 }
 
+// makeDir makes the directory of all machines' directories.
+func (c *Cluster) makeDir() error {
+	if c.dir != "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "storagesim-")
+	if err == nil {
+		c.dir, c.temporary = dir, true
+	}
+	return err
+}
+
 // addNode makes the node's directory and starts its kubelet.
 func (c *Cluster) addNode(node Node) error {
-	if c.dir == "" {
-		dir, err := os.MkdirTemp("", "storagesim-")
-		if err != nil {
-			return err
-		}
-		c.dir, c.temporary = dir, true
+	if err := c.makeDir(); err != nil {
+		return err
 	}
 	root, err := nodefs.Open(filepath.Join(c.dir, node.Name))
 	if err != nil {
@@ -136,7 +151,8 @@ func (c *Cluster) addNode(node Node) error {
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
 			Spec:       v1.NodeSpec{Taints: node.Taints},
 		},
-		Root: root,
+		Root:   root,
+		Remote: c.nfs.Mount,
 	}))
 }
 
@@ -149,6 +165,9 @@ func (c *Cluster) Close() error {
 	for _, root := range c.roots {
 		errs = append(errs, root.Close())
 	}
+	for _, server := range c.nfs.Servers() {
+		errs = append(errs, server.Close())
+	}
 	c.roots = nil
 	if c.temporary {
 		c.temporary = false
@@ -157,7 +176,9 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// Client is a clientset that calls as "user".
+// Client is a clientset that calls as "user". It is one of client-go's fakes
+// (*api.Client), so PrependReactor works, but it does not remember its calls: the
+// trace does.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
 // Server is the API server.
@@ -172,7 +193,8 @@ func (c *Cluster) Now() time.Time { return c.engine.Now() }
 // Actors are the names of all actors.
 func (c *Cluster) Actors() []string { return c.engine.Actors() }
 
-// Dir is where the nodes' directories are, "" without nodes.
+// Dir is where the nodes' directories are, and in _nfs those of NFS servers; ""
+// without any.
 func (c *Cluster) Dir() string { return c.dir }
 
 // Settle runs until the cluster is at rest: see package engine for what that

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
 )
@@ -58,9 +59,15 @@ type Config struct {
 	// StepLimit is how many steps one call may take before it reports a
 	// livelock; the default grows with the cluster.
 	StepLimit int
+	// Blocked is how long, in real time, a provisioner may block without waiting
+	// on its Env before it is given up, with a Warning event on the claim or
+	// volume; default 30 s, negative for ever.
+	Blocked time.Duration
 	// Dir is where the nodes' directories are made, one below it for each node.
 	// They stay after Close. Default: a temporary directory that Close removes.
 	Dir string
+	// NFSServers are there from the start; see Cluster.AddNFSServer.
+	NFSServers []NFSServer
 	// PVController and Scheduler configure those controllers. Unless PVController says
 	// otherwise, hostPath volumes to be deleted are deleted from the first node's disk:
 	// that is the machine the controller manager is thought to run on.
@@ -76,6 +83,14 @@ type Node struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []v1.Taint
+}
+
+// NFSServer is a machine that exports directories to all nodes.
+type NFSServer struct {
+	// Name is what volumes call it in nfs.server: an IP address or a DNS name.
+	Name string
+	// Exports are the directories that can be mounted, absolute paths.
+	Exports []string
 }
 
 // Nodes are plain nodes of these names.
@@ -108,6 +123,11 @@ func (cfg Config) check() error {
 	for field, d := range map[string]time.Duration{"ResyncPhase": cfg.ResyncPhase, "Patience": cfg.Patience} {
 		if d < 0 {
 			return fmt.Errorf("Config.%s: %s is negative", field, d)
+		}
+	}
+	for i, server := range cfg.NFSServers {
+		if err := nfs.CheckName(server.Name); err != nil {
+			return fmt.Errorf("Config.NFSServers[%d].Name: %w", i, err)
 		}
 	}
 	if cfg.StepLimit < 0 {

@@ -2,6 +2,7 @@ package storagesim
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,7 +14,7 @@ import (
 
 // ReadFile reads a file of a node ("node/node-1", path on the node) or of a pod
 // ("pod/default/web" or "pod/web", path in the first container that mounts
-// something there).
+// something there), or of an NFS server ("nfs/192.168.203.110", path on the server).
 func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
 	root, pod, err := c.locate(where)
 	switch {
@@ -25,7 +26,7 @@ func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
 	return root.ReadFile(path)
 }
 
-// WriteFile writes a file of a node or of a pod, as ReadFile names them. The
+// WriteFile writes a file of a node, pod or NFS server, as ReadFile names them. The
 // directory must exist. A pod cannot write to a volume that it mounts read-only
 // (kubelet.ErrReadOnly).
 func (c *Cluster) WriteFile(where, path string, data []byte) error {
@@ -37,6 +38,23 @@ func (c *Cluster) WriteFile(where, path string, data []byte) error {
 		return kubelet.WriteFile(root, pod, path, data)
 	}
 	return root.WriteFile(path, data, 0o644)
+}
+
+// MakeDir makes a directory of a node or of a pod, as ReadFile names them, with
+// the parents it lacks: what the administrator does before there can be a local
+// volume. A directory that it makes has mode, for example 0o755, whatever the
+// umask; one that exists is left as it is. mode may have permission, setuid,
+// setgid and sticky bits. A pod cannot make directories in a volume that it
+// mounts read-only (kubelet.ErrReadOnly).
+func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) error {
+	root, pod, err := c.locate(where)
+	switch {
+	case err != nil:
+		return err
+	case pod != nil:
+		return kubelet.MakeDir(root, pod, path, mode)
+	}
+	return root.MakeDir(path, mode)
 }
 
 // ListDir lists the names in a directory of a node or of a pod, sorted; those
@@ -59,6 +77,9 @@ func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 	case "node":
 		root, err := c.root(rest)
 		return root, nil, err
+	case "nfs":
+		disk, err := c.nfsDisk(rest)
+		return disk, nil, err
 	case "pod":
 		pod, err := c.Pod(rest)
 		if err != nil {
@@ -70,7 +91,7 @@ func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 		root, err := c.root(pod.Spec.NodeName)
 		return root, pod, err
 	}
-	return nil, nil, fmt.Errorf("%q is no place for files: write node/name, pod/name or pod/namespace/name", where)
+	return nil, nil, fmt.Errorf("%q is no place for files: write node/name, nfs/server, pod/name or pod/namespace/name", where)
 }
 
 func (c *Cluster) root(node string) (*nodefs.Dir, error) {

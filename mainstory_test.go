@@ -63,6 +63,16 @@ func playMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 		return "", err
 	}
 	if pod.Status.Phase != v1.PodRunning {
+		// The PV controller may have looked at the claim before it heard of the class.
+		// It looks again at its resync, every 15 s, which Settle does not wait for.
+		if err := c.RunFor(20 * time.Second); err != nil {
+			return "", err
+		}
+		if pod, err = c.Pod("hello-local-hostpath-pod"); err != nil {
+			return "", err
+		}
+	}
+	if pod.Status.Phase != v1.PodRunning {
 		why, _ := c.Explain("pod/hello-local-hostpath-pod")
 		return "", fmt.Errorf("the pod does not run: %s", why)
 	}

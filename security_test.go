@@ -425,6 +425,7 @@ func TestThePlacesOfFilesAreConfinedToo(t *testing.T) {
 			require.Error(t, err, "%s %q", where, path)
 			require.Empty(t, names)
 			require.Error(t, p.Cluster.WriteFile(where, path, []byte("dead")), "%s %q", where, path)
+			_ = p.Cluster.MakeDir(where, path, 0o755) // some of these can be made on the node
 		}
 	}
 	require.Equal(t, p.before, p.outside())

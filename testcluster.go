@@ -1,13 +1,17 @@
 package storagesim
 
 import (
+	"io/fs"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/localpath"
+	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
@@ -68,10 +72,54 @@ func (c *TestCluster) AddProvisioner(name string, p provisioner.Provisioner) {
 	c.must(c.Cluster.AddProvisioner(name, p))
 }
 
+// AddNFSServer adds an NFS server, as Cluster.AddNFSServer does.
+func (c *TestCluster) AddNFSServer(name string, exports ...string) *nfsserver.Server {
+	c.t.Helper()
+	server, err := c.Cluster.AddNFSServer(name, exports...)
+	c.must(err)
+	return server
+}
+
+// AddProvisionController adds a provisioner, as Cluster.AddProvisionController
+// does.
+func (c *TestCluster) AddProvisionController(cfg provisioner.Config) {
+	c.t.Helper()
+	c.must(c.Cluster.AddProvisionController(cfg))
+}
+
+// Counters are a provisioner's metrics, as Cluster.Counters says.
+func (c *TestCluster) Counters(name string) *provisioner.Counters {
+	c.t.Helper()
+	counters, err := c.Cluster.Counters(name)
+	c.must(err)
+	return counters
+}
+
 // InstallOpenEBS installs OpenEBS, as Cluster.InstallOpenEBS does.
 func (c *TestCluster) InstallOpenEBS(cfg ...openebs.Config) {
 	c.t.Helper()
 	c.must(c.Cluster.InstallOpenEBS(cfg...))
+}
+
+// InstallLocalPath installs Rancher's local-path provisioner, as
+// Cluster.InstallLocalPath does.
+func (c *TestCluster) InstallLocalPath(cfg ...localpath.Config) {
+	c.t.Helper()
+	c.must(c.Cluster.InstallLocalPath(cfg...))
+}
+
+// InstallNFS installs the NFS provisioner that makes nothing, as Cluster.InstallNFS
+// does.
+func (c *TestCluster) InstallNFS() {
+	c.t.Helper()
+	c.must(c.Cluster.InstallNFS())
+}
+
+// InstallNFSSubdir installs the provisioner of subdirectories, as
+// Cluster.InstallNFSSubdir does.
+func (c *TestCluster) InstallNFSSubdir(cfg nfsprovisioner.Config) {
+	c.t.Helper()
+	c.must(c.Cluster.InstallNFSSubdir(cfg))
 }
 
 // Settle runs until the cluster is at rest.
@@ -154,6 +202,12 @@ func (c *TestCluster) ReadFile(where, path string) string {
 	data, err := c.Cluster.ReadFile(where, path)
 	c.must(err)
 	return string(data)
+}
+
+// MakeDir makes a directory of a node or a pod, as Cluster.MakeDir does.
+func (c *TestCluster) MakeDir(where, path string, mode fs.FileMode) {
+	c.t.Helper()
+	c.must(c.Cluster.MakeDir(where, path, mode))
 }
 
 // WriteFile writes a file of a node or a pod, as Cluster.WriteFile does.

@@ -84,7 +84,7 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	for _, why := range []string{
 		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so nobody starts its containers\n",
 		"\n\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
-		"\n  node node-1: node(s) didn't match Pod's node affinity/selector\n",
+		"\n  node node-1: node(s) didn't match Pod's node affinity/selector: nodeSelector wants disk=ssd, the node has no such label\n",
 		"\npvc default/data is Pending\n  its class \"missing\" does not exist, so only volumes that name the same class will do\n",
 	} {
 		assert.Contains(t, out, why)
@@ -130,6 +130,8 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run -f x -o xml":             `-o "xml" is none of story, table, yaml, json`,
 		"run -f x --for -1s":          `--for -1s: time does not run backwards`,
 		"run -f x --provisioners nfs": `--provisioners: there is no "nfs"; there is openebs`,
+		"run -f x --nfs nas":          `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
+		"run -f x --nfs a_b:/x":       `--nfs: "a_b" is neither an IP address nor a DNS name`,
 		"run -f x --seed x":           `--seed "x" is not a whole number such as 7`,
 		"run -f x --seed -1":          `--seed "-1" is not a whole number such as 7`,
 		"run -f x --for 5":            `--for "5" is not a time such as 90s, 6m or 1h30m`,
@@ -165,6 +167,17 @@ func TestErrorsExitWith1(t *testing.T) {
 	code, _, errOut := command(t, "", "run", "-f", file(t, "a.yaml", manifests), "--nodes", "Node_1")
 	assert.Equal(t, exitError, code)
 	assert.Contains(t, errOut, `"Node_1" is not a node name`)
+}
+
+func TestRunMountsFromTheNFSServersItIsGiven(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: busybox, volumeMounts: [{name: v, mountPath: /v}]}]\n" +
+		"  volumes: [{name: v, nfs: {server: 'fd00::1', path: /srv/web}}]\n"
+	code, out, errOut := command(t, "", "run", "-f", file(t, "pod.yaml", pod), "--nfs", "[fd00::1]:/srv/web", "--nfs", "nas:/x", "-o", "table")
+	assert.Zero(t, code, errOut)
+	assert.Regexp(t, `web +1/1 +Running`, out)
+	code, out, _ = command(t, "", "run", "-f", file(t, "pod.yaml", pod), "-o", "story")
+	assert.Zero(t, code)
+	assert.Contains(t, out, "mount.nfs: Connection timed out for [fd00::1]:/srv/web")
 }
 
 func TestHelpNeedsNoOtherPage(t *testing.T) {
@@ -212,6 +225,28 @@ func TestKeptDirectoriesHoldTheVolumes(t *testing.T) {
 	volumes, err := filepath.Glob(filepath.Join(dir, "node-1/var/openebs/local/pvc-*"))
 	require.NoError(t, err)
 	assert.Len(t, volumes, 1)
+	mounted, err := filepath.Glob(filepath.Join(dir, "node-1/var/lib/kubelet/pods/*/volumes/kubernetes.io~local-volume/pvc-*"))
+	require.NoError(t, err)
+	require.Len(t, mounted, 1)
+	there, err := filepath.EvalSymlinks(mounted[0])
+	require.NoError(t, err)
+	real, err := filepath.EvalSymlinks(volumes[0])
+	require.NoError(t, err)
+	assert.Equal(t, real, there, "a mount leads to its volume for whoever looks from outside")
+}
+
+func TestKeptDirectoriesAreMadeWhereNothingIs(t *testing.T) {
+	dir := t.TempDir()
+	manifest := file(t, "all.yaml", manifests)
+	code, _, errOut := command(t, "", "run", "-f", manifest, "--keep", dir)
+	require.Zero(t, code, "an empty directory will do: %s", errOut)
+	code, out, errOut := command(t, "", "run", "-f", manifest, "--keep", dir)
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+	assert.True(t, strings.HasPrefix(errOut, "error: --keep "+dir+": the directory is not empty, it has \"node-1\"; name a new or an empty one\n"), errOut)
+	code, _, errOut = command(t, "", "run", "-f", manifest, "--keep", manifest)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, errOut, "error: --keep: ")
 }
 
 // TestMain lets the test binary stand for the real one: signals end processes, not

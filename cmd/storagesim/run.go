@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,12 +17,14 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/kubelet/nfs"
 )
 
 // runOptions are the flags of run.
 type runOptions struct {
 	files        []string
 	nodes        []string
+	nfs          []string
 	provisioners []string
 	seed         uint64
 	output       string
@@ -68,7 +72,11 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # Five more minutes, for whatever has to be waited for.
   storagesim run -f manifests/ --for 5m
 
-  # Keep the nodes' directories, to look at the volumes.
+  # Volumes on an NFS server, which is a directory of this machine.
+  storagesim run -f manifests/ --nfs 192.168.203.110:/data/nfs
+
+  # Keep the nodes' directories, to look at the volumes; and at what the kubelet has
+  # of its pods, in node-1/var/lib/kubelet/pods, and mounts, in node-1/run/mounts.
   storagesim run -f manifests/ --keep /tmp/nodes && find /tmp/nodes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -86,10 +94,11 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
+	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringSliceVar(&o.provisioners, "provisioners", []string{"openebs"}, "provisioners to run: openebs, or empty for none")
 	flags.Uint64Var(&o.seed, "seed", 0, "order of events to explore; 0 is the plain one")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
-	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR` and keep them")
+	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
 	return cmd
 }
@@ -108,7 +117,48 @@ func (o *runOptions) check() error {
 			return fmt.Errorf("--provisioners: there is no %q; there is openebs", name)
 		}
 	}
+	if _, err := nfsServers(o.nfs); err != nil {
+		return err
+	}
+	return checkKeep(o.keep)
+}
+
+// checkKeep refuses a directory with something in it: what an earlier run left
+// there would be the nodes' disks of this one.
+func checkKeep(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("--keep: %w", err)
+	case len(entries) > 0:
+		return fmt.Errorf("--keep %s: the directory is not empty, it has %q; name a new or an empty one", dir, entries[0].Name())
+	}
 	return nil
+}
+
+// nfsServers are the servers with their exports, in order.
+func nfsServers(exports []string) ([]storagesim.NFSServer, error) {
+	var servers []storagesim.NFSServer
+	for _, export := range exports {
+		name, path, ok := nfs.SplitSource(export)
+		if !ok || !strings.HasPrefix(path, "/") {
+			return nil, fmt.Errorf("--nfs: %q is not SERVER:PATH, such as 192.168.203.110:/data/nfs or [fd00::1]:/data/nfs", export)
+		}
+		if err := nfs.CheckName(name); err != nil {
+			return nil, fmt.Errorf("--nfs: %w", err)
+		}
+		i := slices.IndexFunc(servers, func(s storagesim.NFSServer) bool { return s.Name == name })
+		if i < 0 {
+			i, servers = len(servers), append(servers, storagesim.NFSServer{Name: name})
+		}
+		servers[i].Exports = append(servers[i].Exports, path)
+	}
+	return servers, nil
 }
 
 // run prints to out whatever happened, also if the error is not nil, unless ctx
@@ -122,7 +172,11 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if err != nil {
 		return err
 	}
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), Seed: o.seed, Dir: o.keep})
+	servers, err := nfsServers(o.nfs)
+	if err != nil {
+		return err
+	}
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), Seed: o.seed, Dir: o.keep, NFSServers: servers})
 	if err != nil {
 		return err
 	}
