@@ -43,9 +43,9 @@ func BenchmarkImmediate(b *testing.B) {
 	b.Run("library", func(b *testing.B) {
 		for b.Loop() {
 			cluster := benchCluster(b)
-			driver := live.Start(cluster.Engine())
 			ctx, cancel := context.WithCancel(logr.NewContext(b.Context(), logr.Discard()))
 			pc := controller.NewProvisionController(ctx, cluster.Client(), provisionerName, &nfsProvisioner{}, controller.LeaderElection(false))
+			driver := live.Start(cluster.Engine())
 			ran := make(chan error, 1)
 			go func() { ran <- siglib.Run(ctx, pc) }()
 			bound := make(chan struct{})

@@ -26,7 +26,9 @@ var LeftBehind = []string{
 
 // Run runs the controller until ctx ends, as its own Run does, but comes back: where
 // the library exits the process because its lease has ended, Run returns, with
-// ErrLostLease unless ctx has ended.
+// ErrLostLease unless ctx has ended. Make the controller before live.Start:
+// NewProvisionController writes to client-go's global scheme, which the API server
+// reads.
 //
 // For that it changes two globals for good, the first time it is called: klog.OsExit
 // ends only the goroutine when that is one of Run's, and utilruntime.ErrorHandlers
