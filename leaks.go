@@ -187,10 +187,13 @@ func (l *leakFinder) volumes() error {
 
 // claims finds claims bound to nothing.
 func (l *leakFinder) claims() error {
+	there := sets.New[string]()
+	for i := range l.volumeList {
+		there.Insert(l.volumeList[i].Name)
+	}
 	for _, uid := range sets.List(sets.KeySet(l.claimsByUID)) {
 		claim := l.claimsByUID[uid]
-		there := slices.ContainsFunc(l.volumeList, func(pv v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName })
-		if claim.Status.Phase == v1.ClaimBound && !there {
+		if claim.Status.Phase == v1.ClaimBound && !there.Has(claim.Spec.VolumeName) {
 			l.add("", "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 func BenchmarkFiveThousandPods(b *testing.B) {
 	for _, n := range []int{5_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			n := benchSize(n)
 			for b.Loop() {
 				b.StopTimer()
 				c := podsWorld(b, n)

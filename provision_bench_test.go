@@ -23,7 +23,7 @@ import (
 func BenchmarkClaimToRunningPod(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			sum := stopwatch{}
+			n, sum := benchSize(n), stopwatch{}
 			for b.Loop() {
 				claimsToRunningPods(b, n, &sum)
 			}

@@ -25,7 +25,7 @@ func BenchmarkDelayedBinding(b *testing.B) {
 	}{{"local", 10_000}, {"local", 20_000}, {"made", 10_000}} {
 		b.Run(fmt.Sprintf("%s/%d", tt.class, tt.n), func(b *testing.B) {
 			for b.Loop() {
-				bindDelayed(b, tt.class, tt.n)
+				bindDelayed(b, tt.class, benchSize(tt.n))
 			}
 		})
 	}

@@ -25,6 +25,10 @@ func TestBindingIsFourWrites(t *testing.T) {
 	require.Equal(t, []string{"update persistentvolumes", "update persistentvolumes/status"}, c.writes("pv", since))
 	require.Equal(t, []string{"update persistentvolumeclaims", "update persistentvolumeclaims/status"}, c.writes("data", since))
 	require.Equal(t, resource.MustParse("6Gi"), c.claim("data").Status.Capacity[v1.ResourceStorage])
+	require.Equal(t, map[string]string{
+		"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes",
+	}, c.claim("data").Annotations)
+	require.Equal(t, map[string]string{"pv.kubernetes.io/bound-by-controller": "yes"}, c.volume("pv").Annotations)
 
 	since = c.engine.Trace().Len()
 	c.resync()
@@ -182,19 +186,6 @@ func TestUnbindingAReservedVolumeClearsOnlyTheUID(t *testing.T) { // semantics 1
 	c.requireBound("data", "first")
 }
 
-func TestAProvisionedVolumeWhoseClaimIsBoundElsewhereIsReleased(t *testing.T) {
-	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
-	c.offered("first", "5Gi")
-	c.settle()
-	claim := c.claimed("data")
-	c.settle()
-	c.offered("spare", "5Gi", reservedFor("data"), policy(v1.PersistentVolumeReclaimDelete),
-		annotated("pv.kubernetes.io/provisioned-by=example.com/ext"), func(v *v1.PersistentVolume) { v.Spec.ClaimRef.UID = claim.UID })
-	c.resync()
-	require.Equal(t, v1.VolumeReleased, c.volume("spare").Status.Phase)
-	require.NotNil(t, c.volume("spare").Spec.ClaimRef)
-}
-
 func TestADefaultClassThatArrivesLateIsGivenToClaimsWithoutAClass(t *testing.T) { // semantics 1 must 11
 	atEverySeed(t, 5, func(c *cluster) {
 		c.claimed("data", func(claim *v1.PersistentVolumeClaim) { claim.Spec.StorageClassName = nil })
@@ -206,9 +197,17 @@ func TestADefaultClassThatArrivesLateIsGivenToClaimsWithoutAClass(t *testing.T) 
 		}
 		c.class("b", "example.com/ext", storagev1.VolumeBindingImmediate, def)
 		c.class("a", "example.com/ext", storagev1.VolumeBindingImmediate, def)
+		c.class("0-not-default", "example.com/ext", storagev1.VolumeBindingImmediate, func(class *storagev1.StorageClass) {
+			class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "false"}
+		})
 		c.resync()
 		require.Equal(c, new("a"), c.claim("data").Spec.StorageClassName, "of two of one age the first by name")
 		require.Equal(c, new(""), c.claim("explicit-none").Spec.StorageClassName)
+		for _, entry := range c.engine.Trace().Entries() {
+			if w, ok := entry.Record.(engine.Write); ok && w.Name == "explicit-none" {
+				require.NoError(c, w.Err, "it is not even tried")
+			}
+		}
 		require.Contains(c, c.claim("data").Annotations, "volume.kubernetes.io/storage-provisioner")
 	})
 }
@@ -227,30 +226,6 @@ func TestTheNewestOfSeveralDefaultClassesIsGiven(t *testing.T) {
 	require.NoError(t, c.engine.Release(pvcontroller.ActorName, "storageclasses"))
 	c.resync()
 	require.Equal(t, new("b"), c.claim("data").Spec.StorageClassName)
-}
-
-func TestAnExternalClaimIsAnnotatedForItsProvisioner(t *testing.T) { // semantics 1 must 12
-	atEverySeed(t, 5, func(c *cluster) {
-		c.class("now", "example.com/ext", storagev1.VolumeBindingImmediate)
-		c.class("later", "example.com/ext", storagev1.VolumeBindingWaitForFirstConsumer)
-		c.settle()
-		c.claimed("now", ofClass("now"))
-		c.claimed("later", ofClass("later"))
-		c.resync()
-		both := map[string]string{
-			"volume.kubernetes.io/storage-provisioner":      "example.com/ext",
-			"volume.beta.kubernetes.io/storage-provisioner": "example.com/ext",
-		}
-		require.Equal(c, both, c.claim("now").Annotations)
-		require.Equal(c, []string{"Normal ExternalProvisioning"}, c.events("now"))
-		require.Empty(c, c.claim("later").Annotations)
-		require.Equal(c, []string{"Normal WaitForFirstConsumer"}, c.events("later"))
-
-		c.patchClaim("later", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"node-1"}}}`)
-		c.settle()
-		both["volume.kubernetes.io/selected-node"] = "node-1"
-		require.Equal(c, both, c.claim("later").Annotations)
-	})
 }
 
 func TestOfTwoClaimsForOneVolumeExactlyOneIsBound(t *testing.T) { // semantics 1 must 13
@@ -290,6 +265,7 @@ func TestAnUnscheduledPodIsNamedInsteadOfTheFirstConsumer(t *testing.T) {
 	c.pod("b", "data", "")
 	c.pod("a", "data", "")
 	c.pod("elsewhere", "other", "")
+	c.pod("scheduled", "data", "node-1")
 	c.pod("going", "data", "")
 	c.patchPod("going", `{"metadata":{"finalizers":["example.com/wait"]}}`)
 	c.deletePod("going") // it will not be scheduled any more

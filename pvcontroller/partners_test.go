@@ -109,6 +109,44 @@ func TestABoundClaimWhoseVolumeIsMadeAnothersIsLost(t *testing.T) {
 	c.requireBound("other", "pv")
 }
 
+func TestABoundClaimWhoseVolumeForgetsItTakesItBack(t *testing.T) { // semantics 1.2: claimRef nil
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi")
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.patchVolume("pv", `{"spec":{"claimRef":null},"metadata":{"annotations":null}}`)
+	c.requireQuiet()
+	c.requireBound("data", "pv")
+	require.Contains(t, c.volume("pv").Annotations, "pv.kubernetes.io/bound-by-controller")
+	require.Empty(t, c.events("data"))
+}
+
+func TestABoundClaimWhoseVolumeForgetsWhichClaimItWasIsLost(t *testing.T) { // semantics 1.2: else Lost
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi")
+	c.settle()
+	c.claimed("data")
+	c.settle()
+	c.patchVolume("pv", `{"spec":{"claimRef":{"uid":null}}}`)
+	c.requireQuiet()
+	require.Equal(t, v1.ClaimLost, c.claim("data").Status.Phase)
+	require.Equal(t, []string{"Warning ClaimMisbound"}, c.events("data"))
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+}
+
+func TestAClaimThatForgetsItsVolumeIsLost(t *testing.T) { // semantics 1.2: volumeName empty
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.claimed("data", func(claim *v1.PersistentVolumeClaim) {
+		claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	})
+	c.offered("pv", "5Gi") // would do, but the claim has had a volume
+	c.requireQuiet()
+	require.Equal(t, v1.ClaimLost, c.claim("data").Status.Phase)
+	require.Equal(t, []string{"Warning ClaimLost"}, c.events("data"))
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+}
+
 func TestWhatIsNoSelectorNoQuantityOrNoPolicyIsRefusedByTheServer(t *testing.T) {
 	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
 	claim := func(change func(*v1.PersistentVolumeClaim)) error {

@@ -131,3 +131,17 @@ func TestAPodThatIsShutDownDoesNotKeepTheClaimOfItsEphemeralVolume(t *testing.T)
 	c.settle()
 	require.False(t, c.exists("web-scratch"))
 }
+
+func TestNoFinalizerIsAddedToWhatIsBeingDeleted(t *testing.T) { // semantics 1.8; the API server would refuse it
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	mine := []string{"example.com/mine"}
+	c.offered("pv", "5Gi", func(volume *v1.PersistentVolume) { volume.Finalizers = mine })
+	c.claimed("data", ofClass("other"), func(claim *v1.PersistentVolumeClaim) { claim.Finalizers = mine })
+	c.settle()
+	c.deleteClaim("data")
+	require.NoError(t, c.user.CoreV1().PersistentVolumes().Delete(ctx, "pv", metav1.DeleteOptions{}))
+	c.requireQuiet()
+	require.Equal(t, mine, c.claim("data").Finalizers)
+	require.Equal(t, mine, c.volume("pv").Finalizers)
+	c.requireNothingRefused()
+}

@@ -114,78 +114,6 @@ func TestVolumesOfOthersAreOnlyReleased(t *testing.T) {
 	}
 }
 
-func TestARecycledVolumeIsAvailableAgain(t *testing.T) {
-	plugin := &hostPath{}
-	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimRecycle))
-	require.Equal(t, []string{"pv"}, plugin.done)
-	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
-	require.Nil(t, c.volume("pv").Spec.ClaimRef)
-	require.Equal(t, []string{"Normal VolumeRecycled"}, c.events("pv"))
-}
-
-func TestARecycleVolumeThatNoPluginKnowsFails(t *testing.T) {
-	c := withPlugin(t, nil, policy(v1.PersistentVolumeReclaimRecycle), func(volume *v1.PersistentVolume) {
-		volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{FC: &v1.FCVolumeSource{WWIDs: []string{"3600508b400105e21"}}}
-	})
-	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
-	require.Equal(t, "No recycler plugin found for the volume!", c.volume("pv").Status.Message)
-	require.Equal(t, []string{"Warning VolumeFailedRecycle"}, c.events("pv"))
-}
-
-func TestAVolumeThatAPodStillUsesIsNotRecycled(t *testing.T) {
-	plugin := &hostPath{}
-	c := newCluster(t, engine.Config{}, pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{pvcontroller.HostPathPlugin: plugin}})
-	c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
-	c.settle()
-	c.claimed("data")
-	c.settle()
-	c.pod("waiting", "data", "") // without a node it does not keep the claim
-	c.deleteClaim("data")
-	c.settle()
-	require.False(t, c.exists("data"))
-	require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
-	require.Equal(t, []string{"Normal VolumeFailedRecycle"}, c.events("pv"))
-	require.Contains(t, c.engine.Trace().String(), "Volume is used by pods: default/waiting")
-	require.Empty(t, plugin.done)
-
-	c.deletePod("waiting")
-	c.resync()
-	require.Equal(t, []string{"pv"}, plugin.done)
-	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
-}
-
-func TestAVolumeIsRecycledThoughPodsOfALaterClaimOfThatNameRun(t *testing.T) { // semantics 1.6
-	plugin := &hostPath{}
-	c := newCluster(t, engine.Config{}, pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{pvcontroller.HostPathPlugin: plugin}})
-	c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
-	c.settle()
-	c.claimed("data")
-	c.settle()
-	c.pod("waiting", "data", "")
-	c.deleteClaim("data")
-	c.settle()
-	require.Empty(t, plugin.done)
-	c.claimed("data", ofClass("other")) // now the pod waits for this one
-	c.resync()
-	require.Equal(t, []string{"pv"}, plugin.done)
-	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
-	require.Equal(t, []string{"Normal VolumeFailedRecycle", "Normal VolumeRecycled"}, c.events("pv"))
-}
-
-func TestAFailedRecyclingIsTriedAgainAtEverySync(t *testing.T) { // semantics 1.6: no backoff, unlike deletion
-	plugin := &hostPath{errs: []error{errors.New("1"), errors.New("2"), errors.New("3"), errors.New("4"), errors.New("5"), errors.New("6"), errors.New("7")}}
-	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimRecycle))
-	require.Len(t, plugin.errs, 5, "once when released, and once as that it Failed is an update")
-	for left := 4; left >= 0; left-- {
-		require.NoError(t, c.engine.RunFor(15*time.Second))
-		require.Len(t, plugin.errs, left)
-		require.Equal(t, "Recycle failed: 1", c.volume("pv").Status.Message, "what was said first stays")
-	}
-	require.NoError(t, c.engine.RunFor(15*time.Second))
-	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
-	require.Equal(t, []string{"Warning VolumeFailedRecycle", "Normal VolumeRecycled"}, c.events("pv"))
-}
-
 func TestAFailedDeletionIsHeldBackLongerEachTime(t *testing.T) { // semantics 1.1: 500 ms, doubled, at most 2 m 2 s
 	plugin := &hostPath{}
 	for range 40 {
@@ -224,6 +152,61 @@ func TestWhyAVolumeCannotBeDeletedIsSaidAsUpstreamSaysIt(t *testing.T) {
 		require.Equal(t, says, c.volume("pv").Status.Message)
 		require.Equal(t, []string{"Warning VolumeFailedDelete"}, c.events("pv"))
 	}
+}
+
+// Between the decision to reclaim a volume and the deed it may have got another owner.
+func TestAVolumeThatIsNoLongerReleasedIsNotReclaimed(t *testing.T) { // semantics 1.6: live GET, re-check released
+	for _, policyName := range []v1.PersistentVolumeReclaimPolicy{v1.PersistentVolumeReclaimDelete, v1.PersistentVolumeReclaimRecycle} {
+		for name, patch := range map[string]string{
+			"nobody's":              `{"spec":{"claimRef":null}}`,
+			"reserved for its name": `{"spec":{"claimRef":{"uid":null}}}`,
+		} {
+			plugin := &hostPath{}
+			c := newCluster(t, engine.Config{}, pvcontroller.Config{
+				Deleters:  map[string]pvcontroller.Deleter{pvcontroller.HostPathPlugin: plugin},
+				Recyclers: map[string]pvcontroller.Recycler{pvcontroller.HostPathPlugin: plugin},
+			})
+			c.offered("pv", "5Gi", policy(policyName))
+			c.settle()
+			c.claimed("data")
+			c.settle()
+			c.deleteClaim("data")
+			require.NoError(t, c.engine.RunUntil(time.Second, func() bool { return c.volume("pv").Status.Phase == v1.VolumeReleased }))
+			c.patchVolume("pv", patch)
+			c.resync()
+			require.Empty(t, plugin.done, "%s, %s", policyName, name)
+			require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+		}
+	}
+}
+
+func TestAReclaimPolicyThatIsChangedAfterTheReleaseCounts(t *testing.T) {
+	plugin := &hostPath{}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimRetain))
+	c.resync()
+	require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
+	require.Empty(t, plugin.done)
+	c.patchVolume("pv", `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
+	c.settle()
+	require.Equal(t, []string{"pv"}, plugin.done)
+	c.requireGone("pv")
+}
+
+func TestAVolumeOfAnotherLifeIsNotHeldBackByTheFailuresOfTheLast(t *testing.T) { // semantics 1.1: keyed by UID
+	plugin := &hostPath{}
+	for range 7 {
+		plugin.errs = append(plugin.errs, errors.New("disk on fire"))
+	}
+	c := withPlugin(t, plugin, policy(v1.PersistentVolumeReclaimDelete))
+	require.NoError(t, c.engine.RunFor(2*time.Minute))
+	plugin.errs = nil // and yet nothing happens for some time
+	c.settle()
+	require.Empty(t, plugin.done)
+	c.removeVolume("pv")
+	c.offered("pv", "5Gi", reservedFor("nowhere"), withUID("1d5b4d2c-0000-0000-0000-000000000000"), policy(v1.PersistentVolumeReclaimDelete))
+	c.settle()
+	require.Equal(t, []string{"pv"}, plugin.done)
+	c.requireGone("pv")
 }
 
 func TestADeleterServesTheVolumesOfItsNameWhateverTheName(t *testing.T) {

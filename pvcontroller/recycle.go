@@ -2,8 +2,6 @@ package pvcontroller
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,9 +24,9 @@ func (c *controller) recycleVolumeOperation(ctx context.Context, volume *v1.Pers
 		c.recorder.Eventf(volume, v1.EventTypeNormal, volumeFailedRecycle, "Volume is used by pods: %s", strings.Join(pods, ","))
 		return nil
 	}
-	if err := c.recycle(ctx, stored); err != nil {
-		// A failure that cannot be written down is found again by the next sync.
-		_ = c.failVolume(ctx, stored, volumeFailedRecycle, err.Error())
+	if failure := c.recycle(ctx, stored); failure != "" {
+		// One that cannot be written down is found again by the next sync.
+		_ = c.failVolume(ctx, stored, volumeFailedRecycle, failure)
 		return nil
 	}
 	c.recorder.Event(stored, v1.EventTypeNormal, volumeRecycled, "Volume recycled")
@@ -38,16 +36,16 @@ func (c *controller) recycleVolumeOperation(ctx context.Context, volume *v1.Pers
 	return nil
 }
 
-// recycle has the volume scrubbed.
-func (c *controller) recycle(ctx context.Context, volume *v1.PersistentVolume) error {
+// recycle has the volume scrubbed, and says why it could not be; "" if it could.
+func (c *controller) recycle(ctx context.Context, volume *v1.PersistentVolume) (failure string) {
 	recycler := c.findRecyclablePlugin(volume)
 	if recycler == nil {
-		return errors.New("No recycler plugin found for the volume!") //nolint:staticcheck // upstream's message
+		return "No recycler plugin found for the volume!"
 	}
 	if err := recycler.Recycle(ctx, volume); err != nil {
-		return fmt.Errorf("Recycle failed: %w", err) //nolint:staticcheck // upstream's message
+		return "Recycle failed: " + err.Error()
 	}
-	return nil
+	return ""
 }
 
 // podsUsing are the keys of the pods that use the volume's claim and have not ended,

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim/control"
@@ -51,18 +50,4 @@ func TestAKeyThatFailsForEverIsNotWaitedFor(t *testing.T) {
 	c.patchVolume("pv", `{"spec":{"claimRef":null}}`)
 	c.resync()
 	c.requireBound("data", "pv")
-}
-
-func TestAProvisionerThatCannotBeWrittenOnTheClaimIsSaid(t *testing.T) {
-	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
-	c.class("now", "example.com/ext", storagev1.VolumeBindingImmediate)
-	c.settle()
-	require.NoError(t, c.engine.Inject(engine.Fault{
-		Actor: pvcontroller.ActorName, Verb: "update", Resource: "persistentvolumeclaims", Err: apierrors.NewTimeoutError("no", 0),
-	}))
-	c.claimed("data", ofClass("now"))
-	c.settle()
-	require.Equal(t, []string{"Warning ProvisioningFailed", "Normal ExternalProvisioning"}, c.events("data"))
-	require.Contains(t, c.engine.Trace().String(), "Error saving claim: ")
-	require.Contains(t, c.claim("data").Annotations, "volume.kubernetes.io/storage-provisioner")
 }

@@ -41,9 +41,28 @@ func TestTheControllerSeesItsOwnWritesBeforeItsCacheDoes(t *testing.T) {
 	c.settle()
 	c.requireBound("first", "a")
 	c.requireBound("second", "b")
+	c.resync() // its cache has the volumes as they were
+	c.requireNothingRefused()
+}
+
+func TestAnOlderVersionThanItsOwnLastWriteIsNotActedUpon(t *testing.T) { // semantics 1.1
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi")
+	c.settle()
+	c.claimed("data")
+	require.NoError(t, c.engine.RunUntil(time.Second, func() bool { return c.volume("pv").Status.Phase == v1.VolumeBound }))
+	require.NoError(t, c.engine.Hold(pvcontroller.ActorName, "persistentvolumeclaims"))
+	c.resync() // its cache has the claim as it was
+	c.requireBound("data", "pv")
+	c.requireNothingRefused()
+}
+
+// requireNothingRefused: every write of the run succeeded.
+func (c *cluster) requireNothingRefused() {
+	c.Helper()
 	for _, entry := range c.engine.Trace().Entries() {
 		if w, ok := entry.Record.(engine.Write); ok {
-			require.NoError(t, w.Err)
+			require.NoError(c, w.Err)
 		}
 	}
 }

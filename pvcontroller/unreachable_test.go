@@ -115,3 +115,50 @@ func TestAVolumeWithoutCapacityIsNeverGivenToAClaim(t *testing.T) {
 		require.ErrorContains(t, err, `PersistentVolume "pv" is without a storage capacity`)
 	})
 }
+
+func TestTheClaimOfAReleasedVolumeIsNotAskedForAtTheServer(t *testing.T) { // semantics 1.5 step 2
+	e := newEngine(t)
+	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+	claim.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1")}
+	claim, err := e.Server().Client("user").CoreV1().PersistentVolumeClaims("default").Create(context.Background(), claim, metav1.CreateOptions{})
+	require.NoError(t, err)
+	handed(t, e, func(ctx context.Context, c *controller) {
+		clear(c.claims.byKey)
+		for phase, asked := range map[v1.PersistentVolumePhase]bool{
+			v1.VolumePending: true, v1.VolumeAvailable: true, v1.VolumeBound: true, v1.VolumeReleased: false, v1.VolumeFailed: false,
+		} {
+			volume := &v1.PersistentVolume{Status: v1.PersistentVolumeStatus{Phase: phase}}
+			volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "data", UID: claim.UID}
+			found, err := c.findClaimOfVolume(ctx, volume)
+			require.NoError(t, err)
+			require.Equal(t, asked, found != nil, phase)
+		}
+	})
+}
+
+func TestAVolumeIsReleasedOnceItsClaimIsGoneOrIsAnothers(t *testing.T) { // semantics 1.6: released check
+	e := newEngine(t)
+	handed(t, e, func(_ context.Context, c *controller) {
+		for name, test := range map[string]struct {
+			ref     *v1.ObjectReference
+			bound   string // the cached claim's volumeName
+			release bool
+		}{
+			"nobody's":           {nil, "", false},
+			"reserved":           {&v1.ObjectReference{Namespace: "default", Name: "data"}, "", false},
+			"claim not bound":    {&v1.ObjectReference{Namespace: "default", Name: "data", UID: "u"}, "", false},
+			"claim bound to it":  {&v1.ObjectReference{Namespace: "default", Name: "data", UID: "u"}, "pv", false},
+			"claim bound away":   {&v1.ObjectReference{Namespace: "default", Name: "data", UID: "u"}, "other", true},
+			"claim of that name": {&v1.ObjectReference{Namespace: "default", Name: "data", UID: "earlier"}, "pv", true},
+			"claim gone":         {&v1.ObjectReference{Namespace: "default", Name: "gone", UID: "u"}, "", true},
+			"elsewhere":          {&v1.ObjectReference{Namespace: "other", Name: "data", UID: "u"}, "", true},
+		} {
+			claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "u"}}
+			claim.Spec.VolumeName = test.bound
+			c.claims.put(claim)
+			volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: v1.PersistentVolumeSpec{ClaimRef: test.ref}}
+			require.Equal(t, test.release, c.isVolumeReleased(volume), name)
+		}
+	})
+}

@@ -52,13 +52,15 @@ func (d *diagnosis) fitError(pod *v1.Pod) *status {
 // have how many: plugins give thousands of nodes the same one.
 func (d *diagnosis) runs() iter.Seq2[*status, int] {
 	return func(yield func(*status, int) bool) {
-		for i, next := 0, 0; i < len(d.nodes); i = next {
-			for next = i + 1; next < len(d.nodes) && d.nodes[next].status == d.nodes[i].status; {
-				next++
+		for rest := d.nodes; len(rest) > 0; {
+			st, n := rest[0].status, 1
+			for n < len(rest) && rest[n].status == st {
+				n++
 			}
-			if !yield(d.nodes[i].status, next-i) {
+			if !yield(st, n) {
 				return
 			}
+			rest = rest[n:]
 		}
 		if d.excluded > 0 {
 			yield(excludedVerdict(), d.excluded)

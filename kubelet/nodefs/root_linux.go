@@ -67,21 +67,21 @@ func (r *root) beneath(rel string, flags int, perm fs.FileMode) (fd int, err err
 }
 
 // inParent calls f with the directory that rel is in and its name there. ok is
-// false if it could not be opened.
-func (r *root) inParent(rel string, f func(dir int, base string) error) (err error, ok bool) { //nolint:revive,staticcheck // the error is the outcome of f
+// false if it could not be opened; the error is f's.
+func (r *root) inParent(rel string, f func(dir int, base string) error) (ok bool, err error) {
 	parent, base := filepath.Split(rel)
 	if base == "." || base == ".." || base == "" {
-		return nil, false
+		return false, nil
 	}
 	if parent == "" {
 		parent = "."
 	}
 	fd, err := r.beneath(parent, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return nil, false
+		return false, nil
 	}
 	defer unix.Close(fd)
-	return f(fd, base), true
+	return true, f(fd, base)
 }
 
 // failed is how os would say it.
@@ -96,7 +96,7 @@ func (r *root) Mkdir(rel string, perm fs.FileMode) error {
 	if perm&^fs.ModePerm != 0 {
 		return r.Root.Mkdir(rel, perm)
 	}
-	err, ok := r.inParent(rel, func(dir int, base string) error { return unix.Mkdirat(dir, base, uint32(perm)) })
+	ok, err := r.inParent(rel, func(dir int, base string) error { return unix.Mkdirat(dir, base, uint32(perm)) })
 	if !ok {
 		return r.Root.Mkdir(rel, perm)
 	}
@@ -113,7 +113,7 @@ func (r *root) MkdirAll(rel string, perm fs.FileMode) error {
 
 // Remove tries what is no directory first, as os does.
 func (r *root) Remove(rel string) error {
-	err, ok := r.inParent(rel, func(dir int, base string) error {
+	ok, err := r.inParent(rel, func(dir int, base string) error {
 		err := unix.Unlinkat(dir, base, 0)
 		if err == nil || errors.Is(err, unix.ENOENT) {
 			return err
@@ -130,7 +130,7 @@ func (r *root) Remove(rel string) error {
 }
 
 func (r *root) Symlink(text, rel string) error {
-	err, ok := r.inParent(rel, func(dir int, base string) error { return unix.Symlinkat(text, dir, base) })
+	ok, err := r.inParent(rel, func(dir int, base string) error { return unix.Symlinkat(text, dir, base) })
 	if !ok {
 		return r.Root.Symlink(text, rel)
 	}
@@ -140,7 +140,7 @@ func (r *root) Symlink(text, rel string) error {
 func (r *root) Readlink(rel string) (text string, err error) {
 	var buf [1024]byte
 	n := len(buf)
-	err, ok := r.inParent(rel, func(dir int, base string) error {
+	ok, err := r.inParent(rel, func(dir int, base string) error {
 		n, err = unix.Readlinkat(dir, base, buf[:])
 		return err
 	})
