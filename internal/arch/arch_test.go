@@ -133,7 +133,7 @@ func TestAPlaceOnOneMachineIsFoundInAnyTextFile(t *testing.T) {
 			assert.Equal(t, 2, found[0].Line)
 		}
 	}
-	for _, name := range []string{".git/config", ".cache/x"} {
+	for _, name := range []string{".git/config", ".git", ".cache/x"} {
 		found, err := arch.CheckText(fstest.MapFS{name: {Data: []byte(secret)}}, arch.NoText())
 		require.NoError(t, err)
 		assert.Empty(t, found, name)

@@ -19,7 +19,7 @@ func NoText() []string {
 
 // CheckText reports every line of every file, test data and nested modules
 // included, that contains one of the strings. Directories whose name starts
-// with a dot are left out, except .ci; so are binary files.
+// with a dot are left out, except .ci; so are git's and binary files.
 func CheckText(fsys fs.FS, no []string) ([]Violation, error) {
 	var found []Violation
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -32,7 +32,7 @@ func CheckText(fsys fs.FS, no []string) ([]Violation, error) {
 			}
 			return nil
 		}
-		if !entry.Type().IsRegular() {
+		if !entry.Type().IsRegular() || name == ".git" { // a file in a second work tree
 			return nil
 		}
 		content, err := fs.ReadFile(fsys, name)
