@@ -1,6 +1,7 @@
 package pvcontroller_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -210,6 +211,20 @@ func TestADefaultClassThatArrivesLateIsGivenToClaimsWithoutAClass(t *testing.T) 
 		}
 		require.Contains(c, c.claim("data").Annotations, "volume.kubernetes.io/storage-provisioner")
 	})
+}
+
+func TestAClaimThatIsGivenAClassIsNotToldThatItHasNone(t *testing.T) { // semantics 1.2 step 4: written, return
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.claimed("data", func(claim *v1.PersistentVolumeClaim) { claim.Spec.StorageClassName = nil })
+	c.settle()
+	c.class("std", "example.com/ext", storagev1.VolumeBindingImmediate, func(class *storagev1.StorageClass) {
+		class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+	})
+	said := strings.Count(c.engine.Trace().String(), "FailedBinding")
+	c.resync()
+	require.Equal(t, new("std"), c.claim("data").Spec.StorageClassName)
+	require.Equal(t, said, strings.Count(c.engine.Trace().String(), "FailedBinding"))
+	c.requireNothingRefused()
 }
 
 func TestTheNewestOfSeveralDefaultClassesIsGiven(t *testing.T) {

@@ -47,7 +47,7 @@ func TestAVolumeThatAPodStillUsesIsNotRecycled(t *testing.T) {
 	require.Contains(t, c.engine.Trace().String(), "Volume is used by pods: default/waiting")
 	require.Empty(t, plugin.done)
 
-	c.deletePod("waiting")
+	c.endPod("waiting", v1.PodSucceeded, "") // though it is still there
 	c.resync()
 	require.Equal(t, []string{"pv"}, plugin.done)
 	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)

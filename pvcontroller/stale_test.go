@@ -47,8 +47,12 @@ func TestTheControllerSeesItsOwnWritesBeforeItsCacheDoes(t *testing.T) {
 
 func TestAnOlderVersionThanItsOwnLastWriteIsNotActedUpon(t *testing.T) { // semantics 1.1
 	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
-	c.offered("pv", "5Gi")
 	c.settle()
+	c.offered("pv", "5Gi")
+	require.NoError(t, c.engine.RunUntil(time.Second, func() bool { return c.volume("pv").Status.Phase == v1.VolumeAvailable }))
+	require.NoError(t, c.engine.Hold(pvcontroller.ActorName, "persistentvolumes"))
+	c.resync() // its cache has the volume as it was
+	require.NoError(t, c.engine.Release(pvcontroller.ActorName, "persistentvolumes"))
 	c.claimed("data")
 	require.NoError(t, c.engine.RunUntil(time.Second, func() bool { return c.volume("pv").Status.Phase == v1.VolumeBound }))
 	require.NoError(t, c.engine.Hold(pvcontroller.ActorName, "persistentvolumeclaims"))

@@ -39,10 +39,16 @@ func (s scenario) start(t *testing.T, policy engine.Policy) *cluster {
 	return c
 }
 
-// crashAtEveryStep plays the scenario once to the end and then again for each of its
-// steps, and crashes the PV controller there: not only at its calls, but also where it
-// sleeps, polls, is idle, or has just been told something.
+// crashAtEveryStep crashes the PV controller at each of the scenario's steps: not only
+// at its calls, but also where it sleeps, polls, is idle, or has just been told
+// something.
 func (s scenario) crashAtEveryStep(t *testing.T) {
+	s.atEveryStep(t, func(c *cluster) { require.NoError(c, c.engine.Crash(pvcontroller.ActorName)) })
+}
+
+// atEveryStep plays the scenario once to the end, and then again for each of its steps,
+// where meddle comes between.
+func (s scenario) atEveryStep(t *testing.T, meddle func(c *cluster)) {
 	for name, policy := range map[string]func() engine.Policy{
 		"in order": func() engine.Policy { return nil },
 		"seed 1":   func() engine.Policy { return engine.Seeded(1) },
@@ -56,19 +62,18 @@ func (s scenario) crashAtEveryStep(t *testing.T) {
 				require.NoError(t, err)
 			}
 			c.resync()
-			s.check(c)
 			for n := range steps {
 				c := s.start(t, policy())
 				for range n {
 					_, err := c.engine.Step()
 					require.NoError(t, err)
 				}
-				require.NoError(t, c.engine.Crash(pvcontroller.ActorName))
+				meddle(c)
 				c.resync()
 				c.resync()
 				s.check(c)
 				if t.Failed() {
-					t.Fatalf("crash after step %d of %d", n, steps)
+					t.Fatalf("after step %d of %d", n, steps)
 				}
 			}
 			require.Greater(t, steps, 10)
