@@ -122,8 +122,10 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	}
 	switch node := claim.Annotations[binding.AnnSelectedNode]; {
 	case class == nil || !external(class):
-	case delayed && node == "":
+	case delayed && node == "" && x.hasProvisioner(class.Provisioner):
 		x.say("  provisioner %s will make a volume when a pod that uses the claim is given a node", class.Provisioner)
+	case delayed && node == "":
+		x.say("  provisioner %s should make a volume when a pod that uses the claim is given a node, but no such provisioner runs here", class.Provisioner)
 	case !x.hasProvisioner(class.Provisioner):
 		x.say("  provisioner %s should make a volume, but no such provisioner runs here", class.Provisioner)
 	case node != "":
@@ -140,6 +142,9 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	}
 	for _, v := range verdicts {
 		x.say("  volume %s", v)
+	}
+	if delayed && claim.Annotations[binding.AnnSelectedNode] == "" {
+		return x.bypassed(claim)
 	}
 	return nil
 }

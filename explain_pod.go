@@ -63,6 +63,22 @@ func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 	return nil
 }
 
+// bypassed names the pods that use a claim which waits for the scheduler to place a
+// pod, and that have a node already: the scheduler does not look at them.
+func (x *explainer) bypassed(claim *v1.PersistentVolumeClaim) error {
+	pods, err := x.client.CoreV1().Pods(claim.Namespace).List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Spec.NodeName != "" && slices.Contains(claimNames(pod), claim.Name) {
+			x.say("  pod %s/%s is on node %s already (spec.nodeName), so the scheduler does not look at it and selects no node for the claim", pod.Namespace, pod.Name, pod.Spec.NodeName)
+		}
+	}
+	return nil
+}
+
 // nodes says which nodes could take a pod, and why the others could not.
 func (x *explainer) nodes(pod string) error {
 	why, err := scheduler.Explain(pod, x.Server().Objects())
@@ -106,6 +122,9 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 		return nil
 	case len(pod.Spec.SchedulingGates) > 0:
 		x.say("  it is not scheduled before its scheduling gates are removed: %s", gates(pod))
+		return nil
+	case pod.Spec.SchedulerName != v1.DefaultSchedulerName:
+		x.say("  it is left to scheduler %q (spec.schedulerName), and only %s runs here", pod.Spec.SchedulerName, v1.DefaultSchedulerName)
 		return nil
 	}
 	if node := pod.Status.NominatedNodeName; node != "" {

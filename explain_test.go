@@ -149,6 +149,9 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 					"nodeSelectorTerms[0].matchExpressions[0]: values must be one integer for Gt and Lt", "  node node-1: fits", "  node node-2: fits",
 			}},
 		},
+		"a scheduler that nobody runs": {explainPod("web", "  schedulerName: mine"), [][]string{
+			{"pod default/web is Pending and has no node yet", `  it is left to scheduler "mine" (spec.schedulerName), and only default-scheduler runs here`},
+		}},
 		"a gate": {explainPod("web", "  schedulingGates: [{name: example.com/wait}]"), [][]string{
 			{"pod default/web is Pending: Scheduling is blocked due to non-empty scheduling gates", "  it is not scheduled before its scheduling gates are removed: example.com/wait"},
 		}},
@@ -165,6 +168,21 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 			c.Settle()
 		})
 	}
+}
+
+// bugs: 22
+func TestExplainSaysThatAPodWithANodeOfItsOwnSelectsNone(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: later}\nprovisioner: example.com/ext\nvolumeBindingMode: WaitForFirstConsumer\n",
+		explainClaim("data", "1Gi", ", storageClassName: later"), explainPod("web", "  nodeName: node-1", "data"))
+	c.Settle()
+	c.RunFor(10 * time.Minute)
+	require.Equal(t, v1.ClaimPending, c.Claim("default/data").Status.Phase)
+	require.Empty(t, c.Claim("default/data").Annotations)
+	requireLines(t, c.Explain("pvc/data"),
+		"  provisioner example.com/ext should make a volume when a pod that uses the claim is given a node, but no such provisioner runs here",
+		"  there are no volumes",
+		"  pod default/web is on node node-1 already (spec.nodeName), so the scheduler does not look at it and selects no node for the claim")
 }
 
 func TestExplainSaysThatThereAreNoNodes(t *testing.T) {

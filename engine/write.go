@@ -191,15 +191,15 @@ func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChan
 	return out
 }
 
-// newItems are the items of a list of conditions that the old one does not have;
-// any other value as it is.
+// newItems are the items of a list of conditions that the old one does not have, or,
+// if only messages or times are new, those; any other value is as it is.
 func newItems(old, value any) any {
 	was, ok1 := old.([]any)
 	is, ok2 := value.([]any)
 	if !ok1 || !ok2 {
 		return value
 	}
-	var items []any
+	var items, reworded []any
 	for _, item := range is {
 		m, ok := item.(map[string]any)
 		if !ok || m["type"] == nil || m["status"] == nil {
@@ -212,6 +212,12 @@ func newItems(old, value any) any {
 		if !slices.ContainsFunc(was, same) {
 			items = append(items, item)
 		}
+		if !slices.ContainsFunc(was, func(other any) bool { return reflect.DeepEqual(other, item) }) {
+			reworded = append(reworded, item)
+		}
+	}
+	if len(items) == 0 {
+		return reworded
 	}
 	return items
 }

@@ -36,8 +36,9 @@ const (
 	noRoom
 )
 
-// detail says in words what is wrong on the node.
-func (p problem) detail(node *v1.Node) string {
+// detail says in words what is wrong on the node; allowed are the topologies of the
+// claim's class.
+func (p problem) detail(node *v1.Node, allowed []v1.TopologySelectorTerm) string {
 	class := binding.GetPersistentVolumeClaimClass(p.claim)
 	switch p.cause {
 	case noVolume:
@@ -49,12 +50,25 @@ func (p problem) detail(node *v1.Node) string {
 	case noProvisioner:
 		return fmt.Sprintf("no volume of class %s fits, and the class has no provisioner", class)
 	case wrongTopology:
-		return fmt.Sprintf("allowedTopologies of class %s do not include the node", class)
+		return fmt.Sprintf("allowedTopologies of class %s do not include the node: %s", class, binding.ExplainNodeSelector(topologySelector(allowed), node))
 	case noRoom:
 		request := p.claim.Spec.Resources.Requests[v1.ResourceStorage]
 		return fmt.Sprintf("no CSIStorageCapacity of class %s for the node has room for %s", class, request.String())
 	}
 	return ""
+}
+
+// topologySelector is a class's allowedTopologies as a selector of nodes.
+func topologySelector(terms []v1.TopologySelectorTerm) *v1.NodeSelector {
+	selector := &v1.NodeSelector{}
+	for _, term := range terms {
+		var same v1.NodeSelectorTerm
+		for _, r := range term.MatchLabelExpressions {
+			same.MatchExpressions = append(same.MatchExpressions, v1.NodeSelectorRequirement{Key: r.Key, Operator: v1.NodeSelectorOpIn, Values: r.Values})
+		}
+		selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, same)
+	}
+	return selector
 }
 
 // reasonSet is a set of reasons, a bit for each of conflictReasons.

@@ -57,6 +57,9 @@
 //   - After five errors in a row a pod is no longer retried on its own but by the
 //     next event or the flush every 30 s, so that a cluster with something broken
 //     for good comes to rest.
+//   - A pod that was turned down is tried again when an event could help and its
+//     backoff of 1 s, doubling to 10 s, is over. Upstream does not wait for the latter
+//     while no other pod is in line (SchedulerPopFromBackoffQ).
 //   - All nodes are filtered and scored. Upstream looks, in clusters of more than
 //     100 nodes, for only so many that fit (numFeasibleNodesToFind), from where the
 //     last search ended: to save time that is not spent here, at the price of
@@ -69,6 +72,9 @@
 //   - NodeVolumeLimits tells a volume that is still to be made by its claim;
 //     upstream makes up a random handle. A driver that a CSINode does not list is
 //     not missed (VolumeLimitScaling, alpha upstream).
+//   - A pod made anew under its name ends the wait for its predecessor's volumes, of
+//     which nothing more is said. Upstream looks at the name alone: it waits on, cannot
+//     bind the pod that is gone, and writes so into the status of the new one.
 //   - A claim named by two of a pod's volumes is searched a volume twice, as
 //     upstream, although nobody wants that: one local volume is then not enough,
 //     and provisioning takes two attempts.

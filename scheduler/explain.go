@@ -89,7 +89,7 @@ func Explain(pod string, objects []runtime.Object) (Explanation, error) {
 		answer.Notes = s.refusalNotes(c)
 		return answer, nil
 	}
-	answer.Notes = claimedTwice(c)
+	answer.Notes = append(claimedTwice(c), s.forNobody(c)...)
 	var feasible []*nodeInfo
 	for _, node := range s.cluster.nodes {
 		verdict := s.explainNode(c, node)

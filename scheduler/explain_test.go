@@ -105,6 +105,26 @@ func TestExplainFollowsAClaimToItsSelectedNode(t *testing.T) {
 	))
 }
 
+func TestExplainSaysThatTheSelectedNodeDoesNotExist(t *testing.T) {
+	assert.Equal(t, []string{
+		`there is no node "gone", which the annotation volume.kubernetes.io/selected-node of pvc default/data names: the scheduler chooses again when that is removed`,
+		"node-1: pvc default/data: its volume is being made for node gone (volume.kubernetes.io/selected-node)",
+	}, explained(t, testNode("node-1"), testClass(dynamic, "example.com/ext"), testClaim("data", "1Gi", dynamic, selectedNode("gone")), testPod("web", "data")))
+}
+
+func TestExplainSaysWhichTopologyTheClassAllows(t *testing.T) {
+	const zone = "topology.kubernetes.io/zone"
+	assert.Equal(t, []string{
+		`node-1: pvc default/data: allowedTopologies of class dynamic do not include the node: topology.kubernetes.io/zone In [b c], the node has "a"`,
+		`node-2: pvc default/data: allowedTopologies of class dynamic do not include the node: topology.kubernetes.io/zone In [b c], the node has no such label`,
+	}, explained(t,
+		testNode("node-1", func(n *v1.Node) { n.Labels[zone] = "a" }), testNode("node-2"), testClaim("data", "1Gi", dynamic), testPod("web", "data"),
+		testClass(dynamic, "example.com/ext", func(c *storagev1.StorageClass) {
+			c.AllowedTopologies = []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: zone, Values: []string{"b", "c"}}}}}
+		}),
+	))
+}
+
 func TestExplainSaysWhyAClaimIsThePVControllersBusiness(t *testing.T) {
 	immediate := storagev1.VolumeBindingImmediate
 	assert.Equal(t, []string{

@@ -137,6 +137,21 @@ func (s *scheduler) whyImmediate(claim *v1.PersistentVolumeClaim) string {
 	return fmt.Sprintf("its class %s does not wait for a pod, so the PV controller has to bind it first", className)
 }
 
+// forNobody says which claims are to be provisioned on a node that does not exist:
+// they wait until a provisioner, or somebody, takes the annotation off.
+func (s *scheduler) forNobody(c *cycle) []string {
+	if c.volumes.claims == nil {
+		return nil
+	}
+	var notes []string
+	for _, claim := range c.volumes.claims.selected {
+		if _, ok := s.caches.nodes.Get(claim.selectedNode); !ok {
+			notes = addOnce(notes, fmt.Sprintf("there is no node %q, which the annotation %s of pvc %s names: the scheduler chooses again when that is removed", claim.selectedNode, binding.AnnSelectedNode, control.Key(claim)))
+		}
+	}
+	return notes
+}
+
 // claimedTwice says which claims more than one of the pod's volumes name while
 // they have no volume: the search then needs one for each.
 func claimedTwice(c *cycle) []string {

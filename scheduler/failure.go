@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // maxMessage is the longest message of an event. Upstream: truncateMessage.
@@ -130,7 +132,8 @@ func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
 
 // handleSchedulingFailure puts the pod back in the queue and says why: an event,
 // and the condition PodScheduled. A pod that has gone meanwhile is not put back;
-// it is still reported, to nobody.
+// it is still reported, to nobody, unless there is another of its name, whose status
+// this would be written to.
 // Upstream: schedule_one.go handleSchedulingFailure, v1.36.
 func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *status) {
 	reason, message := v1.PodReasonSchedulerError, st.message()
@@ -139,11 +142,21 @@ func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *s
 		s.traceRefusal(c)
 	}
 	pod := s.putBack(c, st)
+	if s.replaced(c.pod) {
+		return
+	}
 	s.recorder.Event(pod, v1.EventTypeWarning, "FailedScheduling", truncate(message))
 	// A failed patch is not retried: the next attempt writes its own condition.
 	_ = s.updatePod(ctx, pod, &v1.PodCondition{
 		Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation,
 	}, "")
+}
+
+// replaced says that the pod has been deleted and made anew under its name, as a
+// StatefulSet does.
+func (s *scheduler) replaced(pod *v1.Pod) bool {
+	known, ok := s.caches.pods.Get(control.Key(pod))
+	return ok && known.UID != pod.UID
 }
 
 // putBack puts the pod back in the queue, unless it has gone or got a node

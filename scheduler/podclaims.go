@@ -97,9 +97,19 @@ func (a *nodeAnswer) volumes() *PodVolumes {
 func (a *nodeAnswer) conflicts(node *v1.Node) Conflicts {
 	var list Conflicts
 	for _, p := range a.problems {
-		list = append(list, Conflict{p.reason, control.Key(p.claim), p.detail(node)})
+		list = append(list, Conflict{p.reason, control.Key(p.claim), p.detail(node, a.topologies(p.claim))})
 	}
 	return list
+}
+
+// topologies are those that the class of a claim to provision allows.
+func (a *nodeAnswer) topologies(claim *v1.PersistentVolumeClaim) []v1.TopologySelectorTerm {
+	for _, c := range a.provisions {
+		if c.PersistentVolumeClaim == claim && c.provision != nil {
+			return c.provision.topologies
+		}
+	}
+	return nil
 }
 
 // reasons are the problems' reasons, a bit for each.

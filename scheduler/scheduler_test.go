@@ -140,6 +140,27 @@ func TestAPodDeletedDuringPreBindStopsTheWaitWithinAPoll(t *testing.T) {
 	assert.Len(t, w.did(), before+2, "it is not tried again")
 }
 
+// A StatefulSet makes its pod anew at once.
+// semantics 2 must 7
+func TestAPodMadeAnewIsNotToldWhatBecameOfTheOldOne(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1"))
+	w.class("dynamic", extProv, wffc)
+	w.claim("data", "5Gi", "dynamic")
+	w.pod("web", "data")
+	w.settle()
+	before := len(w.did())
+	w.deletePod("web")
+	w.pod("web", "data")
+	require.NoError(t, w.e.RunFor(time.Minute))
+	assert.Equal(t, []string{"patch pods/status web", "update persistentvolumeclaims data"}, w.did()[before:])
+	assert.Empty(t, w.getPod("web").Status.Conditions)
+	assert.Equal(t, "node-1", w.getPod("web").Status.NominatedNodeName)
+
+	w.withPVController().withProvisioner()
+	w.settle()
+	assert.Equal(t, "node-1", w.nodeOf("web"))
+}
+
 // semantics 2 must 12
 func TestAFailedSecondUpdateLeavesTheFirstVolumeBound(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
