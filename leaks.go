@@ -157,8 +157,12 @@ func (l *leakFinder) backends() error {
 				continue
 			}
 			known.Insert(pv.Name)
+			maker := l.volumeMaker(pv.Name)
+			if maker != p.name && l.isProvisioner(maker) {
+				continue // another one that answers to this name, with a backend of its own
+			}
 			if _, ok := slices.BinarySearch(held, pv.Name); !ok {
-				l.add(l.volumeMaker(pv.Name), "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
+				l.add(maker, "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
 			}
 		}
 		for _, name := range held {

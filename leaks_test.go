@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
@@ -118,4 +119,22 @@ func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"mine/"}, names)
 	c.RequireNoLeaks()
+}
+
+// IgnoredError is for several provisioners of one name: each has a backend of its own.
+func TestAVolumeOfAnotherProvisionerOfTheSameNameIsNoLeak(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: []storagesim.Node{}})
+	mine := newShelf()
+	theirs := &provisioner.Faulty{Provisioner: newShelf()}
+	theirs.OnProvision(provisioner.Answer{Times: -1, Err: &provisioner.IgnoredError{Reason: "it is not mine"}})
+	c.AddProvisioner(shelfName, mine)
+	c.AddProvisionController(provisioner.Config{Name: "example.com/other-shelf", AdditionalNames: []string{shelfName}, Provisioner: theirs})
+	c.Apply(shelfClass, shelfClaim("data"))
+	c.Settle()
+	require.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
+	c.RequireNoLeaks()
+
+	volume := c.Claim("data").Spec.VolumeName
+	delete(mine.holds, volume)
+	requireLeaks(t, c, "pv "+volume+" stands for a volume that the backend of example.com/shelf does not hold (made by example.com/shelf)")
 }

@@ -2,6 +2,7 @@ package provisioner_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -119,4 +120,32 @@ func TestATimeoutEndsWaitingOnTheEnv(t *testing.T) {
 			assert.Equal(t, 2500*time.Millisecond, w.Now().Sub(begin))
 		})
 	}
+}
+
+// lingering takes its time to delete, and heeds its context.
+type lingering struct{ *backend }
+
+func (l lingering) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
+	if err := l.clock.Sleep(ctx, 30*time.Second); err != nil {
+		return err
+	}
+	return l.backend.Delete(ctx, volume)
+}
+
+// Upstream: controller/volume_store.go StoreVolume has a context of its own, v13.
+func TestATimeoutDoesNotEndTheCareForWhatWasMade(t *testing.T) {
+	w := newWorld(t, nil)
+	const slow = "example.com/slow"
+	require.NoError(t, w.Add(slow, provisioner.New(provisioner.Config{Name: slow, ProvisionTimeout: 15 * time.Second, New: func(env control.Env) (provisioner.Provisioner, error) {
+		_, err := w.backend.New(env)
+		return lingering{w.backend}, err
+	}})))
+	w.class("slow", slow)
+	require.NoError(t, w.Inject(engine.Fault{Actor: slow, Verb: "create", Resource: "persistentvolumes", Times: 5, Err: errors.New("etcd is down")}))
+	w.claimOf("slow", "other", slow)
+	require.NoError(t, w.RunFor(75*time.Second))
+	assert.Equal(t, "Error creating provisioned PV object for claim default/other: etcd is down. Deleting the volume.", w.events("other")["ProvisioningFailed"])
+	assert.NotContains(t, w.events("other"), "ProvisioningCleanupFailed")
+	assert.Equal(t, 1, w.backend.deletes)
+	assert.Empty(t, w.backend.volumes)
 }

@@ -45,6 +45,25 @@ func TestAProvisionedVolumeIsStoredWithWhatTheLibraryKnows(t *testing.T) {
 	}, env.recorded)
 }
 
+// semantics 3.2: selected-node, or else what it was called in alpha.
+func TestTheSelectedNodeIsReadUnderBothNames(t *testing.T) {
+	alpha := annotate(annAlphaSelectedNode, "old")
+	for want, claim := range map[string]*v1.PersistentVolumeClaim{
+		"":    claimOf("fast"),
+		"old": claimOf("fast", alpha),
+		"n":   claimOf("local", alpha, annotate(binding.AnnSelectedNode, "n")),
+	} {
+		var asked ProvisionOptions
+		ctrl, env := newTest(t, &scripted{provision: func(options ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error) {
+			asked = options
+			return volumeNamed(options.PVName), "", nil
+		}})
+		give(t, ctrl, env, claim)
+		require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
+		assert.Equal(t, want, asked.SelectedNodeName)
+	}
+}
+
 // semantics 3 must 2: repeats do not provision a second time, whether the cache
 // has the volume already or not.
 func TestAClaimWhoseVolumeExistsIsFinishedSilently(t *testing.T) {
@@ -202,6 +221,16 @@ func TestBlockModeNeedsABlockProvisioner(t *testing.T) {
 	require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
 	assert.Empty(t, p.calls)
 	assert.Equal(t, []string{"Warning ProvisioningFailed: example.com/test does not support block volume provisioning"}, env.recorded)
+}
+
+// doc.go: a quirk of upstream.
+func TestAClassOfAnotherProvisionerThatIsKnownTooIsServed(t *testing.T) {
+	ctrl, env := newTest(t, &scripted{})
+	give(t, ctrl, env, claimOf("fast", annotate(binding.AnnStorageProvisioner, "example.com/other")))
+	require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
+	volume, err := env.client.CoreV1().PersistentVolumes().Get(context.Background(), "pvc-uid-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, testName, volume.Annotations[binding.AnnDynamicallyProvisioned], "the class's, not the claim's")
 }
 
 func TestAClassOfAnotherProvisionerStops(t *testing.T) {

@@ -67,12 +67,14 @@ type Config struct {
 	// RetryIntervalMax is how long a claim for which Provision answered with gRPC
 	// InvalidArgument is left alone; default 5 minutes.
 	RetryIntervalMax time.Duration
-	// ProvisionTimeout and DeletionTimeout end the context of what is done for
-	// one claim, or one volume, after this much virtual time: waiting on the Env
-	// ends early, with context.DeadlineExceeded. Default 0: no end.
+	// ProvisionTimeout and DeletionTimeout end the context of Provision, or of
+	// what is done to delete a volume, after this much virtual time: waiting on the
+	// Env ends early, with context.DeadlineExceeded. Saving a volume that was made,
+	// or deleting its asset if that fails, always takes its time. Default 0: no end.
 	ProvisionTimeout, DeletionTimeout time.Duration
 	// VolumeName gives the volume of a claim its name; it must be the same at
-	// every call. Default: "pvc-<uid of the claim>".
+	// every call, and for no other claim: a claim whose volume exists is done
+	// with. Default: "pvc-<uid of the claim>".
 	VolumeName func(claim *v1.PersistentVolumeClaim) string
 	// AddFinalizer protects bound volumes with
 	// external-provisioner.volume.kubernetes.io/finalizer, so that deleting the

@@ -70,6 +70,10 @@
 // engine.Config.Blocked of real time. Then its worker is lost and everybody else
 // goes on. Config.ProvisionTimeout and DeletionTimeout end waiting on the Env.
 //
+// A state that is none of the four counts as NoChange, as upstream, and the event
+// says so. Config.VolumeName is an author's code, too: if it panics or returns
+// what cannot name a volume, that is an event before anything is made.
+//
 // # Deviations from upstream
 //
 //   - "Nothing to do" is no error: where upstream returns errStopProvision, the

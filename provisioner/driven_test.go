@@ -227,6 +227,32 @@ func TestAClaimGivenUpIsTriedOncePerEvent(t *testing.T) {
 	assert.Len(t, w.volumes(), 1)
 }
 
+// semantics 3.1, FailedDeleteThreshold: as with claims.
+func TestAVolumeGivenUpIsTriedOncePerEvent(t *testing.T) {
+	faulty := &provisioner.Faulty{}
+	var at []time.Time
+	w := newWorld(t, nil, func(c *provisioner.Config) {
+		build := c.New
+		c.FailedDeleteThreshold, c.ResyncPeriod = 2, 100*time.Hour
+		c.New = func(env control.Env) (_ provisioner.Provisioner, err error) {
+			faulty.Provisioner, err = build(env)
+			return faulty, err
+		}
+	})
+	claim := w.claim()
+	require.NoError(t, w.Settle())
+	faulty.OnDelete(provisioner.Answer{Times: -1, Before: func() { at = append(at, w.Now()) }, Err: errors.New("busy")})
+	w.release("pvc-" + string(claim.UID))
+	require.NoError(t, w.RunFor(10*time.Hour))
+	require.Len(t, at, 3)
+	assert.Equal(t, []time.Duration{15 * time.Second, 30 * time.Second}, []time.Duration{at[1].Sub(at[0]), at[2].Sub(at[1])})
+
+	faulty.Clear()
+	require.NoError(t, w.RunFor(91*time.Hour))
+	assert.Empty(t, w.volumes(), "the resync tries again")
+	assert.Empty(t, w.backend.volumes)
+}
+
 func TestAResyncTriesEverythingAgain(t *testing.T) {
 	w := newWorld(t, nil, func(c *provisioner.Config) { c.FailedProvisionThreshold = 1 })
 	w.backend.fails = errors.New("no space")

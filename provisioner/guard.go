@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -32,6 +33,17 @@ func (ctrl *ProvisionController) callProvision(ctx context.Context, options Prov
 		return nil, ProvisioningFinished, fmt.Errorf("provisioner %s returned a volume named %q; it must be named %q", ctrl.cfg.Name, volume.Name, options.PVName)
 	}
 	return volume.DeepCopy(), state, nil
+}
+
+// callVolumeName calls Config.VolumeName, and refuses what cannot name a volume
+// before anything is made under that name.
+func (ctrl *ProvisionController) callVolumeName(claim *v1.PersistentVolumeClaim) (name string, err error) {
+	defer ctrl.panicsAsError("VolumeName", &err)
+	name = ctrl.cfg.VolumeName(claim.DeepCopy())
+	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
+		return "", fmt.Errorf("Config.VolumeName of provisioner %s returned %q: %s", ctrl.cfg.Name, name, wrong[0])
+	}
+	return name, nil
 }
 
 // callDelete calls Delete.

@@ -2,6 +2,7 @@ package provisioner
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,6 +52,40 @@ func TestAMisbehavingProvisionerIsAnEventAndARetry(t *testing.T) {
 		_, err := ctrl.getStorageClass("fast")
 		assert.NoError(t, err)
 	})
+}
+
+func TestAnUnknownStateIsNamedAndCountsAsNoChange(t *testing.T) {
+	for state, want := range map[ProvisioningState]string{
+		"":            "boom",
+		"Rescheduled": `boom (with the unknown state "Rescheduled", which counts as NoChange; it must be one of [Finished Background NoChange Reschedule])`,
+	} {
+		p := &scripted{provision: func(ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error) {
+			return nil, state, errors.New("boom")
+		}}
+		ctrl, env := newTest(t, p)
+		claim := claimOf("fast")
+		give(t, ctrl, env, claim)
+		ctrl.claimsInProgress["uid-1"] = claim
+		require.Error(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
+		assert.Equal(t, `Warning ProvisioningFailed: failed to provision volume with StorageClass "fast": `+want, env.recorded[1])
+		assert.Contains(t, ctrl.claimsInProgress, "uid-1")
+	}
+}
+
+func TestABadVolumeNameIsAnEventBeforeAnythingIsMade(t *testing.T) {
+	for want, volumeName := range map[string]func(*v1.PersistentVolumeClaim) string{
+		"provisioner example.com/test panicked in VolumeName: oh":                                       func(*v1.PersistentVolumeClaim) string { panic("oh") },
+		`Config.VolumeName of provisioner example.com/test returned "": a lowercase RFC 1123`:           func(*v1.PersistentVolumeClaim) string { return "" },
+		`Config.VolumeName of provisioner example.com/test returned "default/data": a lowercase RFC 11`: claimToClaimKey,
+	} {
+		p := &scripted{}
+		ctrl, env := newTest(t, p, func(c *Config) { c.VolumeName = volumeName })
+		give(t, ctrl, env, claimOf("fast"))
+		require.ErrorContains(t, ctrl.syncClaimHandler(context.Background(), "uid-1"), want)
+		require.Len(t, env.recorded, 1)
+		assert.Contains(t, env.recorded[0], "Warning ProvisioningFailed: "+want)
+		assert.Empty(t, p.calls)
+	}
 }
 
 // panicky panics wherever it is asked.

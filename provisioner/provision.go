@@ -26,7 +26,12 @@ const annAlphaSelectedNode = "volume.alpha.kubernetes.io/selected-node"
 //
 // Upstream: controller.go provisionClaimOperation, v13.
 func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, claim *v1.PersistentVolumeClaim) (ProvisioningState, error) {
-	began, name := ctrl.env.Now(), ctrl.cfg.VolumeName(claim)
+	began := ctrl.env.Now()
+	name, err := ctrl.callVolumeName(claim)
+	if err != nil {
+		ctrl.events.Event(claim, v1.EventTypeWarning, "ProvisioningFailed", err.Error())
+		return ProvisioningNoChange, err
+	}
 	if exists, err := ctrl.volumeExists(ctx, name); exists || err != nil {
 		return ProvisioningFinished, err
 	}
@@ -60,7 +65,8 @@ func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, cl
 		return ctrl.provisionFailed(ctx, claim, class, state, err)
 	}
 	ctrl.complete(volume, claimRef, class, className)
-	if err := ctrl.volumeStore.StoreVolume(ctx, claim, volume); err != nil {
+	// Not in ctx: ProvisionTimeout ends Provision, not the care for what it made.
+	if err := ctrl.volumeStore.StoreVolume(context.Background(), claim, volume); err != nil {
 		return ProvisioningFinished, err
 	}
 	ctrl.countProvisioned(claim, began)
@@ -75,7 +81,7 @@ func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.
 		ctrl.trace(claim, "provisioning is "+ignored.Error())
 		return ProvisioningFinished, nil
 	}
-	err = fmt.Errorf("failed to provision volume with StorageClass %q: %w", class.Name, err)
+	err = fmt.Errorf("failed to provision volume with StorageClass %q: %w%s", class.Name, err, slipOfState(state))
 	if isInfeasibleError(err) {
 		ctrl.markForSlowRetry(claim, class.UID)
 		ctrl.events.Eventf(claim, v1.EventTypeWarning, "ProvisioningFailed", "Volume provisioning failed with infeasible error. Retries will be delayed. %v", err)
@@ -93,6 +99,16 @@ func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.
 	}
 	ctrl.countProvisionFailed(claim)
 	return ProvisioningFinished, nil
+}
+
+// slipOfState says that a state is none; to return no state at all is no slip.
+// Either counts as NoChange, as upstream, and silently there.
+func slipOfState(state ProvisioningState) string {
+	known := []ProvisioningState{ProvisioningFinished, ProvisioningInBackground, ProvisioningNoChange, ProvisioningReschedule}
+	if state == "" || slices.Contains(known, state) {
+		return ""
+	}
+	return fmt.Sprintf(" (with the unknown state %q, which counts as %s; it must be one of %v)", state, ProvisioningNoChange, known)
 }
 
 // complete adds what the library knows to the volume that Provision returned.

@@ -3,6 +3,7 @@ package provisioner
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -134,6 +135,32 @@ func TestTheObjectGoesAfterTheAssetAndTheFinalizerLast(t *testing.T) {
 	}
 	syncVolume(t, ctrl, env, released(finalized))
 	assert.Equal(t, []string{"delete persistentvolumes", "patch persistentvolumes"}, writes(env))
+}
+
+// semantics 3.4: the finalizer is removed using the cached copy; absent or
+// NotFound is fine.
+func TestAVolumeGoneBeforeItsFinalizerIsTakenOffIsDeleted(t *testing.T) {
+	for name, prepare := range map[string]func(*ProvisionController, *fakeEnv, *v1.PersistentVolume){
+		"from the cache": func(ctrl *ProvisionController, _ *fakeEnv, volume *v1.PersistentVolume) {
+			ctrl.volumes.Deliver(control.Change{Type: control.Deleted, Object: volume})
+		},
+		"from the API": func(_ *ProvisionController, env *fakeEnv, _ *v1.PersistentVolume) {
+			refuse(env, "patch", "persistentvolumes", -1, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, "pv"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &scripted{}
+			ctrl, env := newTest(t, p, func(c *Config) { c.AddFinalizer = true })
+			p.delete = func(volume *v1.PersistentVolume) error { prepare(ctrl, env, volume); return nil }
+			syncVolume(t, ctrl, env, released(finalized))
+			assert.Contains(t, writes(env), "delete persistentvolumes")
+			assert.Equal(t, name == "from the API", slices.Contains(writes(env), "patch persistentvolumes"))
+			assert.Empty(t, env.recorded)
+		})
+	}
+	ctrl, env := newTest(t, &scripted{}, func(c *Config) { c.AddFinalizer = true })
+	refuse(env, "patch", "persistentvolumes", -1, errors.New("etcd is down"))
+	require.ErrorContains(t, trySyncVolume(t, ctrl, env, released(finalized)), "etcd is down", "anything else is tried again")
 }
 
 func TestAFailedDeleteIsAnEventAndARetry(t *testing.T) {

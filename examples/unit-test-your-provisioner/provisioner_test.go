@@ -13,6 +13,7 @@ import (
 	nfs "example.com/unit-test-your-provisioner"
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/provisioner"
 )
 
 const name = "example.com/nfs"
@@ -121,5 +122,19 @@ func TestTheAPIServerRefusesTheVolume(t *testing.T) {
 	c.Settle()
 	require.Contains(t, c.Story(), "no leader")
 	requireBound(t, c, server)
+	requireGone(t, c, server)
+}
+
+// The export is made, nobody hears of it, and the user deletes the claim before the
+// provisioner is asked again. It is asked again all the same, and then the export is
+// deleted with its volume.
+func TestTheAnswerIsLostAndTheClaimDeleted(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	server := &nfs.Server{}
+	faulty := &provisioner.Faulty{Provisioner: &nfs.Provisioner{Address: "nfs.example.com", Server: server}}
+	faulty.OnProvision(provisioner.Answer{AnswerLost: true})
+	c.AddProvisioner(name, faulty)
+	c.Apply(manifests)
+	c.RunUntil(func() bool { return len(server.Exports()) == 1 })
 	requireGone(t, c, server)
 }

@@ -105,6 +105,8 @@ func TestTheRealLibraryProvisionsInABubble(t *testing.T) {
 
 // Four failures and their backoff: 15 s, 30 s, 60 s and 120 s.
 func TestFourFailuresAndTheirBackoff(t *testing.T) {
+	real := time.Now() // outside of the bubble: go test -v tells what it costs
+	defer func() { t.Logf("%s of real time", time.Since(real).Round(100*time.Microsecond)) }()
 	live.Bubble(t, func(t *testing.T) {
 		began, calls := time.Now(), []time.Duration{}
 		p := &nfsProvisioner{provision: func() (controller.ProvisioningState, error) {

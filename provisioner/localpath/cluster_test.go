@@ -2,6 +2,7 @@ package localpath_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -169,6 +170,23 @@ func TestAClaimWithoutANodeIsAnError(t *testing.T) {
 	c.requireRefused("configuration error, no node was specified")
 }
 
+func TestANodeThatCannotBeReadIsTriedAgain(t *testing.T) {
+	c := simple(t)
+	c.Inject(engine.Fault{Actor: localpath.ProvisionerName, Verb: "get", Resource: "nodes", Err: errors.New("etcd is down")})
+	c.Apply(podYAML)
+	c.Settle()
+	assert.Contains(t, c.Story(), "cannot read the selected node: etcd is down")
+	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+
+	c.Inject(engine.Fault{Actor: localpath.ProvisionerName, Verb: "get", Resource: "nodes", Err: errors.New("etcd is down again")})
+	c.Delete("pod/web", "pvc/data")
+	c.Settle()
+	assert.Contains(t, c.Story(), "VolumeFailedDelete: failed to delete volume pvc-")
+	assert.Contains(t, c.Story(), "cannot read node node2: etcd is down again")
+	assert.Empty(t, c.list("node2", localpath.DefaultPath), "an error is not a node that is gone")
+	c.RequireNoLeaks()
+}
+
 // semantics 4 must 3 and 8.
 func TestTheDirectoryIsOnTheChosenNodeBeforeTheVolumeExists(t *testing.T) {
 	c := newCluster(t, localpath.Config{}, storagesim.Node{Name: "node1"}, storagesim.Node{Name: "n2", Labels: map[string]string{v1.LabelHostname: "node2"}})
@@ -294,6 +312,41 @@ func TestAccessModes(t *testing.T) {
 	}
 }
 
+// semantics 4.2: a shared file system needs no node, so that a claim need not wait
+// for a pod.
+func TestASharedFileSystemNeedsNoNode(t *testing.T) {
+	c := newCluster(t, localpath.Config{}, storagesim.Node{Name: "node2"})
+	c.configure("config.json", `{"sharedFileSystemPath": "/mnt/shared"}`)
+	c.Apply(strings.ReplaceAll(class("", ""), "WaitForFirstConsumer", "Immediate"), fmt.Sprintf(claimYAML, "", "ReadWriteMany"))
+	c.Settle()
+	require.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
+	assert.Len(t, c.list("node2", "/mnt/shared"), 1)
+	c.Delete("pvc/data")
+	c.Settle()
+	assert.Empty(t, c.list("node2", "/mnt/shared"))
+	c.RequireNoLeaks()
+}
+
+// A class can lose its configuration while it has volumes.
+func TestDeletingNeedsTheConfigurationAndIsTriedAgain(t *testing.T) {
+	c := simple(t)
+	c.configure("config.json", `{"storageClassConfigs": {"local-storage": {"nodePathMap": [{"node": "node2", "paths": ["/mnt/disk"]}]}}}`)
+	c.Apply(podYAML)
+	c.Settle()
+	require.Len(t, c.list("node2", "/mnt/disk"), 1)
+	c.configure("config.json", `{"storageClassConfigs": {"other": {"sharedFileSystemPath": "/mnt/other"}}}`)
+	c.RunFor(31 * time.Second)
+	c.Delete("pod/web", "pvc/data")
+	c.RunFor(time.Minute)
+	assert.Contains(t, c.Story(), `VolumeFailedDelete: failed to delete volume `)
+	assert.Contains(t, c.Story(), `storage class "local-storage" is not in storageClassConfigs of config.json; there are other`)
+	assert.Len(t, c.list("node2", "/mnt/disk"), 1)
+	c.configure("config.json", `{"storageClassConfigs": {"local-storage": {"nodePathMap": [{"node": "node2", "paths": ["/mnt/new"]}]}}}`)
+	c.RunFor(5 * time.Minute)
+	assert.Empty(t, c.list("node2", "/mnt/disk"))
+	c.RequireNoLeaks()
+}
+
 // semantics 4 must 9.
 func TestAPathPatternThatEscapesItsFolderIsRefused(t *testing.T) {
 	for pattern, want := range map[string]string{
@@ -304,6 +357,7 @@ func TestAPathPatternThatEscapesItsFolderIsRefused(t *testing.T) {
 		"{{ .PVC.Namespace }}/{{ .PVC.Name }}":                            "must start with",
 		"{{ .PVC.Namespace }}/{{ .PVC.Name }}/{{ .PVC.Annotations.dir }}": "contains invalid references",
 		"{{ .PVC.Namespace }}/{{ .PVC.Name }}/{{ .PVC.Labels.none }}":     `no entry for key \"none\"`,
+		`{{ .PVC.Namespace }}/{{ .PVC.Name }}/{{ printf "%5000d" 1 }}`:    "it gives more than 4096 bytes",
 		"{{ .Secret }}": "can't evaluate field Secret",
 		"{{":            "unclosed action",
 	} {

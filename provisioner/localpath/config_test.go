@@ -74,6 +74,7 @@ func TestTheNodePathMapChoosesTheDirectory(t *testing.T) {
 	}
 	listedOnly, err := parseConfig(`{"nodePathMap": [{"node": "big", "paths": ["/a"]}]}`)
 	require.NoError(t, err)
+	assert.Equal(t, 120*time.Second, listedOnly.cmdTimeout, "by default")
 	_, err = listedOnly.other.getPathOnNode("small", "", last)
 	assert.ErrorContains(t, err, "config doesn't contain node small, and no DEFAULT_PATH_FOR_NON_LISTED_NODES is available")
 }
@@ -160,6 +161,38 @@ spec:
 	pod, err = p.helperPod(actionDelete, config, template, vol)
 	require.NoError(t, err)
 	assert.Len(t, pod.Name, 128)
+}
+
+// Upstream: provisioner.go addVolumeMount, v0.0.37.
+func TestTheTemplateMayMountTheVolumesElsewhere(t *testing.T) {
+	p := checkedProvisioner(t)
+	template, err := p.loadHelperPod(`
+metadata: {name: helper}
+spec:
+  nodeName: fixed
+  tolerations: []
+  containers:
+  - {name: helper, volumeMounts: [{name: data, mountPath: /host}, {name: script}]}
+`)
+	require.NoError(t, err)
+	config, err := parseConfig(DefaultConfigMap().Data[keyConfig])
+	require.NoError(t, err)
+	pod, err := p.helperPod(actionCreate, config, template, volume{name: "pvc-1", path: "/opt/x/pvc-1", node: "n"})
+	require.NoError(t, err)
+	assert.Equal(t, []v1.VolumeMount{{Name: "data", MountPath: "/host"}, {Name: "script", MountPath: "/script"}}, pod.Spec.Containers[0].VolumeMounts)
+	assert.Equal(t, "/host/pvc-1", pod.Spec.Containers[0].Args[1])
+	assert.Equal(t, "/opt/x", pod.Spec.Volumes[0].HostPath.Path)
+	assert.Equal(t, "fixed", pod.Spec.NodeName)
+	assert.Empty(t, pod.Spec.Tolerations)
+}
+
+func TestANodeWithoutTheLabelIsKnownByItsName(t *testing.T) {
+	node := &v1.Node{}
+	node.Name, node.Labels = "n", map[string]string{"rack": "r1"}
+	for key, want := range map[string]string{"rack": "r1", v1.LabelHostname: "n"} {
+		_, value := affinity(node, key)
+		assert.Equal(t, want, value)
+	}
 }
 
 func TestConfiguredCommandsReplaceTheScripts(t *testing.T) {

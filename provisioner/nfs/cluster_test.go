@@ -163,6 +163,8 @@ func TestWhatHappensToTheDirectoryOfADeletedVolume(t *testing.T) {
 			c.WriteFile("pod/web", "/data/x", "here")
 			c.Delete("pod/web", "pvc/data")
 			c.Settle()
+			leaves := "leaves /data/nfs/default-data-" + pv + " on NFS server " + server + ", since onDelete is retain"
+			assert.Equal(t, strings.HasPrefix(name, "onDelete") && strings.HasSuffix(name, "retain"), strings.Contains(c.Story(), leaves))
 			if tt.want == "" {
 				assert.Empty(t, c.exported())
 			} else {
@@ -255,6 +257,33 @@ func TestAPathPatternThatEscapesTheExportIsRefused(t *testing.T) {
 	}
 }
 
+// doc.go: a volume that claims to be ours must not have anything else deleted.
+func TestAVolumeThatIsNotInTheExportIsNotDeleted(t *testing.T) {
+	for _, source := range []string{
+		"nfs: {server: 192.168.203.110, path: /data/nfs}", "nfs: {server: 192.168.203.110, path: /data/nfs-other/x}",
+		"nfs: {server: 192.168.203.110, path: /etc}", "nfs: {server: 192.168.203.111, path: /data/nfs/keep}",
+	} {
+		c := newCluster(t)
+		require.NoError(t, c.NFSServer(server).Disk().MakeDir(export+"/keep", 0o777))
+		c.Apply(classYAML(nfs.SubdirName, "parameters: {onDelete: delete}"), `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: forged, annotations: {pv.kubernetes.io/provisioned-by: k8s-sigs.io/nfs-subdir-external-provisioner}}
+spec:
+  storageClassName: my-nfs
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  persistentVolumeReclaimPolicy: Delete
+  claimRef: {namespace: default, name: gone, uid: 00000000-0000-0000-0000-000000000001}
+  `+source+"\n")
+		c.RunFor(time.Minute)
+		assert.Contains(t, c.Story(), "says of pv forged: Warning VolumeFailedDelete: volume forged is 192.168.203.11", source)
+		assert.Contains(t, c.Story(), "which is not a directory in the export 192.168.203.110:/data/nfs", source)
+		assert.Equal(t, []string{"keep/"}, c.exported())
+		assert.Equal(t, 1, c.volumes())
+	}
+}
+
 func TestTwoArchivesOfOneNameCollideAndTheSecondVolumeStays(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(classYAML(nfs.SubdirName, `parameters: {pathPattern: "${.PVC.name}/data"}`), claimYAML("one", "", ""), claimYAML("two", "", ""))
@@ -283,6 +312,7 @@ func TestBadInputIsAnEventThatNamesIt(t *testing.T) {
 		"subdir: unknown onDelete":    {subdir, `parameters: {onDelete: Delete}`, "", `storage class my-nfs has onDelete "Delete"; it must be delete or retain`},
 		"subdir: bad archiveOnDelete": {subdir, `parameters: {archiveOnDelete: never}`, "", `storage class my-nfs has archiveOnDelete "never"; it must be true or false`},
 		"subdir: selector":            {subdir, "", "selector: {matchLabels: {a: b}}", "claim Selector is not supported"},
+		"subdir: data source":         {subdir, "", "dataSource: {kind: PersistentVolumeClaim, name: old}", `PersistentVolumeClaim "old" is not supported by this provisioner`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)

@@ -181,6 +181,12 @@ func (c volumeConfig) nodeAffinityLabels(node *v1.Node) (map[string]string, erro
 
 // check refuses what would otherwise silently not happen.
 func (s setting) check() error {
+	if s.Name == keyNodeAffinityLabel {
+		return fmt.Errorf("%s has no effect any more; %s has the labels in its list", keyNodeAffinityLabel, keyNodeAffinityLabels)
+	}
+	if err := s.checkShape(); err != nil {
+		return err
+	}
 	known := dataKeys(s.Name)
 	if known == nil {
 		return nil
@@ -191,6 +197,26 @@ func (s setting) check() error {
 	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
 		if !slices.Contains(known, key) {
 			return fmt.Errorf("%s has the unknown data %q; allowed are %s", s.Name, key, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// checkShape refuses a value, data or a list that nobody looks for there.
+func (s setting) checkShape() error {
+	takes := "value"
+	switch s.Name {
+	case keyNodeAffinityLabels:
+		takes = "list"
+	case keyBlockDeviceSelectors, keyXFSQuota, keyEXT4Quota, keyFilePermissions:
+		takes = "data"
+	}
+	for _, has := range []struct {
+		field string
+		is    bool
+	}{{"value", s.Value != ""}, {"data", len(s.Data) > 0}, {"list", len(s.List) > 0}} {
+		if has.is && has.field != takes {
+			return fmt.Errorf("%s has a field %s, which has no effect; it takes %s", s.Name, has.field, takes)
 		}
 	}
 	return nil

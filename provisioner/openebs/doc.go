@@ -44,8 +44,9 @@
 //   - A leftover helper pod is replaced, where upstream waits for it as if it
 //     were its own; and failing to delete a helper pod is an error that has the
 //     call repeated, where upstream logs it and leaves the pod.
-//   - Settings that are unknown, doubled or misspelt are errors; upstream
-//     ignores them. BasePath must not contain "..".
+//   - Settings that are unknown, doubled, misspelt, out of use (NodeAffinityLabel)
+//     or that have a value where a list belongs are errors; upstream ignores them.
+//     BasePath must not contain "..".
 //   - Quotas: the helper pod is made, scheduled and run like the others, but the
 //     simulated kubelet only records the limits it sets (kubelet.Quotas) and nobody
 //     enforces them; that would need privilege and a file system of its own. The

@@ -283,6 +283,52 @@ func TestANodeThatIsGoneGivesTheClaimBackToTheScheduler(t *testing.T) {
 	assert.NotContains(t, claim.Annotations, binding.AnnSelectedNode)
 }
 
+func TestANodeWithoutAHostNameIsAnError(t *testing.T) {
+	w := newWorld(t, nil)
+	_, err := w.user.CoreV1().Nodes().Create(context.Background(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node3"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.claim("node3")
+	require.NoError(t, w.Settle())
+	w.requireEvent("configuration error, node node3 has no kubernetes.io/hostname label")
+	assert.Empty(t, w.volumes())
+	assert.Empty(t, w.helperPods())
+}
+
+func TestANodeThatCannotBeReadIsTriedAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	require.NoError(t, w.Inject(engine.Fault{Actor: openebs.ProvisionerName, Verb: "get", Resource: "nodes", Err: fmt.Errorf("etcd is down")}))
+	w.claim("node2")
+	require.NoError(t, w.Settle())
+	w.requireEvent("cannot read the selected node: etcd is down")
+	assert.Len(t, w.volumes(), 1)
+}
+
+// semantics 4.1: the order in which a claim is looked at. Each step mends what
+// was told first.
+func TestTheFirstThingWrongWithAClaimIsTold(t *testing.T) {
+	claim := &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{
+		DataSource: &v1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: "monday"}, Selector: &metav1.LabelSelector{},
+		DataSourceRef: &v1.TypedObjectReference{Kind: "Clone", Name: "old"},
+		AccessModes:   []v1.PersistentVolumeAccessMode{v1.ReadWriteMany},
+	}}
+	for _, step := range []struct {
+		want string
+		mend func()
+	}{
+		{`dataSource VolumeSnapshot "monday"`, func() { claim.Spec.DataSource = nil }},
+		{`dataSourceRef Clone "old"`, func() { claim.Spec.DataSourceRef = nil }},
+		{"claim.Spec.Selector is not supported", func() { claim.Spec.Selector = nil }},
+		{"access mode ReadWriteMany", func() { claim.Spec.AccessModes = nil }},
+		{"no node was specified", func() {}},
+	} {
+		_, _, err := (&openebs.Provisioner{}).Provision(t.Context(), provisioner.ProvisionOptions{
+			PVC: claim, StorageClass: &storagev1.StorageClass{Parameters: map[string]string{"a": "b"}}, PVName: "pvc-1",
+		})
+		require.ErrorContains(t, err, step.want)
+		step.mend()
+	}
+}
+
 func TestAFailedHelperPodIsReportedAtOnceAndDeleted(t *testing.T) {
 	w := newWorld(t, nil)
 	w.nodes.fails = true
@@ -340,6 +386,40 @@ func TestAVolumeWhoseNodeCannotBeToldIsNotDeletedAnywhere(t *testing.T) {
 		})
 	}
 }
+
+// A volume that claims to be ours must not have rm -rf run elsewhere on the node.
+func TestAVolumeThatNobodyHereMadeIsNotRemoved(t *testing.T) {
+	for want, change := range map[string]func(*v1.PersistentVolume){
+		`volume directory "/etc" should not be under root directory`:     func(pv *v1.PersistentVolume) { pv.Spec.Local.Path = "/etc" },
+		`volume directory "/var/../etc/x" must be a clean absolute path`: func(pv *v1.PersistentVolume) { pv.Spec.Local.Path = "/var/../etc/x" },
+		"volume pv has neither a local nor a hostPath source":            func(pv *v1.PersistentVolume) { pv.Spec.Local = nil },
+		"volume pv has no node affinity":                                 func(pv *v1.PersistentVolume) { pv.Spec.NodeAffinity = nil },
+		"volume pv: node affinity must be one term of label expressions": func(pv *v1.PersistentVolume) { pv.Spec.NodeAffinity.Required.NodeSelectorTerms = nil },
+	} {
+		w := newWorld(t, nil)
+		claim := w.claim("node2")
+		require.NoError(t, w.Settle())
+		volume, err := w.user.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-"+string(claim.UID), metav1.GetOptions{})
+		require.NoError(t, err)
+		volume.Name = "pv"
+		change(volume)
+		env := &envOf{client: w.user}
+		p, err := openebs.New(openebs.Config{})(env)
+		require.NoError(t, err)
+		require.ErrorContains(t, p.Delete(t.Context(), volume), "failed to delete volume pv: "+want)
+		assert.Empty(t, w.helperPods())
+		assert.Len(t, w.nodes.dirs, 1)
+	}
+}
+
+// envOf is an Env of which nothing is used but the client.
+type envOf struct {
+	control.Env
+	client kubernetes.Interface
+}
+
+func (e *envOf) Client() kubernetes.Interface { return e.client }
+func (e *envOf) Trace(control.Record)         {}
 
 func TestARetainedVolumeIsNotDeletedEvenIfAsked(t *testing.T) {
 	volume := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain}}
