@@ -19,7 +19,8 @@
 //	reconstruct.go  finds an earlier life's mounts on disk
 //	syncpod.go      Pending -> Running -> Terminating -> gone
 //	start.go        starts containers; commands.go really runs some,
-//	                shell.go short scripts of them
+//	                shell.go short scripts of them; environment.go is their
+//	                environment
 //	deadline.go     ends pods that are active for longer than they may
 //	status.go       pod status
 //	objects.go      ConfigMaps and Secrets for volumes, and their changes
@@ -76,6 +77,8 @@
 //     Expansion and the metrics are not here yet.
 //   - volumesInUse is written when it changes, upstream with the next node status.
 //     No built-in plugin is attachable.
+//   - A container's environment has no values from ConfigMaps, Secrets and resources;
+//     nobody but a subPathExpr and the commands reads it.
 //   - Nobody waits for the event that lists a pod's missing volumes after 2m3s: a
 //     cluster at rest may be one in which a pod lacks some.
 package kubelet

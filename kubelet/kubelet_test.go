@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 func TestAKubeletRegistersItsNode(t *testing.T) {
@@ -220,11 +221,17 @@ func TestAnotherFSGroupIsWarnedAndOwnershipUntouched(t *testing.T) {
 	before, err := w.node.Stat("/disk/data")
 	require.NoError(t, err)
 	require.NotZero(t, before.Mode()&fs.ModeSetgid)
+	require.NoError(t, w.node.Chmod("/disk/data", 0o700)) // what another group's turn would undo
+	before, err = w.node.Stat("/disk/data")
+	require.NoError(t, err)
 	w.create(with(pod("two", claim("data")), 4343))
 	w.settle()
 	after, err := w.node.Stat("/disk/data")
 	require.NoError(t, err)
 	require.Equal(t, before.Mode(), after.Mode())
+	_, had, _ := nodefs.Owner(before)
+	_, has, _ := nodefs.Owner(after)
+	require.Equal(t, had, has, "the group's number")
 	require.Equal(t, v1.PodRunning, w.get("two").Status.Phase)
 	w.requireEvent("two", "AlreadyMountedVolume", "The requested fsGroup is 4343, but the volume pv-data has GID")
 }
@@ -373,11 +380,38 @@ func TestNothingIsUnmountedBeforeAllPodsAreKnown(t *testing.T) {
 	require.NoError(t, w.e.Hold(actor, "pods"))
 	require.NoError(t, w.e.Crash(actor))
 	require.NoError(t, w.e.RunFor(10*time.Minute))
+	require.Contains(t, w.trace(), "finds volumes of an earlier life on disk: 1, each uncertain")
 	require.Len(t, w.mounts(), 1)
 	require.NoError(t, w.e.Release(actor, "pods"))
 	w.settle()
 	require.Len(t, w.mounts(), 1)
 	require.NotContains(t, w.trace(), "unmounts")
+}
+
+// semantics 5 must 9: a pod that ends, or is gone, keeps its mounts, too, while
+// another one's volumes are being looked up.
+func TestAnEndingPodsVolumeStaysUntilTheLastPodIsLookedAt(t *testing.T) {
+	for name, grace := range map[string]int64{"it ends": 30, "it is gone": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			for _, name := range []string{"one", "two"} {
+				require.NoError(t, w.node.MkdirAll("/disk/"+name, 0o755))
+				w.boundVolume(name, nil)
+				w.create(pod(name, claim(name)))
+			}
+			w.settle()
+			require.Len(t, w.mounts(), 2)
+			require.NoError(t, w.e.Crash(actor))
+			w.delete("one", grace)
+			require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "get", Resource: "persistentvolumeclaims", Delay: 10 * time.Second}))
+			require.NoError(t, w.e.RunFor(9*time.Second))
+			require.Contains(t, w.trace(), "finds volumes of an earlier life on disk: 2, each uncertain")
+			require.Len(t, w.mounts(), 2)
+			require.NotContains(t, w.trace(), "unmounts")
+			require.NoError(t, w.e.RunFor(2*time.Second))
+			require.Len(t, w.mounts(), 1)
+		})
+	}
 }
 
 func TestAPodDeletedWhileTheKubeletWasDownLeavesNothing(t *testing.T) {

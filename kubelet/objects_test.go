@@ -206,15 +206,6 @@ func TestAProjectedVolumeJoinsItsSources(t *testing.T) {
 	for name, want := range map[string]string{"a": "from the ConfigMap", "b": "2", "deep/b": "from the Secret", "name": "web"} {
 		require.Equal(t, want, w.read(p, "/all/"+name))
 	}
-	for source, what := range map[*v1.VolumeProjection]string{
-		{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token"}}: "serviceAccountToken",
-		{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "ca"}}:      "clusterTrustBundle",
-	} {
-		name := strings.ToLower(what)
-		w.create(pod(name, volumeOf("all", v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{*source}}})))
-		w.settle()
-		w.requireEvent(name, "FailedMount", "projected source "+what+" is not supported by this kubelet")
-	}
 }
 
 // What the API server lets through; package apivolume has the rest.

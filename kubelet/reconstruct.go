@@ -60,9 +60,26 @@ func (k *kubelet) reconstructVolume(uid types.UID, pluginDir, name string) {
 	}
 	k.actual.volumes.put(v.podVolume, v)
 	k.touched[v.podVolume] = true
-	if device, ok := v.plugin.(volume.DeviceMountableVolumePlugin); ok && k.actual.devices[v.volume] == nil {
-		k.actual.devices[v.volume] = &mountedDevice{state: stateUncertain, plugin: device}
+	if device := constructDevice(v); device != nil {
+		k.actual.devices[v.volume] = device
 	}
+}
+
+// constructDevice is the mount for the whole node that a pod's mount may stand on,
+// nil for a volume that needs none. Its path is left empty where the disk does not
+// tell it: a local volume's is that of its data.
+func constructDevice(v *mountedVolume) *mountedDevice {
+	plugin, ok := v.plugin.(volume.DeviceMountableVolumePlugin)
+	if !ok {
+		return nil
+	}
+	device := &mountedDevice{state: stateUncertain, plugin: plugin}
+	if mounter, err := plugin.NewDeviceMounter(); err == nil {
+		if where, err := mounter.GetDeviceMountPath(v.spec); err == nil {
+			device.path = where
+		}
+	}
+	return device
 }
 
 func (k *kubelet) constructMountedVolume(uid types.UID, pluginDir, name, where string) (*mountedVolume, error) {

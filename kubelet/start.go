@@ -24,7 +24,7 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (*podRecord, error) 
 	r.IP = ip
 	volumes := k.mountedPaths(pod)
 	for i := range pod.Spec.InitContainers {
-		c, err := k.startContainer(pod, &pod.Spec.InitContainers[i], volumes, !isSidecar(&pod.Spec.InitContainers[i]))
+		c, err := k.startContainer(pod, ip, &pod.Spec.InitContainers[i], volumes, !isSidecar(&pod.Spec.InitContainers[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (*podRecord, error) 
 		}
 	}
 	for i := range pod.Spec.Containers {
-		c, err := k.startContainer(pod, &pod.Spec.Containers[i], volumes, false)
+		c, err := k.startContainer(pod, ip, &pod.Spec.Containers[i], volumes, false)
 		if err != nil {
 			return nil, err
 		}
@@ -87,17 +87,18 @@ func (k *kubelet) mountedPaths(pod *v1.Pod) map[string]mountedPath {
 
 // startContainer starts one container. One whose command is known, or that must
 // end for the pod to go on, has ended when this returns.
-func (k *kubelet) startContainer(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, mustEnd bool) (containerRecord, error) {
+func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, mustEnd bool) (containerRecord, error) {
 	now := k.now()
 	record := containerRecord{Name: c.Name, Started: now}
+	env := k.environment(pod, ip, c)
 	for _, m := range c.VolumeMounts {
-		cm, err := k.containerMount(m, volumes)
+		cm, err := k.containerMount(m, volumes, env)
 		if err != nil {
 			return record, fmt.Errorf("container %s: mount %s: %w", c.Name, m.MountPath, err)
 		}
 		record.Mounts = append(record.Mounts, cm)
 	}
-	argv := append(append([]string{}, c.Command...), c.Args...)
+	argv := expandCommand(c, env)
 	run := k.command(pod, argv)
 	if run == nil && !mustEnd {
 		return record, nil
@@ -107,7 +108,7 @@ func (k *kubelet) startContainer(pod *v1.Pod, c *v1.Container, volumes map[strin
 		return record, nil
 	}
 	process := &Process{
-		Argv: argv, WorkingDir: c.WorkingDir, Env: environment(c), node: k.fs, mounts: record.Mounts, commands: k.cfg.Commands,
+		Argv: argv, WorkingDir: c.WorkingDir, Env: env, node: k.fs, mounts: record.Mounts, commands: k.cfg.Commands,
 	}
 	err := run(process)
 	if errors.Is(err, errJustRuns) {
@@ -140,18 +141,6 @@ func (k *kubelet) traceCommand(pod *v1.Pod, p *Process, err error) {
 	}
 }
 
-// environment is the part of a container's environment that is written in the
-// pod.
-func environment(c *v1.Container) map[string]string {
-	env := map[string]string{}
-	for _, e := range c.Env {
-		if e.ValueFrom == nil {
-			env[e.Name] = e.Value
-		}
-	}
-	return env
-}
-
 // command is the built-in command that argv names, nil if it is none or the pod
 // is not meant to end.
 func (k *kubelet) command(pod *v1.Pod, argv []string) Command {
@@ -165,7 +154,7 @@ func (k *kubelet) command(pod *v1.Pod, argv []string) Command {
 // containerMount says what a container gets for a volumeMount. As containerd
 // does, it makes a host path that does not exist, and as the kubelet does, the
 // subPath.
-func (k *kubelet) containerMount(m v1.VolumeMount, volumes map[string]mountedPath) (containerMount, error) {
+func (k *kubelet) containerMount(m v1.VolumeMount, volumes map[string]mountedPath, env map[string]string) (containerMount, error) {
 	v, ok := volumes[m.Name]
 	if !ok {
 		return containerMount{}, fmt.Errorf("volume %q is not mounted", m.Name)
@@ -176,10 +165,11 @@ func (k *kubelet) containerMount(m v1.VolumeMount, volumes map[string]mountedPat
 			return cm, err
 		}
 	}
-	if m.SubPath == "" {
-		return cm, nil
+	subPath, err := expandSubPath(m, env)
+	if err != nil || subPath == "" {
+		return cm, err
 	}
-	return cm, k.makeSubPath(&cm, m.SubPath)
+	return cm, k.makeSubPath(&cm, subPath)
 }
 
 // makeSubPath makes the sub path, if missing, inside of its volume.

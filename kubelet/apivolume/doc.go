@@ -9,9 +9,7 @@
 //	config/..2026_01_02_03_04_05.1/app.conf    the content
 //
 // Their SetUp is called again and again (RequiresRemount): when the pod changes and
-// once a minute, so that a change in the API reaches a running pod. A container that
-// mounts a subPath of such a volume sees no change, as on a real node: the sub path
-// is where ..data led when the container started.
+// once a minute, so that a change in the API reaches a running pod.
 //
 // Upstream: pkg/volume/configmap, secret, downwardapi, projected, and
 // pkg/volume/util/atomic_writer.go, v1.36.
@@ -21,8 +19,15 @@
 //   - All four are ordinary directories; upstream has tmpfs for all but configMap.
 //   - ConfigMaps and Secrets are read live, as upstream does with
 //     configMapAndSecretChangeDetectionStrategy Get; its default is a watch.
-//   - The sources serviceAccountToken, clusterTrustBundle and podCertificate of a
-//     projected volume, and any field that the downward API does not know here, are
-//     refused by name.
+//   - Nothing is mounted for a subPath, so a container that has one of such a volume
+//     sees its changes. On a real node it keeps the files it started with: its mount
+//     stays where ..data led then.
+//   - A serviceAccountToken is a fixed text that is no token; its audience and time
+//     are ignored. Where there is no ConfigMap kube-root-ca.crt, which a controller
+//     publishes in every namespace of a real cluster, a volume that names it gets a
+//     ca.crt that is no certificate.
+//   - An optional clusterTrustBundle is an empty file, as if there were none. One that
+//     is not optional, podCertificate, and any field that the downward API does not
+//     know here, are refused by name.
 //   - The directory of a change is numbered where upstream's has a random suffix.
 package apivolume

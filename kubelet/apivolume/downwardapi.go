@@ -41,17 +41,18 @@ func downwardAPI(items []v1.DownwardAPIVolumeFile, mode int32) source {
 func downwardValue(item v1.DownwardAPIVolumeFile, host volume.VolumeHost, pod *v1.Pod) (string, error) {
 	switch {
 	case item.FieldRef != nil:
-		return fieldValue(pod, item.FieldRef.FieldPath)
+		return ExtractFieldPathAsString(pod, item.FieldRef.FieldPath)
 	case item.ResourceFieldRef != nil:
 		return resourceValue(pod, item.ResourceFieldRef, host.GetNodeAllocatable())
 	}
 	return "", fmt.Errorf("downwardAPI item %s has neither fieldRef nor resourceFieldRef", item.Path)
 }
 
-// fieldValue is a field of the pod: those that a volume may have.
+// ExtractFieldPathAsString is a field of the pod's metadata: those that a volume
+// may have. Any other is an error.
 //
 // Upstream: pkg/fieldpath ExtractFieldPathAsString, v1.36.
-func fieldValue(pod *v1.Pod, field string) (string, error) {
+func ExtractFieldPathAsString(pod *v1.Pod, field string) (string, error) {
 	if name, key, ok := subscript(field); ok {
 		switch name {
 		case "metadata.annotations":

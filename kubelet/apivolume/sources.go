@@ -60,9 +60,11 @@ func projectedSources(vs *v1.VolumeSource) []source {
 		case p.DownwardAPI != nil:
 			list = append(list, downwardAPI(p.DownwardAPI.Items, mode))
 		case p.ServiceAccountToken != nil:
-			list = append(list, unsupported("serviceAccountToken"))
+			list = append(list, serviceAccountToken(p.ServiceAccountToken.Path, mode))
+		case p.ClusterTrustBundle != nil && isTrue(p.ClusterTrustBundle.Optional):
+			list = append(list, file(p.ClusterTrustBundle.Path, "", mode))
 		case p.ClusterTrustBundle != nil:
-			list = append(list, unsupported("clusterTrustBundle"))
+			list = append(list, unsupported("clusterTrustBundle that is not optional"))
 		default:
 			list = append(list, unsupported("podCertificate, or one that is not known,"))
 		}
@@ -73,7 +75,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 // unsupported is a source that is refused by name.
 func unsupported(what string) source {
 	return source{collect: func(volume.VolumeHost, *v1.Pod) (map[string]FileProjection, error) {
-		return nil, fmt.Errorf("projected source %s is not supported by this kubelet, which has configMap, secret and downwardAPI", what)
+		return nil, fmt.Errorf("projected source %s is not supported by this kubelet, which has configMap, secret, downwardAPI and serviceAccountToken", what)
 	}}
 }
 
@@ -85,6 +87,9 @@ func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) sou
 	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
 		data := map[string][]byte{}
 		object, err := host.GetObject(ref)
+		if name == rootCAConfigMap && apierrors.IsNotFound(err) {
+			object, err = &v1.ConfigMap{Data: map[string]string{"ca.crt": fakeRootCA}}, nil
+		}
 		if cm, ok := object.(*v1.ConfigMap); ok && err == nil {
 			for key, text := range cm.Data {
 				data[key] = []byte(text)

@@ -1,0 +1,119 @@
+package kubelet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet/apivolume"
+)
+
+// environment is the part of a container's environment that is known from the pod:
+// what is written there, with $(NAME) for a variable before it, and fields of the
+// pod. What comes of ConfigMaps, Secrets and resources is left out.
+//
+// Upstream: kubelet_pods.go makeEnvironmentVariables, v1.36.
+func (k *kubelet) environment(pod *v1.Pod, ip string, c *v1.Container) map[string]string {
+	env := map[string]string{}
+	for _, e := range c.Env {
+		switch {
+		case e.ValueFrom == nil:
+			env[e.Name] = expandVariables(e.Value, orUnchanged(env))
+		case e.ValueFrom.FieldRef != nil:
+			if value, err := k.podField(pod, ip, e.ValueFrom.FieldRef.FieldPath); err == nil {
+				env[e.Name] = value
+			}
+		}
+	}
+	return env
+}
+
+// orUnchanged is a variable's value, and what is none stays as it is written.
+func orUnchanged(env map[string]string) func(name string) string {
+	return func(name string) string {
+		if value, ok := env[name]; ok {
+			return value
+		}
+		return "$(" + name + ")"
+	}
+}
+
+// expandCommand is the container's command and arguments with the variables put in.
+//
+// Upstream: container/helpers.go ExpandContainerCommandAndArgs, v1.36.
+func expandCommand(c *v1.Container, env map[string]string) []string {
+	argv := slices.Concat(c.Command, c.Args)
+	for i := range argv {
+		argv[i] = expandVariables(argv[i], orUnchanged(env))
+	}
+	return argv
+}
+
+// podField is a field of the pod as a container's environment may have it.
+//
+// Upstream: kubelet_pods.go podFieldSelectorRuntimeValue, v1.36.
+func (k *kubelet) podField(pod *v1.Pod, ip, field string) (string, error) {
+	switch field {
+	case "spec.nodeName":
+		return pod.Spec.NodeName, nil
+	case "spec.serviceAccountName":
+		return pod.Spec.ServiceAccountName, nil
+	case "status.hostIP", "status.hostIPs":
+		return k.hostIP(), nil
+	case "status.podIP", "status.podIPs":
+		return ip, nil
+	}
+	return apivolume.ExtractFieldPathAsString(pod, field)
+}
+
+// expandSubPath is the mount's subPath, or its subPathExpr with the variables put
+// in. A variable that is not there, or empty, is an error: the whole volume would
+// be mounted otherwise.
+//
+// Upstream: container/helpers.go ExpandContainerVolumeMounts, v1.36.
+func expandSubPath(m v1.VolumeMount, env map[string]string) (string, error) {
+	if m.SubPathExpr == "" {
+		return m.SubPath, nil
+	}
+	missing := map[string]bool{}
+	text := expandVariables(m.SubPathExpr, func(name string) string {
+		if env[name] == "" {
+			missing[name] = true
+		}
+		return env[name]
+	})
+	if len(missing) > 0 {
+		return "", fmt.Errorf("subPathExpr %q: missing value for %s", m.SubPathExpr, strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return text, nil
+}
+
+// expandVariables puts values in for $(NAME). $$ is a dollar, and what is neither is
+// left as it is.
+//
+// Upstream: third_party/forked/golang/expansion Expand, v1.36.
+func expandVariables(text string, value func(name string) string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "$")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		text = rest
+		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			out.WriteByte('$')
+			text = rest[1:]
+		case strings.HasPrefix(rest, "(") && closed:
+			out.WriteString(value(name))
+			text = after
+		default:
+			out.WriteByte('$')
+		}
+	}
+}

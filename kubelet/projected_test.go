@@ -1,0 +1,76 @@
+package kubelet_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+// projected is a volume of these sources.
+func projected(name string, sources ...v1.VolumeProjection) v1.Volume {
+	return volumeOf(name, v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: sources}})
+}
+
+// apiAccess is the volume that every pod of a real cluster has.
+func apiAccess() v1.Volume {
+	seconds := int64(3607)
+	return projected("kube-api-access-x7q2z",
+		v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
+		v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{
+			LocalObjectReference: v1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []v1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+		}},
+		v1.VolumeProjection{DownwardAPI: &v1.DownwardAPIProjection{
+			Items: []v1.DownwardAPIVolumeFile{{Path: "namespace", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
+		}},
+	)
+}
+
+func TestAPodCopiedFromARealClusterStartsWithATokenThatIsNone(t *testing.T) {
+	w := simple(t)
+	p := w.create(pod("web", apiAccess()))
+	grouped := pod("grouped", apiAccess())
+	gid := int64(2000)
+	grouped.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &gid}
+	grouped = w.create(grouped)
+	w.settle()
+	dir := "/kube-api-access-x7q2z/"
+	require.Contains(t, w.read(p, dir+"token"), "this-is-not-a-token")
+	require.Contains(t, w.read(p, dir+"ca.crt"), "This is no certificate")
+	require.Equal(t, "default", w.read(p, dir+"namespace"))
+	for p, want := range map[*v1.Pod]int{p: 0o644, grouped: 0o640} {
+		info, err := w.node.Stat("/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~projected" + dir + "token")
+		require.NoError(t, err)
+		require.Equal(t, want, int(info.Mode().Perm()), "mode of the token of %s", p.Name)
+	}
+
+	w.configMap("kube-root-ca.crt", map[string]string{"ca.crt": "of the user"})
+	p = w.create(pod("later", apiAccess()))
+	w.settle()
+	require.Equal(t, "of the user", w.read(p, dir+"ca.crt"))
+	for _, name := range []string{"web", "grouped", "later"} {
+		w.delete(name)
+	}
+	w.settle()
+	w.requireNothingLeft()
+}
+
+func TestATrustBundleIsEmptyIfOptionalAndRefusedByNameIfNot(t *testing.T) {
+	w, optional := simple(t), true
+	bundle := func(optional *bool) v1.Volume {
+		name := "ca"
+		return projected("ca", v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Name: &name, Path: "ca.pem", Optional: optional}})
+	}
+	p := w.create(pod("optional", bundle(&optional)))
+	w.create(pod("needed", bundle(nil)))
+	w.create(pod("certificate", projected("key", v1.VolumeProjection{PodCertificate: &v1.PodCertificateProjection{
+		SignerName: "example.com/signer", KeyType: "ED25519", CredentialBundlePath: "bundle.pem",
+	}})))
+	w.settle()
+	require.Empty(t, w.read(p, "/ca/ca.pem"))
+	require.Equal(t, v1.PodPending, w.get("needed").Status.Phase)
+	w.requireEvent("needed", "FailedMount", "projected source clusterTrustBundle that is not optional is not supported by this kubelet")
+	w.requireEvent("certificate", "FailedMount", "projected source podCertificate")
+	require.False(t, strings.Contains(strings.Join(w.events("optional"), " "), "FailedMount"))
+}

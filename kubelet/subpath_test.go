@@ -1,0 +1,93 @@
+package kubelet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet"
+)
+
+// scratch is a pod with an emptyDir, mounted at /data by way of a subPathExpr.
+func scratch(name, expr string, env ...v1.EnvVar) *v1.Pod {
+	p := pod(name, volumeOf("data", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}))
+	p.Spec.Containers[0].VolumeMounts[0].SubPathExpr = expr
+	p.Spec.Containers[0].Env = env
+	return p
+}
+
+func fromField(name, field string) v1.EnvVar {
+	return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: field}}}
+}
+
+func TestASubPathExprIsExpandedWithTheContainersEnvironment(t *testing.T) {
+	name, node := fromField("POD", "metadata.name"), fromField("NODE", "spec.nodeName")
+	for expr, want := range map[string]string{
+		"$(POD)": "web", "logs/$(NODE)/$(POD)": "logs/node-1/web", "$(BOTH)": "web-node-1", "$$(POD)": "$(POD)", "a$b$(POD": "a$b$(POD", "plain": "plain",
+	} {
+		t.Run(expr, func(t *testing.T) {
+			w := simple(t)
+			p := w.create(scratch("web", expr, name, node, v1.EnvVar{Name: "BOTH", Value: "$(POD)-$(NODE)"}))
+			w.settle()
+			require.NoError(t, kubelet.WriteFile(w.node, p, "/data/x", []byte("here")))
+			data, err := w.node.ReadFile("/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~empty-dir/data/" + want + "/x")
+			require.NoError(t, err)
+			require.Equal(t, "here", string(data))
+		})
+	}
+}
+
+func TestASubPathExprThatIsNoPathInTheVolumeKeepsThePodFromStarting(t *testing.T) {
+	for name, test := range map[string]struct {
+		expr, event string
+		env         []v1.EnvVar
+	}{
+		"no variable":  {"$(NOPE)/$(NOR)", `container c: mount /data: subPathExpr "$(NOPE)/$(NOR)": missing value for NOPE, NOR`, nil},
+		"an empty one": {"$(EMPTY)", "missing value for EMPTY", []v1.EnvVar{{Name: "EMPTY"}}},
+		"steps back":   {"$(UP)", `subPath "../../escape" must be a relative path without '..'`, []v1.EnvVar{{Name: "UP", Value: "../../escape"}}},
+		"absolute":     {"$(ETC)", `subPath "/etc" must be a relative path without '..'`, []v1.EnvVar{{Name: "ETC", Value: "/etc"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			p := w.create(scratch("web", test.expr, test.env...))
+			w.settle()
+			require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
+			w.requireEvent("web", "Failed", test.event)
+			names, err := w.node.List("/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~empty-dir/data")
+			require.NoError(t, err)
+			require.Empty(t, names)
+			w.delete("web")
+			w.settle()
+			w.requireNothingLeft()
+		})
+	}
+}
+
+func TestACommandsVariablesAreThoseOfItsContainer(t *testing.T) {
+	w := simple(t)
+	p := helper(pod("maker", hostPath("disk", "/disk", v1.HostPathDirectory)), "mkdir", "/disk/$(POD)", "/disk/$(NOPE)")
+	p.Spec.Containers[0].Env = []v1.EnvVar{fromField("POD", "metadata.name")}
+	w.create(p)
+	w.settle()
+	require.Equal(t, v1.PodSucceeded, w.get("maker").Status.Phase)
+	names, err := w.node.List("/disk")
+	require.NoError(t, err)
+	require.Equal(t, []string{"$(NOPE)/", "data/", "maker/"}, names)
+}
+
+// Not as on a real node, which is said in package apivolume.
+func TestASubPathOfAConfigMapSeesItsChanges(t *testing.T) {
+	w := simple(t)
+	w.configMap("app", map[string]string{"app.conf": "old"})
+	p := pod("web", configVolume("app"))
+	p.Spec.Containers[0].VolumeMounts[0].SubPath = "app.conf"
+	p.Spec.Containers[0].VolumeMounts[0].MountPath = "/etc/app.conf"
+	p = w.create(p)
+	w.settle()
+	require.Equal(t, "old", w.read(p, "/etc/app.conf"))
+	w.configMap("app", map[string]string{"app.conf": "new"})
+	require.NoError(t, w.e.RunFor(time.Minute))
+	require.Equal(t, "new", w.read(p, "/etc/app.conf"))
+}
