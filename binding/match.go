@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // FindMatchingVolume finds the best of volumes for the claim, nil if none will do:
@@ -32,9 +31,9 @@ func FindMatchingVolume(
 		return nil, err
 	}
 	var smallest *v1.PersistentVolume
-	var size resource.Quantity
+	sizes := spanFrom(want.request)
 	for _, volume := range volumes {
-		if excludes(excluded, volume) {
+		if len(excluded) > 0 && excludes(excluded, volume) {
 			continue
 		}
 		if volume.Spec.ClaimRef == nil {
@@ -44,11 +43,9 @@ func FindMatchingVolume(
 			// Only a smaller volume can win, and most are refused for their size alone:
 			// the others need not be looked at.
 			capacity := capacityOf(volume)
-			if smallest != nil && compareSizes(&capacity, &size) >= 0 || compareSizes(&capacity, &want.request) < 0 {
-				continue
-			}
-			if want.different(volume) == Passed && want.unsuitable(volume, node) == Passed {
-				smallest, size = volume, capacity
+			if sizes.contains(&capacity) && want.different(volume) == Passed && want.unsuitable(volume, node) == Passed {
+				smallest = volume
+				sizes.narrow(capacity)
 			}
 			continue
 		}

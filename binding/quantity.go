@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"math"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -16,4 +17,31 @@ func compareSizes(a, b *resource.Quantity) int {
 		}
 	}
 	return a.Cmp(*b)
+}
+
+// span are the sizes that a search still cares for: at least least, and less than
+// below, if that is set. Its numbers spare the search most of comparing quantities.
+type span struct {
+	least, below resource.Quantity
+	bounded      bool
+	from, to     int64
+	whole        bool // from and to stand for least and below
+}
+
+func spanFrom(least resource.Quantity) span {
+	from, whole := least.AsInt64()
+	return span{least: least, from: from, to: math.MaxInt64, whole: whole}
+}
+
+// narrow leaves only what is smaller than size.
+func (s *span) narrow(size resource.Quantity) {
+	to, whole := size.AsInt64()
+	s.below, s.bounded, s.to, s.whole = size, true, to, whole && s.whole
+}
+
+func (s *span) contains(size *resource.Quantity) bool {
+	if x, whole := size.AsInt64(); whole && s.whole {
+		return x >= s.from && (x < s.to || !s.bounded)
+	}
+	return size.Cmp(s.least) >= 0 && (!s.bounded || size.Cmp(s.below) < 0)
 }
