@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -30,11 +31,14 @@ type Faulty struct {
 	// Provisioner is who answers when the script has nothing to say.
 	Provisioner Provisioner
 
+	// A call that blocks for ever is given up by the engine, without waiting for it:
+	// the next is made from a goroutine that knows nothing of it.
+	mu                    sync.Mutex
 	onProvision, onDelete []*Answer
 }
 
 // Answer is what a Faulty says instead of its Provisioner. The zero Answer is a
-// final error. These are the troubles of the issue, spelled out:
+// final error. These are the usual troubles, spelled out:
 //
 //	Answer{Err: err}                                  // Provision fails finally
 //	Answer{Err: err, State: ProvisioningInBackground} // ... and may go on
@@ -68,46 +72,50 @@ var ErrAnswerLost = errors.New("the answer was lost")
 var errFaulty = errors.New("refused on purpose")
 
 // OnProvision adds answers to calls of Provision, in order.
-func (f *Faulty) OnProvision(answers ...Answer) {
-	f.onProvision = appendAnswers(f.onProvision, answers)
-}
+func (f *Faulty) OnProvision(answers ...Answer) { f.add(&f.onProvision, answers) }
 
 // OnDelete adds answers to calls of Delete, in order. Their State means nothing.
-func (f *Faulty) OnDelete(answers ...Answer) { f.onDelete = appendAnswers(f.onDelete, answers) }
+func (f *Faulty) OnDelete(answers ...Answer) { f.add(&f.onDelete, answers) }
 
 // Clear ends all trouble.
-func (f *Faulty) Clear() { f.onProvision, f.onDelete = nil, nil }
+func (f *Faulty) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onProvision, f.onDelete = nil, nil
+}
 
-func appendAnswers(script []*Answer, answers []Answer) []*Answer {
+func (f *Faulty) add(script *[]*Answer, answers []Answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, answer := range answers {
 		if answer.Times == 0 {
 			answer.Times = 1
 		}
-		script = append(script, &answer)
+		*script = append(*script, &answer)
 	}
-	return script
 }
 
 // next takes the first answer about the claim out of the script.
-func next(script []*Answer, claim string) ([]*Answer, *Answer) {
-	for i, answer := range script {
+func (f *Faulty) next(script *[]*Answer, claim string) *Answer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, answer := range *script {
 		if answer.Claim != "" && answer.Claim != claim {
 			continue
 		}
 		if answer.Times > 0 {
 			if answer.Times--; answer.Times == 0 {
-				script = slices.Delete(script, i, i+1)
+				*script = slices.Delete(*script, i, i+1)
 			}
 		}
-		return script, answer
+		return answer
 	}
-	return script, nil
+	return nil
 }
 
 // Provision implements Provisioner.
 func (f *Faulty) Provision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
-	var answer *Answer
-	f.onProvision, answer = next(f.onProvision, claimToClaimKey(options.PVC))
+	answer := f.next(&f.onProvision, claimToClaimKey(options.PVC))
 	err = answer.give(func() (err error) {
 		volume, state, err = f.Provisioner.Provision(ctx, options)
 		return err
@@ -129,8 +137,7 @@ func (f *Faulty) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		claim = ref.Namespace + "/" + ref.Name
 	}
-	var answer *Answer
-	f.onDelete, answer = next(f.onDelete, claim)
+	answer := f.next(&f.onDelete, claim)
 	return answer.give(func() error { return f.Provisioner.Delete(ctx, volume) })
 }
 
