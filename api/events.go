@@ -16,9 +16,15 @@ const eventTTL = time.Hour
 
 // eventIndex finds the event that says the same, and those that are due to go.
 type eventIndex struct {
-	known map[eventKey]string // key of the object
-	queue []eventKey          // in order of creation or latest check
+	known map[eventKey]*eventEntry
+	queue []*eventEntry // in order of creation or latest check
 	count uint64
+}
+
+// eventEntry is an event that was recorded; object is its key in the store.
+type eventEntry struct {
+	eventKey
+	object string
 }
 
 // eventKey is what must be equal for a repeated event to be counted instead of
@@ -31,7 +37,7 @@ type eventKey struct {
 	eventtype, reason, message string
 }
 
-func newEventIndex() eventIndex { return eventIndex{known: map[eventKey]string{}} }
+func newEventIndex() eventIndex { return eventIndex{known: map[eventKey]*eventEntry{}} }
 
 // Event records a core/v1 Event about an object, as a controller's recorder
 // does: one that says the same as an earlier one from the same source raises
@@ -56,17 +62,20 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 		return // the scheme always has events
 	}
 	s.expireEvents(st)
-	if old, ok := st.items[s.events.known[k]].(*v1.Event); ok {
-		again := old.DeepCopy()
-		again.Count++
-		again.LastTimestamp = s.now()
-		s.put(st, old, again)
-		return
+	if entry := s.events.known[k]; entry != nil {
+		if old, ok := st.items[entry.object].(*v1.Event); ok {
+			again := old.DeepCopy()
+			again.Count++
+			again.LastTimestamp = s.now()
+			s.put(st, old, again)
+			return
+		}
 	}
 	event := s.newEvent(st, k, ref)
 	s.put(st, nil, event)
-	s.events.known[k] = key(event)
-	s.events.queue = append(s.events.queue, k)
+	entry := &eventEntry{k, key(event)}
+	s.events.known[k] = entry
+	s.events.queue = append(s.events.queue, entry)
 }
 
 func (s *Server) newEvent(st *store, k eventKey, ref v1.ObjectReference) *v1.Event {
@@ -99,17 +108,18 @@ func (s *Server) newEvent(st *store, k eventKey, ref v1.ObjectReference) *v1.Eve
 func (s *Server) expireEvents(st *store) {
 	x := &s.events
 	for range min(2, len(x.queue)) {
-		k := x.queue[0]
+		entry := x.queue[0]
 		x.queue = x.queue[1:]
-		event, ok := st.items[x.known[k]].(*v1.Event)
-		switch {
-		case !ok: // somebody deleted it
-			delete(x.known, k)
-		case s.cfg.Now().Sub(event.LastTimestamp.Time) > eventTTL:
-			delete(x.known, k)
+		event, ok := st.items[entry.object].(*v1.Event)
+		if ok && s.cfg.Now().Sub(event.LastTimestamp.Time) <= eventTTL {
+			x.queue = append(x.queue, entry)
+			continue
+		}
+		if x.known[entry.eventKey] == entry {
+			delete(x.known, entry.eventKey)
+		}
+		if ok { // or else somebody deleted it
 			s.remove(st, event, event.DeepCopy())
-		default:
-			x.queue = append(x.queue, k)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,7 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 
 // patched is old with the patch applied.
 func (r *request) patched(old object, pt types.PatchType, data []byte) (object, error) {
-	before, err := r.encode(old)
+	before, err := r.encode(r.patchable(old, pt, data))
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -60,6 +61,23 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 		return nil, patchError(err)
 	}
 	return r.decode(after, data)
+}
+
+// patchable is the part of old that decides what a patch of it makes: all of it, but
+// for a status whose patch says nothing of a spec, which is put back afterwards
+// (keepSpec) and would only be encoded and decoded.
+func (r *request) patchable(old object, pt types.PatchType, data []byte) object {
+	var patch struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	if r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 || pt == types.JSONPatchType ||
+		json.Unmarshal(data, &patch) != nil || patch.Spec != nil {
+		return old
+	}
+	part := reflect.New(r.kind.typ)
+	part.Elem().Set(reflect.ValueOf(old).Elem())
+	part.Elem().Field(r.kind.spec).SetZero()
+	return part.Interface().(object)
 }
 
 func unknownPatch(pt types.PatchType) error {

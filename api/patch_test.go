@@ -175,3 +175,39 @@ func TestApplyDefaultsValidatesAndKnowsTheStatusSubresource(t *testing.T) {
 	got.Finalizers = nil
 	require.NoError(t, claims.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(got.UID)}}))
 }
+
+// A patch of the status is made without the spec, unless it speaks of one, and that
+// must not show.
+func TestAPatchOfTheStatusIsTheSameWithAndWithoutTheSpec(t *testing.T) {
+	patched := func(pt types.PatchType, data string) (*v1.Pod, error) {
+		_, c := newServer()
+		p := podOn("web", "node-1")
+		p.Labels = map[string]string{"a": "1"}
+		createPod(t, c, p)
+		return c.CoreV1().Pods("default").Patch(ctx, "web", pt, []byte(data), metav1.PatchOptions{FieldValidation: "Strict"}, "status")
+	}
+	for _, pt := range []types.PatchType{types.StrategicMergePatchType, types.MergePatchType} {
+		for _, rest := range []string{
+			`"status":{"phase":"Running","conditions":[{"type":"A","status":"True"}]}`,
+			`"status":null`,
+			`"status":{"phase":7}`,
+			`"status":{"nonsense":true}`,
+			`"metadata":{"labels":{"b":"2"}}`,
+			`"metadata":{"uid":"another"},"status":{"phase":"Running"}`,
+			`"metadata":{"name":"other"}`,
+			`"kind":"Service"`,
+			`"other":1`,
+		} {
+			want, wantErr := patched(pt, `{"spec":{},`+rest+`}`)
+			got, err := patched(pt, `{`+rest+`}`)
+			if wantErr != nil {
+				assert.Error(t, err, rest)
+				assert.Equal(t, apierrors.ReasonForError(wantErr), apierrors.ReasonForError(err), rest)
+				continue
+			}
+			require.NoError(t, err, rest)
+			assert.Equal(t, want, got, rest)
+			assert.Equal(t, "node-1", got.Spec.NodeName)
+		}
+	}
+}

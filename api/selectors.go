@@ -119,9 +119,8 @@ func (f *filter) see(c Change) (Change, bool) {
 
 // list is the selected objects in order of key.
 func (st *store) list(f *filter) []runtime.Object {
-	keys := st.inNamespace(f.Namespace)
-	list := make([]runtime.Object, 0, len(keys))
-	for _, k := range keys {
+	list := []runtime.Object{}
+	for k := range st.inNamespace(f.Namespace) {
 		if obj := st.items[k]; f.matches(obj) {
 			list = append(list, obj)
 		}

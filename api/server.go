@@ -73,7 +73,7 @@ func (s *Server) Objects() []runtime.Object {
 	defer s.mu.RUnlock()
 	var all []runtime.Object
 	for _, st := range s.sortedStores() {
-		for _, key := range st.keys {
+		for key := range st.keys.All() {
 			obj := st.items[key].DeepCopyObject()
 			obj.GetObjectKind().SetGroupVersionKind(st.kind.gvk)
 			all = append(all, obj)
@@ -120,8 +120,8 @@ func (s *Server) peekList(gvr schema.GroupVersionResource) []runtime.Object {
 	if !ok {
 		return nil
 	}
-	list := make([]runtime.Object, 0, len(st.keys))
-	for _, key := range st.keys {
+	list := make([]runtime.Object, 0, st.keys.Len())
+	for key := range st.keys.All() {
 		list = append(list, st.items[key])
 	}
 	return list

@@ -1,13 +1,15 @@
 package api
 
 import (
-	"slices"
+	"iter"
 	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/internal/sorted"
 )
 
 // store is one resource: its objects, its log of changes and those who follow
@@ -15,7 +17,7 @@ import (
 type store struct {
 	kind      *kind
 	items     map[string]object // by key
-	keys      []string          // sorted
+	keys      sorted.Keys
 	log       changeLog
 	followers map[bucket][]*Cursor
 	// bookmarkers want bookmarks; lastBookmark is when they were last offered.
@@ -43,7 +45,7 @@ func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
 
 func newStore(k *kind, limit int) *store {
 	return &store{
-		kind: k, items: map[string]object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
+		kind: k, items: map[string]object{}, keys: sorted.New(), log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
 	}
 }
 
@@ -74,8 +76,7 @@ func (s *Server) put(st *store, old, obj object) {
 	s.version(obj)
 	k := key(obj)
 	if old == nil {
-		at, _ := slices.BinarySearch(st.keys, k)
-		st.keys = slices.Insert(st.keys, at, k)
+		st.keys.Add(k)
 		st.created++
 		st.items[k] = obj
 		s.publish(st, Change{Type: watch.Added, Object: obj, RV: s.rv})
@@ -91,20 +92,15 @@ func (s *Server) remove(st *store, old, last object) {
 	s.version(last)
 	k := key(last)
 	delete(st.items, k)
-	if at, found := slices.BinarySearch(st.keys, k); found {
-		st.keys = slices.Delete(st.keys, at, at+1)
-	}
+	st.keys.Remove(k)
 	st.deleted++
 	s.publish(st, Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv})
 }
 
-// inNamespace is the range of sorted keys that lie in a namespace, all of them
-// for "".
-func (st *store) inNamespace(namespace string) []string {
+// inNamespace is the keys that lie in a namespace, all of them for "", in order.
+func (st *store) inNamespace(namespace string) iter.Seq[string] {
 	if namespace == "" || !st.kind.namespaced {
-		return st.keys
+		return st.keys.All()
 	}
-	from, _ := slices.BinarySearch(st.keys, namespace+"/")
-	to, _ := slices.BinarySearch(st.keys, namespace+"0") // '0' follows '/'
-	return st.keys[from:to]
+	return st.keys.Range(namespace+"/", namespace+"0") // '0' follows '/'
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/internal/sorted"
 )
 
 // The resources of the storage plane.
@@ -74,7 +76,7 @@ func Enqueue[T Object](add func(key string)) Handler[T] {
 type Cache[T Object] struct {
 	source   Source
 	items    map[string]T
-	keys     []string // sorted
+	keys     sorted.Keys
 	handlers []Handler[T]
 	indexes  map[string]*index[T]
 	synced   bool
@@ -97,7 +99,7 @@ func NewCacheForNode[T Object](env Env, resource schema.GroupVersionResource, no
 }
 
 func newCache[T Object](env Env, source Source) *Cache[T] {
-	c := &Cache[T]{source: source, items: map[string]T{}, indexes: map[string]*index[T]{}}
+	c := &Cache[T]{source: source, items: map[string]T{}, keys: sorted.New(), indexes: map[string]*index[T]{}}
 	env.Follow(c)
 	return c
 }
@@ -123,11 +125,12 @@ func (c *Cache[T]) Len() int { return len(c.items) }
 // Synced says whether the first list has arrived.
 func (c *Cache[T]) Synced() bool { return c.synced }
 
-// All walks the objects in order of key.
+// All walks the objects in order of key: those that there are when the walk begins,
+// as far as they are still there, as they are by then.
 func (c *Cache[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for _, key := range c.keys {
-			if !yield(c.items[key]) {
+		for key := range c.keys.Clone().All() {
+			if obj, ok := c.items[key]; ok && !yield(obj) {
 				return
 			}
 		}
@@ -136,9 +139,9 @@ func (c *Cache[T]) All() iter.Seq[T] {
 
 // List returns the objects in order of key.
 func (c *Cache[T]) List() []T {
-	list := make([]T, 0, len(c.keys))
-	for obj := range c.All() {
-		list = append(list, obj)
+	list := make([]T, 0, len(c.items))
+	for key := range c.keys.All() {
+		list = append(list, c.items[key])
 	}
 	return list
 }
@@ -176,9 +179,9 @@ func (c *Cache[T]) Replace(objects []runtime.Object) {
 		seen[Key(typed)] = true
 		c.put(typed)
 	}
-	for _, key := range slices.Clone(c.keys) {
-		if !seen[key] {
-			c.remove(c.items[key])
+	for obj := range c.All() {
+		if !seen[Key(obj)] {
+			c.remove(obj)
 		}
 	}
 }
@@ -200,8 +203,7 @@ func (c *Cache[T]) put(obj T) {
 		return // a relist of what is known
 	}
 	if !existed {
-		at, _ := slices.BinarySearch(c.keys, key)
-		c.keys = slices.Insert(c.keys, at, key)
+		c.keys.Add(key)
 	}
 	c.items[key] = obj
 	for _, ix := range c.indexes {
@@ -228,9 +230,7 @@ func (c *Cache[T]) remove(obj T) {
 		return
 	}
 	delete(c.items, key)
-	if at, found := slices.BinarySearch(c.keys, key); found {
-		c.keys = slices.Delete(c.keys, at, at+1)
-	}
+	c.keys.Remove(key)
 	for _, ix := range c.indexes {
 		ix.remove(key, ix.values(old))
 	}

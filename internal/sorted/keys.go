@@ -1,0 +1,43 @@
+// Package sorted keeps strings in order while they come and go: a hundred thousand
+// of them as fast as a hundred.
+package sorted
+
+import (
+	"iter"
+
+	"k8s.io/utils/third_party/forked/golang/btree"
+)
+
+// degree is how many children a node of the tree has at least: some thirty strings
+// lie beside each other.
+const degree = 32
+
+// Keys is a set of strings. The zero value cannot be used: New. Any number may read
+// it at once, but not while it changes.
+type Keys struct{ tree *btree.BTree[string] }
+
+// New makes an empty set.
+func New() Keys { return Keys{btree.NewOrdered[string](degree)} }
+
+// Len is how many there are.
+func (k Keys) Len() int { return k.tree.Len() }
+
+// Add adds a key; one that is there already stays.
+func (k Keys) Add(key string) { k.tree.ReplaceOrInsert(key) }
+
+// Remove removes a key if it is there.
+func (k Keys) Remove(key string) { k.tree.Delete(key) }
+
+// All walks the keys in order. They must not change meanwhile: see Clone.
+func (k Keys) All() iter.Seq[string] {
+	return func(yield func(string) bool) { k.tree.Ascend(yield) }
+}
+
+// Range walks the keys from one on, in order, and ends before another.
+func (k Keys) Range(from, before string) iter.Seq[string] {
+	return func(yield func(string) bool) { k.tree.AscendRange(from, before, yield) }
+}
+
+// Clone is the set as it is now. It costs next to nothing: both share what neither
+// changes. It counts as a change.
+func (k Keys) Clone() Keys { return Keys{k.tree.Clone()} }
