@@ -20,14 +20,14 @@ const (
 )
 
 // podDir is a pod's directory.
-func podDir(uid types.UID) string { return path.Join(podsDir, string(uid)) }
+func podDir(uid types.UID) string { return podsDir + "/" + string(uid) }
 
 // podVolumesDir has a directory for each plugin whose volumes the pod uses.
-func podVolumesDir(uid types.UID) string { return path.Join(podDir(uid), "volumes") }
+func podVolumesDir(uid types.UID) string { return podDir(uid) + "/volumes" }
 
 // podVolumeDir is where one volume of a pod is. plugin is escaped.
 func podVolumeDir(uid types.UID, plugin, name string) string {
-	return path.Join(podVolumesDir(uid), plugin, name)
+	return podVolumesDir(uid) + "/" + plugin + "/" + name
 }
 
 func pluginDir(name string) string {

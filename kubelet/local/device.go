@@ -28,12 +28,12 @@ func (d *deviceMounter) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 	return d.plugin.getGlobalLocalPath(spec)
 }
 
-// MountDevice finds the path to be a directory, which needs no device mounted.
+// MountDevice has nothing to mount: the path, which GetDeviceMountPath has found to be a
+// directory, is used as it is.
 //
-// Upstream: local.go MountDevice, v1.36.
-func (d *deviceMounter) MountDevice(spec *volume.Spec, _, _ string, _ volume.DeviceMounterArgs) error {
-	_, err := d.plugin.getGlobalLocalPath(spec)
-	return err
+// Upstream: local.go MountDevice, v1.36, which looks at the path once more.
+func (d *deviceMounter) MountDevice(*volume.Spec, string, string, volume.DeviceMounterArgs) error {
+	return nil
 }
 
 // UnmountDevice unmounts only what was mounted below the plugin's directory.

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 // mountRemote mounts what lies outside of the node. What fails reads as the mount
@@ -40,10 +42,15 @@ func (t *TempDir) checkRemote(op Op, r *record) (err error) {
 	if slices.Contains(op.Options, "bind") || slices.Contains(op.Options, "remount") {
 		return fmt.Errorf("mount: options %q go with no type: bind mounts have none, and remounting is not possible without privilege", op.Options)
 	}
-	if r.Target, err = t.free(op.Target); err != nil {
+	var info fs.FileInfo
+	err = t.at(op.Target, func(at *nodefs.At, base string) (err error) {
+		r.Target = at.Path(base)
+		if _, mounted := t.mounted(at, base); mounted {
+			return alreadyMounted(op.Target)
+		}
+		info, err = at.Lstat(base)
 		return err
-	}
-	info, err := t.cfg.Dir.Lstat(r.Target)
+	})
 	switch {
 	case err != nil:
 		return err

@@ -130,24 +130,30 @@ func (t *TempDir) forget(r record) error {
 	return nil // somebody was faster
 }
 
-// mounted is the mount at a canonical target, if its link is still there.
-func (t *TempDir) mounted(target string) (record, bool) {
-	r, ok := t.table[target]
-	if !ok {
-		return record{}, false
+// mounted is the mount at a place, if its link is still there.
+func (t *TempDir) mounted(at *nodefs.At, base string) (record, bool) {
+	r, ok := t.table[at.Path(base)]
+	if !ok || r.Type != "" {
+		return r, ok && t.cfg.Dir.Attached(r.Target)
 	}
-	if r.Type != "" {
-		return r, t.cfg.Dir.Attached(target)
-	}
-	text, err := t.cfg.Dir.Readlink(target)
+	text, err := at.Readlink(base)
 	return r, err == nil && text == r.Link
+}
+
+// stillMounted is mounted for a target of the table.
+func (t *TempDir) stillMounted(target string) (mounted bool) {
+	err := t.at(target, func(at *nodefs.At, base string) error {
+		_, mounted = t.mounted(at, base)
+		return nil
+	})
+	return mounted && err == nil
 }
 
 // List is all mounts, in order of target.
 func (t *TempDir) List() ([]MountPoint, error) {
 	var list []MountPoint
-	for target := range t.table {
-		if r, ok := t.mounted(target); ok {
+	for target, r := range t.table {
+		if t.stillMounted(target) {
 			list = append(list, r.mountPoint())
 		}
 	}
@@ -165,20 +171,15 @@ func inOrder(list []MountPoint) []MountPoint {
 
 // IsMountPoint says whether something is mounted on file. The error is
 // fs.ErrNotExist if there is no such file.
-func (t *TempDir) IsMountPoint(file string) (bool, error) {
-	info, err := t.cfg.Dir.Lstat(file)
-	if err != nil {
-		return false, err
-	}
-	if info.Mode()&fs.ModeSymlink == 0 { // a bind mount is a link
-		return t.cfg.Dir.Attached(file), nil
-	}
-	at, err := t.canonical(file)
-	if err != nil {
-		return false, err
-	}
-	_, ok := t.mounted(at)
-	return ok, nil
+func (t *TempDir) IsMountPoint(file string) (mounted bool, err error) {
+	err = t.at(file, func(at *nodefs.At, base string) error {
+		if _, err := at.Lstat(base); err != nil {
+			return err
+		}
+		_, mounted = t.mounted(at, base)
+		return nil
+	})
+	return mounted, err
 }
 
 // IsLikelyNotMountPoint is the opposite of IsMountPoint; here it is never wrong.
@@ -201,16 +202,15 @@ func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := t.canonical(pathname)
-	if err != nil {
-		return nil, err
+	self := path.Clean(pathname)
+	if source != self { // there are links: it may be one itself
+		if err := t.at(pathname, func(at *nodefs.At, base string) error { self = at.Path(base); return nil }); err != nil {
+			return nil, err
+		}
 	}
 	var refs []string
 	for target, r := range t.table {
-		if r.Source != source || target == self {
-			continue
-		}
-		if _, ok := t.mounted(target); ok {
+		if r.Source == source && target != self && t.stillMounted(target) {
 			refs = append(refs, target)
 		}
 	}

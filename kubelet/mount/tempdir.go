@@ -50,59 +50,62 @@ func (t *TempDir) Mount(source, target, fstype string, options []string) error {
 	if fstype != "" {
 		return t.mountRemote(op, fstype)
 	}
-	r, err := t.prepare(op)
-	if err == nil {
-		err = t.bind(r)
-	}
-	if err != nil {
+	if err := t.mountBind(op); err != nil {
 		return fmt.Errorf("mounting %s on %s failed: %w", source, target, err)
 	}
 	return nil
 }
 
-// prepare checks what mount(8) and the kernel check, and says what is to be
-// done.
-func (t *TempDir) prepare(op Op) (record, error) {
-	r := record{Options: slices.Clone(op.Options)}
+// mountBind checks what mount(8) and the kernel check, and puts the link in place of
+// the target.
+func (t *TempDir) mountBind(op Op) error {
 	if !slices.Contains(op.Options, "bind") {
-		return r, fmt.Errorf("options %q without a type: only bind mounts are possible without privilege", op.Options)
+		return fmt.Errorf("options %q without a type: only bind mounts are possible without privilege", op.Options)
 	}
 	if slices.Contains(op.Options, "remount") {
-		return r, errors.New("remounting is not possible without privilege")
+		return errors.New("remounting is not possible without privilege")
 	}
-	var err error
-	if r.Source, err = t.cfg.Dir.EvalSymlinks(op.Source); err != nil {
-		return r, fmt.Errorf("special device %s: %w", op.Source, err)
+	source, info, err := t.cfg.Dir.Resolve(op.Source)
+	if err != nil {
+		return fmt.Errorf("special device %s: %w", op.Source, err)
 	}
-	if r.Target, err = t.free(op.Target); err != nil {
-		return r, err
-	}
-	if r.Source == r.Target {
-		return r, errors.New("source and target are the same")
-	}
-	return r, t.compare(&r)
+	return t.at(op.Target, func(at *nodefs.At, base string) error {
+		r := record{Source: source, Target: at.Path(base), Options: slices.Clone(op.Options)}
+		if err := t.prepare(at, base, &r, info); err != nil {
+			return err
+		}
+		return t.bind(at, base, r)
+	})
 }
 
-// free is where target really is, if nothing is mounted there.
-func (t *TempDir) free(target string) (string, error) {
-	at, err := t.canonical(target)
-	if err != nil {
-		return "", fmt.Errorf("mount point %s: %w", target, err)
-	}
-	if _, mounted := t.mounted(at); mounted {
-		return "", fmt.Errorf("%s is a mount point already; mounts cannot be stacked without privilege", target)
-	}
-	return at, nil
-}
-
-// compare checks that source and target are both directories or both not, and
-// that the target hides nothing.
-func (t *TempDir) compare(r *record) error {
-	source, err := t.cfg.Dir.Lstat(r.Source)
-	if err != nil {
+// at calls f with the directory that target is in and its name there: a mount's
+// target is itself a link.
+func (t *TempDir) at(target string, f func(at *nodefs.At, base string) error) error {
+	if err := nodefs.Check(target); err != nil {
 		return err
 	}
-	target, err := t.cfg.Dir.Lstat(r.Target)
+	dir, base := path.Split(path.Clean(target))
+	found := false
+	err := t.cfg.Dir.At(dir, func(at *nodefs.At) error {
+		found = true
+		return f(at, base)
+	})
+	if !found {
+		return fmt.Errorf("mount point %s: %w", target, err)
+	}
+	return err
+}
+
+// prepare checks that nothing is mounted on the target yet, that source and target
+// are both directories or both not, and that the target hides nothing.
+func (t *TempDir) prepare(at *nodefs.At, base string, r *record, source fs.FileInfo) error {
+	if _, mounted := t.mounted(at, base); mounted {
+		return alreadyMounted(r.Target)
+	}
+	if r.Source == r.Target {
+		return errors.New("source and target are the same")
+	}
+	target, err := at.Lstat(base)
 	if err != nil {
 		return err
 	}
@@ -118,6 +121,10 @@ func (t *TempDir) compare(r *record) error {
 	return nil
 }
 
+func alreadyMounted(target string) error {
+	return fmt.Errorf("%s is a mount point already; mounts cannot be stacked without privilege", target)
+}
+
 func (t *TempDir) isEmpty(dir string) error {
 	entries, err := t.cfg.Dir.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
@@ -127,19 +134,19 @@ func (t *TempDir) isEmpty(dir string) error {
 }
 
 // bind puts the link in place of the target.
-func (t *TempDir) bind(r record) error {
+func (t *TempDir) bind(at *nodefs.At, base string, r record) error {
 	if err := t.save(r); err != nil {
 		return err
 	}
-	if err := t.cfg.Dir.Remove(r.Target); err != nil {
+	if err := at.Remove(base); err != nil {
 		if full := t.isEmpty(r.Target); full != nil && !r.File {
 			err = full
 		}
 		return errors.Join(err, t.forget(r))
 	}
-	text, err := t.cfg.Dir.Symlink(r.Source, r.Target)
+	text, err := at.Symlink(r.Source, base)
 	if err != nil {
-		return errors.Join(err, t.restore(r), t.forget(r))
+		return errors.Join(err, t.restore(at, base, r), t.forget(r))
 	}
 	r.Link = text
 	t.table[r.Target] = r
@@ -148,44 +155,30 @@ func (t *TempDir) bind(r record) error {
 
 // Unmount takes the link away and puts the empty directory or file back.
 func (t *TempDir) Unmount(target string) error {
-	at, err := t.canonical(target)
-	if err != nil {
-		return fmt.Errorf("unmounting %s failed: %w", target, err)
-	}
-	r, mounted := t.mounted(at)
-	if !mounted {
-		return fmt.Errorf("unmounting %s failed: not mounted", target)
-	}
-	if r.Type != "" {
-		err = errors.Join(t.cfg.Dir.Detach(at), t.forget(r))
-	} else if err = t.cfg.Dir.Remove(at); err == nil {
-		err = errors.Join(t.restore(r), t.forget(r))
-	}
+	err := t.at(target, func(at *nodefs.At, base string) error {
+		r, mounted := t.mounted(at, base)
+		if !mounted {
+			return errors.New("not mounted")
+		}
+		if r.Type != "" {
+			return errors.Join(t.cfg.Dir.Detach(r.Target), t.forget(r))
+		}
+		if err := at.Remove(base); err != nil {
+			return err
+		}
+		return errors.Join(t.restore(at, base, r), t.forget(r))
+	})
 	if err != nil {
 		return fmt.Errorf("unmounting %s failed: %w", target, err)
 	}
 	return nil
 }
 
-func (t *TempDir) restore(r record) error {
+func (t *TempDir) restore(at *nodefs.At, base string, r record) error {
 	if r.File {
 		return t.cfg.Dir.WriteFile(r.Target, nil, r.Mode)
 	}
-	return t.cfg.Dir.Mkdir(r.Target, r.Mode)
-}
-
-// canonical is where name is, its last element not followed: a mount's target is
-// itself a link.
-func (t *TempDir) canonical(name string) (string, error) {
-	if err := nodefs.Check(name); err != nil {
-		return "", err
-	}
-	clean := path.Clean(name)
-	parent, err := t.cfg.Dir.EvalSymlinks(path.Dir(clean))
-	if err != nil {
-		return "", err
-	}
-	return path.Join(parent, path.Base(clean)), nil
+	return at.Mkdir(base, r.Mode)
 }
 
 // MountSensitive is Mount; without a mount program there is nothing to log.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -178,80 +177,27 @@ func (d *Dir) Readlink(name string) (text string, err error) {
 // node's directory and for people who look at it from outside. target need not
 // exist. It returns the text.
 func (d *Dir) Symlink(target, link string) (text string, err error) {
-	to, err := local("symlink", target)
-	if err != nil {
+	if _, err := local("symlink", link); err != nil {
 		return "", err
 	}
-	parent, err := d.EvalSymlinks(path.Dir(path.Clean(link)))
-	if err != nil {
-		return "", err
-	}
-	from, err := local("symlink", parent)
-	if err != nil {
-		return "", err
-	}
-	if text, err = filepath.Rel(from, to); err != nil {
-		return "", explain("symlink", link, err)
-	}
-	return text, d.do("symlink", link, func(d *Dir, rel string) error { return d.root.Symlink(text, rel) })
+	dir, base := path.Split(path.Clean(link))
+	err = d.At(dir, func(at *At) error {
+		text, err = at.Symlink(target, base)
+		return err
+	})
+	return text, err
+}
+
+func (d *Dir) symlink(text, link string) error {
+	return d.do("symlink", link, func(d *Dir, rel string) error { return d.root.Symlink(text, rel) })
 }
 
 // EvalSymlinks is name without symbolic links: where it really is on the node.
 // All of it must exist. The answer informs, it protects nothing: whatever is done
 // with it is confined again.
 func (d *Dir) EvalSymlinks(name string) (string, error) {
-	rel, err := local("evalsymlinks", name)
-	if err != nil {
-		return "", err
-	}
-	fail := func(err error) (string, error) { return "", explain("evalsymlinks", name, err) }
-	if a, below := d.attached.of(rel); a != nil {
-		inside, err := a.dir.EvalSymlinks("/" + filepath.ToSlash(below))
-		if err != nil {
-			return fail(err)
-		}
-		return path.Join(a.name(), inside), nil
-	}
-	if d.root.hasNoLinks(rel) {
-		return path.Join("/", filepath.ToSlash(rel)), nil
-	}
-	todo := strings.Split(filepath.ToSlash(rel), "/")
-	done, links := "", 0 // done is the real path so far, "" for "/"
-	for len(todo) > 0 {
-		element := todo[0]
-		todo = todo[1:]
-		switch element {
-		case "", ".":
-			continue
-		case "..":
-			if done == "" {
-				return fail(ErrOutside)
-			}
-			done = done[:strings.LastIndexByte(done, '/')]
-			continue
-		}
-		here := filepath.FromSlash(strings.TrimPrefix(done+"/"+element, "/"))
-		info, err := d.root.Lstat(here)
-		if err != nil {
-			return fail(err)
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			done += "/" + element
-			continue
-		}
-		text, err := d.root.Readlink(here)
-		if links++; err != nil || links > 40 {
-			return fail(firstError(err, fmt.Errorf("too many levels of symbolic links")))
-		}
-		if text = filepath.ToSlash(text); strings.HasPrefix(text, "/") || filepath.IsAbs(text) {
-			return fail(ErrOutside)
-		}
-		todo = append(strings.Split(text, "/"), todo...)
-	}
-	if done == "" {
-		return "/", nil
-	}
-	return done, nil
+	real, _, err := d.Resolve(name)
+	return real, err
 }
 
 func firstError(errs ...error) error {

@@ -3,6 +3,7 @@ package nodefs_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -101,6 +102,17 @@ func attack(d *nodefs.Dir, name string) (read string) {
 	_, _ = d.Lstat(name)
 	_, _ = d.Readlink(name)
 	_, _ = d.EvalSymlinks(name)
+	for dir, base := range map[string]string{name: "canary", path.Dir(name): path.Base(name), "/var/data": name} {
+		_ = d.At(dir, func(at *nodefs.At) error {
+			_, _ = at.Lstat(base)
+			_, _ = at.Readlink(base)
+			_ = at.Mkdir(base, 0o777)
+			_ = at.Mkdir("../"+base, 0o777)
+			_, _ = at.Symlink(name, base)
+			_ = at.Remove(base)
+			return at.Remove("..")
+		})
+	}
 	_ = d.WalkUp(name, func(inner string, _ fs.FileInfo) error {
 		note(d.ReadFile(inner))
 		return nil

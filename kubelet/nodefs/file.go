@@ -25,6 +25,9 @@ func (d *Dir) ReadFile(name string) (data []byte, err error) {
 // if there is none, replaced if there is. The directory must exist.
 func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return d.do("write", name, func(d *Dir, rel string) error {
+		if made, err := d.root.create(rel, data, perm); made {
+			return err
+		}
 		// Not O_TRUNC: the file is looked at before anything is lost.
 		f, err := d.open(rel, os.O_WRONLY|os.O_CREATE, perm)
 		if err != nil {

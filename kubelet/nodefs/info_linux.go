@@ -4,19 +4,30 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // fileInfo is what the kernel says of a file, as os puts it.
 type fileInfo struct {
 	name string
-	stat syscall.Stat_t
+	stat unix.Stat_t
 }
 
 func (i *fileInfo) Name() string       { return i.name }
 func (i *fileInfo) Size() int64        { return i.stat.Size }
 func (i *fileInfo) ModTime() time.Time { return time.Unix(i.stat.Mtim.Unix()) }
 func (i *fileInfo) IsDir() bool        { return i.Mode().IsDir() }
-func (i *fileInfo) Sys() any           { return &i.stat }
+
+// Sys is what os's would be.
+func (i *fileInfo) Sys() any {
+	st := &i.stat
+	return &syscall.Stat_t{
+		Dev: st.Dev, Ino: st.Ino, Nlink: st.Nlink, Mode: st.Mode, Uid: st.Uid, Gid: st.Gid, Rdev: st.Rdev,
+		Size: st.Size, Blksize: st.Blksize, Blocks: st.Blocks,
+		Atim: syscall.NsecToTimespec(st.Atim.Nano()), Mtim: syscall.NsecToTimespec(st.Mtim.Nano()), Ctim: syscall.NsecToTimespec(st.Ctim.Nano()),
+	}
+}
 
 func (i *fileInfo) Mode() fs.FileMode {
 	mode := fs.FileMode(i.stat.Mode & 0o777)

@@ -52,22 +52,30 @@ func rel(name string) (string, error) {
 		return "", errors.New("the path is not absolute: it does not begin with a slash")
 	case len(name) > maxPath:
 		return "", fmt.Errorf("the path has %d bytes; at most %d are allowed", len(name), maxPath)
-	case strings.ContainsRune(name, 0):
+	case strings.IndexByte(name, 0) >= 0:
 		return "", errors.New("the path contains a NUL byte")
 	}
-	for element := range strings.SplitSeq(name, "/") {
-		if element == ".." {
+	elements, clean := 0, true
+	for element := range strings.SplitSeq(name[1:], "/") {
+		switch element {
+		case "..":
 			return "", fmt.Errorf("the path contains %q: %w", "..", ErrOutside)
+		case "", ".":
+			clean = false
+		default:
+			elements++
 		}
 	}
-	clean := strings.TrimPrefix(path.Clean(name), "/")
-	if clean == "" {
+	if elements > maxDepth {
+		return "", fmt.Errorf("the path has %d elements; at most %d are allowed", elements, maxDepth)
+	}
+	if elements == 0 {
 		return ".", nil
 	}
-	if n := strings.Count(clean, "/") + 1; n > maxDepth {
-		return "", fmt.Errorf("the path has %d elements; at most %d are allowed", n, maxDepth)
+	if name = name[1:]; !clean {
+		name = path.Clean("/" + name)[1:]
 	}
-	native := filepath.FromSlash(clean)
+	native := filepath.FromSlash(name)
 	if !filepath.IsLocal(native) { // on Windows also drives and device names
 		return "", fmt.Errorf("the name is not allowed on this operating system: %w", ErrOutside)
 	}

@@ -16,7 +16,8 @@ import (
 // os.Root is asked, whose answer counts.
 type root struct {
 	*os.Root
-	top *os.File // the directory
+	top  *os.File // the directory
+	conn syscall.RawConn
 }
 
 func openRoot(path string) (*root, error) {
@@ -32,7 +33,11 @@ func newRoot(r *os.Root) (*root, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &root{r, top}, nil
+	conn, err := top.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, top.Close(), r.Close())
+	}
+	return &root{r, top, conn}, nil
 }
 
 func (r *root) Close() error { return errors.Join(r.top.Close(), r.Root.Close()) }
@@ -46,42 +51,53 @@ func (r *root) OpenRoot(rel string) (*root, error) {
 	return newRoot(sub)
 }
 
+// noLinks is the flag of beneath, beside those of open, that allows no symbolic link
+// in rel, not even in its end.
+const noLinks = 1 << 30
+
 // beneath opens rel without leaving the directory.
 func (r *root) beneath(rel string, flags int, perm fs.FileMode) (fd int, err error) {
-	conn, err := r.top.SyscallConn()
-	if err != nil {
-		return -1, err
+	how := &unix.OpenHow{Flags: uint64(flags&^noLinks) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	if flags&noLinks != 0 {
+		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
 	}
-	how := &unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
 	if flags&unix.O_CREAT != 0 {
 		how.Mode = uint64(perm.Perm())
 	}
-	bad := conn.Control(func(top uintptr) {
+	bad := r.conn.Control(func(top uintptr) {
 		for {
 			if fd, err = unix.Openat2(int(top), rel, how); !errors.Is(err, unix.EINTR) {
 				return
 			}
 		}
 	})
-	return fd, errors.Join(bad, err)
+	if bad != nil {
+		return -1, bad
+	}
+	return fd, err
 }
 
-// inParent calls f with the directory that rel is in and its name there. ok is
-// false if it could not be opened; the error is f's.
-func (r *root) inParent(rel string, f func(dir int, base string) error) (ok bool, err error) {
-	parent, base := filepath.Split(rel)
+// parent opens the directory that rel is in; base is rel's name there. ok is false
+// if that cannot be.
+func (r *root) parent(rel string) (in opened, base string, ok bool) {
+	dir, base := filepath.Split(rel)
 	if base == "." || base == ".." || base == "" {
-		return false, nil
+		return -1, "", false
 	}
-	if parent == "" {
-		parent = "."
+	if dir == "" {
+		dir = "."
 	}
-	fd, err := r.beneath(parent, unix.O_PATH|unix.O_DIRECTORY, 0)
+	fd, err := r.beneath(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	return opened(fd), base, err == nil
+}
+
+// enter opens the directory rel, if there is no symbolic link in it.
+func (r *root) enter(rel string) names {
+	fd, err := r.beneath(rel, unix.O_PATH|unix.O_DIRECTORY|noLinks, 0)
 	if err != nil {
-		return false, nil
+		return nil
 	}
-	defer unix.Close(fd)
-	return true, f(fd, base)
+	return opened(fd)
 }
 
 // failed is how os would say it.
@@ -96,11 +112,12 @@ func (r *root) Mkdir(rel string, perm fs.FileMode) error {
 	if perm&^fs.ModePerm != 0 {
 		return r.Root.Mkdir(rel, perm)
 	}
-	ok, err := r.inParent(rel, func(dir int, base string) error { return unix.Mkdirat(dir, base, uint32(perm)) })
+	in, base, ok := r.parent(rel)
 	if !ok {
 		return r.Root.Mkdir(rel, perm)
 	}
-	return failed("mkdir", rel, err)
+	defer in.close()
+	return failed("mkdir", rel, in.mkdir(base, perm))
 }
 
 // MkdirAll tries what mostly holds: only the last directory is missing, or none.
@@ -111,50 +128,36 @@ func (r *root) MkdirAll(rel string, perm fs.FileMode) error {
 	return r.Root.MkdirAll(rel, perm)
 }
 
-// Remove tries what is no directory first, as os does.
 func (r *root) Remove(rel string) error {
-	ok, err := r.inParent(rel, func(dir int, base string) error {
-		err := unix.Unlinkat(dir, base, 0)
-		if err == nil || errors.Is(err, unix.ENOENT) {
-			return err
-		}
-		if dirErr := unix.Unlinkat(dir, base, unix.AT_REMOVEDIR); !errors.Is(dirErr, unix.ENOTDIR) {
-			return dirErr
-		}
-		return err
-	})
+	in, base, ok := r.parent(rel)
 	if !ok {
 		return r.Root.Remove(rel)
 	}
-	return failed("remove", rel, err)
+	defer in.close()
+	return failed("remove", rel, in.remove(base))
 }
 
 func (r *root) Symlink(text, rel string) error {
-	ok, err := r.inParent(rel, func(dir int, base string) error { return unix.Symlinkat(text, dir, base) })
+	in, base, ok := r.parent(rel)
 	if !ok {
 		return r.Root.Symlink(text, rel)
 	}
-	return failed("symlink", rel, err)
+	defer in.close()
+	return failed("symlink", rel, in.symlink(text, base))
 }
 
-func (r *root) Readlink(rel string) (text string, err error) {
-	var buf [1024]byte
-	n := len(buf)
-	ok, err := r.inParent(rel, func(dir int, base string) error {
-		n, err = unix.Readlinkat(dir, base, buf[:])
-		return err
-	})
-	if !ok || n == len(buf) {
+func (r *root) Readlink(rel string) (string, error) {
+	in, base, ok := r.parent(rel)
+	if !ok {
 		return r.Root.Readlink(rel)
 	}
-	if err != nil {
-		return "", failed("readlink", rel, err)
-	}
-	return string(buf[:n]), nil
+	defer in.close()
+	text, err := in.readlink(base)
+	return text, failed("readlink", rel, err)
 }
 
 func (r *root) Stat(rel string) (fs.FileInfo, error) {
-	info, err := r.look(rel, unix.O_PATH)
+	info, err := r.look(rel, 0)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return info, failed("stat", rel, err)
 	}
@@ -162,21 +165,27 @@ func (r *root) Stat(rel string) (fs.FileInfo, error) {
 }
 
 func (r *root) Lstat(rel string) (fs.FileInfo, error) {
-	info, err := r.look(rel, unix.O_PATH|unix.O_NOFOLLOW)
+	info, err := r.look(rel, unix.O_NOFOLLOW)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return info, failed("lstat", rel, err)
 	}
 	return r.Root.Lstat(rel)
 }
 
+// lookPlain is Lstat of rel if there is certainly no symbolic link in it.
+func (r *root) lookPlain(rel string) (fs.FileInfo, bool) {
+	info, err := r.look(rel, noLinks)
+	return info, err == nil
+}
+
 func (r *root) look(rel string, flags int) (fs.FileInfo, error) {
-	fd, err := r.beneath(rel, flags, 0)
+	fd, err := r.beneath(rel, unix.O_PATH|flags, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
 	info := &fileInfo{name: filepath.Base(rel)}
-	return info, syscall.Fstat(fd, &info.stat)
+	return info, unix.Fstat(fd, &info.stat)
 }
 
 func (r *root) OpenFile(rel string, flag int, perm fs.FileMode) (*os.File, error) {
@@ -187,22 +196,22 @@ func (r *root) OpenFile(rel string, flag int, perm fs.FileMode) (*os.File, error
 	return os.NewFile(uintptr(fd), filepath.Join(r.top.Name(), rel)), nil
 }
 
-// hasNoLinks says whether there is certainly no symbolic link in rel, and rel
-// exists.
-func (r *root) hasNoLinks(rel string) bool {
-	conn, err := r.top.SyscallConn()
+// create writes a file that was not there before. made is false if it could not be
+// made, whyever, and nothing has happened.
+func (r *root) create(rel string, data []byte, perm fs.FileMode) (made bool, err error) {
+	if perm&^fs.ModePerm != 0 {
+		return false, nil
+	}
+	fd, err := r.beneath(rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_LARGEFILE, perm)
 	if err != nil {
-		return false
+		return false, nil
 	}
-	fd := -1
-	err = conn.Control(func(top uintptr) {
-		how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-		fd, _ = unix.Openat2(int(top), rel, how)
-	})
-	if err != nil || fd < 0 {
-		return false
+	for err == nil && len(data) > 0 {
+		var n int
+		if n, err = unix.Write(fd, data); errors.Is(err, unix.EINTR) {
+			err = nil
+		}
+		data = data[max(n, 0):]
 	}
-	defer unix.Close(fd)
-	var st syscall.Stat_t // a link itself can be opened so
-	return syscall.Fstat(fd, &st) == nil && st.Mode&syscall.S_IFMT != syscall.S_IFLNK
+	return true, failed("write", rel, firstError(err, unix.Close(fd)))
 }

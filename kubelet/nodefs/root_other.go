@@ -2,7 +2,10 @@
 
 package nodefs
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
 // root is an os.Root.
 type root struct{ *os.Root }
@@ -24,6 +27,12 @@ func (r *root) OpenRoot(rel string) (*root, error) {
 	return &root{sub}, nil
 }
 
-// hasNoLinks says whether there is certainly no symbolic link in rel, and rel
-// exists: nothing is certain here.
-func (r *root) hasNoLinks(string) bool { return false }
+// lookPlain is Lstat of rel if there is certainly no symbolic link in it: nothing is
+// certain here.
+func (r *root) lookPlain(string) (fs.FileInfo, bool) { return nil, false }
+
+// enter opens a directory for several operations: there is no such thing here.
+func (r *root) enter(string) names { return nil }
+
+// create writes a new file in one go: nor that.
+func (r *root) create(string, []byte, fs.FileMode) (bool, error) { return false, nil }
