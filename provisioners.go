@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -69,6 +71,28 @@ func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
 		names[i] = p.name
 	}
 	return nil, fmt.Errorf("no provisioner is called %q; there are %q", name, names)
+}
+
+// installers are the provisioners that need no more than their name.
+func installers() map[string]func(*Cluster) error {
+	return map[string]func(*Cluster) error{
+		"openebs":    func(c *Cluster) error { return c.InstallOpenEBS() },
+		"local-path": func(c *Cluster) error { return c.InstallLocalPath() },
+		"nfs":        (*Cluster).InstallNFS,
+	}
+}
+
+// Installable are the names that Install takes, sorted.
+func Installable() []string { return slices.Sorted(maps.Keys(installers())) }
+
+// Install runs a provisioner of this library by its short name, with its defaults:
+// "openebs" is InstallOpenEBS, "local-path" InstallLocalPath, "nfs" InstallNFS.
+func (c *Cluster) Install(name string) error {
+	install, ok := installers()[name]
+	if !ok {
+		return fmt.Errorf("there is no provisioner %q; there are %s", name, strings.Join(Installable(), ", "))
+	}
+	return install(c)
 }
 
 // InstallOpenEBS runs OpenEBS's provisioner of local hostpath volumes,

@@ -17,7 +17,7 @@ func timeCommands() []*command {
 			help: "make the cluster; comes first. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
-				"provisioners=  " + strings.Join(installable(), ", ") + ", or empty for none\n" +
+				"provisioners=  " + strings.Join(storagesim.Installable(), ", ") + ", or empty for none\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round",
 		},
@@ -72,8 +72,8 @@ func cluster(c *call) error {
 		provisioners = list(names)
 	}
 	for _, name := range provisioners {
-		if install[name] == nil {
-			return c.misuse("provisioners: there is no %q; there are %s", name, strings.Join(installable(), ", "))
+		if !slices.Contains(storagesim.Installable(), name) {
+			return c.misuse("provisioners: there is no %q; there are %s", name, strings.Join(storagesim.Installable(), ", "))
 		}
 	}
 	if err := c.start(cfg, provisioners); err != nil {

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -142,7 +140,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 	s.cluster = cluster
 	s.stop = context.AfterFunc(s.ctx, cluster.Interrupt)
 	for _, name := range provisioners {
-		if err := install[name](cluster); err != nil {
+		if err := cluster.Install(name); err != nil {
 			return err
 		}
 	}
@@ -152,16 +150,6 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 	s.told = s.trace().Len()
 	return nil
 }
-
-// install are the provisioners a script can name.
-var install = map[string]func(*storagesim.Cluster) error{
-	"openebs":    func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
-	"local-path": func(c *storagesim.Cluster) error { return c.InstallLocalPath() },
-	"nfs":        func(c *storagesim.Cluster) error { return c.InstallNFS() },
-}
-
-// installable are the names of those provisioners.
-func installable() []string { return slices.Sorted(maps.Keys(install)) }
 
 func (s *session) trace() *engine.Trace { return s.cluster.Engine().Trace() }
 

@@ -126,22 +126,27 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu":                         `unknown command "rnu"; did you mean run?`,
-		"run":                         `nothing to apply: give manifests with -f`,
-		"run -f x -o xml":             `-o "xml" is none of story, table, yaml, json`,
-		"run -f x --for -1s":          `--for -1s: time does not run backwards`,
-		"run -f x --provisioners nfs": `--provisioners: there is no "nfs"; there is openebs`,
-		"run -f x --nfs nas":          `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
-		"run -f x --nfs a_b:/x":       `--nfs: "a_b" is neither an IP address nor a DNS name`,
-		"run -f x --seed x":           `--seed "x" is not a whole number such as 7`,
-		"run -f x --seed -1":          `--seed "-1" is not a whole number such as 7`,
-		"run -f x --for 5":            `--for "5" is not a time such as 90s, 6m or 1h30m`,
-		"run x":                       `run takes no arguments: write -f x`,
-		"run --nope":                  `unknown flag: --nope`,
-		"story":                       `nothing to play: name the file of a script, or - for standard input`,
-		"story -w --check x":          `-w and --check exclude each other`,
-		"conformance":                 `accepts 1 arg(s), received 0`,
-		"version x":                   `unknown command "x" for "storagesim version"`,
+		"rnu":                          `unknown command "rnu"; did you mean run?`,
+		"run":                          `nothing to apply: give manifests with -f`,
+		"run -f x -o xml":              `-o "xml" is none of story, table, yaml, json`,
+		"run -f x --for -1s":           `--for -1s: time does not run backwards`,
+		"run -f x --provisioners ceph": `--provisioners: there is no "ceph"; there are local-path, nfs, openebs`,
+		"run -f x --nfs nas":           `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
+		"run -f x --nfs a_b:/x":        `--nfs: "a_b" is neither an IP address nor a DNS name`,
+		"run -f x --nodes Node_1":      `--nodes: "Node_1" is not a node name: `,
+		"run -f x --nodes ../x":        `--nodes: "../x" is not a node name: `,
+		"run -f x --nodes a,b,a":       `--nodes: "a" is there twice`,
+		"run -f x --nodes=":            `--nodes: name at least one node, such as node-1`,
+		"run -f x --keep=":             `--keep: name a directory, new or empty`,
+		"run -f x --seed x":            `--seed "x" is not a whole number such as 7`,
+		"run -f x --seed -1":           `--seed "-1" is not a whole number such as 7`,
+		"run -f x --for 5":             `--for "5" is not a time such as 90s, 6m or 1h30m`,
+		"run x":                        `run takes no arguments: write -f x`,
+		"run --nope":                   `unknown flag: --nope`,
+		"story":                        `nothing to play: name the file of a script, or - for standard input`,
+		"story -w --check x":           `-w and --check exclude each other`,
+		"conformance":                  `accepts 1 arg(s), received 0`,
+		"version x":                    `unknown command "x" for "storagesim version"`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)
@@ -165,9 +170,16 @@ func TestErrorsExitWith1(t *testing.T) {
 		assert.Equal(t, exitError, code, args)
 		assert.Contains(t, errOut, want, args)
 	}
-	code, _, errOut := command(t, "", "run", "-f", file(t, "a.yaml", manifests), "--nodes", "Node_1")
-	assert.Equal(t, exitError, code)
-	assert.Contains(t, errOut, `"Node_1" is not a node name`)
+}
+
+func TestRunProvisionsWithThoseItIsTold(t *testing.T) {
+	path := file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "rancher.io/local-path"))
+	code, out, errOut := command(t, "", "run", "-f", path, "--provisioners", "local-path,nfs", "-o", "table")
+	require.Zero(t, code, errOut)
+	assert.Regexp(t, `data +Bound`, out)
+	code, out, _ = command(t, "", "run", "-f", path, "--provisioners", "", "-o", "table")
+	assert.Zero(t, code)
+	assert.Regexp(t, `data +Pending`, out)
 }
 
 func TestRunMountsFromTheNFSServersItIsGiven(t *testing.T) {

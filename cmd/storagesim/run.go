@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
@@ -49,8 +50,8 @@ or field, a wrong type, a bad quantity, a duplicate), nothing is applied, and ea
 problem is reported with file, line, object, field and what was expected. Objects
 that the API server refuses are reported, and the others are applied.
 
-OpenEBS's provisioner, openebs.io/local, runs unless --provisioners says
-otherwise. Everything else Kubernetes' own control plane does.
+OpenEBS's provisioner, openebs.io/local, runs unless --provisioners names others.
+Everything else Kubernetes' own control plane does.
 
 Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
 the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
@@ -85,7 +86,11 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			err := o.check()
+			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
+				err = errors.New("--keep: name a directory, new or empty")
+			}
+			if err != nil {
 				return usageError{err}
 			}
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -95,7 +100,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
-	flags.StringSliceVar(&o.provisioners, "provisioners", []string{"openebs"}, "provisioners to run: openebs, or empty for none")
+	flags.StringSliceVar(&o.provisioners, "provisioners", []string{"openebs"}, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none")
 	flags.Uint64Var(&o.seed, "seed", 0, "order of events to explore; 0 is the plain one")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
@@ -113,14 +118,32 @@ func (o *runOptions) check() error {
 		return fmt.Errorf("--for %s: time does not run backwards", o.passing)
 	}
 	for _, name := range o.provisioners {
-		if name != "openebs" {
-			return fmt.Errorf("--provisioners: there is no %q; there is openebs", name)
+		if !slices.Contains(storagesim.Installable(), name) {
+			return fmt.Errorf("--provisioners: there is no %q; there are %s", name, strings.Join(storagesim.Installable(), ", "))
 		}
 	}
 	if _, err := nfsServers(o.nfs); err != nil {
 		return err
 	}
+	if err := checkNodes(o.nodes); err != nil {
+		return err
+	}
 	return checkKeep(o.keep)
+}
+
+func checkNodes(names []string) error {
+	if len(names) == 0 {
+		return errors.New("--nodes: name at least one node, such as node-1")
+	}
+	for i, name := range names {
+		if msgs := validation.NameIsDNSSubdomain(name, false); len(msgs) > 0 {
+			return fmt.Errorf("--nodes: %q is not a node name: %s", name, strings.Join(msgs, "; "))
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("--nodes: %q is there twice", name)
+		}
+	}
+	return nil
 }
 
 // checkKeep refuses a directory with something in it: what an earlier run left
@@ -191,8 +214,8 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 
 // play applies the objects to a cluster whose nodes are ready.
 func (o *runOptions) play(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
-	if len(o.provisioners) > 0 {
-		if err := c.InstallOpenEBS(); err != nil {
+	for _, name := range o.provisioners {
+		if err := c.Install(name); err != nil {
 			return err
 		}
 	}
