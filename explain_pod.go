@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -94,13 +95,34 @@ func (x *explainer) nodes(pod string) error {
 	for _, note := range why.Notes {
 		x.say("    %s", note)
 	}
-	for _, verdict := range why.Nodes {
+	x.verdicts(why.Nodes)
+	return nil
+}
+
+// maxAlike is how many nodes are told apart of which the same is to be said.
+const maxAlike = 4
+
+// verdicts says what is true of each node, of many alike only how many they are.
+func (x *explainer) verdicts(nodes []scheduler.NodeVerdict) {
+	// What is said names the node, and often its hostname label.
+	kind := func(v scheduler.NodeVerdict) string { return strings.ReplaceAll(fmt.Sprint(v, v.Claims), v.Node, "*") }
+	alike, told := map[string]int{}, map[string]int{}
+	for _, verdict := range nodes {
+		alike[kind(verdict)]++
+	}
+	for _, verdict := range nodes {
+		k := kind(verdict)
+		if told[k]++; told[k] > maxAlike {
+			continue
+		}
 		x.say("  node %s", verdict)
 		for _, claim := range verdict.Claims {
 			x.claimOnNode(claim)
 		}
+		if more := alike[k] - maxAlike; told[k] == maxAlike && more > 0 {
+			x.say("  the same is true of %d more nodes", more)
+		}
 	}
-	return nil
 }
 
 // claimOnNode says what a claim would get on the node of the line before.

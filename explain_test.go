@@ -67,6 +67,30 @@ func requireLines(t *testing.T, text string, lines ...string) {
 	require.Contains(t, "\n"+text, "\n"+strings.Join(lines, "\n")+"\n")
 }
 
+// Of a hundred nodes alike four are told, and those that differ.
+func TestExplainCountsNodesOfWhichTheSameIsTrue(t *testing.T) {
+	nodes := make([]storagesim.Node, 100)
+	for i := range nodes {
+		nodes[i] = storagesim.Node{Name: fmt.Sprintf("node-%03d", i)}
+	}
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: nodes})
+	c.Apply(explainClass, explainVolume("pv-a", "1Gi", "node-050", "  storageClassName: local"), explainVolume("pv-b", "9Gi", "node-060", "  storageClassName: local"),
+		explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-050}", "data"))
+	c.Settle()
+	why := c.Explain("pod/web")
+	for _, name := range []string{"node-000", "node-003", "node-050", "node-060"} {
+		require.Contains(t, why, "  node "+name+": ")
+	}
+	for _, name := range []string{"node-004", "node-099"} {
+		require.NotContains(t, why, "  node "+name+": ")
+	}
+	requireLines(t, why,
+		`      volume pv-b is passed over: it cannot be reached from node node-003: kubernetes.io/hostname In [node-060], the node has "node-003"`,
+		"  the same is true of 94 more nodes",
+		"  node node-050: pvc default/data: no volume of class local fits, and the class has no provisioner")
+	require.Equal(t, 1, strings.Count(why, "the same is true"))
+}
+
 func TestExplainJoinsTheSchedulersVerdictsWithThePVControllers(t *testing.T) {
 	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2", "node-3")})
 	c.Apply(explainClass,

@@ -44,22 +44,27 @@
 //
 // # Waiting in the queue
 //
+// Pods are scheduled in order of priority and, of the same priority, in the order in
+// which they were put in the queue.
+//
 // A pod that no node fits gets an event and the condition PodScheduled=False, and
 // waits for an event that could help the plugins that turned it down (each says
-// which in Helps), at most for five minutes. A pod whose attempt failed with an error is tried again after
-// 1 s, doubling to 10 s.
+// which in Helps), at most for five minutes. Each refusal earns it a backoff, 1 s doubling
+// to 10 s, during which it lets all others go first; with nobody else in line it is tried
+// again at once.
+//
+// A pod whose attempt failed with an error waits for its backoff in any case, and events
+// do not shorten it. A backoff that ends within a second of the clock lasts until that
+// second is over: the first takes between 1 and 2 s.
 //
 // # Deviations from upstream
 //
-//   - First come, first served: pod priorities do not order the queue, and no pod
-//     is ever evicted for another. The messages speak of preemption as upstream's
-//     do when it finds no victims.
+//   - No pod is ever evicted for another. The messages speak of preemption as
+//     upstream's do when it finds no victims.
 //   - After five errors in a row a pod is no longer retried on its own but by the
 //     next event or the flush every 30 s, so that a cluster with something broken
-//     for good comes to rest.
-//   - A pod that was turned down is tried again when an event could help and its
-//     backoff of 1 s, doubling to 10 s, is over. Upstream does not wait for the latter
-//     while no other pod is in line (SchedulerPopFromBackoffQ).
+//     for good comes to rest. For the same reason a pod for which there are no nodes at
+//     all waits for an event; upstream treats that as an error and keeps trying.
 //   - All nodes are filtered and scored. Upstream looks, in clusters of more than
 //     100 nodes, for only so many that fit (numFeasibleNodesToFind), from where the
 //     last search ended: to save time that is not spent here, at the price of

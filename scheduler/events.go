@@ -17,6 +17,14 @@ func (e clusterEvent) podLeft() bool {
 	return ok && e.new == nil && old.Spec.NodeName != ""
 }
 
+// tolerationAdded: the pod that waits tolerates more than it did.
+// Upstream: framework/events.go extractPodTolerationChange, v1.36.
+func (e clusterEvent) tolerationAdded() bool {
+	old, updated := e.old.(*v1.Pod)
+	pod, ok := e.new.(*v1.Pod)
+	return ok && updated && len(pod.Spec.Tolerations) != len(old.Spec.Tolerations)
+}
+
 // nodeChanged: a node came, or changed in the respect that matters.
 func (e clusterEvent) nodeChanged(matters func(old, node *v1.Node) bool) bool {
 	node, ok := e.new.(*v1.Node)

@@ -14,6 +14,9 @@ import (
 func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 	node, immediate := testNode("node-1"), storagev1.VolumeBindingImmediate
 	cordoned := testNode("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true })
+	tolerant, relabelled := testPod("web"), testPod("web")
+	tolerant.Spec.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
+	relabelled.Labels = map[string]string{"a": "b"}
 	anyNodeAdded := []string{"node added", "cordoned node added", "tainted node added", "node in zone added"}
 	changed := func(f func(*v1.Node)) clusterEvent { return clusterEvent{node, testNode("node-1", f)} }
 	events := map[string]clusterEvent{
@@ -59,6 +62,8 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"attach limit lowered": {attaches("node-1", 2), attaches("node-1", 1)},
 		"attachment added":     {nil, attachment("pv", "node-1")},
 		"attachment removed":   {attachment("pv", "node-1"), nil},
+		"toleration added":     {testPod("web"), tolerant},
+		"pod relabelled":       {testPod("web"), relabelled},
 	}
 	tests := map[string]struct {
 		plugin plugin
@@ -66,7 +71,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		helped []string
 	}{
 		"NodeUnschedulable": {nodeUnschedulable{}, testPod("web"), []string{"node added", "tainted node added", "node in zone added", "node uncordoned"}},
-		"TaintToleration":   {taintToleration{}, testPod("web"), []string{"node added", "cordoned node added", "node in zone added", "node untainted"}},
+		"TaintToleration":   {taintToleration{}, testPod("web"), []string{"node added", "cordoned node added", "node in zone added", "node untainted", "toleration added"}},
 		"NodeAffinity":      {nodeAffinity{}, selecting("zone", "a"), []string{"node in zone added", "node relabelled"}},
 		"NodePorts":         {nodePorts{}, withPort(testPod("web"), 80, ""), append([]string{"its port's pod"}, anyNodeAdded...)},
 		"NodeResourcesFit": {resourcesFit{}, testPod("web"), append([]string{

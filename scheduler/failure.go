@@ -87,7 +87,7 @@ const preemptionNoHelp = "Preemption is not helpful for scheduling"
 // are never evicted here.
 // Upstream: framework/preemption, v1.36.
 func (d *diagnosis) preemption(pod *v1.Pod) string {
-	if p := pod.Spec.PreemptionPolicy; p != nil && *p == v1.PreemptNever {
+	if preemptsNever(pod) {
 		return "not eligible due to preemptionPolicy=Never."
 	}
 	return fmt.Sprintf("0/%d nodes are available: %s.", d.total, histogram(func(add func(string, int)) {
@@ -99,6 +99,17 @@ func (d *diagnosis) preemption(pod *v1.Pod) string {
 			}
 		}
 	}))
+}
+
+func preemptsNever(pod *v1.Pod) bool {
+	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
+}
+
+// keepsNomination: upstream takes the nominated node off where preemption has looked for
+// a node and found none, and after an error. PreFilter's refusal is before that.
+// Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.36.
+func (c *cycle) keepsNomination(st *status) bool {
+	return st.rejected() && c.diagnosis.total > 0 && (c.diagnosis.preFilter != nil || preemptsNever(c.pod))
 }
 
 func histogram(each func(add func(string, int))) string {
@@ -146,10 +157,14 @@ func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *s
 		return
 	}
 	s.recorder.Event(pod, v1.EventTypeWarning, "FailedScheduling", truncate(message))
+	nominated := ""
+	if c.keepsNomination(st) {
+		nominated = pod.Status.NominatedNodeName
+	}
 	// A failed patch is not retried: the next attempt writes its own condition.
 	_ = s.updatePod(ctx, pod, &v1.PodCondition{
 		Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation,
-	}, "")
+	}, nominated)
 }
 
 // replaced says that the pod has been deleted and made anew under its name, as a

@@ -19,16 +19,26 @@ type nodeUnschedulable struct{}
 
 func (nodeUnschedulable) Name() string { return "NodeUnschedulable" }
 
-func (nodeUnschedulable) Helps(_ *v1.Pod, e clusterEvent) bool {
+// Helps: a node comes or is uncordoned, or the pod tolerates it as it is now.
+// Upstream: node_unschedulable.go EventsToRegister, v1.36.
+func (nodeUnschedulable) Helps(pod *v1.Pod, e clusterEvent) bool {
+	if e.tolerationAdded() {
+		return toleratesCordon(pod)
+	}
 	node, ok := e.new.(*v1.Node)
 	return ok && !node.Spec.Unschedulable && e.nodeChanged(func(old, _ *v1.Node) bool { return old.Spec.Unschedulable })
 }
 
 func (nodeUnschedulable) Filter(c *cycle, node *nodeInfo) *status {
-	if !node.node.Spec.Unschedulable || tolerated(c.pod, &v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}) {
+	if !node.node.Spec.Unschedulable || toleratesCordon(c.pod) {
 		return nil
 	}
 	return refuse(unresolvable, reasonUnschedulable)
+}
+
+// toleratesCordon: the pod may go to a cordoned node.
+func toleratesCordon(pod *v1.Pod) bool {
+	return tolerated(pod, &v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
 }
 
 // taintToleration turns down nodes with a NoSchedule or NoExecute taint that the
@@ -40,11 +50,12 @@ type taintToleration struct{}
 func (taintToleration) Name() string  { return "TaintToleration" }
 func (taintToleration) Weight() int64 { return 3 }
 
-// Helps: a node comes without a taint that keeps the pod off, or loses it.
-// Upstream: taint_toleration.go isSchedulableAfterNodeChange, v1.36.
+// Helps: a node comes without a taint that keeps the pod off, or loses it, or the pod
+// tolerates more.
+// Upstream: taint_toleration.go isSchedulableAfterNodeChange, isSchedulableAfterPodTolerationChange, v1.36.
 func (taintToleration) Helps(pod *v1.Pod, e clusterEvent) bool {
 	node, ok := e.new.(*v1.Node)
-	return ok && untolerated(pod, node) == nil && e.nodeChanged(func(old, _ *v1.Node) bool { return untolerated(pod, old) != nil })
+	return e.tolerationAdded() || ok && untolerated(pod, node) == nil && e.nodeChanged(func(old, _ *v1.Node) bool { return untolerated(pod, old) != nil })
 }
 
 func (taintToleration) Filter(c *cycle, node *nodeInfo) *status {

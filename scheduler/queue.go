@@ -11,20 +11,6 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// podState is where in the queue a pod is.
-type podState int
-
-const (
-	// active: in line to be scheduled.
-	active podState = iota
-	// backoff: to be put in line when its backoff is over.
-	backoff
-	// unschedulablePods: waits for an event that could help, or the flush.
-	unschedulablePods
-	// inFlight: a scheduling or binding cycle works on it.
-	inFlight
-)
-
 // patientErrors is after how many errors in a row a pod stops being retried on
 // its own: it then waits for an event or the flush, so that a cluster in which
 // something is broken for good comes to rest. Upstream retries for ever.
@@ -33,12 +19,19 @@ const patientErrors = 5
 // queuedPod is a pod that has no node yet.
 // Upstream: framework.QueuedPodInfo, v1.36.
 type queuedPod struct {
-	key   string
-	uid   types.UID
-	state podState
-	// since is when it was last put back; until is the end of its backoff.
-	since, until time.Time
+	key string
+	uid types.UID
+	// in is the list it waits in; nil: a scheduling or binding cycle works on it.
+	in *podList
+	// priority is the pod's, which nobody can change.
+	priority int32
+	// since is when it was last put in the queue, as the turn-th that was.
+	since time.Time
+	turn  int
+	// until is the end of its backoff.
+	until time.Time
 	// refusals counts the times no node fitted, errors the errors in a row.
+	// Upstream: UnschedulableCount, ConsecutiveErrorsCount.
 	refusals, errors int
 	// rejectedBy are the plugins that turned it down; nil: any event may help.
 	rejectedBy []plugin
@@ -46,29 +39,64 @@ type queuedPod struct {
 	said string
 }
 
-// schedulingQueue holds the pods that have no node. Keys in line are in a
-// control.Queue, first come first served.
+// schedulingQueue holds the pods that have no node.
 // Upstream: scheduler/backend/queue PriorityQueue, v1.36.
 type schedulingQueue struct {
 	cfg   Config
 	clock control.Clock
-	line  control.Queue
-	pods  map[string]*queuedPod
-	// waiting are the unschedulable pods, those waiting longest first.
-	waiting []*queuedPod
 	// podOf is the pod of an entry, as last heard of.
 	podOf func(*queuedPod) *v1.Pod
+	// line calls pop once for each key in it. Whose turn it is then is pop's to say:
+	// while a pod can be popped there is a key in line, not always its own.
+	line control.Queue
+	pods map[string]*queuedPod
+	// active are in line to be scheduled.
+	active podList
+	// backoff have been turned down and may be helped by now; they are scheduled when
+	// their backoff is over, or before that if nobody else is in line.
+	backoff podList
+	// errorBackoff failed with an error and are put in line when their backoff is over.
+	errorBackoff podList
+	// unschedulable wait for an event that could help, or the flush.
+	unschedulable podList
+	turns         int
+}
+
+func newSchedulingQueue(cfg Config, clock control.Clock, podOf func(*queuedPod) *v1.Pod) *schedulingQueue {
+	return &schedulingQueue{
+		cfg: cfg, clock: clock, podOf: podOf, pods: map[string]*queuedPod{},
+		active: podList{order: byTurn}, unschedulable: podList{order: byTurn},
+		backoff: podList{order: byBackoff}, errorBackoff: podList{order: byBackoff},
+	}
 }
 
 // add takes in a new pod.
+// Upstream: PriorityQueue.Add, v1.36.
 func (q *schedulingQueue) add(pod *v1.Pod) {
 	key := control.Key(pod)
 	if known, ok := q.pods[key]; ok {
 		q.remove(known)
 	}
-	entry := &queuedPod{key: key, uid: pod.UID, since: q.clock.Now()}
+	entry := &queuedPod{key: key, uid: pod.UID, priority: priority(pod)}
+	q.stamp(entry)
 	q.pods[key] = entry
-	q.line.Add(key)
+	q.requeue(entry)
+}
+
+// stamp marks the pod as put in the queue now.
+func (q *schedulingQueue) stamp(entry *queuedPod) {
+	q.turns++
+	entry.since, entry.turn = q.clock.Now(), q.turns
+}
+
+// put moves the pod to the list; nil: out of all.
+func (q *schedulingQueue) put(entry *queuedPod, list *podList) {
+	if entry.in != nil {
+		entry.in.remove(entry)
+	}
+	if entry.in = list; list != nil {
+		list.add(entry)
+	}
 }
 
 // knows says that the pod is in the queue or in flight.
@@ -78,10 +106,11 @@ func (q *schedulingQueue) knows(pod *v1.Pod) bool {
 }
 
 // update takes in the new state of a pod it knows. A change of anything but its status may
-// make an unschedulable pod schedulable.
+// help an unschedulable pod, if one of those that turned it down says so.
 // Upstream: PriorityQueue.Update, isPodUpdated, v1.36.
 func (q *schedulingQueue) update(old, pod *v1.Pod) {
-	if entry := q.pods[control.Key(pod)]; entry.state == unschedulablePods && podChanged(old, pod) {
+	entry := q.pods[control.Key(pod)]
+	if entry.in == &q.unschedulable && podChanged(old, pod) && helps(entry, pod, clusterEvent{old, pod}) {
 		q.requeue(entry)
 	}
 }
@@ -89,7 +118,7 @@ func (q *schedulingQueue) update(old, pod *v1.Pod) {
 func podChanged(old, pod *v1.Pod) bool {
 	strip := func(p *v1.Pod) *v1.Pod {
 		p = p.DeepCopy()
-		p.ResourceVersion, p.Generation, p.ManagedFields, p.Status = "", 0, nil, v1.PodStatus{}
+		p.ResourceVersion, p.Generation, p.ManagedFields, p.Finalizers, p.Status = "", 0, nil, nil, v1.PodStatus{}
 		return p
 	}
 	return !equality.Semantic.DeepEqual(strip(old), strip(pod))
@@ -110,25 +139,35 @@ func (q *schedulingQueue) done(entry *queuedPod) {
 }
 
 func (q *schedulingQueue) remove(entry *queuedPod) {
-	q.leave(entry)
+	q.put(entry, nil)
 	delete(q.pods, entry.key)
 }
 
 // current says that the entry has not been replaced or removed meanwhile.
 func (q *schedulingQueue) current(entry *queuedPod) bool { return q.pods[entry.key] == entry }
 
-func (q *schedulingQueue) leave(entry *queuedPod) {
-	q.waiting = slices.DeleteFunc(q.waiting, func(e *queuedPod) bool { return e == entry })
-}
-
-// pop takes the pod of a key out of the line, if it really is its turn.
-func (q *schedulingQueue) pop(key string) (*queuedPod, bool) {
-	entry, ok := q.pods[key]
-	if !ok || entry.state != active && (entry.state != backoff || q.clock.Now().Before(entry.until)) {
+// pop takes out the pod whose turn it is.
+func (q *schedulingQueue) pop() (*queuedPod, bool) {
+	q.flushBackoffCompleted()
+	entry := q.next()
+	if entry == nil {
 		return nil, false
 	}
-	entry.state = inFlight
+	q.put(entry, nil)
+	if next := q.next(); next != nil {
+		q.line.Add(next.key)
+	}
 	return entry, true
+}
+
+// next is the first in line; if nobody is, the one turned down whose backoff ends
+// first, although it has not: the scheduler has nothing better to do.
+// Upstream: activeQueue.unlockedPop with SchedulerPopFromBackoffQ, v1.36.
+func (q *schedulingQueue) next() *queuedPod {
+	if first := q.active.first(); first != nil {
+		return first
+	}
+	return q.backoff.first()
 }
 
 // putBackUnschedulable puts back a pod that no node fitted. It waits for an event
@@ -138,55 +177,40 @@ func (q *schedulingQueue) pop(key string) (*queuedPod, bool) {
 func (q *schedulingQueue) putBackUnschedulable(entry *queuedPod, rejectedBy []plugin) {
 	entry.refusals, entry.errors = entry.refusals+1, 0
 	q.putBack(entry, entry.refusals, rejectedBy)
-	q.wait(entry)
+	q.put(entry, &q.unschedulable)
 }
 
 // putBackError puts back a pod whose attempt failed.
+// Upstream: PriorityQueue.AddUnschedulableIfNotPresent, v1.36.
 func (q *schedulingQueue) putBackError(entry *queuedPod) {
 	entry.errors++
 	entry.said = "" // choosing the same node again is news
 	q.putBack(entry, entry.errors, nil)
 	if entry.errors > patientErrors {
-		q.wait(entry)
+		q.put(entry, &q.unschedulable)
 		return
 	}
 	q.requeue(entry)
 }
 
 func (q *schedulingQueue) putBack(entry *queuedPod, failures int, rejectedBy []plugin) {
-	entry.since, entry.rejectedBy = q.clock.Now(), rejectedBy
-	entry.until = entry.since.Add(q.backoffOf(failures))
+	q.stamp(entry)
+	entry.rejectedBy, entry.until = rejectedBy, q.backoffEnd(entry.since, failures)
 }
 
-func (q *schedulingQueue) wait(entry *queuedPod) {
-	entry.state = unschedulablePods
-	q.waiting = append(q.waiting, entry)
-}
-
-// backoffOf doubles from InitialBackoff to MaxBackoff.
-// Upstream: backoffQueue.calculateBackoffDuration, v1.36.
-func (q *schedulingQueue) backoffOf(failures int) time.Duration {
-	d := q.cfg.InitialBackoff
-	for range failures - 1 {
-		if d >= q.cfg.MaxBackoff {
-			break
-		}
-		d *= 2
-	}
-	return min(d, q.cfg.MaxBackoff)
-}
-
-// requeue puts the pod in line, after its backoff if that is not over.
+// requeue puts the pod in line, or with those that back off.
+// Upstream: PriorityQueue.requeuePodWithQueueingStrategy, v1.36.
 func (q *schedulingQueue) requeue(entry *queuedPod) {
-	if entry.state == unschedulablePods {
-		q.leave(entry)
-	}
-	if rest := entry.until.Sub(q.clock.Now()); rest > 0 {
-		entry.state = backoff
+	switch rest := entry.until.Sub(q.clock.Now()); {
+	case rest <= 0:
+		q.put(entry, &q.active)
+	case entry.errors > 0:
+		q.put(entry, &q.errorBackoff)
 		q.line.AddAfter(entry.key, rest)
 		return
+	default:
+		q.put(entry, &q.backoff)
 	}
-	entry.state = active
 	q.line.Add(entry.key)
 }
 
@@ -207,7 +231,7 @@ func (q *schedulingQueue) flush() {
 }
 
 func (q *schedulingQueue) moveIf(f func(*queuedPod) bool) {
-	for _, entry := range slices.Clone(q.waiting) {
+	for _, entry := range slices.Clone(q.unschedulable.pods) {
 		if f(entry) {
 			q.requeue(entry)
 		}

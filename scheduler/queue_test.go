@@ -32,14 +32,14 @@ func newHandQueue(t *testing.T) (*schedulingQueue, *handQueue) {
 	cfg, err := Config{}.withDefaults()
 	require.NoError(t, err)
 	h := &handQueue{later: map[string]time.Duration{}}
-	q := &schedulingQueue{cfg: cfg, clock: h, line: h, pods: map[string]*queuedPod{}}
-	q.podOf = func(e *queuedPod) *v1.Pod { return testPod("web", "data") }
+	q := newSchedulingQueue(cfg, h, func(*queuedPod) *v1.Pod { return testPod("web", "data") })
+	q.line = h
 	return q, h
 }
 
 func popped(t *testing.T, q *schedulingQueue) *queuedPod {
 	t.Helper()
-	entry, ok := q.pop("default/web")
+	entry, ok := q.pop()
 	require.True(t, ok)
 	return entry
 }
@@ -58,40 +58,7 @@ func TestAnUnschedulablePodIsMovedOnlyByAnEventThatCouldHelp(t *testing.T) {
 
 	q.move(clusterEvent{nil, testVolume("pv", "1Gi", delayed, "")})
 	assert.Equal(t, []string{"default/web"}, h.line)
-	assert.Empty(t, q.waiting)
-}
-
-func TestThePodBacksOffOneSecondDoublingToTen(t *testing.T) {
-	q, h := newHandQueue(t)
-	q.add(testPod("web"))
-	entry := popped(t, q)
-	for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
-		q.putBackUnschedulable(entry, nil)
-		q.move(clusterEvent{nil, testNode("node-1")})
-		assert.Equal(t, want*time.Second, h.later["default/web"])
-		_, ok := q.pop("default/web")
-		assert.False(t, ok, "not before its backoff is over")
-		h.now = h.now.Add(want * time.Second)
-		popped(t, q)
-	}
-}
-
-func TestAFailingPodIsRetriedFiveTimesAndThenByTheFlush(t *testing.T) {
-	q, h := newHandQueue(t)
-	q.add(testPod("web"))
-	for range patientErrors {
-		entry := popped(t, q)
-		q.putBackError(entry)
-		assert.Equal(t, backoff, entry.state)
-		h.now = h.now.Add(10 * time.Second)
-	}
-	entry := popped(t, q)
-	q.putBackError(entry)
-	assert.Equal(t, unschedulablePods, entry.state)
-	h.now = h.now.Add(10 * time.Second)
-	h.line = nil
-	q.flush()
-	assert.Equal(t, []string{"default/web"}, h.line)
+	assert.Empty(t, q.unschedulable.pods)
 }
 
 func TestTheFlushTriesAPodAgainAfterFiveMinutes(t *testing.T) {
@@ -106,21 +73,43 @@ func TestTheFlushTriesAPodAgainAfterFiveMinutes(t *testing.T) {
 	assert.Equal(t, []string{"default/web"}, h.line)
 }
 
-func TestOnlyAChangeOfMoreThanStatusRequeuesAnUnschedulablePod(t *testing.T) {
-	q, h := newHandQueue(t)
-	pod := testPod("web")
-	q.add(pod)
-	q.putBackUnschedulable(popped(t, q), []plugin{nodeAffinity{}})
-	h.line, h.now = nil, h.now.Add(time.Minute)
-
-	status := pod.DeepCopy()
-	status.ResourceVersion, status.Status.NominatedNodeName = "2", "node-1"
-	q.update(pod, status)
-	assert.Empty(t, h.line)
-	relaxed := status.DeepCopy()
-	relaxed.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
-	q.update(status, relaxed)
-	assert.Equal(t, []string{"default/web"}, h.line)
+// Upstream: PriorityQueue.Update, isPodUpdated, v1.36.
+func TestAChangeOfThePodIsAnEventLikeOthers(t *testing.T) {
+	tolerant := func(key string) func(*v1.Pod) {
+		return func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists}} }
+	}
+	for _, tc := range []struct {
+		name   string
+		by     plugin
+		change func(*v1.Pod)
+		helps  bool
+	}{
+		{"status", nil, func(p *v1.Pod) { p.Status.NominatedNodeName = "node-1" }, false},
+		{"finalizers", nil, func(p *v1.Pod) { p.Finalizers = []string{"example.com/f"} }, false},
+		{"anything, nobody having turned it down", nil, func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }, true},
+		{"label", taintToleration{}, func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }, false},
+		{"toleration", taintToleration{}, tolerant("gpu"), true},
+		{"toleration, of no use to its volumes", volumeBinding{}, tolerant("gpu"), false},
+		{"toleration, of no use on a cordoned node", nodeUnschedulable{}, tolerant("gpu"), false},
+		{"toleration of a cordoned node", nodeUnschedulable{}, tolerant(v1.TaintNodeUnschedulable), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			q, _ := newHandQueue(t)
+			old := testPod("web")
+			q.add(old)
+			var by []plugin
+			if tc.by != nil {
+				by = []plugin{tc.by}
+			}
+			q.putBackUnschedulable(popped(t, q), by)
+			pod := old.DeepCopy()
+			pod.ResourceVersion = "2"
+			tc.change(pod)
+			q.update(old, pod)
+			_, ok := q.pop()
+			assert.Equal(t, tc.helps, ok)
+		})
+	}
 }
 
 func TestAPodMadeAnewUnderTheSameNameIsAnotherPod(t *testing.T) {

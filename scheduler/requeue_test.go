@@ -107,24 +107,39 @@ func TestCapacityThatIsPublishedLaterHelps(t *testing.T) {
 	assert.Equal(t, "node-2", w.getPod("web").Status.NominatedNodeName)
 }
 
-// A pod that is turned down again waits a second more, then two, then four.
-func TestAPodThatIsTurnedDownAgainBacksOff(t *testing.T) {
+// No time passes, however often it has been turned down.
+func TestAPodThatIsTurnedDownIsTriedAgainAtEveryEventThatHelps(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true }))
 	w.pod("web")
 	w.settle()
 	start := w.e.Now()
-	for i, waited := range []time.Duration{1, 3, 7} {
+	for i := range 3 {
 		_, err := w.api.CoreV1().Nodes().Create(w.ctx, node(fmt.Sprintf("full-%d", i), func(n *v1.Node) { n.Status.Allocatable = nil }), metav1.CreateOptions{})
 		require.NoError(t, err)
 		w.settle()
 		require.Contains(t, w.condition("web").Message, fmt.Sprintf("%d Too many pods", i+1))
-		assert.Equal(t, waited*time.Second, w.e.Now().Sub(start))
 	}
 	_, err := w.api.CoreV1().Nodes().Patch(w.ctx, "node-1", types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	w.settle()
 	assert.Equal(t, "node-1", w.nodeOf("web"))
-	assert.Equal(t, 15*time.Second, w.e.Now().Sub(start))
+	assert.Equal(t, start, w.e.Now())
+}
+
+// Errors are not overcome by events: the pod waits 1, 2 and 4 s, each to the end of the
+// second. Upstream: backoffQueue.isPodBackingoff, v1.36.
+func TestAPodWhoseAttemptFailedWaitsForItsBackoff(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1"))
+	require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pods/binding", Times: 3, Err: fmt.Errorf("no")}))
+	require.NoError(t, w.e.RunFor(300*time.Millisecond))
+	start := w.e.Now().Truncate(time.Second)
+	w.pod("web")
+	require.NoError(t, w.e.RunFor(time.Second))
+	_, err := w.api.CoreV1().Nodes().Create(w.ctx, node("node-2"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.settle()
+	assert.NotEmpty(t, w.nodeOf("web"))
+	assert.Equal(t, 10*time.Second, w.e.Now().Sub(start))
 }
 
 // In order the first by name; the seeded policy takes any, the same for the same

@@ -33,7 +33,7 @@ func New(cfg Config) control.Factory {
 		}
 		s := newScheduler(cfg, env)
 		s.recorder = env.Recorder(cfg.SchedulerName)
-		s.queue = &schedulingQueue{cfg: cfg, clock: env, pods: map[string]*queuedPod{}, podOf: s.podOf}
+		s.queue = newSchedulingQueue(cfg, env, s.podOf)
 		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", Reconcile: s.scheduleOne})
 		s.addAllEventHandlers()
 		env.Every("flush unschedulable pods", flushPeriod, func(context.Context) { s.queue.flush() })
@@ -68,12 +68,12 @@ func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
 	return nil
 }
 
-// scheduleOne places one pod. The scheduling cycle (which node) runs through
+// scheduleOne places the pod whose turn it is. The scheduling cycle (which node) runs through
 // without a pause; the binding cycle (make it so) is a task of its own, beside
 // the scheduling of later pods.
 // Upstream: schedule_one.go ScheduleOne, v1.36.
-func (s *scheduler) scheduleOne(ctx context.Context, key string) error {
-	entry, ok := s.queue.pop(key)
+func (s *scheduler) scheduleOne(ctx context.Context, _ string) error {
+	entry, ok := s.queue.pop()
 	if !ok {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (s *scheduler) scheduleOne(ctx context.Context, key string) error {
 		s.handleSchedulingFailure(ctx, c, st)
 		return nil
 	}
-	s.env.Go("bind "+key, func(ctx context.Context) { s.bindingCycle(ctx, c) })
+	s.env.Go("bind "+entry.key, func(ctx context.Context) { s.bindingCycle(ctx, c) })
 	return nil
 }
 

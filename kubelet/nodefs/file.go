@@ -10,6 +10,10 @@ import (
 // ReadFile reads a regular file.
 func (d *Dir) ReadFile(name string) (data []byte, err error) {
 	err = d.do("read", name, func(d *Dir, rel string) error {
+		var ok bool
+		if data, ok = d.root.read(rel); ok {
+			return nil
+		}
 		f, err := d.open(rel, os.O_RDONLY, 0)
 		if err != nil {
 			return err

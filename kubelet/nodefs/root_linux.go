@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -120,9 +121,13 @@ func (r *root) Mkdir(rel string, perm fs.FileMode) error {
 	return failed("mkdir", rel, in.mkdir(base, perm))
 }
 
-// MkdirAll tries what mostly holds: only the last directory is missing, or none.
+// MkdirAll begins at the end: mostly only the last directories are missing, or none.
 func (r *root) MkdirAll(rel string, perm fs.FileMode) error {
-	if r.Mkdir(rel, perm) == nil {
+	err := r.Mkdir(rel, perm)
+	if parent := filepath.Dir(rel); errors.Is(err, unix.ENOENT) && parent != "." && r.MkdirAll(parent, perm) == nil {
+		err = r.Mkdir(rel, perm)
+	}
+	if err == nil {
 		return nil
 	}
 	return r.Root.MkdirAll(rel, perm)
@@ -194,6 +199,34 @@ func (r *root) OpenFile(rel string, flag int, perm fs.FileMode) (*os.File, error
 		return r.Root.OpenFile(rel, flag, perm)
 	}
 	return os.NewFile(uintptr(fd), filepath.Join(r.top.Name(), rel)), nil
+}
+
+// read reads a regular file that has no other name. ok is false if it is none, or
+// could not be read, whyever.
+func (r *root) read(rel string) (data []byte, ok bool) {
+	fd, err := r.beneath(rel, unix.O_RDONLY|unix.O_LARGEFILE|nonblock, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink > 1 {
+		return nil, false
+	}
+	data = make([]byte, 0, stat.Size+1) // one more, to see the end
+	for {
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, false
+		case n == 0:
+			return data, true
+		}
+		if data = data[:len(data)+max(n, 0)]; len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
 }
 
 // create writes a file that was not there before. made is false if it could not be

@@ -1,0 +1,68 @@
+package scheduler_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/engine"
+)
+
+// Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.36.
+func TestWhichRefusalTakesTheNominatedNodeOff(t *testing.T) {
+	never := v1.PreemptNever
+	cordoned := func(n *v1.Node) { n.Spec.Unschedulable = true }
+	for _, tt := range []struct {
+		name  string
+		nodes []*v1.Node
+		claim string
+		class string
+		want  string
+	}{
+		{"PreFilter's", []*v1.Node{node("node-1")}, "missing", "", "node-1"},
+		{"Filter's", []*v1.Node{node("node-1", cordoned)}, "data", "", ""},
+		{"Filter's, of a pod that never preempts", []*v1.Node{node("node-1", cordoned)}, "data", "patient", "node-1"},
+		{"that there are no nodes", nil, "data", "patient", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, engine.Config{}, tt.nodes...)
+			_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, &schedulingv1.PriorityClass{
+				ObjectMeta: metav1.ObjectMeta{Name: "patient"}, PreemptionPolicy: &never,
+			}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			w.class("dynamic", extProv, wffc)
+			w.claim("data", "5Gi", "dynamic")
+			pod := newPod("web", tt.claim)
+			pod.Spec.PriorityClassName = tt.class
+			w.create(pod)
+			_, err = w.api.CoreV1().Pods("default").Patch(w.ctx, "web", types.MergePatchType,
+				[]byte(`{"status":{"nominatedNodeName":"node-1"}}`), metav1.PatchOptions{}, "status")
+			require.NoError(t, err)
+			w.settle()
+			assert.Equal(t, v1.PodReasonUnschedulable, w.condition("web").Reason)
+			assert.Equal(t, tt.want, w.getPod("web").Status.NominatedNodeName)
+		})
+	}
+}
+
+// Who matters more is placed first, although they came last.
+func TestPodsArePlacedInOrderOfPriority(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }))
+	_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w.pod("first")
+	urgent := newPod("urgent")
+	urgent.Spec.PriorityClassName = "high"
+	w.create(urgent)
+	w.settle()
+	assert.Equal(t, "node-1", w.nodeOf("urgent"))
+	assert.Empty(t, w.nodeOf("first"))
+}
