@@ -2,11 +2,13 @@ package kubelet_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
@@ -55,7 +57,7 @@ func TestAnAttachableVolumeIsReportedInUseAndMountedWhenItIsAttached(t *testing.
 	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
 	require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
 	require.Empty(t, w.mounts())
-	w.requireEvent("web", "FailedMount", "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
+	require.Contains(t, w.trace(), "unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
 
 	w.attach(uniqueName)
 	require.NoError(t, w.e.RunFor(3*time.Minute))
@@ -89,28 +91,40 @@ func TestAVolumeInUseIsSaidToBeUntilItIsUnmountedEvenIfTheKubeletWasDown(t *test
 	w.requireNothingLeft()
 }
 
-// Upstream repeats it every two minutes and three seconds.
-func TestAPodIsToldAgainAndAgainWhichVolumesItLacks(t *testing.T) {
+// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
+func TestVolumesInUseAreReportedOfANodeThatIsThere(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable})
+	w.boundVolume("data", nil)
+	w.settle()
+	require.NoError(t, w.user.CoreV1().Nodes().Delete(context.Background(), "node-1", metav1.DeleteOptions{}))
+	w.create(pod("web", claim("data")))
+	require.NoError(t, w.e.RunFor(time.Hour))
+	_, err := w.user.CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "it is not for a status that it is made again: %v", err)
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
+}
+
+// Upstream writes it to its log every two minutes and three seconds: no event, which
+// is what of kubelet.go SyncPod is easily forgotten.
+func TestWhichVolumesAPodLacksIsToldToTheTraceAgainAndAgain(t *testing.T) {
 	w := simple(t)
 	w.boundVolume("other", nil) // whose directory is missing
 	w.boundVolume("data", nil)
 	w.create(pod("web", claim("other"), claim("data")))
-	told := func() (n int32) {
-		events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
-		require.NoError(t, err)
-		for _, e := range events.Items {
-			if e.Message == "Unable to attach or mount volumes: unmounted volumes=[other], unattached volumes=[], failed to process volumes=[]: context deadline exceeded" {
-				n += max(e.Count, 1)
-			}
-		}
-		return n
+	told := func() int {
+		return strings.Count(w.trace(), "unmounted volumes=[other], unattached volumes=[], failed to process volumes=[]: context deadline exceeded")
 	}
 	require.NoError(t, w.e.RunFor(2*time.Minute))
 	require.Zero(t, told())
 	require.NoError(t, w.e.RunFor(4*time.Second))
-	require.EqualValues(t, 1, told())
+	require.Equal(t, 1, told())
 	require.NoError(t, w.e.RunFor(20*time.Minute))
 	require.InDelta(t, 10, told(), 1)
+	for _, event := range w.events("web") {
+		require.Contains(t, event, `FailedMount: MountVolume.NewMounter initialization failed for volume "pv-other"`)
+	}
 	require.NoError(t, w.node.MkdirAll("/disk/other", 0o755))
 	require.NoError(t, w.e.RunFor(3*time.Minute))
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)

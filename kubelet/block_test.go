@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/kubelet/volume"
 )
 
 // asDevice has the pod's container use a volume as a raw device.
@@ -19,17 +22,15 @@ func asDevice(p *v1.Pod) *v1.Pod {
 	return p
 }
 
-// semantics 5.2: Block and Filesystem must agree with volumeDevices and
-// volumeMounts; and what is not mapped here is refused by name.
-func TestABlockVolumeIsRefusedByName(t *testing.T) {
+// semantics 5.2: Block and Filesystem must agree with volumeDevices and volumeMounts.
+func TestAVolumesModeMustAgreeWithItsUse(t *testing.T) {
 	block, filesystem := v1.PersistentVolumeBlock, v1.PersistentVolumeFilesystem
 	for want, c := range map[string]struct {
 		mode   *v1.PersistentVolumeMode
 		device bool
 	}{
-		"volume data has volumeMode Block: this kubelet maps no devices, which takes privilege; plugin \"kubernetes.io/local-volume\" would map it at /var/lib/kubelet/pods/": {&block, true},
-		"volume data has volumeMode Block, but is specified in volumeMounts":                                                                                                  {&block, false},
-		"volume data has volumeMode Filesystem, but is specified in volumeDevices":                                                                                            {&filesystem, true},
+		"volume data has volumeMode Block, but is specified in volumeMounts":       {&block, false},
+		"volume data has volumeMode Filesystem, but is specified in volumeDevices": {&filesystem, true},
 	} {
 		w := newWorld(t, engine.Config{}, kubelet.Config{})
 		w.boundVolume("data", func(pv *v1.PersistentVolume) { pv.Spec.VolumeMode = c.mode })
@@ -38,12 +39,92 @@ func TestABlockVolumeIsRefusedByName(t *testing.T) {
 			p = asDevice(p)
 		}
 		w.create(p)
-		require.NoError(t, w.e.RunFor(time.Minute))
-		require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
+		w.requireNeverRuns(t)
 		w.requireEvent("web", "FailedMount", want)
-		require.Empty(t, w.mounts())
-		w.delete("web")
-		w.settle()
-		w.requireNothingLeft()
+		w.requireLeavesNothing(t)
+	}
+}
+
+func (w *world) requireNeverRuns(t *testing.T) {
+	t.Helper()
+	require.NoError(t, w.e.RunFor(time.Minute))
+	require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
+	require.Empty(t, w.mounts())
+}
+
+func (w *world) requireLeavesNothing(t *testing.T) {
+	t.Helper()
+	w.delete("web")
+	w.settle()
+	w.requireNothingLeft()
+}
+
+// mapper is the local plugin with a device, as far as it does not fail.
+type mapper struct {
+	volume.BlockVolumePlugin
+	volume.BlockVolumeMapper
+	noMapper, noGlobalMap error
+}
+
+// noMappers is the local plugin without raw devices.
+type noMappers struct{ volume.VolumePlugin }
+
+func (m *mapper) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (volume.BlockVolumeMapper, error) {
+	var err error
+	if m.BlockVolumeMapper, err = m.BlockVolumePlugin.NewBlockVolumeMapper(spec, pod); err == nil {
+		err = m.noMapper
+	}
+	return m, err
+}
+
+func (m *mapper) GetGlobalMapPath(spec *volume.Spec) (string, error) {
+	at, err := m.BlockVolumeMapper.GetGlobalMapPath(spec)
+	return at, errors.Join(err, m.noGlobalMap)
+}
+
+func (m *mapper) GetDevicePath() (string, error) { return "/dev/sda", nil }
+
+// semantics 5.2: FailedMapVolume for block; and what is not mapped here is refused by
+// name.
+func TestABlockVolumesTroubleIsFailedMapVolume(t *testing.T) {
+	disk, ok := local.NewPlugin().(volume.BlockVolumePlugin)
+	require.True(t, ok)
+	for name, c := range map[string]struct {
+		plugin  volume.VolumePlugin
+		change  func(pv *v1.PersistentVolume)
+		reason  string
+		message string
+	}{
+		"no such path": {disk, func(pv *v1.PersistentVolume) { pv.Spec.Local.Path = "/dev/none" },
+			"FailedMapVolume", `MapVolume.MapPodDevice failed for volume "pv-data" : path "/dev/none" does not exist`},
+		"a directory": {disk, nil,
+			"FailedMapVolume", `MapVolume.MapPodDevice failed for volume "pv-data" : path "/disk/data" is not a block device`},
+		"another node's": {disk, func(pv *v1.PersistentVolume) { pv.Spec.NodeAffinity = onNode("node-2") },
+			"FailedMount", `MapVolume.NodeAffinity check failed for volume "pv-data" : `},
+		"a plugin without devices": {noMappers{disk}, nil,
+			"FailedMapVolume", `MapVolume.FindMapperPluginBySpec failed for volume "pv-data" : volume plugin "kubernetes.io/local-volume" does not support volumeMode Block`},
+		"a plugin that fails": {&mapper{BlockVolumePlugin: disk, noMapper: errors.New("no disk")}, nil,
+			"FailedMapVolume", `MapVolume.NewBlockVolumeMapper initialization failed for volume "pv-data" : no disk`},
+		"a plugin that fails later": {&mapper{BlockVolumePlugin: disk, noGlobalMap: errors.New("no map")}, nil,
+			"FailedMapVolume", `MapVolume.GetGlobalMapPath failed for volume "pv-data" : no map`},
+		"a device": {&mapper{BlockVolumePlugin: disk}, nil,
+			"FailedMapVolume", `MapVolume.MapBlockVolume failed for volume "pv-data" : this kubelet maps no devices, which takes privilege; /dev/sda would be mapped at /var/lib/kubelet/pods/`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugins := func() []volume.VolumePlugin { return []volume.VolumePlugin{c.plugin} }
+			w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: plugins})
+			block := v1.PersistentVolumeBlock
+			w.boundVolume("data", func(pv *v1.PersistentVolume) {
+				pv.Spec.VolumeMode = &block
+				if c.change != nil {
+					c.change(pv)
+				}
+			})
+			w.create(asDevice(pod("web", claim("data"))))
+			w.requireNeverRuns(t)
+			w.requireEvent("web", c.reason, c.message)
+			require.Len(t, w.events("web"), 1)
+			w.requireLeavesNothing(t)
+		})
 	}
 }

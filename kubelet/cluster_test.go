@@ -3,6 +3,7 @@ package kubelet_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +186,20 @@ func (w *world) requireEvent(name, reason, part string) {
 		}
 	}
 	require.Fail(w.t, fmt.Sprintf("no event %s with %q", reason, part), "%s", w.events(name))
+}
+
+// requireWaiting checks that a container waits, and with it its pod is pending.
+func (w *world) requireWaiting(name, container, reason, message string) {
+	w.t.Helper()
+	p := w.get(name)
+	require.Equal(w.t, v1.PodPending, p.Status.Phase)
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.Name == container {
+			require.Equal(w.t, &v1.ContainerStateWaiting{Reason: reason, Message: message}, c.State.Waiting)
+			return
+		}
+	}
+	require.Fail(w.t, "no such container", container)
 }
 
 // mounts is the node's mount table as a new process reads it.

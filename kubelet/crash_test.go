@@ -1,7 +1,6 @@
 package kubelet_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
@@ -19,8 +17,10 @@ import (
 // deletion.
 func life(w *world) {
 	w.boundVolume("data", nil)
-	p := w.create(pod("web", claim("data"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate),
-		v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}))
+	web := pod("web", claim("data"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate),
+		v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+	web.Spec.Containers[0].VolumeMounts[2].SubPath = "part"
+	p := w.create(web)
 	w.create(helper(pod("helper", hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate)), "mkdir", "/srv/made"))
 	w.settle()
 	require.Equal(w.t, v1.PodRunning, w.get("web").Status.Phase)
@@ -79,13 +79,4 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 		return w.trace()
 	}
 	require.Equal(t, tell(), tell())
-}
-
-func TestADeletedNodeObjectDoesNotStopPods(t *testing.T) {
-	w := simple(t)
-	w.settle()
-	require.NoError(t, w.user.CoreV1().Nodes().Delete(context.Background(), "node-1", metav1.DeleteOptions{}))
-	w.create(pod("web"))
-	w.settle()
-	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
 }

@@ -22,6 +22,8 @@ type volumeToMount struct {
 	plugin    volume.VolumePlugin
 	// device is not nil if the volume is mounted for the node first.
 	device volume.DeviceMountableVolumePlugin
+	// block says that the pod is to have the raw device.
+	block bool
 	// attachable says that it must be attached to the node first.
 	attachable bool
 	// order is when it was added.

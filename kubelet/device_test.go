@@ -21,6 +21,7 @@ import (
 type devices struct {
 	calls []string
 	fail  error // of the next calls
+	noAt  error // of the next GetDeviceMountPath
 	// pods is how many pod mounts there are, asked at each UnmountDevice.
 	pods func() int
 	seen []int
@@ -41,7 +42,7 @@ func (p *devicePlugin) NewDeviceUnmounter() (volume.DeviceUnmounter, error) { re
 func (p *devicePlugin) GetDeviceMountRefs(string) ([]string, error)         { return nil, nil }
 func (p *devicePlugin) CanDeviceMount(*volume.Spec) (bool, error)           { return true, nil }
 func (p *devicePlugin) GetDeviceMountPath(spec *volume.Spec) (string, error) {
-	return "/global/" + spec.Name(), nil
+	return "/global/" + spec.Name(), p.noAt
 }
 func (p *devicePlugin) NewMounter(s *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
 	m, err := p.VolumePlugin.NewMounter(s, pod)
@@ -105,7 +106,12 @@ func TestADeviceThatCannotBeMountedIsAnEventAndTriedAgain(t *testing.T) {
 	w.settle()
 	w.requireEvent("one", "FailedMount", `MountVolume.MountDevice failed for volume "pv-data" : wrong fs type`)
 	require.NotContains(t, d.calls, "SetUp")
-	d.fail = nil
+	calls := len(d.calls)
+	d.fail, d.noAt = nil, errors.New("no such place")
+	require.NoError(t, w.e.RunFor(3*time.Minute))
+	w.requireEvent("one", "FailedMount", `MountVolume.GetDeviceMountPath failed for volume "pv-data" : no such place`)
+	require.Len(t, d.calls, calls)
+	d.noAt = nil
 	require.NoError(t, w.e.RunFor(5*time.Minute))
 	require.Equal(t, v1.PodRunning, w.get("one").Status.Phase)
 
@@ -113,7 +119,7 @@ func TestADeviceThatCannotBeMountedIsAnEventAndTriedAgain(t *testing.T) {
 	w.delete("one")
 	w.settle()
 	require.Equal(t, "UnmountDevice /global/pv-data", d.calls[len(d.calls)-1])
-	calls := len(d.calls)
+	calls = len(d.calls)
 	d.fail = nil
 	require.NoError(t, w.e.RunFor(5*time.Minute))
 	require.Len(t, d.calls, calls+1, "it is tried again, and once is enough")

@@ -18,9 +18,11 @@
 //	wait.go         a pod's wait for its volumes, and what it is told meanwhile
 //	reconstruct.go  finds an earlier life's mounts on disk
 //	syncpod.go      Pending -> Running -> Terminating -> gone
+//	map.go          what would give a pod a raw device
 //	start.go        starts containers; commands.go really runs some,
 //	                shell.go short scripts of them; environment.go is their
 //	                environment
+//	subpath.go      mounts the parts of volumes that containers ask for
 //	deadline.go     ends pods that are active for longer than they may
 //	status.go       pod status
 //	objects.go      ConfigMaps and Secrets for volumes, and their changes
@@ -39,8 +41,14 @@
 //
 // Everything is below the node's own directory (package nodefs), laid out as
 // upstream's: /var/lib/kubelet/pods/<uid>/volumes/<plugin>/<name>, "/" in the
-// plugin's name written "~". What the container runtime knows is in
-// /run/containerd/pods, the mount table in /run/mounts.
+// plugin's name written "~", and for a part of a volume (subPath)
+// /var/lib/kubelet/pods/<uid>/volume-subpaths/<name>/<container>/<number>. That an
+// emptyDir was set up is noted in pods/<uid>/plugins/<plugin>/<name>/ready. What the
+// container runtime knows is in /run/containerd/pods, the mount table in /run/mounts.
+//
+// If somebody puts a link in place of a pod's directory, or of one in it down to the
+// plugin's, nothing is read, made, changed or removed through it, since it may lead to
+// another pod's data. The pod's volumes fail, or its end waits, until the link is gone.
 //
 // # Containers
 //
@@ -73,12 +81,22 @@
 //     a restart; upstream would unmount what it cannot place.
 //   - A volume whose SetUp failed is uncertain if its directory is still there;
 //     upstream relies on the plugin to say so.
+//   - A part of a volume is mounted where upstream mounts it, but containers go to it
+//     through the volume, at every access, and cannot be led out: the mount may be a
+//     link (package mount), which would follow whatever is put in its place. So they
+//     see what a real container keeps from its start, as where a ConfigMap changes;
+//     the mount leads nowhere then. What a restarted kubelet finds mounted of a host
+//     path's parts it unmounts; upstream leaves it to somebody.
 //   - Block volumes are refused by name, for mapping a device takes privilege.
 //     Expansion and the metrics are not here yet.
+//   - Changing a volume's ownership takes no time, so nobody is told that it is slow
+//     (VolumePermissionChangeInProgress).
+//   - Containers that could not be created are tried again after 10s, 20s, and so on
+//     up to 5 minutes; upstream tries every 10s or so. Their reasons survive a restart.
 //   - volumesInUse is written when it changes, upstream with the next node status.
 //     No built-in plugin is attachable.
 //   - A container's environment has no values from ConfigMaps, Secrets and resources;
 //     nobody but a subPathExpr and the commands reads it.
-//   - Nobody waits for the event that lists a pod's missing volumes after 2m3s: a
+//   - Nobody waits until a pod's missing volumes are listed in the trace, after 2m3s: a
 //     cluster at rest may be one in which a pod lacks some.
 package kubelet

@@ -86,7 +86,7 @@ func expandSubPath(m v1.VolumeMount, env map[string]string) (string, error) {
 		return env[name]
 	})
 	if len(missing) > 0 {
-		return "", fmt.Errorf("subPathExpr %q: missing value for %s", m.SubPathExpr, strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+		return "", fmt.Errorf("missing value for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return text, nil
 }

@@ -113,9 +113,11 @@ type kubelet struct {
 	// removeDir removes a pod's directory: removeEmptyDirs.
 	removeDir func(dir string) error
 	// onDisk are the pods that were found on disk at the start and are not yet
-	// known to exist; leftovers are volumes among them that no plugin knows.
+	// known to exist; leftovers are volumes among them that no plugin knows, unread
+	// the pods whose volumes could not be looked for.
 	onDisk    []types.UID
 	leftovers []string
+	unread    map[types.UID]bool
 
 	nodeQueue, populatorQueue, volumeQueue, operationQueue, podQueue, restartQueue, waitQueue, statusQueue control.Queue
 }
@@ -126,6 +128,9 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	}
 	if cfg.Root == nil {
 		return nil, fmt.Errorf("kubelet.Config.Root of node %s is nil; it must be the node's directory", cfg.Node.Name)
+	}
+	if err := cfg.Root.Plain(podsDir, podLevels); err != nil {
+		return nil, err
 	}
 	if cfg.Mounter == nil {
 		mounter, err := mount.NewTempDir(mount.Config{Dir: cfg.Root, Remote: cfg.Remote})
@@ -145,7 +150,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		recorder: env.Recorder("kubelet"), runtime: &containerRuntime{fs: cfg.Root, unsaved: map[types.UID]*podRecord{}},
 		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
 		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
-		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
+		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
 	}
 	var err error
 	k.removeDir = k.removeEmptyDirs
@@ -196,6 +201,9 @@ func (h volumeHost) GetEventRecorder() control.Recorder   { return h.k.recorder 
 func (h volumeHost) Trace(about control.Ref, text string) { h.k.note(about, text) }
 func (h volumeHost) GetPodVolumeDir(uid types.UID, plugin, name string) string {
 	return podVolumeDir(uid, plugin, name)
+}
+func (h volumeHost) GetPodPluginDir(uid types.UID, plugin string) string {
+	return podPluginsDir(uid) + "/" + plugin
 }
 
 // now is the time as the API keeps it, in whole seconds.

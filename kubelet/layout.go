@@ -14,6 +14,11 @@ const (
 	rootDir    = "/var/lib/kubelet"
 	podsDir    = rootDir + "/pods"
 	pluginsDir = rootDir + "/plugins"
+	// podLevels is how many directories below podsDir are the kubelet's own: the
+	// pod's, its "volumes" and the plugin's in there. Nothing goes through a link in
+	// their place, which may lead to another pod's data. What is in them may be a
+	// link: a mount of package mount is.
+	podLevels = 3
 	// runtimeDir has the container runtime's state: one file for each pod that
 	// was started.
 	runtimeDir = "/run/containerd/pods"
@@ -21,6 +26,17 @@ const (
 
 // podDir is a pod's directory.
 func podDir(uid types.UID) string { return podsDir + "/" + string(uid) }
+
+// podPluginsDir has a directory for each plugin that keeps something of its own about
+// the pod.
+func podPluginsDir(uid types.UID) string { return podDir(uid) + "/plugins" }
+
+// isReadyFile says whether a name is that of a plugin's note that a volume of a pod is
+// ready (volume.SetReady), which may be left where the volume itself is lost.
+func isReadyFile(name string) bool {
+	is, _ := path.Match(podPluginsDir("*")+"/*/*/"+volume.ReadyFileName, name)
+	return is
+}
 
 // podVolumesDir has a directory for each plugin whose volumes the pod uses.
 func podVolumesDir(uid types.UID) string { return podDir(uid) + "/volumes" }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -30,7 +31,8 @@ type fetchedObject struct {
 // needs nothing more of the API and cannot be interrupted.
 //
 // Upstream: pkg/kubelet/configmap NewSimpleConfigMapManager and its like for
-// Secrets, v1.36.
+// Secrets, v1.36. What is not there is told of as the managers do that watch, which
+// are the default: watch_based_manager.go Get.
 func (k *kubelet) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.ObjectRef]fetchedObject {
 	plugin, ok := v.plugin.(volume.ObjectsPlugin)
 	if !ok {
@@ -45,14 +47,28 @@ func (k *kubelet) fetchObjects(ctx context.Context, v *volumeToMount) map[volume
 			continue
 		case ref.Kind == "ConfigMap":
 			got.object, got.err = core.ConfigMaps(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+			got.err = notFound(got.err, "configmap", ref.Name)
 		case ref.Kind == "Secret":
 			got.object, got.err = core.Secrets(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+			got.err = notFound(got.err, "secret", ref.Name)
 		default:
 			got.err = fmt.Errorf("volumes are not made of objects of kind %s", ref.Kind)
 		}
 		objects[ref] = got
 	}
 	return objects
+}
+
+// notFound is err, or if nothing is there the kubelet's own error, which names a kind in
+// the singular.
+//
+// Upstream: configmap_manager.go NewWatchingConfigMapManager and its like for Secrets,
+// v1.36.
+func notFound(err error, kind, name string) error {
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewNotFound(v1.Resource(kind), name)
+	}
+	return err
 }
 
 // GetObject is what was read for the volume that is being set up.

@@ -106,14 +106,14 @@ func TestAnObjectThatIsMissingIsAnEventUntilItIsThere(t *testing.T) {
 		event  string // "" for none
 		mend   func(w *world)
 	}{
-		"a ConfigMap": {configVolume("app"), `MountVolume.SetUp failed for volume "config" : configmaps "app" not found`, nil},
+		"a ConfigMap": {configVolume("app"), `MountVolume.SetUp failed for volume "config" : configmap "app" not found`, nil},
 		"a key": {
 			configVolume("half", v1.KeyToPath{Key: "a", Path: "a"}), `MountVolume.SetUp failed for volume "config" : configmap references non-existent config key: a`,
 			func(w *world) { w.configMap("half", map[string]string{"a": "1"}) },
 		},
 		"a Secret": {
 			volumeOf("config", v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "app"}}),
-			`MountVolume.SetUp failed for volume "config" : secrets "app" not found`,
+			`MountVolume.SetUp failed for volume "config" : secret "app" not found`,
 			func(w *world) { w.secret("app", map[string]string{"a": "1"}) },
 		},
 		"a Secret's key": {

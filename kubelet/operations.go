@@ -85,52 +85,64 @@ func (k *kubelet) mountVolume(ctx context.Context, key podVolume) error {
 	if err := k.verifyControllerAttachedVolume(ctx, v); err != nil {
 		return err
 	}
-	nodeLabels, err := k.nodeLabels(ctx, v.spec)
+	reason, err := "FailedMount", k.checkNodeAffinity(ctx, v)
 	if err == nil {
 		k.objects = k.fetchObjects(ctx, v)
 		if v = k.desired.get(key); v == nil {
 			return nil // the pod ended meanwhile
 		}
-		err = k.mount(v, nodeLabels)
+		if v.block {
+			reason, err = "FailedMapVolume", k.mapVolume(v)
+		} else {
+			err = k.mount(v)
+		}
 	}
 	if err != nil {
-		k.recorder.Event(v.about, v1.EventTypeWarning, "FailedMount", err.Error())
+		k.recorder.Event(v.about, v1.EventTypeWarning, reason, err.Error())
 	}
 	return err
 }
 
-// nodeLabels are the node's labels as they are now, if the volume cares.
-func (k *kubelet) nodeLabels(ctx context.Context, spec *volume.Spec) (map[string]string, error) {
-	if spec.PersistentVolume == nil || spec.PersistentVolume.Spec.NodeAffinity == nil {
-		return nil, nil
+// checkNodeAffinity refuses a PersistentVolume that this node, as its labels are now,
+// must not have; and any, if there is no Node object to know them from.
+//
+// Upstream: operation_generator.go checkNodeAffinity, v1.36.
+func (k *kubelet) checkNodeAffinity(ctx context.Context, v *volumeToMount) error {
+	pv := v.spec.PersistentVolume
+	if pv == nil {
+		return nil
 	}
 	node, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("MountVolume.NodeAffinity check failed for volume %q : error getting node labels: %w", spec.Name(), err)
+		err = fmt.Errorf("error retrieving node: %w", err)
+	} else {
+		err = binding.CheckNodeAffinity(pv, node.Labels)
 	}
-	return node.Labels, nil
+	if err == nil {
+		return nil
+	}
+	verb := "MountVolume"
+	if v.block {
+		verb = "MapVolume"
+	}
+	return fmt.Errorf("%s.NodeAffinity check failed for volume %q : %w", verb, v.spec.Name(), err)
 }
 
 // mount is the steps from a volume to its directory in the pod.
-func (k *kubelet) mount(v *volumeToMount, nodeLabels map[string]string) error {
+func (k *kubelet) mount(v *volumeToMount) error {
 	name := v.spec.Name()
-	if pv := v.spec.PersistentVolume; pv != nil && pv.Spec.NodeAffinity != nil {
-		if err := binding.CheckNodeAffinity(pv, nodeLabels); err != nil {
-			return fmt.Errorf("MountVolume.NodeAffinity check failed for volume %q : %w", name, err)
-		}
-	}
-	if err := k.checkReadWriteOncePod(v); err != nil {
-		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
-	}
 	mounter, err := v.plugin.NewMounter(v.spec, v.about)
 	if err != nil {
 		return fmt.Errorf("MountVolume.NewMounter initialization failed for volume %q : %w", name, err)
 	}
 	if len(v.spec.MountOptions()) > 0 && !v.plugin.SupportsMountOption() {
-		return fmt.Errorf("MountVolume.CheckMountOptions failed for volume %q : Mount options are not supported for volume type %q", name, v.plugin.GetPluginName())
+		return fmt.Errorf("MountVolume.MountOptionSupport check failed for volume %q : mount options are not supported for this volume type", name)
 	}
-	if err := k.mountDevice(v); err != nil {
-		return fmt.Errorf("MountVolume.MountDevice failed for volume %q : %w", name, err)
+	if err := k.checkReadWriteOncePod(v); err != nil {
+		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
+	}
+	if step, err := k.mountDevice(v); err != nil {
+		return fmt.Errorf("MountVolume.%s failed for volume %q : %w", step, name, err)
 	}
 	if err := k.setUp(v, mounter); err != nil {
 		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
@@ -139,12 +151,12 @@ func (k *kubelet) mount(v *volumeToMount, nodeLabels map[string]string) error {
 }
 
 // checkReadWriteOncePod refuses a volume for one pod only that another pod on
-// this node has.
+// this node has. One that has other access modes as well may be meant for many.
 //
 // Upstream: actual_state_of_world.go IsVolumeMountedElsewhere, v1.36.
 func (k *kubelet) checkReadWriteOncePod(v *volumeToMount) error {
 	pv := v.spec.PersistentVolume
-	if pv == nil || !slices.Contains(pv.Spec.AccessModes, v1.ReadWriteOncePod) {
+	if pv == nil || !slices.Equal(pv.Spec.AccessModes, []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}) {
 		return nil
 	}
 	if k.actual.volumes.usedElsewhere(v.podVolume) {
@@ -153,27 +165,28 @@ func (k *kubelet) checkReadWriteOncePod(v *volumeToMount) error {
 	return nil
 }
 
-// mountDevice mounts the volume for the node, unless it is already.
-func (k *kubelet) mountDevice(v *volumeToMount) error {
+// mountDevice mounts the volume for the node, unless it is already. step is what
+// failed.
+func (k *kubelet) mountDevice(v *volumeToMount) (step string, err error) {
 	if v.device == nil {
-		return nil
+		return "", nil
 	}
 	if d := k.actual.devices[v.volume]; d != nil && d.state == stateMounted {
-		return nil
+		return "", nil
 	}
 	mounter, err := v.device.NewDeviceMounter()
 	if err != nil {
-		return err
+		return "MountDevice", err
 	}
 	path, err := mounter.GetDeviceMountPath(v.spec)
 	if err != nil {
-		return err
+		return "GetDeviceMountPath", err
 	}
 	if err := mounter.MountDevice(v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup}); err != nil {
-		return err
+		return "MountDevice", err
 	}
 	k.actual.devices[v.volume] = &mountedDevice{state: stateMounted, plugin: v.device, path: path}
-	return nil
+	return "", nil
 }
 
 // setUp mounts the volume for the pod and says so.
@@ -231,6 +244,9 @@ func (k *kubelet) unmountVolume(key podVolume) error {
 	v := k.actual.volumes.get(key)
 	if v == nil || k.desired.get(key) != nil {
 		return nil
+	}
+	if err := k.cleanSubPaths(key.pod, v.spec.Name()); err != nil {
+		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", v.spec.Name(), err)
 	}
 	unmounter, err := v.plugin.NewUnmounter(v.spec.Name(), key.pod)
 	if err == nil {

@@ -79,9 +79,6 @@ func (k *kubelet) desireVolume(ctx context.Context, w *podWorker, pod *v1.Pod, v
 	if err != nil {
 		return fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%w", spec.Name(), err)
 	}
-	if devices[v.Name] {
-		return refuseDevice(spec, v.Name, plugin, pod)
-	}
 	device, err := k.plugins.FindDeviceMountablePluginBySpec(spec)
 	if err != nil {
 		return err
@@ -97,7 +94,7 @@ func (k *kubelet) desireVolume(ctx context.Context, w *podWorker, pod *v1.Pod, v
 	if w.wantsVolumes() { // it may have ended while the API was asked
 		k.desired.add(&volumeToMount{
 			podVolume: podVolume{volume: name, pod: pod.UID}, outerName: v.Name,
-			about: pod, spec: spec, plugin: plugin, device: device, attachable: attachable,
+			about: pod, spec: spec, plugin: plugin, device: device, block: devices[v.Name], attachable: attachable,
 		})
 		if attachable {
 			k.noteAttachable(name)
@@ -116,14 +113,14 @@ func (k *kubelet) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Volum
 	}
 	pvc, err := k.getPVC(ctx, pod.Namespace, name)
 	if err == nil && v.Ephemeral != nil && !metav1.IsControlledBy(pvc, pod) {
-		err = errors.New("it was not created for the pod")
+		return nil, fmt.Errorf("PVC %s/%s was not created for pod %s/%s (pod is not owner)", pvc.Namespace, pvc.Name, pod.Namespace, pod.Name)
+	}
+	var pv *v1.PersistentVolume
+	if err == nil {
+		pv, err = k.getPV(ctx, pvc)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("error processing PVC %s/%s: %w", pod.Namespace, name, err)
-	}
-	pv, err := k.getPV(ctx, pvc)
-	if err != nil {
-		return nil, fmt.Errorf("failed to get Spec for PV %s of PVC %s/%s: %w", pvc.Spec.VolumeName, pod.Namespace, name, err)
 	}
 	return volume.NewSpecFromPersistentVolume(pv, readOnly), nil
 }
@@ -150,8 +147,10 @@ func (k *kubelet) getPVC(ctx context.Context, namespace, name string) (*v1.Persi
 		return nil, fmt.Errorf("failed to fetch PVC from API server: %w", err)
 	case pvc.DeletionTimestamp != nil && !slices.Contains(pvc.Finalizers, pvcProtection):
 		return nil, errors.New("PVC is being deleted")
-	case pvc.Status.Phase != v1.ClaimBound || pvc.Spec.VolumeName == "":
+	case pvc.Status.Phase != v1.ClaimBound:
 		return nil, errors.New("PVC is not bound")
+	case pvc.Spec.VolumeName == "":
+		return nil, errors.New("PVC has empty pvc.Spec.VolumeName")
 	}
 	return pvc, nil
 }
@@ -164,11 +163,11 @@ func (k *kubelet) getPV(ctx context.Context, pvc *v1.PersistentVolumeClaim) (*v1
 	pv, err := k.env.Client().CoreV1().PersistentVolumes().Get(ctx, pvc.Spec.VolumeName, metav1.GetOptions{})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("failed to fetch PV from API server: %w", err)
+		return nil, fmt.Errorf("failed to fetch PV %s from API server: %w", pvc.Spec.VolumeName, err)
 	case pv.Spec.ClaimRef == nil:
-		return nil, errors.New("found PV object with nil claimRef, want that of the PVC")
+		return nil, fmt.Errorf("found PV object %s but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim", pv.Name)
 	case pv.Spec.ClaimRef.UID != pvc.UID:
-		return nil, fmt.Errorf("found PV object with unexpected claimRef.UID %s, want the PVC's %s", pv.Spec.ClaimRef.UID, pvc.UID)
+		return nil, fmt.Errorf("found PV object %s but its pv.Spec.ClaimRef.UID %s does not point to claim.UID %s", pv.Name, pv.Spec.ClaimRef.UID, pvc.UID)
 	}
 	return pv, nil
 }
@@ -186,22 +185,6 @@ func checkVolumeMode(spec *volume.Spec, name string, mounted, device bool) error
 		return fmt.Errorf("volume %s has volumeMode %s, but is specified in volumeDevices", name, mode)
 	}
 	return nil
-}
-
-// refuseDevice says that a raw device is not mapped into containers, and where its
-// plugin would have put it.
-func refuseDevice(spec *volume.Spec, name string, plugin volume.VolumePlugin, pod *v1.Pod) error {
-	block, ok := plugin.(volume.BlockVolumePlugin)
-	if !ok {
-		return fmt.Errorf("volume %s has volumeMode Block, which volume plugin %q does not support", name, plugin.GetPluginName())
-	}
-	mapper, err := block.NewBlockVolumeMapper(spec, pod)
-	if err != nil {
-		return err
-	}
-	dir, link := mapper.GetPodDeviceMapPath()
-	return fmt.Errorf("volume %s has volumeMode Block: this kubelet maps no devices, which takes privilege; plugin %q would map it at %s/%s",
-		name, plugin.GetPluginName(), dir, link)
 }
 
 // podVolumeNames are the names of the volumes that containers mount, or use as

@@ -3,8 +3,8 @@ package kubelet
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,13 +19,8 @@ import (
 // Upstream: reconstruct.go reconstructVolumes, v1.36.
 func (k *kubelet) reconstruct() {
 	for _, pod := range k.subdirs(podsDir) {
-		uid := types.UID(pod)
-		k.onDisk = append(k.onDisk, uid)
-		for _, plugin := range k.subdirs(podVolumesDir(uid)) {
-			for _, name := range k.subdirs(path.Join(podVolumesDir(uid), plugin)) {
-				k.reconstructVolume(uid, plugin, name)
-			}
-		}
+		k.onDisk = append(k.onDisk, types.UID(pod))
+		k.reconstructPod(types.UID(pod))
 	}
 	if n := len(k.touched); n > 0 {
 		k.note(k.nodeRef(), fmt.Sprintf("finds volumes of an earlier life on disk: %d, each uncertain; none is unmounted before all pods are known", n))
@@ -33,15 +28,38 @@ func (k *kubelet) reconstruct() {
 	k.onDisk = append(k.onDisk, k.runtime.pods()...) // a pod may have ended but for its record
 }
 
+// reconstructPod is reconstruct for one pod. One whose directories cannot be read, as
+// where a link stands in their place, is looked at again when it ends.
+func (k *kubelet) reconstructPod(uid types.UID) {
+	plugins, err := namesIn(k.fs, podVolumesDir(uid))
+	errs := []error{err}
+	for _, plugin := range plugins {
+		names, err := namesIn(k.fs, path.Join(podVolumesDir(uid), plugin))
+		errs = append(errs, err)
+		for _, name := range names {
+			k.reconstructVolume(uid, plugin, name)
+		}
+	}
+	err = errors.Join(errs...)
+	if err == nil {
+		delete(k.unread, uid)
+		return
+	}
+	if !k.unread[uid] {
+		k.noteUnread(err)
+	}
+	k.unread[uid] = true
+}
+
+func (k *kubelet) noteUnread(err error) {
+	k.note(k.nodeRef(), fmt.Sprintf("cannot look for volumes of an earlier life: %v", err))
+}
+
 // subdirs are the names in a directory, links (mounts) included.
 func (k *kubelet) subdirs(dir string) []string {
-	entries, err := k.fs.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		k.note(k.nodeRef(), fmt.Sprintf("cannot look for volumes of an earlier life: %v", err))
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
+	names, err := namesIn(k.fs, dir)
+	if err != nil {
+		k.noteUnread(err)
 	}
 	return names
 }
@@ -53,7 +71,10 @@ func (k *kubelet) nodeRef() control.Ref { return control.Ref{Kind: "Node", Name:
 func (k *kubelet) reconstructVolume(uid types.UID, pluginDir, name string) {
 	where := podVolumeDir(uid, pluginDir, name)
 	v, err := k.constructMountedVolume(uid, pluginDir, name, where)
-	if err != nil {
+	switch {
+	case err == nil && k.actual.volumes.has(v.podVolume), err != nil && slices.Contains(k.leftovers, where):
+		return // it is known already
+	case err != nil:
 		k.note(k.nodeRef(), fmt.Sprintf("%s is not known to be a volume and will be removed if it is empty: %v", where, err))
 		k.leftovers = append(k.leftovers, where)
 		return

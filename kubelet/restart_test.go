@@ -24,7 +24,10 @@ func crashAfter(t *testing.T, n int, meanwhile func(w *world)) (steps int) {
 	w := simple(t)
 	w.boundVolume("data", nil)
 	require.NoError(t, w.node.WriteFile("/disk/data/keep", []byte("kept"), 0o644))
-	w.create(pod("web", claim("data"), v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}))
+	web := pod("web", claim("data"), v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
+		hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate))
+	web.Spec.Containers[0].VolumeMounts[2].SubPath = "part"
+	w.create(web)
 	until := func(done func() bool) {
 		for ; steps != n && !done(); steps++ {
 			_, err := w.e.Step()

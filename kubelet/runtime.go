@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,8 +22,10 @@ import (
 // when the kubelet crashes.
 type containerRuntime struct {
 	fs *nodefs.Dir
-	// ips are the addresses of pods that run, by pod; nil until they are read.
-	ips map[types.UID]string
+	// ips are the addresses of pods that run, by pod, and taken the pods that have
+	// them; nil until they are read.
+	ips   map[types.UID]string
+	taken map[string]types.UID
 	// unsaved are records that the disk did not take: what was started was
 	// started, and must not be started again.
 	unsaved map[types.UID]*podRecord
@@ -37,7 +41,7 @@ type podRecord struct {
 	Containers []containerRecord `json:"containers"`
 }
 
-// containerRecord is one container that was started.
+// containerRecord is one container that was started, or is to be.
 type containerRecord struct {
 	Name     string           `json:"name"`
 	Mounts   []containerMount `json:"mounts,omitempty"`
@@ -46,6 +50,14 @@ type containerRecord struct {
 	ExitCode int32            `json:"exitCode,omitempty"`
 	Message  string           `json:"message,omitempty"`
 	Restarts int32            `json:"restarts,omitempty"`
+	// Waiting is set if it could not be created yet.
+	Waiting *containerWaiting `json:"waiting,omitempty"`
+}
+
+// containerWaiting is why a container could not be created.
+type containerWaiting struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // containerMount is a volume in a container.
@@ -59,8 +71,43 @@ type containerMount struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
+// initContainers are those of a record; none has none.
+func (r *podRecord) initContainers() []containerRecord {
+	if r == nil {
+		return nil
+	}
+	return r.Init
+}
+
+// containers are those of a record; none has none.
+func (r *podRecord) containers() []containerRecord {
+	if r == nil {
+		return nil
+	}
+	return r.Containers
+}
+
+// started is the container at i in a list of the record's, if it was started and is
+// not to be started again.
+func (r *podRecord) started(list []containerRecord, i int) *containerRecord {
+	if r == nil || !r.waiting() || i >= len(list) || list[i].Waiting != nil {
+		return nil
+	}
+	return &list[i]
+}
+
+// waiting says whether a container could not be created yet.
+func (r *podRecord) waiting() bool { return anyWaits(r.Init) || anyWaits(r.Containers) }
+
+func anyWaits(list []containerRecord) bool {
+	return slices.ContainsFunc(list, func(c containerRecord) bool { return c.Waiting != nil })
+}
+
 // finished says whether all containers have ended.
 func (r *podRecord) finished() bool {
+	if r.waiting() {
+		return false
+	}
 	for _, c := range r.Containers {
 		if c.Finished == nil {
 			return false
@@ -83,7 +130,7 @@ func (r *podRecord) failed() bool {
 func (r *podRecord) stop(now metav1.Time) (stopped []string) {
 	for _, list := range [][]containerRecord{r.Containers, r.Init} {
 		for i := range list {
-			if c := &list[i]; c.Finished == nil {
+			if c := &list[i]; c.Finished == nil && c.Waiting == nil {
 				c.Finished = &now
 				stopped = append(stopped, c.Name)
 			}
@@ -172,15 +219,22 @@ func (rt *containerRuntime) noteIP(r *podRecord) {
 	switch {
 	case r == nil || rt.ips == nil:
 	case r.finished():
-		delete(rt.ips, r.UID)
+		rt.freeIP(r.UID)
 	default:
-		rt.ips[r.UID] = r.IP
+		rt.ips[r.UID], rt.taken[r.IP] = r.IP, r.UID
 	}
+}
+
+func (rt *containerRuntime) freeIP(uid types.UID) {
+	if ip := rt.ips[uid]; rt.taken[ip] == uid { // pods on the node's network share one
+		delete(rt.taken, ip)
+	}
+	delete(rt.ips, uid)
 }
 
 // remove forgets a pod.
 func (rt *containerRuntime) remove(uid types.UID) error {
-	delete(rt.ips, uid)
+	rt.freeIP(uid)
 	delete(rt.unsaved, uid)
 	err := rt.fs.Remove(recordFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -209,12 +263,9 @@ func (rt *containerRuntime) allocateIP(podCIDR string) (string, error) {
 	base, _, _ := strings.Cut(podCIDR, "/")
 	prefix := base[:strings.LastIndexByte(base, '.')+1]
 	rt.readIPs()
-	used := map[string]bool{}
-	for _, ip := range rt.ips {
-		used[ip] = true
-	}
 	for host := 2; host < 255; host++ {
-		if ip := fmt.Sprintf("%s%d", prefix, host); !used[ip] {
+		ip := prefix + strconv.Itoa(host)
+		if _, taken := rt.taken[ip]; !taken {
 			return ip, nil
 		}
 	}
@@ -227,7 +278,7 @@ func (rt *containerRuntime) readIPs() {
 		return
 	}
 	uids := rt.pods()
-	rt.ips = make(map[types.UID]string, len(uids))
+	rt.ips, rt.taken = make(map[types.UID]string, len(uids)), make(map[string]types.UID, len(uids))
 	for _, uid := range uids {
 		if r, err := loadRecord(rt.fs, uid); err == nil {
 			rt.noteIP(r)

@@ -165,7 +165,7 @@ func FuzzAScriptDoesNotLeadOutOfItsVolumes(f *testing.F) {
 	f.Add("A=/opt/${VOL_DIR}\nmkdir -p \"$A\"; sh -c 'rm -rf /'", "..")
 	f.Fuzz(func(t *testing.T, script, dir string) {
 		if len(script)+len(dir) > 500 {
-			t.Skip("longer ones teach nothing more")
+			return // longer ones teach nothing more
 		}
 		node, run := box(t)
 		require.NoError(t, node.WriteFile("/canary", []byte("alive"), 0o644))

@@ -9,41 +9,56 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/volume"
 )
 
 // startPod starts the pod's containers, all of whose volumes are mounted, and
-// runs those whose command is known to their end. Nothing here can be
-// interrupted: the record is there, or the pod was not started.
-func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (*podRecord, error) {
-	r := &podRecord{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}
-	ip, err := k.podIP(pod, earlier)
-	if err != nil {
-		return nil, err
+// runs those whose command is known to their end. earlier is what is recorded
+// already: of a pod that failed, whose containers are all started again, or of one
+// that still has containers to be created, and then only these are. It returns those
+// that were tried, too. Nothing here can be interrupted: the record is there, or the
+// pod was not started.
+func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, tried []containerRecord, err error) {
+	r = &podRecord{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}
+	if r.IP, err = k.podIP(pod, earlier); err != nil {
+		return nil, nil, err
 	}
-	r.IP = ip
 	volumes := k.mountedPaths(pod)
 	for i := range pod.Spec.InitContainers {
-		c, err := k.startContainer(pod, ip, &pod.Spec.InitContainers[i], volumes, !isSidecar(&pod.Spec.InitContainers[i]))
-		if err != nil {
-			return nil, err
+		c := earlier.started(earlier.initContainers(), i)
+		if c == nil {
+			c = k.startContainer(pod, r.IP, &pod.Spec.InitContainers[i], volumes, !isSidecar(&pod.Spec.InitContainers[i]))
+			tried = append(tried, *c)
 		}
-		r.Init = append(r.Init, c)
-		if c.ExitCode != 0 {
-			return r, k.endUnstarted(pod, r)
+		r.Init = append(r.Init, *c)
+		switch {
+		case c.Waiting != nil:
+			return r, tried, k.runtime.save(r)
+		case c.ExitCode != 0:
+			return r, tried, k.endUnstarted(pod, r)
 		}
 	}
 	for i := range pod.Spec.Containers {
-		c, err := k.startContainer(pod, ip, &pod.Spec.Containers[i], volumes, false)
-		if err != nil {
-			return nil, err
+		c := earlier.started(earlier.containers(), i)
+		if c == nil {
+			c = k.startContainer(pod, r.IP, &pod.Spec.Containers[i], volumes, false)
+			c.Restarts = restarts(earlier.containers(), i)
+			tried = append(tried, *c)
 		}
-		if earlier != nil && i < len(earlier.Containers) {
-			c.Restarts = earlier.Containers[i].Restarts + 1
-		}
-		r.Containers = append(r.Containers, c)
+		r.Containers = append(r.Containers, *c)
 	}
-	return r, k.runtime.save(r)
+	return r, tried, k.runtime.save(r)
+}
+
+// restarts is how often the container at i was started again, now that it is to be
+// started after what a list of records says.
+func restarts(earlier []containerRecord, i int) int32 {
+	switch {
+	case i >= len(earlier):
+		return 0
+	case earlier[i].Waiting != nil:
+		return earlier[i].Restarts
+	}
+	return earlier[i].Restarts + 1
 }
 
 // endUnstarted records a pod whose init container failed: its containers end
@@ -71,6 +86,7 @@ func (k *kubelet) podIP(pod *v1.Pod, earlier *podRecord) (string, error) {
 
 // mountedPath is where a mounted volume is on the node.
 type mountedPath struct {
+	name     string // of the volume itself
 	path     string
 	readOnly bool
 }
@@ -79,50 +95,64 @@ func (k *kubelet) mountedPaths(pod *v1.Pod) map[string]mountedPath {
 	paths := map[string]mountedPath{}
 	for _, v := range k.desired.ofPod(pod.UID) {
 		if m := k.actual.volumes.get(v.podVolume); m != nil {
-			paths[v.outerName] = mountedPath{m.path, m.readOnly}
+			paths[v.outerName] = mountedPath{m.spec.Name(), m.path, m.readOnly}
 		}
 	}
 	return paths
 }
 
+// Why a container waits that could not be created.
+//
+// Upstream: kuberuntime_container.go ErrCreateContainerConfig and ErrCreateContainer,
+// v1.36.
+const (
+	createContainerConfigError = "CreateContainerConfigError" // the kubelet could not say what it is to be
+	createContainerError       = "CreateContainerError"       // the container runtime could not make it
+)
+
 // startContainer starts one container. One whose command is known, or that must
-// end for the pod to go on, has ended when this returns.
-func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, mustEnd bool) (containerRecord, error) {
+// end for the pod to go on, has ended when this returns. One that could not be
+// created waits.
+//
+// Upstream: kuberuntime_container.go startContainer, v1.36.
+func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, mustEnd bool) *containerRecord {
 	now := k.now()
-	record := containerRecord{Name: c.Name, Started: now}
+	record := &containerRecord{Name: c.Name, Started: now}
 	env := k.environment(pod, ip, c)
-	for _, m := range c.VolumeMounts {
-		cm, err := k.containerMount(m, volumes, env)
-		if err != nil {
-			return record, fmt.Errorf("container %s: mount %s: %w", c.Name, m.MountPath, err)
-		}
-		record.Mounts = append(record.Mounts, cm)
+	mounts, err := k.makeMounts(pod, c, volumes, env)
+	reason := createContainerConfigError
+	if err == nil {
+		reason, err = createContainerError, k.makeHostPaths(mounts)
 	}
+	if err != nil {
+		return &containerRecord{Name: c.Name, Waiting: &containerWaiting{reason, err.Error()}}
+	}
+	record.Mounts = mounts
 	argv := expandCommand(c, env)
 	run := k.command(pod, argv)
 	if run == nil && !mustEnd {
-		return record, nil
+		return record
 	}
 	record.Finished = &now
 	if run == nil {
-		return record, nil
+		return record
 	}
 	process := &Process{
 		Argv: argv, WorkingDir: c.WorkingDir, Env: env, node: k.fs, mounts: record.Mounts, commands: k.cfg.Commands,
 	}
-	err := run(process)
+	err = run(process)
 	if errors.Is(err, errJustRuns) {
 		k.note(control.RefOf("Pod", pod), fmt.Sprintf("container %s: %v", c.Name, err))
 		if !mustEnd {
 			record.Finished = nil
 		}
-		return record, nil
+		return record
 	}
 	if err != nil {
 		record.ExitCode, record.Message = exitCode(err), err.Error()
 	}
 	k.traceCommand(pod, process, err)
-	return record, nil
+	return record
 }
 
 // traceCommand tells what was run, and then what that ran.
@@ -151,42 +181,51 @@ func (k *kubelet) command(pod *v1.Pod, argv []string) Command {
 	return run
 }
 
-// containerMount says what a container gets for a volumeMount. As containerd
-// does, it makes a host path that does not exist, and as the kubelet does, the
-// subPath.
-func (k *kubelet) containerMount(m v1.VolumeMount, volumes map[string]mountedPath, env map[string]string) (containerMount, error) {
-	v, ok := volumes[m.Name]
-	if !ok {
-		return containerMount{}, fmt.Errorf("volume %q is not mounted", m.Name)
-	}
-	cm := containerMount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
-	if _, err := k.fs.Stat(v.path); errors.Is(err, fs.ErrNotExist) && !inPodDir(v.path) {
-		if err := k.fs.MkdirAll(v.path, 0o755); err != nil {
-			return cm, err
+// makeMounts says what a container gets for its volumeMounts, and makes the parts of
+// volumes that it asks for.
+//
+// Upstream: kubelet_pods.go makeMounts, v1.36.
+func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, env map[string]string) ([]containerMount, error) {
+	var mounts []containerMount
+	for i, m := range c.VolumeMounts {
+		v, ok := volumes[m.Name]
+		if !ok {
+			return nil, fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
 		}
+		cm := containerMount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
+		name, err := expandSubPath(m, env)
+		if err == nil {
+			err = checkSubPath(name)
+		}
+		if err == nil && name != "" {
+			cm.SubPath = path.Clean(name)
+			err = k.makeSubPath(pod, subPath{path: cm.SubPath, volume: v, container: c.Name, mount: m, index: i})
+		}
+		if err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, cm)
 	}
-	subPath, err := expandSubPath(m, env)
-	if err != nil || subPath == "" {
-		return cm, err
-	}
-	return cm, k.makeSubPath(&cm, subPath)
+	return mounts, nil
 }
 
-// makeSubPath makes the sub path, if missing, inside of its volume.
-func (k *kubelet) makeSubPath(cm *containerMount, subPath string) error {
-	if err := volume.ValidatePathNoBacksteps(subPath); err != nil || path.IsAbs(subPath) {
-		return fmt.Errorf("subPath %q must be a relative path without '..'", subPath)
-	}
-	cm.SubPath = path.Clean(subPath)
-	inside, err := k.fs.Sub(cm.VolumePath)
-	if err != nil {
-		return err
-	}
-	defer inside.Close()
-	if _, err := inside.Stat("/" + cm.SubPath); errors.Is(err, fs.ErrNotExist) {
-		return inside.MkdirAll("/"+cm.SubPath, 0o750)
-	} else if err != nil {
-		return fmt.Errorf("failed to prepare subPath %q: %w", subPath, err)
+// makeHostPaths makes the host paths that do not exist, and refuses those that lead
+// nowhere, as containerd does: pkg/cri/opts WithMounts.
+func (k *kubelet) makeHostPaths(mounts []containerMount) error {
+	for _, m := range mounts {
+		if inPodDir(m.VolumePath) {
+			continue
+		}
+		_, err := k.fs.Stat(m.VolumePath)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("failed to generate container spec: failed to stat %q: %w", m.VolumePath, err)
+		}
+		if err := k.fs.MkdirAll(m.VolumePath, 0o755); err != nil {
+			return fmt.Errorf("failed to generate container spec: failed to mkdir %q: %w", m.VolumePath, err)
+		}
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || pha
 // Upstream: kubelet_pods.go getPhase, v1.36.
 func getPhase(pod *v1.Pod, r *podRecord) v1.PodPhase {
 	switch {
-	case r == nil:
+	case r == nil, r.waiting():
 		return v1.PodPending
 	case !r.finished():
 		return v1.PodRunning
@@ -163,9 +163,11 @@ func getPhase(pod *v1.Pod, r *podRecord) v1.PodPhase {
 
 // containerStatuses is one status for each container. An init container that
 // ended well counts as ready.
+//
+// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
 func containerStatuses(pod *v1.Pod, containers []v1.Container, records []containerRecord, init bool) []v1.ContainerStatus {
 	waiting := "ContainerCreating"
-	if init {
+	if len(pod.Spec.InitContainers) > 0 {
 		waiting = "PodInitializing"
 	}
 	var list []v1.ContainerStatus
@@ -184,6 +186,10 @@ func containerStatuses(pod *v1.Pod, containers []v1.Container, records []contain
 }
 
 func fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, r containerRecord) {
+	if r.Waiting != nil {
+		s.State.Waiting, s.RestartCount = &v1.ContainerStateWaiting{Reason: r.Waiting.Reason, Message: r.Waiting.Message}, r.Restarts
+		return
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, r.Name, r.Restarts))
 	s.ContainerID, s.ImageID, s.RestartCount = "containerd://"+hex.EncodeToString(sum[:]), s.Image, r.Restarts
 	if r.Finished == nil {
@@ -207,7 +213,7 @@ func fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, r containerRecord) 
 func podConditions(pod *v1.Pod, r *podRecord, s *v1.PodStatus) []v1.PodCondition {
 	running := r != nil && !r.finished()
 	sandbox := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(running)}
-	initialized := v1.PodCondition{Type: v1.PodInitialized, Status: boolStatus(r != nil || len(pod.Spec.InitContainers) == 0)}
+	initialized := v1.PodCondition{Type: v1.PodInitialized, Status: boolStatus(r != nil && !anyWaits(r.Init) || len(pod.Spec.InitContainers) == 0)}
 	if initialized.Status == v1.ConditionFalse {
 		initialized.Reason, initialized.Message = "ContainersNotInitialized", "containers with incomplete status: ["+names(pod.Spec.InitContainers)+"]"
 	}

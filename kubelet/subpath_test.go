@@ -39,22 +39,22 @@ func TestASubPathExprIsExpandedWithTheContainersEnvironment(t *testing.T) {
 	}
 }
 
-func TestASubPathExprThatIsNoPathInTheVolumeKeepsThePodFromStarting(t *testing.T) {
+func TestASubPathThatIsNoPathInTheVolumeKeepsItsContainerWaiting(t *testing.T) {
 	for name, test := range map[string]struct {
-		expr, event string
-		env         []v1.EnvVar
+		expr, want string
+		env        []v1.EnvVar
 	}{
-		"no variable":  {"$(NOPE)/$(NOR)", `container c: mount /data: subPathExpr "$(NOPE)/$(NOR)": missing value for NOPE, NOR`, nil},
+		"no variable":  {"$(NOPE)/$(NOR)", "missing value for NOPE, NOR", nil},
 		"an empty one": {"$(EMPTY)", "missing value for EMPTY", []v1.EnvVar{{Name: "EMPTY"}}},
-		"steps back":   {"$(UP)", `subPath "../../escape" must be a relative path without '..'`, []v1.EnvVar{{Name: "UP", Value: "../../escape"}}},
-		"absolute":     {"$(ETC)", `subPath "/etc" must be a relative path without '..'`, []v1.EnvVar{{Name: "ETC", Value: "/etc"}}},
+		"steps back":   {"$(UP)", "unable to provision SubPath `../../escape`: must not contain '..'", []v1.EnvVar{{Name: "UP", Value: "../../escape"}}},
+		"absolute":     {"$(ETC)", "error SubPath `/etc` must not be an absolute path", []v1.EnvVar{{Name: "ETC", Value: "/etc"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := simple(t)
 			p := w.create(scratch("web", test.expr, test.env...))
 			w.settle()
-			require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
-			w.requireEvent("web", "Failed", test.event)
+			w.requireWaiting("web", "c", "CreateContainerConfigError", test.want)
+			w.requireEvent("web", "Failed", "Error: "+test.want)
 			names, err := w.node.List("/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~empty-dir/data")
 			require.NoError(t, err)
 			require.Empty(t, names)
@@ -77,7 +77,8 @@ func TestACommandsVariablesAreThoseOfItsContainer(t *testing.T) {
 	require.Equal(t, []string{"$(NOPE)/", "data/", "maker/"}, names)
 }
 
-// Not as on a real node, which is said in package apivolume.
+// Not as on a real node, which is said in package apivolume; and what is mounted for it
+// leads nowhere then, yet is unmounted.
 func TestASubPathOfAConfigMapSeesItsChanges(t *testing.T) {
 	w := simple(t)
 	w.configMap("app", map[string]string{"app.conf": "old"})
@@ -90,4 +91,9 @@ func TestASubPathOfAConfigMapSeesItsChanges(t *testing.T) {
 	w.configMap("app", map[string]string{"app.conf": "new"})
 	require.NoError(t, w.e.RunFor(time.Minute))
 	require.Equal(t, "new", w.read(p, "/etc/app.conf"))
+
+	require.NoError(t, w.e.Crash(actor))
+	w.delete("web")
+	w.settle()
+	w.requireNothingLeft()
 }

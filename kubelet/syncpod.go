@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 var (
 	errCommandFailed     = errors.New("a command failed and will be run again")
 	errVolumesNotMounted = errors.New("the pod's volumes are not mounted yet")
+	errNotCreated        = errors.New("a container could not be created")
 )
 
 // syncPod brings a pod that is to run a step further: it reports it pending,
@@ -41,7 +43,18 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error
 	if r.finished() {
 		return k.syncFinishedPod(ctx, w, r)
 	}
+	if r.waiting() {
+		k.restartLater(w)
+	}
 	return k.writeStatus(ctx, w, r)
+}
+
+// restartLater has containers started, or started again, after a while.
+func (k *kubelet) restartLater(w *podWorker) {
+	if !w.restarting {
+		w.restarting = true
+		k.restartQueue.AddRateLimited(string(w.uid))
+	}
 }
 
 // makePodDataDirs makes the pod's directories.
@@ -51,7 +64,7 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	if w.hasDirs {
 		return nil
 	}
-	for _, dir := range []string{podVolumesDir(w.uid), path.Join(podDir(w.uid), "plugins")} {
+	for _, dir := range []string{podVolumesDir(w.uid), podPluginsDir(w.uid)} {
 		if err := k.fs.MkdirAll(dir, 0o750); err != nil {
 			k.recorder.Eventf(w.pod, v1.EventTypeWarning, "Failed", "error making pod data directories: %v", err)
 			return fmt.Errorf("error making pod data directories: %w", err)
@@ -62,24 +75,28 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 }
 
 // startAndTell starts the containers and records the events of it.
+//
+// Upstream: kuberuntime_manager.go SyncPod and kuberuntime_container.go
+// startContainer, v1.36.
 func (k *kubelet) startAndTell(w *podWorker, earlier *podRecord) (*podRecord, error) {
 	pod := w.pod
-	r, err := k.startPod(pod, earlier)
+	r, tried, err := k.startPod(pod, earlier)
 	if err != nil {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
+		k.recorder.Eventf(pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: %v", err)
 		return nil, err
 	}
 	images := map[string]string{}
-	for _, c := range append(pod.Spec.InitContainers[:len(pod.Spec.InitContainers):len(pod.Spec.InitContainers)], pod.Spec.Containers...) {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		images[c.Name] = c.Image
 	}
-	for _, c := range append(r.Init[:len(r.Init):len(r.Init)], r.Containers...) {
-		if c.ExitCode == exitNotStarted {
+	for _, c := range tried {
+		k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine", images[c.Name])
+		if c.Waiting != nil {
+			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %s", c.Waiting.Message)
 			continue
 		}
-		k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine", images[c.Name])
-		k.recorder.Eventf(pod, v1.EventTypeNormal, "Created", "Container created: %s", c.Name)
-		k.recorder.Eventf(pod, v1.EventTypeNormal, "Started", "Container started: %s", c.Name)
+		k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
+		k.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
 	}
 	return r, nil
 }
@@ -95,22 +112,21 @@ func (k *kubelet) syncFinishedPod(ctx context.Context, w *podWorker, r *podRecor
 	}
 	if !r.toRestart(w.pod) {
 		k.releaseVolumes(w)
-	} else if !w.restarting {
-		w.restarting = true
-		k.restartQueue.AddRateLimited(string(w.uid))
+	} else {
+		k.restartLater(w)
 	}
 	return nil
 }
 
-// restartPod runs a failed pod's containers again; the restarts queue's backoff
-// keeps the pace.
+// restartPod runs a failed pod's containers again, or creates those that could not
+// be created; the restarts queue's backoff keeps the pace.
 func (k *kubelet) restartPod(_ context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil || w.terminating() || w.pastDeadline {
 		return nil
 	}
 	r, err := k.loadRecord(w)
-	if err != nil || r == nil || !r.toRestart(w.pod) {
+	if err != nil || r == nil || !r.toRestart(w.pod) && !r.waiting() {
 		return err
 	}
 	if !k.volumesMounted(w) {
@@ -120,8 +136,11 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 		return err
 	}
 	k.podQueue.Add(key)
-	if r.toRestart(w.pod) {
+	switch {
+	case r.toRestart(w.pod):
 		return errCommandFailed
+	case r.waiting():
+		return errNotCreated
 	}
 	w.restarting = false
 	return nil
@@ -161,6 +180,10 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 		k.waiting[w.uid] = true
 		return nil // seen brings the pod back here
 	}
+	if k.unread[w.uid] {
+		k.reconstructPod(w.uid)
+		k.touchPod(w.uid)
+	}
 	if k.actual.podHasVolumes(w.uid) {
 		return nil // the last unmount brings the pod back here
 	}
@@ -195,11 +218,17 @@ func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
 }
 
 // removePodDir removes a pod's directory and the empty ones in it. It deletes no
-// file, follows no link and goes into no mount: whatever else is there is
+// file of a pod's, follows no link and goes into no mount: whatever else is there is
 // somebody's data.
 //
 // Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
 func (k *kubelet) removePodDir(uid types.UID) error {
+	if uid == "." || uid == ".." { // a record has that name; no pod has such a directory
+		return nil
+	}
+	if err := k.cleanAllSubPaths(uid); err != nil {
+		return err
+	}
 	err := k.removeDir(podDir(uid))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("orphaned pod %q found, but volume paths are still present on disk: %w", uid, err)
@@ -208,7 +237,8 @@ func (k *kubelet) removePodDir(uid types.UID) error {
 }
 
 // removeEmptyDirs removes a directory that has nothing but directories in it, if
-// none of them is a mount point. It uses rmdir only.
+// none of them is a mount point. It uses rmdir only, but for notes of plugins that a
+// volume is ready.
 func (k *kubelet) removeEmptyDirs(dir string) error {
 	entries, err := k.fs.ReadDir(dir)
 	if err != nil {
@@ -224,11 +254,15 @@ func (k *kubelet) removeEmptyDirs(dir string) error {
 		}
 	}
 	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		if !e.IsDir() {
-			return fmt.Errorf("%s is still there", name)
+		switch name := path.Join(dir, e.Name()); {
+		case e.IsDir():
+			err = k.removeEmptyDirs(name)
+		case isReadyFile(name):
+			err = k.fs.Remove(name)
+		default:
+			err = fmt.Errorf("%s is still there", name)
 		}
-		if err := k.removeEmptyDirs(name); err != nil {
+		if err != nil {
 			return err
 		}
 	}

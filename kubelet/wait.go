@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podAttachAndMountTimeout is how long a pod waits for its volumes before it is
-// told which ones are missing, again and again.
+// podAttachAndMountTimeout is how long a pod waits for its volumes before the trace
+// is told which ones are missing, again and again.
 //
 // Upstream: volume_manager.go podAttachAndMountTimeout, v1.36.
 const podAttachAndMountTimeout = 2*time.Minute + 3*time.Second
@@ -57,17 +57,18 @@ func (k *kubelet) waitTimedOut(_ context.Context, key string) error {
 	return k.failedMount(w, k.notProcessed(w), context.DeadlineExceeded)
 }
 
-// failedMount tells the pod which of its volumes are missing, and why.
+// failedMount tells the pod which of its volumes are missing, and why. That they are
+// just not there in time is an error for the trace, and no event.
 //
 // Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go SyncPod, v1.36.
 func (k *kubelet) failedMount(w *podWorker, failed []string, reason error) error {
 	text := strings.ReplaceAll(reason.Error(), "\n", "; ")
 	err := fmt.Errorf("unmounted volumes=[%s], unattached volumes=[%s], failed to process volumes=[%s]: %s",
 		strings.Join(k.unmountedVolumes(w), " "), strings.Join(k.unattachedVolumes(w), " "), strings.Join(failed, " "), text)
-	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %v", err)
 	if errors.Is(reason, context.DeadlineExceeded) {
 		return err
 	}
+	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %v", err)
 	return reason
 }
 

@@ -129,25 +129,26 @@ func (v *apiVolume) SetUp(args volume.MounterArgs) error { return v.SetUpAt(v.Ge
 //
 // Upstream: configmap.go SetUpAt and its like, v1.36.
 func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
+	wrapped, err := v.plugin.host.NewWrapperMounter(v.volName, wrappedVolumeSpec(), v.pod)
+	if err != nil {
+		return err
+	}
 	payload, err := v.collect()
 	if err != nil {
 		return err
 	}
 	node := v.plugin.host.GetFS()
 	_, missing := node.Lstat(path.Join(dir, dataDirName))
-	if err := node.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	if err := node.Chmod(dir, 0o777); err != nil { // as an emptyDir, which it is upstream
+	if err := wrapped.SetUpAt(dir, args); err != nil {
 		return err
 	}
 	writer := &AtomicWriter{Node: node, Dir: dir, Now: v.plugin.host.Now()}
-	changed, err := writer.Write(payload, func(next string) error {
-		return volume.SetVolumeOwnership(node, next, true, args.FsGroup, nil, v.note)
+	changed, err := writer.Write(payload, func(string) error { // the links beside the new files belong to the group, too
+		return volume.SetVolumeOwnership(node, dir, true, args.FsGroup, nil, v.note)
 	})
 	switch {
 	case err != nil && errors.Is(missing, fs.ErrNotExist):
-		return errors.Join(err, node.RemoveAll(dir)) // it was never there for anybody
+		return errors.Join(err, v.TearDownAt(dir)) // it was never there for anybody
 	case err != nil:
 		return err
 	case changed && missing == nil:
@@ -180,4 +181,19 @@ func (v *apiVolume) note(text string) {
 func (v *apiVolume) TearDown() error { return v.TearDownAt(v.GetPath()) }
 
 // TearDownAt removes the directory and what is in it, following no link.
-func (v *apiVolume) TearDownAt(dir string) error { return v.plugin.host.GetFS().RemoveAll(dir) }
+//
+// Upstream: pkg/volume/util/util.go UnmountViaEmptyDir, v1.36.
+func (v *apiVolume) TearDownAt(dir string) error {
+	wrapped, err := v.plugin.host.NewWrapperUnmounter(v.volName, wrappedVolumeSpec(), v.podUID)
+	if err != nil {
+		return err
+	}
+	return wrapped.TearDownAt(dir)
+}
+
+// wrappedVolumeSpec is the emptyDir whose directory the files are in.
+//
+// Upstream: configmap.go wrappedVolumeSpec and its like, v1.36.
+func wrappedVolumeSpec() volume.Spec {
+	return volume.Spec{Volume: &v1.Volume{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+}

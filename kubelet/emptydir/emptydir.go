@@ -3,15 +3,19 @@
 //
 // Upstream: pkg/volume/emptydir/empty_dir.go, v1.36.
 //
+// A volume that was set up is noted in pods/<uid>/plugins/kubernetes.io~empty-dir/
+// <volume>/ready: it is not set up again after a restart of the kubelet, since what is
+// in it, and its mode, is the pod's by then.
+//
 // Deviations: medium Memory is an ordinary directory too, since a tmpfs needs
 // privilege, and sizeLimit is not enforced; the trace says so. The HugePages media
-// are refused.
+// are refused, and so is a directory that somebody replaced by a link.
 package emptydir
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -97,22 +101,56 @@ func (ed *emptyDir) GetAttributes() volume.Attributes { return volume.Attributes
 // SetUp is SetUpAt of the pod's directory.
 func (ed *emptyDir) SetUp(args volume.MounterArgs) error { return ed.SetUpAt(ed.GetPath(), args) }
 
-// SetUpAt makes the directory. Done again, it changes no content.
+// SetUpAt makes the directory, unless it was set up already. What goes wrong with its
+// ownership, or with noting that it is ready, does not fail it.
+//
+// Upstream: empty_dir.go SetUpAt, v1.36.
 func (ed *emptyDir) SetUpAt(dir string, args volume.MounterArgs) error {
+	node := ed.plugin.host.GetFS()
+	if volume.IsReady(node, ed.getMetaDir()) {
+		if info, err := node.Lstat(dir); err == nil && info.IsDir() {
+			return nil
+		}
+	}
 	if err := checkMedium(ed.source.Medium); err != nil {
 		return err
 	}
+	ed.noteLimits()
+	if err := ed.setupDir(dir); err != nil {
+		return err
+	}
+	if err := volume.SetVolumeOwnership(node, dir, false, args.FsGroup, nil, ed.note); err != nil {
+		ed.note(fmt.Sprintf("the ownership of volume %s is not changed: %v", ed.volName, err))
+	}
+	if err := volume.SetReady(node, ed.getMetaDir()); err != nil {
+		ed.note(fmt.Sprintf("volume %s is not noted as ready: %v", ed.volName, err))
+	}
+	return nil
+}
+
+// getMetaDir has the file that says that the volume is ready.
+func (ed *emptyDir) getMetaDir() string {
+	return path.Join(ed.plugin.host.GetPodPluginDir(ed.podUID, volume.EscapeQualifiedName(PluginName)), ed.volName)
+}
+
+// setupDir makes the directory, with its mode whatever the umask.
+//
+// Upstream: empty_dir.go setupDir, v1.36.
+func (ed *emptyDir) setupDir(dir string) error {
 	node := ed.plugin.host.GetFS()
-	if _, err := node.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		ed.noteLimits()
-	}
-	if err := node.MkdirAll(dir, 0o750); err != nil {
+	if err := node.MkdirAll(dir, perm); err != nil {
 		return err
 	}
-	if err := node.Chmod(dir, perm); err != nil { // whatever the umask
+	info, err := node.Lstat(dir)
+	switch {
+	case err != nil:
 		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case info.Mode().Perm() == perm:
+		return nil
 	}
-	return volume.SetVolumeOwnership(node, dir, false, args.FsGroup, args.FSGroupChangePolicy, ed.note)
+	return node.Chmod(dir, perm)
 }
 
 // checkMedium refuses what is not known, and what cannot be had here.
@@ -147,4 +185,11 @@ func (ed *emptyDir) TearDown() error { return ed.TearDownAt(ed.GetPath()) }
 
 // TearDownAt removes the directory and what is in it. If somebody put a link in
 // its place, the link goes and nothing else.
-func (ed *emptyDir) TearDownAt(dir string) error { return ed.plugin.host.GetFS().RemoveAll(dir) }
+//
+// Upstream: empty_dir.go TearDownAt, v1.36.
+func (ed *emptyDir) TearDownAt(dir string) error {
+	if err := ed.plugin.host.GetFS().RemoveAll(ed.getMetaDir()); err != nil {
+		return fmt.Errorf("failed to remove ready dir [%s]: %w", ed.getMetaDir(), err)
+	}
+	return ed.plugin.host.GetFS().RemoveAll(dir)
+}

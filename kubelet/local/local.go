@@ -116,7 +116,7 @@ func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, 
 		return "", err
 	}
 	if src.Path == "" {
-		return "", fmt.Errorf("LocalVolume volume %q path is empty", spec.Name())
+		return "", errors.New("local volume source is nil or local path is not set")
 	}
 	if stepsBack(src.Path) {
 		return src.Path, nil

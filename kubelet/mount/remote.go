@@ -45,7 +45,9 @@ func (t *TempDir) checkRemote(op Op, r *record) (err error) {
 	var info fs.FileInfo
 	err = t.at(op.Target, func(at *nodefs.At, base string) (err error) {
 		r.Target = at.Path(base)
-		if _, mounted := t.mounted(at, base); mounted {
+		if _, mounted, err := t.mounted(at, base); err != nil {
+			return err
+		} else if mounted {
 			return alreadyMounted(op.Target)
 		}
 		info, err = at.Lstat(base)

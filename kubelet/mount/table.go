@@ -14,8 +14,9 @@ import (
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
-// tableDir is where the records of mounts are, one file each.
-const tableDir = "/run/mounts"
+// TableDir is where a TempDir has its records of mounts, one file each: what a kernel
+// has in its memory.
+const TableDir = "/run/mounts"
 
 // record is one mount.
 type record struct {
@@ -35,7 +36,7 @@ type record struct {
 
 func (r record) file() string {
 	sum := sha256.Sum256([]byte(r.Target))
-	return path.Join(tableDir, hex.EncodeToString(sum[:16])+".json")
+	return path.Join(TableDir, hex.EncodeToString(sum[:16])+".json")
 }
 
 // load reads what is mounted. A record whose link is not there is what an
@@ -73,12 +74,12 @@ func Read(node *nodefs.Dir) (mounts []MountPoint, stale []string, err error) {
 // readTable reads the records. Files that are no records of ours are passed over.
 func readTable(node *nodefs.Dir) (table map[string]record, stale []record, err error) {
 	table = map[string]record{}
-	entries, err := node.ReadDir(tableDir)
+	entries, err := node.ReadDir(TableDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return table, nil, nil
 	}
 	for _, e := range entries {
-		file := path.Join(tableDir, e.Name())
+		file := path.Join(TableDir, e.Name())
 		var r record
 		data, err := node.ReadFile(file)
 		if err != nil || json.Unmarshal(data, &r) != nil || r.file() != file {
@@ -116,7 +117,7 @@ func (t *TempDir) save(r record) error {
 	if err := t.cfg.Dir.WriteFile(r.file(), data, 0o644); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := t.cfg.Dir.MkdirAll(tableDir, 0o755); err != nil {
+	if err := t.cfg.Dir.MkdirAll(TableDir, 0o755); err != nil {
 		return err
 	}
 	return t.cfg.Dir.WriteFile(r.file(), data, 0o644)
@@ -130,21 +131,34 @@ func (t *TempDir) forget(r record) error {
 	return nil // somebody was faster
 }
 
-// mounted is the mount at a place, if its link is still there.
-func (t *TempDir) mounted(at *nodefs.At, base string) (record, bool) {
+// mounted is the mount at a place, if its link is still there. A link that cannot be
+// read is not taken for none.
+func (t *TempDir) mounted(at *nodefs.At, base string) (r record, mounted bool, err error) {
 	r, ok := t.table[at.Path(base)]
 	if !ok || r.Type != "" {
-		return r, ok && t.cfg.Dir.Attached(r.Target)
+		return r, ok && t.cfg.Dir.Attached(r.Target), nil
 	}
 	text, err := at.Readlink(base)
-	return r, err == nil && text == r.Link
+	if err == nil {
+		return r, text == r.Link, nil
+	}
+	info, unknown := at.Lstat(base)
+	switch {
+	case errors.Is(unknown, fs.ErrNotExist):
+		return r, false, nil
+	case unknown != nil:
+		return r, false, unknown
+	case info.Mode()&fs.ModeSymlink == 0:
+		return r, false, nil
+	}
+	return r, false, err
 }
 
 // stillMounted is mounted for a target of the table.
 func (t *TempDir) stillMounted(target string) (mounted bool) {
-	err := t.at(target, func(at *nodefs.At, base string) error {
-		_, mounted = t.mounted(at, base)
-		return nil
+	err := t.at(target, func(at *nodefs.At, base string) (err error) {
+		_, mounted, err = t.mounted(at, base)
+		return err
 	})
 	return mounted && err == nil
 }
@@ -172,12 +186,12 @@ func inOrder(list []MountPoint) []MountPoint {
 // IsMountPoint says whether something is mounted on file. The error is
 // fs.ErrNotExist if there is no such file.
 func (t *TempDir) IsMountPoint(file string) (mounted bool, err error) {
-	err = t.at(file, func(at *nodefs.At, base string) error {
+	err = t.at(file, func(at *nodefs.At, base string) (err error) {
 		if _, err := at.Lstat(base); err != nil {
 			return err
 		}
-		_, mounted = t.mounted(at, base)
-		return nil
+		_, mounted, err = t.mounted(at, base)
+		return err
 	})
 	return mounted, err
 }

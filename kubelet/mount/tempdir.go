@@ -99,7 +99,9 @@ func (t *TempDir) at(target string, f func(at *nodefs.At, base string) error) er
 // prepare checks that nothing is mounted on the target yet, that source and target
 // are both directories or both not, and that the target hides nothing.
 func (t *TempDir) prepare(at *nodefs.At, base string, r *record, source fs.FileInfo) error {
-	if _, mounted := t.mounted(at, base); mounted {
+	if _, mounted, err := t.mounted(at, base); err != nil {
+		return err
+	} else if mounted {
 		return alreadyMounted(r.Target)
 	}
 	if r.Source == r.Target {
@@ -156,7 +158,10 @@ func (t *TempDir) bind(at *nodefs.At, base string, r record) error {
 // Unmount takes the link away and puts the empty directory or file back.
 func (t *TempDir) Unmount(target string) error {
 	err := t.at(target, func(at *nodefs.At, base string) error {
-		r, mounted := t.mounted(at, base)
+		r, mounted, err := t.mounted(at, base)
+		if err != nil {
+			return err
+		}
 		if !mounted {
 			return errors.New("not mounted")
 		}

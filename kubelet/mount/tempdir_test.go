@@ -2,6 +2,7 @@ package mount_test
 
 import (
 	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,29 @@ func TestATableThatIsGoneDoesNotKeepAMountFromBeingUndone(t *testing.T) {
 	require.NoError(t, bind(m, "/disk/a", "/mnt/1"))
 	require.NoError(t, node.RemoveAll("/run"))
 	require.NoError(t, m.Unmount("/mnt/1"))
+}
+
+// What cannot be read is not taken for no mount: whoever did would clean up after it.
+func TestALinkThatCannotBeReadIsNoAnswer(t *testing.T) {
+	node := newNode(t)
+	m := openTempDir(t, node)
+	require.NoError(t, bind(m, "/disk/a", "/mnt/1"))
+	node.Fail(func(op, _ string) error {
+		if op == "readlink" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	_, err := m.IsMountPoint("/mnt/1")
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorIs(t, m.Unmount("/mnt/1"), syscall.EIO)
+	require.ErrorIs(t, bind(m, "/disk/b", "/mnt/1"), syscall.EIO)
+	node.Fail(nil)
+	mounted, err := m.IsMountPoint("/mnt/1")
+	require.NoError(t, err)
+	require.True(t, mounted)
+	require.NoError(t, m.Unmount("/mnt/1"))
+	mounted, err = m.IsMountPoint("/mnt/1")
+	require.NoError(t, err)
+	require.False(t, mounted)
 }

@@ -64,7 +64,7 @@ func (at *At) do(op, base string, fast func() error, slow func(name string) erro
 		return explain(op, at.Path(base), fmt.Errorf("%q is not the name of one file: %w", base, fs.ErrInvalid))
 	case at.in == nil || base == "":
 		return slow(at.Path(base))
-	case at.dir.fail != nil:
+	case at.dir.mayFail():
 		if err := at.dir.failing(op, at.Path(base)); err != nil {
 			return err
 		}

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -17,7 +19,9 @@ import (
 type Dir struct {
 	root     *root
 	attached attachments
-	fail     func(op, name string) error
+	fail     atomic.Pointer[func(op, name string) error]
+	parts    []part // of which others, if it is a Sub
+	plain    atomic.Pointer[plain]
 }
 
 // Open opens the node directory at path, a path on this machine, and makes it
@@ -46,12 +50,17 @@ func (d *Dir) do(op, name string, f func(d *Dir, rel string) error) error {
 	if err := d.failing(op, name); err != nil {
 		return err
 	}
+	if err := d.checkPlain(op, rel); err != nil {
+		return explain(op, name, err)
+	}
 	in, rel, err := d.attached.find(op, rel)
 	if err != nil {
 		return explain(op, name, err)
 	}
 	if in == nil {
 		in = d
+	} else if err := in.failing(op, "/"+filepath.ToSlash(rel)); err != nil {
+		return explain(op, name, err)
 	}
 	return explain(op, name, f(in, rel))
 }
@@ -214,19 +223,19 @@ func firstError(errs ...error) error {
 // itself. It sees what is attached below name now, not what is later. Close it
 // when done.
 func (d *Dir) Sub(name string) (sub *Dir, err error) {
-	err = d.do("open", name, func(d *Dir, rel string) error {
-		root, err := d.root.OpenRoot(rel)
+	err = d.do("open", name, func(in *Dir, rel string) error {
+		root, err := in.root.OpenRoot(rel)
 		if err != nil {
 			return err
 		}
-		sub = &Dir{root: root}
+		sub = &Dir{root: root, parts: []part{{d, name}}}
+		if in != d {
+			sub.parts = append(sub.parts, part{in, "/" + filepath.ToSlash(rel)})
+		}
 		return nil
 	})
 	if rel, bad := local("open", name); err == nil && bad == nil {
 		sub.attached.list = d.attached.below(rel)
-	}
-	if err == nil && d.fail != nil {
-		sub.fail = func(op, below string) error { return d.fail(op, path.Join(name, below)) }
 	}
 	return sub, err
 }

@@ -31,6 +31,10 @@
 //     know. Nothing here makes hard links. Windows does not tell the number of
 //     links cheaply, so there this rule does not apply.
 //
+// Inside of the node's directory links are followed. Where they must not be, because
+// one could stand in place of a directory that the node's owner takes for his own,
+// Plain keeps everything from going through them.
+//
 // What it does not defend against: somebody else on the machine who mounts a
 // file system inside the node's directory or changes it while it is in use with
 // rights that this process lacks.

@@ -1,20 +1,64 @@
 package nodefs
 
-import "io/fs"
+import (
+	"io/fs"
+	"path"
+)
 
 // Fail has fail asked before every operation from now on: op is what the error's
 // Op would be ("mkdir", "remove", "write", "symlink", "stat", ...), name the node
 // path. An error from it, such as syscall.ENOSPC or syscall.EACCES, is the outcome,
-// and nothing happens. What is attached is not asked about under its own names; a
-// Sub made from now on is, under the node's. nil ends it. It is for tests.
-func (d *Dir) Fail(fail func(op, name string) error) { d.fail = fail }
+// and nothing happens. For what is attached both are asked, this under the node's
+// path and that of the attached Dir under its own; for a Sub, also whom it is part
+// of. fail may be called by several at a time, and may itself use Resolve and Fail.
+// nil ends it.
+func (d *Dir) Fail(fail func(op, name string) error) {
+	if fail == nil {
+		d.fail.Store(nil)
+		return
+	}
+	d.fail.Store(&fail)
+}
+
+// part is where a Sub lies in another Dir.
+type part struct {
+	of *Dir
+	at string
+}
+
+// mayFail says whether there is anybody to ask.
+func (d *Dir) mayFail() bool {
+	if d.fail.Load() != nil {
+		return true
+	}
+	for _, p := range d.parts {
+		if p.of.mayFail() {
+			return true
+		}
+	}
+	return false
+}
 
 func (d *Dir) failing(op, name string) error {
-	if d.fail == nil {
+	if !d.mayFail() {
 		return nil
 	}
-	if err := d.fail(op, name); err != nil {
+	if err := d.ask(op, name); err != nil {
 		return &fs.PathError{Op: op, Path: shorten(name), Err: err}
+	}
+	return nil
+}
+
+func (d *Dir) ask(op, name string) error {
+	if fail := d.fail.Load(); fail != nil {
+		if err := (*fail)(op, name); err != nil {
+			return err
+		}
+	}
+	for _, p := range d.parts {
+		if err := p.of.ask(op, path.Join(p.at, name)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -98,11 +98,11 @@ func explain(op, name string, err error) error {
 	}
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError
-	switch {
-	case errors.As(err, &pathErr):
-		err = pathErr.Err
-	case errors.As(err, &linkErr):
+	if errors.As(err, &linkErr) {
 		err = linkErr.Err
+	}
+	for errors.As(err, &pathErr) { // MkdirAll has one in another
+		err = pathErr.Err
 	}
 	if err.Error() == "path escapes from parent" { // os has no variable for it
 		err = ErrOutside

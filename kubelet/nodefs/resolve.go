@@ -18,6 +18,9 @@ func (d *Dir) Resolve(name string) (real string, info fs.FileInfo, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if err := d.checkPlain("evalsymlinks", rel); err != nil {
+		return "", nil, explain("evalsymlinks", name, err)
+	}
 	if a, below := d.attached.of(rel); a != nil {
 		real, info, err = a.dir.Resolve("/" + filepath.ToSlash(below))
 		real = path.Join(a.name(), real)

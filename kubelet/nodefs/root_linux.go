@@ -230,14 +230,14 @@ func (r *root) read(rel string) (data []byte, ok bool) {
 }
 
 // create writes a file that was not there before. made is false if it could not be
-// made, whyever, and nothing has happened.
+// made, and nothing has happened.
 func (r *root) create(rel string, data []byte, perm fs.FileMode) (made bool, err error) {
 	if perm&^fs.ModePerm != 0 {
 		return false, nil
 	}
 	fd, err := r.beneath(rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_LARGEFILE, perm)
 	if err != nil {
-		return false, nil
+		return false, err
 	}
 	for err == nil && len(data) > 0 {
 		var n int

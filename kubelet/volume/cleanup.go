@@ -35,10 +35,10 @@ func CleanupMountPoint(dir string, mounter mount.Interface, node *nodefs.Dir) er
 			return err
 		}
 		if mounted {
-			return fmt.Errorf("failed to unmount path %s", dir)
+			return fmt.Errorf("failed to cleanup mount point %s", dir)
 		}
 	}
-	return node.Remove(dir)
+	return node.At(path.Dir(dir), func(at *nodefs.At) error { return at.Remove(path.Base(dir)) })
 }
 
 // ValidatePathNoBacksteps refuses a path with an element "..".

@@ -93,7 +93,7 @@ func TestLocalPathsThatCannotBeAreRefused(t *testing.T) {
 	h := newHost(t)
 	require.NoError(t, h.node.WriteFile("/file", nil, 0o644))
 	for path, want := range map[string]string{
-		"": "path is empty", "/none": `path "/none" does not exist`, "/file": "only directory and block device",
+		"": "local volume source is nil or local path is not set", "/none": `path "/none" does not exist`, "/file": "only directory and block device",
 	} {
 		_, err := h.mounter(local.NewPlugin(), localSpec(path), "a")
 		require.ErrorContains(t, err, want, "%q", path)

@@ -169,6 +169,14 @@ type VolumeHost interface {
 	// GetPodVolumeDir is the directory of a pod's volume. pluginName is
 	// escaped; volumeName is Spec.Name().
 	GetPodVolumeDir(podUID types.UID, pluginName, volumeName string) string
+	// GetPodPluginDir is the directory that a plugin, its name escaped, has for
+	// itself in a pod's.
+	GetPodPluginDir(podUID types.UID, pluginName string) string
+	// NewWrapperMounter is a mounter of another plugin's volume, which the one of
+	// that name is made with. spec is of a pod's own volume.
+	NewWrapperMounter(volName string, spec Spec, pod *v1.Pod) (Mounter, error)
+	// NewWrapperUnmounter is the unmounter to it.
+	NewWrapperUnmounter(volName string, spec Spec, podUID types.UID) (Unmounter, error)
 	// GetNodeAllocatable is what the node has for pods.
 	GetNodeAllocatable() v1.ResourceList
 	// GetObject is an API object that the plugin's Objects has named, during

@@ -25,6 +25,15 @@ func NewSpecFromPersistentVolume(pv *v1.PersistentVolume, readOnly bool) *Spec {
 	return &Spec{PersistentVolume: pv, ReadOnly: readOnly}
 }
 
+// WrappedSpec is the pod's volume that another one of that name is made with.
+//
+// Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.36.
+func WrappedSpec(volName string, spec Spec) *Spec {
+	inner := *spec.Volume
+	inner.Name = "wrapped_" + volName
+	return NewSpecFromVolume(&inner)
+}
+
 // Name is the name of the pod's volume or of the PersistentVolume: the last
 // element of the volume's directory.
 func (s *Spec) Name() string {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/volume"
@@ -56,6 +57,29 @@ func (h *Host) GetPluginDir(name string) string {
 // GetPodVolumeDir implements volume.VolumeHost.
 func (h *Host) GetPodVolumeDir(uid types.UID, plugin, name string) string {
 	return path.Join(h.GetPodsDir(), string(uid), "volumes", plugin, name)
+}
+
+// GetPodPluginDir implements volume.VolumeHost.
+func (h *Host) GetPodPluginDir(uid types.UID, plugin string) string {
+	return path.Join(h.GetPodsDir(), string(uid), "plugins", plugin)
+}
+
+// NewWrapperMounter implements volume.VolumeHost, for an emptyDir.
+func (h *Host) NewWrapperMounter(volName string, spec volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	plugin := emptydir.NewPlugin()
+	if err := plugin.Init(h); err != nil {
+		return nil, err
+	}
+	return plugin.NewMounter(volume.WrappedSpec(volName, spec), pod)
+}
+
+// NewWrapperUnmounter implements volume.VolumeHost, for an emptyDir.
+func (h *Host) NewWrapperUnmounter(volName string, spec volume.Spec, podUID types.UID) (volume.Unmounter, error) {
+	plugin := emptydir.NewPlugin()
+	if err := plugin.Init(h); err != nil {
+		return nil, err
+	}
+	return plugin.NewUnmounter(volume.WrappedSpec(volName, spec).Name(), podUID)
 }
 
 // GetNodeAllocatable implements volume.VolumeHost.

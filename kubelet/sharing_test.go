@@ -1,0 +1,70 @@
+package kubelet_test
+
+import (
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+)
+
+func TestTwoPodsShareALocalVolume(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("data", nil)
+	one, two := w.create(pod("one", claim("data"))), w.create(pod("two", claim("data")))
+	w.settle()
+	require.NoError(t, kubelet.WriteFile(w.node, one, "/data/x", []byte("shared")))
+	data, err := kubelet.ReadFile(w.node, two, "/data/x")
+	require.NoError(t, err)
+	require.Equal(t, "shared", string(data))
+	w.delete("one")
+	w.settle()
+	_, err = kubelet.ReadFile(w.node, two, "/data/x")
+	require.NoError(t, err)
+	w.delete("two")
+	w.settle()
+	w.requireNothingLeft()
+}
+
+// semantics 5 must 4.
+func TestAnotherFSGroupIsWarnedAndOwnershipUntouched(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("data", nil)
+	with := func(p *v1.Pod, group int64) *v1.Pod {
+		p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &group}
+		return p
+	}
+	w.create(with(pod("one", claim("data")), 4242))
+	w.settle()
+	before, err := w.node.Stat("/disk/data")
+	require.NoError(t, err)
+	require.NotZero(t, before.Mode()&fs.ModeSetgid)
+	require.NoError(t, w.node.Chmod("/disk/data", 0o700)) // what another group's turn would undo
+	before, err = w.node.Stat("/disk/data")
+	require.NoError(t, err)
+	w.create(with(pod("two", claim("data")), 4343))
+	w.settle()
+	after, err := w.node.Stat("/disk/data")
+	require.NoError(t, err)
+	require.Equal(t, before.Mode(), after.Mode())
+	_, had, _ := nodefs.Owner(before)
+	_, has, _ := nodefs.Owner(after)
+	require.Equal(t, had, has, "the group's number")
+	require.Equal(t, v1.PodRunning, w.get("two").Status.Phase)
+	w.requireEvent("two", "AlreadyMountedVolume", "The requested fsGroup is 4343, but the volume pv-data has GID")
+}
+
+func TestAReadOnlyVolumeRefusesThePodsWrites(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("data", nil)
+	p := pod("web", claim("data"))
+	p.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
+	p = w.create(p)
+	w.settle()
+	require.ErrorIs(t, kubelet.WriteFile(w.node, p, "/data/x", nil), kubelet.ErrReadOnly)
+	require.ErrorIs(t, kubelet.MakeDir(w.node, p, "/data/x", 0o755), kubelet.ErrReadOnly)
+	require.Contains(t, w.mounts()[0].Opts, "ro")
+}
