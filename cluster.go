@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -41,7 +42,9 @@ type Cluster struct {
 	dir          string
 	temporary    bool
 	roots        map[string]*nodefs.Dir // by node
+	binds        []*mount.Bind          // of the nodes, if mounts are real
 	nfs          nfs.Network
+	trouble      machineTrouble
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
 	began        int // how much of the trace is about starting up
@@ -146,30 +149,39 @@ func (c *Cluster) addNode(node Node) error {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
 	c.roots[node.Name] = root
+	mounter, err := c.mounter(node.Name, root)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
 	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
 		Node: v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
 			Spec:       v1.NodeSpec{Taints: node.Taints},
 		},
-		Root:   root,
-		Remote: c.nfs.Mount,
+		Root:    root,
+		Mounter: c.failing(node.Name, mounter),
+		Plugins: c.cfg.VolumePlugins,
 	}))
 }
 
-// Close ends the actors and removes the temporary directory, if there is one.
-// The API's objects and the story can still be read; whatever needs the actors or
-// the nodes' directories answers with engine.ErrClosed.
+// Close ends the actors, takes real mounts away and removes the temporary directory,
+// if there is one; what cannot be unmounted stays, and so does the directory. The
+// API's objects and the story can still be read; whatever needs the actors or the
+// nodes' directories answers with engine.ErrClosed.
 func (c *Cluster) Close() error {
 	c.engine.Close()
-	var errs []error
+	errs := c.unmountAll()
+	stillMounted := len(errs) > 0
 	for _, root := range c.roots {
 		errs = append(errs, root.Close())
 	}
-	for _, server := range c.nfs.Servers() {
-		errs = append(errs, server.Close())
+	if c.roots != nil {
+		for _, server := range c.nfs.Servers() {
+			errs = append(errs, server.Close())
+		}
 	}
 	c.roots = nil
-	if c.temporary {
+	if c.temporary && !stillMounted { // rm -rf goes through mounts
 		c.temporary = false
 		errs = append(errs, os.RemoveAll(c.dir))
 	}

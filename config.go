@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet/nfs"
+	"github.com/storagesim/storagesim/kubelet/volume"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
 )
@@ -66,6 +68,19 @@ type Config struct {
 	// Dir is where the nodes' directories are made, one below it for each node.
 	// They stay after Close. Default: a temporary directory that Close removes.
 	Dir string
+	// RealMounts has nodes make the kernel's bind mounts instead of links that look like
+	// them (see mount.Bind): read-only is kept, what is mounted on is hidden, a volume in
+	// use is busy. Only Linux has them, and only for a process with a mount namespace of
+	// its own that may mount there, which New checks:
+	//
+	//	unshare --user --map-root-user --mount go test ./...
+	//
+	// Close takes them all away; if the process ends without it, the kernel does. NFS
+	// shares cannot be mounted then.
+	RealMounts bool
+	// VolumePlugins makes the volume plugins of a node's kubelet, anew for every start;
+	// default kubelet.DefaultPlugins, which a function of your own can add to.
+	VolumePlugins func() []volume.VolumePlugin
 	// NFSServers are there from the start; see Cluster.AddNFSServer.
 	NFSServers []NFSServer
 	// PVController and Scheduler configure those controllers. Unless PVController says
@@ -124,6 +139,9 @@ func (cfg Config) check() error {
 		if d < 0 {
 			return fmt.Errorf("Config.%s: %s is negative", field, d)
 		}
+	}
+	if cfg.RealMounts && len(cfg.NFSServers) > 0 {
+		return errors.New("Config.NFSServers: with RealMounts there can be none, since real mounts are bind mounts on one node")
 	}
 	for i, server := range cfg.NFSServers {
 		if err := nfs.CheckName(server.Name); err != nil {

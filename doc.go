@@ -30,7 +30,7 @@
 //
 // Crash ends an actor's process, Inject makes calls to the API fail, lag, lose
 // their answer or crash the caller, Hold keeps a cache stale. See package
-// engine.
+// engine. InjectMachine makes mounts and files of a node or of an NFS server fail.
 //
 // This package wires and asserts; it holds no behaviour of Kubernetes.
 package storagesim

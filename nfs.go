@@ -26,6 +26,9 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	if c.nfs.Server(name) != nil {
 		return nil, fmt.Errorf("there is an NFS server called %q already", name)
 	}
+	if c.cfg.RealMounts {
+		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts nodes make bind mounts only", name)
+	}
 	if err := c.makeDir(); err != nil {
 		return nil, err
 	}
@@ -40,6 +43,7 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
 	}
+	c.watchDisks()
 	return server, nil
 }
 

@@ -160,6 +160,12 @@ func (c *TestCluster) Inject(f engine.Fault) {
 	c.must(c.Cluster.Inject(f))
 }
 
+// InjectMachine adds a fault of a machine, as Cluster.InjectMachine does.
+func (c *TestCluster) InjectMachine(f MachineFault) {
+	c.t.Helper()
+	c.must(c.Cluster.InjectMachine(f))
+}
+
 // Hold keeps an actor's cache of a resource stale until Release.
 func (c *TestCluster) Hold(actor, resource string) {
 	c.t.Helper()

@@ -148,6 +148,15 @@ func (e *Engine) record(actor string, r control.Record) {
 	e.trace.add(Entry{Time: e.now, Actor: actor, Record: r})
 }
 
+// Record adds to the trace what whoever runs now meets outside of the API, such as a
+// disk that is full. outside is who that is outside of any actor's code.
+func (e *Engine) Record(outside string, r control.Record) {
+	if e.current != nil {
+		outside = e.current.actor.name
+	}
+	e.record(outside, r)
+}
+
 // Steps is how many steps have been taken so far.
 func (e *Engine) Steps() uint64 { return e.steps }
 

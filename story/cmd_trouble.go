@@ -30,6 +30,7 @@ func troubleCommands() []*command {
 		},
 		{name: "hold", usage: "hold ACTOR RESOURCE", help: "keep an actor's cache of a resource from hearing of changes", run: hold},
 		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache catch up", run: release},
+		breakCommand(), mendCommand(),
 	}
 }
 
@@ -49,14 +50,16 @@ var reasons = map[string]func(schema.GroupResource, string) error{
 	"ServiceUnavailable": func(schema.GroupResource, string) error { return apierrors.NewServiceUnavailable("injected") },
 }
 
+// unlessAny is the word, or nothing, which matches anything.
+func unlessAny(word string) string {
+	if word == "any" {
+		return ""
+	}
+	return word
+}
+
 // calls reads "ACTOR VERB RESOURCE [NAME]" and skip= into a fault.
 func (c *call) calls(actor string, words []string, set map[string]string) (f engine.Fault, err error) {
-	unlessAny := func(word string) string {
-		if word == "any" {
-			return ""
-		}
-		return word
-	}
 	if len(words) < 2 || len(words) > 3 {
 		return f, c.misuse("%q does not say which calls; expected VERB RESOURCE [NAME]", strings.Join(words, " "))
 	}

@@ -1,0 +1,211 @@
+package storagesim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
+)
+
+// MachineFault is trouble on purpose with the mounts and files of a machine: it
+// strikes whoever works there, a kubelet, a command in a container, a provisioner
+// or a test. It is the machine's, so a kubelet that crashes meets it again. Empty
+// fields match anything, but Err must be set.
+type MachineFault struct {
+	// Machine is "node/NAME" or "nfs/NAME", as in Cluster.ReadFile.
+	Machine string
+	// Op is what fails: "mount", "unmount", or "look", which is any question about a
+	// mount point (an Err of syscall.ESTALE makes the mount a corrupted one); or with
+	// files "mkdir", "write", "symlink", "remove", "rename", "chmod", "chown", "read"
+	// (also of directories) or "stat"; or "create", the first three of these, which a
+	// full disk refuses; or "change", all but the last two, which a read-only file
+	// system refuses.
+	Op string
+	// Path is what it happens to, or a directory above that: an absolute path on the
+	// machine, in whose elements * stands for anything, as in path.Match. Of a mount
+	// it is the source or the target; of a file that a link leads to, the name used
+	// or where it really is: what pods have mounted is below the volume's directory.
+	// With Config.RealMounts the kernel does not tell, and only the name used counts.
+	Path string
+	// Skip lets so many matching operations pass first.
+	Skip int
+	// Times is how many it then strikes: default 1, negative until ClearFaults.
+	Times int
+	// Err is what the operation fails with, for example syscall.ENOSPC. Nothing else
+	// happens.
+	Err error
+
+	struck int
+}
+
+// machineOps are the operations of package nodefs and the verbs of package mount
+// that an Op is.
+var machineOps = map[string][]string{
+	"mount": {mount.VerbMount}, "unmount": {mount.VerbUnmount}, "look": {mount.VerbLook},
+	"mkdir": {"mkdir"}, "write": {"write"}, "symlink": {"symlink"}, "remove": {"remove", "removeall"}, "rename": {"rename"},
+	"chmod": {"chmod"}, "chown": {"lchown"}, "read": {"read", "readdir", "readlink", "open"}, "stat": {"stat", "lstat"},
+	"create": {"mkdir", "write", "symlink"},
+	"change": {"mkdir", "write", "symlink", "remove", "removeall", "rename", "chmod", "lchown"},
+}
+
+// MachineStruck is a MachineFault that struck.
+type MachineStruck struct {
+	// Machine is where, Op and Path what failed.
+	Machine, Op, Path string
+	Err               error
+}
+
+// Topic implements control.Record.
+func (MachineStruck) Topic() string { return "fault" }
+
+func (s MachineStruck) String() string {
+	verb := s.Op
+	if verb == mount.VerbLook {
+		verb = "look at"
+	}
+	return fmt.Sprintf("cannot %s %s on %s: %v", verb, s.Path, s.Machine, s.Err)
+}
+
+// InjectMachine adds a fault of a machine. It says what is wrong with one that makes
+// no sense. Of several that match, the one added first strikes.
+func (c *Cluster) InjectMachine(f MachineFault) error {
+	if err := c.checkMachineFault(f); err != nil {
+		return err
+	}
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	c.trouble.mu.Lock()
+	c.trouble.faults = append(c.trouble.faults, &f)
+	c.trouble.mu.Unlock()
+	c.watchDisks()
+	return nil
+}
+
+func (c *Cluster) checkMachineFault(f MachineFault) error {
+	if c.roots == nil {
+		return engine.ErrClosed
+	}
+	if f.Machine != "" {
+		kind, _, _ := strings.Cut(f.Machine, "/")
+		if kind != "node" && kind != "nfs" {
+			return fmt.Errorf("MachineFault.Machine: %q is no machine; expected node/NAME or nfs/NAME", f.Machine)
+		}
+		if _, _, err := c.locate(f.Machine); err != nil {
+			return fmt.Errorf("MachineFault.Machine: %w", err)
+		}
+		if kind == "nfs" && slices.Contains([]string{"mount", "unmount", "look"}, f.Op) {
+			return fmt.Errorf("MachineFault.Op: %q is done by nodes; %s is a server, of which files can fail", f.Op, f.Machine)
+		}
+	}
+	if f.Op != "" && machineOps[f.Op] == nil {
+		return fmt.Errorf("MachineFault.Op: %q is not one of %q", f.Op, slices.Sorted(maps.Keys(machineOps)))
+	}
+	if f.Path != "" {
+		if err := nodefs.Check(f.Path); err != nil {
+			return fmt.Errorf("MachineFault.Path: %q: %w", f.Path, err)
+		}
+		if _, err := path.Match(f.Path, ""); err != nil {
+			return fmt.Errorf("MachineFault.Path: %q: %w; path.Match says what is allowed", f.Path, err)
+		}
+	}
+	switch {
+	case f.Skip < 0:
+		return fmt.Errorf("MachineFault.Skip: %d is negative", f.Skip)
+	case f.Err == nil:
+		return errors.New("MachineFault.Err is nil; it must be an error, such as syscall.ENOSPC")
+	}
+	return nil
+}
+
+// ClearFaults ends all trouble, that of Inject and that of InjectMachine.
+func (c *Cluster) ClearFaults() {
+	c.engine.ClearFaults()
+	c.trouble.mu.Lock()
+	c.trouble.faults = nil
+	c.trouble.mu.Unlock()
+	c.watchDisks()
+}
+
+// watchDisks has all disks ask for faults if there are any.
+func (c *Cluster) watchDisks() {
+	disks := map[string]*nodefs.Dir{}
+	for name, root := range c.roots {
+		disks["node/"+name] = root
+	}
+	for _, server := range c.nfs.Servers() {
+		disks["nfs/"+server.Name()] = server.Disk()
+	}
+	for machine, disk := range disks {
+		if !c.trouble.any() {
+			disk.Fail(nil)
+			continue
+		}
+		disk.Fail(func(op, name string) error {
+			if !c.trouble.any() {
+				return nil
+			}
+			return c.strike(machine, op, name, names(disk, op, name)...)
+		})
+	}
+}
+
+// names are those of what an operation is about: the one used, and the one without
+// links. The last element is followed if the operation follows it. There is none of a
+// directory to be made that is there already, nor of the mount table, which is on no
+// disk but in the kernel's memory.
+func names(disk *nodefs.Dir, op, name string) []string {
+	if isAtOrBelow(name, mount.TableDir) {
+		return nil
+	}
+	real, info, err := disk.Resolve(name)
+	switch op {
+	case "mkdir":
+		if err == nil && info.IsDir() {
+			return nil
+		}
+	case "stat", "read", "readdir", "open", "write", "chmod":
+		if err == nil {
+			return []string{name, real}
+		}
+	}
+	// The nearest directory that exists.
+	dir, rest := path.Dir(path.Clean(name)), path.Base(name)
+	for dir != "/" {
+		if real, _, err := disk.Resolve(dir); err == nil {
+			return []string{name, path.Join(real, rest)}
+		}
+		dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest)
+	}
+	return []string{name}
+}
+
+// failing is a mounter that fails as the node's faults say.
+func (c *Cluster) failing(node string, mounter mount.Interface) mount.Interface {
+	return mount.Failing(mounter, func(op mount.Op) error {
+		if !c.trouble.any() {
+			return nil
+		}
+		about, paths := op.Target, []string{op.Target}
+		if op.Source != "" {
+			about, paths = op.Source+" on "+op.Target, append(paths, op.Source)
+		}
+		return c.strike("node/"+node, op.Verb, about, paths...)
+	})
+}
+
+// strike is the error of the fault that hits an operation, if any.
+func (c *Cluster) strike(machine, op, about string, paths ...string) error {
+	f := c.trouble.find(machine, op, paths)
+	if f == nil {
+		return nil
+	}
+	c.engine.Record(User, MachineStruck{Machine: machine, Op: op, Path: about, Err: f.Err})
+	return f.Err
+}

@@ -1,0 +1,136 @@
+package storagesim_test
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// strikes are the records of faults that struck.
+func strikes(c *storagesim.Cluster) (list []string) {
+	for _, entry := range c.Engine().Trace().Entries() {
+		if struck, ok := entry.Record.(storagesim.MachineStruck); ok {
+			list = append(list, entry.Actor+" "+struck.String())
+		}
+	}
+	return list
+}
+
+func TestAFaultSkipsAndStrikesAsOftenAsItSays(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	made := 0
+	try := func() (answers string) {
+		for range 6 {
+			made++
+			switch err := c.Cluster.MakeDir("node/node-1", fmt.Sprintf("/srv/%d", made), 0o755); {
+			case err == nil:
+				answers += "."
+			case errors.Is(err, syscall.EIO):
+				answers += "I"
+			case errors.Is(err, syscall.ENOSPC):
+				answers += "N"
+			}
+		}
+		return answers
+	}
+	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Err: syscall.EIO})
+	require.Equal(t, "I.....", try(), "once unless it says more")
+	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Skip: 1, Times: 2, Err: syscall.EIO})
+	require.Equal(t, ".II...", try())
+	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Skip: 2, Err: syscall.EIO})
+	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Times: -1, Err: syscall.ENOSPC})
+	require.Equal(t, "NNINNN", try(), "the first that matches")
+	c.ClearFaults()
+	require.Equal(t, "......", try())
+}
+
+func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c.AddNFSServer(nfsServer, "/srv")
+	c.AddNFSServer("other.example.com", "/srv")
+	for _, node := range []string{"node/node-1", "node/node-2"} {
+		c.MakeDir(node, "/data/a/deep", 0o755)
+		c.MakeDir(node, "/database", 0o755)
+	}
+	fails := func(f storagesim.MachineFault, where, path string) bool {
+		f.Err = syscall.EIO
+		c.InjectMachine(f)
+		defer c.ClearFaults()
+		err := c.Cluster.WriteFile(where, path, []byte("x"))
+		require.True(t, err == nil || errors.Is(err, syscall.EIO), "%v", err)
+		return err != nil
+	}
+	for _, test := range []struct {
+		fault       storagesim.MachineFault
+		where, path string
+		want        bool
+	}{
+		{storagesim.MachineFault{}, "node/node-1", "/x", true},
+		{storagesim.MachineFault{}, "nfs/" + nfsServer, "/srv/x", true},
+		{storagesim.MachineFault{Machine: "node/node-1"}, "node/node-1", "/x", true},
+		{storagesim.MachineFault{Machine: "node/node-1"}, "node/node-2", "/x", false},
+		{storagesim.MachineFault{Machine: "node/node-1"}, "nfs/" + nfsServer, "/srv/x", false},
+		{storagesim.MachineFault{Machine: "nfs/" + nfsServer}, "nfs/" + nfsServer, "/srv/x", true},
+		{storagesim.MachineFault{Machine: "nfs/" + nfsServer}, "nfs/other.example.com", "/srv/x", false},
+		{storagesim.MachineFault{Path: "/"}, "node/node-1", "/x", true},
+		{storagesim.MachineFault{Path: "/data"}, "node/node-1", "/data/a/deep/x", true},
+		{storagesim.MachineFault{Path: "/data"}, "node/node-1", "/database/x", false},
+		{storagesim.MachineFault{Path: "/data/*/deep"}, "node/node-1", "/data/a/deep/x", true},
+		{storagesim.MachineFault{Path: "/data/*/dee?/x"}, "node/node-1", "/data/a/deep/x", true},
+		{storagesim.MachineFault{Path: "/*/deep"}, "node/node-1", "/data/a/deep/x", false},
+		{storagesim.MachineFault{Path: "/data/a/deep/x/y"}, "node/node-1", "/data/a/deep/x", false},
+		{storagesim.MachineFault{Op: "write"}, "node/node-1", "/x", true},
+		{storagesim.MachineFault{Op: "create"}, "node/node-1", "/x", true},
+		{storagesim.MachineFault{Op: "change"}, "node/node-1", "/x", true},
+		{storagesim.MachineFault{Op: "mkdir"}, "node/node-1", "/x", false},
+		{storagesim.MachineFault{Op: "read"}, "node/node-1", "/x", false},
+		{storagesim.MachineFault{Op: "mount"}, "node/node-1", "/x", false},
+	} {
+		require.Equal(t, test.want, fails(test.fault, test.where, test.path), "%+v: %s:%s", test.fault, test.where, test.path)
+	}
+}
+
+func TestAServerThatComesLaterHasTheTroubleOfAnyMachine(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.InjectMachine(storagesim.MachineFault{Op: "write", Times: -1, Err: syscall.EIO})
+	c.AddNFSServer(nfsServer, "/srv")
+	require.ErrorIs(t, c.Cluster.WriteFile("nfs/"+nfsServer, "/srv/x", nil), syscall.EIO)
+}
+
+func TestClearFaultsEndsTheTroubleOfCallsToo(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.Inject(engine.Fault{Actor: storagesim.PVController, Times: -1, Err: errors.New("no")})
+	c.ClearFaults()
+	c.Apply(localYAML)
+	c.Settle()
+	require.NotContains(t, c.Story(), "is refused")
+}
+
+func TestASenselessMachineFaultIsRefusedInWords(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.AddNFSServer(nfsServer, "/srv")
+	for says, f := range map[string]storagesim.MachineFault{
+		`MachineFault.Machine: no node is called "node-9"; there are ["node-1"]`:           {Machine: "node/node-9", Err: syscall.EIO},
+		`MachineFault.Machine: no NFS server is called "x"; there are ["192.168.203.110"]`: {Machine: "nfs/x", Err: syscall.EIO},
+		`MachineFault.Machine: "node-1" is no machine; expected node/NAME or nfs/NAME`:     {Machine: "node-1", Err: syscall.EIO},
+		`MachineFault.Machine: "pod/web" is no machine`:                                    {Machine: "pod/web", Err: syscall.EIO},
+		`MachineFault.Op: "mount" is done by nodes; nfs/192.168.203.110 is a server`:       {Machine: "nfs/" + nfsServer, Op: "mount", Err: syscall.EIO},
+		`MachineFault.Op: "umount" is not one of ["change" "chmod"`:                        {Op: "umount", Err: syscall.EIO},
+		`MachineFault.Path: "data": `:                                                      {Path: "data", Err: syscall.EIO},
+		`MachineFault.Path: "/data/../etc": `:                                              {Path: "/data/../etc", Err: syscall.EIO},
+		`MachineFault.Path: "/data/[": syntax error in pattern`:                            {Path: "/data/[", Err: syscall.EIO},
+		`MachineFault.Skip: -1 is negative`:                                                {Skip: -1, Err: syscall.EIO},
+		`MachineFault.Err is nil; it must be an error`:                                     {Op: "mount"},
+	} {
+		require.ErrorContains(t, c.Cluster.InjectMachine(f), says)
+	}
+	c.MakeDir("node/node-1", "/x", 0o755)
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, c.Cluster.InjectMachine(storagesim.MachineFault{Err: syscall.EIO}), engine.ErrClosed)
+}

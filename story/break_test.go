@@ -1,0 +1,52 @@
+package story
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestMachinesBreakAndAreMended(t *testing.T) {
+	got := play(t, strings.ReplaceAll(`mkdir node/node-1:/a
+break node/node-1 write /a error=ENOSPC times=1 skip=1
+write node/node-1:/a/x one
+write node/node-1:/a/x two
+write node/node-1:/a/x three
+read node/node-1:/a/x
+break any change error=EROFS
+write node/node-2:/x one
+mend
+write node/node-2:/x two
+read node/node-2:/x
+`, "\n", "\n----\n\n"))
+	for _, want := range []string{
+		"node/node-1 will fail to write /a: no space left on device\n",
+		"\nwrite node/node-1:/a/x two\n----\nerror: write /a/x: no space left on device\n",
+		"\nwrite node/node-1:/a/x three\n----\n\n", "\nread node/node-1:/a/x\n----\nthree\n",
+		"any will fail to change: read-only file system\n",
+		"\nwrite node/node-2:/x one\n----\nerror: write /x: read-only file system\n",
+		"all trouble is over\n", "\nread node/node-2:/x\n----\ntwo\n",
+	} {
+		assert.Contains(t, got, want)
+	}
+}
+
+func TestABreakThatMakesNoSenseNamesWhatIsAllowed(t *testing.T) {
+	for line, want := range map[string]string{
+		"break node/node-1":                            `wrong number of arguments: 1; expected 2 to 3; usage: break node/NAME|nfs/SERVER|any OP`,
+		"break node/node-1 mount":                      `error: "" is not one of EACCES, EBUSY, EDQUOT, EIO, ENOSPC, EROFS, ESTALE`,
+		"break node/node-1 mount error=ENOENT":         `error: "ENOENT" is not one of EACCES`,
+		"break node/node-1 umount error=EIO":           `MachineFault.Op: "umount" is not one of ["change"`,
+		"break node/node-9 mount error=EIO":            `no node is called "node-9"; there are ["node-1" "node-2"]`,
+		"break node-1 mount error=EIO":                 `"node-1" is no machine; expected node/NAME or nfs/NAME`,
+		"break node/node-1 mount data error=EIO":       `MachineFault.Path: "data"`,
+		"break node/node-1 mount error=EIO times=some": `times: "some" is not a whole number`,
+		"break node/node-1 mount error=EIO skip=-1":    `skip: "-1" is not a whole number`,
+		"break node/node-1 mount error=EIO for=1m":     `unknown setting "for"; there are error, times, skip`,
+		"mend now": `wrong number of arguments: 1; expected none; usage: mend`,
+	} {
+		_, err := Run("test.txt", line+"\n----\n")
+		assert.ErrorContains(t, err, want, line)
+	}
+}

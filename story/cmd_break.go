@@ -1,0 +1,78 @@
+package story
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/storagesim/storagesim"
+)
+
+func breakCommand() *command {
+	return &command{
+		name: "break", usage: "break node/NAME|nfs/SERVER|any OP [PATH] error=NAME [times=N] [skip=N]", run: breakMachine,
+		help: "have mounts or files of a machine fail from now on, whoever works there\n" +
+			"OP is mount, unmount, look (any question about a mount point), mkdir, write, symlink, remove, rename, chmod, chown,\n" +
+			"read or stat; create is what a full disk refuses, change what a read-only file system refuses.\n" +
+			"PATH is what it happens to, or a directory above it; * stands for anything in an element.\n" +
+			"error= is one of " + strings.Join(slices.Sorted(maps.Keys(errnos)), ", ") + ".\n" +
+			"times= is how many operations, default all until mend; skip= lets as many pass first. OP may be any.\n" +
+			"Example: break node/node-1 create /data error=ENOSPC",
+	}
+}
+
+func mendCommand() *command {
+	return &command{name: "mend", usage: "mend", help: "end all trouble that break, fail and crash have set up and that has not struck yet", run: mend}
+}
+
+// errnos are the errors that break can give.
+var errnos = map[string]error{
+	"EACCES": syscall.EACCES, "EBUSY": syscall.EBUSY, "EDQUOT": syscall.EDQUOT, "EIO": syscall.EIO,
+	"ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS, "ESTALE": syscall.ESTALE,
+}
+
+func breakMachine(c *call) error {
+	set, err := c.settings("error", "times", "skip")
+	if err != nil {
+		return err
+	}
+	if err := c.want(2, 3); err != nil {
+		return err
+	}
+	f := storagesim.MachineFault{Machine: unlessAny(c.args[0]), Op: unlessAny(c.args[1]), Times: -1}
+	if len(c.args) == 3 {
+		f.Path = c.args[2]
+	}
+	var known bool
+	if f.Err, known = errnos[set["error"]]; !known {
+		return c.misuse("error: %q is not one of %s", set["error"], strings.Join(slices.Sorted(maps.Keys(errnos)), ", "))
+	}
+	if skip, ok := set["skip"]; ok {
+		if f.Skip, err = c.number("skip", skip); err != nil {
+			return err
+		}
+	}
+	if times, ok := set["times"]; ok {
+		if f.Times, err = c.number("times", times); err != nil {
+			return err
+		}
+		if f.Times == 0 {
+			f.Times = -1
+		}
+	}
+	if err := c.cluster.InjectMachine(f); err != nil {
+		return misuse{err}
+	}
+	c.say("%s will fail to %s: %v", c.args[0], strings.Join(c.args[1:], " "), f.Err)
+	return nil
+}
+
+func mend(c *call) error {
+	if err := c.want(0, 0); err != nil {
+		return err
+	}
+	c.cluster.ClearFaults()
+	c.say("all trouble is over")
+	return nil
+}
