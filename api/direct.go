@@ -14,7 +14,7 @@ import (
 // A fake clientset copies every object that it is given twice, whole, to
 // remember the call and to hand it to its reactors, before anybody reads it. For
 // a client that remembers nothing, and as long as nobody has put a reactor of
-// their own before the server, calls for the kinds that controllers write by
+// their own before the server, calls for the kinds that controllers read and write by
 // the thousand go straight there. It is the same call and the same answer.
 
 // coreV1 is client-go's, but for the kinds below.
@@ -46,6 +46,10 @@ type (
 		direct[*v1.Pod]
 		otherPodCalls
 	}
+	nodeClient struct {
+		direct[*v1.Node]
+		otherNodeCalls
+	}
 	// One level down, so that direct's methods come first.
 	otherVolumeCalls struct {
 		corev1.PersistentVolumeInterface
@@ -53,7 +57,8 @@ type (
 	otherClaimCalls struct {
 		corev1.PersistentVolumeClaimInterface
 	}
-	otherPodCalls struct{ corev1.PodInterface }
+	otherPodCalls  struct{ corev1.PodInterface }
+	otherNodeCalls struct{ corev1.NodeInterface }
 )
 
 func (c *coreV1) PersistentVolumes() corev1.PersistentVolumeInterface {
@@ -74,6 +79,13 @@ func (c *coreV1) Pods(namespace string) corev1.PodInterface {
 	return kept(c.client, pods, namespace, func() corev1.PodInterface {
 		fake := c.CoreV1Interface.Pods(namespace)
 		return podClient{direct[*v1.Pod]{c.client, pods, namespace, fake}, otherPodCalls{fake}}
+	})
+}
+
+func (c *coreV1) Nodes() corev1.NodeInterface {
+	return kept(c.client, nodes, "", func() corev1.NodeInterface {
+		fake := c.CoreV1Interface.Nodes()
+		return nodeClient{direct[*v1.Node]{c.client, nodes, "", fake}, otherNodeCalls{fake}}
 	})
 }
 

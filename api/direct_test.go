@@ -88,6 +88,16 @@ func tell(c *api.Client) []string {
 	note(web, err)
 	web.Status.Phase, web.Spec.NodeName = v1.PodRunning, "other"
 	note(core.Pods("default").UpdateStatus(ctx, web, metav1.UpdateOptions{}))
+
+	node, err := core.Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
+	note(node, err)
+	node.Labels, node.Status.Phase = map[string]string{"zone": "a"}, v1.NodeRunning
+	node, err = core.Nodes().Update(ctx, node, metav1.UpdateOptions{})
+	note(node, err)
+	node.Spec.Unschedulable, node.Status.Phase = true, v1.NodeTerminated
+	note(core.Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}))
+	note(core.Nodes().Get(ctx, "node-1", metav1.GetOptions{}))
+	note(core.Nodes().Get(ctx, "none", metav1.GetOptions{}))
 	return said
 }
 

@@ -74,11 +74,22 @@ func (q *queue) take() (string, bool) {
 	if len(q.waiting) == 0 {
 		return "", false
 	}
-	key := q.waiting[0]
-	q.waiting = q.waiting[1:]
+	key := takeFirst(&q.waiting)
 	delete(q.dirty, key)
 	q.working[key] = true
 	return key, true
+}
+
+// takeFirst takes the first of a list, which keeps its memory when it becomes empty.
+func takeFirst[T any](list *[]T) T {
+	first := (*list)[0]
+	(*list)[0] = *new(T)
+	if len(*list) == 1 {
+		*list = (*list)[:0]
+	} else {
+		*list = (*list)[1:]
+	}
+	return first
 }
 
 func (q *queue) done(key string, err error) {
@@ -114,9 +125,7 @@ func (q *queue) Add(key string) {
 func (q *queue) enqueue(key string) {
 	q.waiting = append(q.waiting, key)
 	if len(q.idle) > 0 {
-		t := q.idle[0]
-		q.idle = q.idle[1:]
-		t.wake()
+		takeFirst(&q.idle).wake()
 	}
 }
 

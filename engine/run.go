@@ -67,8 +67,7 @@ func (e *Engine) step() bool {
 	i -= ready
 	t := e.tasks[i]
 	if i == 0 { // in order: thousands that wait in line need not move up
-		e.tasks[0] = nil
-		e.tasks = e.tasks[1:]
+		takeFirst(&e.tasks)
 	} else {
 		e.tasks = slices.Delete(e.tasks, i, i+1)
 	}

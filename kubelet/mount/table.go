@@ -36,7 +36,7 @@ type record struct {
 
 func (r record) file() string {
 	sum := sha256.Sum256([]byte(r.Target))
-	return path.Join(TableDir, hex.EncodeToString(sum[:16])+".json")
+	return TableDir + "/" + hex.EncodeToString(sum[:16]) + ".json"
 }
 
 // load reads what is mounted. A record whose link is not there is what an
@@ -187,10 +187,9 @@ func inOrder(list []MountPoint) []MountPoint {
 // fs.ErrNotExist if there is no such file.
 func (t *TempDir) IsMountPoint(file string) (mounted bool, err error) {
 	err = t.at(file, func(at *nodefs.At, base string) (err error) {
-		if _, err := at.Lstat(base); err != nil {
-			return err
+		if _, mounted, err = t.mounted(at, base); err == nil && !mounted {
+			_, err = at.Lstat(base)
 		}
-		_, mounted, err = t.mounted(at, base)
 		return err
 	})
 	return mounted, err

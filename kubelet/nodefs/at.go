@@ -3,7 +3,6 @@ package nodefs
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"strings"
 )
@@ -44,7 +43,7 @@ func (d *Dir) At(name string, f func(at *At) error) error {
 		return f(at)
 	}
 	defer at.in.close()
-	at.name = path.Join("/", filepath.ToSlash(rel)) // no link was on the way
+	at.name = absolute(rel) // no link was on the way
 	return f(at)
 }
 

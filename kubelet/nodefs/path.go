@@ -56,7 +56,7 @@ func rel(name string) (string, error) {
 		return "", errors.New("the path contains a NUL byte")
 	}
 	elements, clean := 0, true
-	for element := range strings.SplitSeq(name[1:], "/") {
+	for element := range strings.SplitSeq(strings.TrimSuffix(name[1:], "/"), "/") {
 		switch element {
 		case "..":
 			return "", fmt.Errorf("the path contains %q: %w", "..", ErrOutside)
@@ -72,7 +72,7 @@ func rel(name string) (string, error) {
 	if elements == 0 {
 		return ".", nil
 	}
-	if name = name[1:]; !clean {
+	if name = strings.TrimSuffix(name[1:], "/"); !clean {
 		name = path.Clean("/" + name)[1:]
 	}
 	native := filepath.FromSlash(name)

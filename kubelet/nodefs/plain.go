@@ -19,9 +19,10 @@ type plain struct {
 }
 
 // Plain has everything fail with ErrThroughLink from now on that would follow a symbolic
-// link in one of the first depth elements below dir, on the way or at its end. What is done to such a link itself, such as removing it, is no following. With
-// dir "/a" and depth 2 nothing goes through a link /a/b or /a/b/c; /a itself and
-// /a/b/c/d may be links. It is not inherited by a Sub, nor by what is attached.
+// link in one of the first depth elements below dir, on the way or at its end. What is
+// done to such a link itself, such as removing it, is no following. With dir "/a" and
+// depth 2 nothing goes through a link /a/b or /a/b/c; /a itself and /a/b/c/d may be
+// links. It is not inherited by a Sub, nor by what is attached.
 func (d *Dir) Plain(dir string, depth int) error {
 	rel, err := local("plain", dir)
 	if err != nil {

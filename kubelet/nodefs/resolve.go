@@ -36,7 +36,7 @@ func (d *Dir) Resolve(name string) (real string, info fs.FileInfo, err error) {
 // resolve is Resolve of what os.Root takes.
 func (r *root) resolve(rel string) (real string, info fs.FileInfo, err error) {
 	if info, ok := r.lookPlain(rel); ok {
-		return path.Join("/", filepath.ToSlash(rel)), info, nil
+		return absolute(rel), info, nil
 	}
 	if real, err = r.walk(rel); err == nil {
 		info, err = r.Lstat(filepath.FromSlash(cmp.Or(real[1:], ".")))
@@ -80,4 +80,12 @@ func (r *root) walk(rel string) (string, error) {
 		todo = append(strings.Split(text, "/"), todo...)
 	}
 	return cmp.Or(done, "/"), nil
+}
+
+// absolute is the node path of what os.Root takes.
+func absolute(rel string) string {
+	if rel == "." {
+		return "/"
+	}
+	return "/" + filepath.ToSlash(rel)
 }

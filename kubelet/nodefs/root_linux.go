@@ -56,26 +56,37 @@ func (r *root) OpenRoot(rel string) (*root, error) {
 // in rel, not even in its end.
 const noLinks = 1 << 30
 
+// opening is one call of openat2.
+type opening struct {
+	rel string
+	how unix.OpenHow
+	fd  int
+	err error
+}
+
+func (o *opening) open(top uintptr) {
+	for {
+		if o.fd, o.err = unix.Openat2(int(top), o.rel, &o.how); !errors.Is(o.err, unix.EINTR) {
+			return
+		}
+	}
+}
+
 // beneath opens rel without leaving the directory.
 func (r *root) beneath(rel string, flags int, perm fs.FileMode) (fd int, err error) {
-	how := &unix.OpenHow{Flags: uint64(flags&^noLinks) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	o := &opening{rel: rel, how: unix.OpenHow{
+		Flags: uint64(flags&^noLinks) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	}}
 	if flags&noLinks != 0 {
-		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+		o.how.Resolve |= unix.RESOLVE_NO_SYMLINKS
 	}
 	if flags&unix.O_CREAT != 0 {
-		how.Mode = uint64(perm.Perm())
+		o.how.Mode = uint64(perm.Perm())
 	}
-	bad := r.conn.Control(func(top uintptr) {
-		for {
-			if fd, err = unix.Openat2(int(top), rel, how); !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
-	})
-	if bad != nil {
-		return -1, bad
+	if err := r.conn.Control(o.open); err != nil {
+		return -1, err
 	}
-	return fd, err
+	return o.fd, o.err
 }
 
 // parent opens the directory that rel is in; base is rel's name there. ok is false
