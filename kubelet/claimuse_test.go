@@ -31,7 +31,8 @@ func TestAVolumeForOnePodOnlyWaitsUntilTheOtherPodIsGone(t *testing.T) {
 				return
 			}
 			require.Equal(t, v1.PodPending, w.get("two").Status.Phase)
-			w.requireEvent("two", "FailedMount", `MountVolume.SetUp failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`)
+			w.requireEvent("two", "FailedMount",
+				`MountVolume.SetUp failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`)
 			require.Len(t, w.mounts(), 1)
 			w.delete("one")
 			require.NoError(t, w.e.RunFor(5*time.Minute))
