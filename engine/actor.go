@@ -82,9 +82,9 @@ func (a *actor) stop() {
 	// Unwinding runs the deferred functions of several coroutines. Their order
 	// cannot matter: whatever they ask of the Env or the API does nothing.
 	for t := range a.tasks {
-		e.current = t
+		e.current.Store(t)
 		t.stop()
-		e.current = nil
+		e.current.Store(nil)
 	}
 	a.tasks, a.feeds, a.waiting = nil, nil, nil
 }

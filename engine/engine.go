@@ -50,9 +50,10 @@ type Engine struct {
 	cfg    Config
 	server *api.Server
 
-	actors  []*actor
-	byName  map[string]*actor
-	current *task   // whose code is running
+	actors []*actor
+	byName map[string]*actor
+	// current is whose code is running. A goroutine beside the engine may ask.
+	current atomic.Pointer[task]
 	acted   string  // the actor of the last step
 	last    *task   // ran last and can go on
 	tasks   []*task // can run, in the order they became able to
@@ -149,10 +150,11 @@ func (e *Engine) record(actor string, r control.Record) {
 }
 
 // Record adds to the trace what whoever runs now meets outside of the API, such as a
-// disk that is full. outside is who that is outside of any actor's code.
+// disk that is full. outside is who that is outside of any actor's code. Any goroutine
+// may call it; one beside the engine's is taken for whoever runs.
 func (e *Engine) Record(outside string, r control.Record) {
-	if e.current != nil {
-		outside = e.current.actor.name
+	if t := e.current.Load(); t != nil {
+		outside = t.actor.name
 	}
 	e.record(outside, r)
 }

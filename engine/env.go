@@ -32,7 +32,7 @@ func (v *env) Now() time.Time               { return v.actor.engine.Now() }
 // task is the coroutine that calls. Waiting anywhere else (in a Factory, a
 // Handler or a test) is a programming error.
 func (v *env) task(doing string) *task {
-	t := v.engine().current
+	t := v.engine().current.Load()
 	if t == nil || t.actor != v.actor {
 		panic(fmt.Sprintf("%s: %s is called outside of the actor's own tasks", v.actor.name, doing))
 	}

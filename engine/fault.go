@@ -169,12 +169,12 @@ func (g *gate) After(call api.Call, answer error) error {
 // caller is the coroutine that calls; nil when a test uses the actor's client.
 func (g *gate) caller() (*task, error) {
 	if g.life != g.actor.life {
-		if t := g.actor.engine.current; t != nil && t.actor == g.actor {
+		if t := g.actor.engine.current.Load(); t != nil && t.actor == g.actor {
 			panic(crashed{g.actor.name})
 		}
 		return nil, fmt.Errorf("%s: this client belongs to a process that has crashed", g.actor.name)
 	}
-	if t := g.actor.engine.current; t != nil && t.actor == g.actor {
+	if t := g.actor.engine.current.Load(); t != nil && t.actor == g.actor {
 		return t, nil
 	}
 	return nil, nil

@@ -78,7 +78,7 @@ func (e *Engine) step() bool {
 // endStep carries out the crashes that the step asked for. It is deferred: a test
 // that fails inside an actor's code ends the goroutine and not the engine.
 func (e *Engine) endStep() {
-	e.current = nil
+	e.current.Store(nil)
 	e.busy = true
 	for len(e.doomed) > 0 {
 		a := e.doomed[0]

@@ -75,12 +75,13 @@ func (t *task) run() {
 		return
 	}
 	e := t.actor.engine
-	e.current, e.acted = t, t.actor.name
+	e.current.Store(t)
+	e.acted = t.actor.name
 	if !t.worker {
 		e.work[workKey{t.actor.name, t.name, ""}]++
 	}
 	alive := t.resume()
-	e.current = nil
+	e.current.Store(nil)
 	if !alive {
 		t.ended = true
 		delete(t.actor.tasks, t)

@@ -17,10 +17,11 @@
 //
 // # What holds the boundary
 //
-//   - os.Root resolves every path: element by element with openat, never
-//     following a link out of the directory, also when somebody swaps a
-//     directory for a link meanwhile. This package adds no resolution of its own
-//     that it would rely on.
+//   - No path leads out, also when somebody swaps a directory for a link meanwhile:
+//     where the kernel can, it resolves the whole path at once and keeps it inside
+//     (Linux's openat2 with RESOLVE_BENEATH), and what is done happens in the
+//     directory that it found. Whatever it refuses, and everything elsewhere, goes to
+//     os.Root, which resolves element by element with openat.
 //   - Symbolic links made here are relative (Symlink). Absolute ones that came
 //     from elsewhere are refused, since they name a place on the real machine:
 //     ErrOutside.

@@ -1,13 +1,21 @@
 package nodefs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 )
 
-// ReadFile reads a regular file.
+// maxFile is the size of the largest file that is read: what a node's files say of
+// their size need not be true, and all of it would be in memory.
+const maxFile = 64 << 20
+
+// ErrTooLarge is returned for a file of more than 64 MiB.
+var ErrTooLarge = errors.New("is larger than the 64 MiB that are read")
+
+// ReadFile reads a regular file of at most 64 MiB.
 func (d *Dir) ReadFile(name string) (data []byte, err error) {
 	err = d.do("read", name, func(d *Dir, rel string) error {
 		var ok bool
@@ -19,7 +27,13 @@ func (d *Dir) ReadFile(name string) (data []byte, err error) {
 			return err
 		}
 		defer f.Close()
-		data, err = io.ReadAll(f)
+		if info, err := f.Stat(); err == nil && info.Size() > maxFile {
+			return ErrTooLarge
+		}
+		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+		if len(data) > maxFile {
+			data, err = nil, ErrTooLarge
+		}
 		return err
 	})
 	return data, err

@@ -224,6 +224,9 @@ func (r *root) read(rel string) (data []byte, ok bool) {
 	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink > 1 {
 		return nil, false
 	}
+	if stat.Size > maxFile {
+		return nil, false
+	}
 	data = make([]byte, 0, stat.Size+1) // one more, to see the end
 	for {
 		n, err := unix.Read(fd, data[len(data):cap(data)])
@@ -234,7 +237,11 @@ func (r *root) read(rel string) (data []byte, ok bool) {
 		case n == 0:
 			return data, true
 		}
-		if data = data[:len(data)+max(n, 0)]; len(data) == cap(data) {
+		data = data[:len(data)+max(n, 0)]
+		if len(data) > maxFile {
+			return nil, false
+		}
+		if len(data) == cap(data) {
 			data = slices.Grow(data, len(data))
 		}
 	}
