@@ -19,6 +19,7 @@
 //	reconstruct.go  finds an earlier life's mounts on disk
 //	syncpod.go      Pending -> Running -> Terminating -> gone
 //	map.go          what would give a pod a raw device
+//	restarts.go     which containers are started, and started again, and when
 //	start.go        starts containers; commands.go really runs some,
 //	                shell.go short scripts of them; environment.go is their
 //	                environment
@@ -93,6 +94,9 @@
 //     (VolumePermissionChangeInProgress).
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so. Their reasons survive a restart.
+//   - One that failed and is to be started again is shown as terminated until then, not
+//     as waiting in CrashLoopBackOff; the pod's containers have one backoff together.
+//     Containers with restart policies of their own, sidecars too, have their pod's.
 //   - volumesInUse is written when it changes, upstream with the next node status.
 //     No built-in plugin is attachable.
 //   - A container's environment has no values from ConfigMaps, Secrets and resources;

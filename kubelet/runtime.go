@@ -50,6 +50,8 @@ type containerRecord struct {
 	ExitCode int32            `json:"exitCode,omitempty"`
 	Message  string           `json:"message,omitempty"`
 	Restarts int32            `json:"restarts,omitempty"`
+	// Last is the container that ended before this one was started, or was to be.
+	Last *containerRecord `json:"last,omitempty"`
 	// Waiting is set if it could not be created yet.
 	Waiting *containerWaiting `json:"waiting,omitempty"`
 }
@@ -71,31 +73,6 @@ type containerMount struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
-// initContainers are those of a record; none has none.
-func (r *podRecord) initContainers() []containerRecord {
-	if r == nil {
-		return nil
-	}
-	return r.Init
-}
-
-// containers are those of a record; none has none.
-func (r *podRecord) containers() []containerRecord {
-	if r == nil {
-		return nil
-	}
-	return r.Containers
-}
-
-// started is the container at i in a list of the record's, if it was started and is
-// not to be started again.
-func (r *podRecord) started(list []containerRecord, i int) *containerRecord {
-	if r == nil || !r.waiting() || i >= len(list) || list[i].Waiting != nil {
-		return nil
-	}
-	return &list[i]
-}
-
 // waiting says whether a container could not be created yet.
 func (r *podRecord) waiting() bool { return anyWaits(r.Init) || anyWaits(r.Containers) }
 
@@ -103,45 +80,53 @@ func anyWaits(list []containerRecord) bool {
 	return slices.ContainsFunc(list, func(c containerRecord) bool { return c.Waiting != nil })
 }
 
-// finished says whether all containers have ended.
-func (r *podRecord) finished() bool {
-	if r.waiting() {
-		return false
-	}
-	for _, c := range r.Containers {
-		if c.Finished == nil {
-			return false
-		}
-	}
-	return true
-}
+// initFailed says whether an init container has failed, so that the containers have
+// not begun.
+func (r *podRecord) initFailed() bool { return slices.ContainsFunc(r.Init, containerRecord.failed) }
+
+// initialized says whether the containers had their turn; of no record, they had not.
+func (r *podRecord) initialized() bool { return r != nil && len(r.Containers) > 0 }
+
+// running says whether a container runs.
+func (r *podRecord) running() bool { return slices.ContainsFunc(r.Containers, containerRecord.running) }
+
+// finished says whether nothing runs, nor waits to be created.
+func (r *podRecord) finished() bool { return !r.waiting() && !r.running() }
 
 // failed says whether any container has failed.
 func (r *podRecord) failed() bool {
-	for _, c := range append(r.Init[:len(r.Init):len(r.Init)], r.Containers...) {
-		if c.Finished != nil && c.ExitCode != 0 {
-			return true
-		}
+	return r.initFailed() || slices.ContainsFunc(r.Containers, containerRecord.failed)
+}
+
+func (c containerRecord) running() bool { return c.Finished == nil && c.Waiting == nil }
+
+// failed says whether the container has failed, now or before it was to be created
+// again.
+func (c containerRecord) failed() bool {
+	last := c.lastBegun()
+	return last != nil && last.Finished != nil && last.ExitCode != 0
+}
+
+// lastBegun is the container that began last, without those before it; nil if none did.
+func (c containerRecord) lastBegun() *containerRecord {
+	if c.Waiting != nil {
+		return c.Last
 	}
-	return false
+	c.Last, c.Mounts = nil, nil
+	return &c
 }
 
 // stop ends all containers that run. Whatever they are, they end well.
 func (r *podRecord) stop(now metav1.Time) (stopped []string) {
 	for _, list := range [][]containerRecord{r.Containers, r.Init} {
 		for i := range list {
-			if c := &list[i]; c.Finished == nil && c.Waiting == nil {
+			if c := &list[i]; c.running() {
 				c.Finished = &now
 				stopped = append(stopped, c.Name)
 			}
 		}
 	}
 	return stopped
-}
-
-// toRestart says whether a pod that has ended is to be run again.
-func (r *podRecord) toRestart(pod *v1.Pod) bool {
-	return r.finished() && r.failed() && pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure && pod.DeletionTimestamp == nil
 }
 
 // recordSuffix follows a pod's UID in the name of its record.

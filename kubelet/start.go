@@ -11,66 +11,46 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// startPod starts the pod's containers, all of whose volumes are mounted, and
-// runs those whose command is known to their end. earlier is what is recorded
-// already: of a pod that failed, whose containers are all started again, or of one
-// that still has containers to be created, and then only these are. It returns those
-// that were tried, too. Nothing here can be interrupted: the record is there, or the
-// pod was not started.
+// startPod starts those of the pod's containers that are to be started, all of whose
+// volumes are mounted, and runs those whose command is known to their end. earlier is
+// what is recorded already. It returns those that were tried, too. If r is nil, none
+// was. Otherwise nothing here can be interrupted, and an error is that r is not on the
+// disk yet.
 func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, tried []containerRecord, err error) {
 	r = &podRecord{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}
 	if r.IP, err = k.podIP(pod, earlier); err != nil {
 		return nil, nil, err
 	}
+	if earlier == nil {
+		earlier = &podRecord{}
+	}
 	volumes := k.mountedPaths(pod)
-	for i := range pod.Spec.InitContainers {
-		c := earlier.started(earlier.initContainers(), i)
-		if c == nil {
-			c = k.startContainer(pod, r.IP, &pod.Spec.InitContainers[i], volumes, !isSidecar(&pod.Spec.InitContainers[i]))
-			tried = append(tried, *c)
+	start := func(c *v1.Container, records []containerRecord, i int, mustEnd bool) containerRecord {
+		if !shouldContainerBeRestarted(pod, records, i) {
+			return records[i]
 		}
-		r.Init = append(r.Init, *c)
-		switch {
-		case c.Waiting != nil:
+		record := k.startContainer(pod, r.IP, c, volumes, mustEnd)
+		if i < len(records) {
+			record.Last = records[i].lastBegun()
+		}
+		if record.Last != nil {
+			record.Restarts = record.Last.Restarts + 1
+		}
+		tried = append(tried, *record)
+		return *record
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		record := start(c, earlier.Init, i, !isSidecar(c))
+		r.Init = append(r.Init, record)
+		if record.Waiting != nil || record.failed() {
 			return r, tried, k.runtime.save(r)
-		case c.ExitCode != 0:
-			return r, tried, k.endUnstarted(pod, r)
 		}
 	}
 	for i := range pod.Spec.Containers {
-		c := earlier.started(earlier.containers(), i)
-		if c == nil {
-			c = k.startContainer(pod, r.IP, &pod.Spec.Containers[i], volumes, false)
-			c.Restarts = restarts(earlier.containers(), i)
-			tried = append(tried, *c)
-		}
-		r.Containers = append(r.Containers, *c)
+		r.Containers = append(r.Containers, start(&pod.Spec.Containers[i], earlier.Containers, i, false))
 	}
 	return r, tried, k.runtime.save(r)
-}
-
-// restarts is how often the container at i was started again, now that it is to be
-// started after what a list of records says.
-func restarts(earlier []containerRecord, i int) int32 {
-	switch {
-	case i >= len(earlier):
-		return 0
-	case earlier[i].Waiting != nil:
-		return earlier[i].Restarts
-	}
-	return earlier[i].Restarts + 1
-}
-
-// endUnstarted records a pod whose init container failed: its containers end
-// before they begin.
-func (k *kubelet) endUnstarted(pod *v1.Pod, r *podRecord) error {
-	now := k.now()
-	for _, c := range pod.Spec.Containers {
-		r.Containers = append(r.Containers, containerRecord{
-			Name: c.Name, Started: now, Finished: &now, ExitCode: exitNotStarted, Message: "an init container failed",
-		})
-	}
-	return k.runtime.save(r)
 }
 
 // podIP is the pod's address: its node's, an earlier one, or a new one.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,9 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// exitNotStarted is the exit code of a container that never began.
-const exitNotStarted = 128
 
 // writeStatus tells the API what became of a pod, if it does not know. r is nil
 // before the pod's containers are started.
@@ -149,16 +147,24 @@ func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || pha
 // Upstream: kubelet_pods.go getPhase, v1.36.
 func getPhase(pod *v1.Pod, r *podRecord) v1.PodPhase {
 	switch {
-	case r == nil, r.waiting():
+	case r == nil:
 		return v1.PodPending
-	case !r.finished():
-		return v1.PodRunning
-	case r.toRestart(pod):
+	case r.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever:
+		return v1.PodFailed
+	case neverBegan(r.Init, pod.Spec.InitContainers), neverBegan(r.Containers, pod.Spec.Containers):
+		return v1.PodPending
+	case r.running(), r.toStart(pod):
 		return v1.PodRunning
 	case r.failed():
 		return v1.PodFailed
 	}
 	return v1.PodSucceeded
+}
+
+// neverBegan says whether one of the containers was never created. One that ran and
+// cannot be created again is no such.
+func neverBegan(records []containerRecord, containers []v1.Container) bool {
+	return len(records) < len(containers) || slices.ContainsFunc(records, func(c containerRecord) bool { return c.lastBegun() == nil })
 }
 
 // containerStatuses is one status for each container. An init container that
@@ -175,7 +181,7 @@ func containerStatuses(pod *v1.Pod, containers []v1.Container, records []contain
 		started := false
 		s := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: &started}
 		if i < len(records) {
-			fillContainerStatus(&s, pod, records[i])
+			fillContainerStatus(&s, pod, &records[i])
 			s.Ready = s.Ready || init && s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 		} else {
 			s.State.Waiting = &v1.ContainerStateWaiting{Reason: waiting}
@@ -185,25 +191,43 @@ func containerStatuses(pod *v1.Pod, containers []v1.Container, records []contain
 	return list
 }
 
-func fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, r containerRecord) {
-	if r.Waiting != nil {
-		s.State.Waiting, s.RestartCount = &v1.ContainerStateWaiting{Reason: r.Waiting.Reason, Message: r.Waiting.Message}, r.Restarts
-		return
+// fillContainerStatus says what a container does. One that waits to be created again
+// is told by the one that ended.
+func fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, r *containerRecord) {
+	if last := r.Last; last != nil && last.Finished != nil {
+		s.LastTerminationState.Terminated = terminated(pod, last)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, r.Name, r.Restarts))
-	s.ContainerID, s.ImageID, s.RestartCount = "containerd://"+hex.EncodeToString(sum[:]), s.Image, r.Restarts
-	if r.Finished == nil {
+	if r.Waiting != nil {
+		s.State.Waiting = &v1.ContainerStateWaiting{Reason: r.Waiting.Reason, Message: r.Waiting.Message}
+		if r = r.Last; r == nil {
+			return
+		}
+	}
+	s.ContainerID, s.ImageID, s.RestartCount = containerID(pod, r), s.Image, r.Restarts
+	switch {
+	case s.State.Waiting != nil:
+	case r.Finished == nil:
 		running := true
 		s.Started, s.Ready = &running, true
 		s.State.Running = &v1.ContainerStateRunning{StartedAt: r.Started}
-		return
+	default:
+		s.State.Terminated = terminated(pod, r)
 	}
+}
+
+func containerID(pod *v1.Pod, r *containerRecord) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, r.Name, r.Restarts))
+	return "containerd://" + hex.EncodeToString(sum[:])
+}
+
+// terminated is the state of a container that has ended.
+func terminated(pod *v1.Pod, r *containerRecord) *v1.ContainerStateTerminated {
 	reason := "Completed"
 	if r.ExitCode != 0 {
 		reason = "Error"
 	}
-	s.State.Terminated = &v1.ContainerStateTerminated{
-		ExitCode: r.ExitCode, Reason: reason, Message: r.Message, StartedAt: r.Started, FinishedAt: *r.Finished, ContainerID: s.ContainerID,
+	return &v1.ContainerStateTerminated{
+		ExitCode: r.ExitCode, Reason: reason, Message: r.Message, StartedAt: r.Started, FinishedAt: *r.Finished, ContainerID: containerID(pod, r),
 	}
 }
 
@@ -213,7 +237,7 @@ func fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, r containerRecord) 
 func podConditions(pod *v1.Pod, r *podRecord, s *v1.PodStatus) []v1.PodCondition {
 	running := r != nil && !r.finished()
 	sandbox := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(running)}
-	initialized := v1.PodCondition{Type: v1.PodInitialized, Status: boolStatus(r != nil && !anyWaits(r.Init) || len(pod.Spec.InitContainers) == 0)}
+	initialized := v1.PodCondition{Type: v1.PodInitialized, Status: boolStatus(r.initialized() || len(pod.Spec.InitContainers) == 0)}
 	if initialized.Status == v1.ConditionFalse {
 		initialized.Reason, initialized.Message = "ContainersNotInitialized", "containers with incomplete status: ["+names(pod.Spec.InitContainers)+"]"
 	}

@@ -14,16 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-var (
-	errCommandFailed     = errors.New("a command failed and will be run again")
-	errVolumesNotMounted = errors.New("the pod's volumes are not mounted yet")
-	errNotCreated        = errors.New("a container could not be created")
-)
-
 // syncPod brings a pod that is to run a step further: it reports it pending,
-// waits until its volumes are mounted, starts its containers and reports that.
+// waits until its volumes are mounted, starts its containers and reports that. One
+// whose containers have ended for good gives up its volumes.
 //
-// Upstream: kubelet.go SyncPod, v1.36.
+// Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.36.
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error {
 	if r == nil {
 		if err := k.makePodDataDirs(w); err != nil {
@@ -40,21 +35,16 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error
 			return err
 		}
 	}
-	if r.finished() {
-		return k.syncFinishedPod(ctx, w, r)
+	if err := k.writeStatus(ctx, w, r); err != nil {
+		return err
 	}
-	if r.waiting() {
+	switch {
+	case r.toStart(w.pod):
 		k.restartLater(w)
+	case r.finished(): // by itself; its directory stays until it is deleted
+		k.releaseVolumes(w)
 	}
-	return k.writeStatus(ctx, w, r)
-}
-
-// restartLater has containers started, or started again, after a while.
-func (k *kubelet) restartLater(w *podWorker) {
-	if !w.restarting {
-		w.restarting = true
-		k.restartQueue.AddRateLimited(string(w.uid))
-	}
+	return nil
 }
 
 // makePodDataDirs makes the pod's directories.
@@ -74,14 +64,15 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	return nil
 }
 
-// startAndTell starts the containers and records the events of it.
+// startAndTell starts the containers and records the events of it, also if the disk
+// does not take yet that they were started.
 //
 // Upstream: kuberuntime_manager.go SyncPod and kuberuntime_container.go
 // startContainer, v1.36.
 func (k *kubelet) startAndTell(w *podWorker, earlier *podRecord) (*podRecord, error) {
 	pod := w.pod
 	r, tried, err := k.startPod(pod, earlier)
-	if err != nil {
+	if r == nil {
 		k.recorder.Eventf(pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: %v", err)
 		return nil, err
 	}
@@ -98,52 +89,7 @@ func (k *kubelet) startAndTell(w *podWorker, earlier *podRecord) (*podRecord, er
 		k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
 		k.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
 	}
-	return r, nil
-}
-
-// syncFinishedPod reports a pod whose containers have ended by themselves. A
-// failed one is run again if the pod says so; else the pod gives up its volumes.
-// Its directory stays until it is deleted.
-//
-// Upstream: kubelet.go SyncTerminatedPod, v1.36.
-func (k *kubelet) syncFinishedPod(ctx context.Context, w *podWorker, r *podRecord) error {
-	if err := k.writeStatus(ctx, w, r); err != nil {
-		return err
-	}
-	if !r.toRestart(w.pod) {
-		k.releaseVolumes(w)
-	} else {
-		k.restartLater(w)
-	}
-	return nil
-}
-
-// restartPod runs a failed pod's containers again, or creates those that could not
-// be created; the restarts queue's backoff keeps the pace.
-func (k *kubelet) restartPod(_ context.Context, key string) error {
-	w := k.workers[types.UID(key)]
-	if w == nil || w.terminating() || w.pastDeadline {
-		return nil
-	}
-	r, err := k.loadRecord(w)
-	if err != nil || r == nil || !r.toRestart(w.pod) && !r.waiting() {
-		return err
-	}
-	if !k.volumesMounted(w) {
-		return errVolumesNotMounted
-	}
-	if r, err = k.startAndTell(w, r); err != nil {
-		return err
-	}
-	k.podQueue.Add(key)
-	switch {
-	case r.toRestart(w.pod):
-		return errCommandFailed
-	case r.waiting():
-		return errNotCreated
-	}
-	w.restarting = false
-	return nil
+	return r, err
 }
 
 // releaseVolumes lets the volume loops take the pod's volumes away.

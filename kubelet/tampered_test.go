@@ -69,6 +69,8 @@ func TestARecordThatWasTamperedWithHarmsOnlyItsOwnPod(t *testing.T) {
 		"another pod's":          `{"uid": "other", "containers": [{"name": "c"}]}`,
 		"a path for a UID":       `{"uid": "../../../etc/passwd", "containers": [{"name": "c"}]}`,
 		"mounts of other places": `{"uid": "UID", "ip": "x", "containers": [{"name": "c", "mounts": [{"containerPath": "/", "volumePath": "/../../..", "subPath": "../../.."}]}]}`,
+		"an end without a time":  `{"uid": "UID", "ip": "x", "containers": [{"name": "c", "waiting": {}, "last": {"name": "c", "exitCode": 1}}]}`,
+		"no containers":          `{"uid": "UID", "ip": "x"}`,
 		"more containers":        `{"uid": "UID", "containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "init": [{"name": "d"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 )
 
@@ -137,18 +136,4 @@ func TestAHostPathThatTheRuntimeCannotMakeIsACreateContainerError(t *testing.T) 
 	w.node.Fail(nil)
 	require.NoError(t, w.e.RunFor(5*time.Minute))
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
-}
-
-// Upstream: kuberuntime_manager.go SyncPod, v1.36.
-func TestAPodWithoutAnAddressGetsNoSandbox(t *testing.T) {
-	w := newWorld(t, engine.Config{}, kubelet.Config{})
-	w.node.Fail(func(op, name string) error {
-		if op == "write" && strings.HasPrefix(name, "/run/containerd/pods/") {
-			return syscall.ENOSPC
-		}
-		return nil
-	})
-	w.create(pod("web"))
-	w.settle()
-	w.requireEvent("web", "FailedCreatePodSandBox", "Failed to create pod sandbox: write /run/containerd/pods/")
 }

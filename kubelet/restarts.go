@@ -1,0 +1,89 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	errCommandFailed     = errors.New("a command failed and will be run again")
+	errVolumesNotMounted = errors.New("the pod's volumes are not mounted yet")
+	errNotCreated        = errors.New("a container could not be created")
+)
+
+// shouldContainerBeRestarted says whether the container at i in a list of a record's
+// is to be started, or started again.
+//
+// Upstream: container/helpers.go ShouldContainerBeRestarted, v1.36.
+func shouldContainerBeRestarted(pod *v1.Pod, records []containerRecord, i int) bool {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return false
+	case i >= len(records) || records[i].Waiting != nil:
+		return true
+	}
+	return records[i].failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
+}
+
+// toStart says whether any of the pod's containers is to be started.
+// None is where an init container failed for good.
+//
+// Upstream: kuberuntime_manager.go computePodActions, v1.36.
+func (r *podRecord) toStart(pod *v1.Pod) bool {
+	if r.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+		return false
+	}
+	for i := range pod.Spec.InitContainers {
+		if shouldContainerBeRestarted(pod, r.Init, i) {
+			return true
+		}
+	}
+	for i := range pod.Spec.Containers {
+		if shouldContainerBeRestarted(pod, r.Containers, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// restartLater has containers started, or started again, after a while.
+func (k *kubelet) restartLater(w *podWorker) {
+	if !w.restarting {
+		w.restarting = true
+		k.restartQueue.AddRateLimited(string(w.uid))
+	}
+}
+
+// restartPod starts those of a pod's containers again that failed, or could not be
+// created; the restarts queue's backoff keeps the pace. A pod whose record is gone by
+// then starts from the beginning.
+func (k *kubelet) restartPod(_ context.Context, key string) error {
+	w := k.workers[types.UID(key)]
+	if w == nil || w.terminating() || w.pastDeadline {
+		return nil
+	}
+	r, err := k.loadRecord(w)
+	if err != nil {
+		return err
+	}
+	if r != nil && r.toStart(w.pod) {
+		if !k.volumesMounted(w) {
+			return errVolumesNotMounted
+		}
+		if r, err = k.startAndTell(w, r); err != nil {
+			return err
+		}
+	}
+	k.podQueue.Add(key)
+	switch {
+	case r == nil || !r.toStart(w.pod):
+		w.restarting = false
+		return nil
+	case r.waiting():
+		return errNotCreated
+	}
+	return errCommandFailed
+}
