@@ -2,6 +2,7 @@ package storagesim
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -104,8 +105,17 @@ const maxAlike = 4
 
 // verdicts says what is true of each node, of many alike only how many they are.
 func (x *explainer) verdicts(nodes []scheduler.NodeVerdict) {
-	// What is said names the node, and often its hostname label.
-	kind := func(v scheduler.NodeVerdict) string { return strings.ReplaceAll(fmt.Sprint(v, v.Claims), v.Node, "*") }
+	// What is said names the node, and often its hostname label; it may name others, too,
+	// whose names begin with this one's.
+	name := regexp.MustCompile(`\w([-.\w]*\w)?`)
+	kind := func(v scheduler.NodeVerdict) string {
+		return name.ReplaceAllStringFunc(fmt.Sprint(v, v.Claims), func(word string) string {
+			if word == v.Node {
+				return "*"
+			}
+			return word
+		})
+	}
 	alike, told := map[string]int{}, map[string]int{}
 	for _, verdict := range nodes {
 		alike[kind(verdict)]++

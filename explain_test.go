@@ -91,6 +91,19 @@ func TestExplainCountsNodesOfWhichTheSameIsTrue(t *testing.T) {
 	require.Equal(t, 1, strings.Count(why, "the same is true"))
 }
 
+// The name of one is the beginning of the others', and a letter of every word.
+func TestExplainTellsNodesAlikeWhateverTheirNames(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("e", "e-1", "e-2", "e-3", "e-4", "e-5")})
+	c.Apply(explainClass, explainVolume("pv", "9Gi", "e-10", "  storageClassName: local"),
+		explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
+	c.Settle()
+	why := c.Explain("pod/web")
+	requireLines(t, why,
+		`      volume pv is passed over: it cannot be reached from node e-3: kubernetes.io/hostname In [e-10], the node has "e-3"`,
+		"  the same is true of 2 more nodes")
+	require.NotContains(t, why, "  node e-4: ")
+}
+
 func TestExplainJoinsTheSchedulersVerdictsWithThePVControllers(t *testing.T) {
 	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2", "node-3")})
 	c.Apply(explainClass,

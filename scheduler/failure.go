@@ -178,12 +178,11 @@ func (s *scheduler) replaced(pod *v1.Pod) bool {
 // meanwhile, and returns what is last known of it.
 func (s *scheduler) putBack(c *cycle, st *status) *v1.Pod {
 	pod := s.podOf(c.entry)
-	switch {
-	case pod == nil:
-		s.queue.done(c.entry)
+	if pod == nil {
 		return c.pod
-	case pod.Spec.NodeName != "" || !s.queue.current(c.entry):
-		s.queue.done(c.entry)
+	}
+	switch {
+	case !s.queue.current(c.entry): // nothing to schedule, or put in the queue anew
 	case st.rejected():
 		s.queue.putBackUnschedulable(c.entry, s.rejectedBy(&c.diagnosis))
 	default:

@@ -70,16 +70,13 @@ func newSchedulingQueue(cfg Config, clock control.Clock, podOf func(*queuedPod) 
 	}
 }
 
-// add takes in a new pod.
+// add takes in a new pod. It knows none of its name: of a pod that is gone it has been
+// told before its successor is added.
 // Upstream: PriorityQueue.Add, v1.36.
 func (q *schedulingQueue) add(pod *v1.Pod) {
-	key := control.Key(pod)
-	if known, ok := q.pods[key]; ok {
-		q.remove(known)
-	}
-	entry := &queuedPod{key: key, uid: pod.UID, priority: priority(pod)}
+	entry := &queuedPod{key: control.Key(pod), uid: pod.UID, priority: priority(pod)}
 	q.stamp(entry)
-	q.pods[key] = entry
+	q.pods[entry.key] = entry
 	q.requeue(entry)
 }
 
@@ -172,7 +169,8 @@ func (q *schedulingQueue) next() *queuedPod {
 
 // putBackUnschedulable puts back a pod that no node fitted. It waits for an event
 // that could help. None can have been missed: nothing is delivered during a
-// scheduling cycle.
+// scheduling cycle. During a binding cycle much is, but that ends with an error, if
+// not well, and whom an error puts back is tried again without an event.
 // Upstream: PriorityQueue.AddUnschedulableIfNotPresent, v1.36.
 func (q *schedulingQueue) putBackUnschedulable(entry *queuedPod, rejectedBy []plugin) {
 	entry.refusals, entry.errors = entry.refusals+1, 0

@@ -86,6 +86,7 @@ func TestAChangeOfThePodIsAnEventLikeOthers(t *testing.T) {
 	}{
 		{"status", nil, func(p *v1.Pod) { p.Status.NominatedNodeName = "node-1" }, false},
 		{"finalizers", nil, func(p *v1.Pod) { p.Finalizers = []string{"example.com/f"} }, false},
+		{"what has been changed and changed back", nil, func(p *v1.Pod) { p.Generation = 3 }, false},
 		{"anything, nobody having turned it down", nil, func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }, true},
 		{"label", taintToleration{}, func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }, false},
 		{"toleration", taintToleration{}, tolerant("gpu"), true},
@@ -116,6 +117,7 @@ func TestAPodMadeAnewUnderTheSameNameIsAnotherPod(t *testing.T) {
 	q, _ := newHandQueue(t)
 	q.add(testPod("web"))
 	first := popped(t, q)
+	q.delete(testPod("web"))
 	again := testPod("web")
 	again.UID = "another"
 	q.add(again)

@@ -107,6 +107,37 @@ func TestCapacityThatIsPublishedLaterHelps(t *testing.T) {
 	assert.Equal(t, "node-2", w.getPod("web").Status.NominatedNodeName)
 }
 
+// To upstream it is gone: scheduler.go newPodInformer, v1.36.
+func TestAPodThatEndsMakesRoom(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
+	w.pod("first")
+	w.settle()
+	w.pod("second")
+	w.settle()
+	require.Contains(t, w.condition("second").Message, "1 Too many pods.")
+	_, err := w.api.CoreV1().Pods("default").Patch(w.ctx, "first", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	w.settle()
+	assert.Equal(t, "node-1", w.nodeOf("second"))
+}
+
+// Upstream: schedule_one.go handleBindingCycleError, v1.36.
+func TestAPodWhoseBindingFailsMakesRoom(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
+	w.class("dynamic", extProv, wffc)
+	w.claim("data", "5Gi", "dynamic")
+	w.pod("first", "data")
+	w.settle()
+	w.pod("second")
+	w.settle()
+	require.Contains(t, w.condition("second").Message, "1 Too many pods.")
+	w.patch("data", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`)
+	require.NoError(t, w.e.RunFor(1100*time.Millisecond))
+	assert.Equal(t, "node-1", w.nodeOf("second"), "while the first backs off")
+}
+
+func roomForOne(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }
+
 // No time passes, however often it has been turned down.
 func TestAPodThatIsTurnedDownIsTriedAgainAtEveryEventThatHelps(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true }))
