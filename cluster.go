@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +43,8 @@ type Cluster struct {
 	client       *api.Client
 	dir          string
 	temporary    bool
-	roots        map[string]*nodefs.Dir // by node
+	roots        map[string]*nodefs.Dir // by node; nil once closed
+	closing      []io.Closer            // the disks, when only real mounts keep them open
 	binds        []*mount.Bind          // of the nodes, if mounts are real
 	nfs          nfs.Network
 	trouble      machineTrouble
@@ -164,24 +167,32 @@ func (c *Cluster) addNode(node Node) error {
 	}))
 }
 
-// Close ends the actors, takes real mounts away and removes the temporary directory,
-// if there is one; what cannot be unmounted stays, and so does the directory. The
-// API's objects and the story can still be read; whatever needs the actors or the
-// nodes' directories answers with engine.ErrClosed.
+// Close ends the actors and all trouble of machines, takes real mounts away and
+// removes the temporary directory, if there is one. What cannot be unmounted stays,
+// and so does the directory: Close again when it is free. The API's objects and the
+// story can still be read; whatever needs the actors or the nodes' directories
+// answers with engine.ErrClosed.
 func (c *Cluster) Close() error {
 	c.engine.Close()
-	errs := c.unmountAll()
-	stillMounted := len(errs) > 0
-	for _, root := range c.roots {
-		errs = append(errs, root.Close())
-	}
+	c.clearMachineFaults()
 	if c.roots != nil {
-		for _, server := range c.nfs.Servers() {
-			errs = append(errs, server.Close())
+		for _, name := range slices.Sorted(maps.Keys(c.roots)) {
+			c.closing = append(c.closing, c.roots[name])
 		}
+		for _, server := range c.nfs.Servers() {
+			c.closing = append(c.closing, server)
+		}
+		c.roots = nil
 	}
-	c.roots = nil
-	if c.temporary && !stillMounted { // rm -rf goes through mounts
+	if err := c.unmountAll(); err != nil {
+		return err // unmounting needs the disks, and rm -rf goes through mounts
+	}
+	var errs []error
+	for _, disk := range c.closing {
+		errs = append(errs, disk.Close())
+	}
+	c.closing, c.binds = nil, nil
+	if c.temporary {
 		c.temporary = false
 		errs = append(errs, os.RemoveAll(c.dir))
 	}

@@ -75,8 +75,9 @@ type Config struct {
 	//
 	//	unshare --user --map-root-user --mount go test ./...
 	//
-	// Close takes them all away; if the process ends without it, the kernel does. NFS
-	// shares cannot be mounted then.
+	// Close takes them all away. If the process ends without it, the kernel takes them
+	// away with the namespace's last process; the temporary directory stays. NFS shares
+	// cannot be mounted then.
 	RealMounts bool
 	// VolumePlugins makes the volume plugins of a node's kubelet, anew for every start;
 	// default kubelet.DefaultPlugins, which a function of your own can add to.

@@ -63,11 +63,13 @@ func (e *LeakError) Error() string {
 //     on the node any more, and a mount's record without the mount.
 //
 // Helper pods and their directories are known from the trace: those too old for
-// it are not found.
+// it are not found. The faults of InjectMachine do not strike the search.
 func (c *Cluster) RequireNoLeaks() error {
 	if c.roots == nil {
 		return engine.ErrClosed
 	}
+	c.trouble.pause(true)
+	defer c.trouble.pause(false)
 	l := &leakFinder{Cluster: c, ctx: context.Background()}
 	if err := l.read(); err != nil {
 		return err

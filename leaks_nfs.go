@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -35,7 +36,11 @@ func (l *leakFinder) exports() error {
 			continue
 		}
 		delete(makers, at) // made twice, reported once
-		if _, err := server.Disk().Lstat(at.dir); err == nil {
+		there, err := isThere(server.Disk(), at.dir)
+		if err != nil {
+			return fmt.Errorf("NFS server %s: %w", at.server, err)
+		}
+		if there {
 			l.add(maker, "directory %s on NFS server %s, which no volume uses", at.dir, at.server)
 		}
 	}

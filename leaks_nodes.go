@@ -1,8 +1,12 @@
 package storagesim
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path"
 	"slices"
+	"syscall"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 // directories finds what helper pods made on nodes and no volume uses.
@@ -28,12 +33,25 @@ func (l *leakFinder) directories() error {
 				continue
 			}
 			seen[at] = true
-			if _, err := root.Lstat(at.dir); err == nil {
+			there, err := isThere(root, at.dir)
+			if err != nil {
+				return fmt.Errorf("node %s: %w", at.node, err)
+			}
+			if there {
 				l.add(maker, "directory %s on %s, which no volume uses", at.dir, at.node)
 			}
 		}
 	}
 	return nil
+}
+
+// isThere says whether a disk has a file, which it has not below a plain one either.
+func isThere(disk *nodefs.Dir, name string) (bool, error) {
+	_, err := disk.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // uses says whether a volume that the node can reach has that directory.

@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,8 +33,11 @@ type MachineFault struct {
 	// it is the source or the target; of a file that a link leads to, the name used
 	// or where it really is: what pods have mounted is below the volume's directory.
 	// With Config.RealMounts the kernel does not tell, and only the name used counts.
+	// Removing a tree asks about its top only. The table of mounts (mount.TableDir) is
+	// on no disk but in a kernel's memory, and never fails.
 	Path string
-	// Skip lets so many matching operations pass first.
+	// Skip lets so many matching operations pass first. One on a mounted share is two,
+	// the node's and that of the server's disk, and renaming is one for each name.
 	Skip int
 	// Times is how many it then strikes: default 1, negative until ClearFaults.
 	Times int
@@ -44,19 +48,23 @@ type MachineFault struct {
 	struck int
 }
 
-// machineOps are the operations of package nodefs and the verbs of package mount
-// that an Op is.
+// machineOps are what an Op stands for: itself, or several.
 var machineOps = map[string][]string{
-	"mount": {mount.VerbMount}, "unmount": {mount.VerbUnmount}, "look": {mount.VerbLook},
-	"mkdir": {"mkdir"}, "write": {"write"}, "symlink": {"symlink"}, "remove": {"remove", "removeall"}, "rename": {"rename"},
-	"chmod": {"chmod"}, "chown": {"lchown"}, "read": {"read", "readdir", "readlink", "open"}, "stat": {"stat", "lstat"},
+	mount.VerbMount: {mount.VerbMount}, mount.VerbUnmount: {mount.VerbUnmount}, mount.VerbLook: {mount.VerbLook},
+	"mkdir": {"mkdir"}, "write": {"write"}, "symlink": {"symlink"}, "remove": {"remove"}, "rename": {"rename"},
+	"chmod": {"chmod"}, "chown": {"chown"}, "read": {"read"}, "stat": {"stat"},
 	"create": {"mkdir", "write", "symlink"},
-	"change": {"mkdir", "write", "symlink", "remove", "removeall", "rename", "chmod", "lchown"},
+	"change": {"mkdir", "write", "symlink", "remove", "rename", "chmod", "chown"},
+}
+
+// fileOps are the Ops of operations that package nodefs calls otherwise.
+var fileOps = map[string]string{
+	"removeall": "remove", "lchown": "chown", "readdir": "read", "readlink": "read", "open": "read", "lstat": "stat",
 }
 
 // MachineStruck is a MachineFault that struck.
 type MachineStruck struct {
-	// Machine is where, Op and Path what failed.
+	// Machine is where, Op and Path what failed; Op is none that stands for several.
 	Machine, Op, Path string
 	Err               error
 }
@@ -111,8 +119,10 @@ func (c *Cluster) checkMachineFault(f MachineFault) error {
 		if err := nodefs.Check(f.Path); err != nil {
 			return fmt.Errorf("MachineFault.Path: %q: %w", f.Path, err)
 		}
-		if _, err := path.Match(f.Path, ""); err != nil {
-			return fmt.Errorf("MachineFault.Path: %q: %w; path.Match says what is allowed", f.Path, err)
+		for _, element := range elements(f.Path) {
+			if _, err := path.Match(element, ""); err != nil {
+				return fmt.Errorf("MachineFault.Path: %q: %q: %w; path.Match says what is allowed", f.Path, element, err)
+			}
 		}
 	}
 	switch {
@@ -127,6 +137,10 @@ func (c *Cluster) checkMachineFault(f MachineFault) error {
 // ClearFaults ends all trouble, that of Inject and that of InjectMachine.
 func (c *Cluster) ClearFaults() {
 	c.engine.ClearFaults()
+	c.clearMachineFaults()
+}
+
+func (c *Cluster) clearMachineFaults() {
 	c.trouble.mu.Lock()
 	c.trouble.faults = nil
 	c.trouble.mu.Unlock()
@@ -202,6 +216,7 @@ func (c *Cluster) failing(node string, mounter mount.Interface) mount.Interface 
 
 // strike is the error of the fault that hits an operation, if any.
 func (c *Cluster) strike(machine, op, about string, paths ...string) error {
+	op = cmp.Or(fileOps[op], op)
 	f := c.trouble.find(machine, op, paths)
 	if f == nil {
 		return nil

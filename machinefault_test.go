@@ -96,6 +96,34 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 	}
 }
 
+// Whatever package nodefs calls it, the record says what can be injected.
+func TestARecordOfTroubleNamesAnOp(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.WriteFile("node/node-1", "/data", "x")
+	for op, do := range map[string]func(){
+		"read": func() { _, _ = c.Cluster.ListDir("node/node-1", "/") },
+		"stat": func() { _ = c.Cluster.MakeDir("node/node-1", "/x", 0o755) },
+	} {
+		c.InjectMachine(storagesim.MachineFault{Op: op, Err: syscall.EIO})
+		before := len(strikes(c.Cluster))
+		do()
+		struck := strikes(c.Cluster)[before:]
+		require.Len(t, struck, 1)
+		require.Contains(t, struck[0], "user cannot "+op+" /")
+	}
+}
+
+// Two for one: see MachineFault.Skip.
+func TestAWriteOnAShareIsAnOperationOfTheNodeAndOneOfTheServer(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	c.AddNFSServer(nfsServer, "/srv")
+	c.Apply(nfsPod("one", "node-1", `{server: 192.168.203.110, path: /srv}`))
+	c.Settle()
+	c.InjectMachine(storagesim.MachineFault{Op: "write", Skip: 1, Err: syscall.EIO})
+	require.ErrorIs(t, c.Cluster.WriteFile("pod/one", "/data/x", nil), syscall.EIO)
+	require.Equal(t, []string{"user cannot write /srv/x on nfs/" + nfsServer + ": input/output error"}, strikes(c.Cluster))
+}
+
 func TestAServerThatComesLaterHasTheTroubleOfAnyMachine(t *testing.T) {
 	c := storagesim.NewForTest(t, storagesim.Config{})
 	c.InjectMachine(storagesim.MachineFault{Op: "write", Times: -1, Err: syscall.EIO})
@@ -124,7 +152,8 @@ func TestASenselessMachineFaultIsRefusedInWords(t *testing.T) {
 		`MachineFault.Op: "umount" is not one of ["change" "chmod"`:                        {Op: "umount", Err: syscall.EIO},
 		`MachineFault.Path: "data": `:                                                      {Path: "data", Err: syscall.EIO},
 		`MachineFault.Path: "/data/../etc": `:                                              {Path: "/data/../etc", Err: syscall.EIO},
-		`MachineFault.Path: "/data/[": syntax error in pattern`:                            {Path: "/data/[", Err: syscall.EIO},
+		`MachineFault.Path: "/data/[": "[": syntax error in pattern`:                       {Path: "/data/[", Err: syscall.EIO},
+		`MachineFault.Path: "/data/[a/b]": "[a": syntax error in pattern`:                  {Path: "/data/[a/b]", Err: syscall.EIO},
 		`MachineFault.Skip: -1 is negative`:                                                {Skip: -1, Err: syscall.EIO},
 		`MachineFault.Err is nil; it must be an error`:                                     {Op: "mount"},
 	} {

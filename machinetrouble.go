@@ -12,12 +12,21 @@ import (
 type machineTrouble struct {
 	mu     sync.Mutex
 	faults []*MachineFault
+	paused bool
 }
 
+// any says whether there is a fault that may strike.
 func (t *machineTrouble) any() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.faults) > 0
+	return len(t.faults) > 0 && !t.paused
+}
+
+// pause has no fault strike, nor count anything, or ends that.
+func (t *machineTrouble) pause(paused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.paused = paused
 }
 
 // find takes the fault that strikes an operation, nil if none does.

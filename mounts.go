@@ -42,11 +42,12 @@ func tryMount(bind *mount.Bind, root *nodefs.Dir) error {
 }
 
 // unmountAll takes the nodes' real mounts away.
-func (c *Cluster) unmountAll() (errs []error) {
+func (c *Cluster) unmountAll() error {
+	var errs []error
 	for _, bind := range c.binds {
 		if err := bind.UnmountAll(); err != nil {
 			errs = append(errs, fmt.Errorf("%w; what is mounted stays, and so does %s", err, c.dir))
 		}
 	}
-	return errs
+	return errors.Join(errs...)
 }

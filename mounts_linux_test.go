@@ -2,15 +2,18 @@ package storagesim_test
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 )
 
@@ -103,16 +106,69 @@ func TestBindCloseRemovesNothingThatIsStillMounted(t *testing.T) {
 		require.Error(t, c.Close(), "nor the second time")
 		require.FileExists(t, dir+"/node-1/data/k8s/localpv/x")
 
+		_, err = c.ReadFile("node/node-1", "/data/k8s/localpv/x")
+		require.ErrorIs(t, err, engine.ErrClosed)
+
 		require.NoError(t, user.Close())
-		require.NoError(t, syscall.Unmount(dir+"/node-1/"+kernelMounts(t, dir+"/node-1")[0], 0))
 		require.NoError(t, c.Close())
+		require.Empty(t, kernelMounts(t, dir))
 		require.NoDirExists(t, dir)
+	})
+}
+
+func TestBindCloseTakesEveryMountAwayWhateverFails(t *testing.T) {
+	unshared.Test(t, func(t *testing.T) {
+		c := withLocalVolume(t, storagesim.Config{RealMounts: true})
+		c.Apply(localYAML)
+		c.Settle()
+		dir := c.Dir()
+		require.Len(t, kernelMounts(t, dir), 1)
+		c.InjectMachine(storagesim.MachineFault{Times: -1, Err: syscall.EIO})
+		require.NoError(t, c.Close())
+		require.Empty(t, kernelMounts(t, dir))
+		require.NoDirExists(t, dir)
+	})
+}
+
+// withoutPrivilege calls f in a thread that may not mount, whatever its process may.
+func withoutPrivilege(t *testing.T, f func()) {
+	t.Helper()
+	const version3, sysAdmin = 0x20080522, 21
+	header := struct{ version, pid uint32 }{version: version3}
+	var sets [2]struct{ effective, permitted, inheritable uint32 }
+	call := func(trap uintptr) syscall.Errno {
+		_, _, errno := syscall.RawSyscall(trap, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets)), 0)
+		return errno
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	require.Zero(t, call(syscall.SYS_CAPGET))
+	before := sets
+	sets[0].effective &^= 1 << sysAdmin
+	require.Zero(t, call(syscall.SYS_CAPSET))
+	f()
+	sets = before
+	require.Zero(t, call(syscall.SYS_CAPSET))
+}
+
+func TestBindIsTriedBeforeThereIsACluster(t *testing.T) {
+	unshared.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		withoutPrivilege(t, func() {
+			_, err := storagesim.New(storagesim.Config{RealMounts: true, Dir: dir})
+			require.ErrorContains(t, err, "node node-1: Config.RealMounts: mounting /run/storagesim/source on /run/storagesim/target failed: ")
+			require.ErrorContains(t, err, "mounting needs CAP_SYS_ADMIN")
+		})
+		require.NoDirExists(t, dir+"/node-1/run/storagesim")
 	})
 }
 
 func TestRealMountsAreRefusedInWordsWhereTheyCannotBe(t *testing.T) {
 	_, err := storagesim.New(storagesim.Config{RealMounts: true, NFSServers: []storagesim.NFSServer{{Name: nfsServer}}})
 	require.ErrorContains(t, err, "Config.NFSServers: with RealMounts there can be none")
+	c := storagesim.NewForTest(t, storagesim.Config{RealMounts: true, Nodes: []storagesim.Node{}})
+	_, err = c.Cluster.AddNFSServer(nfsServer, "/srv")
+	require.ErrorContains(t, err, "NFS server "+nfsServer+": with Config.RealMounts nodes make bind mounts only")
 	if own, err := os.Readlink("/proc/self/ns/mnt"); err == nil {
 		if first, err := os.Readlink("/proc/1/ns/mnt"); err != nil || first != own {
 			return // these tests have a namespace of their own

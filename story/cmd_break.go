@@ -1,6 +1,8 @@
 package story
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,13 +19,13 @@ func breakCommand() *command {
 			"read or stat; create is what a full disk refuses, change what a read-only file system refuses.\n" +
 			"PATH is what it happens to, or a directory above it; * stands for anything in an element.\n" +
 			"error= is one of " + strings.Join(slices.Sorted(maps.Keys(errnos)), ", ") + ".\n" +
-			"times= is how many operations, default all until mend; skip= lets as many pass first. OP may be any.\n" +
+			"times= is how many operations, default 0, which is all until mend; skip= lets as many pass first. OP may be any.\n" +
 			"Example: break node/node-1 create /data error=ENOSPC",
 	}
 }
 
 func mendCommand() *command {
-	return &command{name: "mend", usage: "mend", help: "end all trouble that break, fail and crash have set up and that has not struck yet", run: mend}
+	return &command{name: "mend", usage: "mend", help: "end all trouble that break, fail and crash have set up, as far as it is still to come", run: mend}
 }
 
 // errnos are the errors that break can give.
@@ -64,8 +66,23 @@ func breakMachine(c *call) error {
 	if err := c.cluster.InjectMachine(f); err != nil {
 		return misuse{err}
 	}
-	c.say("%s will fail to %s: %v", c.args[0], strings.Join(c.args[1:], " "), f.Err)
+	c.say("%s will fail to %s: %v", c.args[0], whatFails(f), f.Err)
 	return nil
+}
+
+// whatFails says which operations a fault strikes.
+func whatFails(f storagesim.MachineFault) string {
+	words := []string{cmp.Or(f.Op, "do anything")}
+	if f.Path != "" {
+		words = append(words, f.Path)
+	}
+	if f.Skip > 0 {
+		words = append(words, fmt.Sprintf("skip=%d", f.Skip))
+	}
+	if f.Times > 0 {
+		words = append(words, fmt.Sprintf("times=%d", f.Times))
+	}
+	return strings.Join(words, " ")
 }
 
 func mend(c *call) error {

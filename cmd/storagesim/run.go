@@ -117,9 +117,12 @@ func (o *runOptions) check() error {
 	case o.passing < 0:
 		return fmt.Errorf("--for %s: time does not run backwards", o.passing)
 	}
-	for _, name := range o.provisioners {
+	for i, name := range o.provisioners {
 		if !slices.Contains(storagesim.Installable(), name) {
 			return fmt.Errorf("--provisioners: there is no %q; there are %s", name, strings.Join(storagesim.Installable(), ", "))
+		}
+		if slices.Contains(o.provisioners[:i], name) {
+			return fmt.Errorf("--provisioners: %q is there twice", name)
 		}
 	}
 	if _, err := nfsServers(o.nfs); err != nil {

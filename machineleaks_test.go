@@ -1,0 +1,54 @@
+package storagesim_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/provisioner/openebs"
+)
+
+// lostDirectory is a cluster with a directory of OpenEBS's that no volume uses, and
+// the leak that it is.
+func lostDirectory(t *testing.T) (c *storagesim.TestCluster, lost string) {
+	t.Helper()
+	c = storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c.InstallOpenEBS()
+	c.Apply(mainStory...)
+	c.Settle()
+	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName
+	c.Delete("pod/hello-local-hostpath-pod")
+	c.Settle()
+	c.Inject(engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "pods", Times: -1, Err: syscall.EIO})
+	c.Crash(openebs.ProvisionerName)
+	c.Delete("pvc/local-hostpath-pvc", "pv/"+pv)
+	c.Settle()
+	return c, "directory /var/openebs/local/" + pv + " on node-1, which no volume uses (made by openebs.io/local)"
+}
+
+// Trouble hides no leak, and looking for leaks uses up no trouble.
+func TestTheSearchForLeaksMeetsNoTroubleOfMachines(t *testing.T) {
+	c, lost := lostDirectory(t)
+	requireLeaks(t, c, lost)
+	c.InjectMachine(storagesim.MachineFault{Err: syscall.EIO})
+	requireLeaks(t, c, lost)
+	require.Empty(t, strikes(c.Cluster))
+	require.ErrorIs(t, c.Cluster.WriteFile("node/node-1", "/x", nil), syscall.EIO)
+}
+
+func TestTheSearchForLeaksSaysWhereItCannotLook(t *testing.T) {
+	c, _ := lostDirectory(t)
+	above := filepath.Join(c.Dir(), "node-1/var/openebs")
+	require.NoError(t, os.RemoveAll(above))
+	c.RequireNoLeaks()
+	c.WriteFile("node/node-1", "/var/openebs", "a file has nothing below it")
+	c.RequireNoLeaks()
+	require.NoError(t, os.Remove(above))
+	require.NoError(t, os.Symlink("openebs", above))
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "node node-1: lstat /var/openebs/local/pvc-")
+}
