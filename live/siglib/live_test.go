@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 
 	"github.com/storagesim/storagesim"
@@ -137,12 +138,16 @@ func TestAControllerThatLosesItsLeaseEnds(t *testing.T) {
 		go func() { ran <- siglib.Run(ctx, pc) }()
 		time.Sleep(time.Minute)
 		leases := cluster.Client().CoordinationV1().Leases("default")
-		lease, err := leases.Get(ctx, "provisioner.test.com-nfs", metav1.GetOptions{})
-		require.NoError(t, err)
 		other := "somebody else"
-		lease.Spec.HolderIdentity = &other
-		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error { // the holder may be renewing it
+			lease, err := leases.Get(ctx, "provisioner.test.com-nfs", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			lease.Spec.HolderIdentity = &other
+			_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+			return err
+		}))
 		require.ErrorIs(t, <-ran, siglib.ErrLostLease)
 	}, siglib.LeftBehind...)
 }
