@@ -5,11 +5,14 @@
 //
 //	<!-- from story/testdata/openebs.txt -->
 //
-// The block must then be found in that file, line by line in one piece; lines
-// may be indented differently, and a line "..." skips any number of lines.
+// The block must then be found in that file, line by line in one piece, with
+// the same indentation (tabs that all lines begin with may be left out); a line
+// "..." skips any number of lines.
+// With -update, lines that differ only in white space are taken from the file.
 package docs
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +21,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+var update = flag.Bool("update", false, "take the white space of quoted lines from the files they are quoted from")
 
 var (
 	quote = regexp.MustCompile("(?ms)^<!-- from (\\S+) -->\n```\\w*\n(.*?)^```$")
@@ -43,14 +48,40 @@ func TestWhatDocumentsQuoteIsWhatTestsRun(t *testing.T) {
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
+		if *update {
+			text = []byte(mended(t, string(text)))
+			require.NoError(t, os.WriteFile(file, text, 0o644))
+		}
 		for _, m := range quote.FindAllStringSubmatch(string(text), -1) {
 			quotes++
-			source, err := os.ReadFile(filepath.Join("..", m[1]))
-			require.NoError(t, err, "%s quotes a file that is not there", file)
-			require.True(t, contains(lines(string(source)), lines(m[2])), "%s quotes what %s does not say:\n%s", file, m[1], m[2])
+			require.True(t, says(source(t, file, m[1]), lines(m[2])), "%s quotes what %s does not say:\n%s", file, m[1], m[2])
 		}
 	}
 	require.Greater(t, quotes, 3)
+}
+
+// mended is a document whose quotes have the white space of what they quote.
+func mended(t *testing.T, text string) string {
+	return quote.ReplaceAllStringFunc(text, func(block string) string {
+		m := quote.FindStringSubmatch(block)
+		whole, part := source(t, "a document", m[1]), lines(m[2])
+		if says(whole, part) {
+			return block
+		}
+		for i, at := range locate(whole, part, folded) {
+			if at >= 0 {
+				part[i] = whole[at]
+			}
+		}
+		return strings.Replace(block, m[2], strings.Join(part, "\n")+"\n", 1)
+	})
+}
+
+func source(t *testing.T, file, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", name))
+	require.NoError(t, err, "%s quotes a file that is not there", file)
+	return lines(string(text))
 }
 
 func TestGoAndTextBlocksInChaptersAreQuotes(t *testing.T) {
@@ -79,40 +110,91 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// lines are the lines of a text without white space at their ends.
 func lines(text string) []string {
 	var out []string
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		out = append(out, strings.Join(strings.Fields(line), " "))
+	for line := range strings.Lines(text) {
+		out = append(out, strings.TrimRight(line, " \t\n"))
 	}
 	return out
 }
 
-// contains finds the lines of part in whole, in one piece except for "...".
-func contains(whole, part []string) bool {
-	for start := range whole {
-		if matches(whole[start:], part) {
+// says is whether whole has the lines of part, each of them shortened by the
+// same number of tabs, or by none.
+func says(whole, part []string) bool {
+	for tabs := ""; len(tabs) < 5; tabs += "\t" {
+		same := func(a, b string) bool { return a == "" && b == "" || b != "" && a == tabs+b }
+		if locate(whole, part, same) != nil {
 			return true
 		}
 	}
-	return len(part) == 0
+	return false
 }
 
-func matches(whole, part []string) bool {
-	for i, line := range part {
-		if line == "..." {
-			return contains(whole[i:], part[i+1:])
-		}
-		if i >= len(whole) || whole[i] != line {
-			return false
+// folded compares lines whatever their white space.
+func folded(a, b string) bool {
+	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
+}
+
+// locate finds the lines of part in whole, in one piece except for "...". It
+// returns where each line is, -1 for "...", or nil if they are not there.
+func locate(whole, part []string, same func(a, b string) bool) []int {
+	for start := range whole {
+		if at := locateAt(whole, start, part, same); at != nil {
+			return at
 		}
 	}
-	return true
+	return nil
+}
+
+func locateAt(whole []string, start int, part []string, same func(a, b string) bool) []int {
+	at := make([]int, 0, len(part))
+	for i, line := range part {
+		if line == "..." {
+			for next := start; next < len(whole); next++ {
+				if rest := locateAt(whole, next, part[i+1:], same); rest != nil {
+					return append(append(at, -1), rest...)
+				}
+			}
+			return nil
+		}
+		if start >= len(whole) || !same(whole[start], line) {
+			return nil
+		}
+		at, start = append(at, start), start+1
+	}
+	return at
 }
 
 func TestTheCheckerFindsWhatDiffers(t *testing.T) {
 	whole := lines("a\nb c\n d\ne\n")
-	require.True(t, contains(whole, lines("b  c\nd")))
-	require.True(t, contains(whole, lines("a\n...\ne")))
-	require.False(t, contains(whole, lines("b\nd")))
-	require.False(t, contains(whole, lines("e\n...\na")))
+	require.True(t, says(whole, lines("b c\n d\n")))
+	require.True(t, says(whole, lines("a\n...\ne\n")))
+	require.True(t, says(lines("\tif a {\n\t\tb\n\t}\n"), lines("if a {\n\tb\n}\n")))
+	require.Equal(t, []int{1, 2}, locate(whole, lines("b  c\nd\n"), folded))
+	require.False(t, says(whole, lines("b c\nd\n")), "the indentation differs")
+	require.False(t, says(lines("\tif a {\n\t\tb\n\t}\n"), lines("if a {\nb\n}\n")))
+	require.Nil(t, locate(whole, lines("b\nd\n"), folded))
+	require.Nil(t, locate(whole, lines("e\n...\na\n"), folded))
+}
+
+// command finds commands of the project that a document tells the reader to run.
+var command = regexp.MustCompile("go run (\\./[\\w./-]+)((?: [^`\n]*)?)")
+
+func TestCommandsInDocumentsNameWhatIsThere(t *testing.T) {
+	commands := 0
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range command.FindAllStringSubmatch(string(text), -1) {
+			commands++
+			for _, word := range append(strings.Fields(m[2]), m[1]) {
+				if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "examples/") || strings.HasPrefix(word, "story/testdata/") {
+					_, err := os.Stat(filepath.Join("..", word))
+					require.NoError(t, err, "%s says %s", file, m[0])
+				}
+			}
+		}
+	}
+	require.Greater(t, commands, 10)
 }
