@@ -100,13 +100,13 @@ func BenchmarkIndex(b *testing.B) {
 		volumes := many(n, 10, shapes[0].size)
 		index := indexOf(volumes)
 		measure(b, fmt.Sprintf("no-node/%d/ours", n), true, func() (*v1.PersistentVolume, error) {
-			return index.FindBestMatchForClaim(benchmarkClaim, false)
+			return index.FindBestMatchForClaim(benchmarkClaim, false, nil)
 		})
 		measure(b, fmt.Sprintf("no-node/%d/component-helpers", n), true, func() (*v1.PersistentVolume, error) {
 			return upstream.FindMatchingVolume(benchmarkClaim, volumes, nil, nil, false, true)
 		})
 		measure(b, fmt.Sprintf("node/%d/ours", n), true, func() (*v1.PersistentVolume, error) {
-			return index.FindMatchingVolume(benchmarkClaim, node, nil)
+			return index.FindMatchingVolume(benchmarkClaim, node, nil, nil)
 		})
 		measure(b, fmt.Sprintf("node/%d/component-helpers", n), true, func() (*v1.PersistentVolume, error) {
 			return upstream.FindMatchingVolume(benchmarkClaim, volumes, node, nil, true, true)
@@ -125,7 +125,7 @@ func BenchmarkLocalVolumes(b *testing.B) {
 	index := indexOf(volumes)
 	last := all[nodes-1]
 	measure(b, "one-node/index", true, func() (*v1.PersistentVolume, error) {
-		return index.FindMatchingVolume(benchmarkClaim, last, nil)
+		return index.FindMatchingVolume(benchmarkClaim, last, nil, nil)
 	})
 	measure(b, "one-node/linear", true, func() (*v1.PersistentVolume, error) {
 		return binding.FindMatchingVolume(benchmarkClaim, volumes, last, nil, true)
@@ -135,7 +135,7 @@ func BenchmarkLocalVolumes(b *testing.B) {
 	})
 	measure(b, "all-nodes/index", true, func() (found *v1.PersistentVolume, err error) {
 		for _, node := range all {
-			if found, err = index.FindMatchingVolume(benchmarkClaim, node, nil); found == nil || err != nil {
+			if found, err = index.FindMatchingVolume(benchmarkClaim, node, nil, nil); found == nil || err != nil {
 				return found, err
 			}
 		}
@@ -155,7 +155,7 @@ func BenchmarkIndexPut(b *testing.B) {
 		}
 	}
 	b.Run("by-size", put)
-	if found, err := index.FindMatchingVolume(benchmarkClaim, realNode(3), nil); found == nil || err != nil {
+	if found, err := index.FindMatchingVolume(benchmarkClaim, realNode(3), nil, nil); found == nil || err != nil {
 		b.Fatal("not found", err)
 	}
 	b.Run("by-size-and-place", put)

@@ -23,10 +23,10 @@
 //
 // # Deviations from upstream
 //
-//   - Lists are in order of name, so ties are broken by name. Upstream walks Go maps.
-//   - Groups with equally many access modes are taken in a fixed order: RWO, ROX, RWX,
-//     RWOP; of two modes RWO+ROX, RWO+RWX, ROX+RWX, then those with RWOP. Upstream's
-//     sort leaves it open.
+//   - Upstream walks Go maps, so any of several equal volumes may win. Here Choose picks
+//     one. Without it, the first by name wins, and groups with equally many access modes
+//     are taken in a fixed order: RWO, ROX, RWX, RWOP; of two modes RWO+ROX, RWO+RWX,
+//     ROX+RWX, then those with RWOP.
 //   - Node affinity, the dearest filter, is looked at only of volumes that would win,
 //     where upstream looks at it before claimRef. The answer is the same.
 //   - VolumeAttributesClass is always on, as in v1.36.

@@ -1,6 +1,11 @@
 package binding
 
-import "slices"
+import (
+	"iter"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // ground is where the free volumes of a class are.
 type ground struct {
@@ -59,4 +64,22 @@ func (g *ground) takeFrom(o *offer) (empty bool) {
 
 func (g *ground) find(label string) int {
 	return slices.IndexFunc(g.labels, func(l labelled) bool { return l.label == label })
+}
+
+// racksAt walks the racks of the volumes that the node may reach.
+func (g *ground) racksAt(node *v1.Node) iter.Seq[*rack] {
+	return func(yield func(*rack) bool) {
+		if g.anywhere != nil && !yield(g.anywhere) {
+			return
+		}
+		for i := range g.labels {
+			value, found := node.Labels[g.labels[i].label]
+			if !found {
+				continue
+			}
+			if r := g.labels[i].values[value]; r != nil && !yield(r) {
+				return
+			}
+		}
+	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Index is a set of volumes that answers FindBestMatchForClaim and
-// FindMatchingVolume as those do for its volumes in order of name, without looking at
+// FindMatchingVolume as those do for its volumes in order of name (Choose takes another
+// of several equal ones), without looking at
 // all of them: a lookup costs the logarithm of their number, and one step for every
 // volume of the claim's class, in the node's reach, that is big enough and yet refused
 // by mode, label, attributes class or exclusion. Volumes of other nodes cost a step
@@ -110,9 +111,10 @@ func (ix *Index) place(volume *v1.PersistentVolume) {
 }
 
 // FindBestMatchForClaim is the PV controller's question; see the function of that
-// name.
+// name. Of several groups with as few modes, of several volumes reserved for the claim
+// and of several of one size, choose picks one.
 // Upstream: index.go persistentVolumeOrderedIndex.findBestMatchForClaim, v1.36.
-func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBinding bool) (*v1.PersistentVolume, error) {
+func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBinding bool, choose Choose) (*v1.PersistentVolume, error) {
 	want, err := wantedBy(claim)
 	if err != nil {
 		return nil, err
@@ -121,33 +123,79 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 		return nil, nil
 	}
 	reserved, free := ix.reservedFor(claim), ix.free[want.class]
+	if delayBinding {
+		free = nil
+	}
+	var groups [len(orderedModeSets)]group
+	n := 0
 	for modes := range setsWith(want.modes) {
-		for volume := range reserved.all() {
-			if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && want.unfit(volume) == Passed {
-				return volume, nil
-			}
+		if n > 0 && modes.len() > groups[0].modes.len() {
+			break
 		}
-		if delayBinding {
-			continue
+		g := group{modes: modes, reserved: want.fitting(reserved, modes)}
+		if len(g.reserved) == 0 {
+			g.best = free.smallest(modes, &want, nil, nil, nil)
 		}
-		if best := free.smallest(modes, &want, nil, nil, nil); best != nil {
-			return best.volume, nil
+		if g.best != nil || len(g.reserved) > 0 {
+			groups[n] = g
+			n++
 		}
 	}
-	return nil, nil
+	if n == 0 {
+		return nil, nil
+	}
+	return groups[choose.among(n)].pick(free, &want, choose), nil
+}
+
+// group is what the volumes with just these access modes have for a claim.
+type group struct {
+	modes    modeSet
+	reserved []*v1.PersistentVolume // for the claim, and fit: one of these if there are any
+	best     *offer
+}
+
+// pick is one of the group's equal answers.
+func (g *group) pick(free *rack, want *wanted, choose Choose) *v1.PersistentVolume {
+	if len(g.reserved) > 0 {
+		return g.reserved[choose.among(len(g.reserved))]
+	}
+	if choose == nil {
+		return g.best.volume
+	}
+	var equal ties
+	equal.add(free[g.modes], g.best)
+	return equal.pick(g.best, choose, func(o *offer) bool { return want.takes(o, nil) })
+}
+
+// fitting are the volumes with just these modes that the claim can have, of those
+// reserved for it.
+func (w *wanted) fitting(reserved *sorted[*v1.PersistentVolume], modes modeSet) []*v1.PersistentVolume {
+	var fit []*v1.PersistentVolume
+	for volume := range reserved.all() {
+		if offered, _ := modesOf(volume.Spec.AccessModes); offered == modes && w.unfit(volume) == Passed {
+			fit = append(fit, volume)
+		}
+	}
+	return fit
 }
 
 // FindMatchingVolume is the scheduler's question: FindMatchingVolume over the index's
 // volumes of the claim's class, on a node, with delayBinding. As there, without a node
 // only a volume reserved for the claim is an answer. The first call takes as long as
-// putting every volume. Who asks for many nodes makes a Search.
+// putting every volume. Who asks for many nodes makes a Search. choose picks one of
+// several equal answers.
 // Upstream: binder.go findMatchingVolumes asks for the volumes of the class, v1.36.
-func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[string]*v1.PersistentVolume) (*v1.PersistentVolume, error) {
+func (ix *Index) FindMatchingVolume(
+	claim *v1.PersistentVolumeClaim,
+	node *v1.Node,
+	excluded map[string]*v1.PersistentVolume,
+	choose Choose,
+) (*v1.PersistentVolume, error) {
 	search, err := ix.Search(claim)
 	if err != nil {
 		return nil, err
 	}
-	return search.On(node, excluded), nil
+	return search.On(node, excluded, choose), nil
 }
 
 // reservedFor are the volumes whose claimRef has the claim's namespace and name; nil

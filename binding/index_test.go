@@ -57,14 +57,14 @@ func answersAsTheLinearRules(t *testing.T, d dice, index *binding.Index, live ma
 	}
 	want, err := binding.FindBestMatchForClaim(claim, volumes, false)
 	require.NoError(t, err)
-	got, err := index.FindBestMatchForClaim(claim, false)
+	got, err := index.FindBestMatchForClaim(claim, false, nil)
 	require.NoError(t, err)
 	require.Same(t, want, got)
 
 	node := nodeOf(nodeName(1 + d.IntN(3)))
 	want, err = binding.FindMatchingVolume(claim, volumes, node, nil, true)
 	require.NoError(t, err)
-	got, err = index.FindMatchingVolume(claim, node, nil)
+	got, err = index.FindMatchingVolume(claim, node, nil, nil)
 	require.NoError(t, err)
 	require.Same(t, want, got)
 	require.Equal(t, len(live), index.Len())
@@ -79,11 +79,11 @@ func TestTheIndexFindsTheSmallestVolumeInTheNodesReach(t *testing.T) {
 		volumeOf("anywhere", "9Gi", v1.ReadWriteOnce),
 	})
 	for node, want := range map[string]string{"node-1": "here", "node-2": "there", "node-3": "modes", "node-4": "anywhere"} {
-		got, err := index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nodeOf(node), map[string]*v1.PersistentVolume{"excluded": nil})
+		got, err := index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nodeOf(node), map[string]*v1.PersistentVolume{"excluded": nil}, nil)
 		require.NoError(t, err)
 		require.Equal(t, want, got.Name, node)
 	}
-	got, err := index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nil, nil)
+	got, err := index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nil, nil, nil)
 	require.NoError(t, err)
 	require.Nil(t, got, "without a node only a reserved volume is an answer")
 }
@@ -91,8 +91,8 @@ func TestTheIndexFindsTheSmallestVolumeInTheNodesReach(t *testing.T) {
 func TestAnIndexLookupAllocatesNothing(t *testing.T) {
 	index, claim, node := indexOf(many(5_000, 10, shapes[0].size)), benchmarkClaim, realNode(3)
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		_, _ = index.FindBestMatchForClaim(claim, false)
-		_, _ = index.FindMatchingVolume(claim, node, nil)
+		_, _ = index.FindBestMatchForClaim(claim, false, nil)
+		_, _ = index.FindMatchingVolume(claim, node, nil, nil)
 	}))
 }
 
@@ -109,12 +109,12 @@ func TestPutReplacesAVolumeWhateverChanged(t *testing.T) {
 		},
 	} {
 		index.Put(with(volumeOf("pv", "5Gi", v1.ReadWriteOnce), change))
-		got, err := index.FindBestMatchForClaim(claim, false)
+		got, err := index.FindBestMatchForClaim(claim, false, nil)
 		require.NoError(t, err)
 		require.Nil(t, got)
 
 		index.Put(volumeOf("pv", "5Gi", v1.ReadWriteOnce))
-		got, err = index.FindBestMatchForClaim(claim, false)
+		got, err = index.FindBestMatchForClaim(claim, false, nil)
 		require.NoError(t, err)
 		require.NotNil(t, got)
 		require.Equal(t, 1, index.Len())

@@ -121,12 +121,11 @@ func (s modeSet) len() int {
 }
 
 // orderedModeSets are all sets of modes, fewest modes first.
-var orderedModeSets = func() []modeSet {
-	sets := make([]modeSet, 1<<len(knownModes))
+var orderedModeSets = func() (sets [1 << len(knownModes)]modeSet) {
 	for i := range sets {
 		sets[i] = modeSet(i)
 	}
-	slices.SortStableFunc(sets, func(a, b modeSet) int { return cmp.Compare(a.len(), b.len()) })
+	slices.SortStableFunc(sets[:], func(a, b modeSet) int { return cmp.Compare(a.len(), b.len()) })
 	return sets
 }()
 

@@ -67,7 +67,7 @@ func find(t *testing.T, claim *v1.PersistentVolumeClaim, delay bool, volumes ...
 	for _, volume := range volumes {
 		index.Put(volume)
 	}
-	indexed, err := index.FindBestMatchForClaim(claim, delay)
+	indexed, err := index.FindBestMatchForClaim(claim, delay, nil)
 	require.NoError(t, err)
 	require.Same(t, linear, indexed)
 	if linear == nil {
@@ -126,7 +126,7 @@ func TestAnInvalidSelectorIsAnErrorThatNamesTheClaimAndTheField(t *testing.T) {
 	_, err := binding.FindMatchingVolume(claim, nil, nil, nil, false)
 	require.ErrorContains(t, err, "claim default/data: spec.selector: ")
 	require.ErrorContains(t, err, `"Near"`)
-	_, err = binding.NewIndex().FindBestMatchForClaim(claim, false)
+	_, err = binding.NewIndex().FindBestMatchForClaim(claim, false, nil)
 	require.Error(t, err)
 }
 

@@ -97,7 +97,7 @@ func agreeOnIndex(t *testing.T, w world) {
 		index.Put(volume)
 	}
 	if len(w.Volumes)%2 == 0 { // from here on it keeps volumes by node
-		_, err := index.FindMatchingVolume(w.Claim, &v1.Node{}, nil)
+		_, err := index.FindMatchingVolume(w.Claim, &v1.Node{}, nil, nil)
 		require.NoError(t, err)
 	}
 	for i := range w.Volumes {
@@ -108,7 +108,7 @@ func agreeOnIndex(t *testing.T, w world) {
 			index.Delete(volume.Name)
 		}
 	}
-	got, err := index.FindBestMatchForClaim(w.Claim, w.Delay)
+	got, err := index.FindBestMatchForClaim(w.Claim, w.Delay, nil)
 	require.NoError(t, err)
 	allowed := bestMatches(w)
 	if !slices.Contains(allowed, got) {
@@ -123,7 +123,7 @@ func agreeOnIndex(t *testing.T, w world) {
 	})
 	want, err := upstream.FindMatchingVolume(w.Claim, ofClass, w.Node, w.Excluded, true, true)
 	require.NoError(t, err)
-	got, err = index.FindMatchingVolume(w.Claim, w.Node, w.Excluded)
+	got, err = index.FindMatchingVolume(w.Claim, w.Node, w.Excluded, nil)
 	require.NoError(t, err)
 	same(t, want, got, "Index.FindMatchingVolume", text)
 

@@ -55,12 +55,10 @@ func (ix *Index) placeAll() {
 }
 
 // On is the volume that the claim would get on the node, nil if none: see
-// Index.FindMatchingVolume.
-func (s *Search) On(node *v1.Node, excluded map[string]*v1.PersistentVolume) *v1.PersistentVolume {
-	for _, volume := range s.reserved {
-		if excludes(excluded, volume) {
-			continue
-		}
+// Index.FindMatchingVolume. Of several equal ones, choose picks one.
+func (s *Search) On(node *v1.Node, excluded map[string]*v1.PersistentVolume, choose Choose) *v1.PersistentVolume {
+	if reserved := s.reservedBut(excluded); len(reserved) > 0 {
+		volume := reserved[choose.among(len(reserved))]
 		if !reachable(volume, node) {
 			return nil
 		}
@@ -69,24 +67,41 @@ func (s *Search) On(node *v1.Node, excluded map[string]*v1.PersistentVolume) *v1
 	if node == nil || s.free == nil {
 		return nil
 	}
-	best := s.smallest(s.free.anywhere, node, excluded, nil)
-	for i := range s.free.labels {
-		at := &s.free.labels[i]
-		if value, found := node.Labels[at.label]; found {
-			best = s.smallest(at.values[value], node, excluded, best)
-		}
+	var best *offer
+	for r := range s.free.racksAt(node) {
+		best = s.smallest(r, node, excluded, best)
 	}
 	if best == nil {
 		return nil
 	}
-	return best.volume
+	if choose == nil {
+		return best.volume
+	}
+	var equal ties
+	for r := range s.free.racksAt(node) {
+		for _, modes := range s.modes[:s.n] {
+			equal.add(r[modes], best)
+		}
+	}
+	return equal.pick(best, choose, func(o *offer) bool { return !excludes(excluded, o.volume) && s.want.takes(o, node) })
+}
+
+// reservedBut are the volumes reserved for the claim that are not excluded.
+func (s *Search) reservedBut(excluded map[string]*v1.PersistentVolume) []*v1.PersistentVolume {
+	if len(excluded) == 0 {
+		return s.reserved
+	}
+	var left []*v1.PersistentVolume
+	for _, volume := range s.reserved {
+		if !excludes(excluded, volume) {
+			left = append(left, volume)
+		}
+	}
+	return left
 }
 
 // smallest is the better of best, which may be nil, and what the rack has.
 func (s *Search) smallest(r *rack, node *v1.Node, excluded map[string]*v1.PersistentVolume, best *offer) *offer {
-	if r == nil {
-		return best
-	}
 	for _, modes := range s.modes[:s.n] {
 		if smaller := r.smallest(modes, &s.want, node, excluded, best); smaller != nil {
 			best = smaller

@@ -119,3 +119,21 @@ func (s *sorted[T]) first(below func(T) bool) (n, at int) {
 	}
 	return n, sort.Search(len(s.chunks[n]), func(i int) bool { return !below(s.chunks[n][i]) })
 }
+
+// between walks the entries from the first for which below is false to the last for
+// which above is false, a piece of the list at a time. The pieces are shared.
+func (s *sorted[T]) between(below, above func(T) bool) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		if len(s.chunks) == 0 {
+			return
+		}
+		n, at := s.first(below)
+		for ; n < len(s.chunks); n, at = n+1, 0 {
+			chunk := s.chunks[n][at:]
+			end := sort.Search(len(chunk), func(i int) bool { return above(chunk[i]) })
+			if end == 0 || !yield(chunk[:end]) || end < len(chunk) {
+				return
+			}
+		}
+	}
+}

@@ -51,9 +51,12 @@ type Env interface {
 	// Trace adds a record of what the controller did or decided to the trace.
 	// It is the only log there is.
 	Trace(Record)
-	// Choose picks one of n equal alternatives (0 <= result < n). In-order runs
-	// take the first; seeded runs explore. what names the choice in the trace.
-	Choose(what string, n int) int
+	// Choose picks one of n equal alternatives, 0 <= result < n, where upstream leaves
+	// the choice to chance: a random number, the order of a Go map. The driver's policy
+	// decides: in order it is always 0, seeded any, and a replay repeats it. It is no
+	// yield point, and costs nothing in order. Put the alternative first that a reader
+	// expects.
+	Choose(n int) int
 	// Follow subscribes a feed to a resource. NewCache is the usual way in.
 	Follow(Feed)
 }

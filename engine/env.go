@@ -122,7 +122,7 @@ func (v *env) Trace(r control.Record) {
 	}
 }
 
-func (v *env) Choose(_ string, n int) int { return v.engine().choose(n) }
+func (v *env) Choose(n int) int { return v.engine().choose(n) }
 
 func (v *env) Follow(f control.Feed) { v.actor.follow(f) }
 

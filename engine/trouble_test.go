@@ -345,7 +345,7 @@ func TestChoicesOfActorsAreReplayedToo(t *testing.T) {
 			require.NoError(t, e.Add(name, func(env control.Env) error {
 				env.Go("choose", func(ctx context.Context) {
 					for range 20 {
-						chosen = append(chosen, env.Choose("anything", 5))
+						chosen = append(chosen, env.Choose(5))
 						_ = env.Sleep(ctx, 0)
 					}
 				})

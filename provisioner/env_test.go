@@ -37,7 +37,7 @@ func (e *fakeEnv) Name() string                 { return "fake" }
 func (e *fakeEnv) Client() kubernetes.Interface { return e.client }
 func (e *fakeEnv) Now() time.Time               { return e.now }
 func (e *fakeEnv) Trace(r control.Record)       { e.traced = append(e.traced, r.String()) }
-func (e *fakeEnv) Choose(string, int) int       { return 0 }
+func (e *fakeEnv) Choose(int) int               { return 0 }
 func (e *fakeEnv) Follow(control.Feed)          {}
 
 func (e *fakeEnv) Sleep(_ context.Context, d time.Duration) error {

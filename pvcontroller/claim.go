@@ -31,7 +31,7 @@ func (c *controller) syncUnboundClaim(ctx context.Context, claim *v1.PersistentV
 	if err != nil {
 		return err
 	}
-	volume, err := c.volumes.FindBestMatchForClaim(claim, delayBinding)
+	volume, err := c.volumes.FindBestMatchForClaim(claim, delayBinding, c.env.Choose)
 	if err != nil {
 		return fmt.Errorf("error finding PV for claim %q: %w", control.Key(claim), err)
 	}

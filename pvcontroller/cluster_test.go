@@ -220,6 +220,16 @@ func (c *cluster) requireBound(claimName, volumeName string) {
 	require.Equal(c, volume.Spec.AccessModes, claim.Status.AccessModes)
 }
 
+// requireOneBound: the claim is bound to one of two equal volumes. It returns the other.
+func (c *cluster) requireOneBound(claimName, first, second string) (other *v1.PersistentVolume) {
+	c.Helper()
+	if c.claim(claimName).Spec.VolumeName == second {
+		first, second = second, first
+	}
+	c.requireBound(claimName, first)
+	return c.volume(second)
+}
+
 func reservedFor(claim string) func(*v1.PersistentVolume) {
 	return func(volume *v1.PersistentVolume) {
 		volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: claim}

@@ -98,14 +98,18 @@ type controller struct {
 	operations  map[string]*operation
 }
 
-// resync adds all keys again.
+// resync adds all keys again, claims before volumes. Upstream lists a Go map, so any
+// order may come; in order it is that of the keys.
 // Upstream: pv_controller_base.go resync, v1.36.
 func (c *controller) resync(context.Context) {
-	for claim := range c.claimInformer.All() {
-		c.claimQueue.Add(control.Key(claim))
-	}
-	for volume := range c.volumeInformer.All() {
-		c.volumeQueue.Add(control.Key(volume))
+	addAll(c.env, c.claimQueue, c.claimInformer.List())
+	addAll(c.env, c.volumeQueue, c.volumeInformer.List())
+}
+
+func addAll[T control.Object](env control.Env, queue control.Queue, objects []T) {
+	control.Shuffle(env, objects)
+	for _, obj := range objects {
+		queue.Add(control.Key(obj))
 	}
 }
 

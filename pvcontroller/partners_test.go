@@ -67,11 +67,11 @@ func TestTwoVolumesBoundToOneClaimOneIsFreedAgain(t *testing.T) {
 			c.offered(name, "5Gi", reservedFor("data"), withUID(string(claim.UID)))
 		}
 		c.requireQuiet()
-		c.requireBound("data", "a")
-		require.Equal(c, v1.VolumeAvailable, c.volume("b").Status.Phase)
-		require.Equal(c, "data", c.volume("b").Spec.ClaimRef.Name, "it stays reserved for a claim of that name")
-		require.Empty(c, c.volume("b").Spec.ClaimRef.UID)
-		require.Empty(c, c.events("b"))
+		other := c.requireOneBound("data", "a", "b")
+		require.Equal(c, v1.VolumeAvailable, other.Status.Phase)
+		require.Equal(c, "data", other.Spec.ClaimRef.Name, "it stays reserved for a claim of that name")
+		require.Empty(c, other.Spec.ClaimRef.UID)
+		require.Empty(c, c.events(other.Name))
 	})
 }
 

@@ -105,7 +105,7 @@ func TestAVolumeWithoutCapacityIsNeverGivenToAClaim(t *testing.T) {
 		claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "u"}}
 		claim.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
 		claim.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1")}
-		volume, err := c.volumes.FindBestMatchForClaim(claim, false)
+		volume, err := c.volumes.FindBestMatchForClaim(claim, false, nil)
 		require.NoError(t, err)
 		require.Nil(t, volume)
 

@@ -105,8 +105,8 @@ func localWorld(nodes, volumes int) *scheduler {
 // quietEnv is for decisions alone: in order, and nobody is told.
 type quietEnv struct{ stillEnv }
 
-func (quietEnv) Choose(string, int) int { return 0 }
-func (quietEnv) Trace(control.Record)   {}
+func (quietEnv) Choose(int) int       { return 0 }
+func (quietEnv) Trace(control.Record) {}
 
 // A decision leaves nothing behind and makes no garbage for nodes: what it allocates
 // is the same for a hundred times the nodes.

@@ -83,7 +83,7 @@ func findMatchingVolumes(claims []*delayedClaim, node *v1.Node, answer *nodeAnsw
 		if claim.invalid != nil {
 			return claim.invalid
 		}
-		pv := claim.search.On(node, answer.chosen)
+		pv := claim.search.On(node, answer.chosen, nil)
 		if pv == nil {
 			answer.provisions = append(answer.provisions, claim)
 			continue

@@ -1,7 +1,5 @@
 package scheduler
 
-import "fmt"
-
 // maxNodeScore is the best score of a plugin. Upstream: framework.MaxNodeScore.
 const maxNodeScore = 100
 
@@ -25,7 +23,7 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 		}
 	}
 	s.best = best
-	i := s.env.Choose(fmt.Sprintf("node for pod %s/%s", c.pod.Namespace, c.pod.Name), len(best))
+	i := s.env.Choose(len(best))
 	return best[i].node.Name, len(best)
 }
 

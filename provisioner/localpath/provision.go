@@ -91,7 +91,7 @@ func (p *Provisioner) plan(options provisioner.ProvisionOptions, class classConf
 	if node != nil {
 		vol.node = node.Name
 	}
-	base, err := class.getPathOnNode(vol.node, params.nodePath, func(n int) int { return p.env.Choose("path on node "+vol.node, n) })
+	base, err := class.getPathOnNode(vol.node, params.nodePath, p.env.Choose)
 	if err != nil {
 		return volume{}, err
 	}
