@@ -245,8 +245,19 @@ func (x *explainer) events(kind string, uid types.UID, known string) {
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
-		x.say("  %s said %s %s%s: %s", e.Source.Component, e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
+		x.say("  %s said %s %s%s: %s", x.sayer(e.Source.Component), e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
 	}
+}
+
+// sayer is a component without what tells its instances apart: a provisioner says
+// "<name>_<host>_<uuid>".
+func (c *Cluster) sayer(component string) string {
+	for _, p := range c.provisioners {
+		if strings.HasPrefix(component, p.name+"_") {
+			return p.name
+		}
+	}
+	return component
 }
 
 func (c *Cluster) hasProvisioner(name string) bool {

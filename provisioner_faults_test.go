@@ -162,7 +162,7 @@ func TestARogueProvisionerHarmsOnlyItsOwnClaim(t *testing.T) {
 		says      string
 	}{
 		"panics": {func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { panic("oh") },
-			"ProvisioningFailed", `failed to provision volume with StorageClass "shelf": provisioner example.com/shelf panicked in Provision: oh`},
+			"ProvisioningFailed", `provisioner example.com/shelf panicked in Provision: oh`},
 		"blocks": {func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { <-never; return nil, nil },
 			"ProvisioningBlocked", "provisioner example.com/shelf does not return from Provision"},
 		"returns nil": {func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { return nil, nil },

@@ -37,8 +37,12 @@ func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) error {
 }
 
 // AddProvisionController runs an external provisioner configured in full. Its
-// actor bears the provisioner's name.
+// actor bears the provisioner's name. Unless cfg has an Identity, it depends on the
+// cluster's seed.
 func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
+	if cfg.Identity == "" {
+		cfg.Identity = provisioner.IdentityOf(cfg.Name, c.cfg.Seed)
+	}
 	if cfg.Counters == nil {
 		cfg.Counters = &provisioner.Counters{}
 	}

@@ -116,7 +116,7 @@ func TestATimeoutEndsWaitingOnTheEnv(t *testing.T) {
 			begin := w.Now()
 			w.claim()
 			require.NoError(t, w.RunUntil(time.Minute, func() bool { return w.events("data")["ProvisioningFailed"] != "" }))
-			assert.Equal(t, `failed to provision volume with StorageClass "fast": context deadline exceeded`, w.events("data")["ProvisioningFailed"])
+			assert.Equal(t, `context deadline exceeded`, w.events("data")["ProvisioningFailed"])
 			assert.Equal(t, 2500*time.Millisecond, w.Now().Sub(begin))
 		})
 	}

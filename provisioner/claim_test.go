@@ -138,7 +138,7 @@ func TestWhatEachAnswerOfProvisionDoes(t *testing.T) {
 			assert.Len(t, env.recorded, tt.events)
 			assert.Equal(t, tt.writes, writes(env))
 			if tt.wantErr {
-				assert.Contains(t, env.recorded[1], `Warning ProvisioningFailed: failed to provision volume with StorageClass "`)
+				assert.Equal(t, "Warning ProvisioningFailed: "+err.Error(), env.recorded[1])
 			}
 		})
 	}

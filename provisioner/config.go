@@ -30,7 +30,8 @@ type Config struct {
 	// backend that does.
 	Provisioner Provisioner
 	// Identity tells this instance from others of its name: events come from
-	// "<name>_<identity>". Default "provisioner".
+	// "<name>_<identity>". Upstream's is the host name and a random UUID; the
+	// default is IdentityOf(Name, 0), which looks the same and is always the same.
 	Identity string
 
 	// Threadiness is how many claims, and how many volumes, are worked on at
@@ -111,7 +112,7 @@ func (c Config) checked() (Config, error) {
 	if err := c.checkNumbers(); err != nil {
 		return c, fmt.Errorf("provisioner %q: %w", c.Name, err)
 	}
-	setDefault(&c.Identity, "provisioner")
+	setDefault(&c.Identity, IdentityOf(c.Name, 0))
 	setDefault(&c.Threadiness, 4)
 	setDefault(&c.ResyncPeriod, 15*time.Minute)
 	setDefault(&c.FailedProvisionThreshold, 15)

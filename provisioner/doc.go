@@ -70,7 +70,7 @@
 // engine.Config.Blocked of real time. Then its worker is lost and everybody else
 // goes on. Config.ProvisionTimeout and DeletionTimeout end waiting on the Env.
 //
-// A state that is none of the four counts as NoChange, as upstream, and the event
+// A state that is none of the four counts as NoChange, as upstream, and the trace
 // says so. Config.VolumeName is an author's code, too: if it panics or returns
 // what cannot name a volume, that is an event before anything is made.
 //
@@ -85,10 +85,11 @@
 //     deleted.
 //   - RetryIntervalMax works. Upstream reads it before options are applied, so
 //     that it is always 5 minutes.
-//   - The message of a failure names the class. The reasons of events are
-//     upstream's, but for the two of blocked calls, which upstream lacks.
+//   - Events are upstream's, word by word, but for the two of blocked calls and
+//     those of impossible answers, which upstream lacks.
 //   - There is no leader election: a name has one instance. Its identity in
-//     events is Config.Identity, not a host name and a random UUID.
+//     events is a host name and a UUID, as upstream's, but neither is new after a
+//     restart.
 //   - Counters are Go values, read by a test, not an HTTP endpoint.
 //   - FailedProvisionThreshold and FailedDeleteThreshold are negative for "no
 //     limit", since 0 is the default's.

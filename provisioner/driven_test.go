@@ -312,6 +312,31 @@ func TestEventsComeFromTheProvisionerAndItsIdentity(t *testing.T) {
 	}
 }
 
+// As upstream: "<name>_<host>_<uuid>".
+func TestTheIdentityIsAHostAndAUUIDOfTheSeed(t *testing.T) {
+	const uuid = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+	seen := map[string]bool{}
+	for _, who := range []string{"example.com/one", "example.com/two"} {
+		for seed := range uint64(3) {
+			id := provisioner.IdentityOf(who, seed)
+			assert.Regexp(t, "^provisioner-0_"+uuid+"$", id)
+			assert.Equal(t, id, provisioner.IdentityOf(who, seed))
+			seen[id] = true
+		}
+	}
+	assert.Len(t, seen, 6)
+
+	w := newWorld(t, nil)
+	w.claim()
+	require.NoError(t, w.Settle())
+	events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, events.Items, 2)
+	for _, event := range events.Items {
+		assert.Equal(t, name+"_"+provisioner.IdentityOf(name, 0), event.Source.Component)
+	}
+}
+
 func TestAPanickingProvisionerDoesNotStopItsNeighbours(t *testing.T) {
 	const bad = "example.com/broken"
 	w := newWorld(t, nil)

@@ -3,6 +3,7 @@ package provisioner
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,7 +33,7 @@ func TestAMisbehavingProvisionerIsAnEventAndARetry(t *testing.T) {
 			ctrl, env := newTest(t, p)
 			give(t, ctrl, env, claimOf("fast"))
 			require.ErrorContains(t, ctrl.syncClaimHandler(context.Background(), "uid-1"), tt.want)
-			assert.Contains(t, env.recorded[1], "Warning ProvisioningFailed: failed to provision volume with StorageClass \"fast\": "+tt.want)
+			assert.Contains(t, env.recorded[1], "Warning ProvisioningFailed: "+tt.want)
 			assert.Equal(t, tt.inProgress, ctrl.claimsInProgress["uid-1"] != nil)
 			assert.Empty(t, writes(env))
 			assert.Len(t, p.calls, 1, "somebody else's volume must not be deleted")
@@ -56,8 +57,8 @@ func TestAMisbehavingProvisionerIsAnEventAndARetry(t *testing.T) {
 
 func TestAnUnknownStateIsNamedAndCountsAsNoChange(t *testing.T) {
 	for state, want := range map[ProvisioningState]string{
-		"":            "boom",
-		"Rescheduled": `boom (with the unknown state "Rescheduled", which counts as NoChange; it must be one of [Finished Background NoChange Reschedule])`,
+		"":            "",
+		"Rescheduled": `pvc default/data: Provision returned the unknown state "Rescheduled", which counts as NoChange; it must be one of [Finished Background NoChange Reschedule]`,
 	} {
 		p := &scripted{provision: func(ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error) {
 			return nil, state, errors.New("boom")
@@ -67,7 +68,8 @@ func TestAnUnknownStateIsNamedAndCountsAsNoChange(t *testing.T) {
 		give(t, ctrl, env, claim)
 		ctrl.claimsInProgress["uid-1"] = claim
 		require.Error(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
-		assert.Equal(t, `Warning ProvisioningFailed: failed to provision volume with StorageClass "fast": `+want, env.recorded[1])
+		assert.Equal(t, "Warning ProvisioningFailed: boom", env.recorded[1])
+		assert.Equal(t, want, strings.Join(env.traced, "\n"))
 		assert.Contains(t, ctrl.claimsInProgress, "uid-1")
 	}
 }

@@ -59,7 +59,7 @@ func TestAnInfeasibleClaimRestsFiveMinutesWhateverHappensToIt(t *testing.T) {
 		assert.GreaterOrEqual(t, asked[i]-asked[i-1], 5*time.Minute)
 	}
 	assert.Contains(t, w.events("data")["ProvisioningFailed"],
-		`Volume provisioning failed with infeasible error. Retries will be delayed. failed to provision volume with StorageClass "fast": creating: rpc error: code = 3`)
+		`Volume provisioning failed with infeasible error. Retries will be delayed. creating: rpc error: code = 3`)
 }
 
 func TestAnInfeasibleClaimIsTriedAtOnceUnderANewClass(t *testing.T) {

@@ -73,15 +73,17 @@ func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, cl
 	return ProvisioningFinished, nil
 }
 
-// provisionFailed acts on an error of Provision. Infeasible outranks the state.
+// provisionFailed acts on an error of Provision, whose text is the event's.
+// Infeasible outranks the state.
 //
-// Upstream: controller.go provisionVolumeErrorHandling, v13.
+// Upstream: controller.go provisionClaimOperation and
+// provisionVolumeErrorHandling, v13.
 func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, state ProvisioningState, err error) (ProvisioningState, error) {
 	if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
 		ctrl.trace(claim, "provisioning is "+ignored.Error())
 		return ProvisioningFinished, nil
 	}
-	err = fmt.Errorf("failed to provision volume with StorageClass %q: %w%s", class.Name, err, slipOfState(state))
+	ctrl.traceUnknownState(claim, state)
 	if isInfeasibleError(err) {
 		ctrl.markForSlowRetry(claim, class.UID)
 		ctrl.events.Eventf(claim, v1.EventTypeWarning, "ProvisioningFailed", "Volume provisioning failed with infeasible error. Retries will be delayed. %v", err)
@@ -101,14 +103,14 @@ func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.
 	return ProvisioningFinished, nil
 }
 
-// slipOfState says that a state is none; to return no state at all is no slip.
-// Either counts as NoChange, as upstream, and silently there.
-func slipOfState(state ProvisioningState) string {
+// traceUnknownState says that a state is not one of the four. Such a state, and no
+// state at all, count as NoChange, as upstream, which says nothing of it.
+func (ctrl *ProvisionController) traceUnknownState(claim *v1.PersistentVolumeClaim, state ProvisioningState) {
 	known := []ProvisioningState{ProvisioningFinished, ProvisioningInBackground, ProvisioningNoChange, ProvisioningReschedule}
 	if state == "" || slices.Contains(known, state) {
-		return ""
+		return
 	}
-	return fmt.Sprintf(" (with the unknown state %q, which counts as %s; it must be one of %v)", state, ProvisioningNoChange, known)
+	ctrl.trace(claim, fmt.Sprintf("Provision returned the unknown state %q, which counts as %s; it must be one of %v", state, ProvisioningNoChange, known))
 }
 
 // complete adds what the library knows to the volume that Provision returned.

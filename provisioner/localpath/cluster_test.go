@@ -120,7 +120,7 @@ func (c *cluster) volumes() (names []string) {
 func (c *cluster) requireRefused(want string) {
 	c.t.Helper()
 	c.RunFor(time.Minute)
-	assert.Contains(c.t, c.Story(), `says of pvc default/data: Warning ProvisioningFailed: failed to provision volume with StorageClass "local-storage": `)
+	assert.Contains(c.t, c.Story(), `says of pvc default/data: Warning ProvisioningFailed: `)
 	assert.Contains(c.t, c.Story(), want)
 	assert.NotContains(c.t, c.Story(), "creates pod "+localpath.DefaultNamespace)
 	assert.Empty(c.t, c.volumes())
