@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
@@ -51,6 +53,7 @@ type Cluster struct {
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
 	began        int // how much of the trace is about starting up
+	ids          prose.IDs
 }
 
 // New makes a cluster and starts its actors: the nodes have registered, and
@@ -269,12 +272,40 @@ func (c *Cluster) cache(do func(actor, resource string) error, actor, resource s
 	return do(actor, resource)
 }
 
-// Story is the transcript so far: who did what, when and why. How the cluster
-// came up is not part of it. A very long story has lost its beginning, and says
-// so.
-func (c *Cluster) Story() string {
+// Story is the transcript so far: who did what, when and why, one line a record. How
+// the cluster came up is not part of it. A very long story has lost its beginning,
+// and says so.
+func (c *Cluster) Story() string { return c.tell(engine.Telling{Start: c.started()}) }
+
+// Transcript is the story for people to read: identifiers are short, as ShortIDs
+// makes them, and lines that are wider than width characters continue on the next
+// one. 0 wraps nothing.
+func (c *Cluster) Transcript(width int) string {
+	return c.tell(engine.Telling{Start: c.started(), Width: width, Shorten: c.ShortIDs})
+}
+
+// ShortIDs shortens the UIDs in a text to their first eight digits, or to more where
+// two of this cluster's would look alike: "pvc-56a9ebfe" for
+// "pvc-56a9ebfe-9c0b-4d98-8d97-ddaeff0e466a".
+func (c *Cluster) ShortIDs(text string) string { return c.ids.Shorten(text) }
+
+// FullIDs replaces what ShortIDs has shortened by the whole again, and so makes names
+// of what was copied from a transcript.
+func (c *Cluster) FullIDs(text string) string {
+	if !prose.HasID(text) {
+		return text
+	}
+	for _, obj := range c.Server().Objects() { // also those that were not printed yet
+		if m, err := meta.Accessor(obj); err == nil {
+			c.ids.Shorten(m.GetName() + " " + string(m.GetUID()))
+		}
+	}
+	return c.ids.Expand(text)
+}
+
+func (c *Cluster) tell(how engine.Telling) string {
 	trace := c.engine.Trace()
-	story := engine.Tell(trace.Since(c.began), c.started(), nil)
+	story := engine.Tell(trace.Since(c.began), how)
 	if lost := trace.Dropped() - c.began; lost > 0 {
 		story = fmt.Sprintf("(the first %d records are not kept)\n", lost) + story
 	}

@@ -507,7 +507,7 @@ func TestTheStoryOmitsWhatWasSaidBefore(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, e.Settle())
-	require.Equal(t, 1, strings.Count(engine.Tell(e.Trace().Entries(), engine.Start, nil), "here I am"))
+	require.Equal(t, 1, strings.Count(engine.Tell(e.Trace().Entries(), engine.Telling{}), "here I am"))
 	require.Equal(t, 3, strings.Count(e.Trace().String(), "here I am"))
 	events, err := e.Server().Client("user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -566,4 +566,15 @@ func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
 	}))
 	require.NoError(t, e.Settle())
 	require.Equal(t, "worker", e.LastActor())
+}
+
+func TestATranscriptIsAsWideAsItIsTold(t *testing.T) {
+	entries := []engine.Entry{
+		{Time: engine.Start, Actor: "user", Record: control.Decision{About: control.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: "one two three four"}},
+		{Time: engine.Start, Actor: "kubelet", Record: control.Decision{About: control.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
+	}
+	require.Equal(t, "  0:00:00  user     pod default/web: one\n                      two three four\n           kubelet  pod a: one; two\n",
+		engine.Tell(entries, engine.Telling{Width: 42}))
+	require.Equal(t, "  0:00:00  user     POD DEFAULT/WEB: ONE TWO THREE FOUR\n           kubelet  POD A: ONE; TWO\n",
+		engine.Tell(entries, engine.Telling{Shorten: strings.ToUpper}))
 }

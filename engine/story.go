@@ -4,23 +4,44 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// Story tells the whole trace. See Tell.
-func (t *Trace) Story(start time.Time) string { return Tell(t.entries, start, nil) }
+// Telling says how to tell a transcript. The zero value tells everything, one line
+// an entry, with times since Start.
+type Telling struct {
+	// Start is the moment that times count from; default the variable Start.
+	Start time.Time
+	// Keep chooses the entries to tell; nil keeps all.
+	Keep func(Entry) bool
+	// Width is how many characters a line may have; what is longer continues on
+	// the next line. 0 means any number.
+	Width int
+	// Shorten, if set, shortens identifiers in what is told.
+	Shorten func(string) string
+}
 
-// Tell tells entries as a transcript: who did what, when and why. Times count
-// from start and are printed where they change; events that were said before are
-// left out, and so are the entries that keep refuses; nil keeps all. Each entry is
-// one line, whatever it quotes: the ends of quoted lines become "; ".
-func Tell(entries []Entry, start time.Time, keep func(Entry) bool) string {
+// Story tells the whole trace. See Tell.
+func (t *Trace) Story(start time.Time) string { return Tell(t.entries, Telling{Start: start}) }
+
+// Tell tells entries as a transcript: who did what, when and why. Times are printed
+// where they change. Events that were said before are left out. The ends of lines
+// in quoted texts become "; ".
+func Tell(entries []Entry, how Telling) string {
+	if how.Start.IsZero() {
+		how.Start = Start
+	}
+	if how.Shorten == nil {
+		how.Shorten = func(text string) string { return text }
+	}
 	var told []Entry
 	width := 0
 	for _, e := range entries {
 		if event, ok := e.Record.(Event); ok && event.Repeated {
 			continue
 		}
-		if keep != nil && !keep(e) {
+		if how.Keep != nil && !how.Keep(e) {
 			continue
 		}
 		told = append(told, e)
@@ -29,13 +50,15 @@ func Tell(entries []Entry, start time.Time, keep func(Entry) bool) string {
 	var b strings.Builder
 	last := ""
 	for _, e := range told {
-		at := Offset(e.Time.Sub(start))
+		at := Offset(e.Time.Sub(how.Start))
 		shown := at
 		if at == last {
 			shown = ""
 		}
 		last = at
-		fmt.Fprintf(&b, "%9s  %-*s  %s\n", shown, width, e.Actor, strings.ReplaceAll(e.Record.String(), "\n", "; "))
+		begin := fmt.Sprintf("%9s  %-*s  ", shown, width, e.Actor)
+		line := begin + how.Shorten(strings.ReplaceAll(e.Record.String(), "\n", "; "))
+		b.WriteString(prose.WrapLine(line, how.Width, len(begin), len(begin)+2) + "\n")
 	}
 	return b.String()
 }

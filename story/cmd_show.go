@@ -2,11 +2,13 @@ package story
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 )
 
@@ -47,8 +49,8 @@ func selecting(f *pflag.FlagSet) {
 	f.Bool("no-headers", false, "")
 }
 
-// options are those that the flags say.
-func (c *call) options() (tables.Options, error) {
+// selection is what the flags say.
+func (c *call) selection() (tables.Options, error) {
 	o := tables.Options{
 		Namespace: c.flag("namespace"), AllNamespaces: c.on("all-namespaces"), Output: c.flag("output"),
 		ShowLabels: c.on("show-labels"), NoHeaders: c.on("no-headers"),
@@ -64,7 +66,7 @@ func (c *call) options() (tables.Options, error) {
 }
 
 func get(c *call) error {
-	o, err := c.options()
+	o, err := c.selection()
 	if err != nil {
 		return err
 	}
@@ -75,33 +77,39 @@ func get(c *call) error {
 }
 
 func describe(c *call) error {
-	o, err := c.options()
+	o, err := c.selection()
 	if err != nil {
 		return err
 	}
 	if err := c.want(1, -1); err != nil {
 		return err
 	}
-	return c.view().Describe(&c.out, o, c.args...)
+	var b strings.Builder
+	err = c.view().Describe(&b, o, c.args...)
+	c.WriteString(prose.WrapMessages(b.String(), c.options.Width))
+	return err
 }
 
 func events(c *call) error {
-	o, err := c.options()
+	o, err := c.selection()
 	if err != nil {
 		return err
 	}
 	if err := c.want(0, 0); err != nil {
 		return err
 	}
-	about := c.flag("for")
-	if about == "" {
-		return c.view().Events(&c.out, o, nil)
+	var about *tables.Ref
+	if of := c.flag("for"); of != "" {
+		refs, err := tables.ParseRefs(o.Namespace, of)
+		if err != nil {
+			return misuse{err}
+		}
+		about = &refs[0]
 	}
-	refs, err := tables.ParseRefs(o.Namespace, about)
-	if err != nil {
-		return misuse{err}
-	}
-	return c.view().Events(&c.out, o, &refs[0])
+	var b strings.Builder
+	err = c.view().Events(&b, o, about)
+	c.WriteString(prose.WrapMessages(b.String(), c.options.Width))
+	return err
 }
 
 func explain(c *call) error {
@@ -109,7 +117,9 @@ func explain(c *call) error {
 		return err
 	}
 	text, err := c.cluster.Explain(c.args[0])
-	c.WriteString(text)
+	if text != "" {
+		c.say("%s", text)
+	}
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
@@ -159,8 +158,5 @@ func (c *call) advance(words []string, f func() error) error {
 
 // tell prints entries of the trace.
 func (c *call) tell(entries []engine.Entry, keep func(engine.Entry) bool) {
-	c.WriteString(engine.Tell(entries, c.began(), keep))
+	c.WriteString(engine.Tell(entries, engine.Telling{Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }
-
-// began is the first moment of virtual time.
-func (s *session) began() time.Time { return engine.Start }

@@ -55,6 +55,16 @@
 // The cluster has nodes node-1 and node-2 and OpenEBS unless the first command,
 // "cluster", says otherwise. Its nodes are Ready before the story begins.
 //
+// # Short names and long lines
+//
+// Outputs shorten identifiers to their first eight digits, or to as many as it
+// takes to tell two apart: pvc-56a9ebfe for
+// pvc-56a9ebfe-9c0b-4d98-8d97-ddaeff0e466a. A command or its input can use the short
+// form as well. Only YAML, JSON, names (-o) and files (read) are printed as they are.
+//
+// Lines that are wider than Options.Width continue on the next line, indented.
+// Tables are not wrapped, but for the messages of events.
+//
 // # Where the commands differ from kubectl's
 //
 //   - delete does not wait for the object to be gone.

@@ -15,9 +15,9 @@ import (
 // play plays a script that is right.
 func play(t *testing.T, script string) string {
 	t.Helper()
-	got, err := Run("test.txt", script)
-	require.NoError(t, err)
-	return got
+	var got strings.Builder
+	require.NoError(t, Play(t.Context(), &got, "test.txt", script, Options{Width: -1}))
+	return got.String()
 }
 
 func TestAScriptComesBackWithItsOutputsAndNothingElseChanged(t *testing.T) {
@@ -461,4 +461,70 @@ func TestNoDirectoryIsLeftBehind(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
+}
+
+func TestShortNamesOfTranscriptsCanBeUsedInCommands(t *testing.T) {
+	got := play(t, `apply
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: now, annotations: {openebs.io/cas-type: local, cas.openebs.io/config: "- {name: StorageType, value: hostpath}"}}
+provisioner: openebs.io/local
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: now, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: c, image: busybox, volumeMounts: [{name: v, mountPath: /v}]}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
+----
+
+settle quiet
+----
+
+get pv pvc-558a3044 -o name
+----
+
+get pv pvc-558a3044
+----
+
+write pod/web:/v/greet.txt hello
+----
+
+ls node/node-1:/var/openebs/local
+----
+
+read node/node-1:/var/openebs/local/pvc-558a3044/greet.txt
+----
+
+patch pv/pvc-558a3044
+metadata: {annotations: {same: pvc-558a3044}}
+----
+
+get pv pvc-558a3044 -o jsonpath={.metadata.annotations.same}
+----
+`)
+	const whole = "pvc-558a3044-d9ab-451d-bf3b-29391f5b604b"
+	lines := outputs(got)[3:]
+	assert.Equal(t, "persistentvolume/"+whole, lines[0], "programs read this")
+	assert.Regexp(t, "^pvc-558a3044 +1Gi", lines[2])
+	assert.Equal(t, []string{"pvc-558a3044/", "hello", "persistentvolume/pvc-558a3044 patched", whole}, lines[3:])
+}
+
+func TestNoSentenceIsWiderThanItMayBe(t *testing.T) {
+	script := "settle\n----\n\nget node\n----\n\nexplain pod/none\n----\n\nget pvc/" + strings.Repeat("very-", 20) + "long\n----\n\nhelp break\n----\n"
+	for _, width := range []int{60, 100, 120} {
+		var got strings.Builder
+		require.NoError(t, Play(t.Context(), &got, "test.txt", script, Options{Width: width}))
+		for _, line := range outputs(got.String()) {
+			if !strings.Contains(line, "very-") {
+				assert.LessOrEqual(t, len(line), width, line)
+			}
+		}
+	}
 }

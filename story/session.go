@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 )
 
@@ -24,7 +25,14 @@ type Options struct {
 	Dir string
 	// Seed replaces the seed of the script's cluster, unless it is 0.
 	Seed uint64
+	// Width is how many characters a line of the outputs may have, but for tables
+	// and files: what is longer continues on the next line. Default DefaultWidth;
+	// negative means any number.
+	Width int
 }
+
+// DefaultWidth is the width of outputs unless Options say otherwise.
+const DefaultWidth = 120
 
 // Run plays a script and returns it with the outputs it gave. name is the file's
 // name, for errors and for files that the script names. The output is whatever
@@ -42,6 +50,9 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 	parsed, err := parse(name, script)
 	if err != nil {
 		return err
+	}
+	if o.Width == 0 {
+		o.Width = DefaultWidth
 	}
 	s := &session{ctx: ctx, file: name, options: o}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -103,9 +114,9 @@ func (s *session) command(it item) (string, error) {
 			return "", err
 		}
 	}
-	c := &call{session: s, cmd: cmd, line: it.line, input: it.input}
+	c := &call{session: s, cmd: cmd, line: it.line, input: s.fullIDs(it.input)}
 	c.flags = newFlags(cmd)
-	if err := c.flags.Parse(it.words[1:]); err != nil {
+	if err := c.flags.Parse(s.fullIDs(it.words[1:])); err != nil {
 		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, err, cmd.usage)
 	}
 	c.args = c.flags.Args()
@@ -117,6 +128,18 @@ func (s *session) command(it item) (string, error) {
 		c.say("%s", s.scrub(refusal(err)))
 	}
 	return c.out.String(), nil
+}
+
+// fullIDs has a script name objects as transcripts do.
+func (s *session) fullIDs(words []string) []string {
+	if s.cluster == nil || words == nil {
+		return words
+	}
+	full := make([]string, len(words))
+	for i, word := range words {
+		full[i] = s.cluster.FullIDs(word)
+	}
+	return full
 }
 
 // scrub keeps the names of temporary directories out of a transcript.
@@ -154,7 +177,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 func (s *session) trace() *engine.Trace { return s.cluster.Engine().Trace() }
 
 func (s *session) view() tables.View {
-	return tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now()}
+	return tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
 }
 
 // invoke sends a request of any kind as the user.
@@ -171,8 +194,14 @@ func (s *session) invoke(action clienttesting.Action) (runtime.Object, error) {
 // out is a call's output.
 type out struct{ bytes.Buffer }
 
-// say prints a line.
-func (o *out) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	o.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+// hang is how far the second line of a sentence is indented.
+const hang = 4
+
+// say prints sentences: identifiers are short, and what is too wide is wrapped.
+func (c *call) say(format string, args ...any) {
+	text := strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")
+	if c.cluster != nil {
+		text = c.cluster.ShortIDs(text)
+	}
+	c.WriteString(prose.Wrap(text, c.options.Width, hang) + "\n")
 }

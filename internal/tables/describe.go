@@ -36,7 +36,7 @@ func (v View) Describe(w io.Writer, o Options, args ...string) error {
 }
 
 func (v View) describe(w io.Writer, obj object, withEvents bool) error {
-	d := newDescriber(w)
+	d := v.newDescriber(w)
 	var err error
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,7 +32,7 @@ func (v View) Events(w io.Writer, o Options, ref *Ref) error {
 		return err
 	}
 	sortByTime(list)
-	out := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	out := v.aligned(w, 6, 4, 3)
 	namespace := func(ns string) string {
 		if o.AllNamespaces {
 			return ns + "\t"

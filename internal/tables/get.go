@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -63,7 +62,7 @@ func (v View) printTable(w io.Writer, o Options, g group, withKind bool) error {
 	t := tableOf(g.resource.GroupVersionKind.GroupKind())
 	withNamespace := o.AllNamespaces && g.resource.Namespaced
 	shown := t.shown(o.Output == "wide")
-	out := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	out := v.aligned(w, 6, 4, 3)
 	if !o.NoHeaders {
 		var cells []string
 		if withNamespace {

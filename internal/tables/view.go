@@ -24,6 +24,9 @@ type View struct {
 	Objects []runtime.Object
 	// Now is the time that ages are counted to.
 	Now time.Time
+	// Shorten, if set, shortens identifiers in tables and descriptions; never in
+	// YAML, JSON and names, which programs read.
+	Shorten func(string) string
 }
 
 // Options say what to select and how to print it. The zero value prints tables

@@ -11,10 +11,28 @@ import (
 
 // describer writes a description: labelled lines, aligned by tabs, two blanks
 // to a level. Upstream: kubectl describe.go PrefixWriter, v1.36.
-type describer struct{ tabs *tabwriter.Writer }
+type describer struct{ tabs *aligner }
 
-func newDescriber(w io.Writer) describer {
-	return describer{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
+func (v View) newDescriber(w io.Writer) describer {
+	return describer{v.aligned(w, 0, 8, 2)}
+}
+
+// aligner aligns the cells of lines; a line must be written at once.
+type aligner struct {
+	*tabwriter.Writer
+	shorten func(string) string
+}
+
+func (v View) aligned(w io.Writer, minWidth, tabWidth, padding int) *aligner {
+	return &aligner{tabwriter.NewWriter(w, minWidth, tabWidth, padding, ' ', 0), v.Shorten}
+}
+
+func (c *aligner) Write(line []byte) (int, error) {
+	if c.shorten == nil {
+		return c.Writer.Write(line)
+	}
+	_, err := c.Writer.Write([]byte(c.shorten(string(line))))
+	return len(line), err
 }
 
 // line writes one line.

@@ -42,7 +42,8 @@ func (s *Show) LsOn(where, path string) {
 func (s *Show) CatOn(where, path string) {
 	data, err := s.cluster.ReadFile(where, path)
 	s.Try(err)
-	s.Printf("%s$ cat %s\n%s", host(where), path, data)
+	s.Printf("%s$ cat %s\n", host(where), path)
+	s.print(string(data))
 }
 
 // RefusedOn tries to write a file and prints the error, as a shell there would; it

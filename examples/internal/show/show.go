@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 )
 
@@ -36,6 +37,10 @@ func Main(play func(io.Writer) error) {
 	}
 }
 
+// Lines of the outputs, but for tables and files, have at most so many characters;
+// what does not fit is indented by so many more.
+const width, hang = 120, 4
+
 // New begins to show a cluster. What has happened in it so far is not told.
 // Manifests are read from files.
 func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
@@ -52,10 +57,15 @@ func (s *Show) Try(err error) {
 	}
 }
 
-// Printf prints.
+// Printf prints; identifiers are short, and long lines are wrapped.
 func (s *Show) Printf(format string, args ...any) {
+	s.print(prose.Wrap(s.cluster.ShortIDs(fmt.Sprintf(format, args...)), width, hang))
+}
+
+// print prints a text as it is.
+func (s *Show) print(text string) {
 	if s.err == nil {
-		fmt.Fprintf(s.out, format, args...)
+		_, s.err = io.WriteString(s.out, text)
 	}
 }
 
@@ -134,7 +144,7 @@ func (s *Show) Until(text string) {
 
 func (s *Show) tell() {
 	trace := s.cluster.Engine().Trace()
-	s.Printf("%s\n", engine.Tell(trace.Since(s.told), engine.Start, s.keep))
+	s.print(engine.Tell(trace.Since(s.told), engine.Telling{Keep: s.keep, Width: width, Shorten: s.cluster.ShortIDs}) + "\n")
 	s.told = trace.Len()
 }
 
@@ -144,24 +154,32 @@ func (s *Show) keep(e engine.Entry) bool {
 
 // Get prints what kubectl get prints.
 func (s *Show) Get(args ...string) {
-	text, err := s.cluster.Get(args...)
-	s.Try(err)
-	s.Printf("$ kubectl get %s\n%s\n", strings.Join(args, " "), text)
+	s.get(tables.Options{}, args)
+}
+
+func (s *Show) get(o tables.Options, args []string) {
+	command := "kubectl get " + strings.Join(args, " ")
+	if o.Output != "" {
+		command += " -o " + o.Output
+	}
+	var b strings.Builder
+	view := tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
+	s.Try(view.Get(&b, o, args...))
+	s.Printf("$ %s\n", command)
+	s.print(b.String() + "\n")
 }
 
 // GetWide prints what kubectl get -o wide prints.
 func (s *Show) GetWide(args ...string) {
-	var b strings.Builder
-	view := tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now()}
-	s.Try(view.Get(&b, tables.Options{Output: "wide"}, args...))
-	s.Printf("$ kubectl get %s -o wide\n%s\n", strings.Join(args, " "), b.String())
+	s.get(tables.Options{Output: "wide"}, args)
 }
 
 // YAML prints objects in full.
 func (s *Show) YAML(args ...string) {
 	text, err := s.cluster.GetYAML(args...)
 	s.Try(err)
-	s.Printf("$ kubectl get %s -o yaml\n%s\n", strings.Join(args, " "), text)
+	s.Printf("$ kubectl get %s -o yaml\n", strings.Join(args, " "))
+	s.print(text + "\n")
 }
 
 // Explain prints why an object is as it is.
@@ -191,14 +209,16 @@ func (s *Show) Ls(node, path string) {
 func (s *Show) Cat(node, path string) {
 	data, err := s.cluster.ReadFile("node/"+node, path)
 	s.Try(err)
-	s.Printf("%s$ cat %s\n%s", node, path, data)
+	s.Printf("%s$ cat %s\n", node, path)
+	s.print(string(data))
 }
 
 // CatIn prints a file below a pod's mount path, as a shell in the pod would.
 func (s *Show) CatIn(pod, path string) {
 	data, err := s.cluster.ReadFile("pod/"+pod, path)
 	s.Try(err)
-	s.Printf("%s$ cat %s\n%s", pod, path, data)
+	s.Printf("%s$ cat %s\n", pod, path)
+	s.print(string(data))
 }
 
 // Exec writes a line into a file below a pod's mount path, as a shell in the pod

@@ -1,0 +1,57 @@
+package prose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const (
+	one   = "56a9ebfe-9c0b-4d98-8d97-ddaeff0e466a"
+	alike = "56a9ebfe-9c0b-4d98-9000-000000000000"
+	hash  = "56a9ebfec0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00"
+)
+
+func TestAnIdentifierHasOneShortFormAndNoTwoHaveTheSame(t *testing.T) {
+	var ids IDs
+	assert.Equal(t, "creates pv pvc-56a9ebfe", ids.Shorten("creates pv pvc-"+one))
+	assert.Equal(t, "pvc-56a9ebfe-9c0b and init-pvc-56a9ebfe", ids.Shorten("pvc-"+alike+" and init-pvc-"+one))
+	assert.Equal(t, "csi-56a9ebfec0ffee00", ids.Shorten("csi-"+hash))
+	assert.Equal(t, "pvc-56a9ebfe", ids.Shorten("pvc-56a9ebfe"), "short already")
+
+	var others IDs
+	assert.Equal(t, "pv 56a9ebfe", others.Shorten("pv 56a9ebfe"), "somebody's own name")
+	assert.Equal(t, "pv 56a9ebfe-9c0b", others.Shorten("pv "+one), "which is taken")
+	assert.Equal(t, "pv 56a9ebfe", others.Expand("pv 56a9ebfe"))
+}
+
+func TestAShortFormCanBeMadeWholeAgain(t *testing.T) {
+	var ids IDs
+	whole := "pvc-" + one + " init-pvc-" + alike + "/data csi-" + hash
+	assert.Equal(t, whole, ids.Expand(ids.Shorten(whole)))
+	assert.Equal(t, whole, ids.Expand(whole))
+	assert.Equal(t, "pvc-"+one+"-abcd", ids.Expand("pvc-56a9ebfe-abcd"), "something follows the identifier")
+	assert.Equal(t, "pvc-deadbeef", ids.Expand("pvc-deadbeef"), "nobody's")
+}
+
+func TestLongLinesContinueIndentedAndNoWordIsBroken(t *testing.T) {
+	assert.Equal(t, "  one two\n      three\n  four\n\nfive", Wrap("  one two three\n  four\n\nfive", 11, 4))
+	assert.Equal(t, "  one two three", Wrap("  one two three", 15, 4), "it just fits")
+	assert.Equal(t, "a\n  bbbbbbbbbbbb\n  c", Wrap("a bbbbbbbbbbbb c", 6, 2), "a word that is wider than the line")
+	assert.Equal(t, "äöü\n  äöü", Wrap("äöü äöü", 6, 2), "characters count, not bytes")
+	assert.Equal(t, "one two", Wrap("one two", 0, 2), "no width")
+	assert.Equal(t, "one  ", Wrap("one  ", 3, 2), "only blanks are left")
+	assert.Equal(t, "0:00  me  says a\n            b c", WrapLine("0:00  me  says a b c", 16, 10, 12))
+}
+
+func TestOnlyTheMessagesOfATableAreWrapped(t *testing.T) {
+	table := "Name:  a long line that stays\nType    Message\n----    -------\nNormal  this is said of it\n\nName:  another long line\n"
+	assert.Equal(t, table, WrapMessages(table, 40))
+	want := strings.Replace(table, "this is said of it", "this is said\n    of it", 1)
+	assert.Equal(t, want, WrapMessages(table, 20), "there is no room below the heading")
+	table = strings.Replace(table, "this is", "somebody very important this is", 1)
+	want = strings.Replace(table, "this is said", "this is\n        said", 1)
+	assert.Equal(t, want, WrapMessages(table, 42))
+	assert.Equal(t, table, WrapMessages(table, 0))
+}
