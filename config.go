@@ -58,8 +58,10 @@ type Config struct {
 	// Patience is how long a retry's backoff may grow before Settle stops
 	// waiting for it; default one minute.
 	Patience time.Duration
-	// StepLimit is how many steps one call may take before it reports a
-	// livelock; the default grows with the cluster.
+	// StepLimit is how many steps one call of Settle, or one minute of virtual time,
+	// may take before it is reported as a livelock; default 300,000, and 2,000 more
+	// for every object that there is when the call begins. A StatefulSet with
+	// thousands of replicas needs more.
 	StepLimit int
 	// Blocked is how long, in real time, a provisioner may block without waiting
 	// on its Env before it is given up, with a Warning event on the claim or

@@ -97,6 +97,10 @@ func actorOf(component string) string {
 		return storagesim.PVController
 	case "default-scheduler":
 		return storagesim.Scheduler
+	case "volume_expand":
+		return storagesim.VolumeExpansion
+	case "ephemeral_volume":
+		return storagesim.EphemeralVolumes
 	}
 	return component
 }

@@ -37,7 +37,8 @@
 // crashed actor forgets everything and is built again by its control.Factory,
 // its caches by a fresh list.
 //
-// A call that makes no end of work (two controllers undoing each other) runs
+// A call that makes no end of work (two controllers undoing each other, or each
+// making an object for every object of the other) runs
 // into a limit on steps, and the error names who kept working on what. For Settle
 // the limit is on the whole call; RunFor and RunUntil, which end at a time and see
 // periodic work, have it for each minute of virtual time.

@@ -29,8 +29,9 @@ type Config struct {
 	// already running when the story began.
 	Phase time.Duration
 	// StepLimit is how many steps one call of Settle, or a minute of virtual time
-	// in RunFor and RunUntil, may take before it is reported as a livelock;
-	// default 200,000 and 2,000 more for every object in the store.
+	// in RunFor and RunUntil, may take before it is reported as a livelock; default
+	// 300,000, and 2,000 more for every object that is in the store when the call or
+	// the minute begins.
 	StepLimit int
 	// TraceLimit is how many records the trace keeps, the latest; default
 	// 1,000,000.

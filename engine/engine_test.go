@@ -324,6 +324,8 @@ func TestALivelockIsReportedInWords(t *testing.T) {
 	require.ErrorContains(t, err, "livelock: no rest after 5000 steps")
 	require.ErrorContains(t, err, "on worked")
 	require.ErrorContains(t, err, "times on maps default/switch")
+	require.Regexp(t, `configmap default/switch was written \d{3,} times, by off and on`, err.Error())
+	require.NotContains(t, err.Error(), "created")
 	require.ErrorContains(t, err, "latest: ")
 }
 

@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -202,83 +200,4 @@ func (e *Engine) fireUntil(at time.Time, limit *stepLimit) error {
 		}
 	}
 	return nil
-}
-
-// stored is the number of objects at the API server.
-func (e *Engine) stored() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.objects
-}
-
-// workKey names what a worker worked on, for the livelock report: a key of a
-// queue, or a task that has none.
-type workKey struct{ actor, queue, key string }
-
-// stepLimit turns a livelock into an error.
-type stepLimit struct {
-	engine *Engine
-	window time.Duration
-	first  uint64
-	began  time.Time
-}
-
-// newLimit limits the steps of a call whose end is a time to those of each
-// window of virtual time, since periodic work never ends; and those of any other
-// call, window 0, altogether.
-func (e *Engine) newLimit(window time.Duration) *stepLimit {
-	l := &stepLimit{engine: e, window: window}
-	l.begin()
-	return l
-}
-
-func (l *stepLimit) begin() {
-	clear(l.engine.work)
-	l.first, l.began = l.engine.steps, l.engine.Now()
-}
-
-func (l *stepLimit) check() error {
-	e := l.engine
-	limit := e.cfg.StepLimit
-	if limit <= 0 {
-		limit = 200_000 + 2_000*e.stored()
-	}
-	switch {
-	case e.stopped.Load():
-		return ErrInterrupted
-	case e.steps-l.first <= uint64(limit):
-		return nil
-	case l.window > 0 && e.Now().Sub(l.began) >= l.window:
-		l.begin()
-		return nil
-	}
-	return l.report(limit)
-}
-
-// report says who keeps working on what.
-func (l *stepLimit) report(limit int) error {
-	e := l.engine
-	type line struct {
-		workKey
-		n int
-	}
-	var lines []line
-	for k, n := range e.work {
-		lines = append(lines, line{k, n})
-	}
-	slices.SortFunc(lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.actor, b.actor), cmp.Compare(a.queue, b.queue), cmp.Compare(a.key, b.key))
-	})
-	var b strings.Builder
-	for i, w := range lines {
-		if i == 3 {
-			break
-		}
-		fmt.Fprintf(&b, "\n  %s worked %d times on %s", w.actor, w.n, strings.TrimSpace(w.queue+" "+w.key))
-	}
-	for _, entry := range e.trace.Tail(4) {
-		fmt.Fprintf(&b, "\n  latest: %s", entry)
-	}
-	return fmt.Errorf("livelock: no rest after %d steps in %s of virtual time; who keeps working on what:%s",
-		limit, e.Now().Sub(l.began).Round(time.Millisecond), b.String())
 }

@@ -139,6 +139,38 @@ func TestALivelockOfTasksNamesThem(t *testing.T) {
 	}
 }
 
+// Two controllers: to each object of the one the other makes another, for ever.
+func TestALivelockThatCreatesObjectsIsReportedWithItsChain(t *testing.T) {
+	answer := func(from, to string) control.Factory {
+		return func(env control.Env) error {
+			cache, maps, n := control.NewCache[*v1.ConfigMap](env, configMaps), env.Client().CoreV1().ConfigMaps("default"), 0
+			q := env.Queue(control.QueueConfig{Name: "maps", Reconcile: func(ctx context.Context, key string) error {
+				if cm, ok := cache.Get(key); !ok || cm.Data["for"] != from {
+					return nil
+				}
+				n++
+				_, err := maps.Create(ctx, configMap(fmt.Sprintf("%s-%d", to, n), "for", to), metav1.CreateOptions{})
+				return err
+			}})
+			cache.Handle(control.Enqueue[*v1.ConfigMap](q.Add))
+			return nil
+		}
+	}
+	e := newEngine(t, engine.Config{})
+	require.NoError(t, e.Add("ping", answer("ping", "pong")))
+	require.NoError(t, e.Add("pong", answer("pong", "ping")))
+	create(t, e, configMap("first", "for", "ping"))
+	err := e.Settle()
+	require.ErrorContains(t, err, "livelock: no rest after 302000 steps in 0s of virtual time", "of what was there when it began")
+	require.Regexp(t, `ping worked \d{4,} times on maps: \d{4,} different keys`, err.Error())
+	require.Regexp(t, `ping created \d{4,} objects of kind ConfigMap, the latest is configmap default/pong-\d{4,}`, err.Error())
+	require.Regexp(t, `pong created \d{4,} objects of kind ConfigMap, the latest is configmap default/ping-\d{4,}`, err.Error())
+	require.NotContains(t, err.Error(), "was written")
+	if testing.Verbose() {
+		t.Log(err)
+	}
+}
+
 func TestAHeldCacheStaysHeldAcrossACrash(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	require.NoError(t, e.Add("copier", copier("a", "b")))

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// workKey names what a worker worked on, for the livelock report: a key of a
+// queue, or a task that has none.
+type workKey struct{ actor, queue, key string }
+
+// stepLimit turns a livelock into an error.
+type stepLimit struct {
+	engine *Engine
+	window time.Duration
+	steps  int // how many are allowed from first on
+	first  uint64
+	began  time.Time
+	traced int // records in the trace by then
+}
+
+// newLimit limits the steps of a call whose end is a time to those of each
+// window of virtual time, since periodic work never ends; and those of any other
+// call, window 0, altogether.
+func (e *Engine) newLimit(window time.Duration) *stepLimit {
+	l := &stepLimit{engine: e, window: window}
+	l.begin()
+	return l
+}
+
+// begin counts from here. The objects that there are now decide how many steps are
+// allowed: those that come later may be the livelock's own.
+func (l *stepLimit) begin() {
+	e := l.engine
+	clear(e.work)
+	l.first, l.began, l.traced = e.steps, e.Now(), e.trace.Len()
+	l.steps = e.cfg.StepLimit
+	if l.steps <= 0 {
+		l.steps = 300_000 + 2_000*e.stored()
+	}
+}
+
+func (l *stepLimit) check() error {
+	e := l.engine
+	switch {
+	case e.stopped.Load():
+		return ErrInterrupted
+	case e.steps-l.first <= uint64(l.steps):
+		return nil
+	case l.window > 0 && e.Now().Sub(l.began) >= l.window:
+		l.begin()
+		return nil
+	}
+	return l.report()
+}
+
+// stored is the number of objects at the API server.
+func (e *Engine) stored() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.objects
+}
+
+// report says who keeps working on what, and what comes of it.
+func (l *stepLimit) report() error {
+	e := l.engine
+	lines := slices.Concat(l.busiest(), l.written())
+	for _, entry := range e.trace.Tail(4) {
+		lines = append(lines, fmt.Sprintf("latest: %s", entry))
+	}
+	return fmt.Errorf("livelock: no rest after %d steps in %s of virtual time; who keeps working on what:\n  %s",
+		l.steps, e.Now().Sub(l.began).Round(time.Millisecond), strings.Join(lines, "\n  "))
+}
+
+// reported is how many of a kind the report names.
+const reported = 3
+
+// busiest are the tasks and queues with the most work. Of a queue it is the key worked
+// on most often, if that is a good part of the work.
+func (l *stepLimit) busiest() []string {
+	total, keys, top := map[workKey]int{}, map[workKey]int{}, map[workKey]string{}
+	work := l.engine.work
+	for k, n := range work {
+		queue := workKey{k.actor, k.queue, ""}
+		total[queue] += n
+		keys[queue]++
+		most := work[workKey{k.actor, k.queue, top[queue]}]
+		if n > most || n == most && k.key < top[queue] {
+			top[queue] = k.key
+		}
+	}
+	var lines []string
+	for _, queue := range mostFirst(total) {
+		actor, name, key := queue.actor, queue.queue, top[queue]
+		n := work[workKey{actor, name, key}]
+		if n*10 < total[queue] {
+			lines = append(lines, fmt.Sprintf("%s worked %d times on %s: %d different keys", actor, total[queue], name, keys[queue]))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s worked %d times on %s", actor, n, strings.TrimSpace(name+" "+key)))
+	}
+	return lines
+}
+
+// written says what was written most, as far as the trace remembers: the same object
+// again and again, or more and more objects.
+func (l *stepLimit) written() []string {
+	type maker struct{ actor, kind string }
+	writes, made := map[control.Ref]int{}, map[maker]int{}
+	by, latest := map[control.Ref][]string{}, map[maker]control.Ref{}
+	for _, entry := range l.engine.trace.Since(l.traced) {
+		w, ok := entry.Record.(Write)
+		if !ok || w.Err != nil || w.Old == w.New {
+			continue
+		}
+		about := w.About()
+		writes[about]++
+		if !slices.Contains(by[about], w.Actor) {
+			by[about] = append(by[about], w.Actor)
+		}
+		if w.Old == nil && writes[about] == 1 {
+			made[maker{w.Actor, w.Kind}]++
+			latest[maker{w.Actor, w.Kind}] = about
+		}
+	}
+	var lines []string
+	for _, m := range mostFirst(made) {
+		if made[m] > 1 {
+			lines = append(lines, fmt.Sprintf("%s created %d objects of kind %s, the latest is %s", m.actor, made[m], m.kind, latest[m]))
+		}
+	}
+	maps.DeleteFunc(writes, func(_ control.Ref, n int) bool { return n <= 10 }) // as any object may be
+	for _, about := range mostFirst(writes) {
+		lines = append(lines, fmt.Sprintf("%s was written %d times, by %s", about, writes[about], strings.Join(by[about], " and ")))
+	}
+	return lines
+}
+
+// mostFirst are the keys with the highest counts, at most as many as are reported.
+func mostFirst[K comparable](counts map[K]int) []K {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return keys[:min(len(keys), reported)]
+}
