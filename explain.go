@@ -1,10 +1,12 @@
 package storagesim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -236,17 +238,29 @@ func (x *explainer) events(kind string, uid types.UID, known string) {
 	if err != nil {
 		return
 	}
-	slices.SortStableFunc(events.Items, func(a, b v1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	slices.SortStableFunc(events.Items, func(a, b v1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
 	for _, e := range events.Items {
 		if e.InvolvedObject.Kind != kind || e.InvolvedObject.UID != uid || e.Message == known {
 			continue
 		}
-		times := ""
-		if e.Count > 1 {
-			times = fmt.Sprintf(" (%d times)", e.Count)
+		times, count := "", e.Count
+		if e.Series != nil {
+			count = e.Series.Count
 		}
-		x.say("  %s said %s %s%s: %s", x.sayer(e.Source.Component), e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
+		if count > 1 {
+			times = fmt.Sprintf(" (%d times)", count)
+		}
+		said := x.sayer(cmp.Or(e.Source.Component, e.ReportingController))
+		x.say("  %s said %s %s%s: %s", said, e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
 	}
+}
+
+// lastSeen is the second in which an event was last said, as far as it says so itself.
+func lastSeen(e v1.Event) time.Time {
+	if e.Series != nil {
+		return e.Series.LastObservedTime.Truncate(time.Second)
+	}
+	return cmp.Or(e.LastTimestamp.Time, e.EventTime.Truncate(time.Second))
 }
 
 // sayer is a component without what tells its instances apart: a provisioner says

@@ -54,8 +54,9 @@
 // # What differs from a real API server
 //
 //   - Every version of a group has its own store: what is written to
-//     storage.k8s.io/v1beta1 is not seen in v1, nor an event of events.k8s.io
-//     among those of v1. Real servers convert.
+//     storage.k8s.io/v1beta1 is not seen in v1, nor an event that a client writes
+//     to events.k8s.io among those of v1. Real servers convert. What a controller's
+//     recorder writes to events.k8s.io is kept in v1, as kubectl shows it.
 //   - A resourceVersion in an object to be created is discarded, as its UID is;
 //     real servers refuse it.
 //   - managedFields begin with the first server-side apply of an object. Until

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,21 +11,25 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// eventTTL is how long an event is kept after it was last seen, as
+// eventTTL is how long an event is kept after it was last written, as
 // kube-apiserver does by default.
 const eventTTL = time.Hour
 
 // eventIndex finds the event that says the same, and those that are due to go.
 type eventIndex struct {
 	known map[eventKey]*eventEntry
-	queue []*eventEntry // in order of creation or latest check
-	count uint64
+	// stored are the entries by the event's key in the store.
+	stored map[string]*eventEntry
+	queue  []*eventEntry // in order of creation or latest check
+	count  uint64
 }
 
 // eventEntry is an event that was recorded; object is its key in the store.
 type eventEntry struct {
 	eventKey
 	object string
+	// written is when it was last written.
+	written time.Time
 }
 
 // eventKey is what must be equal for a repeated event to be counted instead of
@@ -37,7 +42,9 @@ type eventKey struct {
 	eventtype, reason, message string
 }
 
-func newEventIndex() eventIndex { return eventIndex{known: map[eventKey]*eventEntry{}} }
+func newEventIndex() eventIndex {
+	return eventIndex{known: map[eventKey]*eventEntry{}, stored: map[string]*eventEntry{}}
+}
 
 // Event records a core/v1 Event about an object, as a controller's recorder
 // does: one that says the same as an earlier one from the same source raises
@@ -68,41 +75,77 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 			again.Count++
 			again.LastTimestamp = s.now()
 			s.put(st, old, again)
+			entry.written = s.cfg.Now()
 			return
 		}
 	}
-	event := s.newEvent(st, k, ref)
-	s.put(st, nil, event)
-	entry := &eventEntry{k, key(event)}
-	s.events.known[k] = entry
-	s.events.queue = append(s.events.queue, entry)
+	s.events.known[k] = s.createEvent(st, s.newEvent(k, ref), k)
 }
 
-func (s *Server) newEvent(st *store, k eventKey, ref v1.ObjectReference) *v1.Event {
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
+// RecordEvent records an event of events.k8s.io/v1 in the form in which core/v1
+// shows it. An event without a name is created under a new name. An event with a
+// name is written over the one of that name, as a recorder does to note a series,
+// and created if there is none any more. It returns the event as it is stored. As
+// with Event, no gate sees the write, and it is not reported to OnWrite.
+func (s *Server) RecordEvent(event *v1.Event) *v1.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	event = event.DeepCopy()
+	st, err := s.store(events)
+	if err != nil {
+		return event // the scheme always has events
 	}
+	s.expireEvents(st)
+	if old, ok := st.items[key(event)].(*v1.Event); ok && event.Name != "" {
+		s.put(st, old, event)
+		if entry := s.events.stored[key(event)]; entry != nil {
+			entry.written = s.cfg.Now()
+		}
+		return event
+	}
+	event.CreationTimestamp = s.now()
+	s.createEvent(st, event, eventKey{})
+	return event
+}
+
+// ReferenceTo names an object as events do.
+func ReferenceTo(obj runtime.Object) (v1.ObjectReference, bool) {
+	about, ok := obj.(object)
+	if !ok {
+		return v1.ObjectReference{}, false
+	}
+	return referenceTo(about), true
+}
+
+// createEvent stores a new event, and gives it a name if it has none: that of its
+// object and the time in hex, as upstream, to which the number of the event is added
+// so that no two are the same.
+func (s *Server) createEvent(st *store, event *v1.Event, k eventKey) *eventEntry {
+	for name, free := event.Name, false; name == "" && !free; s.events.count++ {
+		event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, uint64(s.cfg.Now().UnixNano())+s.events.count)
+		free = st.items[key(event)] == nil
+	}
+	event.UID = s.uid(st, key(event))
+	s.put(st, nil, event)
+	entry := &eventEntry{eventKey: k, object: key(event), written: s.cfg.Now()}
+	s.events.stored[entry.object] = entry
+	s.events.queue = append(s.events.queue, entry)
+	return entry
+}
+
+func (s *Server) newEvent(k eventKey, ref v1.ObjectReference) *v1.Event {
 	now := s.now()
-	event := &v1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, CreationTimestamp: now},
+	return &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault), CreationTimestamp: now},
 		InvolvedObject: ref,
 		Type:           k.eventtype, Reason: k.reason, Message: k.message,
 		Source:         v1.EventSource{Component: k.component, Host: k.host},
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		ReportingController: k.component, ReportingInstance: k.host,
 	}
-	// The time in hex, as upstream, and so that no two are the same the number
-	// of the event.
-	for taken := true; taken; _, taken = st.items[key(event)] {
-		event.Name = fmt.Sprintf("%s.%x", ref.Name, uint64(s.cfg.Now().UnixNano())+s.events.count)
-		s.events.count++
-	}
-	event.UID = s.uid(st, key(event))
-	return event
 }
 
-// expireEvents removes events that nobody has repeated for an hour. It looks at
+// expireEvents removes events that nobody has written for an hour. It looks at
 // two at a time, those looked at longest ago: a call adds at most one, so none is
 // overlooked for long, and no call is slow.
 func (s *Server) expireEvents(st *store) {
@@ -111,9 +154,12 @@ func (s *Server) expireEvents(st *store) {
 		entry := x.queue[0]
 		x.queue = x.queue[1:]
 		event, ok := st.items[entry.object].(*v1.Event)
-		if ok && s.cfg.Now().Sub(event.LastTimestamp.Time) <= eventTTL {
+		if ok && s.cfg.Now().Sub(entry.written) <= eventTTL {
 			x.queue = append(x.queue, entry)
 			continue
+		}
+		if x.stored[entry.object] == entry {
+			delete(x.stored, entry.object)
 		}
 		if x.known[entry.eventKey] == entry {
 			delete(x.known, entry.eventKey)

@@ -98,3 +98,30 @@ func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 	require.Len(t, events, 1)
 	assert.EqualValues(t, 1, events[0].Count, "the old one was forgotten")
 }
+
+func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {
+	clock := newClock()
+	s := api.NewServer(api.Config{Now: clock.Now})
+	c := s.Client("user")
+	m := createMap(t, c, configMap("a"))
+	about, ok := api.ReferenceTo(m)
+	require.True(t, ok)
+	event := s.RecordEvent(&v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, InvolvedObject: about, Message: "once"})
+	clock.Advance(40 * time.Minute)
+	again := event.DeepCopy()
+	again.Series = &v1.EventSeries{Count: 2}
+	again = s.RecordEvent(again)
+	assert.Equal(t, event.UID, again.UID)
+	clock.Advance(40 * time.Minute)
+	s.Event("x", "x", "", m, v1.EventTypeNormal, "R", "other")
+	events := listEvents(t, c, metav1.ListOptions{})
+	require.Len(t, events, 2, "an event stays for an hour after it was last written")
+	assert.EqualValues(t, 2, events[0].Series.Count)
+
+	require.NoError(t, c.CoreV1().Events("default").Delete(ctx, event.Name, metav1.DeleteOptions{}))
+	s.RecordEvent(again)
+	got, err := c.CoreV1().Events("default").Get(ctx, event.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.NotEqual(t, event.UID, got.UID)
+	assert.EqualValues(t, 2, got.Series.Count)
+}

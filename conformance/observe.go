@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -67,22 +68,16 @@ func (o *observer) end() (*observed, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
-	// Server.Event counts repeats as client-go's event correlation does, so the
-	// first occurrences are the Event objects that are new.
+	// Repeats are counted as client-go's recorders do, so the first occurrences are
+	// the Event objects that are new.
 	list, err := o.cluster.Client().CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range list.Items {
 		about := objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name)
-		event := eventText(actorOf(e.Source.Component), e.Type, e.Reason, about)
-		key := e.Namespace + "/" + e.Name
-		if actorOf(e.Source.Component) == storagesim.Scheduler {
-			// The scheduler speaks events.k8s.io, where what is said again in
-			// other words is a repeat too.
-			key = event + string(e.InvolvedObject.UID)
-		}
-		if !o.said[key] {
+		event := eventText(actorOf(cmp.Or(e.Source.Component, e.ReportingController)), e.Type, e.Reason, about)
+		if key := e.Namespace + "/" + e.Name; !o.said[key] {
 			o.said[key] = true
 			o.step.events = append(o.step.events, event)
 		}

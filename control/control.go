@@ -48,6 +48,10 @@ type Env interface {
 	// Recorder records events under the component name that `kubectl describe`
 	// shows, for example "persistentvolume-controller".
 	Recorder(component string) Recorder
+	// EventRecorder records events of events.k8s.io/v1 as the reporting controller
+	// of that name, for example "default-scheduler". What it has counted is lost with
+	// the process, as upstream.
+	EventRecorder(reportingController string) EventRecorder
 	// Trace adds a record of what the controller did or decided to the trace.
 	// It is the only log there is.
 	Trace(Record)
@@ -131,6 +135,15 @@ type Queue interface {
 type Recorder interface {
 	Event(object runtime.Object, eventtype, reason, message string)
 	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// EventRecorder records events of events.k8s.io/v1, as client-go's
+// tools/events.EventRecorder does: what is said again of the same object in the same
+// resourceVersion, with the same type, reason and action, is a series of one event,
+// whatever the note; of another resourceVersion it is a new event. action is what was
+// tried, for example "Binding". related is another object that takes part, or nil.
+type EventRecorder interface {
+	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
 // Feed receives the changes of one resource in order. Its methods must not call

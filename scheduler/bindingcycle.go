@@ -15,7 +15,7 @@ func (s *scheduler) bindingCycle(ctx context.Context, c *cycle) {
 	}
 	s.cluster.finishBinding(c.pod.UID, s.podOf(c.entry) == nil)
 	s.queue.done(c.entry)
-	s.recorder.Eventf(c.pod, v1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", c.pod.Namespace, c.pod.Name, c.node)
+	s.recorder.Eventf(c.pod, nil, v1.EventTypeNormal, "Scheduled", "Binding", "Successfully assigned %s/%s to %s", c.pod.Namespace, c.pod.Name, c.node)
 }
 
 func (s *scheduler) bind(ctx context.Context, c *cycle) *status {

@@ -156,7 +156,7 @@ func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *s
 	if s.replaced(c.pod) {
 		return
 	}
-	s.recorder.Event(pod, v1.EventTypeWarning, "FailedScheduling", truncate(message))
+	s.recorder.Eventf(pod, nil, v1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", truncate(message))
 	nominated := ""
 	if c.keepsNomination(st) {
 		nominated = pod.Status.NominatedNodeName

@@ -191,3 +191,40 @@ func TestAmongEqualNodesThePolicyChooses(t *testing.T) {
 	}
 	assert.Len(t, chosen, 3, "%v", chosen)
 }
+
+// said are the messages of the events about a pod, the oldest first, with how often
+// each was said.
+func (w *world) said(pod string) []string {
+	w.t.Helper()
+	events, err := w.api.CoreV1().Events("default").List(w.ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
+	require.NoError(w.t, err)
+	var list []string
+	for _, e := range events.Items {
+		count := int32(1)
+		if e.Series != nil {
+			count = e.Series.Count
+		}
+		list = append(list, fmt.Sprintf("%d %s %s: %s", count, e.Reason, e.Action, e.Message))
+	}
+	return list
+}
+
+// The condition that the scheduler writes makes a new version of the pod, so the next
+// attempt makes a new event, even if it says the same. An attempt on the same version
+// is counted. Upstream: client-go tools/events getKey, v0.36.
+func TestEachVersionOfAPodHasAnEventOfItsOwn(t *testing.T) {
+	const missing, unbound = `FailedScheduling Scheduling: 0/1 nodes are available: persistentvolumeclaim "data" not found. not found`,
+		"FailedScheduling Scheduling: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
+	w := newWorld(t, engine.Config{}, node("node-1"))
+	w.pod("web", "data")
+	w.settle()
+	require.Equal(t, []string{"1 " + missing}, w.said("web"))
+	w.claim("data", "1Gi", "")
+	w.settle()
+	require.Equal(t, []string{"1 " + missing, "1 " + unbound}, w.said("web"))
+	for i := range 3 {
+		w.patch("data", fmt.Sprintf(`{"metadata":{"labels":{"a":"%d"}}}`, i))
+		w.settle()
+	}
+	require.Equal(t, []string{"1 " + missing, "1 " + unbound, "2 " + unbound}, w.said("web"), "the third attempt on one version is only counted")
+}

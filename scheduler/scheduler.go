@@ -12,7 +12,7 @@ import (
 type scheduler struct {
 	cfg      Config
 	env      control.Env
-	recorder control.Recorder
+	recorder control.EventRecorder
 	caches   *caches
 	cluster  *clusterState
 	queue    *schedulingQueue
@@ -32,7 +32,7 @@ func New(cfg Config) control.Factory {
 			return err
 		}
 		s := newScheduler(cfg, env)
-		s.recorder = env.Recorder(cfg.SchedulerName)
+		s.recorder = env.EventRecorder(cfg.SchedulerName)
 		s.queue = newSchedulingQueue(cfg, env, s.podOf)
 		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", Reconcile: s.scheduleOne})
 		s.addAllEventHandlers()
@@ -97,7 +97,7 @@ func (s *scheduler) skipPodSchedule(pod *v1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
 	}
-	s.recorder.Eventf(pod, v1.EventTypeWarning, "FailedScheduling", "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
+	s.recorder.Eventf(pod, nil, v1.EventTypeWarning, "FailedScheduling", "Scheduling", "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
 	return true
 }
 

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// recorder records API events at once, without a yield point: upstream's
+// broadcaster does it in the background, and nobody's logic depends on it.
+type recorder struct {
+	env       *env
+	component string
+}
+
+func (r *recorder) Eventf(obj runtime.Object, eventtype, reason, format string, args ...any) {
+	r.Event(obj, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) {
+	if !r.env.alive() {
+		return
+	}
+	e, a := r.env.engine(), r.env.actor
+	host := ""
+	if component, node, ok := strings.Cut(a.name, "/"); ok && component == r.component {
+		host = node // "kubelet/node-1"
+	}
+	e.server.Event(a.name, r.component, host, obj, eventtype, reason, message)
+	a.said(obj, eventtype, reason, message)
+}
+
+// said notes an event in the trace.
+func (a *actor) said(obj runtime.Object, eventtype, reason, message string) {
+	e, about := a.engine, control.RefOf(kindOf(obj), obj)
+	key := saidKey{a.name, uidOf(obj), reason, message}
+	e.record(a.name, Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: e.said[key]})
+	e.said[key] = true
+}
+
+// saidKey finds events said before.
+type saidKey struct {
+	actor           string
+	about           types.UID
+	reason, message string
+}
+
+func uidOf(obj runtime.Object) types.UID {
+	if m, err := meta.Accessor(obj); err == nil {
+		return m.GetUID()
+	}
+	return ""
+}
+
+func kindOf(obj runtime.Object) string {
+	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return kind
+	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil && len(kinds) > 0 {
+		return kinds[0].Kind
+	}
+	return ""
+}
