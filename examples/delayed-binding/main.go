@@ -38,7 +38,7 @@ func immediate(out io.Writer) error {
 	s.Apply("immediate.yaml", "pv-local.yaml", "pv-local-2.yaml")
 	s.Apply("claim.yaml")
 
-	s.Title("The pod. It must run on node-1, its volume is on node-2, and nobody goes back.")
+	s.Title("The pod. It must run on node-1, its volume is on node-2, and neither can be changed.")
 	s.Apply("pod-on-node-1.yaml")
 	s.RunFor(time.Hour)
 	s.Get("pods")
@@ -65,13 +65,13 @@ func delayed(out io.Writer) error {
 	s.Get("pv,pvc")
 	s.Exec("web", "/data/greet.txt", "Hello from the first pod.")
 
-	s.Title("The pod comes back, and could run anywhere. Its volume could not.")
+	s.Title("The pod is created again, and it could run anywhere. Its volume could not.")
 	s.Only(storagesim.User, storagesim.Scheduler)
 	s.Delete("pod/web")
 	s.Apply("pod-anywhere.yaml")
 	s.Cat("node-1", "/data/k8s/localpv/greet.txt")
 
-	s.Title("What if the claim is deleted? The policy is Delete, but there is nobody who deletes.")
+	s.Title("What if the claim is deleted? The policy is Delete, but no program can delete this volume.")
 	s.Only(storagesim.PVController)
 	s.Delete("pod/web", "pvc/data")
 	s.Get("pv")

@@ -32,26 +32,26 @@ func fromClassToVolume(out io.Writer) error {
 	defer c.Close()
 	s := show.New(c, manifests, out)
 
-	s.Title("A class and a claim. The PV controller writes on the claim who should make its volume.")
+	s.Title("A class and a claim. The PV controller annotates the claim with the provisioner that should make its volume.")
 	s.Apply("my-nfs.yaml", "my-nfs-pvc.yaml")
 	s.YAML("pvc", "my-nfs-pvc")
 
-	s.Title("Nobody of that name is there, so nothing happens.")
+	s.Title("No provisioner of that name runs, so nothing happens.")
 	s.RunFor(time.Hour)
 	s.Explain("pvc/my-nfs-pvc")
 
-	s.Title("The provisioner starts, reads the note and makes the volume; the PV controller binds it.")
+	s.Title("The provisioner starts, reads the annotation and makes the volume; the PV controller binds it.")
 	s.Try(c.AddProvisioner(provisionerName, nfsProvisioner{}))
 	s.Settle()
 	s.Get("pv,pvc")
 
-	s.Title("A pod. The kubelet mounts the directory that the class named, from a server that happens to have it.")
+	s.Title("A pod. The kubelet mounts the directory that the class names, from a server that exports it.")
 	s.Export("192.168.203.110", "/data/nfs")
 	s.Only(storagesim.User, storagesim.Scheduler, "kubelet/node-1")
 	s.Apply("test-nfs.yaml")
 	s.Exec("test-nfs", "/data/greet.txt", "Hello from the pod.")
 
-	s.Title("The end. The provisioner deletes what it made, which is the object alone. The file stays.")
+	s.Title("The end. The provisioner made only the object, so only the object is deleted. The file stays.")
 	s.Only(storagesim.User, storagesim.PVProtection, storagesim.PVController, provisionerName)
 	s.Delete("pod/test-nfs", "pvc/my-nfs-pvc")
 	s.Get("pv,pvc")
@@ -71,20 +71,20 @@ func lateClasses(out io.Writer) error {
 	s := show.New(c, manifests, out)
 	s.Only(storagesim.User, storagesim.PVController)
 
-	s.Title("Three claims before there is any class: one names it, one names none, one wants none.")
+	s.Title("Three claims before the class exists: one names the class, one names none, one asks for no class.")
 	s.Apply("early.yaml", "undecided.yaml", "by-hand.yaml")
 
-	s.Title("The class appears. The claim that names it is served.")
+	s.Title("The class is created. The claim that names it gets a volume.")
 	s.Apply("my-nfs.yaml")
 	s.RunFor(15 * time.Second)
 	s.Get("pvc")
 
-	s.Title("The class becomes the default. The claim that names none is given it; the one that wants none is not.")
+	s.Title("The class becomes the default. The claim that names none gets it; the one that asks for no class does not.")
 	s.Apply("my-nfs-default.yaml")
 	s.RunFor(15 * time.Second)
 	s.Get("pvc")
 
-	s.Title("What if two claims use this class? Each has a volume of its own, and both are one directory.")
+	s.Title("What if two claims use this class? Each has a volume of its own, but both volumes are the same directory.")
 	for _, key := range []string{"early", "undecided"} {
 		claim, err := c.Claim(key)
 		if err != nil {

@@ -42,7 +42,7 @@ func crash(c *storagesim.Cluster, s *show.Show) {
 }
 
 func survive(c *storagesim.Cluster, s *show.Show) {
-	s.Title("A pod with a volume, and what the node's disk has because of it.")
+	s.Title("A pod with a volume, and what is on the node's disk then.")
 	s.MakeDir("node-1", "/data/k8s/localpv")
 	s.Only(kubelet)
 	s.Apply("class.yaml", "volume.yaml", "claim.yaml", "pod.yaml")
@@ -56,7 +56,7 @@ func survive(c *storagesim.Cluster, s *show.Show) {
 	s.Get("pods")
 	s.CatOn("pod/web", "/data/greet.txt")
 
-	s.Title("It crashes again, and then it cannot hear of its pods for an hour. No pods known is not no pods.")
+	s.Title("It crashes again, and then receives no pods for an hour. It must not conclude that there are no pods.")
 	s.Try(c.Hold(kubelet, "pods"))
 	crash(c, s)
 	s.RunFor(time.Hour)
@@ -66,7 +66,7 @@ func survive(c *storagesim.Cluster, s *show.Show) {
 }
 
 func halfWay(c *storagesim.Cluster, s *show.Show) {
-	s.Title("A crash half-way: the volume is mounted, and nobody has been told yet.")
+	s.Title("A crash in between: the volume is mounted, and no status has been written yet.")
 	s.Delete("pod/web")
 	s.Submit("pod.yaml")
 	s.Until("mounts pv-local")
@@ -76,7 +76,7 @@ func halfWay(c *storagesim.Cluster, s *show.Show) {
 }
 
 func vanish(c *storagesim.Cluster, s *show.Show) {
-	s.Title("The pod is deleted by force while the kubelet is down. Nobody will ever tell it that there was such a pod.")
+	s.Title("The pod is deleted by force while the kubelet is down. The kubelet will never receive an event about it.")
 	crash(c, s)
 	s.Printf("$ kubectl delete pod/web --grace-period=0 --force\n")
 	now := int64(0)

@@ -79,12 +79,12 @@ func configuration(out io.Writer) error {
 	defer c.Close()
 	s.Only(storagesim.User, localpath.ProvisionerName)
 
-	s.Title("The configuration, in a new cluster. One that cannot work is not taken.")
+	s.Title("The configuration, in a new cluster. A wrong one is refused.")
 	s.Apply("class.yaml", "my-local-pvc.yaml", "test.yaml")
 	s.Apply("broken-config.yaml")
 	s.RunFor(30 * time.Second)
 
-	s.Title("One that can is, within 30 seconds. The next volume goes elsewhere.")
+	s.Title("A right one is read within 30 seconds. The next volume gets the new path.")
 	s.Apply("ssd-config.yaml")
 	s.RunFor(30 * time.Second)
 	s.Delete("pod/test", "pvc/my-local-pvc")
@@ -100,7 +100,7 @@ func pattern(out io.Writer) error {
 	}
 	defer c.Close()
 
-	s.Title("A path pattern. Blue gets its directory. Greedy, who writes its own annotation, does not get out of its own.")
+	s.Title("A path pattern. Claim blue gets its directory. Claim greedy tries to leave its directory by an annotation, and is refused.")
 	s.Only(localpath.ProvisionerName)
 	s.Apply("tidy.yaml", "team-claims.yaml", "team-pods.yaml")
 	s.Ls("node-1", localpath.DefaultPath+"/default/blue")

@@ -67,7 +67,7 @@ func document(out io.Writer) error {
 	}
 	s := show.New(c, manifests, out)
 
-	s.Title("The class and the claim of the document. Its provisioner answers at once.")
+	s.Title("The class and the claim of the document. Its provisioner makes the volume at once.")
 	s.Apply("my-nfs.yaml", "my-nfs-pvc.yaml")
 	s.Get("pv")
 
@@ -77,7 +77,7 @@ func document(out io.Writer) error {
 	s.Exec("test-nfs", "/data/greet.txt", "Hello from NFS.")
 	ls(c, s, export)
 
-	s.Title("Another claim of the same class, and its pod. Whose file is that?")
+	s.Title("Another claim of the same class, and its pod. It sees the file of the first.")
 	s.Only(nfs.StaticName)
 	s.Apply("another.yaml")
 	cat(c, s, "another", "/data/greet.txt")
@@ -107,12 +107,12 @@ func subdir(out io.Writer) error {
 	s.Exec("writer", "/data/greet.txt", "Hello from node-1.")
 	cat(c, s, "reader", "/data/greet.txt")
 
-	s.Title("The claim is deleted. The class does not say what to do with the data, so it is put aside.")
+	s.Title("The claim is deleted. The class does not say what to do with the data, so the directory is renamed.")
 	s.Delete("pod/writer", "pod/reader", "pvc/shared")
 	s.Get("pv")
 	ls(c, s, export)
 
-	s.Title("A path pattern: ours is made, theirs would lead out of the export.")
+	s.Title("A path pattern: the directory of claim ours is made, that of claim theirs would be outside the export.")
 	s.Only(nfs.SubdirName)
 	s.Apply("by-team.yaml")
 	ls(c, s, export+"/default")

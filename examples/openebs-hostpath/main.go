@@ -45,14 +45,14 @@ func play(out io.Writer) error {
 	s.Get("pvc", "local-hostpath-pvc")
 	s.Get("pv")
 
-	s.Title("The volume. It can be reached from node2 alone.")
+	s.Title("The volume. It can be reached only from node2.")
 	claim, err := c.Claim("local-hostpath-pvc")
 	if err != nil {
 		return err
 	}
 	s.YAML("pv", claim.Spec.VolumeName)
 
-	s.Title("The data. What the pod writes below its mount path is in the volume's directory on node2.")
+	s.Title("The data. The pod's loop does not run here, so the example writes its greeting for it, through the pod's mount.")
 	greeting := "Thu Jan  7 10:48:49 CST 2021 [hello-local-hostpath-pod] Hello from OpenEBS Local PV.\n"
 	dir := "/var/openebs/local/" + claim.Spec.VolumeName
 	s.Try(c.WriteFile("pod/hello-local-hostpath-pod", "/mnt/store/greet.txt", []byte(greeting)))

@@ -36,12 +36,12 @@ func retain(out io.Writer) error {
 	defer c.Close()
 	s := show.New(c, manifests, out)
 
-	s.Title("A volume that is to be kept, a claim and a pod.")
+	s.Title("A volume with the policy Retain, a claim and a pod.")
 	s.Only(storagesim.PVController)
 	s.Apply("kept.yaml", "claim.yaml", "pod.yaml")
 	s.Exec("web", "/data/greet.txt", "Hello from the first claim.")
 
-	s.Title("The claim is deleted while the pod uses it. It is protected, and stays.")
+	s.Title("The claim is deleted while the pod uses it. It is protected, so it stays.")
 	s.Only()
 	s.Delete("pvc/data")
 	s.Get("pvc")
@@ -52,11 +52,11 @@ func retain(out io.Writer) error {
 	s.Delete("pod/web")
 	s.Get("pv")
 
-	s.Title("A new claim of the same name is another claim.")
+	s.Title("A new claim of the same name does not get the volume.")
 	s.Apply("claim.yaml")
 	s.Explain("pvc/data")
 
-	s.Title("Somebody decides that the data may be handed on, and clears the claimRef.")
+	s.Title("An administrator decides that another claim may have the data, and clears the claimRef.")
 	s.PatchVolume("kept", `{"spec": {"claimRef": null}}`)
 	s.RunFor(15 * time.Second)
 	s.Get("pv,pvc")
@@ -90,14 +90,14 @@ func remove(out io.Writer) error {
 	s.Title("Delete, in a new cluster. OpenEBS has made this volume, so OpenEBS must delete it.")
 	prepare(c, s)
 
-	s.Title("It goes down just then. The claim is gone, the volume and its directory wait.")
+	s.Title("OpenEBS is down at that moment. The claim is gone, the volume and its directory stay.")
 	s.Only(storagesim.User, storagesim.PVCProtection, storagesim.PVProtection, storagesim.PVController, openebs.ProvisionerName)
 	s.SubmitDelete("pod/web", "pvc/data")
 	s.RunFor(5 * time.Minute)
 	s.Get("pv,pvc")
 	s.Ls("node-1", "/var/openebs/local")
 
-	s.Title("It is back. Nobody has to tell it anything.")
+	s.Title("OpenEBS is back. It finds the Released volume by itself.")
 	s.RunFor(6 * time.Minute)
 	s.Get("pv,pvc")
 	s.Ls("node-1", "/var/openebs/local")
@@ -117,7 +117,7 @@ func tidyUp(out io.Writer) error {
 	}
 	s := show.New(c, manifests, out)
 
-	s.Title("What if somebody tidies up while it is down? The same again, in a new cluster.")
+	s.Title("What if the volume is deleted by hand while OpenEBS is down? The same again, in a new cluster.")
 	prepare(c, s)
 	claim, err := c.Claim("data")
 	if err != nil {

@@ -53,13 +53,13 @@ func onAHostPath(s *show.Show) {
 	s.Apply("hostpath-pod.yaml")
 	s.Exec(hostPath, notesFile, "Written through a hostPath.")
 
-	s.Title("node2 is to be repaired and takes no pods. The pod is made again, and finds nothing.")
+	s.Title("node2 is cordoned for a repair. The pod is created again, on another node, and its directory is empty.")
 	s.Cordon("node2")
 	s.Delete("pod/" + hostPath)
 	s.Apply("hostpath-pod.yaml")
 	s.Ls("node3", "/data/hello")
 
-	s.Title("With a nodeSelector it would have waited.")
+	s.Title("With a nodeSelector the pod waits.")
 	s.Delete("pod/" + hostPath)
 	s.Apply("hostpath-pod-on-node2.yaml")
 	s.Uncordon("node2")
@@ -69,7 +69,7 @@ func onAHostPath(s *show.Show) {
 }
 
 func withAClaim(s *show.Show) {
-	s.Title("A pod with a claim. Nobody says which node.")
+	s.Title("A pod with a claim. The manifest names no node.")
 	s.Apply("openebs-hostpath.yaml", "local-hostpath-pvc.yaml", "local-hostpath-pod.yaml")
 	s.Exec(pod, notesFile, "Written through a claim.")
 
@@ -85,24 +85,24 @@ func withAClaim(s *show.Show) {
 }
 
 func whatTies(s *show.Show) {
-	s.Title("Is it the annotation selected-node? Without it the pod comes back as well,")
+	s.Title("Is it the annotation selected-node? Without it the pod also comes back to node2,")
 	s.AnnotateClaim(claim, binding.AnnSelectedNode, "")
 	s.Delete("pod/" + pod)
 	s.Apply("local-hostpath-pod.yaml")
 
-	s.Title("and with a wrong one too.")
+	s.Title("and with a wrong annotation it does too.")
 	s.AnnotateClaim(claim, binding.AnnSelectedNode, "node3")
 	s.Delete("pod/" + pod)
 	s.Apply("local-hostpath-pod.yaml")
 	s.CatIn(pod, notesFile)
 
-	s.Title("It is the volume. If node2 never comes back, the pod never will.")
+	s.Title("It is the volume's node affinity. If node2 never comes back, the pod never runs.")
 	s.Delete("pod/"+pod, "node/node2")
 	s.Apply("local-hostpath-pod.yaml")
 	s.RunFor(time.Hour)
 	s.Explain("pod/" + pod)
 
-	s.Title("Somebody decides that the data is lost, and deletes the claim too.")
+	s.Title("An administrator decides that the data is lost, and deletes the claim too.")
 	s.Delete("pod/"+pod, "pvc/"+claim)
 	s.Apply("local-hostpath-pvc.yaml", "local-hostpath-pod.yaml")
 	s.Get("pv")

@@ -38,27 +38,27 @@ func phases(out io.Writer) error {
 	defer c.Close()
 	s := show.New(c, manifests, out)
 
-	s.Title("PreFilter. The pod comes before its claim, and no node is worth a look.")
+	s.Title("PreFilter. The pod is created before its claim, so no node is looked at.")
 	s.Apply("openebs-hostpath.yaml", "local-hostpath-pod.yaml")
 	s.Explain("pod/hello-local-hostpath-pod")
 
-	s.Title("Filter, Score, Reserve. The claim comes. We stop the moment the scheduler has decided.")
+	s.Title("Filter, Score, Reserve. The claim is created. The run stops when the scheduler has decided.")
 	s.Submit("local-hostpath-pvc.yaml")
 	s.Until("takes node2")
 	s.Explain("pvc/local-hostpath-pvc")
 
-	s.Title("PreBind. It writes its decision down, and waits: OpenEBS is not installed yet.")
+	s.Title("PreBind. The scheduler writes its decision and waits: OpenEBS is not installed yet.")
 	s.RunFor(time.Minute)
 	s.GetWide("pods")
 	s.Explain("pvc/local-hostpath-pvc")
 
-	s.Title("The scheduler crashes and remembers nothing. What is written stays: no other node passes Filter.")
+	s.Title("The scheduler crashes and starts again. The annotation is still there, so no other node passes Filter.")
 	s.Only(storagesim.Scheduler)
 	s.Try(c.Crash(storagesim.Scheduler))
 	s.Settle()
 	s.Explain("pod/hello-local-hostpath-pod")
 
-	s.Title("OpenEBS is installed. It makes the volume, and at its next look the scheduler comes to Bind.")
+	s.Title("OpenEBS is installed. It makes the volume, and at its next check the scheduler goes on to Bind.")
 	s.Only(storagesim.Scheduler, storagesim.PVController, "openebs.io/local")
 	s.Try(c.InstallOpenEBS())
 	s.Settle()
@@ -77,18 +77,18 @@ func givenBack(out io.Writer) error {
 	}
 	s := show.New(c, manifests, out)
 
-	s.Title("Unreserve, in a new cluster. The disk of node-1 is taken, which only the provisioner knows.")
+	s.Title("Unreserve, in a new cluster. The disk of node-1 is in use, which only the provisioner knows.")
 	s.MakeDir("node-2", "/disk")
 	s.Printf("\n")
 	s.Only(storagesim.User, storagesim.Scheduler, diskProvisioner)
 	s.Submit("disk.yaml", "data.yaml", "web.yaml")
 	s.RunFor(time.Second)
 
-	s.Title("And again, since nobody has told the scheduler anything about node-1.")
+	s.Title("And again, because the scheduler does not know about node-1.")
 	s.RunFor(4 * time.Second)
 	s.Explain("pod/web")
 
-	s.Title("The driver tells what room there is, and Filter can ask.")
+	s.Title("The driver publishes its capacity, and Filter uses it.")
 	s.Apply("capacity.yaml")
 	s.GetWide("pods,pvc")
 	return s.Err()

@@ -33,23 +33,23 @@ func play(out io.Writer) error {
 }
 
 func refused(n *node) {
-	n.title("Before SetUpAt: NewMounter looks whether the path is something that can be mounted.")
+	n.title("Before SetUpAt: NewMounter checks whether the path can be mounted.")
 	n.write("/data/file", "x")
 	for _, path := range []string{"/data/none", "/data/file"} {
 		n.newMounter(path)
 	}
-	n.title("The first branch: a path that steps back. Nothing is asked, nothing is made.")
+	n.title("The first check: a path with \"..\" is refused before anything else happens.")
 	n.setUp("a", n.spec("/data/k8s/../k8s/localpv"), nil)
 	n.ls("/var/lib")
 }
 
 func firstAndAgain(n *node) {
-	n.title("The way through: not mounted yet, not mounted elsewhere, make the directory, bind.")
+	n.title("The normal case: not mounted yet, not mounted elsewhere, make the directory, bind.")
 	n.setUp("a", n.spec(disk), nil)
 	n.write(disk+"/greet.txt", "Hello.\n")
 	n.ls(n.podDir("a"))
 
-	n.title("Again, for the same pod: a mount point already. That is all.")
+	n.title("Again, for the same pod: it is a mount point already, so nothing is done.")
 	n.setUp("a", n.spec(disk), nil)
 
 	n.title("Another pod. The volume is mounted elsewhere, and is mounted here as well.")
@@ -64,18 +64,18 @@ func groups(n *node) {
 	n.setUp("a", n.spec(disk), n.fsGroup(first))
 	n.stat(disk, disk+"/greet.txt")
 
-	n.title("A second pod with the same fsGroup: it fits, and nothing is said or done.")
+	n.title("A second pod with the same fsGroup: it fits, so there is no warning and no change.")
 	n.chmod(disk+"/greet.txt", 0o600)
 	n.setUp("b", n.spec(disk), n.fsGroup(first))
 	n.stat(disk + "/greet.txt")
 
-	n.title("A third pod with another one: warned, and mounted all the same. The files stay as they are.")
+	n.title("A third pod with another fsGroup: a warning, but the volume is mounted. The files stay as they are.")
 	n.setUp("c", n.spec(disk), n.fsGroup(second))
 	n.stat(disk)
 }
 
 func rootFits(n *node) {
-	n.title("OnRootMismatch: if the volume's root fits, nobody looks at the rest.")
+	n.title("OnRootMismatch: if the volume's root fits, the rest is not checked.")
 	n.write(disk+"/greet.txt", "Hello.\n")
 	n.setUp("a", n.spec(disk), n.fsGroup(first))
 	n.tearDown("a")
@@ -86,7 +86,7 @@ func rootFits(n *node) {
 }
 
 func options(n *node) {
-	n.title("Read-only, with the PersistentVolume's mountOptions. No fsGroup is applied to what nobody may write.")
+	n.title("Read-only, with the PersistentVolume's mountOptions. No fsGroup is applied to a read-only volume.")
 	n.write(disk+"/greet.txt", "Hello.\n")
 	n.chmod(disk+"/greet.txt", 0o600)
 	spec := n.spec(disk)
@@ -101,11 +101,11 @@ func mountFails(n *node) {
 	n.setUp("a", n.spec(disk), nil)
 	n.ls("/var/lib/kubelet/pods/a/volumes/kubernetes.io~local-volume")
 
-	n.title("The mount fails, but something is mounted: unmount, look again, remove the directory.")
+	n.title("The mount fails, but something is mounted: unmount, check again, remove the directory.")
 	n.mounts.halfWay = true
 	n.setUp("a", n.spec(disk), nil)
 
-	n.title("The clean-up fails too. The error is still that of the mount; the next attempt finds a mount point.")
+	n.title("The clean-up fails too. The error returned is still that of the mount; the next attempt finds a mount point.")
 	n.mounts.unmountErr = errors.New("umount: target is busy")
 	n.setUp("a", n.spec(disk), nil)
 	n.mounts.mountErr, n.mounts.unmountErr = nil, nil
@@ -113,20 +113,20 @@ func mountFails(n *node) {
 }
 
 func tearDown(n *node) {
-	n.title("TearDown: unmount, look again, remove the directory. The data stays. Done again, there is nothing to do.")
+	n.title("TearDown: unmount, check again, remove the directory. The data stays. A second call does nothing.")
 	n.setUp("a", n.spec(disk), nil)
 	n.write(disk+"/greet.txt", "Hello.\n")
 	n.tearDown("a")
 	n.ls(disk)
 	n.tearDown("a")
 
-	n.title("What if something is in the directory, and nothing is mounted? Then it is somebody's, and stays.")
+	n.title("What if there is a file in the directory, and nothing is mounted? Then the directory stays.")
 	n.write(n.podDir("a")+"/precious.txt", "x")
 	n.tearDown("a")
 	n.ls(n.podDir("a"))
 }
 
 func names(n *node) {
-	n.title("What the plugin says of the volume, and what it can say after a restart, from the directory's name alone.")
+	n.title("What the plugin knows of the volume, and what it knows after a restart, from the directory's name only.")
 	n.describe()
 }

@@ -35,7 +35,7 @@ func nfs(out io.Writer) error {
 	defer c.Close()
 	s := show.New(c, manifests, out)
 
-	s.Title("A volume. Somebody says what is on an NFS server.")
+	s.Title("A volume. It describes a directory on an NFS server.")
 	s.Apply("nfs-pv.yaml")
 
 	s.Title("A claim. It names no volume; the PV controller finds one, and binds both in four writes.")
@@ -43,13 +43,13 @@ func nfs(out io.Writer) error {
 	s.RunFor(101 * time.Second)
 	s.Get("pv,pvc")
 
-	s.Title("A pod. Its claim is bound, so it gets a node. The kubelet there is the first who asks the server, and there is none.")
+	s.Title("A pod. Its claim is bound, so it gets a node. The kubelet is the first program to contact the server, and there is none.")
 	s.Only(storagesim.User, storagesim.Scheduler)
 	s.Apply("test-nfs.yaml")
 	s.Get("pods")
 	s.Explain("pod/test-nfs")
 
-	s.Title("The server is set up. Nobody tells the kubelet, which tries again and again.")
+	s.Title("The server is set up. The kubelet is not told, but it tries again and again.")
 	s.Only("kubelet/node-1")
 	s.Export(server, "/data/nfs")
 	s.WriteOn("nfs/"+server, "/data/nfs/nfs", "192.168.203.110:/data/nfs")
@@ -87,11 +87,11 @@ func whoWins(out io.Writer) error {
 	s.Explain("pvc/archive")
 	s.Settle()
 
-	s.Title("A claim may name its volume. It gets that one or none.")
+	s.Title("A claim may name its volume. It gets that volume or none.")
 	s.Apply("precise.yaml", "greedy.yaml")
 	s.Explain("pvc/greedy")
 
-	s.Title("A claim that nothing fits waits, and is looked at again every 15 seconds.")
+	s.Title("A claim that no volume fits waits, and is checked again every 15 seconds.")
 	s.Apply("huge.yaml")
 	s.Explain("pvc/huge")
 	s.Apply("enough.yaml")

@@ -99,21 +99,21 @@ func apiDown(s *scene) {
 }
 
 func apiDownLonger(s *scene) {
-	s.Title("It refuses five. StoreVolume gives up, and deletes the asset: without an object nobody else ever would.")
+	s.Title("It refuses five. StoreVolume gives up and deletes the asset, because without an object nothing else would.")
 	s.start(provisioner.Config{})
 	s.refuseCreates(5)
 	s.Submit("class.yaml", "claim.yaml")
 	s.Until("will retry claims")
 	s.onTheShelf()
 
-	s.Title("The claim is still there, so all of it begins again.")
+	s.Title("The claim still exists, so everything begins again.")
 	s.RunFor(15 * time.Second)
 	s.onTheShelf()
 	s.leaks()
 }
 
 func cleanupFails(s *scene) {
-	s.Title("Deleting the asset fails as well, five times, and the user has lost patience.")
+	s.Title("Deleting the asset fails as well, five times, and meanwhile the user deletes the claim.")
 	s.start(provisioner.Config{})
 	s.refuseCreates(5)
 	s.faulty.OnDelete(provisioner.Answer{Err: errors.New("the shelf is locked"), Times: 5})

@@ -53,19 +53,19 @@ func inZones(out io.Writer, part func(*show.Show)) error {
 }
 
 func allowedTopologies(s *show.Show) {
-	s.Title("The class allows zones b and c. The nodes of zone b are closed for now.")
+	s.Title("The class allows zones b and c. The nodes of zone b are cordoned for now.")
 	s.Only(storagesim.Scheduler)
 	s.Cordon("node-b1")
 	s.Cordon("node-b2")
 	s.Apply("zonal.yaml", "claim.yaml", "pod.yaml")
 	s.Explain("pod/web")
 
-	s.Title("node-b1 opens. The disk is made in its zone.")
+	s.Title("node-b1 is uncordoned. The disk is made in its zone.")
 	s.Only(storagesim.Scheduler, diskProvisioner)
 	s.Uncordon("node-b1")
 	s.Get("pv")
 
-	s.Title("The pod comes back: not to its node, but to its zone.")
+	s.Title("The pod is created again. It runs on another node of its zone.")
 	s.Only(storagesim.Scheduler)
 	s.Uncordon("node-b2")
 	s.Cordon("node-b1")
@@ -74,7 +74,7 @@ func allowedTopologies(s *show.Show) {
 }
 
 func tooEarly(s *show.Show) {
-	s.Title("Immediate, in a new cluster. The disk is made before anybody thinks of a pod: in the first zone allowed.")
+	s.Title("Immediate, in a new cluster. The disk is made before there is a pod, in the first zone allowed.")
 	s.Only(storagesim.PVController, diskProvisioner)
 	s.Apply("immediate.yaml", "claim.yaml")
 
@@ -83,7 +83,7 @@ func tooEarly(s *show.Show) {
 	s.Apply("pod.yaml")
 	s.Explain("pod/web")
 
-	s.Title("Until one is moved there.")
+	s.Title("Then a node gets the label of that zone.")
 	s.LabelNode("node-x", v1.LabelTopologyZone, "c")
 }
 
@@ -96,6 +96,6 @@ func zoneLabel(s *show.Show) {
 	s.Apply("pod.yaml")
 	s.Explain("pod/web")
 
-	s.Title("node-x opens, the node of which nobody has said where it is.")
+	s.Title("node-x is uncordoned, the node without a zone label.")
 	s.Uncordon("node-x")
 }

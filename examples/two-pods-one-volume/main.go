@@ -45,19 +45,19 @@ func shared(out io.Writer) error {
 	s.Apply("class.yaml", "volume.yaml", "claim.yaml", "one.yaml")
 	s.WriteOn("pod/one", "/data/greet.txt", "Hello from one.")
 
-	s.Title("The second pod, with another group. ReadWriteOnce means one node, not one pod: it is mounted once more.")
+	s.Title("The second pod, with another group. ReadWriteOnce means one node, not one pod, so the volume is mounted again.")
 	s.Only(storagesim.Scheduler, "kubelet/node-1")
 	s.Apply("two.yaml")
 	s.CatOn("pod/two", "/data/greet.txt")
 	s.WriteOn("pod/two", "/data/reply.txt", "Hello from two.")
 	s.LsOn("pod/one", "/data")
 
-	s.Title("The first pod goes. The second keeps what it has.")
+	s.Title("The first pod is deleted. The second keeps its mount.")
 	s.Only("kubelet/node-1")
 	s.Delete("pod/one")
 	s.CatOn("pod/two", "/data/reply.txt")
 
-	s.Title("It comes back. It is not the first now, so the group is not its business; it fits, and nobody is warned.")
+	s.Title("The first pod is created again. Now it is the second to mount, but its group fits, so there is no warning.")
 	s.Apply("one.yaml")
 	s.Get("pods")
 	return s.Err()
@@ -70,7 +70,7 @@ func onePodOnly(out io.Writer) error {
 	}
 	defer c.Close()
 
-	s.Title("What if the volume is for one pod only? Then the second waits, and says for whom.")
+	s.Title("What if the volume is for one pod only? Then the second waits, and explain names the first.")
 	s.MakeDir("node-1", "/data/k8s/single")
 	s.Only(storagesim.Scheduler)
 	s.Apply("class.yaml", "volume-for-one-pod.yaml", "claim-for-one-pod.yaml", "first.yaml")

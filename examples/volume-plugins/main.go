@@ -37,7 +37,7 @@ func aPodWithEverything(out io.Writer) error {
 	defer c.Close()
 	s := show.New(c, manifests, out)
 
-	s.Title("A pod with a volume of each kind. Some are mounted, some are made, one is just there.")
+	s.Title("A pod with a volume of each kind. Some are mounted, some are made, one is a directory that exists.")
 	s.Export("nas", "/srv")
 	s.MakeDir("node-1", "/mnt/disk")
 	s.Only("kubelet/node-1")
@@ -53,7 +53,7 @@ func aPodWithEverything(out io.Writer) error {
 	s.CatOn("pod/all", "/facts/labels")
 	s.Printf("\n")
 
-	s.Title("The ConfigMap changes. The pod sees it within a minute, all of it at once.")
+	s.Title("The ConfigMap changes. The pod sees the change within a minute, all files at once.")
 	s.Apply("config-changed.yaml")
 	s.CatOn("pod/all", "/config/app.conf")
 	s.Printf("\n")
@@ -63,7 +63,7 @@ func aPodWithEverything(out io.Writer) error {
 	s.LsOn("pod/all", "/config")
 	s.RefusedOn("pod/all", "/config/app.conf")
 
-	s.Title("The pod goes, and so does what was made for it. What was mounted stays where it is.")
+	s.Title("The pod is deleted, and what was made for it too. What was mounted stays where it is.")
 	s.WriteOn("pod/all", "/share/greet.txt", "Hello, nas.")
 	s.Delete("pod/all")
 	s.LsOn("node/node-1", "/var/lib/kubelet/pods")
@@ -82,11 +82,11 @@ func cannotBeHad(out io.Writer) error {
 	s := show.New(c, manifests, out)
 	s.Only(storagesim.User)
 
-	s.Title("What if no plugin takes it? The pod waits for ever, and the event says for what.")
+	s.Title("What if no plugin supports the volume? The pod waits for ever, and the event says why.")
 	s.Apply("iscsi.yaml")
 	s.Explain("pod/far")
 
-	s.Title("What if the plugin takes it, and it is not there? The pod waits until it is.")
+	s.Title("What if the plugin supports it, but the directory is missing? The pod waits until it exists.")
 	s.Apply("directory.yaml")
 	s.Explain("pod/picky")
 	s.MakeDir("node-1", "/opt/tool")

@@ -23,7 +23,7 @@ func registry(out io.Writer) error {
 		fmt.Fprintf(out, "%-46s %s\n", spec, answer(plugins, spec))
 	}
 
-	fmt.Fprintf(out, "\n# What if two say yes? Then nobody gets it.\n\n")
+	fmt.Fprintf(out, "\n# What if two plugins match? Then it is an error.\n\n")
 	twice, err := volume.InitPlugins(append(kubelet.DefaultPlugins(), impostor{local.NewPlugin(), "example.com/disk"}), nil)
 	if err != nil {
 		return err
