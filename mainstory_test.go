@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // The main story: an OpenEBS local volume from claim to data on disk and back to
@@ -107,16 +109,20 @@ func playMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 }
 
 func TestTheMainStoryIsTheSameForOneSeed(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
 	different := map[string]bool{}
-	for seed := range uint64(100) {
+	tried := seeds.Run(t, "seeds", 100, func(t *testing.T, seed uint64) {
 		first, err := playMainStory(storagesim.Config{Seed: seed}, nil)
 		require.NoError(t, err, "seed %d\n%s", seed, first)
 		again, err := playMainStory(storagesim.Config{Seed: seed}, nil)
 		require.NoError(t, err, "seed %d", seed)
 		require.Equal(t, first, again, "seed %d", seed)
+		mu.Lock()
+		defer mu.Unlock()
 		different[first] = true
-	}
-	require.Len(t, different, 100, "seeds tell different stories")
+	})
+	require.Len(t, different, tried, "seeds tell different stories")
 }
 
 // Safety and convergence of the whole: whoever crashes, at whatever call,
@@ -128,6 +134,7 @@ func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s after=%v", actor, after), func(t *testing.T) {
+				t.Parallel()
 				for skip := 0; ; skip++ {
 					story, err := playMainStory(storagesim.Config{}, func(c *storagesim.Cluster) error {
 						return c.Inject(engine.Fault{Actor: actor, Skip: skip, After: after, Crash: true, Restart: time.Second})

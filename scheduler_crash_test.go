@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // The scheduler's process ends anywhere in PreBind and starts again at once.
@@ -40,7 +41,7 @@ func TestASchedulerThatCrashesAtAnyCallAndComesBackLaterGoesOn(t *testing.T) {
 			t.Run(fmt.Sprintf("down %s after=%v", down, after), func(t *testing.T) {
 				t.Parallel()
 				for skip, crashed := 0, true; crashed; skip++ {
-					for seed := range uint64(seeds(t, 2)) {
+					for seed := range uint64(seeds.Number(t, 2)) {
 						x, err := newPrebind(seed)
 						require.NoError(t, err)
 						require.NoError(t, x.Inject(engine.Fault{Actor: storagesim.Scheduler, Skip: skip, After: after, Crash: true, Restart: down}))

@@ -13,6 +13,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // prebind is a run in which the pod web gets two volumes: one that exists, on node-1 or
@@ -73,16 +74,20 @@ func everyStep(t *testing.T, play func(x *prebind) error) {
 	eachStep(t, window, play)
 }
 
-// eachStep does so for the steps of any window.
+// eachStep does so for the steps of any window, and with -short for every fifth of them.
 func eachStep(t *testing.T, window func(seed uint64) (first, last int, err error), play func(x *prebind) error) {
 	t.Helper()
-	for seed := uint64(1); seed <= uint64(seeds(t, 1)); seed++ {
+	stride := 1
+	if testing.Short() {
+		stride = 5
+	}
+	for seed := uint64(1); seed <= uint64(seeds.Number(t, 1)); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			first, last, err := window(seed)
 			require.NoError(t, err)
 			require.Greater(t, last-first, 12, "writes, polls, and what the others do meanwhile")
-			for n := first; n <= last; n++ {
+			for n := first; n <= last; n += stride {
 				x, err := newPrebind(seed)
 				require.NoError(t, err)
 				require.NoError(t, x.step(n))

@@ -4,20 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // race is one run: two pods, each with a claim of its own, want the one volume there
@@ -230,31 +227,8 @@ func playRace(seed uint64) (story string, err error) {
 	return "", x.play()
 }
 
-// semantics: section 2 must 2; bugs 10 and 19. STORAGESIM_SEEDS and
-// STORAGESIM_SEED as for the trouble test; CI runs 10,000.
+// semantics: section 2 must 2; bugs 10 and 19. CI tries more seeds.
 func TestTwoPodsRacingForOneVolumeAreNeverBothServedNorBothStuck(t *testing.T) {
-	eachSeed(t, 300, playRace)
-}
-
-// eachSeed plays the seeds on all processors, or the one that STORAGESIM_SEED names.
-func eachSeed(t *testing.T, usual int, play func(seed uint64) (story string, err error)) {
-	if text := os.Getenv("STORAGESIM_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-		story, err := play(seed)
-		t.Log(story)
-		require.NoError(t, err)
-		return
-	}
-	last, workers := uint64(seeds(t, usual)), uint64(runtime.GOMAXPROCS(0))
-	for worker := range workers {
-		t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
-			t.Parallel()
-			for seed := worker + 1; seed <= last; seed += workers {
-				if _, err := play(seed); err != nil {
-					t.Errorf("seed %d: %v", seed, err)
-				}
-			}
-		})
-	}
+	t.Parallel()
+	seeds.Each(t, 300, playRace)
 }

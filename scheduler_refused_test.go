@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // fourClaims is a pod with two claims to bind and two to provision: BindPodVolumes
@@ -62,11 +63,13 @@ func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T)
 	} {
 		for i, write := range binderWrites {
 			t.Run(fmt.Sprintf("%s at %s", says, write.name), func(t *testing.T) {
-				for seed := range uint64(5) {
+				t.Parallel()
+				mine := fault
+				for seed := range uint64(seeds.Number(t, 5)) {
 					r, p, err := fourClaims(seed)
 					require.NoError(t, err)
-					fault.Actor, fault.Verb, fault.Resource, fault.Name = storagesim.Scheduler, "update", write.resource, write.name
-					require.NoError(t, r.Inject(fault))
+					mine.Actor, mine.Verb, mine.Resource, mine.Name = storagesim.Scheduler, "update", write.resource, write.name
+					require.NoError(t, r.Inject(mine))
 					failed := func() bool {
 						return containsLine(r.Story(), storagesim.Scheduler, "FailedScheduling", says)
 					}
@@ -166,13 +169,16 @@ func playHalves(seed uint64) (story string, err error) {
 	return "", errors.Join(r.volume("disk-3", "5Gi", "node-1"), r.Settle(), r.RunFor(flushed), r.placed("one", "two"), r.consistent())
 }
 
-func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) { eachSeed(t, 100, playHalves) }
+func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 100, playHalves)
+}
 
 // A provisioner whose node is full gives it back until the pod is where there is room.
 // What exists already, or was made first, keeps the pod where it is.
 // semantics: section 2 must 4
 func TestAProvisionerThatGivesTheNodeBackIsAskedForAnother(t *testing.T) {
-	for seed := range uint64(seeds(t, 40)) {
+	for seed := range uint64(seeds.Number(t, 40)) {
 		r, err := newRig(storagesim.Config{Seed: seed + 1}, "node-1", "node-2", "node-3")
 		require.NoError(t, err)
 		p, err := r.addRack("node-1", "node-3")

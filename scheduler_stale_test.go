@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // staleFrom has one of the scheduler's caches fall behind after each step, from the pod's
@@ -239,7 +240,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 
 // With its caches up to date it waits for the new claim.
 func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
-	for seed := range uint64(seeds(t, 30)) {
+	for seed := range uint64(seeds.Number(t, 30)) {
 		c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
 		c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", "WaitForFirstConsumer"), strings.ReplaceAll(diskYAML, "NUM", "1"))
 		c.Settle()

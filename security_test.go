@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // prison is a cluster whose nodes' directories lie in a machine with canaries.
@@ -476,9 +477,9 @@ func playHostile(t testing.TB, seed uint64) {
 	require.Equal(t, p.before, p.outside())
 }
 
-// STORAGESIM_SEEDS=5000 tries more seeds than there is time for otherwise.
 func TestNoManifestMadeOfHostilePathsReachesOutOfItsNode(t *testing.T) {
-	for seed := range uint64(seeds(t, 60)) {
+	t.Parallel()
+	seeds.Run(t, "seeds", 60, func(t *testing.T, seed uint64) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { playHostile(t, seed) })
-	}
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/seeds"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
@@ -376,33 +376,9 @@ func playTrouble(seed uint64) (story string, err error) {
 	return "", x.play()
 }
 
-// seeds is how many a test is to try.
-func seeds(t *testing.T, usual int) int {
-	text := os.Getenv("STORAGESIM_SEEDS")
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
-}
-
-// STORAGESIM_SEEDS=5000 tries more seeds than there is time for otherwise,
-// STORAGESIM_SEED=17 one of them, with its story.
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
-	if text := os.Getenv("STORAGESIM_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-		story, err := playTrouble(seed)
-		t.Log(story)
-		require.NoError(t, err)
-		return
-	}
-	for seed := range uint64(seeds(t, 60)) {
-		if _, err := playTrouble(seed + 1); err != nil {
-			t.Errorf("seed %d: %v", seed+1, err)
-		}
-	}
+	t.Parallel()
+	seeds.Each(t, 60, playTrouble)
 }
 
 // What upstream loses is lost here too, and no more is excused than that.

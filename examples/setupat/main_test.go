@@ -6,4 +6,4 @@ import (
 	"github.com/storagesim/storagesim/examples/internal/show/showtest"
 )
 
-func TestTheExamplePrintsWhatIsExpected(t *testing.T) { showtest.RequireOutput(t, play) }
+func TestTheExamplePrintsWhatIsExpected(t *testing.T) { showtest.RequireOutput(t, main) }

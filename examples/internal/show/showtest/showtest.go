@@ -2,10 +2,9 @@
 package showtest
 
 import (
-	"bytes"
 	"flag"
-	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,16 +12,29 @@ import (
 
 var update = flag.Bool("update", false, "write the expected output")
 
-// RequireOutput fails the test if play does not print what output.txt says, or,
-// with -update, writes what it prints there.
-func RequireOutput(t *testing.T, play func(io.Writer) error) {
+// RequireOutput fails the test if a program's main does not print what output.txt
+// says, or, with -update, writes what it prints there.
+func RequireOutput(t *testing.T, main func()) {
 	t.Helper()
-	var out bytes.Buffer
-	require.NoError(t, play(&out))
+	got := printed(t, main)
 	if *update {
-		require.NoError(t, os.WriteFile("output.txt", out.Bytes(), 0o644))
+		require.NoError(t, os.WriteFile("output.txt", got, 0o644))
 	}
 	want, err := os.ReadFile("output.txt")
 	require.NoError(t, err)
-	require.Equal(t, string(want), out.String())
+	require.Equal(t, string(want), string(got))
+}
+
+// printed is what main writes to the standard output.
+func printed(t *testing.T, main func()) []byte {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "output.txt"))
+	require.NoError(t, err)
+	defer out.Close()
+	defer func(stdout *os.File) { os.Stdout = stdout }(os.Stdout)
+	os.Stdout = out
+	main()
+	got, err := os.ReadFile(out.Name())
+	require.NoError(t, err)
+	return got
 }
