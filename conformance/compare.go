@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim"
 )
 
-// Difference is the first thing in which a replay differs from the recording.
+// Difference is one thing in which a replay differs from the recording.
 type Difference struct {
 	// Step counts from 1; 0 is the state at the end.
 	Step, Of int
@@ -34,15 +34,12 @@ func (d Difference) String() string {
 
 // compareStep compares what a step brought with what was recorded: refusals,
 // then writes by object, then events.
-func compareStep(want Step, got *observed) *Difference {
+func compareStep(want Step, got *observed) []Difference {
 	recorded := expectations(want.Writes)
-	if d := compareRefusals(recorded.refusals, got.refusals); d != nil {
-		return d
-	}
-	if d := compareWrites(recorded.writes, got.writes); d != nil {
-		return d
-	}
-	return compareEvents(recorded.events, got.events)
+	return slices.Concat(
+		compareRefusals(recorded.refusals, got.refusals),
+		compareWrites(recorded.writes, got.writes),
+		compareEvents(recorded.events, got.events))
 }
 
 // expectations reads what counts out of a recorded step, in the form in which
@@ -79,18 +76,56 @@ func expectations(entries []Entry) *observed {
 	return want
 }
 
-func compareRefusals(want, got []refusal) *Difference {
-	for i := range max(len(want), len(got)) {
-		if w, g := at(want, i), at(got, i); w != g {
-			return &Difference{Object: "refusals", Wanted: w, Got: g}
-		}
+// compareRefusals compares the refused requests in order. A request that only one
+// side refused does not shift those after it.
+func compareRefusals(want, got []refusal) []Difference {
+	var all []Difference
+	differ := func(w, g fmt.Stringer) {
+		all = append(all, Difference{Object: refusals, Wanted: orNothing(w), Got: orNothing(g)})
 	}
-	return nil
+	for len(want) > 0 {
+		w := want[0]
+		want = want[1:]
+		i := slices.IndexFunc(got, func(g refusal) bool { return g.request == w.request })
+		if i < 0 {
+			differ(w, nil)
+			continue
+		}
+		for _, extra := range got[:i] {
+			differ(nil, extra)
+		}
+		if !w.agrees(got[i]) {
+			differ(w, got[i])
+		}
+		got = got[i+1:]
+	}
+	for _, extra := range got {
+		differ(nil, extra)
+	}
+	return all
+}
+
+// refusals is the Object of differences between refusals.
+const refusals = "refusals"
+
+// agrees says whether the simulation's refusal is the recorded one.
+func (r refusal) agrees(got refusal) bool {
+	return r.request == got.request && r.code == got.code && r.reason == got.reason && slices.Equal(r.fields, got.fields)
+}
+
+// orNothing is the text of something that may be missing.
+func orNothing(s fmt.Stringer) string {
+	if s == nil {
+		return "nothing"
+	}
+	return s.String()
 }
 
 // compareWrites compares the writes to each object, in the order in which the
-// objects were first written; those written only here come last.
-func compareWrites(want, got []write) *Difference {
+// objects were first written; those written only here come last. Of each object
+// it tells the first difference: those after it may be but its consequences.
+func compareWrites(want, got []write) []Difference {
+	var all []Difference
 	wanted, objects := byObject(want, nil)
 	gotten, objects := byObject(got, objects)
 	for _, object := range objects {
@@ -99,10 +134,11 @@ func compareWrites(want, got []write) *Difference {
 			if i < len(w) && i < len(g) && w[i].agrees(g[i]) {
 				continue
 			}
-			return &Difference{Object: object, Wanted: at(w, i), Got: at(g, i)}
+			all = append(all, Difference{Object: object, Wanted: at(w, i), Got: at(g, i)})
+			break
 		}
 	}
-	return nil
+	return all
 }
 
 func byObject(writes []write, objects []string) (map[string][]write, []string) {
@@ -166,19 +202,21 @@ func at[T fmt.Stringer](list []T, i int) string {
 	return list[i].String()
 }
 
-func compareEvents(want, got []string) *Difference {
+// compareEvents compares the sets of events.
+func compareEvents(want, got []string) []Difference {
 	missing, extra := without(want, got), without(got, want)
-	if len(missing) == 0 && len(extra) == 0 {
-		return nil
+	var all []Difference
+	for i := range max(len(missing), len(extra)) {
+		d := Difference{Object: "events", Wanted: "nothing more", Got: "nothing"}
+		if i < len(missing) {
+			d.Wanted = missing[i]
+		}
+		if i < len(extra) {
+			d.Got = extra[i]
+		}
+		all = append(all, d)
 	}
-	d := &Difference{Object: "events", Wanted: "nothing more", Got: "nothing"}
-	if len(missing) > 0 {
-		d.Wanted = missing[0]
-	}
-	if len(extra) > 0 {
-		d.Got = extra[0]
-	}
-	return d
+	return all
 }
 
 // without is what is in list and not in other.
@@ -187,7 +225,7 @@ func without(list, other []string) []string {
 }
 
 // compareObjects compares the state at the end.
-func compareObjects(recorded []map[string]any, got map[string]map[string]any) *Difference {
+func compareObjects(recorded []map[string]any, got map[string]map[string]any) []Difference {
 	want := map[string]map[string]any{}
 	for _, obj := range recorded {
 		if kind, _ := obj["kind"].(string); slices.Contains(recordedKinds(), kind) {
@@ -196,22 +234,23 @@ func compareObjects(recorded []map[string]any, got map[string]map[string]any) *D
 	}
 	keys := maps.Clone(want)
 	maps.Copy(keys, got)
+	var all []Difference
 	for _, key := range sortedKeys(keys) {
 		w, wanted := want[key]
 		g, there := got[key]
 		switch {
 		case !wanted:
-			return &Difference{Object: key, Wanted: "no such object", Got: text(g)}
+			all = append(all, Difference{Object: key, Wanted: "no such object", Got: text(g)})
 		case !there:
-			return &Difference{Object: key, Wanted: text(w), Got: "no such object"}
-		}
-		changed := differences(w, g)
-		if pointers := sortedKeys(changed); len(pointers) > 0 {
-			at := pointers[0]
-			return &Difference{Object: key + " " + at, Wanted: text(lookup(w, at)), Got: text(changed[at])}
+			all = append(all, Difference{Object: key, Wanted: text(w), Got: "no such object"})
+		default:
+			changed := differences(w, g)
+			for _, at := range sortedKeys(changed) {
+				all = append(all, Difference{Object: key + " " + at, Wanted: text(lookup(w, at)), Got: text(changed[at])})
+			}
 		}
 	}
-	return nil
+	return all
 }
 
 // lookup follows a JSON pointer through maps.

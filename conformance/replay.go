@@ -36,51 +36,60 @@ const restLimit = 30 * time.Minute
 
 // replay is one run of a recording against the simulation.
 type replay struct {
-	cluster *storagesim.Cluster
-	client  *api.Client
-	uids    *uids
-	seen    *observer
+	cluster  *storagesim.Cluster
+	client   *api.Client
+	uids     *uids
+	seen     *observer
+	steering *steering
 }
 
 func newReplay(s Schedule) (*replay, error) {
-	cluster, err := storagesim.New(storagesim.Config{
-		Nodes: []storagesim.Node{}, Only: actors(), Seed: s.Seed, ResyncPhase: s.Phase,
-	})
+	steering := &steering{turns: s.Turns}
+	config := storagesim.Config{Nodes: []storagesim.Node{}, Only: actors(), ResyncPhase: s.Phase}
+	if !s.inOrder() {
+		config.Policy = steering
+	}
+	cluster, err := storagesim.New(config)
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs()}
+	r := &replay{cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs(), steering: steering}
 	r.seen = newObserver(cluster, r.uids)
 	return r, nil
 }
 
-// run replays rec under one schedule, up to the first difference. The error is
-// one of the recording: a step that cannot be carried out.
-func run(rec *Recording, s Schedule) (_ *Difference, err error) {
+// run replays rec under one schedule, up to the first step that differs unless all
+// differences are wanted. The error is one of the recording: a step that cannot be
+// carried out.
+func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 	r, err := newReplay(s)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
 	for i, step := range rec.Steps {
+		r.steering.begin(i + 1)
 		got, err := r.step(step.Action)
 		var impossible *stepError
 		switch {
 		case errors.As(err, &impossible):
 			return nil, fmt.Errorf("%s: step %d: %w", rec.Case, i+1, err)
 		case err != nil:
-			return &Difference{Step: i + 1, Of: len(rec.Steps), Wanted: "a control plane at rest", Got: err.Error()}, nil
+			return append(found, Difference{Step: i + 1, Of: len(rec.Steps), Wanted: "a control plane at rest", Got: err.Error()}), nil
 		}
-		if d := compareStep(step, got); d != nil {
+		for _, d := range compareStep(step, got) {
 			d.Step, d.Of = i+1, len(rec.Steps)
-			return d, nil
+			found = append(found, d)
+		}
+		if len(found) > 0 && !all {
+			return found, nil
 		}
 	}
 	objects, err := r.seen.objects()
 	if err != nil {
 		return nil, err
 	}
-	return compareObjects(rec.Objects, objects), nil
+	return append(found, compareObjects(rec.Objects, objects)...), nil
 }
 
 // step does what the user did and says what came of it.

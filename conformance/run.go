@@ -3,122 +3,165 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
-	"time"
 )
 
-// Schedule is one way the simulation can go.
-type Schedule struct {
-	// Phase is how much of the controllers' resync period had passed when the
-	// recording began.
-	Phase time.Duration
-	// Seed chooses the interleaving; 0 is in order.
-	Seed uint64
-}
-
-func (s Schedule) String() string {
-	var parts []string
-	if s.Seed != 0 {
-		parts = append(parts, fmt.Sprintf("seed %d", s.Seed))
-	}
-	if s.Phase != 0 {
-		parts = append(parts, fmt.Sprintf("resync phase %s", s.Phase))
-	}
-	if len(parts) == 0 {
-		return "in order"
-	}
-	return strings.Join(parts, ", ")
-}
-
-// resync is the period of the PV controller, which phases divide.
-const resync = 15 * time.Second
-
-// seeds is how many random interleavings are tried.
-const seeds = 400
-
-// schedules are the schedules to try, in this order: see doc.go.
-func schedules() []Schedule {
-	var list []Schedule
-	for phase := time.Duration(0); phase < resync; phase += time.Second {
-		list = append(list, Schedule{Phase: phase})
-	}
-	for seed := uint64(1); seed <= seeds; seed++ {
-		// 7 and 15 have no common divisor: neighbouring seeds have distant
-		// phases, and every phase occurs as often as any other.
-		list = append(list, Schedule{Seed: seed, Phase: time.Duration(seed*7%15) * time.Second})
-	}
-	return list
-}
-
-// Pending are the cases that need something the simulation does not have yet,
-// by name, with what that is. They count as different until it is there, and
-// then the tests fail until they are taken off this list.
-func Pending() map[string]string {
-	return map[string]string{
-		"csi_attach_detach": "there is no attach/detach controller yet",
-	}
+// Options say what Run does. The zero value replays every recording.
+type Options struct {
+	// Match chooses recordings by their names; nil means all.
+	Match *regexp.Regexp
+	// Seeds is how many schedules are tried after those in order; default Seeds.
+	Seeds int
+	// Verbose prints all differences of the run in order and of the best schedule.
+	Verbose bool
 }
 
 // Result is the verdict on one recording.
 type Result struct {
 	Case string
-	// Schedule is the first that agreed, if Difference is nil.
+	// Schedule is the first that agreed, if there are no Differences.
 	Schedule Schedule
-	// Difference is that of the run in order, if no schedule agreed.
-	Difference *Difference
+	// Differences are those of the run in order, if no schedule agreed: of the first
+	// step that differs, or, if all were asked for, of all steps.
+	Differences []Difference
+	// Best is the schedule that agreed longest if none agreed to the end, and
+	// BestDifferences are where it differs.
+	Best            Schedule
+	BestDifferences []Difference
+	// Tried is how many schedules were tried.
+	Tried int
+
+	verbose bool
 }
 
+// String is one line, or, if all differences were asked for, a line for each.
 func (r Result) String() string {
-	switch {
-	case r.Difference != nil:
-		if reason, pending := Pending()[r.Case]; pending {
-			return fmt.Sprintf("differs %s (pending: %s): %s", r.Case, reason, r.Difference)
+	if len(r.Differences) == 0 {
+		if r.Schedule.inOrder() {
+			return "pass " + r.Case
 		}
-		return fmt.Sprintf("differs %s: %s", r.Case, r.Difference)
-	case r.Schedule != Schedule{}:
 		return fmt.Sprintf("pass %s (%s)", r.Case, r.Schedule)
 	}
-	return "pass " + r.Case
-}
-
-// Check replays one recording under one schedule after the other until one
-// agrees. The error is about the recording, not about what it shows.
-func Check(rec *Recording) (Result, error) {
-	result := Result{Case: rec.Case}
-	for i, schedule := range schedules() {
-		difference, err := run(rec, schedule)
-		if err != nil {
-			return result, err
-		}
-		if difference == nil {
-			return Result{Case: rec.Case, Schedule: schedule}, nil
-		}
-		if i == 0 {
-			result.Difference = difference
+	line := "differs " + r.Case
+	if reason, pending := Pending()[r.Case]; pending {
+		line += " (pending: " + reason + ")"
+	}
+	if !r.verbose {
+		return line + ": " + r.Differences[0].String()
+	}
+	lines := []string{line, "  in order:"}
+	for _, d := range r.Differences {
+		lines = append(lines, "    "+d.String())
+	}
+	if !r.Best.inOrder() {
+		lines = append(lines, fmt.Sprintf("  best of %d schedules, %s:", r.Tried, r.Best))
+		for _, d := range r.BestDifferences {
+			lines = append(lines, "    "+d.String())
 		}
 	}
-	return result, nil
+	return strings.Join(lines, "\n")
 }
 
-// Run replays every recording in dir and prints one line a case: that it agrees,
-// and under which schedule if not in order, or the first difference. It returns
-// how many differ; the error is one of reading or replaying the recordings.
-func Run(dir string, w io.Writer) (failed int, err error) {
+// Check replays one recording under one schedule after the other until one agrees,
+// on all cores: the result does not depend on how many there are. The error is about
+// the recording, not about what it shows.
+func Check(rec *Recording, options Options) (Result, error) { return check(rec, options, cores()) }
+
+func check(rec *Recording, options Options, limit chan struct{}) (Result, error) {
+	s := newSearch(rec, limit)
+	seeds := options.Seeds
+	if seeds == 0 {
+		seeds = Seeds
+	}
+	found, err := s.run(seeds)
+	result := Result{Case: rec.Case, Tried: s.runs, verbose: options.Verbose}
+	if err != nil {
+		return result, err
+	}
+	if len(found.differences) == 0 {
+		result.Schedule = found.schedule
+		return result, nil
+	}
+	result.Differences = found.differences
+	result.Best, result.BestDifferences = s.best.schedule, s.best.differences
+	if options.Verbose {
+		if result.Differences, err = run(rec, Schedule{}, true); err == nil {
+			result.BestDifferences, err = run(rec, s.best.schedule, true)
+		}
+	}
+	return result, err
+}
+
+// Run replays the recordings in dir and prints for each, in order of name, that it
+// agrees, and under which schedule if not in order, or how it differs. It returns how
+// many differ; the error is one of reading or replaying the recordings.
+func Run(dir string, w io.Writer, options Options) (failed int, err error) {
 	recordings, err := LoadDir(dir)
 	if err != nil {
 		return 0, err
 	}
-	for _, rec := range recordings {
-		result, err := Check(rec)
-		if err != nil {
-			return failed, err
+	if options.Match != nil {
+		names := len(recordings)
+		recordings = slices.DeleteFunc(recordings, func(r *Recording) bool { return !options.Match.MatchString(r.Case) })
+		if len(recordings) == 0 {
+			return 0, fmt.Errorf("none of the %d recordings in %s has a name that matches %q", names, dir, options.Match)
 		}
-		if result.Difference != nil {
+	}
+	for verdict := range checkAll(recordings, options) {
+		if verdict.err != nil {
+			return failed, verdict.err
+		}
+		if len(verdict.Differences) > 0 {
 			failed++
 		}
-		if _, err := fmt.Fprintln(w, result); err != nil {
+		if _, err := fmt.Fprintln(w, verdict.Result); err != nil {
 			return failed, err
 		}
 	}
 	return failed, nil
+}
+
+// verdict is a Result, or why there is none.
+type verdict struct {
+	Result
+	err error
+}
+
+// checkAll checks recordings on all cores and yields the verdicts in their order.
+func checkAll(recordings []*Recording, options Options) func(yield func(verdict) bool) {
+	return func(yield func(verdict) bool) {
+		limit := cores()
+		stop := make(chan struct{})
+		defer close(stop)
+		verdicts := make([]chan verdict, len(recordings))
+		for i := range verdicts {
+			verdicts[i] = make(chan verdict, 1)
+		}
+		next := make(chan int)
+		go func() {
+			defer close(next)
+			for i := range recordings {
+				select {
+				case next <- i:
+				case <-stop:
+					return
+				}
+			}
+		}()
+		for range cap(limit) {
+			go func() {
+				for i := range next {
+					result, err := check(recordings[i], options, limit)
+					verdicts[i] <- verdict{result, err}
+				}
+			}()
+		}
+		for _, v := range verdicts {
+			if !yield(<-v) {
+				return
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -9,23 +10,43 @@ import (
 )
 
 func newConformance() *cobra.Command {
-	return &cobra.Command{
+	var options conformance.Options
+	var match string
+	cmd := &cobra.Command{
 		Use:   "conformance DIR",
 		Short: "Compare the simulation with recordings of a real control plane",
 		Long: `conformance replays every recording in a directory (NAME.json: the steps, and each
 write and event of a real control plane) against a simulation that has the same
 actors and no others, and prints a line a case: pass, or the first difference.
 
+A recording agrees if some schedule of the simulation gives exactly what was
+recorded. The schedule is printed unless it is the one in order.
+
 Exit codes: 0 all agree; 1 one differs or cannot be read; 2 the command line is
 wrong; 130 interrupted.`,
-		Example: `  storagesim conformance conformance/testdata`,
-		Args:    args(cobra.ExactArgs(1)),
+		Example: `  storagesim conformance conformance/testdata
+  storagesim conformance conformance/testdata --run '^random_1' -v`,
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			failed, err := conformance.Run(args[0], cmd.OutOrStdout())
+			if options.Seeds < 1 {
+				return usageError{fmt.Errorf("--seeds %d: there must be at least one", options.Seeds)}
+			}
+			if match != "" {
+				pattern, err := regexp.Compile(match)
+				if err != nil {
+					return usageError{fmt.Errorf("--run: %w", err)}
+				}
+				options.Match = pattern
+			}
+			failed, err := conformance.Run(args[0], cmd.OutOrStdout(), options)
 			if err == nil && failed > 0 {
 				err = quietError{fmt.Errorf("%d differ", failed)}
 			}
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&match, "run", "", "replay only the cases whose `name` matches this regular expression")
+	cmd.Flags().IntVar(&options.Seeds, "seeds", conformance.Seeds, "try so many schedules before a case counts as different")
+	cmd.Flags().BoolVarP(&options.Verbose, "verbose", "v", false, "print all differences, of the run in order and of the best schedule")
+	return cmd
 }

@@ -147,6 +147,8 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"story":                                   `nothing to play: name the file of a script, or - for standard input`,
 		"story -w --check x":                      `-w and --check exclude each other`,
 		"conformance":                             `accepts 1 arg(s), received 0`,
+		"conformance x --seeds 0":                 `--seeds 0: there must be at least one`,
+		"conformance x --run (":                   `--run: error parsing regexp: missing closing ): `,
 		"version x":                               `unknown command "x" for "storagesim version"`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)

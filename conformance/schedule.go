@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Schedule is one way the simulation can go. The zero value is in order.
+type Schedule struct {
+	// Phase is how much of the controllers' resync period had passed when the
+	// recording began.
+	Phase time.Duration
+	// Turns are where the way to choose changes, in order of their steps.
+	Turns []Turn
+}
+
+// Turn is a change of the way to choose among what can come next.
+type Turn struct {
+	// Step is the first step, from 1, that goes this way.
+	Step int
+	// Seed chooses the interleaving from there on; 0 is in order.
+	Seed uint64
+}
+
+func (s Schedule) String() string {
+	var parts []string
+	if s.Phase != 0 {
+		parts = append(parts, fmt.Sprintf("resync phase %s", s.Phase))
+	}
+	for _, t := range s.Turns {
+		way := "in order"
+		if t.Seed != 0 {
+			way = fmt.Sprintf("seed %d", t.Seed)
+		}
+		parts = append(parts, fmt.Sprintf("%s from step %d on", way, t.Step))
+	}
+	if len(parts) == 0 {
+		return "in order"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// inOrder says whether this is the schedule that a reader expects.
+func (s Schedule) inOrder() bool { return s.Phase == 0 && len(s.Turns) == 0 }
+
+// then is s with another way to choose from step on.
+func (s Schedule) then(step int, seed uint64) Schedule {
+	turns := make([]Turn, 0, len(s.Turns)+1)
+	for _, t := range s.Turns {
+		if t.Step < step {
+			turns = append(turns, t)
+		}
+	}
+	s.Turns = append(turns, Turn{step, seed})
+	return s
+}
+
+// steering is the engine.Policy of a replay: it follows a Schedule's turns.
+type steering struct {
+	turns []Turn
+	rng   *rand.Rand
+	// often is how often something else than what is next in order comes, in 64ths.
+	often int
+}
+
+// begin is told before each step.
+func (p *steering) begin(step int) {
+	for _, t := range p.turns {
+		if t.Step != step {
+			continue
+		}
+		p.rng = nil
+		if t.Seed != 0 {
+			p.rng = rand.New(rand.NewPCG(t.Seed, 0x5eed))
+			p.often = [...]int{64, 24, 6, 2}[t.Seed%4]
+		}
+	}
+}
+
+// Choose implements engine.Policy.
+func (p *steering) Choose(n int) int {
+	if p.rng == nil || p.rng.IntN(64) >= p.often {
+		return 0
+	}
+	return p.rng.IntN(n)
+}

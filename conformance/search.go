@@ -1,0 +1,182 @@
+package conformance
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// resync is the period of the PV controller, which phases divide.
+const resync = 15 * time.Second
+
+// Seeds is how many schedules are tried after those in order, unless Options say
+// otherwise.
+const Seeds = 600
+
+// batch is how many schedules are tried at once. It does not depend on how many
+// cores there are, so that the result does not either.
+const batch = 8
+
+// search looks for a schedule under which a recording agrees. It remembers how far
+// each schedule agreed, and goes on from there: a schedule that agrees up to step 5
+// is tried again with other seeds from step 5 on. So what chance must give is found
+// step by step, instead of all at once.
+type search struct {
+	rec   *Recording
+	limit chan struct{} // a place for each core
+	tried uint64        // seeded schedules so far
+	runs  int           // schedules so far
+
+	stuck int // how many tries in a row met the best one's difference
+
+	starts []*start
+	inOrder,
+	best outcome
+}
+
+// outcome is what a schedule brought.
+type outcome struct {
+	schedule    Schedule
+	differences []Difference
+	err         error
+}
+
+// reached is the first step that differs.
+func (o outcome) reached(rec *Recording) int {
+	if o.differences[0].Step == 0 {
+		return len(rec.Steps) + 1
+	}
+	return o.differences[0].Step
+}
+
+// start is a schedule that agrees up to a step, from which others can be made.
+type start struct {
+	schedule Schedule
+	step     int
+	tries    int
+}
+
+// patience is after how many tries a start counts as one step less far.
+const patience = 24
+
+// weight says how promising a start is.
+func (s *start) weight() float64 { return float64(s.step) - float64(s.tries)/patience }
+
+// newSearch makes a search that runs as many replays at once as there are cores.
+func newSearch(rec *Recording, limit chan struct{}) *search {
+	return &search{rec: rec, limit: limit}
+}
+
+// cores is a place for each core that may be used.
+func cores() chan struct{} { return make(chan struct{}, runtime.GOMAXPROCS(0)) }
+
+// run tries at most so many seeded schedules. It returns the outcome that agrees, or
+// that in order.
+func (s *search) run(seeds int) (outcome, error) {
+	first := s.try([]Schedule{{}})[0]
+	s.inOrder, s.best = first, first
+	if first.err != nil || len(first.differences) == 0 {
+		return first, first.err
+	}
+	var phases []Schedule
+	for phase := time.Second; phase < resync; phase += time.Second {
+		phases = append(phases, Schedule{Phase: phase})
+	}
+	if found, done, err := s.take([]outcome{first}); done {
+		return found, err
+	}
+	if found, done, err := s.take(s.try(phases)); done {
+		return found, err
+	}
+	for s.tried < uint64(seeds) && !s.hopeless() {
+		if found, done, err := s.take(s.try(s.next(min(batch, seeds-int(s.tried))))); done {
+			return found, err
+		}
+	}
+	return s.inOrder, nil
+}
+
+// same is how many tries may end in the very same difference before the search gives
+// up: refusals hardly ever depend on the schedule, the rest may.
+const (
+	sameRefusal = 2 * batch
+	same        = 30 * batch
+)
+
+// hopeless says whether what differs seems not to depend on the schedule: the last
+// tries all ended where the best one did, in the very same difference.
+func (s *search) hopeless() bool {
+	limit := same
+	if s.best.differences[0].Object == refusals {
+		limit = sameRefusal
+	}
+	return s.stuck >= limit
+}
+
+// next chooses schedules to try: from the most promising starts, in turn with the
+// rest of the steps in order and seeded.
+func (s *search) next(n int) []Schedule {
+	var list []Schedule
+	for range n {
+		from := slices.MaxFunc(s.starts, func(a, b *start) int { return cmp.Compare(a.weight(), b.weight()) })
+		from.tries++
+		s.tried++
+		schedule := from.schedule.then(from.step, s.tried)
+		if s.tried/4%2 == 0 {
+			schedule = schedule.then(from.step+1, 0)
+		}
+		list = append(list, schedule)
+	}
+	return list
+}
+
+// take learns from outcomes. It says whether the search is over.
+func (s *search) take(outcomes []outcome) (outcome, bool, error) {
+	for _, o := range outcomes {
+		if o.err != nil || len(o.differences) == 0 {
+			return o, true, o.err
+		}
+		step := o.reached(s.rec)
+		if o.differences[0] == s.best.differences[0] {
+			s.stuck++
+		} else if step >= s.best.reached(s.rec) {
+			s.stuck = 0
+		}
+		if step > s.best.reached(s.rec) || step == s.best.reached(s.rec) && len(o.differences) < len(s.best.differences) {
+			s.best = o
+		}
+		s.remember(o.schedule, min(step, len(s.rec.Steps)))
+	}
+	return outcome{}, false, nil
+}
+
+// remember keeps the part of a schedule that agreed.
+func (s *search) remember(schedule Schedule, step int) {
+	schedule.Turns = slices.DeleteFunc(slices.Clone(schedule.Turns), func(t Turn) bool { return t.Step >= step })
+	same := func(k *start) bool {
+		return k.step == step && k.schedule.Phase == schedule.Phase && slices.Equal(k.schedule.Turns, schedule.Turns)
+	}
+	if !slices.ContainsFunc(s.starts, same) {
+		s.starts = append(s.starts, &start{schedule: schedule, step: step})
+	}
+}
+
+// try runs schedules, on all cores, and gives their outcomes in the same order.
+func (s *search) try(schedules []Schedule) []outcome {
+	s.runs += len(schedules)
+	outcomes := make([]outcome, len(schedules))
+	done := make(chan struct{})
+	for i, schedule := range schedules {
+		s.limit <- struct{}{}
+		go func() {
+			defer func() { <-s.limit; done <- struct{}{} }()
+			differences, err := run(s.rec, schedule, false)
+			outcomes[i] = outcome{schedule, differences, err}
+		}()
+	}
+	for range schedules {
+		<-done
+	}
+	return outcomes
+}
