@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -23,15 +24,17 @@ type observer struct {
 	uids      *uids
 	lastWrite time.Time
 
-	step *observed
-	err  error           // the first write that could not be observed
-	said map[string]bool // events seen before
+	step  *observed
+	err   error           // the first write that could not be observed
+	said  map[string]bool // events seen before
+	heard int             // how much of the trace has been read
 }
 
 // observed is what one step brought.
 type observed struct {
 	writes   []write
-	events   []string
+	events   []string // first occurrences
+	repeated []string // later ones
 	refusals []refusal
 }
 
@@ -68,6 +71,7 @@ func (o *observer) end() (*observed, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
+	o.listen()
 	// Repeats are counted as client-go's recorders do, so the first occurrences are
 	// the Event objects that are new.
 	list, err := o.cluster.Client().CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
@@ -76,7 +80,8 @@ func (o *observer) end() (*observed, error) {
 	}
 	for _, e := range list.Items {
 		about := objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name)
-		event := eventText(actorOf(cmp.Or(e.Source.Component, e.ReportingController)), e.Type, e.Reason, about)
+		actor := actorOf(cmp.Or(e.Source.Component, e.ReportingController), cmp.Or(e.Source.Host, e.ReportingInstance))
+		event := eventText(actor, e.Type, e.Reason, about)
 		if key := e.Namespace + "/" + e.Name; !o.said[key] {
 			o.said[key] = true
 			o.step.events = append(o.step.events, event)
@@ -85,8 +90,34 @@ func (o *observer) end() (*observed, error) {
 	return o.step, nil
 }
 
+// listen reads what has been said since it was called last. A new event is a write for
+// which the recorder waited; a repeated one is not.
+func (o *observer) listen() {
+	trace := o.cluster.Engine().Trace()
+	for _, entry := range trace.Since(o.heard) {
+		e, ok := entry.Record.(engine.Event)
+		if !ok {
+			continue
+		}
+		if !e.Repeated {
+			o.lastWrite = later(o.lastWrite, entry.Time)
+		}
+		if o.step != nil {
+			o.step.repeated = append(o.step.repeated, eventText(entry.Actor, e.Type, e.Reason, objectKey(e.About.Kind, e.About.Namespace, e.About.Name)))
+		}
+	}
+	o.heard = trace.Len()
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // actorOf is the user agent of the program that signs its events so.
-func actorOf(component string) string {
+func actorOf(component, host string) string {
 	switch component {
 	case "persistentvolume-controller":
 		return storagesim.PVController
@@ -96,6 +127,8 @@ func actorOf(component string) string {
 		return storagesim.VolumeExpansion
 	case "ephemeral_volume":
 		return storagesim.EphemeralVolumes
+	case "kubelet":
+		return component + "/" + host
 	}
 	return component
 }

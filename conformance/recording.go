@@ -62,11 +62,13 @@ func (n *Node) UnmarshalJSON(data []byte) error {
 	return strict(data, (*plain)(n))
 }
 
-// Patch is a JSON merge patch.
+// Patch is a patch of an object.
 type Patch struct {
 	Object      string          `json:"object"`
 	Patch       json.RawMessage `json:"patch"`
 	Subresource string          `json:"subresource,omitempty"`
+	// Type is "merge" (the default), "json", "strategic" or "apply".
+	Type string `json:"type,omitempty"`
 }
 
 // Entry is a write request, or, if Event is set, an event.
@@ -171,6 +173,9 @@ func (a Action) check() error {
 	}
 	if n != 1 {
 		return errors.New("expected exactly one of nodes, create, delete, patch, attach, detach and wait")
+	}
+	if a.Patch != nil && patchTypes[a.Patch.Type] == "" {
+		return fmt.Errorf("patch: type %q: expected one of %q", a.Patch.Type, sortedKeys(patchTypes))
 	}
 	if a.Quiet != nil && *a.Quiet < 0 {
 		return fmt.Errorf("quiet: %v s is negative", *a.Quiet)

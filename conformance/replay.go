@@ -119,10 +119,10 @@ func (r *replay) perform(a Action) error {
 	case a.Delete != "":
 		err = r.delete(strings.Fields(a.Delete))
 	case a.Patch != nil:
-		err = r.patch(a.Patch.Object, a.Patch.Patch, a.Patch.Subresource)
+		err = r.patch(*a.Patch)
 	case a.Attach != "":
 		err = r.attachments(a.Attach, func(name string) error {
-			return r.patch("volumeattachment/"+name, []byte(`{"status":{"attached":true}}`), "status")
+			return r.patch(Patch{Object: "volumeattachment/" + name, Patch: []byte(`{"status":{"attached":true}}`), Subresource: "status"})
 		})
 	case a.Detach != "":
 		err = r.attachments(a.Detach, func(name string) error { return r.delete([]string{"volumeattachment/" + name}) })
@@ -132,10 +132,14 @@ func (r *replay) perform(a Action) error {
 	if err != nil {
 		return err
 	}
-	return r.rest(a.quiet())
+	if err := r.rest(a.quiet()); err != nil {
+		return err
+	}
+	return r.cluster.RunFor(r.steering.late())
 }
 
-// rest lets time pass until nothing has been written for that long.
+// rest lets time pass until nothing has been written for that long. New events are
+// written, too.
 func (r *replay) rest(quiet time.Duration) error {
 	began := r.cluster.Now()
 	r.seen.lastWrite = began
@@ -143,6 +147,7 @@ func (r *replay) rest(quiet time.Duration) error {
 		if err := r.cluster.RunFor(r.seen.lastWrite.Add(quiet).Sub(r.cluster.Now())); err != nil {
 			return err
 		}
+		r.seen.listen()
 		now := r.cluster.Now()
 		if !now.Before(r.seen.lastWrite.Add(quiet)) {
 			return nil
@@ -151,6 +156,20 @@ func (r *replay) rest(quiet time.Duration) error {
 			return fmt.Errorf("writes have not ended after %s", restLimit)
 		}
 	}
+}
+
+// meanwhile lets others run between two requests of the user's, as long as the
+// schedule says.
+func (r *replay) meanwhile() error {
+	steps, wait := r.steering.gap()
+	if steps > 0 {
+		// That nothing is left to happen is no failure.
+		_ = r.cluster.Engine().RunUntil(0, func() bool { steps--; return steps < 0 })
+	}
+	if wait == 0 {
+		return nil
+	}
+	return r.cluster.RunFor(wait)
 }
 
 func (r *replay) nodes(nodes []Node) error {
@@ -167,6 +186,9 @@ func (r *replay) nodes(nodes []Node) error {
 		if _, err := api.Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return bad("create node %s: %w", n.Name, err)
 		}
+		if err := r.meanwhile(); err != nil {
+			return err
+		}
 		size := v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
 		}
@@ -179,6 +201,9 @@ func (r *replay) nodes(nodes []Node) error {
 		}
 		if _, err := api.Patch(ctx, n.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 			return bad("patch the status of node %s: %w", n.Name, err)
+		}
+		if err := r.meanwhile(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -231,29 +256,42 @@ func (r *replay) delete(refs []string) error {
 		if err := r.invoke(action, nil); err != nil {
 			return err
 		}
+		if err := r.meanwhile(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (r *replay) patch(ref string, patch []byte, subresource string) error {
-	res, namespace, name, err := r.resolve(ref)
+func (r *replay) patch(p Patch) error {
+	res, namespace, name, err := r.resolve(p.Object)
 	if err != nil {
 		return err
 	}
-	filled, err := r.uids.fill(string(patch))
+	filled, err := r.uids.fill(string(p.Patch))
 	if err != nil {
 		return &stepError{err}
 	}
 	var subresources []string
-	if subresource != "" {
-		subresources = []string{subresource}
+	if p.Subresource != "" {
+		subresources = []string{p.Subresource}
 	}
 	kind, err := scheme.Scheme.New(res.GroupVersionKind)
 	if err != nil {
 		return err
 	}
-	return r.invoke(clienttesting.NewPatchSubresourceAction(
-		res.GroupVersionResource(), namespace, name, types.MergePatchType, []byte(filled), subresources...), kind)
+	options := metav1.PatchOptions{}
+	if patchTypes[p.Type] == types.ApplyPatchType {
+		options.FieldManager = "kubectl"
+	}
+	return r.invoke(clienttesting.NewPatchSubresourceActionWithOptions(
+		res.GroupVersionResource(), namespace, name, patchTypes[p.Type], []byte(filled), options, subresources...), kind)
+}
+
+// patchTypes are the types of patches by what recordings call them.
+var patchTypes = map[string]types.PatchType{
+	"": types.MergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType,
+	"strategic": types.StrategicMergePatchType, "apply": types.ApplyPatchType,
 }
 
 // attachments does something with each VolumeAttachment of a node.
@@ -267,6 +305,9 @@ func (r *replay) attachments(node string, do func(name string) error) error {
 			continue
 		}
 		if err := do(va.Name); err != nil {
+			return err
+		}
+		if err := r.meanwhile(); err != nil {
 			return err
 		}
 	}

@@ -86,3 +86,27 @@ func (p *steering) Choose(n int) int {
 	}
 	return p.rng.IntN(n)
 }
+
+// gap is what others do between two requests of the user's: so many steps, and then
+// what they do in so much time. In order nothing.
+func (p *steering) gap() (steps int, wait time.Duration) {
+	if p.rng == nil {
+		return 0, 0
+	}
+	switch p.rng.IntN(3) {
+	case 0:
+		return 0, 0
+	case 1:
+		return 1 + p.rng.IntN(40), 0
+	}
+	return 0, time.Duration(1+p.rng.IntN(100)) * time.Millisecond
+}
+
+// late is how much later than it might the recorder goes on to the next step. In order
+// it goes on at once.
+func (p *steering) late() time.Duration {
+	if p.rng == nil {
+		return 0
+	}
+	return time.Duration(p.rng.IntN(500)) * time.Millisecond
+}
