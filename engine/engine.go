@@ -258,7 +258,9 @@ func (e *Engine) observe(w api.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.Err == nil && w.Old != w.New {
-		e.world++
+		if w.Resource.Resource != "events" { // what is said of the world does not change it
+			e.world++
+		}
 		switch {
 		case w.Old == nil:
 			e.objects++

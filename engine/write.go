@@ -55,14 +55,25 @@ func (w Write) String() string {
 	}
 	var parts []string
 	for _, c := range w.Changes() {
-		if last := c.Path[len(c.Path)-1]; !strings.HasSuffix(last, "Time") && !strings.HasSuffix(last, "IPs") { // said elsewhere
+		if !c.isMinor() {
 			if c.Path[0] == w.Subresource && len(c.Path) > 1 {
 				c.Path = c.Path[1:]
 			}
 			parts = append(parts, c.String())
 		}
 	}
+	if len(parts) == 0 {
+		return s + ": only times and generations"
+	}
 	return s + ": " + strings.Join(parts, ", ")
+}
+
+// isMinor says whether a reader need not hear of the change: it is a time, is said
+// elsewhere, or says nothing.
+func (c FieldChange) isMinor() bool {
+	last := c.Path[len(c.Path)-1]
+	empty, ok := c.Value.(map[string]any)
+	return strings.HasSuffix(last, "Time") || strings.HasSuffix(last, "IPs") || ok && len(empty) == 0 && !c.Removed
 }
 
 func (w Write) verb() string {
@@ -135,7 +146,8 @@ func (c FieldChange) String() string {
 
 // Changes are the fields that differ between Old and New, in order of path: the
 // topmost field that appeared or vanished, or the value that changed. What the
-// server itself keeps (resourceVersion, generation, managedFields) is left out.
+// server itself keeps (resourceVersion, generation, managedFields) is left out, and
+// which generation a status is about.
 func (w Write) Changes() []FieldChange {
 	if w.Old == nil || w.New == nil {
 		return nil
@@ -153,9 +165,22 @@ func toMap(obj runtime.Object) map[string]any {
 			delete(metadata, f)
 		}
 	}
+	if status, ok := m["status"].(map[string]any); ok {
+		dropObserved(status)
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			dropObserved(c)
+		}
+	}
 	delete(m, "kind")
 	delete(m, "apiVersion")
 	return m
+}
+
+func dropObserved(v any) {
+	if m, ok := v.(map[string]any); ok {
+		delete(m, "observedGeneration")
+	}
 }
 
 func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChange {

@@ -26,7 +26,7 @@ func isAttachable(plugin volume.VolumePlugin, spec *volume.Spec) (bool, error) {
 // is safely unmounted.
 func (k *kubelet) noteAttachable(name v1.UniqueVolumeName) {
 	k.attachable[name] = true
-	k.statusQueue.Add(k.node.Name)
+	k.reportLater()
 }
 
 // volumesInUse are the attachable volumes that the node has or is to have, sorted.
@@ -56,40 +56,45 @@ func (k *kubelet) checkVolumesInUse() {
 			delete(k.attached, name)
 		}
 	}
-	k.statusQueue.Add(k.node.Name)
+	k.reportLater()
 }
 
-// reportVolumesInUse writes the node's status.volumesInUse. Before all pods are
-// known it only ever adds: what was in use may still be.
+// volumesToReport are those that the node's status is to say are in use. Before all
+// pods are known it only ever adds to those that it says: what was in use may still be.
 //
-// Upstream: nodestatus/setters.go VolumesInUse and MarkVolumesAsReportedInUse,
-// v1.36.
-func (k *kubelet) reportVolumesInUse(ctx context.Context, _ string) error {
-	nodes := k.env.Client().CoreV1().Nodes()
-	node, err := nodes.Get(ctx, k.node.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
+// Upstream: nodestatus/setters.go VolumesInUse, v1.36.
+func (k *kubelet) volumesToReport(reported []v1.UniqueVolumeName) []v1.UniqueVolumeName {
 	names := k.volumesInUse()
 	if !k.allPodsSeen() {
-		names = append(names, node.Status.VolumesInUse...)
+		names = append(names, reported...)
 		slices.Sort(names)
 		names = slices.Compact(names)
 	}
-	if !slices.Equal(names, node.Status.VolumesInUse) {
-		node = node.DeepCopy()
-		node.Status.VolumesInUse = names
-		if _, err := nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
-			return err
+	return names
+}
+
+// markVolumesAsReportedInUse has those volumes looked at that have just been reported.
+//
+// Upstream: volume_manager.go MarkVolumesAsReportedInUse, v1.36.
+func (k *kubelet) markVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
+	for _, name := range names {
+		if !slices.Contains(k.reportedInUse, name) {
+			k.touch(k.desired.volumes.of(name)...)
 		}
 	}
 	k.reportedInUse = names
-	return nil
+}
+
+// waitsForReport says whether the volume must not be mounted yet, because the node has
+// not said that it will use it: then it could be detached at any moment.
+//
+// Upstream: reconciler_common.go waitForVolumeAttach, v1.36.
+func (k *kubelet) waitsForReport(v *volumeToMount) bool {
+	return v.attachable && !k.attached[v.volume] && !slices.Contains(k.reportedInUse, v.volume)
 }
 
 // verifyControllerAttachedVolume refuses a volume that is not attached yet, as the
-// node's status has it, or that the node has not said it will use: then it could
-// be detached at any moment.
+// node's status has it, or that the node has not said it will use.
 //
 // Upstream: operation_generator.go GenerateVerifyControllerAttachedVolumeFunc,
 // v1.36.
@@ -100,7 +105,7 @@ func (k *kubelet) verifyControllerAttachedVolume(ctx context.Context, v *volumeT
 	switch {
 	case !v.attachable || k.attached[v.volume]:
 		return nil
-	case !slices.Contains(k.reportedInUse, v.volume):
+	case k.waitsForReport(v):
 		return fail("Volume has not been added to the list of VolumesInUse in the node's volume status")
 	}
 	node, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})

@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -131,4 +132,36 @@ func TestWhichVolumesAPodLacksIsToldToTheTraceAgainAndAgain(t *testing.T) {
 	before := told()
 	require.NoError(t, w.e.RunFor(20*time.Minute))
 	require.Equal(t, before, told(), "it has them all")
+}
+
+// Conformance: the csi cases of full/, whose volumesInUse comes up to 10 s after the pod.
+func TestVolumesInUseAreWrittenWithTheNodesStatusOnly(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable})
+	w.boundVolume("data", nil)
+	require.NoError(t, w.e.RunFor(23*time.Second))
+	w.create(pod("web", claim("data")))
+	require.NoError(t, w.e.RunFor(6*time.Second))
+	require.Empty(t, w.nodeStatus().VolumesInUse)
+	require.NoError(t, w.e.RunFor(2*time.Second))
+	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
+	require.Equal(t, "0:00:30", w.said("patches node node-1 status: volumesInUse"), "30 s after the kubelet's start")
+	w.attach(uniqueName)
+	require.NoError(t, w.e.RunFor(5*time.Second))
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase, "until it was reported nothing failed, so the next attempt is not far away")
+	w.delete("web")
+	w.settle()
+	require.Empty(t, w.nodeStatus().VolumesInUse)
+	last := w.e.Trace().Tail(1)[0]
+	require.Zero(t, last.Time.Sub(engine.Start)%(10*time.Second))
+	require.Equal(t, 2, strings.Count(w.trace(), "patches node node-1 status: volumesInUse"), "when nothing is new nobody writes")
+}
+
+// said is when a sentence that has text was put into the trace first.
+func (w *world) said(text string) string {
+	for _, entry := range w.e.Trace().Entries() {
+		if strings.Contains(entry.Record.String(), text) {
+			return fmt.Sprintf("0:00:%02d", int(entry.Time.Sub(engine.Start).Seconds()))
+		}
+	}
+	return "never"
 }

@@ -57,12 +57,15 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podRecord) error
 		w.pastDeadline = true
 		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
+	if err := k.writeStatus(ctx, w, r, false); err != nil {
+		return err
+	}
 	if r != nil {
 		if err := k.killPod(w, r); err != nil {
 			return err
 		}
 	}
-	if err := k.writeStatus(ctx, w, r); err != nil {
+	if err := k.writeStatus(ctx, w, r, true); err != nil {
 		return err
 	}
 	k.releaseVolumes(w)

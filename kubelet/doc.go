@@ -7,7 +7,8 @@
 // Each of upstream's loops is a queue here, and each file of this package is one
 // of them or one part of it:
 //
-//	node.go         registers the Node object
+//	node.go         registers the Node object; csinode.go the CSINode object and
+//	                CSI drivers; nodestatus.go keeps the node's status
 //	pods.go         one podWorker a pod, by UID
 //	populate.go     pod -> claim -> PV -> desired state of the world
 //	reconcile.go    compares desired (desired.go) and actual (actual.go) state:
@@ -20,20 +21,25 @@
 //	syncpod.go      Pending -> Running -> Terminating -> gone
 //	map.go          what would give a pod a raw device
 //	restarts.go     which containers are started, and started again, and when
-//	start.go        starts containers; commands.go really runs some,
-//	                shell.go short scripts of them; environment.go is their
-//	                environment
+//	start.go        starts containers; images.go their images; commands.go really
+//	                runs some, shell.go short scripts of them; environment.go is
+//	                their environment
 //	subpath.go      mounts the parts of volumes that containers ask for
 //	deadline.go     ends pods that are active for longer than they may
-//	status.go       pod status
+//	status.go       writes a pod's status; podstatus.go says what it is to be,
+//	                phase.go and conditions.go parts of it
 //	objects.go      ConfigMaps and Secrets for volumes, and their changes
 //	files.go        a container's files, from outside
 //	remnants.go     what pods have on the node's disk
 //
-// Nothing polls: a pod's change, the end of an operation or a backoff brings the
-// next pass. Only volumes made of ConfigMaps and Secrets are set up again every
-// minute, as long as there are any. A pod that is deleted goes in this order: containers stopped, status
-// written, volumes unmounted, directories removed, API object deleted. A crash at
+// A pod's change, the end of an operation or a backoff brings the next pass. Only
+// two things are done regularly, as long as there is need: volumes made of ConfigMaps
+// and Secrets are set up again every minute, and pods some of whose volumes cannot be
+// processed (an unbound claim) are looked at every 10 s. The node's status is written
+// only when something in it is new, and then at its next turn, every 10 s from the
+// kubelet's start. A pod that is deleted goes in this order: status written, containers
+// stopped, status written, volumes unmounted, directories removed, what is not known of
+// its containers written as failed, API object deleted. A crash at
 // any point is made good by the next life: what is mounted is read from the
 // node's disk as uncertain, and nothing is unmounted before all pods were looked
 // at.
@@ -74,8 +80,13 @@
 //     Failed, for the moment before it is gone. Stopping takes no time.
 //   - A container runtime's record in which something else is written is taken for
 //     none: the pod is started again, or ends.
-//   - There are no images, probes, hooks, resource limits, evictions, static
-//     pods, node leases or heartbeats. The kubelet admits every pod.
+//   - There are no registries: an image is empty, and there as soon as it is pulled.
+//     Every image name is valid. There are no probes, hooks, resource limits,
+//     evictions, static pods, node leases or heartbeats. The kubelet admits every pod.
+//   - Times between attempts have no random part, which upstream adds to the 10 s of
+//     pods whose volumes cannot be processed.
+//   - That a pod's containers can be started is written before they are started, and
+//     what they do after that; upstream writes beside them.
 //   - Claims and PVs are read live, as upstream does, and so is the Node when a
 //     PV has node affinity, which upstream reads from a cache.
 //   - A living pod whose claims cannot be read keeps what is mounted for it after
@@ -97,8 +108,8 @@
 //   - One that failed and is to be started again is shown as terminated until then, not
 //     as waiting in CrashLoopBackOff; the pod's containers have one backoff together.
 //     Containers with restart policies of their own, sidecars too, have their pod's.
-//   - volumesInUse is written when it changes, upstream with the next node status.
-//     No built-in plugin is attachable.
+//   - No built-in plugin is attachable. CSI drivers can be registered, and their volumes
+//     not be mounted.
 //   - A container's environment has no values from ConfigMaps, Secrets and resources;
 //     nobody but a subPathExpr and the commands reads it.
 //   - Nobody waits until a pod's missing volumes are listed in the trace, after 2m3s: a

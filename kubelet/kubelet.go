@@ -40,7 +40,8 @@ const (
 type Config struct {
 	// Node is the template of the Node object that the kubelet registers: name,
 	// labels, annotations, taints, and if given spec.podCIDR, status.capacity
-	// and status.addresses. Default capacity: 64 CPUs, 64Gi, 110 pods.
+	// and status.addresses. Default capacity: 64 CPUs, 64Gi, 110 pods. Without a
+	// podCIDR the pods' addresses are made of the node's name.
 	Node v1.Node
 	// Root is the node's file system.
 	Root *nodefs.Dir
@@ -53,6 +54,11 @@ type Config struct {
 	// Plugins makes the volume plugins, anew for every start; default
 	// DefaultPlugins.
 	Plugins func() []volume.VolumePlugin
+	// Runtime is the node's container runtime; default Containerd.
+	Runtime Runtime
+	// CSIDrivers are the drivers that register with this kubelet, in this order. Their
+	// volumes cannot be mounted yet: they only show in the Node and CSINode objects.
+	CSIDrivers []CSIDriver
 	// Commands are the programs that containers can really run, by the first
 	// word of their command; default DefaultCommands. They run in pods with
 	// restartPolicy Never or OnFailure only.
@@ -108,6 +114,10 @@ type kubelet struct {
 	// that were found to be attached, reportedInUse what the API was last told.
 	attachable, attached map[v1.UniqueVolumeName]bool
 	reportedInUse        []v1.UniqueVolumeName
+	// started is when this life began; registered says that the node was registered
+	// since, reporting that its status has a turn to come.
+	started               time.Time
+	registered, reporting bool
 	// backingOff are the operations that failed and wait for their next try.
 	backingOff map[string]bool
 	// removeDir removes a pod's directory: removeEmptyDirs.
@@ -145,9 +155,15 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Commands == nil {
 		cfg.Commands = DefaultCommands()
 	}
+	if cfg.Runtime == "" {
+		cfg.Runtime = Containerd
+	}
+	if err := errors.Join(cfg.Runtime.check(cfg.Node.Name), checkCSIDrivers(cfg.Node.Name, cfg.CSIDrivers)); err != nil {
+		return nil, err
+	}
 	k := &kubelet{
-		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node), fs: cfg.Root, mounter: cfg.Mounter,
-		recorder: env.Recorder("kubelet"), runtime: &containerRuntime{fs: cfg.Root, unsaved: map[types.UID]*podRecord{}},
+		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime), started: env.Now(), fs: cfg.Root, mounter: cfg.Mounter,
+		recorder: env.Recorder("kubelet"), runtime: newContainerRuntime(cfg.Root),
 		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
 		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
 		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
@@ -181,7 +197,7 @@ func (k *kubelet) start() {
 		Name: "waits", Reconcile: k.waitTimedOut,
 		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},
 	})
-	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", Reconcile: k.reportVolumesInUse, Limiter: backoff})
+	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", Reconcile: k.reportNodeStatus, Limiter: backoff})
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods, k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
 	k.nodeQueue.Add(k.node.Name)

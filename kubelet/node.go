@@ -11,15 +11,54 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 // kubeletVersion is the Kubernetes version that is modelled.
 const kubeletVersion = "v1.36.3"
 
-// syncNode is what a kubelet does once when it starts: it registers the node, and
-// gives up what is on disk of pods that do not exist any more.
+// controllerManagedAttach says that the attach/detach controller attaches this node's
+// volumes.
+//
+// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.36.
+const controllerManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// Labels of the operating system and the processor under their old names.
+//
+// Upstream: k8s.io/kubelet/pkg/apis LabelOS and LabelArch, v0.36.
+const (
+	labelOSBeta   = "beta.kubernetes.io/os"
+	labelArchBeta = "beta.kubernetes.io/arch"
+)
+
+// defaultLabels are those whose values are the kubelet's to say.
+//
+// Upstream: kubelet_node_status.go updateDefaultLabels, v1.36.
+func defaultLabels() []string {
+	return []string{
+		v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
+		v1.LabelInstanceTypeStable, v1.LabelInstanceType, v1.LabelOSStable, v1.LabelArchStable, v1.LabelWindowsBuild, labelOSBeta, labelArchBeta,
+	}
+}
+
+// syncNode is what a kubelet does once when it starts: it registers the node and its
+// CSI drivers, says that the node is ready, and gives up what is on disk of pods that do
+// not exist any more.
 func (k *kubelet) syncNode(ctx context.Context, _ string) error {
-	if err := k.registerNode(ctx); err != nil {
+	node, err := k.registerNode(ctx)
+	if err != nil {
+		return err
+	}
+	if err := k.ensureCSINode(ctx, node.UID); err != nil {
+		return fmt.Errorf("cannot register the CSINode of node %s: %w", node.Name, err)
+	}
+	k.reportedInUse = node.Status.VolumesInUse
+	k.registered = true
+	if err := k.syncNodeStatus(ctx); err != nil {
+		return err
+	}
+	if err := k.registerCSIDrivers(ctx); err != nil {
 		return err
 	}
 	k.adoptOrphans()
@@ -27,11 +66,11 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	return nil
 }
 
-// registerNode creates the Node object, or adds what is missing to the one that
-// exists.
+// registerNode creates the Node object, which is not ready yet, or brings labels and
+// annotations of the one that exists up to date.
 //
 // Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.36.
-func (k *kubelet) registerNode(ctx context.Context) error {
+func (k *kubelet) registerNode(ctx context.Context) (*v1.Node, error) {
 	nodes := k.env.Client().CoreV1().Nodes()
 	initial := k.initialNode()
 	node, err := nodes.Create(ctx, initial, metav1.CreateOptions{})
@@ -39,80 +78,47 @@ func (k *kubelet) registerNode(ctx context.Context) error {
 		node, err = nodes.Get(ctx, k.node.Name, metav1.GetOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("cannot register node %s: %w", k.node.Name, err)
+		return nil, fmt.Errorf("cannot register node %s: %w", k.node.Name, err)
 	}
-	if labelled, changed := withDefaultLabels(node, initial); changed {
-		if node, err = nodes.Update(ctx, labelled, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("cannot label node %s: %w", k.node.Name, err)
+	reconciled := node.DeepCopy()
+	for _, label := range defaultLabels() {
+		if value, ok := initial.Labels[label]; ok {
+			metav1.SetMetaDataLabel(&reconciled.ObjectMeta, label, value)
 		}
 	}
-	k.reportedInUse = node.Status.VolumesInUse
-	want := withStatus(node, initial)
-	if apiequality.Semantic.DeepEqual(node.Status, want.Status) {
-		return nil
-	}
-	_, err = nodes.UpdateStatus(ctx, want, metav1.UpdateOptions{})
-	return err
+	metav1.SetMetaDataAnnotation(&reconciled.ObjectMeta, controllerManagedAttach, "true")
+	return k.patchNode(ctx, node, reconciled)
 }
 
-// withDefaultLabels adds the labels that are missing; others' values stay.
-func withDefaultLabels(node, initial *v1.Node) (*v1.Node, bool) {
-	labels := maps.Clone(initial.Labels)
-	maps.Copy(labels, node.Labels)
-	if maps.Equal(labels, node.Labels) {
-		return node, false
+// patchNode sends what differs in metadata and status, if anything does.
+func (k *kubelet) patchNode(_ context.Context, old, node *v1.Node) (*v1.Node, error) {
+	if apiequality.Semantic.DeepEqual(old.Labels, node.Labels) && apiequality.Semantic.DeepEqual(old.Annotations, node.Annotations) &&
+		apiequality.Semantic.DeepEqual(old.Status, node.Status) {
+		return old, nil
 	}
-	node = node.DeepCopy()
-	node.Labels = labels
-	return node, true
+	updated, _, err := nodeutil.PatchNodeStatus(k.env.Client().CoreV1(), types.NodeName(node.Name), old, node)
+	return updated, err
 }
 
-// withStatus gives a node the kubelet's status; a condition that holds already
-// keeps its times.
-func withStatus(node, initial *v1.Node) *v1.Node {
-	node = node.DeepCopy()
-	status := initial.Status.DeepCopy()
-	for i, c := range status.Conditions {
-		for _, old := range node.Status.Conditions {
-			if old.Type == c.Type && old.Status == c.Status {
-				status.Conditions[i] = old
-			}
-		}
-	}
-	status.VolumesAttached, status.VolumesInUse = node.Status.VolumesAttached, node.Status.VolumesInUse
-	node.Status = *status
-	return node
-}
-
-// initialNode is the Node object as of now.
+// initialNode is the Node object as it is registered.
+//
+// Upstream: kubelet_node_status.go initialNode, v1.36.
 func (k *kubelet) initialNode() *v1.Node {
 	node := k.node.DeepCopy()
-	now := k.now()
-	condition := func(kind v1.NodeConditionType, status v1.ConditionStatus, reason, message string) v1.NodeCondition {
-		return v1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now}
-	}
-	node.Status.Conditions = []v1.NodeCondition{
-		condition(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-		condition(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-		condition(v1.NodePIDPressure, v1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-		condition(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"),
-	}
+	k.setNodeStatus(node)
 	return node
 }
 
 // nodeTemplate fills in what a template leaves out.
-func nodeTemplate(template *v1.Node) *v1.Node {
+func nodeTemplate(template *v1.Node, runtime Runtime) *v1.Node {
 	node := template.DeepCopy()
-	labels := map[string]string{v1.LabelHostname: node.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64"}
+	labels := map[string]string{
+		v1.LabelHostname: node.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64", labelOSBeta: "linux", labelArchBeta: "amd64",
+	}
 	maps.Copy(labels, node.Labels)
 	node.Labels = labels
-	host, podCIDR := addresses(node.Name)
-	if node.Spec.PodCIDR == "" {
-		node.Spec.PodCIDR = podCIDR
-	}
-	if len(node.Spec.PodCIDRs) == 0 {
-		node.Spec.PodCIDRs = []string{node.Spec.PodCIDR}
-	}
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, controllerManagedAttach, "true")
+	host, _ := addresses(node.Name)
 	status := &node.Status
 	if len(status.Capacity) == 0 {
 		status.Capacity = v1.ResourceList{
@@ -129,7 +135,7 @@ func nodeTemplate(template *v1.Node) *v1.Node {
 	}
 	if status.NodeInfo.KubeletVersion == "" {
 		status.NodeInfo = v1.NodeSystemInfo{
-			KubeletVersion: kubeletVersion, ContainerRuntimeVersion: "containerd://2.1.0",
+			KubeletVersion: kubeletVersion, ContainerRuntimeVersion: string(runtime) + "://2.1.0",
 			OperatingSystem: "linux", Architecture: "amd64", OSImage: "storagesim", KernelVersion: "6.12.0",
 		}
 	}
@@ -144,6 +150,15 @@ func addresses(name string) (host, podCIDR string) {
 	sum := h.Sum32()
 	b, c := byte(sum>>8), byte(sum)
 	return fmt.Sprintf("172.18.%d.%d", b, 1+c%254), fmt.Sprintf("10.%d.%d.0/24", b, c)
+}
+
+// podCIDR is the network of the node's pods: the node's own, if somebody gave it one.
+func (k *kubelet) podCIDR() string {
+	if k.node.Spec.PodCIDR != "" {
+		return k.node.Spec.PodCIDR
+	}
+	_, podCIDR := addresses(k.node.Name)
+	return podCIDR
 }
 
 // hostIP is the node's internal address.

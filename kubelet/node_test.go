@@ -9,6 +9,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 func TestAKubeletRegistersItsNode(t *testing.T) {
@@ -55,4 +59,77 @@ func TestADeletedNodeObjectIsMadeAgainByTheKubeletsNextLifeOnly(t *testing.T) {
 	_, err = w.user.CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+}
+
+// Conformance: full/startup_kubelets_register.
+func TestANodeIsRegisteredNotReadyThenItsCSINodeAndThenItIsReady(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{CSIDrivers: []kubelet.CSIDriver{
+		{Name: "topo.csi.example.com", NodeID: "id-node-1", Topology: map[string]string{"topo.csi.example.com/zone": "z1"}, MaxVolumes: 3},
+		{Name: "plain.csi.example.com", NodeID: "id-node-1"},
+	}})
+	w.settle()
+	registered := []string{
+		"create nodes", "create csinodes", "patch nodes/status status.conditions",
+		"patch nodes/status metadata.annotations.csi.volume.kubernetes.io/nodeid metadata.labels.topo.csi.example.com/zone",
+		"update csinodes spec.drivers",
+		"patch nodes/status metadata.annotations.csi.volume.kubernetes.io/nodeid",
+		"update csinodes spec.drivers",
+	}
+	require.Equal(t, registered, w.writes("node-1"))
+	first := w.e.Trace().Entries()[0].Record.(engine.Write).New.(*v1.Node)
+	require.Equal(t, v1.ConditionFalse, first.Status.Conditions[3].Status)
+	require.Equal(t, map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}, first.Annotations)
+	require.Equal(t, map[string]string{
+		"beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux",
+		"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux",
+	}, first.Labels)
+	require.Empty(t, first.Spec.PodCIDR, "that is for the node IPAM controller to say")
+
+	csiNode, err := w.user.StorageV1().CSINodes().Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, first.UID, csiNode.OwnerReferences[0].UID)
+	require.Contains(t, csiNode.Annotations["storage.alpha.kubernetes.io/migrated-plugins"], "kubernetes.io/aws-ebs,")
+	require.Equal(t, []string{"topo.csi.example.com/zone"}, csiNode.Spec.Drivers[0].TopologyKeys)
+	require.Equal(t, int32(3), *csiNode.Spec.Drivers[0].Allocatable.Count)
+	require.Equal(t, "plain.csi.example.com", csiNode.Spec.Drivers[1].Name)
+
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Equal(t, registered, w.writes("node-1"), "the next life finds all of it as it is to be")
+}
+
+// Upstream: nodeinfomanager.go ensureNodeOwnsCSINode, v1.36.
+func TestTheCSINodeOfAnEarlierNodeIsReplaced(t *testing.T) {
+	w := simple(t)
+	w.settle()
+	ctx := context.Background()
+	require.NoError(t, w.user.CoreV1().Nodes().Delete(ctx, "node-1", metav1.DeleteOptions{}))
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	node, err := w.user.CoreV1().Nodes().Get(ctx, "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	csiNode, err := w.user.StorageV1().CSINodes().Get(ctx, "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, node.UID, csiNode.OwnerReferences[0].UID)
+}
+
+func TestBadRuntimesAndDriversAreRefused(t *testing.T) {
+	for want, cfg := range map[string]kubelet.Config{
+		`kubelet.Config.Runtime of node node-1 is "cri-o"; it must be "containerd" (the default) or "fakeRuntime"`: {Runtime: "cri-o"},
+		`kubelet.Config.CSIDrivers[1] of node node-1 has Name "b" and NodeID ""; both are required`: {
+			CSIDrivers: []kubelet.CSIDriver{{Name: "a", NodeID: "1"}, {Name: "b"}},
+		},
+		`kubelet.Config.CSIDrivers[0] of node node-1 has MaxVolumes -1; it must not be negative`: {
+			CSIDrivers: []kubelet.CSIDriver{{Name: "a", NodeID: "1", MaxVolumes: -1}},
+		},
+	} {
+		cfg.Node.Name = "node-1"
+		root, err := nodefs.Open(t.TempDir())
+		require.NoError(t, err)
+		cfg.Root = root
+		e := engine.New(engine.Config{})
+		require.ErrorContains(t, e.Add(actor, kubelet.New(cfg)), want)
+		e.Close()
+		require.NoError(t, root.Close())
+	}
 }

@@ -108,7 +108,9 @@ func (k *kubelet) markRemountRequired(w *podWorker) {
 	}
 }
 
-// factsChanged says whether a pod tells its volumes anything new.
+// factsChanged says whether a pod tells its volumes anything new: not its status alone.
+//
+// Upstream: pkg/kubelet/config/config.go podsDifferSemantically, v1.36.
 func factsChanged(old, pod *v1.Pod) bool {
-	return old != nil && (!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations))
+	return old.Generation != pod.Generation || !maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations)
 }

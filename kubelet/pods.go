@@ -20,8 +20,13 @@ type podWorker struct {
 	pod *v1.Pod
 	// gone says that the API has no such pod any more.
 	gone bool
-	// populated says that the desired state has all of its volumes.
-	populated bool
+	// populated says that the desired state has all of its volumes; errors says why it
+	// has not, and processing that those are processed again.
+	populated  bool
+	errors     []string
+	processing bool
+	// stopped says that the pod's containers were stopped and the API told, at its end.
+	stopped bool
 	// released says that no container needs the volumes any more.
 	released bool
 	// hasDirs says that the pod's directories were made in this life.
@@ -65,12 +70,13 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 		k.workers[pod.UID] = w
 		k.unseen[pod.UID] = true
 	}
-	changed := factsChanged(w.pod, pod)
+	known := w.pod != nil
+	changed := known && factsChanged(w.pod, pod)
 	w.pod, w.gone = pod, false
 	if changed {
 		k.markRemountRequired(w)
 	}
-	if !w.populated {
+	if !w.populated && (changed || !known) {
 		k.populatorQueue.Add(string(pod.UID))
 	}
 	k.podQueue.Add(string(pod.UID))

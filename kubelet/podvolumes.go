@@ -71,6 +71,16 @@ func (p podVolumes[T]) ofPod(uid types.UID) []podVolume {
 	return keys
 }
 
+// of are the keys of one volume, sorted.
+func (p podVolumes[T]) of(name v1.UniqueVolumeName) []podVolume {
+	keys := make([]podVolume, 0, len(p.users[name]))
+	for uid := range p.users[name] {
+		keys = append(keys, podVolume{volume: name, pod: uid})
+	}
+	slices.SortFunc(keys, comparePodVolumes)
+	return keys
+}
+
 // uses says whether any pod has the volume.
 func (p podVolumes[T]) uses(name v1.UniqueVolumeName) bool { return len(p.users[name]) > 0 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,36 +18,85 @@ import (
 // pvcProtection is the finalizer that keeps a claim in use alive.
 const pvcProtection = "kubernetes.io/pvc-protection"
 
-// populatePod adds a pod's volumes to the desired state of the world. What fails
-// becomes an event and is tried again.
+// backOffPeriod is how long a pod some of whose volumes could not be processed waits
+// until they are processed again.
 //
-// Upstream: desired_state_of_world_populator.go processPodVolumes, v1.36.
+// Upstream: kubelet.go backOffPeriod, v1.36, and up to half as long again.
+const backOffPeriod = 10 * time.Second
+
+// podAttachAndMountRetryInterval is how often a pod that waits for its volumes looks
+// for them.
+//
+// Upstream: volume_manager.go podAttachAndMountRetryInterval, v1.36.
+const podAttachAndMountRetryInterval = 300 * time.Millisecond
+
+// populatePod adds a pod's volumes to the desired state of the world.
 func (k *kubelet) populatePod(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil || w.populated || !w.wantsVolumes() {
 		k.seen(types.UID(key))
 		return nil
 	}
+	if k.processPodVolumes(ctx, w); k.cannotProcess(w) {
+		k.processAgain(w)
+	}
+	return nil
+}
+
+// cannotProcess says whether some of the volumes of a pod that wants them could not be
+// processed.
+func (k *kubelet) cannotProcess(w *podWorker) bool { return !w.populated && w.wantsVolumes() }
+
+// processAgain tells a pod which of its volumes could not be processed, when the others
+// had time to be mounted, and has them processed again and again. Whoever waits for the
+// cluster to come to rest waits for that as long as the world changes.
+//
+// Upstream: kubelet.go SyncPod and pod_workers.go completeWork, v1.36.
+func (k *kubelet) processAgain(w *podWorker) {
+	if w.processing {
+		return
+	}
+	w.processing = true
+	k.env.Go("volumes of "+w.ref().String(), func(ctx context.Context) {
+		defer func() { w.processing = false }()
+		if err := k.env.Sleep(ctx, podAttachAndMountRetryInterval); err != nil || !k.cannotProcess(w) {
+			return
+		}
+		k.failedMount(w)
+		_ = k.env.Poll(ctx, backOffPeriod, 0, func(ctx context.Context) (bool, error) { // it ends when all are processed
+			if k.cannotProcess(w) {
+				k.processPodVolumes(ctx, w)
+			}
+			if !k.cannotProcess(w) {
+				return true, nil
+			}
+			k.failedMount(w)
+			return false, nil
+		})
+	})
+}
+
+// processPodVolumes adds those of a pod's volumes that its containers use to the desired
+// state of the world.
+//
+// Upstream: desired_state_of_world_populator.go processPodVolumes, v1.36.
+func (k *kubelet) processPodVolumes(ctx context.Context, w *podWorker) {
 	pod := w.pod
 	mounts, devices := podVolumeNames(pod)
-	var failed []string
-	var errs []error
+	var errs []string
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if !mounts[v.Name] && !devices[v.Name] {
 			continue // no container uses it
 		}
 		if err := k.desireVolume(ctx, w, pod, v, mounts, devices); err != nil {
-			failed = append(failed, v.Name)
-			errs = append(errs, err)
+			errs = append(errs, err.Error())
 		}
 	}
+	slices.Sort(errs)
+	w.errors = slices.Compact(errs)
 	w.populated = len(errs) == 0
 	k.seen(w.uid)
-	if err := errors.Join(errs...); err != nil && w.wantsVolumes() {
-		return k.failedMount(w, failed, err)
-	}
-	return nil
 }
 
 // seen notes that a pod was looked at, and has it and the volumes looked at

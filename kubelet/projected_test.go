@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -73,4 +74,29 @@ func TestATrustBundleIsEmptyIfOptionalAndRefusedByNameIfNot(t *testing.T) {
 	w.requireEvent("needed", "FailedMount", "projected source clusterTrustBundle that is not optional is not supported by this kubelet")
 	w.requireEvent("certificate", "FailedMount", "projected source podCertificate")
 	require.False(t, strings.Contains(strings.Join(w.events("optional"), " "), "FailedMount"))
+}
+
+// Conformance: full/k21_projected and k18b_secret_optional_missing, whose directories have
+// the mode of a tmpfs.
+func TestVolumesInMemoryHaveTheModeOfATmpfs(t *testing.T) {
+	w := simple(t)
+	yes := true
+	p := pod("web", projected("all"), configVolume("conf"),
+		volumeOf("sec", v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "none", Optional: &yes}}),
+		volumeOf("self", v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}),
+		volumeOf("memory", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}),
+		volumeOf("disk", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}))
+	p.Spec.Volumes[1].ConfigMap.Optional = &yes
+	p = w.create(p)
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	for name, want := range map[string]fs.FileMode{
+		"projected/all": 0o777 | fs.ModeSticky, "secret/sec": 0o777 | fs.ModeSticky, "downward-api/self": 0o777 | fs.ModeSticky,
+		"empty-dir/memory": 0o777 | fs.ModeSticky, "empty-dir/disk": 0o777, "configmap/config": 0o777,
+	} {
+		info, err := w.node.Stat("/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~" + name)
+		require.NoError(t, err)
+		require.Equal(t, want|fs.ModeDir, info.Mode(), name)
+	}
+	require.Equal(t, 1, strings.Count(w.trace(), "is an ordinary directory, not one in memory"), "that of memory")
 }

@@ -203,7 +203,8 @@ func TestWhatStartedIsToldThoughItsRecordWasNotWrittenAtOnce(t *testing.T) {
 	w.create(pod("web"))
 	require.NoError(t, w.e.RunFor(time.Minute))
 	told := []string{
-		`Pulled: Container image "busybox" already present on machine`, "Created: Container created", "Started: Container started",
+		`Pulling: Pulling image "busybox"`, `Pulled: Successfully pulled image "busybox" in 0s (0s including waiting). Image size: 0 bytes.`,
+		"Created: Container created", "Started: Container started",
 	}
 	require.Equal(t, told, w.events("web"))
 	require.Equal(t, v1.PodPending, w.get("web").Status.Phase, "the next life would know of no container")

@@ -29,6 +29,12 @@ type containerRuntime struct {
 	// unsaved are records that the disk did not take: what was started was
 	// started, and must not be started again.
 	unsaved map[types.UID]*podRecord
+	// images are those that the node has, as far as that is known.
+	images map[string]bool
+}
+
+func newContainerRuntime(fs *nodefs.Dir) *containerRuntime {
+	return &containerRuntime{fs: fs, unsaved: map[types.UID]*podRecord{}, images: map[string]bool{}}
 }
 
 // podRecord is one pod that was started.
@@ -89,6 +95,17 @@ func (r *podRecord) initialized() bool { return r != nil && len(r.Containers) > 
 
 // running says whether a container runs.
 func (r *podRecord) running() bool { return slices.ContainsFunc(r.Containers, containerRecord.running) }
+
+// anyRunning says whether a container runs, be it one that helps the others.
+func (r *podRecord) anyRunning() bool {
+	return r.running() || slices.ContainsFunc(r.Init, containerRecord.running)
+}
+
+// hasSandbox says whether the pod has its network, in which containers run or are to
+// be started.
+func (r *podRecord) hasSandbox(pod *v1.Pod) bool {
+	return r != nil && (r.anyRunning() || r.waiting() || r.toStart(pod))
+}
 
 // finished says whether nothing runs, nor waits to be created.
 func (r *podRecord) finished() bool { return !r.waiting() && !r.running() }

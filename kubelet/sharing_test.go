@@ -41,7 +41,7 @@ func TestAnotherFSGroupIsWarnedAndOwnershipUntouched(t *testing.T) {
 	w.settle()
 	before, err := w.node.Stat("/disk/data")
 	require.NoError(t, err)
-	require.NotZero(t, before.Mode()&fs.ModeSetgid)
+	require.Equal(t, fs.ModeDir|fs.ModeSetgid|0o775, before.Mode(), "0755 and the group's rights")
 	require.NoError(t, w.node.Chmod("/disk/data", 0o700)) // what another group's turn would undo
 	before, err = w.node.Stat("/disk/data")
 	require.NoError(t, err)

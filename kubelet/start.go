@@ -12,14 +12,16 @@ import (
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
-// volumes are mounted, and runs those whose command is known to their end. earlier is
-// what is recorded already. It returns those that were tried, too. If r is nil, none
-// was. Otherwise nothing here can be interrupted, and an error is that r is not on the
-// disk yet.
-func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, tried []containerRecord, err error) {
+// volumes are mounted, and runs those whose command is known to their end. It tells the
+// pod what it does. earlier is what is recorded already. If r is nil, none was started.
+// Otherwise nothing here can be interrupted, and an error is that r is not on the disk
+// yet.
+//
+// Upstream: kuberuntime_manager.go SyncPod, v1.36.
+func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, err error) {
 	r = &podRecord{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}
 	if r.IP, err = k.podIP(pod, earlier); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if earlier == nil {
 		earlier = &podRecord{}
@@ -36,7 +38,6 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, tried
 		if record.Last != nil {
 			record.Restarts = record.Last.Restarts + 1
 		}
-		tried = append(tried, *record)
 		return *record
 	}
 	for i := range pod.Spec.InitContainers {
@@ -44,13 +45,13 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, tried
 		record := start(c, earlier.Init, i, !isSidecar(c))
 		r.Init = append(r.Init, record)
 		if record.Waiting != nil || record.failed() {
-			return r, tried, k.runtime.save(r)
+			return r, k.runtime.save(r)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		r.Containers = append(r.Containers, start(&pod.Spec.Containers[i], earlier.Containers, i, false))
 	}
-	return r, tried, k.runtime.save(r)
+	return r, k.runtime.save(r)
 }
 
 // podIP is the pod's address: its node's, an earlier one, or a new one.
@@ -61,7 +62,7 @@ func (k *kubelet) podIP(pod *v1.Pod, earlier *podRecord) (string, error) {
 	case earlier != nil:
 		return earlier.IP, nil
 	}
-	return k.runtime.allocateIP(k.node.Spec.PodCIDR)
+	return k.runtime.allocateIP(k.podCIDR())
 }
 
 // mountedPath is where a mounted volume is on the node.
@@ -90,49 +91,57 @@ const (
 	createContainerError       = "CreateContainerError"       // the container runtime could not make it
 )
 
-// startContainer starts one container. One whose command is known, or that must
-// end for the pod to go on, has ended when this returns. One that could not be
-// created waits.
+// startContainer pulls the image of one container, creates and starts it, and tells the
+// pod of each step. One whose command is known, or that must end for the pod to go on,
+// has ended when this returns. One that could not be created waits.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.36.
 func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, mustEnd bool) *containerRecord {
-	now := k.now()
-	record := &containerRecord{Name: c.Name, Started: now}
+	record := &containerRecord{Name: c.Name, Started: k.now()}
+	if record.Waiting = k.ensureImageExists(pod, c); record.Waiting != nil {
+		return record
+	}
 	env := k.environment(pod, ip, c)
-	mounts, err := k.makeMounts(pod, c, volumes, env)
+	var err error
 	reason := createContainerConfigError
-	if err == nil {
-		reason, err = createContainerError, k.makeHostPaths(mounts)
+	if record.Mounts, err = k.makeMounts(pod, c, volumes, env); err == nil && k.cfg.Runtime.makesHostPaths() {
+		reason, err = createContainerError, k.makeHostPaths(record.Mounts)
 	}
 	if err != nil {
+		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
 		return &containerRecord{Name: c.Name, Waiting: &containerWaiting{reason, err.Error()}}
 	}
-	record.Mounts = mounts
+	k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
+	k.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
+	k.runContainer(pod, c, record, env, mustEnd)
+	return record
+}
+
+// runContainer runs a container's command to its end if it is known. One that must end
+// does, also if it is not.
+func (k *kubelet) runContainer(pod *v1.Pod, c *v1.Container, record *containerRecord, env map[string]string, mustEnd bool) {
+	now := record.Started
+	if mustEnd {
+		record.Finished = &now
+	}
 	argv := expandCommand(c, env)
 	run := k.command(pod, argv)
-	if run == nil && !mustEnd {
-		return record
-	}
-	record.Finished = &now
 	if run == nil {
-		return record
+		return
 	}
 	process := &Process{
 		Argv: argv, WorkingDir: c.WorkingDir, Env: env, node: k.fs, mounts: record.Mounts, commands: k.cfg.Commands,
 	}
-	err = run(process)
+	err := run(process)
 	if errors.Is(err, errJustRuns) {
 		k.note(control.RefOf("Pod", pod), fmt.Sprintf("container %s: %v", c.Name, err))
-		if !mustEnd {
-			record.Finished = nil
-		}
-		return record
+		return
 	}
+	record.Finished = &now
 	if err != nil {
 		record.ExitCode, record.Message = exitCode(err), err.Error()
 	}
 	k.traceCommand(pod, process, err)
-	return record
 }
 
 // traceCommand tells what was run, and then what that ran.

@@ -2,12 +2,7 @@ package kubelet
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -17,30 +12,63 @@ import (
 )
 
 // writeStatus tells the API what became of a pod, if it does not know. r is nil
-// before the pod's containers are started.
+// before the pod's containers are started. podIsTerminal says that no container
+// will be started again.
 //
-// Upstream: status_manager.go syncPod, v1.36, which also sends a strategic merge
-// patch with the UID.
-func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podRecord) error {
-	if w.status == nil {
-		w.status = w.pod.Status.DeepCopy()
+// Upstream: status_manager.go SetPodStatus and syncPod, v1.36.
+func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podRecord, podIsTerminal bool) error {
+	want := k.generateAPIPodStatus(w, r, podIsTerminal)
+	mergePodStatus(w.lastStatus(), want, r)
+	return k.patchStatus(ctx, w, want)
+}
+
+// sandboxReady tells the API that the pod's containers can be started now.
+//
+// Upstream: kubelet.go OnPodSandboxReady, v1.36.
+func (k *kubelet) sandboxReady(ctx context.Context, w *podWorker) error {
+	want := w.lastStatus().DeepCopy()
+	setCondition(want, v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue, ObservedGeneration: w.pod.Generation}, k.now())
+	want.ObservedGeneration = w.pod.Generation
+	return k.patchStatus(ctx, w, want)
+}
+
+// lastStatus is what the API was last told of the pod, or what it has of the pod.
+func (w *podWorker) lastStatus() *v1.PodStatus {
+	if w.status != nil {
+		return w.status
 	}
-	want := k.generateAPIPodStatus(w.pod, w.status, r)
-	if w.pastDeadline && !isTerminal(w.status.Phase) {
-		want.Phase, want.Reason, want.Message = v1.PodFailed, deadlineReason, deadlineMessage
+	return &w.pod.Status
+}
+
+// mergePodStatus keeps a pod out of its terminal phase as long as one of its
+// containers may run.
+//
+// Upstream: status_manager.go mergePodStatus, v1.36.
+func mergePodStatus(old, want *v1.PodStatus, r *podRecord) {
+	if isTerminal(old.Phase) || !isTerminal(want.Phase) || r == nil || !r.anyRunning() {
+		return
 	}
-	changes, differ := changedStatus(w.status, want)
-	if !differ {
+	want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
+}
+
+// patchStatus sends what differs from the last status. A pod that is gone needs
+// none: the cache will tell.
+//
+// Upstream: pkg/kubelet/util/status PatchPodStatus, v1.36.
+func (k *kubelet) patchStatus(ctx context.Context, w *podWorker, want *v1.PodStatus) error {
+	changes := changedStatus(w.lastStatus(), want)
+	if len(changes) == 0 {
+		w.status = want
 		return nil
 	}
-	patch, err := statusPatch(w.uid, changes)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.uid}, "status": changes})
 	if err != nil {
 		return err
 	}
 	_, err = k.env.Client().CoreV1().Pods(w.pod.Namespace).
 		Patch(ctx, w.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
-		return nil // the cache will tell
+		return nil
 	}
 	if err == nil {
 		w.status = want
@@ -48,61 +76,85 @@ func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podRecord) e
 	return err
 }
 
-// statusPatch is a strategic merge patch of a pod's status. A condition merges
-// into the old one field by field, so what it has no more must be said.
-func statusPatch(uid types.UID, changes v1.PodStatus) ([]byte, error) {
-	type condition struct {
-		v1.PodCondition
-		Reason  *string `json:"reason"`
-		Message *string `json:"message"`
+// changedStatus is the strategic merge patch from one status to the other, empty if
+// nothing differs. A field that is to go is null.
+func changedStatus(old, want *v1.PodStatus) map[string]any {
+	changes := map[string]any{}
+	text := func(field, was, is string) {
+		switch {
+		case was != is && is == "":
+			changes[field] = nil
+		case was != is:
+			changes[field] = is
+		}
 	}
-	type status struct {
-		v1.PodStatus
-		Conditions []condition `json:"conditions,omitempty"`
+	value := func(field string, was, is any) {
+		if !apiequality.Semantic.DeepEqual(was, is) {
+			changes[field] = is
+		}
 	}
+	text("phase", string(old.Phase), string(want.Phase))
+	text("reason", old.Reason, want.Reason)
+	text("message", old.Message, want.Message)
+	text("hostIP", old.HostIP, want.HostIP)
+	text("podIP", old.PodIP, want.PodIP)
+	value("startTime", old.StartTime, want.StartTime)
+	value("observedGeneration", old.ObservedGeneration, want.ObservedGeneration)
+	value("initContainerStatuses", old.InitContainerStatuses, want.InitContainerStatuses)
+	value("containerStatuses", old.ContainerStatuses, want.ContainerStatuses)
+	value("allocatedResources", old.AllocatedResources, want.AllocatedResources)
+	value("resources", old.Resources, want.Resources)
+	if !apiequality.Semantic.DeepEqual(old.HostIPs, want.HostIPs) {
+		changes["hostIPs"] = replacing(len(old.HostIPs), want.HostIPs)
+	}
+	if !apiequality.Semantic.DeepEqual(old.PodIPs, want.PodIPs) {
+		changes["podIPs"] = replacing(len(old.PodIPs), want.PodIPs)
+	}
+	changeConditions(changes, old, want)
+	return changes
+}
+
+// replacing is a list that takes the place of the old one, where a strategic merge
+// would add to it.
+func replacing[T any](old int, want []T) []any {
+	var list []any
+	if old > 0 {
+		list = append(list, map[string]string{"$patch": "replace"})
+	}
+	for _, item := range want {
+		list = append(list, item)
+	}
+	return list
+}
+
+// conditionPatch is a condition in a strategic merge patch. It merges into the old
+// one field by field, so a reason or message that is gone must be null.
+type conditionPatch struct {
+	v1.PodCondition
+	Reason  *string `json:"reason"`
+	Message *string `json:"message"`
+}
+
+// changeConditions adds those of the kubelet's conditions that differ, and in which
+// order all of them are to be.
+func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	optional := func(s string) *string {
 		if s == "" {
 			return nil
 		}
 		return &s
 	}
-	s := status{PodStatus: changes}
-	for _, c := range changes.Conditions {
-		s.Conditions = append(s.Conditions, condition{c, optional(c.Reason), optional(c.Message)})
-	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": s})
-}
-
-// changedStatus is the fields of a pod's status that differ, and whether any do.
-// Conditions merge by type, so only those that differ are in it.
-func changedStatus(old, want *v1.PodStatus) (changes v1.PodStatus, differ bool) {
-	if want.Phase != old.Phase {
-		changes.Phase = want.Phase
-	}
-	if want.Reason != old.Reason {
-		changes.Reason, changes.Message = want.Reason, want.Message
-	}
-	if want.HostIP != old.HostIP {
-		changes.HostIP, changes.HostIPs = want.HostIP, want.HostIPs
-	}
-	if want.PodIP != old.PodIP {
-		changes.PodIP, changes.PodIPs = want.PodIP, want.PodIPs
-	}
-	if old.StartTime == nil {
-		changes.StartTime = want.StartTime
-	}
+	var list []conditionPatch
+	order := make([]map[string]v1.PodConditionType, 0, len(want.Conditions))
 	for _, c := range want.Conditions {
-		if was := findCondition(old.Conditions, c.Type); was == nil || !apiequality.Semantic.DeepEqual(*was, c) {
-			changes.Conditions = append(changes.Conditions, c)
+		order = append(order, map[string]v1.PodConditionType{"type": c.Type})
+		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !apiequality.Semantic.DeepEqual(*was, c)) {
+			list = append(list, conditionPatch{c, optional(c.Reason), optional(c.Message)})
 		}
 	}
-	if !apiequality.Semantic.DeepEqual(want.InitContainerStatuses, old.InitContainerStatuses) {
-		changes.InitContainerStatuses = want.InitContainerStatuses
+	if len(list) > 0 {
+		changes["conditions"], changes["$setElementOrder/conditions"] = list, order
 	}
-	if !apiequality.Semantic.DeepEqual(want.ContainerStatuses, old.ContainerStatuses) {
-		changes.ContainerStatuses = want.ContainerStatuses
-	}
-	return changes, !apiequality.Semantic.DeepEqual(changes, v1.PodStatus{})
 }
 
 func findCondition(conditions []v1.PodCondition, kind v1.PodConditionType) *v1.PodCondition {
@@ -114,175 +166,18 @@ func findCondition(conditions []v1.PodCondition, kind v1.PodConditionType) *v1.P
 	return nil
 }
 
-// generateAPIPodStatus is the status that a pod is to have.
+// setCondition sets a condition. One that only keeps its status keeps its time.
 //
-// Upstream: kubelet_pods.go generateAPIPodStatus, v1.36.
-func (k *kubelet) generateAPIPodStatus(pod *v1.Pod, old *v1.PodStatus, r *podRecord) *v1.PodStatus {
-	now := k.now()
-	s := old.DeepCopy()
-	s.HostIP, s.HostIPs = k.hostIP(), []v1.HostIP{{IP: k.hostIP()}}
-	if s.StartTime == nil {
-		s.StartTime = &now
-	}
-	if !isTerminal(s.Phase) { // what has ended does not end otherwise
-		s.Phase = getPhase(pod, r)
-	}
-	initRecords, records := []containerRecord(nil), []containerRecord(nil)
-	if r != nil {
-		initRecords, records = r.Init, r.Containers
-		s.PodIP, s.PodIPs = r.IP, []v1.PodIP{{IP: r.IP}}
-	}
-	s.InitContainerStatuses = containerStatuses(pod, pod.Spec.InitContainers, initRecords, true)
-	s.ContainerStatuses = containerStatuses(pod, pod.Spec.Containers, records, false)
-	for _, c := range podConditions(pod, r, s) {
-		setCondition(s, c, now)
-	}
-	return s
-}
-
-func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
-
-// getPhase is the pod's phase by what its containers do.
-//
-// Upstream: kubelet_pods.go getPhase, v1.36.
-func getPhase(pod *v1.Pod, r *podRecord) v1.PodPhase {
-	switch {
-	case r == nil:
-		return v1.PodPending
-	case r.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever:
-		return v1.PodFailed
-	case neverBegan(r.Init, pod.Spec.InitContainers), neverBegan(r.Containers, pod.Spec.Containers):
-		return v1.PodPending
-	case r.running(), r.toStart(pod):
-		return v1.PodRunning
-	case r.failed():
-		return v1.PodFailed
-	}
-	return v1.PodSucceeded
-}
-
-// neverBegan says whether one of the containers was never created. One that ran and
-// cannot be created again is no such.
-func neverBegan(records []containerRecord, containers []v1.Container) bool {
-	return len(records) < len(containers) || slices.ContainsFunc(records, func(c containerRecord) bool { return c.lastBegun() == nil })
-}
-
-// containerStatuses is one status for each container. An init container that
-// ended well counts as ready.
-//
-// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
-func containerStatuses(pod *v1.Pod, containers []v1.Container, records []containerRecord, init bool) []v1.ContainerStatus {
-	waiting := "ContainerCreating"
-	if len(pod.Spec.InitContainers) > 0 {
-		waiting = "PodInitializing"
-	}
-	var list []v1.ContainerStatus
-	for i, c := range containers {
-		started := false
-		s := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: &started}
-		if i < len(records) {
-			fillContainerStatus(&s, pod, &records[i])
-			s.Ready = s.Ready || init && s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
-		} else {
-			s.State.Waiting = &v1.ContainerStateWaiting{Reason: waiting}
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
-// fillContainerStatus says what a container does. One that waits to be created again
-// is told by the one that ended.
-func fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, r *containerRecord) {
-	if last := r.Last; last != nil && last.Finished != nil {
-		s.LastTerminationState.Terminated = terminated(pod, last)
-	}
-	if r.Waiting != nil {
-		s.State.Waiting = &v1.ContainerStateWaiting{Reason: r.Waiting.Reason, Message: r.Waiting.Message}
-		if r = r.Last; r == nil {
-			return
-		}
-	}
-	s.ContainerID, s.ImageID, s.RestartCount = containerID(pod, r), s.Image, r.Restarts
-	switch {
-	case s.State.Waiting != nil:
-	case r.Finished == nil:
-		running := true
-		s.Started, s.Ready = &running, true
-		s.State.Running = &v1.ContainerStateRunning{StartedAt: r.Started}
-	default:
-		s.State.Terminated = terminated(pod, r)
-	}
-}
-
-func containerID(pod *v1.Pod, r *containerRecord) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, r.Name, r.Restarts))
-	return "containerd://" + hex.EncodeToString(sum[:])
-}
-
-// terminated is the state of a container that has ended.
-func terminated(pod *v1.Pod, r *containerRecord) *v1.ContainerStateTerminated {
-	reason := "Completed"
-	if r.ExitCode != 0 {
-		reason = "Error"
-	}
-	return &v1.ContainerStateTerminated{
-		ExitCode: r.ExitCode, Reason: reason, Message: r.Message, StartedAt: r.Started, FinishedAt: *r.Finished, ContainerID: containerID(pod, r),
-	}
-}
-
-// podConditions are the conditions that the kubelet keeps.
-//
-// Upstream: pkg/kubelet/status/generate.go, v1.36.
-func podConditions(pod *v1.Pod, r *podRecord, s *v1.PodStatus) []v1.PodCondition {
-	running := r != nil && !r.finished()
-	sandbox := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: boolStatus(running)}
-	initialized := v1.PodCondition{Type: v1.PodInitialized, Status: boolStatus(r.initialized() || len(pod.Spec.InitContainers) == 0)}
-	if initialized.Status == v1.ConditionFalse {
-		initialized.Reason, initialized.Message = "ContainersNotInitialized", "containers with incomplete status: ["+names(pod.Spec.InitContainers)+"]"
-	}
-	ready := v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue}
-	var unready []string
-	for _, c := range s.ContainerStatuses {
-		if !c.Ready {
-			unready = append(unready, c.Name)
-		}
-	}
-	if len(unready) > 0 {
-		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "ContainersNotReady", "containers with unready status: ["+strings.Join(unready, " ")+"]"
-	}
-	if s.Phase == v1.PodSucceeded {
-		initialized.Reason, ready.Reason, ready.Message = "PodCompleted", "PodCompleted", ""
-	}
-	containersReady := ready
-	containersReady.Type = v1.ContainersReady
-	return []v1.PodCondition{sandbox, initialized, ready, containersReady}
-}
-
-func names(containers []v1.Container) string {
-	list := make([]string, len(containers))
-	for i, c := range containers {
-		list[i] = c.Name
-	}
-	return strings.Join(list, " ")
-}
-
-func boolStatus(b bool) v1.ConditionStatus {
-	if b {
-		return v1.ConditionTrue
-	}
-	return v1.ConditionFalse
-}
-
-// setCondition sets a condition; one that only keeps its status keeps its time.
+// Upstream: status_manager.go updateLastTransitionTime, v1.36.
 func setCondition(s *v1.PodStatus, c v1.PodCondition, now metav1.Time) {
 	c.LastTransitionTime = now
-	if was := findCondition(s.Conditions, c.Type); was != nil {
-		if was.Status == c.Status {
-			c.LastTransitionTime = was.LastTransitionTime
-		}
-		*was = c
+	was := findCondition(s.Conditions, c.Type)
+	if was == nil {
+		s.Conditions = append(s.Conditions, c)
 		return
 	}
-	s.Conditions = append(s.Conditions, c)
+	if was.Status == c.Status {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	*was = c
 }

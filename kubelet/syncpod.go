@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,21 +20,12 @@ import (
 // Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.36.
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error {
 	if r == nil {
-		if err := k.makePodDataDirs(w); err != nil {
-			return err
-		}
-		if err := k.writeStatus(ctx, w, nil); err != nil {
-			return err
-		}
-		if w.terminating() || !k.waitForAttachAndMount(w) {
-			return nil // the next operation that ends brings the pod back here
-		}
 		var err error
-		if r, err = k.startAndTell(w, nil); err != nil {
+		if r, err = k.beginPod(ctx, w); r == nil || err != nil {
 			return err
 		}
 	}
-	if err := k.writeStatus(ctx, w, r); err != nil {
+	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
 	switch {
@@ -45,6 +35,31 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error
 		k.releaseVolumes(w)
 	}
 	return nil
+}
+
+// beginPod starts a pod's containers for the first time. It returns no record as long
+// as its volumes are not there: the next operation that ends brings the pod back.
+func (k *kubelet) beginPod(ctx context.Context, w *podWorker) (*podRecord, error) {
+	if err := k.writeStatus(ctx, w, nil, false); err != nil {
+		return nil, err
+	}
+	if err := k.makePodDataDirs(w); err != nil {
+		return nil, err
+	}
+	if w.terminating() || !k.waitForAttachAndMount(w) {
+		return nil, nil
+	}
+	if _, err := k.podIP(w.pod, nil); err != nil {
+		k.sandboxFailed(w, err)
+		return nil, err
+	}
+	if err := k.sandboxReady(ctx, w); err != nil {
+		return nil, err
+	}
+	if w.terminating() || !k.volumesMounted(w) { // it was asked to end meanwhile
+		return nil, nil
+	}
+	return k.startAndTell(w, nil)
 }
 
 // makePodDataDirs makes the pod's directories.
@@ -64,32 +79,19 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	return nil
 }
 
-// startAndTell starts the containers and records the events of it, also if the disk
-// does not take yet that they were started.
+// startAndTell starts the containers. A pod that can have no sandbox hears of it.
 //
-// Upstream: kuberuntime_manager.go SyncPod and kuberuntime_container.go
-// startContainer, v1.36.
+// Upstream: kuberuntime_manager.go SyncPod, v1.36.
 func (k *kubelet) startAndTell(w *podWorker, earlier *podRecord) (*podRecord, error) {
-	pod := w.pod
-	r, tried, err := k.startPod(pod, earlier)
+	r, err := k.startPod(w.pod, earlier)
 	if r == nil {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: %v", err)
-		return nil, err
-	}
-	images := map[string]string{}
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		images[c.Name] = c.Image
-	}
-	for _, c := range tried {
-		k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine", images[c.Name])
-		if c.Waiting != nil {
-			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %s", c.Waiting.Message)
-			continue
-		}
-		k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
-		k.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
+		k.sandboxFailed(w, err)
 	}
 	return r, err
+}
+
+func (k *kubelet) sandboxFailed(w *podWorker, err error) {
+	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: %v", err)
 }
 
 // releaseVolumes lets the volume loops take the pod's volumes away.
@@ -104,22 +106,14 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 	k.touchPod(w.uid)
 }
 
-// syncTerminatingPod ends a pod: containers first, then volumes, then
-// directories, and last the API object, which nothing of the node stands behind
-// any more.
+// syncTerminatingPod ends a pod: containers first, then volumes, then directories, and
+// last the API object, which nothing of the node stands behind any more.
 //
 // Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
 // syncPod, v1.36.
 func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRecord) error {
-	if r != nil {
-		if err := k.killPod(w, r); err != nil {
-			return err
-		}
-		if !w.gone {
-			if err := k.writeStatus(ctx, w, r); err != nil {
-				return err
-			}
-		}
+	if err := k.stopPod(ctx, w, r); err != nil {
+		return err
 	}
 	k.releaseVolumes(w)
 	if !k.allPodsSeen() {
@@ -143,7 +137,35 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 		delete(k.workers, w.uid)
 		return nil
 	}
+	if err := k.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus())); err != nil {
+		return err
+	}
 	return k.deletePodObject(ctx, w)
+}
+
+// stopPod ends the pod's containers and tells the API, before and after. It does so
+// once: when the containers are removed nothing is known of them any more.
+//
+// Upstream: kubelet.go SyncTerminatingPod, v1.36.
+func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podRecord) error {
+	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase)
+	if !told {
+		if err := k.writeStatus(ctx, w, r, false); err != nil {
+			return err
+		}
+	}
+	if r != nil {
+		if err := k.killPod(w, r); err != nil {
+			return err
+		}
+	}
+	if !told && !w.gone {
+		if err := k.writeStatus(ctx, w, r, true); err != nil {
+			return err
+		}
+	}
+	w.stopped = true
+	return nil
 }
 
 // killPod stops the containers that run.

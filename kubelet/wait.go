@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ func (k *kubelet) waitForAttachAndMount(w *podWorker) bool {
 		w.awaited = false
 		return true
 	}
-	if !w.awaited {
+	if w.populated && !w.awaited { // or else it hears what is wrong
 		w.awaited = true
 		k.waitQueue.AddRateLimited(string(w.uid))
 	}
@@ -48,28 +47,28 @@ func (k *kubelet) volumesMounted(w *podWorker) bool {
 	return true
 }
 
-// waitTimedOut is the end of a pod's wait; the next one begins.
+// waitTimedOut is the end of a pod's wait; the next one begins. That volumes are just
+// not there in time is an error for the trace, and no event.
 func (k *kubelet) waitTimedOut(_ context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil || !w.awaited || !w.wantsVolumes() || k.volumesMounted(w) {
 		return nil
 	}
-	return k.failedMount(w, k.notProcessed(w), context.DeadlineExceeded)
+	return fmt.Errorf("%s: %w", k.missing(w), context.DeadlineExceeded)
 }
 
-// failedMount tells the pod which of its volumes are missing, and why. That they are
-// just not there in time is an error for the trace, and no event.
+// failedMount tells the pod which of its volumes could not be processed, and why.
 //
 // Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go SyncPod, v1.36.
-func (k *kubelet) failedMount(w *podWorker, failed []string, reason error) error {
-	text := strings.ReplaceAll(reason.Error(), "\n", "; ")
-	err := fmt.Errorf("unmounted volumes=[%s], unattached volumes=[%s], failed to process volumes=[%s]: %s",
-		strings.Join(k.unmountedVolumes(w), " "), strings.Join(k.unattachedVolumes(w), " "), strings.Join(failed, " "), text)
-	if errors.Is(reason, context.DeadlineExceeded) {
-		return err
-	}
-	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %v", err)
-	return reason
+func (k *kubelet) failedMount(w *podWorker) {
+	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedMount",
+		"Unable to attach or mount volumes: %s: %s", k.missing(w), strings.Join(w.errors, "; "))
+}
+
+// missing says which volumes the pod lacks.
+func (k *kubelet) missing(w *podWorker) string {
+	return fmt.Sprintf("unmounted volumes=%s, unattached volumes=%s, failed to process volumes=%s",
+		k.unmountedVolumes(w), k.unattachedVolumes(w), k.notProcessed(w))
 }
 
 // unmountedVolumes are the names of the pod's used volumes that are not mounted.

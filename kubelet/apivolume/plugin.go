@@ -26,11 +26,12 @@ const (
 
 // NewPlugins makes all four plugins, for one kubelet.
 func NewPlugins() []volume.VolumePlugin {
+	const memory = v1.StorageMediumMemory
 	return []volume.VolumePlugin{
 		&apiPlugin{name: ConfigMapPluginName, sources: configMapSource, empty: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}},
-		&apiPlugin{name: SecretPluginName, sources: secretSource, empty: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}},
-		&apiPlugin{name: DownwardAPIPluginName, sources: downwardAPISource, empty: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}},
-		&apiPlugin{name: ProjectedPluginName, sources: projectedSources, empty: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}},
+		&apiPlugin{name: SecretPluginName, sources: secretSource, empty: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}, medium: memory},
+		&apiPlugin{name: DownwardAPIPluginName, sources: downwardAPISource, empty: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}, medium: memory},
+		&apiPlugin{name: ProjectedPluginName, sources: projectedSources, empty: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}, medium: memory},
 	}
 }
 
@@ -48,6 +49,8 @@ type apiPlugin struct {
 	sources func(vs *v1.VolumeSource) []source
 	// empty is a source of this kind that says nothing.
 	empty v1.VolumeSource
+	// medium is where the files are: those of ConfigMaps on disk, all others in memory.
+	medium v1.StorageMedium
 }
 
 var _ volume.ObjectsPlugin = (*apiPlugin)(nil)
@@ -129,7 +132,7 @@ func (v *apiVolume) SetUp(args volume.MounterArgs) error { return v.SetUpAt(v.Ge
 //
 // Upstream: configmap.go SetUpAt and its like, v1.36.
 func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
-	wrapped, err := v.plugin.host.NewWrapperMounter(v.volName, wrappedVolumeSpec(), v.pod)
+	wrapped, err := v.plugin.host.NewWrapperMounter(v.volName, v.plugin.wrappedVolumeSpec(), v.pod)
 	if err != nil {
 		return err
 	}
@@ -184,7 +187,7 @@ func (v *apiVolume) TearDown() error { return v.TearDownAt(v.GetPath()) }
 //
 // Upstream: pkg/volume/util/util.go UnmountViaEmptyDir, v1.36.
 func (v *apiVolume) TearDownAt(dir string) error {
-	wrapped, err := v.plugin.host.NewWrapperUnmounter(v.volName, wrappedVolumeSpec(), v.podUID)
+	wrapped, err := v.plugin.host.NewWrapperUnmounter(v.volName, v.plugin.wrappedVolumeSpec(), v.podUID)
 	if err != nil {
 		return err
 	}
@@ -194,6 +197,6 @@ func (v *apiVolume) TearDownAt(dir string) error {
 // wrappedVolumeSpec is the emptyDir whose directory the files are in.
 //
 // Upstream: configmap.go wrappedVolumeSpec and its like, v1.36.
-func wrappedVolumeSpec() volume.Spec {
-	return volume.Spec{Volume: &v1.Volume{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+func (plugin *apiPlugin) wrappedVolumeSpec() volume.Spec {
+	return volume.Spec{Volume: &v1.Volume{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: plugin.medium}}}}
 }

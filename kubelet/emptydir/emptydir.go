@@ -7,8 +7,8 @@
 // <volume>/ready: it is not set up again after a restart of the kubelet, since what is
 // in it, and its mode, is the pod's by then.
 //
-// Deviations: medium Memory is an ordinary directory too, since a tmpfs needs
-// privilege, and sizeLimit is not enforced; the trace says so. The HugePages media
+// Deviations: medium Memory is an ordinary directory too, with a tmpfs's mode, since a
+// tmpfs needs privilege, and sizeLimit is not enforced; the trace says so. The HugePages media
 // are refused, and so is a directory that somebody replaced by a link.
 package emptydir
 
@@ -28,8 +28,12 @@ import (
 // PluginName is the plugin's name.
 const PluginName = "kubernetes.io/empty-dir"
 
-// perm is the directory's mode: whoever a container runs as may write.
-const perm fs.FileMode = 0o777
+// The directory's mode: whoever a container runs as may write. A file system in memory
+// also has the sticky bit, which is what a tmpfs begins with.
+const (
+	perm       fs.FileMode = 0o777
+	memoryPerm             = perm | fs.ModeSticky
+)
 
 // NewPlugin makes the plugin, for one kubelet.
 func NewPlugin() volume.VolumePlugin { return &emptyDirPlugin{} }
@@ -115,7 +119,9 @@ func (ed *emptyDir) SetUpAt(dir string, args volume.MounterArgs) error {
 	if err := checkMedium(ed.source.Medium); err != nil {
 		return err
 	}
-	ed.noteLimits()
+	if dir == ed.GetPath() { // not that of another plugin
+		ed.noteLimits()
+	}
 	if err := ed.setupDir(dir); err != nil {
 		return err
 	}
@@ -135,7 +141,7 @@ func (ed *emptyDir) getMetaDir() string {
 
 // setupDir makes the directory, with its mode whatever the umask.
 //
-// Upstream: empty_dir.go setupDir, v1.36.
+// Upstream: empty_dir.go setupDir and setupTmpfs, v1.36.
 func (ed *emptyDir) setupDir(dir string) error {
 	node := ed.plugin.host.GetFS()
 	if err := node.MkdirAll(dir, perm); err != nil {
@@ -147,10 +153,15 @@ func (ed *emptyDir) setupDir(dir string) error {
 		return err
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
-	case info.Mode().Perm() == perm:
+	}
+	mode := perm
+	if ed.source.Medium == v1.StorageMediumMemory {
+		mode = memoryPerm
+	}
+	if info.Mode()&(fs.ModePerm|fs.ModeSticky) == mode {
 		return nil
 	}
-	return node.Chmod(dir, perm)
+	return node.Chmod(dir, mode)
 }
 
 // checkMedium refuses what is not known, and what cannot be had here.

@@ -70,4 +70,14 @@ func makeDir(node *nodefs.Dir, name string) error {
 	return nil
 }
 
-func makeFile(node *nodefs.Dir, name string) error { return node.WriteFile(name, nil, 0o644) }
+// makeFile makes an empty file. What is wrong is told as upstream does, which opens it.
+//
+// Upstream: pkg/volume/util/hostutil MakeFile, v1.36.
+func makeFile(node *nodefs.Dir, name string) error {
+	err := node.WriteFile(name, nil, 0o644)
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return &fs.PathError{Op: "open", Path: name, Err: pathErr.Err}
+	}
+	return err
+}

@@ -53,22 +53,23 @@ func machinePath(dir *nodefs.Dir) (string, error) {
 // descriptor is a path to what f is.
 func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// checkPrivate refuses a namespace that others see.
+// checkPrivate refuses a namespace that others see, or may see.
 func checkPrivate(root string) error {
-	own, err := os.Readlink("/proc/self/ns/mnt")
+	ns, err := readNamespace()
+	if err == nil {
+		err = ns.check()
+	}
 	if err != nil {
 		return err
 	}
-	// Of another user namespace nobody without privilege may know this.
-	if first, err := os.Readlink("/proc/1/ns/mnt"); err == nil && first == own {
-		return errors.New("this process is in the machine's mount namespace; " +
-			"start it in one of its own: unshare --mount, or without privilege unshare --user --map-root-user --mount")
-	}
-	table, err := readMountInfo()
+	table, err := readMountInfo("self")
 	if err != nil {
 		return err
 	}
-	if at := table.containing(root); at != nil && at.shared {
+	switch at := table.containing(root); {
+	case at == nil:
+		return fmt.Errorf("the kernel's table of mounts does not say what %s is on, so whether mounts there would be seen in other mount namespaces is not known", root)
+	case at.shared:
 		return fmt.Errorf("mounts below %s would be seen in other mount namespaces; make it private: mount --make-rprivate /", at.path)
 	}
 	return nil

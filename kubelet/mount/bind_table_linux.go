@@ -12,19 +12,20 @@ import (
 
 // mountInfo is one line of /proc/self/mountinfo.
 type mountInfo struct {
-	// device is "major:minor", root the directory in it that is mounted, path
+	// id is the kernel's number for the mount. device is "major:minor", root the directory in it that is mounted, path
 	// where this machine has it.
-	device, root, path string
-	options            []string
-	fstype, source     string
-	shared             bool
+	id, device, root, path string
+	options                []string
+	fstype, source         string
+	shared                 bool
 }
 
 // mountInfos are in the order in which they were mounted.
 type mountInfos []mountInfo
 
-func readMountInfo() (mountInfos, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+// readMountInfo reads what a process sees, by its number or "self".
+func readMountInfo(process string) (mountInfos, error) {
+	data, err := os.ReadFile("/proc/" + process + "/mountinfo")
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +37,21 @@ func readMountInfo() (mountInfos, error) {
 			continue
 		}
 		list = append(list, mountInfo{
-			device: fields[2], root: unescape(fields[3]), path: unescape(fields[4]), options: strings.Split(fields[5], ","),
+			id: fields[0], device: fields[2], root: unescape(fields[3]), path: unescape(fields[4]), options: strings.Split(fields[5], ","),
 			fstype: rest[0], source: unescape(rest[1]),
 			shared: slices.ContainsFunc(fields[6:], func(f string) bool { return strings.HasPrefix(f, "shared:") }),
 		})
 	}
 	return list, nil
+}
+
+// ids are the kernel's numbers for the mounts.
+func (list mountInfos) ids() []string {
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].id
+	}
+	return ids
 }
 
 // unescape undoes what the kernel does to blanks, \040 and the like.
@@ -107,7 +117,7 @@ func (b *Bind) onNode(table mountInfos) (list []MountPoint) {
 // List is all mounts on the node, in order of target; of those on one target the
 // first is the lowest.
 func (b *Bind) List() ([]MountPoint, error) {
-	table, err := readMountInfo()
+	table, err := readMountInfo("self")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +137,7 @@ func (b *Bind) IsMountPoint(file string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	table, err := readMountInfo()
+	table, err := readMountInfo("self")
 	if err != nil {
 		return false, err
 	}
@@ -157,7 +167,7 @@ func (b *Bind) GetMountRefs(pathname string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := readMountInfo()
+	table, err := readMountInfo("self")
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,8 @@
 // Then the kernel keeps read-only, hides what is below, stacks mounts and says when
 // one is busy. The node's path is resolved as every path on a node, and the mount
 // is made between what was found, by descriptor, so that no link leads a mount out
-// of the node. Where mounts would be seen by others, NewBind refuses.
+// of the node. Where mounts would be seen by others, or that cannot be told, NewBind
+// refuses.
 //
 // The mounts go with the namespace's last process. Whoever removes the node's
 // directory before that goes through them into what is mounted: UnmountAll first.

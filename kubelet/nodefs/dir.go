@@ -133,7 +133,7 @@ func (d *Dir) Lstat(name string) (info fs.FileInfo, err error) {
 // ReadDir lists a directory in order of name.
 func (d *Dir) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = d.do("readdir", name, func(d *Dir, rel string) error {
-		f, err := d.root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+		f, err := d.root.OpenFile(rel, os.O_RDONLY|directory, 0)
 		if err != nil {
 			return err
 		}

@@ -61,6 +61,9 @@ func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 
 // open opens a file and makes sure that it is a regular one with no other name.
 func (d *Dir) open(rel string, flag int, perm fs.FileMode) (*os.File, error) {
+	if err := d.root.mayOpen(rel); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	f, err := d.root.OpenFile(rel, flag|nonblock, perm)
 	if err != nil {
 		return nil, err

@@ -8,15 +8,32 @@ import "os"
 // as long as it is open, its file system is busy.
 func (d *Dir) Handle(name string) (f *os.File, err error) {
 	err = d.do("open", name, func(d *Dir, rel string) error {
-		info, err := d.root.Stat(rel)
+		if err := d.root.mayOpen(rel); err != nil {
+			return err
+		}
+		f, err = d.root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
 		if err != nil {
 			return err
 		}
-		if !info.IsDir() && !info.Mode().IsRegular() {
-			return ErrNotRegular
+		info, err := f.Stat() // it may be another one by now
+		if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			err = ErrNotRegular
 		}
-		f, err = d.root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+		if err != nil {
+			err = firstError(err, f.Close())
+			f = nil
+		}
 		return err
 	})
 	return f, err
+}
+
+// mayOpen refuses what is neither a directory nor a regular file: opening a named pipe
+// or a device can wait for its other end, or do something.
+func (r *root) mayOpen(rel string) error {
+	info, err := r.Stat(rel)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	return err
 }

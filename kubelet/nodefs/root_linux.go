@@ -2,6 +2,7 @@ package nodefs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,10 +31,15 @@ func openRoot(path string) (*root, error) {
 }
 
 func newRoot(r *os.Root) (*root, error) {
-	top, err := r.Open(".")
+	top, err := r.OpenFile(".", os.O_RDONLY|directory, 0)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	return rootOf(r, top)
+}
+
+// rootOf is the root whose directory is open as top, too.
+func rootOf(r *os.Root, top *os.File) (*root, error) {
 	conn, err := top.SyscallConn()
 	if err != nil {
 		return nil, errors.Join(err, top.Close(), r.Close())
@@ -43,13 +49,22 @@ func newRoot(r *os.Root) (*root, error) {
 
 func (r *root) Close() error { return errors.Join(r.top.Close(), r.Root.Close()) }
 
-// OpenRoot opens a directory below.
+// OpenRoot opens a directory below. os.Root's OpenRoot would open whatever is there
+// before it looks whether that is a directory, and wait for ever for the other end of a
+// named pipe. So the directory is opened as such, and os.Root gets it from /proc.
 func (r *root) OpenRoot(rel string) (*root, error) {
-	sub, err := r.Root.OpenRoot(rel)
+	top, err := r.OpenFile(rel, os.O_RDONLY|directory, 0)
 	if err != nil {
 		return nil, err
 	}
-	return newRoot(sub)
+	sub, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", top.Fd()))
+	if errors.Is(err, fs.ErrNotExist) { // there is no /proc
+		sub, err = r.Root.OpenRoot(rel)
+	}
+	if err != nil {
+		return nil, errors.Join(err, top.Close())
+	}
+	return rootOf(sub, top)
 }
 
 // noLinks is the flag of beneath, beside those of open, that allows no symbolic link

@@ -5,6 +5,7 @@ package nodefs
 import (
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // root is an os.Root.
@@ -18,8 +19,14 @@ func openRoot(path string) (*root, error) {
 	return &root{r}, nil
 }
 
-// OpenRoot opens a directory below.
+// OpenRoot opens a directory below. What is none is not opened: a named pipe would be
+// waited for.
 func (r *root) OpenRoot(rel string) (*root, error) {
+	if info, err := r.Stat(rel); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: syscall.ENOTDIR}
+	}
 	sub, err := r.Root.OpenRoot(rel)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,10 @@ package nodefs
 
 import "io/fs"
 
-const nonblock = 0
+const (
+	nonblock  = 0
+	directory = 0
+)
 
 func links(fs.FileInfo) uint64 { return 1 }
 

@@ -10,6 +10,9 @@ import (
 // nonblock keeps opening a named pipe from waiting for its other end.
 const nonblock = syscall.O_NONBLOCK
 
+// directory has opening anything but a directory fail.
+const directory = syscall.O_DIRECTORY
+
 func links(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)

@@ -53,7 +53,7 @@ func TestAHostPathThatCannotBeLookedAtIsNotWhatItsTypeSays(t *testing.T) {
 		}
 	}
 	require.EqualError(t, h.hostPath("/file/x", "DirectoryOrCreate"), "mkdir /file/x: not a directory")
-	require.EqualError(t, h.hostPath("/file/x", "FileOrCreate"), "write /file/x: not a directory")
+	require.EqualError(t, h.hostPath("/file/x", "FileOrCreate"), "open /file/x: not a directory")
 	require.NoError(t, h.hostPath("/dangling", "DirectoryOrCreate"), "something is there: the container runtime's to refuse")
 	data, err := h.node.ReadFile("/file")
 	require.NoError(t, err)

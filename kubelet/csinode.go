@@ -1,0 +1,177 @@
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// CSIDriver is a CSI driver as it registers with a kubelet.
+type CSIDriver struct {
+	// Name is the driver's name; NodeID is what the driver calls this node. Both are
+	// required.
+	Name, NodeID string
+	// Topology is where the node is, as labels; none if the driver has no topology.
+	Topology map[string]string
+	// MaxVolumes is how many volumes of this driver the node can have; 0 is no limit.
+	MaxVolumes int32
+}
+
+// migratedPlugins are the in-tree volume plugins whose volumes CSI drivers handle.
+//
+// Upstream: pkg/volume/csi/csi_plugin.go Init, v1.36.
+const migratedPlugins = "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder," +
+	"kubernetes.io/gce-pd,kubernetes.io/portworx-volume,kubernetes.io/vsphere-volume"
+
+// nodeIDAnnotation has the drivers' names for the node, as JSON.
+//
+// Upstream: nodeinfomanager.go annotationKeyNodeID, v1.36.
+const nodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
+
+func checkCSIDrivers(node string, drivers []CSIDriver) error {
+	for i, d := range drivers {
+		switch {
+		case d.Name == "" || d.NodeID == "":
+			return fmt.Errorf("kubelet.Config.CSIDrivers[%d] of node %s has Name %q and NodeID %q; both are required", i, node, d.Name, d.NodeID)
+		case d.MaxVolumes < 0:
+			return fmt.Errorf("kubelet.Config.CSIDrivers[%d] of node %s has MaxVolumes %d; it must not be negative", i, node, d.MaxVolumes)
+		}
+	}
+	return nil
+}
+
+// ensureCSINode creates the node's CSINode object, or brings its annotation up to date.
+// One that belongs to an earlier node of the same name is replaced.
+//
+// Upstream: nodeinfomanager.go tryInitializeCSINodeWithAnnotation, v1.36.
+func (k *kubelet) ensureCSINode(ctx context.Context, node types.UID) error {
+	csiNodes := k.env.Client().StorageV1().CSINodes()
+	found, err := csiNodes.Get(ctx, k.node.Name, metav1.GetOptions{})
+	if err == nil && !ownedByNode(found, node) {
+		if err = csiNodes.Delete(ctx, found.Name, metav1.DeleteOptions{}); err == nil {
+			err = apierrors.NewNotFound(storagev1.Resource("csinodes"), found.Name)
+		}
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = csiNodes.Create(ctx, k.newCSINode(node), metav1.CreateOptions{})
+		return err
+	case err != nil:
+		return err
+	case found.Annotations[v1.MigratedPluginsAnnotationKey] == migratedPlugins:
+		return nil
+	}
+	found = found.DeepCopy()
+	metav1.SetMetaDataAnnotation(&found.ObjectMeta, v1.MigratedPluginsAnnotationKey, migratedPlugins)
+	_, err = csiNodes.Update(ctx, found, metav1.UpdateOptions{})
+	return err
+}
+
+// newCSINode is a CSINode object without drivers.
+//
+// Upstream: nodeinfomanager.go CreateCSINode, v1.36.
+func (k *kubelet) newCSINode(node types.UID) *storagev1.CSINode {
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
+		Name: k.node.Name, Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: migratedPlugins},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: k.node.Name, UID: node}},
+	}}
+}
+
+func ownedByNode(csiNode *storagev1.CSINode, node types.UID) bool {
+	return slices.ContainsFunc(csiNode.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return ref.Kind == "Node" && ref.Name == csiNode.Name && ref.UID == node
+	})
+}
+
+// registerCSIDrivers tells the API of the node's drivers.
+//
+// Upstream: nodeinfomanager.go InstallCSIDriver, v1.36.
+func (k *kubelet) registerCSIDrivers(ctx context.Context) error {
+	for _, d := range k.cfg.CSIDrivers {
+		err := k.installInNode(ctx, d)
+		if err == nil {
+			err = k.installInCSINode(ctx, d)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot register CSI driver %s with node %s: %w", d.Name, k.node.Name, err)
+		}
+	}
+	return nil
+}
+
+// installInNode notes the driver's name for the node, and labels the node with its
+// topology.
+//
+// Upstream: nodeinfomanager.go updateNodeIDInNode and updateTopologyLabels, v1.36.
+func (k *kubelet) installInNode(ctx context.Context, d CSIDriver) error {
+	old, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	ids := map[string]string{}
+	if text := old.Annotations[nodeIDAnnotation]; text != "" {
+		if err := json.Unmarshal([]byte(text), &ids); err != nil {
+			return fmt.Errorf("failed to parse node's %q annotation value (%q): %w", nodeIDAnnotation, text, err)
+		}
+	}
+	ids[d.Name] = d.NodeID
+	text, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	node := old.DeepCopy()
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, nodeIDAnnotation, string(text))
+	for _, label := range slices.Sorted(maps.Keys(d.Topology)) {
+		if value, ok := node.Labels[label]; ok && value != d.Topology[label] {
+			return fmt.Errorf("detected topology value collision: driver reported %q:%q but existing label is %q:%q", label, d.Topology[label], label, value)
+		}
+		metav1.SetMetaDataLabel(&node.ObjectMeta, label, d.Topology[label])
+	}
+	_, err = k.patchNode(ctx, old, node)
+	return err
+}
+
+// installInCSINode lists the driver, last if it is new or has changed.
+//
+// Upstream: nodeinfomanager.go installDriverToCSINode, v1.36.
+func (k *kubelet) installInCSINode(ctx context.Context, d CSIDriver) error {
+	csiNodes := k.env.Client().StorageV1().CSINodes()
+	old, err := csiNodes.Get(ctx, k.node.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	driver := storagev1.CSINodeDriver{Name: d.Name, NodeID: d.NodeID, TopologyKeys: slices.Sorted(maps.Keys(d.Topology))}
+	if d.MaxVolumes > 0 {
+		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &d.MaxVolumes}
+	}
+	csiNode := old.DeepCopy()
+	for _, was := range old.Spec.Drivers {
+		if was.Name == d.Name && sameCSINodeDriver(was, driver) {
+			return nil
+		}
+	}
+	csiNode.Spec.Drivers = slices.DeleteFunc(csiNode.Spec.Drivers, func(was storagev1.CSINodeDriver) bool { return was.Name == d.Name })
+	csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, driver)
+	_, err = csiNodes.Update(ctx, csiNode, metav1.UpdateOptions{})
+	return err
+}
+
+func sameCSINodeDriver(a, b storagev1.CSINodeDriver) bool {
+	limit := func(d storagev1.CSINodeDriver) int32 {
+		if d.Allocatable == nil || d.Allocatable.Count == nil {
+			return 0
+		}
+		return *d.Allocatable.Count
+	}
+	keys := slices.Clone(a.TopologyKeys)
+	slices.Sort(keys)
+	return a.NodeID == b.NodeID && slices.Equal(keys, b.TopologyKeys) && limit(a) == limit(b)
+}

@@ -1,0 +1,278 @@
+package kubelet
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/resource"
+)
+
+// generateAPIPodStatus is the status that a pod is to have.
+//
+// Upstream: kubelet_pods.go generateAPIPodStatus and convertStatusToAPIStatus, v1.36.
+func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podRecord, podIsTerminal bool) *v1.PodStatus {
+	pod, old := w.pod, w.lastStatus()
+	s := old.DeepCopy()
+	s.ObservedGeneration = pod.Generation
+	if now := k.now(); s.StartTime == nil {
+		s.StartTime = &now
+	}
+	s.HostIP, s.HostIPs = k.hostIP(), []v1.HostIP{{IP: k.hostIP()}}
+	initRecords, records := []containerRecord(nil), []containerRecord(nil)
+	if r != nil {
+		initRecords, records = r.Init, r.Containers
+		s.PodIP, s.PodIPs = r.IP, []v1.PodIP{{IP: r.IP}}
+	}
+	s.InitContainerStatuses = k.containerStatuses(pod, pod.Spec.InitContainers, initRecords, old.InitContainerStatuses, true)
+	s.ContainerStatuses = k.containerStatuses(pod, pod.Spec.Containers, records, old.ContainerStatuses, false)
+	s.Resources, s.AllocatedResources = podResources(pod)
+	s.Phase = getPhase(pod, s, podIsTerminal)
+	switch { // what has ended does not end otherwise
+	case isTerminal(pod.Status.Phase):
+		s.Phase = pod.Status.Phase
+	case isTerminal(old.Phase):
+		s.Phase = old.Phase
+	case w.pastDeadline:
+		s.Phase, s.Reason, s.Message = v1.PodFailed, deadlineReason, deadlineMessage
+	}
+	if s.Phase != old.Phase && !w.pastDeadline {
+		s.Reason, s.Message = "", ""
+	}
+	setPodConditions(s, pod, r, old, k.now())
+	return s
+}
+
+func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
+
+// podResources are the resources of the pod as a whole.
+//
+// Upstream: kubelet_pods.go getEffectiveAllocatedResources, v1.36.
+func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
+	options := resource.PodResourcesOptions{}
+	resources := pod.Spec.Resources.DeepCopy()
+	if resources == nil {
+		resources = &v1.ResourceRequirements{}
+	}
+	resources.Requests, resources.Limits = resource.PodRequests(pod, options), resource.PodLimits(pod, options)
+	return resources, resources.Requests
+}
+
+// The status of a container of which the container runtime knows nothing any more.
+//
+// Upstream: kubelet_pods.go convertToAPIContainerStatuses and status_manager.go
+// TerminatePod, v1.36.
+const (
+	statusUnknownReason   = "ContainerStatusUnknown"
+	statusUnknownMessage  = "The container could not be located when the pod was terminated"
+	statusUnknownRunning  = "The container could not be located when the pod was deleted.  The container used to be Running"
+	statusUnknownExitCode = 137
+)
+
+// containerStatuses is one status for each container, in order of name; those of init
+// containers in the pod's order.
+//
+// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
+func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, records []containerRecord, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
+	var list []v1.ContainerStatus
+	for i := range containers {
+		c := &containers[i]
+		var was *v1.ContainerStatus
+		if at := slices.IndexFunc(old, func(s v1.ContainerStatus) bool { return s.Name == c.Name }); at >= 0 {
+			was = &old[at]
+		}
+		s := defaultContainerStatus(pod, c, was)
+		if i < len(records) {
+			k.fillContainerStatus(&s, pod, c, &records[i])
+		} else {
+			noteLostContainer(&s, pod, was)
+		}
+		started := s.State.Running != nil
+		s.Started, s.Ready = &started, started
+		if init && !isSidecar(c) { // it is ready when it has done its work
+			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
+		}
+		list = append(list, s)
+	}
+	if !init {
+		slices.SortFunc(list, func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return list
+}
+
+// defaultContainerStatus is that of a container that waits to be created: its old one
+// if that says that it has ended.
+func defaultContainerStatus(pod *v1.Pod, c *v1.Container, was *v1.ContainerStatus) v1.ContainerStatus {
+	if was != nil && was.State.Terminated != nil {
+		return *was.DeepCopy()
+	}
+	reason := "ContainerCreating"
+	if len(pod.Spec.InitContainers) > 0 {
+		reason = "PodInitializing"
+	}
+	s := v1.ContainerStatus{Name: c.Name, Image: c.Image, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
+	for _, m := range c.VolumeMounts {
+		mount := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if disabled := v1.RecursiveReadOnlyDisabled; m.ReadOnly { // the runtime has no recursive read-only mounts
+			mount.RecursiveReadOnly = &disabled
+		}
+		s.VolumeMounts = append(s.VolumeMounts, mount)
+	}
+	if was != nil {
+		s.RestartCount, s.LastTerminationState = was.RestartCount, *was.LastTerminationState.DeepCopy()
+	}
+	return s
+}
+
+// noteLostContainer says of a container that ran, and of which nothing is known any
+// more, that it has ended somehow.
+func noteLostContainer(s *v1.ContainerStatus, pod *v1.Pod, was *v1.ContainerStatus) {
+	if was == nil || was.State.Running == nil || s.LastTerminationState.Terminated != nil {
+		return
+	}
+	s.LastTerminationState.Terminated = &v1.ContainerStateTerminated{
+		Reason: statusUnknownReason, Message: statusUnknownRunning, ExitCode: statusUnknownExitCode,
+	}
+	if pod.DeletionTimestamp == nil {
+		s.RestartCount++
+	}
+}
+
+// fillContainerStatus says what a container does. One that waits to be created again
+// is told by the one that ended.
+func (k *kubelet) fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, c *v1.Container, r *containerRecord) {
+	s.State, s.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
+	if last := r.Last; last != nil && last.Finished != nil {
+		s.LastTerminationState.Terminated = k.terminated(pod, last)
+	}
+	if r.Waiting != nil {
+		s.State.Waiting = &v1.ContainerStateWaiting{Reason: r.Waiting.Reason, Message: r.Waiting.Message}
+		if r = r.Last; r == nil {
+			return
+		}
+	}
+	image := withDefaultTag(c.Image)
+	s.ContainerID, s.Image, s.ImageID, s.RestartCount = k.cfg.Runtime.containerID(pod, r), image, image, r.Restarts
+	s.Resources, s.AllocatedResources = c.Resources.DeepCopy(), c.Resources.Requests
+	switch {
+	case s.State.Waiting != nil:
+	case r.Finished == nil:
+		s.State.Running = &v1.ContainerStateRunning{StartedAt: r.Started}
+	default:
+		s.State.Terminated = k.terminated(pod, r)
+	}
+}
+
+// terminated is the state of a container that has ended.
+func (k *kubelet) terminated(pod *v1.Pod, r *containerRecord) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{
+		ExitCode: r.ExitCode, Reason: k.cfg.Runtime.exitReason(r.ExitCode), Message: r.Message,
+		StartedAt: r.Started, FinishedAt: *r.Finished, ContainerID: k.cfg.Runtime.containerID(pod, r),
+	}
+}
+
+// terminatePod is the status of a pod of which nothing is left on the node, not even
+// what became of its containers: those that have not ended count as failed, and so
+// does the pod.
+//
+// Upstream: status_manager.go TerminatePod, v1.36.
+func terminatePod(pod *v1.Pod, old *v1.PodStatus) *v1.PodStatus {
+	s := old.DeepCopy()
+	if hasPodInitialized(pod) {
+		endUnknown(s.ContainerStatuses)
+	}
+	endUnknown(initializedContainers(s.InitContainerStatuses))
+	if !isTerminal(s.Phase) {
+		s.Phase = v1.PodFailed
+	}
+	return s
+}
+
+// endUnknown ends the containers that have not ended.
+func endUnknown(list []v1.ContainerStatus) {
+	for i := range list {
+		if list[i].State.Terminated == nil {
+			list[i].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+				Reason: statusUnknownReason, Message: statusUnknownMessage, ExitCode: statusUnknownExitCode,
+			}}
+		}
+	}
+}
+
+// hasPodInitialized says whether the pod's containers had their turn, as far as the API
+// knows.
+//
+// Upstream: status_manager.go hasPodInitialized, v1.36.
+func hasPodInitialized(pod *v1.Pod) bool {
+	if len(pod.Spec.InitContainers) == 0 {
+		return true
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.LastTerminationState.Terminated != nil || s.State.Waiting == nil {
+			return true
+		}
+	}
+	n := min(len(pod.Status.InitContainerStatuses), len(pod.Spec.InitContainers))
+	if n == 0 {
+		return false
+	}
+	last := pod.Status.InitContainerStatuses[n-1]
+	if isSidecar(&pod.Spec.InitContainers[n-1]) {
+		return last.State.Running != nil && last.Started != nil && *last.Started
+	}
+	succeeded := func(s v1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 0 }
+	return succeeded(last.LastTerminationState) || succeeded(last.State)
+}
+
+// initializedContainers are those up to the last one that was ever started, at least
+// the first.
+//
+// Upstream: status_manager.go initializedContainers, v1.36.
+func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].State.Waiting == nil || list[i].LastTerminationState.Terminated != nil {
+			return list[:i+1]
+		}
+	}
+	return list[:min(1, len(list))]
+}
+
+// setPodConditions sets the conditions that the kubelet keeps, after those of others.
+//
+// Upstream: kubelet_pods.go generateAPIPodStatus, v1.36.
+func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podRecord, old *v1.PodStatus, now metav1.Time) {
+	own := []v1.PodCondition{
+		{Type: v1.PodReadyToStartContainers, Status: boolStatus(r.hasSandbox(pod))},
+		podInitializedCondition(pod, s),
+		podReadyCondition(pod, s),
+		containersReadyCondition(pod, s),
+		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	}
+	s.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return isOwnCondition(c.Type) })
+	for _, c := range own {
+		c.LastTransitionTime, c.ObservedGeneration = now, pod.Generation
+		if was := findCondition(old.Conditions, c.Type); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+		s.Conditions = append(s.Conditions, c)
+	}
+}
+
+// isOwnCondition says whether a condition is the kubelet's to keep.
+//
+// Upstream: pkg/kubelet/types/pod_status.go PodConditionByKubelet, v1.36.
+func isOwnCondition(kind v1.PodConditionType) bool {
+	switch kind {
+	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled:
+		return true
+	}
+	return false
+}
+
+func boolStatus(b bool) v1.ConditionStatus {
+	if b {
+		return v1.ConditionTrue
+	}
+	return v1.ConditionFalse
+}
