@@ -56,6 +56,7 @@ type refusal struct {
 	code    int
 	reason  string
 	fields  []string // for 422
+	cut     bool     // the recorder cut the message, and so perhaps fields
 }
 
 func newObserver(cluster *storagesim.Cluster, uids *uids) *observer {
@@ -232,16 +233,21 @@ func slash(resource, subresource string) string {
 
 // invalidField finds the field paths in the message of a 422, which is
 // "Kind "name" is invalid: path: what: detail", or a list of those in brackets.
-var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate value|Too long|Too many|Internal error)`)
+var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate value|Too long|Too many|Too few|Internal error)`)
 
 func invalidFields(message string) []string {
 	var fields []string
 	for _, m := range invalidField.FindAllStringSubmatch(message, -1) {
-		fields = append(fields, m[1])
+		fields = append(fields, newerPath.ReplaceAllString(m[1], "metadata.ownerReferences$1"))
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
 }
+
+// newerPath is what the libraries of v0.37 write and the recorded v1.36.3 does not: the
+// index in the path of an owner reference. It is left out on both sides. This is the
+// only known difference that comes from the versions.
+var newerPath = regexp.MustCompile(`^metadata\.ownerReferences\[\d+\](\..*)?$`)
 
 // recordedKinds are the kinds whose objects a recording lists at its end, except
 // StatefulSets, which are not compared.

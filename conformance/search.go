@@ -122,13 +122,25 @@ func (s *search) next(n int) []Schedule {
 		from := slices.MaxFunc(s.starts, func(a, b *start) int { return cmp.Compare(a.weight(), b.weight()) })
 		from.tries++
 		s.tried++
-		schedule := from.schedule.then(from.step, s.tried)
-		if s.tried/4%2 == 0 {
-			schedule = schedule.then(from.step+1, 0)
-		}
-		list = append(list, schedule)
+		list = append(list, s.variant(from))
 	}
 	return list
+}
+
+// variant makes a schedule from a start: with another resync phase, or with another
+// seed for its first step or for all of the rest.
+func (s *search) variant(from *start) Schedule {
+	schedule := from.schedule
+	if from.tries%3 == 0 && len(schedule.Turns) > 0 {
+		// 7 and 30 have no common divisor: every half second has its turn.
+		schedule.Phase = (schedule.Phase + time.Duration(from.tries/3*7%30)*resync/30) % resync
+		return schedule
+	}
+	schedule = schedule.then(from.step, s.tried)
+	if s.tried/4%2 == 0 {
+		schedule = schedule.then(from.step+1, 0)
+	}
+	return schedule
 }
 
 // take learns from outcomes. It says whether the search is over.

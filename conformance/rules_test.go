@@ -1,0 +1,128 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/engine"
+)
+
+func TestAStepWaitsUntilEventsHaveEndedToo(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "delayed_nothing_to_bind.json"))
+	require.NoError(t, err)
+	// The resync in this step says WaitForPodScheduled, and writes nothing.
+	r, err := newReplay(Schedule{Phase: 3 * time.Second})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.cluster.Close()) }()
+	late := 0
+	for _, step := range rec.Steps {
+		began := r.cluster.Now()
+		_, err := r.step(step.Action)
+		require.NoError(t, err)
+		for _, entry := range r.cluster.Engine().Trace().Entries() {
+			if e, ok := entry.Record.(engine.Event); ok && !e.Repeated {
+				assert.False(t, entry.Time.Add(step.Action.quiet()).After(r.cluster.Now()), "the step ended %s after %s", r.cluster.Now(), entry)
+				if entry.Time.After(began.Add(time.Second)) {
+					late++
+				}
+			}
+		}
+	}
+	assert.NotZero(t, late, "there was no event that a step had to wait for")
+}
+
+func TestARepeatedEventMayBeThereOrNot(t *testing.T) {
+	tests := map[string]struct {
+		want, got, repeated []string
+		differ              bool
+	}{
+		"the same":                           {[]string{"a"}, []string{"a"}, []string{"a"}, false},
+		"recorded, and repeated here":        {[]string{"a"}, nil, []string{"a"}, false},
+		"not recorded, and repeated here":    {nil, nil, []string{"a"}, false},
+		"not recorded, and new here":         {nil, []string{"a"}, []string{"a"}, true},
+		"recorded, and not said here at all": {[]string{"a"}, nil, []string{"b"}, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tt.differ, len(compareEvents(tt.want, tt.got, tt.repeated)) > 0)
+		})
+	}
+}
+
+func TestOthersRunBetweenTheRequestsOfAStep(t *testing.T) {
+	// The scheduler saw the node before its status said how many pods it takes.
+	rec, err := Load(filepath.Join("testdata", "h_topology_node_arrives.json"))
+	require.NoError(t, err)
+	inOrder, err := run(rec, Schedule{}, false)
+	require.NoError(t, err)
+	assert.NotEmpty(t, inOrder)
+	result, err := Check(rec, Options{})
+	require.NoError(t, err)
+	assert.Empty(t, result.Differences)
+}
+
+// load reads a recording from text.
+func load(t *testing.T, text string) (*Recording, error) {
+	path := filepath.Join(t.TempDir(), "case.json")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return Load(path)
+}
+
+func TestEveryTypeOfPatchIsUnderstood(t *testing.T) {
+	const text = `{"steps": [
+		{"step": {"create": [{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "c"}, "provisioner": "p"}]}},
+		{"step": {"patch": {"object": "sc/c", "patch": {"metadata": {"labels": {"a": "1"}}}}}},
+		{"step": {"patch": {"object": "sc/c", "type": "merge", "patch": {"metadata": {"labels": {"b": "1"}}}}}},
+		{"step": {"patch": {"object": "sc/c", "type": "json", "patch": [{"op": "add", "path": "/metadata/labels/c", "value": "1"}]}}},
+		{"step": {"patch": {"object": "sc/c", "type": "strategic", "patch": {"metadata": {"labels": {"d": "1"}}}}}},
+		{"step": {"patch": {"object": "sc/c", "type": "apply", "patch": {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"labels": {"e": "1"}}, "provisioner": "p"}}}}],
+		"objects": [{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+			"metadata": {"name": "c", "uid": "<uid:storageclass/c>", "labels": {"a": "1", "b": "1", "c": "1", "d": "1", "e": "1"}},
+			"provisioner": "p", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}]}`
+	rec, err := load(t, text)
+	require.NoError(t, err)
+	differences, err := run(rec, Schedule{}, true)
+	require.NoError(t, err)
+	assert.Empty(t, differences)
+
+	_, err = load(t, strings.Replace(text, `"strategic"`, `"three-way"`, 1))
+	assert.ErrorContains(t, err, `step 5: patch: type "three-way": expected one of ["" "apply" "json" "merge" "strategic"]`)
+}
+
+func TestOnlyTheIndexOfAnOwnerReferenceIsLeftOutOfFieldPaths(t *testing.T) {
+	recorded := invalidFields(`Pod "p" is invalid: [metadata.ownerReferences.uid: Invalid value: "": must not be empty, spec.volumes[0].name: Required value]`)
+	assert.Equal(t, []string{"metadata.ownerReferences.uid", "spec.volumes[0].name"}, recorded)
+	assert.Equal(t, recorded, invalidFields(`Pod "p" is invalid: [metadata.ownerReferences[0].uid: Invalid value: "": must not be empty, spec.volumes[0].name: Required value]`))
+	assert.NotEqual(t, recorded, invalidFields(`Pod "p" is invalid: [metadata.ownerReferences[0].name: Invalid value: "": must not be empty, spec.volumes[0].name: Required value]`))
+	assert.NotEqual(t, recorded, invalidFields(`Pod "p" is invalid: [metadata.ownerReferences[0].uid: Invalid value: "": must not be empty, spec.volumes[1].name: Required value]`))
+}
+
+func TestOfACutMessageTheFieldsThatAreLeftMustAgree(t *testing.T) {
+	want := func(message string) refusal {
+		return expectations([]Entry{{Actor: "user", Verb: "create", Resource: "pods", Name: "default/p", Code: 422, Reason: "Invalid", Message: message}}).refusals[0]
+	}
+	const message = `Pod "p" is invalid: [spec.a: Required value, spec.b: Required value`
+	got := refusal{request: "create pods default/p", code: 422, reason: "Invalid", fields: []string{"spec.a", "spec.b", "spec.c"}}
+	cut := want(message + strings.Repeat(" ", 300-len(message)))
+	assert.True(t, cut.agrees(got))
+	got.fields = []string{"spec.a", "spec.c"}
+	assert.False(t, cut.agrees(got), "spec.b is missing")
+	got.fields = []string{"spec.a", "spec.b", "spec.c"}
+	assert.False(t, want(message+"]").agrees(got), "the whole message is there, and spec.c is not in it")
+}
+
+func TestAScheduleIsFoundWhereAPhaseAndASeedAreNeeded(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "random_107.json"))
+	require.NoError(t, err)
+	result, err := Check(rec, Options{})
+	require.NoError(t, err)
+	assert.Empty(t, result.Differences)
+	assert.NotZero(t, result.Schedule.Phase)
+	assert.NotEmpty(t, result.Schedule.Turns)
+}
