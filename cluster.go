@@ -163,10 +163,13 @@ func (c *Cluster) addNode(node Node) error {
 		Node: v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
 			Spec:       v1.NodeSpec{Taints: node.Taints},
+			Status:     v1.NodeStatus{Capacity: node.Capacity},
 		},
-		Root:    root,
-		Mounter: c.failing(node.Name, mounter),
-		Plugins: c.cfg.VolumePlugins,
+		Root:       root,
+		Mounter:    c.failing(node.Name, mounter),
+		Plugins:    c.cfg.VolumePlugins,
+		Runtime:    node.Runtime,
+		CSIDrivers: node.CSIDrivers,
 	}))
 }
 

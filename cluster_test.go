@@ -13,10 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
 )
 
 func containsLine(text string, parts ...string) bool {
@@ -241,4 +243,18 @@ func TestAPodDirectoryWithoutItsPodIsALeak(t *testing.T) {
 	c.Settle()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node-1/var/lib/kubelet/pods/some-uid"), 0o755))
 	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "directory /var/lib/kubelet/pods/some-uid on node-1, whose pod is gone (made by kubelet/node-1)")
+}
+
+func TestANodeHasTheCapacityRuntimeAndDriversThatItIsGiven(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{Nodes: []storagesim.Node{{
+		Name: "node-1", Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3"), v1.ResourcePods: resource.MustParse("7")},
+		Runtime: kubelet.FakeRuntime, CSIDrivers: []kubelet.CSIDriver{{Name: "plain.csi.example.com", NodeID: "id"}},
+	}}})
+	node, err := c.Client().CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "3", node.Status.Allocatable.Cpu().String())
+	require.Equal(t, `{"plain.csi.example.com":"id"}`, node.Annotations["csi.volume.kubernetes.io/nodeid"])
+	require.Contains(t, node.Status.NodeInfo.ContainerRuntimeVersion, "fakeRuntime://")
+	_, err = storagesim.New(storagesim.Config{Nodes: []storagesim.Node{{Name: "node-1", Runtime: "docker"}}})
+	require.ErrorContains(t, err, `kubelet.Config.Runtime of node node-1 is "docker"`)
 }

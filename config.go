@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/volume"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -101,6 +102,12 @@ type Node struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []v1.Taint
+	// Capacity is what the node has; default 64 CPUs, 64Gi, 110 pods.
+	Capacity v1.ResourceList
+	// Runtime is the node's container runtime; default kubelet.Containerd.
+	Runtime kubelet.Runtime
+	// CSIDrivers register with the node's kubelet; see kubelet.Config.CSIDrivers.
+	CSIDrivers []kubelet.CSIDriver
 }
 
 // NFSServer is a machine that exports directories to all nodes.
