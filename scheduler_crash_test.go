@@ -133,7 +133,7 @@ func TestAClaimDeletedAnywhereInPreBind(t *testing.T) {
 					return err
 				}
 				says := []string{
-					fmt.Sprintf("could not find v1.PersistentVolumeClaim \"default/%s\"", name),
+					fmt.Sprintf("persistentvolumeclaims \"default/%s\" not found", name),
 					fmt.Sprintf("persistentvolumeclaims %q not found", name),
 					fmt.Sprintf("Operation cannot be fulfilled on persistentvolumeclaims %q: the object has been modified", name), // by its deletion
 				}

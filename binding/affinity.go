@@ -32,7 +32,19 @@ type NodeAffinityError struct {
 	Reason string
 }
 
-func (e *NodeAffinityError) Error() string { return "no matching NodeSelectorTerms: " + e.Reason }
+// Error is what upstream says, which is no more than that.
+func (e *NodeAffinityError) Error() string { return "no matching NodeSelectorTerms" }
+
+// ExplainNodeAffinity says why a volume cannot be reached from a node with these
+// labels: what CheckNodeAffinity says, and the requirements that failed. It is "" if the
+// volume can be reached.
+func ExplainNodeAffinity(volume *v1.PersistentVolume, nodeLabels map[string]string) string {
+	var mismatch *NodeAffinityError
+	if err := CheckNodeAffinity(volume, nodeLabels); errors.As(err, &mismatch) {
+		return mismatch.Error() + ": " + mismatch.Reason
+	}
+	return ""
+}
 
 // Reachable says whether the volume can be reached from the node: CheckNodeAffinity
 // without the words.

@@ -1,9 +1,9 @@
 package binding
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,11 +179,11 @@ func (s *search) claimedBy(ref *v1.ObjectReference) string {
 }
 
 func (s *search) unreachable(volume *v1.PersistentVolume) string {
-	err := CheckNodeAffinity(volume, s.node.Labels)
-	if err == nil {
+	var mismatch *NodeAffinityError
+	if !errors.As(CheckNodeAffinity(volume, s.node.Labels), &mismatch) {
 		return fmt.Sprintf("it cannot be reached from node %s", s.node.Name)
 	}
-	return fmt.Sprintf("it cannot be reached from node %s: %s", s.node.Name, strings.TrimPrefix(err.Error(), "no matching NodeSelectorTerms: "))
+	return fmt.Sprintf("it cannot be reached from node %s: %s", s.node.Name, mismatch.Reason)
 }
 
 // outranked says why the chosen volume is better than one that would do.

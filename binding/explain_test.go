@@ -136,9 +136,12 @@ func TestNodeAffinityNamesTheRequirementThatFails(t *testing.T) {
 	terms := &volume.Spec.NodeAffinity.Required.NodeSelectorTerms
 	*terms = append(*terms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}, v1.NodeSelectorTerm{})
 	err := binding.CheckNodeAffinity(volume, nodeOf("node-2").Labels)
-	require.EqualError(t, err, `no matching NodeSelectorTerms: kubernetes.io/hostname In [node-1], the node has "node-2"; or zone Exists, the node has no such label; or a term without requirements matches no node`)
+	require.EqualError(t, err, "no matching NodeSelectorTerms", "as upstream, which says no more")
+	require.Equal(t, `no matching NodeSelectorTerms: kubernetes.io/hostname In [node-1], the node has "node-2"; or zone Exists, the node has no such label; or a term without requirements matches no node`,
+		binding.ExplainNodeAffinity(volume, nodeOf("node-2").Labels))
 	var affinity *binding.NodeAffinityError
 	require.ErrorAs(t, err, &affinity)
 	require.Equal(t, "pv", affinity.Volume)
 	require.NoError(t, binding.CheckNodeAffinity(volume, nodeOf("node-1").Labels))
+	require.Empty(t, binding.ExplainNodeAffinity(volume, nodeOf("node-1").Labels))
 }

@@ -12,15 +12,15 @@ import (
 // of the object the entry is gone, whatever the news.
 // Upstream: scheduler/util/assumecache, passive as since v1.35.
 type assumeCache[T control.Object] struct {
-	kind    string // "PersistentVolume", for errors
-	api     *control.Cache[T]
-	overlay map[string]T
+	resource string // "persistentvolumes", for errors
+	api      *control.Cache[T]
+	overlay  map[string]T
 	// put and remove hear of every change of what Get answers.
 	put, remove func(T)
 }
 
-func newAssumeCache[T control.Object](kind string, api *control.Cache[T]) *assumeCache[T] {
-	c := &assumeCache[T]{kind: kind, api: api, overlay: map[string]T{}, put: func(T) {}, remove: func(T) {}}
+func newAssumeCache[T control.Object](resource string, api *control.Cache[T]) *assumeCache[T] {
+	c := &assumeCache[T]{resource: resource, api: api, overlay: map[string]T{}, put: func(T) {}, remove: func(T) {}}
 	c.api.Handle(control.Handler[T]{
 		Add: func(obj T) { c.put(obj) },
 		Update: func(_, obj T) {
@@ -64,13 +64,9 @@ func (c *assumeCache[T]) Get(key string) (T, bool) {
 func (c *assumeCache[T]) GetAPIObj(key string) (T, error) {
 	obj, ok := c.api.Get(key)
 	if !ok {
-		return obj, c.notFound(key)
+		return obj, notFound(c.resource, key)
 	}
 	return obj, nil
-}
-
-func (c *assumeCache[T]) notFound(key string) error {
-	return fmt.Errorf("could not find v1.%s %q", c.kind, key)
 }
 
 func (c *assumeCache[T]) latest(obj T) T {
@@ -96,11 +92,10 @@ func (c *assumeCache[T]) Assume(obj T) error {
 	key := control.Key(obj)
 	cached, ok := c.api.Get(key)
 	if !ok {
-		return c.notFound(key)
+		return notFound(c.resource, key)
 	}
 	if cached.GetResourceVersion() != obj.GetResourceVersion() {
-		return fmt.Errorf("v1.%s %q is out of sync (stored: %s, assume: %s)",
-			c.kind, key, cached.GetResourceVersion(), obj.GetResourceVersion())
+		return fmt.Errorf("%q is out of sync (stored: %s, assume: %s)", key, cached.GetResourceVersion(), obj.GetResourceVersion())
 	}
 	c.overlay[key] = obj
 	c.put(obj)

@@ -80,6 +80,18 @@ func (q *schedulingQueue) backoffOf(failures int) time.Duration {
 	return min(d, q.cfg.MaxBackoff)
 }
 
+// backoffLeft is how much of the pod's backoff is left. A pod that was left alone after
+// many errors in a row is put back into the backoff in which it would be by now if it had
+// been tried again and again.
+func (q *schedulingQueue) backoffLeft(entry *queuedPod) time.Duration {
+	now := q.clock.Now()
+	if entry.errors > patientErrors && entry.until.Before(now) {
+		round := q.backoffOf(entry.errors) + backoffWindow
+		entry.until = entry.until.Add((now.Sub(entry.until) + round - 1) / round * round)
+	}
+	return entry.until.Sub(now)
+}
+
 // flushBackoffCompleted puts in line the pods whose backoff is over. Upstream does so
 // every second; here it is enough before anybody is popped.
 // Upstream: PriorityQueue.flushBackoffQCompleted, v1.36.

@@ -30,8 +30,10 @@ func (f framework) runBindPlugins(ctx context.Context, c *cycle) *status {
 // Upstream: plugins/defaultbinder, v1.36.
 type defaultBinder struct{ env control.Env }
 
-func (defaultBinder) Name() string                     { return "DefaultBinder" }
-func (defaultBinder) Helps(*v1.Pod, clusterEvent) bool { return false }
+func (defaultBinder) Name() string { return "DefaultBinder" }
+
+// EventsToRegister: it turns nobody down.
+func (defaultBinder) EventsToRegister() []registration { return nil }
 
 func (b defaultBinder) Bind(ctx context.Context, c *cycle, node string) *status {
 	binding := &v1.Binding{

@@ -103,8 +103,8 @@ func newVolumeBinder(env control.Env, caches *caches, bindTimeout time.Duration)
 	b := &volumeBinder{
 		env: env, bindTimeout: bindTimeout,
 		pods: caches.pods, nodes: caches.nodes, classes: caches.classes, drivers: caches.drivers, capacities: caches.capacities,
-		pvs:  newAssumeCache("PersistentVolume", caches.volumes),
-		pvcs: newAssumeCache("PersistentVolumeClaim", caches.claims),
+		pvs:  newAssumeCache("persistentvolumes", caches.volumes),
+		pvcs: newAssumeCache("persistentvolumeclaims", caches.claims),
 		free: binding.NewIndex(),
 	}
 	b.pvs.follow(b.free.Put, func(pv *v1.PersistentVolume) { b.free.Delete(pv.Name) })

@@ -13,7 +13,6 @@ func (s *scheduler) bindingCycle(ctx context.Context, c *cycle) {
 		s.handleBindingCycleError(ctx, c, st)
 		return
 	}
-	s.cluster.finishBinding(c.pod.UID, s.podOf(c.entry) == nil)
 	s.queue.done(c.entry)
 	s.recorder.Eventf(c.pod, nil, v1.EventTypeNormal, "Scheduled", "Binding", "Successfully assigned %s/%s to %s", c.pod.Namespace, c.pod.Name, c.node)
 }
@@ -40,9 +39,8 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 // that it was taken from, and reports. The API keeps what PreBind has written.
 // Upstream: schedule_one.go handleBindingCycleError, v1.36.
 func (s *scheduler) handleBindingCycleError(ctx context.Context, c *cycle, st *status) {
-	s.giveBack(c)
-	placed := c.pod.DeepCopy()
-	placed.Spec.NodeName = c.node
-	s.queue.move(clusterEvent{old: placed})
+	if s.giveBack(c) {
+		s.queue.move(eventsOf(placedOn(c.pod, c.node), nil), turnedDown)
+	}
 	s.handleSchedulingFailure(ctx, c, st)
 }

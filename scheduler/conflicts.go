@@ -44,7 +44,7 @@ func (p problem) detail(node *v1.Node, allowed []v1.TopologySelectorTerm) string
 	case noVolume:
 		return fmt.Sprintf("it is bound to pv %s, which does not exist", p.claim.Spec.VolumeName)
 	case volumeElsewhere:
-		return fmt.Sprintf("it is bound to pv %s: %v", p.pv.Name, binding.CheckNodeAffinity(p.pv, node.Labels))
+		return fmt.Sprintf("it is bound to pv %s: %s", p.pv.Name, binding.ExplainNodeAffinity(p.pv, node.Labels))
 	case otherNodeSelected:
 		return fmt.Sprintf("its volume is being made for node %s (%s)", p.claim.Annotations[binding.AnnSelectedNode], binding.AnnSelectedNode)
 	case noProvisioner:

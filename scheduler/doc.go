@@ -49,12 +49,12 @@
 //
 // A pod that no node fits gets an event and the condition PodScheduled=False, and
 // waits for an event that could help the plugins that turned it down (each says
-// which in Helps), at most for five minutes. Each refusal earns it a backoff, 1 s doubling
+// which in EventsToRegister), at most for five minutes. Each refusal earns it a backoff, 1 s doubling
 // to 10 s, during which it lets all others go first; with nobody else in line it is tried
 // again at once.
 //
-// A pod whose attempt failed with an error waits for its backoff in any case, and events
-// do not shorten it. A backoff that ends within a second of the clock lasts until that
+// A pod whose attempt failed with an error, or for which there are no nodes at all, waits
+// for its backoff in any case, and events do not shorten it. A backoff that ends within a second of the clock lasts until that
 // second is over: the first takes between 1 and 2 s.
 //
 // # Deviations from upstream
@@ -63,8 +63,8 @@
 //     upstream's do when it finds no victims.
 //   - After five errors in a row a pod is no longer retried on its own but by the
 //     next event or the flush every 30 s, so that a cluster with something broken
-//     for good comes to rest. For the same reason a pod for which there are no nodes at
-//     all waits for an event; upstream treats that as an error and keeps trying.
+//     for good comes to rest. What wakes it up puts it into the backoff in which it
+//     would be by then had it gone on.
 //   - All nodes are filtered and scored. Upstream looks, in clusters of more than
 //     100 nodes, for only so many that fit (numFeasibleNodesToFind), from where the
 //     last search ended: to save time that is not spent here, at the price of

@@ -6,42 +6,13 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// clusterEvent is a change that might make a pod schedulable: old nil is an
-// addition, new nil a removal.
-// Upstream: framework.ClusterEvent with the objects its hints get, v1.36.
-type clusterEvent struct{ old, new control.Object }
-
-// podLeft: a pod that counted on a node is gone, or has ended.
-func (e clusterEvent) podLeft() bool {
-	old, ok := e.old.(*v1.Pod)
-	return ok && e.new == nil && old.Spec.NodeName != ""
-}
-
-// tolerationAdded: the pod that waits tolerates more than it did.
-// Upstream: framework/events.go extractPodTolerationChange, v1.36.
-func (e clusterEvent) tolerationAdded() bool {
-	old, updated := e.old.(*v1.Pod)
-	pod, ok := e.new.(*v1.Pod)
-	return ok && updated && len(pod.Spec.Tolerations) != len(old.Spec.Tolerations)
-}
-
-// nodeChanged: a node came, or changed in the respect that matters.
-func (e clusterEvent) nodeChanged(matters func(old, node *v1.Node) bool) bool {
-	node, ok := e.new.(*v1.Node)
-	if !ok {
-		return false
-	}
-	old, ok := e.old.(*v1.Node)
-	return !ok || matters(old, node)
-}
-
 // forward makes a handler that tells the queue of a resource's changes, after
 // the scheduler's own state has taken them in.
 func forward[T control.Object](s *scheduler) control.Handler[T] {
 	return control.Handler[T]{
-		Add:    func(obj T) { s.queue.move(clusterEvent{nil, obj}) },
-		Update: func(old, obj T) { s.queue.move(clusterEvent{old, obj}) },
-		Delete: func(obj T) { s.queue.move(clusterEvent{obj, nil}) },
+		Add:    func(obj T) { s.queue.move(eventsOf(nil, obj), everybody) },
+		Update: func(old, obj T) { s.queue.move(eventsOf(old, obj), everybody) },
+		Delete: func(obj T) { s.queue.move(eventsOf(obj, nil), everybody) },
 	}
 }
 
@@ -78,26 +49,57 @@ func (s *scheduler) podAdded(pod *v1.Pod) {
 	}
 }
 
+// Upstream: scheduler/eventhandlers.go updatePod, v1.36.
 func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 	s.cluster.setPod(pod)
 	switch {
 	case !s.ours(pod):
 		s.queue.delete(pod) // bound, ended or gated: nothing to schedule
+	case s.cluster.isAssumed(pod.UID): // what is being bound waits for no event
+		if pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
+			s.handleAssumedPodDeletion(pod)
+		}
 	case s.queue.knows(pod):
 		s.queue.update(old, pod)
-	case !s.cluster.isAssumed(pod.UID): // an assumed pod is bound already, only the news is old
+		s.nominationEnded(old, pod.Status.NominatedNodeName)
+	default:
 		s.queue.add(pod)
 	}
-	if counts(old) && !counts(pod) {
-		s.queue.move(clusterEvent{old: old})
+	switch {
+	case counts(old) && !counts(pod):
+		s.queue.move(eventsOf(old, nil), everybody)
+	case counts(old):
+		s.queue.move(eventsOf(old, pod), everybody)
 	}
 }
 
+// Upstream: scheduler/eventhandlers.go deletePod, v1.36.
 func (s *scheduler) podDeleted(pod *v1.Pod) {
-	s.cluster.dropPod(pod)
 	s.queue.delete(pod)
-	if counts(pod) {
-		s.queue.move(clusterEvent{old: pod})
+	placed := s.cluster.placedPod(pod)
+	if s.cluster.forget(pod.UID); counts(placed) {
+		s.queue.move(eventsOf(placed, nil), everybody)
+		return
+	}
+	s.nominationEnded(pod, "")
+}
+
+// handleAssumedPodDeletion frees the place of a pod that is being bound, although its
+// binding cycle has not noticed yet that the pod goes.
+// Upstream: scheduler/eventhandlers.go handleAssumedPodDeletion, v1.36.
+func (s *scheduler) handleAssumedPodDeletion(pod *v1.Pod) {
+	placed := s.cluster.placedPod(pod)
+	s.cluster.forget(pod.UID)
+	s.queue.move(eventsOf(placed, nil), everybody)
+}
+
+// nominationEnded: a pod that was to go to a node goes to another, or nowhere. That
+// helps as if it had left the node, but only pods of its priority or less, from which it
+// had kept the place.
+// Upstream: scheduler/eventhandlers.go hasNominatedNodeNameChanged, getLEPriorityPreCheck, v1.36.
+func (s *scheduler) nominationEnded(old *v1.Pod, now string) {
+	if was := old.Status.NominatedNodeName; was != "" && was != now {
+		s.queue.move(eventsOf(old, nil), func(entry *queuedPod) bool { return turnedDown(entry) && entry.priority <= priority(old) })
 	}
 }
 

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +10,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // A pod turned down by a plugin is tried again after these events and no others.
@@ -17,20 +21,46 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 	tolerant, relabelled := testPod("web"), testPod("web")
 	tolerant.Spec.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
 	relabelled.Labels = map[string]string{"a": "b"}
-	anyNodeAdded := []string{"node added", "cordoned node added", "tainted node added", "node in zone added"}
-	changed := func(f func(*v1.Node)) clusterEvent { return clusterEvent{node, testNode("node-1", f)} }
-	events := map[string]clusterEvent{
-		"node added":           {nil, node},
-		"cordoned node added":  {nil, cordoned},
-		"tainted node added":   {nil, testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))},
-		"node in zone added":   {nil, testNode("node-1", func(n *v1.Node) { n.Labels["zone"] = "a" })},
-		"node removed":         {node, nil},
-		"node touched":         changed(func(n *v1.Node) { n.Annotations = map[string]string{"a": "b"} }),
-		"node relabelled":      changed(func(n *v1.Node) { n.Labels["zone"] = "a" }),
-		"node tainted":         changed(tainted("gpu", v1.TaintEffectNoSchedule)),
-		"node untainted":       {testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule)), node},
-		"node grown":           changed(func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("9") }),
-		"node uncordoned":      {cordoned, node},
+	otherTolerant, nominated, elsewhere := testPod("other"), withDisk(testPod("other", "data"), "disk-1"), on(testPod("other", "data"), "node-1")
+	otherTolerant.Spec.Tolerations = tolerant.Spec.Tolerations
+	nominated.Status.NominatedNodeName = "node-1"
+	elsewhere.Namespace = "elsewhere"
+	type change struct{ old, new control.Object }
+	changed := func(f func(*v1.Node)) change { return change{node, testNode("node-1", f)} }
+	changes := map[string]change{
+		"node added":          {nil, node},
+		"cordoned node added": {nil, cordoned},
+		"tainted node added":  {nil, testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule))},
+		"node in zone added":  {nil, testNode("node-1", func(n *v1.Node) { n.Labels["zone"] = "a" })},
+		"node removed":        {node, nil},
+		"node touched":        changed(func(n *v1.Node) { n.Annotations = map[string]string{"a": "b"} }),
+		"node relabelled":     changed(func(n *v1.Node) { n.Labels["zone"] = "a" }),
+		"node tainted":        changed(tainted("gpu", v1.TaintEffectNoSchedule)),
+		"node untainted":      {testNode("node-1", tainted("gpu", v1.TaintEffectNoSchedule)), node},
+		"node grown":          changed(func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("9") }),
+		"node uncordoned":     {cordoned, node},
+		"node cordoned":       {node, cordoned},
+		"another resource":    changed(func(n *v1.Node) { n.Status.Allocatable["example.com/gpu"] = resource.MustParse("1") }),
+		"node shrunk":         changed(func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1") }),
+		"room for more pods":  changed(func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("111") }),
+		"small node added":    {nil, testNode("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1") })},
+		"pod scaled down":     {on(asking(testPod("other"), "2", "1Gi"), "node-1"), on(asking(testPod("other"), "1", "1Gi"), "node-1")},
+		"pod scaled up":       {on(asking(testPod("other"), "1", "1Gi"), "node-1"), on(asking(testPod("other"), "2", "1Gi"), "node-1")},
+		"pod made leaner":     {on(asking(testPod("other"), "2", "2Gi"), "node-1"), on(asking(testPod("other"), "2", "1Gi"), "node-1")},
+		"pod made modest":     {asking(testPod("web"), "2", "1Gi"), asking(testPod("web"), "1", "1Gi")},
+		"other pod tolerates": {testPod("other"), otherTolerant},
+		"nominated pod":       {nominated, nil},
+		"elsewhere's pod":     {elsewhere, nil},
+		"CSINode relabelled": {attaches("node-1", 1), func() *storagev1.CSINode {
+			n := attaches("node-1", 1)
+			n.Labels = map[string]string{"a": "b"}
+			return n
+		}()},
+		"plugin migrated": {attaches("node-1", 1), func() *storagev1.CSINode {
+			n := attaches("node-1", 1)
+			n.Annotations = map[string]string{v1.MigratedPluginsAnnotationKey: "kubernetes.io/rbd"}
+			return n
+		}()},
 		"pod left":             {on(testPod("other"), "node-1"), nil},
 		"its claim's pod":      {on(testPod("other", "data"), "node-1"), nil},
 		"another claim's pod":  {on(testPod("other", "logs"), "node-1"), nil},
@@ -41,6 +71,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"unplaced pod":         {testPod("other", "data"), nil},
 		"its claim added":      {nil, testClaim("data", "1Gi", "")},
 		"its claim bound":      {testClaim("data", "1Gi", ""), testClaim("data", "1Gi", "", boundTo("pv"))},
+		"its own claim added":  {nil, testClaim("web-data", "1Gi", "")},
 		"other claim":          {nil, testClaim("other", "1Gi", "")},
 		"volume added":         {nil, testVolume("pv", "1Gi", "", "")},
 		"volume touched":       {testVolume("pv", "1Gi", "", ""), testVolume("pv", "1Gi", "", "", func(pv *v1.PersistentVolume) { pv.Annotations = map[string]string{"a": "b"} })},
@@ -65,41 +96,135 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"toleration added":     {testPod("web"), tolerant},
 		"pod relabelled":       {testPod("web"), relabelled},
 	}
-	tests := map[string]struct {
+	// Whoever waits for nodes is told of all changes of taints: buildQueueingHintMap.
+	anyNode := []string{
+		"node added", "cordoned node added", "tainted node added", "node in zone added", "small node added",
+		"node tainted", "node untainted", "node uncordoned",
+	}
+	with := func(lists ...[]string) []string { return slices.Concat(lists...) }
+	podsLeft := []string{
+		"pod left", "its claim's pod", "another claim's pod", "its port's pod", "another port's pod", "its disk's pod", "another disk's pod",
+		"nominated pod", "elsewhere's pod",
+	}
+	inline := testPod("web", "data")
+	inline.Spec.Volumes = append(inline.Spec.Volumes, v1.Volume{Name: "i", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: "example.com/ext"}}})
+	forVolumes := with(anyNode, []string{
+		"node relabelled", "its claim added", "its claim bound", "volume added", "volume touched", "volume moved", "class added", "immediate class",
+		"topology changed", "capacity added", "capacity grown", "capacity known", "CSINode added", "plugin migrated",
+	})
+	tests := []struct {
 		plugin plugin
 		pod    *v1.Pod
 		helped []string
 	}{
-		"NodeUnschedulable": {nodeUnschedulable{}, testPod("web"), []string{"node added", "tainted node added", "node in zone added", "node uncordoned"}},
-		"TaintToleration":   {taintToleration{}, testPod("web"), []string{"node added", "cordoned node added", "node in zone added", "node untainted", "toleration added"}},
-		"NodeAffinity":      {nodeAffinity{}, selecting("zone", "a"), []string{"node in zone added", "node relabelled"}},
-		"NodePorts":         {nodePorts{}, withPort(testPod("web"), 80, ""), append([]string{"its port's pod"}, anyNodeAdded...)},
-		"NodeResourcesFit": {resourcesFit{}, testPod("web"), append([]string{
-			"node grown", "pod left", "its claim's pod", "another claim's pod", "its port's pod", "another port's pod", "its disk's pod", "another disk's pod",
-		}, anyNodeAdded...)},
-		"VolumeRestrictions": {volumeRestrictions{}, withDisk(testPod("web", "data"), "disk-1"), []string{"its claim's pod", "its disk's pod", "its claim added"}},
-		"NodeVolumeLimits": {nodeVolumeLimits{}, testPod("web", "data"), []string{
-			"CSINode added", "attach limit raised", "attachment removed", "its claim's pod", "another claim's pod", "its claim added",
+		{nodeUnschedulable{}, testPod("web"), []string{"node added", "tainted node added", "node in zone added", "small node added", "node uncordoned"}},
+		{taintToleration{}, testPod("web"), []string{
+			"node added", "cordoned node added", "node in zone added", "small node added", "node untainted", "toleration added",
 		}},
-		"VolumeBinding": {volumeBinding{}, testPod("web", "data"), append([]string{
-			"node relabelled", "its claim added", "its claim bound", "volume added", "volume touched", "volume moved", "class added", "immediate class",
-			"topology changed", "capacity added", "capacity grown", "capacity known", "capacity unasked",
-		}, anyNodeAdded...)},
-		"VolumeZone": {volumeZone{}, testPod("web", "data"), append([]string{
+		{nodeAffinity{}, selecting("zone", "a"), []string{"node in zone added", "node relabelled", "node tainted", "node untainted", "node uncordoned"}},
+		{nodePorts{}, withPort(testPod("web"), 80, ""), with(anyNode, []string{"its port's pod"})},
+		{resourcesFit{}, testPod("web"), with(anyNode, podsLeft, []string{"room for more pods", "pod made modest"})},
+		{resourcesFit{}, asking(testPod("web"), "2", "0"), slices.DeleteFunc(
+			with(anyNode, podsLeft, []string{"node grown", "room for more pods", "pod scaled down", "pod made modest"}),
+			func(event string) bool { return event == "small node added" },
+		)},
+		{volumeRestrictions{}, withDisk(testPod("web", "data"), "disk-1"), with(anyNode, []string{
+			"its claim's pod", "its disk's pod", "nominated pod", "its claim added",
+			"unplaced pod", // of whose end nobody is told
+		})},
+		{volumeRestrictions{}, ephemeralPod(), anyNode},
+		{nodeVolumeLimits{}, testPod("web", "data"), []string{
+			"CSINode added", "attach limit raised", "attachment removed", "its claim's pod", "another claim's pod", "its claim added",
+			"nominated pod", "elsewhere's pod",
+		}},
+		{nodeVolumeLimits{}, ephemeralPod(), []string{
+			"CSINode added", "attach limit raised", "its claim's pod", "another claim's pod", "its own claim added", "nominated pod", "elsewhere's pod",
+		}},
+		{volumeBinding{}, testPod("web", "data"), forVolumes},
+		{volumeBinding{}, inline, with(forVolumes, []string{"capacity unasked"})},
+		{volumeZone{}, testPod("web", "data"), with(anyNode, []string{
 			"node relabelled", "its claim added", "its claim bound", "volume added", "volume moved", "class added",
-		}, anyNodeAdded...)},
-		"DefaultBinder": {defaultBinder{}, testPod("web", "data"), nil},
+		})},
+		{volumeZone{}, ephemeralPod(), with(anyNode, []string{"node relabelled", "volume added", "volume moved", "class added"})},
+		{defaultBinder{}, testPod("web", "data"), nil},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
+	hints := buildQueueingHintMap(allPlugins())
+	for _, tt := range tests {
+		t.Run(tt.plugin.Name(), func(t *testing.T) {
 			var helped []string
-			for event, e := range events {
-				if tt.plugin.Helps(tt.pod, e) {
-					helped = append(helped, event)
+			for name, c := range changes {
+				if slices.ContainsFunc(eventsOf(c.old, c.new), func(e clusterEvent) bool { return hints.helps(tt.pod, []plugin{tt.plugin}, e) }) {
+					helped = append(helped, name)
 				}
 			}
 			assert.ElementsMatch(t, tt.helped, helped)
-			assert.Equal(t, name, tt.plugin.Name())
 		})
 	}
+}
+
+// ephemeralPod has a claim that is made for it, "web-data".
+func ephemeralPod() *v1.Pod {
+	pod := testPod("web")
+	pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
+	return pod
+}
+
+// The tables are those of v1.36: plugins' EventsToRegister, and what buildQueueingHintMap
+// adds to them.
+func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
+	names := []struct {
+		action action
+		name   string
+	}{
+		{added, "Add"}, {deleted, "Delete"}, {updateNodeAllocatable, "UpdateNodeAllocatable"}, {updateNodeLabel, "UpdateNodeLabel"},
+		{updateNodeTaint, "UpdateNodeTaint"}, {updatePodScaleDown, "UpdatePodScaleDown"}, {updatePodToleration, "UpdatePodToleration"}, {updated, "Update"},
+	}
+	var table []string
+	for _, p := range allPlugins() {
+		for _, r := range buildQueueingHintMap(allPlugins())[p.Name()] {
+			var actions []string
+			for _, a := range names {
+				if r.actions&a.action != 0 {
+					actions = append(actions, a.name)
+				}
+			}
+			table = append(table, p.Name()+": "+r.resource+"/"+strings.Join(actions, "|"))
+		}
+	}
+	assert.Equal(t, []string{
+		"NodeUnschedulable: Node/Add|UpdateNodeTaint",
+		"NodeUnschedulable: Pod/UpdatePodToleration",
+		"TaintToleration: Node/Add|UpdateNodeTaint",
+		"TaintToleration: Pod/UpdatePodToleration",
+		"NodeAffinity: Node/Add|UpdateNodeLabel",
+		"NodeAffinity: Node/UpdateNodeTaint",
+		"NodePorts: Pod/Delete",
+		"NodePorts: Node/Add",
+		"NodePorts: Node/UpdateNodeTaint",
+		"NodeResourcesFit: Pod/Delete|UpdatePodScaleDown",
+		"NodeResourcesFit: Node/Add|UpdateNodeAllocatable",
+		"NodeResourcesFit: Node/UpdateNodeTaint",
+		"VolumeRestrictions: Pod/Delete",
+		"VolumeRestrictions: Node/Add",
+		"VolumeRestrictions: PersistentVolumeClaim/Add",
+		"VolumeRestrictions: Node/UpdateNodeTaint",
+		"NodeVolumeLimits: CSINode/Add",
+		"NodeVolumeLimits: CSINode/Update",
+		"NodeVolumeLimits: Pod/Delete",
+		"NodeVolumeLimits: PersistentVolumeClaim/Add",
+		"NodeVolumeLimits: VolumeAttachment/Delete",
+		"VolumeBinding: StorageClass/Add|Update",
+		"VolumeBinding: PersistentVolumeClaim/Add|Update",
+		"VolumeBinding: PersistentVolume/Add|Update",
+		"VolumeBinding: Node/Add|UpdateNodeLabel",
+		"VolumeBinding: CSINode/Add|Update",
+		"VolumeBinding: CSIDriver/Update",
+		"VolumeBinding: CSIStorageCapacity/Add|Update",
+		"VolumeBinding: Node/UpdateNodeTaint",
+		"VolumeZone: StorageClass/Add",
+		"VolumeZone: Node/Add|UpdateNodeLabel",
+		"VolumeZone: PersistentVolumeClaim/Add|Update",
+		"VolumeZone: PersistentVolume/Add|Update",
+		"VolumeZone: Node/UpdateNodeTaint",
+	}, table)
 }

@@ -181,11 +181,11 @@ func (s *scheduler) putBack(c *cycle, st *status) *v1.Pod {
 	if pod == nil {
 		return c.pod
 	}
-	switch {
+	switch rejectedBy := s.rejectedBy(&c.diagnosis); {
 	case !s.queue.current(c.entry): // nothing to schedule, or put in the queue anew
-	case st.rejected():
-		s.queue.putBackUnschedulable(c.entry, s.rejectedBy(&c.diagnosis))
-	default:
+	case st.rejected() && len(rejectedBy) > 0:
+		s.queue.putBackUnschedulable(c.entry, rejectedBy)
+	default: // an error, or no nodes
 		s.queue.putBackError(c.entry)
 	}
 	if c.nominated != "" { // written by this cycle; the cache may not know yet

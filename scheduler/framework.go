@@ -110,9 +110,9 @@ func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {
 type plugin interface {
 	// Name is upstream's name of the plugin.
 	Name() string
-	// Helps says whether the event could make a pod schedulable that this
-	// plugin turned down. Upstream: EventsToRegister with its queueing hints.
-	Helps(pod *v1.Pod, e clusterEvent) bool
+	// EventsToRegister are the events that could make a pod schedulable that this
+	// plugin turned down.
+	EventsToRegister() []registration
 }
 
 // preFilterPlugin looks at the pod alone, before any node.

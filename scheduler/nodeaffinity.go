@@ -25,19 +25,19 @@ type nodeAffinity struct{}
 func (nodeAffinity) Name() string  { return "NodeAffinity" }
 func (nodeAffinity) Weight() int64 { return 2 }
 
-// Helps: a node comes that matches, or one begins to match.
+// Upstream: node_affinity.go EventsToRegister, v1.36.
+func (nodeAffinity) EventsToRegister() []registration {
+	return []registration{upon(added|updateNodeLabel, isSchedulableAfterAffinityChange)}
+}
+
+// isSchedulableAfterAffinityChange: a node comes that matches, or one begins to match.
 // Upstream: node_affinity.go isSchedulableAfterNodeChange, v1.36.
-func (nodeAffinity) Helps(pod *v1.Pod, e clusterEvent) bool {
-	node, ok := e.new.(*v1.Node)
-	if !ok {
-		return false
-	}
-	matches, err := matchesNode(pod, node)
-	old, updated := e.old.(*v1.Node)
-	if !updated || err != nil || !matches {
+func isSchedulableAfterAffinityChange(pod *v1.Pod, before, after *v1.Node) bool {
+	matches, err := matchesNode(pod, after)
+	if before == nil || err != nil || !matches {
 		return err != nil || matches
 	}
-	matched, err := matchesNode(pod, old)
+	matched, err := matchesNode(pod, before)
 	return err != nil || !matched
 }
 

@@ -29,8 +29,6 @@ type placement struct {
 	claims  []string // keys of its claims
 	// assumed: chosen by us and not yet seen bound in the cache.
 	assumed bool
-	// bound: assumed, and the API has taken the binding.
-	bound bool
 }
 
 // clusterState is the nodes and pods as the scheduler counts them: what its
@@ -69,6 +67,17 @@ func (s *clusterState) setNode(node *v1.Node) {
 		at, _ := s.find(node.Name)
 		s.nodes = slices.Insert(s.nodes, at, info)
 	}
+	info.setNode(node)
+}
+
+// newNodeInfo is the node without pods.
+func newNodeInfo(node *v1.Node) *nodeInfo {
+	info := &nodeInfo{}
+	info.setNode(node)
+	return info
+}
+
+func (info *nodeInfo) setNode(node *v1.Node) {
 	info.node = node
 	info.allocatable = resourcesOf(node.Status.Allocatable)
 	info.maxPods = node.Status.Allocatable.Pods().Value()
@@ -105,14 +114,6 @@ func (s *clusterState) setPod(pod *v1.Pod) {
 	}
 }
 
-// dropPod takes in that the pod is gone. A place assumed for it stays while its
-// binding cycle runs, which will find out for itself.
-func (s *clusterState) dropPod(pod *v1.Pod) {
-	if p, known := s.placed[pod.UID]; known && (!p.assumed || p.bound) {
-		s.forget(pod.UID)
-	}
-}
-
 // assume counts the pod on the node from now on.
 // Upstream: cache.AssumePod.
 func (s *clusterState) assume(pod *v1.Pod, node string) {
@@ -120,23 +121,17 @@ func (s *clusterState) assume(pod *v1.Pod, node string) {
 	s.place(&placement{pod: pod, node: node, assumed: true})
 }
 
+// placedPod is the pod on the node where it counts.
+func (s *clusterState) placedPod(pod *v1.Pod) *v1.Pod {
+	if p, ok := s.placed[pod.UID]; ok {
+		return placedOn(pod, p.node)
+	}
+	return pod
+}
+
 func (s *clusterState) isAssumed(uid types.UID) bool {
 	p, ok := s.placed[uid]
 	return ok && p.assumed
-}
-
-// finishBinding notes that the API has taken the binding. gone says that the
-// pod has left the cache meanwhile.
-// Upstream: cache.FinishBinding.
-func (s *clusterState) finishBinding(uid types.UID, gone bool) {
-	p, ok := s.placed[uid]
-	switch {
-	case !ok || !p.assumed:
-	case gone:
-		s.forget(uid)
-	default:
-		p.bound = true
-	}
 }
 
 func (s *clusterState) place(p *placement) {
@@ -220,6 +215,7 @@ type podClaim struct {
 	ephemeral bool
 }
 
+// claimKeys are the keys of the pod's claims.
 func claimKeys(pod *v1.Pod) []string {
 	var keys []string
 	for _, c := range claimNames(pod) {
@@ -227,3 +223,24 @@ func claimKeys(pod *v1.Pod) []string {
 	}
 	return keys
 }
+
+// namedClaims are the keys of those that are not made for the pod.
+func namedClaims(pod *v1.Pod) []string {
+	var keys []string
+	for _, c := range claimNames(pod) {
+		if !c.ephemeral {
+			keys = append(keys, pod.Namespace+"/"+c.name)
+		}
+	}
+	return keys
+}
+
+// placedOn is the pod as it would be on the node.
+func placedOn(pod *v1.Pod, node string) *v1.Pod {
+	placed := pod.DeepCopy()
+	placed.Spec.NodeName = node
+	return placed
+}
+
+// hasPlace: the pod is on a node, or is to go to one.
+func hasPlace(pod *v1.Pod) bool { return pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" }

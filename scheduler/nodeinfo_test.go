@@ -39,27 +39,16 @@ func TestAnAssumedPodCountsUntilItIsSeenBoundOrGivenBack(t *testing.T) {
 	counted()
 	s.cluster.setPod(pod)
 	counted() // old news of the pod without a node
-	s.cluster.dropPod(pod)
-	counted() // its binding cycle will find out
-	s.giveBack(&cycle{pod: pod, node: "node-1"})
+	assert.True(t, s.giveBack(&cycle{pod: pod, node: "node-1"}))
 	free()
-
-	s.cluster.assume(pod, "node-1")
-	s.cluster.finishBinding(pod.UID, false)
-	counted()
-	s.cluster.dropPod(pod)
-	free() // deleted before it was seen bound
-
-	s.cluster.assume(pod, "node-1")
-	s.cluster.finishBinding(pod.UID, true)
-	free() // deleted before the answer came
+	assert.True(t, s.giveBack(&cycle{pod: pod, node: "node-1"}), "it was forgotten when it was deleted")
 
 	s.cluster.assume(pod, "node-1")
 	bound := on(pod.DeepCopy(), "node-1")
 	s.cluster.setPod(bound)
 	assert.False(t, s.cluster.isAssumed(pod.UID))
 	counted()
-	s.giveBack(&cycle{pod: pod, node: "node-1"})
+	assert.False(t, s.giveBack(&cycle{pod: pod, node: "node-1"}))
 	counted() // the answer was lost, but it is bound
 	ended := bound.DeepCopy()
 	ended.Status.Phase = v1.PodSucceeded
@@ -75,7 +64,6 @@ func TestOldNewsOfABoundPodDoesNotQueueItAgain(t *testing.T) {
 	s.podAdded(pod)
 	entry := popped(t, s.queue)
 	s.cluster.assume(pod, "node-1")
-	s.cluster.finishBinding(pod.UID, false)
 	s.queue.done(entry)
 
 	labelled := pod.DeepCopy()

@@ -19,14 +19,18 @@ type nodeUnschedulable struct{}
 
 func (nodeUnschedulable) Name() string { return "NodeUnschedulable" }
 
-// Helps: a node comes or is uncordoned, or the pod tolerates it as it is now.
 // Upstream: node_unschedulable.go EventsToRegister, v1.36.
-func (nodeUnschedulable) Helps(pod *v1.Pod, e clusterEvent) bool {
-	if e.tolerationAdded() {
-		return toleratesCordon(pod)
+func (nodeUnschedulable) EventsToRegister() []registration {
+	return []registration{
+		upon(added|updateNodeTaint, isSchedulableAfterCordonChange),
+		upon(updatePodToleration, func(pod *v1.Pod, _, after *v1.Pod) bool { return pod.UID == after.UID && toleratesCordon(after) }),
 	}
-	node, ok := e.new.(*v1.Node)
-	return ok && !node.Spec.Unschedulable && e.nodeChanged(func(old, _ *v1.Node) bool { return old.Spec.Unschedulable })
+}
+
+// isSchedulableAfterCordonChange: a node comes that is not cordoned, or a cordon ends.
+// Upstream: node_unschedulable.go isSchedulableAfterNodeChange, v1.36.
+func isSchedulableAfterCordonChange(_ *v1.Pod, before, after *v1.Node) bool {
+	return !after.Spec.Unschedulable && (before == nil || before.Spec.Unschedulable)
 }
 
 func (nodeUnschedulable) Filter(c *cycle, node *nodeInfo) *status {
@@ -50,12 +54,19 @@ type taintToleration struct{}
 func (taintToleration) Name() string  { return "TaintToleration" }
 func (taintToleration) Weight() int64 { return 3 }
 
-// Helps: a node comes without a taint that keeps the pod off, or loses it, or the pod
-// tolerates more.
-// Upstream: taint_toleration.go isSchedulableAfterNodeChange, isSchedulableAfterPodTolerationChange, v1.36.
-func (taintToleration) Helps(pod *v1.Pod, e clusterEvent) bool {
-	node, ok := e.new.(*v1.Node)
-	return e.tolerationAdded() || ok && untolerated(pod, node) == nil && e.nodeChanged(func(old, _ *v1.Node) bool { return untolerated(pod, old) != nil })
+// Upstream: taint_toleration.go EventsToRegister, v1.36.
+func (taintToleration) EventsToRegister() []registration {
+	return []registration{
+		upon(added|updateNodeTaint, isSchedulableAfterTaintChange),
+		upon(updatePodToleration, func(pod *v1.Pod, _, after *v1.Pod) bool { return pod.UID == after.UID }),
+	}
+}
+
+// isSchedulableAfterTaintChange: a node comes that has no taint that keeps the pod off,
+// or loses the last one.
+// Upstream: taint_toleration.go isSchedulableAfterNodeChange, v1.36.
+func isSchedulableAfterTaintChange(pod *v1.Pod, before, after *v1.Node) bool {
+	return untolerated(pod, after) == nil && (before == nil || untolerated(pod, before) != nil)
 }
 
 func (taintToleration) Filter(c *cycle, node *nodeInfo) *status {
@@ -146,14 +157,16 @@ type nodePorts struct{}
 
 func (nodePorts) Name() string { return "NodePorts" }
 
-// Helps: a node comes, or a pod leaves that had one of the ports.
+// Upstream: node_ports.go EventsToRegister, v1.36.
+func (nodePorts) EventsToRegister() []registration {
+	return []registration{upon(deleted, isSchedulableAfterPortsFreed), upon(added, always[*v1.Node])}
+}
+
+// isSchedulableAfterPortsFreed: a pod leaves that had one of the ports.
 // Upstream: node_ports.go isSchedulableAfterPodDeleted, v1.36.
-func (nodePorts) Helps(pod *v1.Pod, e clusterEvent) bool {
-	if other, ok := e.old.(*v1.Pod); ok && e.podLeft() {
-		taken := hostPorts(other)
-		return slices.ContainsFunc(hostPorts(pod), func(want hostPort) bool { return slices.ContainsFunc(taken, want.clashes) })
-	}
-	return e.nodeChanged(func(*v1.Node, *v1.Node) bool { return false })
+func isSchedulableAfterPortsFreed(pod, before, _ *v1.Pod) bool {
+	taken := hostPorts(before)
+	return hasPlace(before) && slices.ContainsFunc(hostPorts(pod), func(want hostPort) bool { return slices.ContainsFunc(taken, want.clashes) })
 }
 
 func (nodePorts) PreFilter(c *cycle) *status {

@@ -17,10 +17,37 @@ type resourcesFit struct{}
 func (resourcesFit) Name() string  { return "NodeResourcesFit" }
 func (resourcesFit) Weight() int64 { return 1 }
 
-func (resourcesFit) Helps(_ *v1.Pod, e clusterEvent) bool {
-	return e.podLeft() || e.nodeChanged(func(old, node *v1.Node) bool {
-		return !sameList(old.Status.Allocatable, node.Status.Allocatable)
-	})
+// Upstream: noderesources/fit.go EventsToRegister, v1.36.
+func (resourcesFit) EventsToRegister() []registration {
+	return []registration{
+		upon(deleted|updatePodScaleDown, isSchedulableAfterPodEvent),
+		upon(added|updateNodeAllocatable, isSchedulableAfterCapacityChange),
+	}
+}
+
+// isSchedulableAfterPodEvent: a pod leaves, or one that runs needs less of what the pod
+// needs, or the pod itself does.
+// Upstream: noderesources/fit.go isSchedulableAfterPodEvent, isSchedulableAfterPodScaleDown, v1.36.
+func isSchedulableAfterPodEvent(pod, before, after *v1.Pod) bool {
+	switch {
+	case after == nil:
+		return hasPlace(before)
+	case after.UID == pod.UID:
+		return true
+	}
+	return after.Spec.NodeName != "" && podRequest(after).lessThan(podRequest(before).onlyOf(podRequest(pod)))
+}
+
+// isSchedulableAfterCapacityChange: a node comes that is large enough for the pod, or one
+// that is large enough has more of what the pod needs.
+// Upstream: noderesources/fit.go isSchedulableAfterNodeChange, v1.36.
+func isSchedulableAfterCapacityChange(pod *v1.Pod, before, after *v1.Node) bool {
+	request, has := podRequest(pod), newNodeInfo(after)
+	if lacks, _ := fits(request, has); len(lacks) > 0 || before == nil {
+		return len(lacks) == 0
+	}
+	had := newNodeInfo(before)
+	return has.maxPods > had.maxPods || had.allocatable.lessThan(has.allocatable.onlyOf(request))
 }
 
 func (resourcesFit) PreFilter(c *cycle) *status {

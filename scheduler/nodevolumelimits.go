@@ -33,21 +33,28 @@ type csiVolume struct {
 
 func (nodeVolumeLimits) Name() string { return "NodeVolumeLimits" }
 
-// Helps: a limit comes or grows, a pod with claims leaves, something is detached,
-// or a claim of the pod comes.
-func (nodeVolumeLimits) Helps(pod *v1.Pod, e clusterEvent) bool {
-	switch obj := e.new.(type) {
-	case *storagev1.CSINode:
-		old, updated := e.old.(*storagev1.CSINode)
-		return !updated || limitGrew(old, obj)
-	case *v1.PersistentVolumeClaim:
-		return e.old == nil && slices.Contains(claimKeys(pod), control.Key(obj))
+// Upstream: nodevolumelimits/csi.go EventsToRegister, v1.36.
+func (nodeVolumeLimits) EventsToRegister() []registration {
+	return []registration{
+		upon(added, always[*storagev1.CSINode]),
+		upon(updated, func(_ *v1.Pod, before, after *storagev1.CSINode) bool { return limitGrew(before, after) }),
+		upon(deleted, isSchedulableAfterVolumesFreed),
+		upon(added, isClaimOfPod),
+		upon(deleted, isSchedulableAfterVolumeAttachmentDeleted),
 	}
-	if _, ok := e.old.(*storagev1.VolumeAttachment); ok && e.new == nil {
-		return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil })
-	}
-	other, ok := e.old.(*v1.Pod)
-	return ok && e.podLeft() && len(claimNames(other)) > 0
+}
+
+// isSchedulableAfterVolumesFreed: a pod with claims leaves.
+// Upstream: csi.go isSchedulableAfterPodDeleted, v1.36.
+func isSchedulableAfterVolumesFreed(_, before, _ *v1.Pod) bool {
+	return hasPlace(before) && len(claimNames(before)) > 0
+}
+
+// isSchedulableAfterVolumeAttachmentDeleted: something is detached, and the pod has
+// claims that are not made for it.
+// Upstream: csi.go isSchedulableAfterVolumeAttachmentDeleted, v1.36.
+func isSchedulableAfterVolumeAttachmentDeleted(pod *v1.Pod, _, _ *storagev1.VolumeAttachment) bool {
+	return len(namedClaims(pod)) > 0
 }
 
 // limitGrew: of some driver. A driver without a count has the count 0 here, so

@@ -44,6 +44,8 @@ type queuedPod struct {
 type schedulingQueue struct {
 	cfg   Config
 	clock control.Clock
+	// hints say which events could help whom.
+	hints hintMap
 	// podOf is the pod of an entry, as last heard of.
 	podOf func(*queuedPod) *v1.Pod
 	// line calls pop once for each key in it. Whose turn it is then is pop's to say:
@@ -62,9 +64,9 @@ type schedulingQueue struct {
 	turns         int
 }
 
-func newSchedulingQueue(cfg Config, clock control.Clock, podOf func(*queuedPod) *v1.Pod) *schedulingQueue {
+func newSchedulingQueue(cfg Config, clock control.Clock, hints hintMap, podOf func(*queuedPod) *v1.Pod) *schedulingQueue {
 	return &schedulingQueue{
-		cfg: cfg, clock: clock, podOf: podOf, pods: map[string]*queuedPod{},
+		cfg: cfg, clock: clock, hints: hints, podOf: podOf, pods: map[string]*queuedPod{},
 		active: podList{order: byTurn}, unschedulable: podList{order: byTurn},
 		backoff: podList{order: byBackoff}, errorBackoff: podList{order: byBackoff},
 	}
@@ -102,16 +104,24 @@ func (q *schedulingQueue) knows(pod *v1.Pod) bool {
 	return ok && entry.uid == pod.UID
 }
 
-// update takes in the new state of a pod it knows. A change of anything but its status may
-// help an unschedulable pod, if one of those that turned it down says so.
-// Upstream: PriorityQueue.Update, isPodUpdated, v1.36.
+// update takes in the new state of a pod it knows. The change may help the pod, if it is
+// unschedulable and one of those that turned it down says so. A pod that is left alone
+// after errors is helped by no change of its status: its own failures are written there.
+// Upstream: PriorityQueue.Update, v1.36.
 func (q *schedulingQueue) update(old, pod *v1.Pod) {
 	entry := q.pods[control.Key(pod)]
-	if entry.in == &q.unschedulable && podChanged(old, pod) && helps(entry, pod, clusterEvent{old, pod}) {
-		q.requeue(entry)
+	if entry.in != &q.unschedulable || !turnedDown(entry) && !podChanged(old, pod) {
+		return
+	}
+	for _, e := range eventsOf(old, pod) {
+		if q.hints.helps(pod, entry.rejectedBy, e) {
+			q.requeue(entry)
+			return
+		}
 	}
 }
 
+// podChanged: in anything but its status. Upstream: isPodUpdated, v1.36.
 func podChanged(old, pod *v1.Pod) bool {
 	strip := func(p *v1.Pod) *v1.Pod {
 		p = p.DeepCopy()
@@ -199,7 +209,7 @@ func (q *schedulingQueue) putBack(entry *queuedPod, failures int, rejectedBy []p
 // requeue puts the pod in line, or with those that back off.
 // Upstream: PriorityQueue.requeuePodWithQueueingStrategy, v1.36.
 func (q *schedulingQueue) requeue(entry *queuedPod) {
-	switch rest := entry.until.Sub(q.clock.Now()); {
+	switch rest := q.backoffLeft(entry); {
 	case rest <= 0:
 		q.put(entry, &q.active)
 	case entry.errors > 0:
@@ -212,10 +222,21 @@ func (q *schedulingQueue) requeue(entry *queuedPod) {
 	q.line.Add(entry.key)
 }
 
-// move puts in line the unschedulable pods that the event could help.
+// everybody is asked whether an event helps.
+func everybody(*queuedPod) bool { return true }
+
+// turnedDown: the pod waits for something that a plugin misses, and not because of errors.
+func turnedDown(entry *queuedPod) bool { return len(entry.rejectedBy) > 0 }
+
+// move puts in line the unschedulable pods, of those asked, that one of the events could
+// help.
 // Upstream: PriorityQueue.MoveAllToActiveOrBackoffQueue, v1.36.
-func (q *schedulingQueue) move(e clusterEvent) {
-	q.moveIf(func(entry *queuedPod) bool { return helps(entry, q.podOf(entry), e) })
+func (q *schedulingQueue) move(events []clusterEvent, asked func(*queuedPod) bool) {
+	for _, e := range events {
+		if len(q.unschedulable.pods) > 0 && q.hints.ofInterest(e) {
+			q.moveIf(func(entry *queuedPod) bool { return asked(entry) && q.hints.helps(q.podOf(entry), entry.rejectedBy, e) })
+		}
+	}
 }
 
 // flush puts in line what has waited too long: an event may have been lost, or
@@ -234,12 +255,4 @@ func (q *schedulingQueue) moveIf(f func(*queuedPod) bool) {
 			q.requeue(entry)
 		}
 	}
-}
-
-// helps asks the plugins that turned the pod down.
-func helps(entry *queuedPod, pod *v1.Pod, e clusterEvent) bool {
-	if entry.rejectedBy == nil {
-		return true
-	}
-	return pod != nil && slices.ContainsFunc(entry.rejectedBy, func(p plugin) bool { return p.Helps(pod, e) })
 }

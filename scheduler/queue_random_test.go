@@ -143,7 +143,7 @@ func (r *queueRun) end() {
 	}
 }
 
-func (r *queueRun) event() { r.q.move(clusterEvent{nil, testVolume("pv", "1Gi", delayed, "")}) }
+func (r *queueRun) event() { r.q.move(eventsOf(nil, testVolume("pv", "1Gi", delayed, "")), everybody) }
 
 // check requires that everybody is in one list, or worked on, and is going to be called.
 func (r *queueRun) check(when string) {

@@ -32,10 +32,13 @@ func newHandQueue(t *testing.T) (*schedulingQueue, *handQueue) {
 	cfg, err := Config{}.withDefaults()
 	require.NoError(t, err)
 	h := &handQueue{later: map[string]time.Duration{}}
-	q := newSchedulingQueue(cfg, h, func(*queuedPod) *v1.Pod { return testPod("web", "data") })
+	q := newSchedulingQueue(cfg, h, buildQueueingHintMap(allPlugins()), func(*queuedPod) *v1.Pod { return testPod("web", "data") })
 	q.line = h
 	return q, h
 }
+
+// allPlugins are the scheduler's, for their tables of events.
+func allPlugins() framework { return stillScheduler(nil).plugins }
 
 func popped(t *testing.T, q *schedulingQueue) *queuedPod {
 	t.Helper()
@@ -51,12 +54,12 @@ func TestAnUnschedulablePodIsMovedOnlyByAnEventThatCouldHelp(t *testing.T) {
 	h.line, h.now = nil, h.now.Add(time.Minute)
 
 	cordoned := testNode("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true })
-	q.move(clusterEvent{cordoned, testNode("node-1")})
-	q.move(clusterEvent{nil, testClaim("other", "1Gi", delayed)})
-	q.move(clusterEvent{testVolume("pv", "1Gi", delayed, ""), nil})
+	q.move(eventsOf(testNode("node-1"), cordoned), everybody)
+	q.move(eventsOf(nil, testClaim("other", "1Gi", delayed)), everybody)
+	q.move(eventsOf(testVolume("pv", "1Gi", delayed, ""), nil), everybody)
 	assert.Empty(t, h.line)
 
-	q.move(clusterEvent{nil, testVolume("pv", "1Gi", delayed, "")})
+	q.move(eventsOf(nil, testVolume("pv", "1Gi", delayed, "")), everybody)
 	assert.Equal(t, []string{"default/web"}, h.line)
 	assert.Empty(t, q.unschedulable.pods)
 }

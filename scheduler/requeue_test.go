@@ -228,3 +228,82 @@ func TestEachVersionOfAPodHasAnEventOfItsOwn(t *testing.T) {
 	}
 	require.Equal(t, []string{"1 " + missing, "1 " + unbound, "2 " + unbound}, w.said("web"), "the third attempt on one version is only counted")
 }
+
+// What waits for new nodes is also told of changes of taints and of the end of a cordon:
+// such a node may have come before. Upstream: scheduler.go buildQueueingHintMap, v1.36.
+func TestAPodWithoutAVolumeIsTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing.T) {
+	w := newWorld(t, engine.Config{}, node("node-1"))
+	w.claim("data", "1Gi", "")
+	w.pod("web", "data")
+	w.settle()
+	attempts := func() int {
+		n := 0
+		for _, e := range w.e.Trace().Entries() {
+			if said, ok := e.Record.(engine.Event); ok && said.Reason == "FailedScheduling" {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 1, attempts())
+	for i, change := range []struct {
+		patch string
+		helps bool
+	}{
+		{`{"spec":{"unschedulable":true}}`, false},
+		{`{"spec":{"unschedulable":false}}`, true},
+		{`{"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"}]}}`, true},
+		{`{"spec":{"taints":null}}`, true},
+		{`{"metadata":{"annotations":{"a":"b"}}}`, false},
+		{`{"metadata":{"labels":{"a":"b"}}}`, true},
+		{`{"status":{"allocatable":{"example.com/gpu":"1"}}}`, false},
+	} {
+		before := attempts()
+		sub := "status"
+		if i < 6 {
+			sub = ""
+		}
+		_, err := w.api.CoreV1().Nodes().Patch(w.ctx, "node-1", types.MergePatchType, []byte(change.patch), metav1.PatchOptions{}, sub)
+		require.NoError(t, err)
+		require.NoError(t, w.e.RunFor(20*time.Second))
+		assert.Equal(t, change.helps, attempts() > before, change.patch)
+	}
+}
+
+// attemptsAt are the seconds since the start at which an attempt for the pod failed.
+func (w *world) attemptsAt(pod string) []float64 {
+	var at []float64
+	for _, e := range w.e.Trace().Entries() {
+		if said, ok := e.Record.(engine.Event); ok && said.Reason == "FailedScheduling" && said.About.Name == pod {
+			at = append(at, e.Time.Sub(engine.Start).Seconds())
+		}
+	}
+	return at
+}
+
+// Without nodes an attempt is an error to the queue, and no refusal: no plugin has turned
+// the pod down. Upstream: schedule_one.go ErrNoNodesAvailable, v1.36.
+func TestWithoutNodesAPodIsTriedAgainAfterOneTwoFourSeconds(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	require.NoError(t, w.e.RunFor(500*time.Millisecond))
+	w.pod("web")
+	require.NoError(t, w.e.RunFor(29*time.Second))
+	// A backoff lasts until the second is over.
+	assert.Equal(t, []float64{0.5, 2, 5, 10, 19}, w.attemptsAt("web"))
+	w.unschedulable("web", "no nodes available to schedule pods")
+}
+
+// What upstream tries every 11 seconds is left alone here, and tried when it would be.
+func TestAPodLeftAloneAfterManyErrorsKeepsItsBackoff(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.pod("web")
+	require.NoError(t, w.e.RunFor(47*time.Second))
+	assert.Equal(t, []float64{0, 2, 5, 10, 19, 30}, w.attemptsAt("web"))
+	_, err := w.api.CoreV1().Nodes().Create(w.ctx, node("node-1"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.e.RunFor(4900*time.Millisecond))
+	assert.Empty(t, w.nodeOf("web"))
+	w.settle()
+	assert.Equal(t, 52*time.Second, w.e.Now().Sub(engine.Start))
+	assert.Equal(t, "node-1", w.nodeOf("web"))
+}

@@ -61,6 +61,35 @@ func (r *resources) add(other resources, sign int64) {
 	}
 }
 
+// lessThan: of some resource it is less.
+func (r resources) lessThan(other resources) bool {
+	for name, n := range other.scalar { // a question of whether, not of which
+		if r.scalar[name] < n {
+			return true
+		}
+	}
+	return r.milliCPU < other.milliCPU || r.memory < other.memory || r.ephemeral < other.ephemeral
+}
+
+// onlyOf is r without the resources of which the request asks nothing.
+func (r resources) onlyOf(request resources) resources {
+	var left resources
+	for _, resource := range []struct{ to, from, wanted *int64 }{
+		{&left.milliCPU, &r.milliCPU, &request.milliCPU}, {&left.memory, &r.memory, &request.memory}, {&left.ephemeral, &r.ephemeral, &request.ephemeral},
+	} {
+		if *resource.wanted > 0 {
+			*resource.to = *resource.from
+		}
+	}
+	left.scalar = map[v1.ResourceName]int64{}
+	for name, n := range request.scalar { // a map again: the order does not matter
+		if n > 0 {
+			left.scalar[name] = r.scalar[name]
+		}
+	}
+	return left
+}
+
 func (r resources) asksForNothing() bool {
 	return r.milliCPU == 0 && r.memory == 0 && r.ephemeral == 0 && len(r.scalar) == 0
 }

@@ -33,7 +33,7 @@ func New(cfg Config) control.Factory {
 		}
 		s := newScheduler(cfg, env)
 		s.recorder = env.EventRecorder(cfg.SchedulerName)
-		s.queue = newSchedulingQueue(cfg, env, s.podOf)
+		s.queue = newSchedulingQueue(cfg, env, buildQueueingHintMap(s.plugins), s.podOf)
 		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", Reconcile: s.scheduleOne})
 		s.addAllEventHandlers()
 		env.Every("flush unschedulable pods", flushPeriod, func(context.Context) { s.queue.flush() })
@@ -135,10 +135,14 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	return nil
 }
 
-// giveBack undoes Reserve and assume, in memory.
-func (s *scheduler) giveBack(c *cycle) {
+// giveBack undoes Reserve and assume, in memory. It says false of a pod that was seen
+// bound after all: that one counts.
+// Upstream: schedule_one.go unreserveAndForget, v1.36.
+func (s *scheduler) giveBack(c *cycle) bool {
 	s.plugins.runUnreservePlugins(c)
-	if s.cluster.isAssumed(c.pod.UID) { // if it was seen bound after all, it counts
-		s.cluster.forget(c.pod.UID)
+	if _, placed := s.cluster.placed[c.pod.UID]; placed && !s.cluster.isAssumed(c.pod.UID) {
+		return false
 	}
+	s.cluster.forget(c.pod.UID)
+	return true
 }

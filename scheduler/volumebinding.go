@@ -29,29 +29,54 @@ type volumeState struct {
 
 func (volumeBinding) Name() string { return "VolumeBinding" }
 
-// Helps: anything that can make a volume or a claim fit.
-func (volumeBinding) Helps(pod *v1.Pod, e clusterEvent) bool {
-	switch obj := e.new.(type) {
-	case *v1.PersistentVolumeClaim:
-		return slices.Contains(claimKeys(pod), control.Key(obj))
-	case *v1.PersistentVolume:
-		return true
-	case *storagev1.StorageClass:
-		old, updated := e.old.(*storagev1.StorageClass)
-		return !updated || !equality.Semantic.DeepEqual(old.AllowedTopologies, obj.AllowedTopologies)
-	case *storagev1.CSIDriver:
-		old, updated := e.old.(*storagev1.CSIDriver)
-		return updated && publishesCapacity(old) && !publishesCapacity(obj)
-	case *storagev1.CSIStorageCapacity:
-		old, updated := e.old.(*storagev1.CSIStorageCapacity)
-		if !updated || volumeLimit(obj) == nil || volumeLimit(old) == nil {
-			return !updated || volumeLimit(obj) != nil
-		}
-		return volumeLimit(obj).Cmp(*volumeLimit(old)) > 0
-	case *v1.Node:
-		return e.nodeChanged(relabelled)
+// Upstream: volume_binding.go EventsToRegister, v1.36.
+func (volumeBinding) EventsToRegister() []registration {
+	return []registration{
+		upon(added|updated, isSchedulableAfterStorageClassChange),
+		upon(added|updated, isClaimOfPod),
+		upon(added|updated, always[*v1.PersistentVolume]),
+		upon(added|updateNodeLabel, always[*v1.Node]),
+		upon(added|updated, isSchedulableAfterCSINodeChange),
+		upon(updated, isSchedulableAfterCSIDriverChange),
+		upon(added|updated, isSchedulableAfterCSIStorageCapacityChange),
 	}
-	return false
+}
+
+// isClaimOfPod: the pod uses the claim, or it is made for the pod.
+// Upstream: volume_binding.go isSchedulableAfterPersistentVolumeClaimChange and
+// nodevolumelimits/csi.go isSchedulableAfterPVCAdded, v1.36.
+func isClaimOfPod(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {
+	return slices.Contains(claimKeys(pod), control.Key(after))
+}
+
+// Upstream: volume_binding.go isSchedulableAfterStorageClassChange, v1.36.
+func isSchedulableAfterStorageClassChange(_ *v1.Pod, before, after *storagev1.StorageClass) bool {
+	return before == nil || !equality.Semantic.DeepEqual(before.AllowedTopologies, after.AllowedTopologies)
+}
+
+// isSchedulableAfterCSINodeChange: a CSINode comes, or other in-tree plugins are
+// migrated there.
+// Upstream: volume_binding.go isSchedulableAfterCSINodeChange, v1.36.
+func isSchedulableAfterCSINodeChange(_ *v1.Pod, before, after *storagev1.CSINode) bool {
+	return before == nil || before.Annotations[v1.MigratedPluginsAnnotationKey] != after.Annotations[v1.MigratedPluginsAnnotationKey]
+}
+
+// isSchedulableAfterCSIDriverChange: the driver of a volume that the pod itself defines
+// no longer publishes its capacity. Of a claim's driver nothing is asked, although it
+// is for claims that capacity counts.
+// Upstream: volume_binding.go isSchedulableAfterCSIDriverChange, v1.36.
+func isSchedulableAfterCSIDriverChange(pod *v1.Pod, before, after *storagev1.CSIDriver) bool {
+	return publishesCapacity(before) && !publishesCapacity(after) &&
+		slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.CSI != nil && v.CSI.Driver == after.Name })
+}
+
+// Upstream: volume_binding.go isSchedulableAfterCSIStorageCapacityChange, v1.36.
+func isSchedulableAfterCSIStorageCapacityChange(_ *v1.Pod, before, after *storagev1.CSIStorageCapacity) bool {
+	if before == nil {
+		return true
+	}
+	had, has := volumeLimit(before), volumeLimit(after)
+	return has != nil && (had == nil || has.Value() > had.Value())
 }
 
 func publishesCapacity(d *storagev1.CSIDriver) bool {

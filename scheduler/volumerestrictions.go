@@ -24,16 +24,29 @@ type volumeRestrictions struct {
 
 func (volumeRestrictions) Name() string { return "VolumeRestrictions" }
 
-// Helps: the pod that uses the claim or the disk leaves, or a claim that was
-// missing comes.
-func (volumeRestrictions) Helps(pod *v1.Pod, e clusterEvent) bool {
-	if other, ok := e.old.(*v1.Pod); ok && e.podLeft() {
-		theirs := claimKeys(other)
-		return disksConflict(pod, other) ||
-			slices.ContainsFunc(claimKeys(pod), func(key string) bool { return slices.Contains(theirs, key) })
+// Upstream: volume_restrictions.go EventsToRegister, v1.36.
+func (volumeRestrictions) EventsToRegister() []registration {
+	return []registration{
+		upon(deleted, isSchedulableAfterUserLeft),
+		upon(added, always[*v1.Node]),
+		upon(added, isNamedClaim),
 	}
-	claim, ok := e.new.(*v1.PersistentVolumeClaim)
-	return ok && e.old == nil && slices.Contains(claimKeys(pod), control.Key(claim))
+}
+
+// isSchedulableAfterUserLeft: a pod of the namespace leaves that has a disk of the pod or
+// one of its claims, ephemeral ones not counted.
+// Upstream: volume_restrictions.go isSchedulableAfterPodDeleted, v1.36.
+func isSchedulableAfterUserLeft(pod, before, _ *v1.Pod) bool {
+	theirs := namedClaims(before)
+	return before.Namespace == pod.Namespace && (disksConflict(pod, before) ||
+		slices.ContainsFunc(namedClaims(pod), func(key string) bool { return slices.Contains(theirs, key) }))
+}
+
+// isNamedClaim: the pod uses the claim, which is not made for it.
+// Upstream: volume_restrictions.go isSchedulableAfterPersistentVolumeClaimAdded and
+// volume_zone.go isSchedulableAfterPersistentVolumeClaimChange, v1.36.
+func isNamedClaim(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {
+	return slices.Contains(namedClaims(pod), control.Key(after))
 }
 
 // PreFilter looks for claims that somebody else has. Claims made for the pod

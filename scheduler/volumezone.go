@@ -38,19 +38,26 @@ func zoneKeys() [4]string {
 
 func (volumeZone) Name() string { return "VolumeZone" }
 
-// Helps: a node or volume comes or changes its place, a claim of the pod is made
-// or bound, or the class comes that lets a claim wait.
-func (volumeZone) Helps(pod *v1.Pod, e clusterEvent) bool {
-	switch obj := e.new.(type) {
-	case *v1.PersistentVolumeClaim:
-		return slices.Contains(claimKeys(pod), control.Key(obj))
-	case *v1.PersistentVolume:
-		old, updated := e.old.(*v1.PersistentVolume)
-		return !updated || !maps.EqualFunc(zonesOf(old), zonesOf(obj), slices.Equal)
-	case *storagev1.StorageClass:
-		return e.old == nil && obj.VolumeBindingMode != nil && *obj.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+// Upstream: volume_zone.go EventsToRegister, v1.36.
+func (volumeZone) EventsToRegister() []registration {
+	return []registration{
+		upon(added, isSchedulableAfterStorageClassAdded),
+		upon(added|updateNodeLabel, always[*v1.Node]),
+		upon(added|updated, isNamedClaim),
+		upon(added|updated, isSchedulableAfterPersistentVolumeChange),
 	}
-	return e.nodeChanged(relabelled)
+}
+
+// isSchedulableAfterStorageClassAdded: a claim of the class can wait for the pod.
+// Upstream: volume_zone.go isSchedulableAfterStorageClassAdded, v1.36.
+func isSchedulableAfterStorageClassAdded(_ *v1.Pod, _, after *storagev1.StorageClass) bool {
+	return after.VolumeBindingMode != nil && *after.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// isSchedulableAfterPersistentVolumeChange: a volume comes, or is said to be elsewhere.
+// Upstream: volume_zone.go isSchedulableAfterPersistentVolumeChange, v1.36.
+func isSchedulableAfterPersistentVolumeChange(_ *v1.Pod, before, after *v1.PersistentVolume) bool {
+	return before == nil || !maps.EqualFunc(zonesOf(before), zonesOf(after), slices.Equal)
 }
 
 func (p volumeZone) PreFilter(c *cycle) *status {
@@ -115,7 +122,8 @@ func zonesOf(pv *v1.PersistentVolume) map[string][]string {
 			values[i] = strings.TrimSpace(values[i])
 		}
 		if !slices.Contains(values, "") {
-			zones[key] = values
+			slices.Sort(values)
+			zones[key] = slices.Compact(values)
 		}
 	}
 	return zones
