@@ -40,14 +40,15 @@ type ran struct {
 	err     error
 }
 
-// DefaultCommands are "mkdir [-m MODE] [-p] PATH..." and "rm [-r] [-f] PATH...",
-// which provisioners' helper pods run, "find PATH -mindepth 1 -delete", which the
+// DefaultCommands are "mkdir [-m MODE] [-p] PATH...", "rm [-r] [-f] PATH...",
+// "chmod [-R] MODE PATH..." and "chown [-R] [UID][:GID] PATH...", which provisioners'
+// helper pods run, "find PATH -mindepth 1 -delete", which the
 // PV controller's recycler pods run, "sh" for scripts that only do such things,
 // and xfs_quota, chattr and setquota, which record project quotas (Quotas) that
 // nobody enforces.
 func DefaultCommands() map[string]Command {
 	return map[string]Command{
-		"mkdir": mkdir, "rm": rm, "find": find, "sh": sh,
+		"mkdir": mkdir, "rm": rm, "find": find, "sh": sh, "chmod": chmod, "chown": chown,
 		"xfs_quota": xfsQuota, "chattr": chattr, "setquota": setquota,
 	}
 }

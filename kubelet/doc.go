@@ -60,8 +60,8 @@
 // # Containers
 //
 // Processes are not run. A container just is running, except that in a pod with
-// restartPolicy Never or OnFailure the commands of Config.Commands (mkdir, rm, find)
-// are really carried out on the node's files, through the container's volumes and
+// restartPolicy Never or OnFailure the commands of Config.Commands (mkdir, rm, find,
+// chmod, chown) are really carried out on the node's files, through the container's volumes and
 // nowhere else; the container ends with their exit code. Init containers end at
 // once. ReadFile, WriteFile and List do what a container would.
 //

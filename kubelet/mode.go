@@ -10,25 +10,44 @@ import (
 // parseMode reads the mode of a new directory: octal, "0777" or "2770", or
 // symbolic, "g+s" or "u=rwx,go=rx", which changes a=rwx.
 func parseMode(text string) (fs.FileMode, error) {
-	bits, err := strconv.ParseUint(text, 8, 12)
-	if err != nil {
-		var ok bool
-		if bits, ok = symbolicMode(text); !ok {
-			return 0, fmt.Errorf("mkdir: invalid mode '%s': it must be octal, up to 7777, or symbolic, like u=rwx,g+s", text)
-		}
-	}
-	mode := fs.FileMode(bits & 0o777)
-	for bit, special := range map[uint64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
-		if bits&bit != 0 {
-			mode |= special
-		}
+	mode, ok := changeMode(0o777, text)
+	if !ok {
+		return 0, fmt.Errorf("mkdir: invalid mode '%s': it must be octal, up to 7777, or symbolic, like u=rwx,g+s", text)
 	}
 	return mode, nil
 }
 
-// symbolicMode applies clauses like "ug+rw" to 0777.
-func symbolicMode(text string) (bits uint64, ok bool) {
-	bits = 0o777
+// specialBits are the bits of a mode that Go has elsewhere.
+func specialBits() map[uint64]fs.FileMode {
+	return map[uint64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky}
+}
+
+// changeMode is the mode that text makes of another.
+func changeMode(from fs.FileMode, text string) (mode fs.FileMode, ok bool) {
+	bits, err := strconv.ParseUint(text, 8, 12)
+	if err != nil {
+		bits = uint64(from.Perm())
+		for bit, special := range specialBits() {
+			if from&special != 0 {
+				bits |= bit
+			}
+		}
+		if bits, ok = symbolicMode(bits, text); !ok {
+			return 0, false
+		}
+	}
+	mode = fs.FileMode(bits & 0o777)
+	for bit, special := range specialBits() {
+		if bits&bit != 0 {
+			mode |= special
+		}
+	}
+	return mode, true
+}
+
+// symbolicMode applies clauses like "ug+rw".
+func symbolicMode(from uint64, text string) (bits uint64, ok bool) {
+	bits = from
 	for clause := range strings.SplitSeq(text, ",") {
 		at := strings.IndexAny(clause, "+-=")
 		if at < 0 {

@@ -2,7 +2,10 @@ package kubelet
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -191,6 +194,64 @@ func TestModesAreOctalOrSymbolic(t *testing.T) {
 	for _, text := range []string{"", "9", "77777", "g", "z+w", "g+z", "g+s,", "rwx", "-1"} {
 		_, err := parseMode(text)
 		assert.ErrorContains(t, err, "invalid mode", text)
+	}
+}
+
+// The script by which local-path's own tests use userPattern, groupPattern and
+// permPattern.
+func TestAScriptCanSetTheOwnerAndTheModeOfItsDirectory(t *testing.T) {
+	node, run := box(t)
+	require.NoError(t, node.WriteFile("/scripts/setup", []byte("#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"\n"+
+		"chown \"${VOL_USER}:${VOL_GROUP}\" \"$VOL_DIR\"\nchmod \"${VOL_PERM}\" \"$VOL_DIR\""), 0o755))
+	p, err := run(map[string]string{"VOL_DIR": "/opt/pv", "VOL_USER": "1000", "VOL_GROUP": "2000", "VOL_PERM": "0700"}, "/bin/sh", "/script/setup")
+	require.NoError(t, err)
+	info, err := node.Stat("/disk/pv")
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	uid, gid, ok := nodefs.Owner(info)
+	require.True(t, ok)
+	notes := p.children[1].process.notes
+	if uid == 1000 && gid == 2000 {
+		assert.Empty(t, notes)
+	} else { // without privilege
+		assert.Equal(t, []string{"the owner of pv does not become 1000:2000 here: that takes privilege"}, notes)
+	}
+}
+
+func TestChmodAndChownChangeWhatTheyAreToldTo(t *testing.T) {
+	node, run := box(t)
+	require.NoError(t, node.MkdirAll("/disk/a/b", 0o755))
+	_, err := node.Symlink("/etc", "/disk/a/link")
+	require.NoError(t, err)
+	mode := func(name string) fs.FileMode {
+		info, err := node.Stat(name)
+		require.NoError(t, err)
+		return info.Mode() &^ fs.ModeDir
+	}
+	_, err = run(nil, "chmod", "g+s,o-rx", "/opt/a")
+	require.NoError(t, err)
+	assert.Equal(t, 0o750|fs.ModeSetgid, mode("/disk/a"))
+	assert.Equal(t, fs.FileMode(0o755), mode("/disk/a/b"))
+	_, err = run(nil, "chmod", "-R", "0700", "/opt/a")
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o700), mode("/disk/a"))
+	assert.Equal(t, fs.FileMode(0o700), mode("/disk/a/b"))
+	_, err = run(nil, "chown", "-R", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "/opt/a")
+	require.NoError(t, err)
+
+	for want, argv := range map[string][]string{
+		"chmod: missing operand":                                           {"chmod"},
+		"chmod: missing operand ":                                          {"chmod", "0700"},
+		"chmod: invalid mode 'rw'":                                         {"chmod", "rw", "/opt/a"},
+		"chown: invalid owner 'root'":                                      {"chown", "root", "/opt/a"},
+		"chown: invalid owner ':'":                                         {"chown", ":", "/opt/a"},
+		"chown: invalid owner '9999999999'":                                {"chown", "9999999999", "/opt/a"},
+		"cannot change permissions of '/opt/x': no such file or directory": {"chmod", "0700", "/opt/x"},
+		"cannot change ownership of '/etc'":                                {"chown", "1:1", "/etc"},
+		"option \"v\" of \"-v\"":                                           {"chown", "-v", "1:1", "/opt/a"},
+	} {
+		_, err := run(nil, argv...)
+		assert.ErrorContains(t, err, strings.TrimSpace(want))
 	}
 }
 

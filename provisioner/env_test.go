@@ -61,6 +61,8 @@ func (e *fakeEnv) Queue(cfg control.QueueConfig) control.Queue {
 	return q
 }
 
+func (e *fakeEnv) EventRecorder(string) control.EventRecorder { return nil }
+
 func (e *fakeEnv) Recorder(component string) control.Recorder { return fakeRecorder{e, component} }
 
 type fakeRecorder struct {

@@ -1,16 +1,15 @@
-// Package helperpod runs the pods by which node-local provisioners do something
-// on a node: it creates one, looks at it every second until it has succeeded or
-// failed or time is up, and deletes it in any case.
+// Package helperpod runs the pods by which OpenEBS does something on a node: it
+// creates one, looks at it every second until it has succeeded or failed or time is
+// up, and deletes it in any case.
 //
 // Everything may be done twice. A pod of the same name that is there already was
 // left behind by a crash. It is not trusted, since it may belong to another node
 // or its work may have been undone since, but deleted and made anew.
 //
-// Upstream has this twice: OpenEBS' cmd/provisioner-localpv/app/helper_hostpath.go
-// and the end of Rancher's createHelperPod. Both take a leftover pod for their own,
-// and only log that a pod could not be deleted, where this is an error that has
-// the call repeated. Rancher's, and OpenEBS' 4.0, wait out the time of a pod that
-// has failed already.
+// Upstream: OpenEBS' cmd/provisioner-localpv/app/helper_hostpath.go, which takes a
+// leftover pod for its own, and only logs that a pod could not be deleted, where
+// this is an error that has the call repeated. OpenEBS 4.0 waits out the time of a
+// pod that has failed already.
 package helperpod
 
 import (

@@ -1,24 +1,24 @@
 package localpath
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 // defaultForNonListedNodes is the entry of the node path map for nodes that have
 // none.
 const defaultForNonListedNodes = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
-// defaultCmdTimeout is how long a helper pod may take.
-const defaultCmdTimeout = 120 * time.Second
+// defaultCmdTimeoutSeconds is how long a helper pod may take.
+const defaultCmdTimeoutSeconds = 120
+
+// configFile is where upstream has the ConfigMap mounted; its errors name it.
+const configFile = "/etc/config/" + keyConfig
 
 // configData is config.json as it is written.
 //
@@ -45,7 +45,7 @@ type nodePathMapData struct {
 //
 // Upstream: provisioner.go Config, v0.0.37.
 type pathConfig struct {
-	cmdTimeout                    time.Duration
+	cmdTimeoutSeconds             int
 	setupCommand, teardownCommand string
 	// byClass is by storage class; other is for all, used if byClass is empty.
 	byClass map[string]classConfig
@@ -62,20 +62,46 @@ type classConfig struct {
 	shared string
 }
 
-func (c classConfig) isShared() bool { return c.shared != "" }
+// isSharedFilesystem says whether the volumes are made in the one directory that
+// all nodes see. It is an error if the configuration does not say, or says both.
+//
+// Upstream: provisioner.go isSharedFilesystem, v0.0.37.
+func (c classConfig) isSharedFilesystem() (bool, error) {
+	switch hasPaths, hasShared := len(c.paths) > 0, c.shared != ""; {
+	case hasPaths && hasShared:
+		return false, errors.New("both nodePathMap and sharedFileSystemPath are defined. Please make sure only one is in use")
+	case !hasPaths && !hasShared:
+		return false, errors.New("both nodePathMap and sharedFileSystemPath are unconfigured")
+	default:
+		return hasShared, nil
+	}
+}
 
-// parseConfig reads config.json.
+// parseConfig reads config.json. Fields that are not known have no effect.
+//
+// Upstream: provisioner.go loadConfigFile, v0.0.37.
 func parseConfig(text string) (*pathConfig, error) {
-	var data configData
+	data, err := decodeConfig(text, false)
+	if err != nil {
+		return nil, fmt.Errorf("fail to load config file %s: %w", configFile, err)
+	}
+	return canonicalizeConfig(data)
+}
+
+// unknownField is an error that names the first field which is not known, nil if
+// there is none.
+func unknownField(text string) error {
+	_, err := decodeConfig(text, true)
+	return err
+}
+
+func decodeConfig(text string, strict bool) (*configData, error) {
+	data := &configData{}
 	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&data); err != nil {
-		return nil, err
+	if strict {
+		decoder.DisallowUnknownFields()
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the closing brace")
-	}
-	return canonicalizeConfig(&data)
+	return data, decoder.Decode(data)
 }
 
 // canonicalizeConfig refuses a configuration that cannot work.
@@ -83,26 +109,20 @@ func parseConfig(text string) (*pathConfig, error) {
 // Upstream: provisioner.go canonicalizeConfig, v0.0.37.
 func canonicalizeConfig(data *configData) (cfg *pathConfig, err error) {
 	cfg = &pathConfig{
-		cmdTimeout:   defaultCmdTimeout,
-		setupCommand: data.SetupCommand, teardownCommand: data.TeardownCommand,
+		cmdTimeoutSeconds: defaultCmdTimeoutSeconds,
+		setupCommand:      data.SetupCommand, teardownCommand: data.TeardownCommand,
 		byClass: map[string]classConfig{},
 	}
-	switch {
-	case data.CmdTimeoutSeconds < 0:
-		return nil, fmt.Errorf("cmdTimeoutSeconds is %d; it must be positive, or 0 for %s", data.CmdTimeoutSeconds, defaultCmdTimeout)
-	case data.CmdTimeoutSeconds > 0:
-		cfg.cmdTimeout = time.Duration(data.CmdTimeoutSeconds) * time.Second
+	if data.CmdTimeoutSeconds > 0 {
+		cfg.cmdTimeoutSeconds = data.CmdTimeoutSeconds
 	}
 	if len(data.StorageClassConfigs) == 0 {
 		cfg.other, err = canonicalizeStorageClassConfig(data.storageClassConfigData)
 		return cfg, err
 	}
-	if len(data.NodePathMap) > 0 || data.SharedFileSystemPath != "" {
-		return nil, errors.New("storageClassConfigs is set, so nodePathMap and sharedFileSystemPath outside of it have no effect; leave them out")
-	}
 	for _, class := range slices.Sorted(maps.Keys(data.StorageClassConfigs)) {
 		if cfg.byClass[class], err = canonicalizeStorageClassConfig(data.StorageClassConfigs[class]); err != nil {
-			return nil, fmt.Errorf("storageClassConfigs[%s]: %w", class, err)
+			return nil, fmt.Errorf("config for class %s is invalid: %w", class, err)
 		}
 	}
 	return cfg, nil
@@ -110,54 +130,37 @@ func canonicalizeConfig(data *configData) (cfg *pathConfig, err error) {
 
 // canonicalizeStorageClassConfig checks where volumes are to be made.
 //
-// Upstream: provisioner.go canonicalizeStorageClassConfig and
-// isSharedFilesystem, v0.0.37.
-func canonicalizeStorageClassConfig(data storageClassConfigData) (classConfig, error) {
-	hasPaths, hasShared := len(data.NodePathMap) > 0, data.SharedFileSystemPath != ""
-	switch {
-	case hasPaths && hasShared:
-		return classConfig{}, errors.New("both nodePathMap and sharedFileSystemPath are defined; only one may be")
-	case hasShared:
-		shared, err := checkPath(data.SharedFileSystemPath)
-		if err != nil {
-			return classConfig{}, fmt.Errorf("sharedFileSystemPath: %w", err)
+// Upstream: provisioner.go canonicalizeStorageClassConfig, v0.0.37.
+func canonicalizeStorageClassConfig(data storageClassConfigData) (cfg classConfig, err error) {
+	cfg = classConfig{shared: data.SharedFileSystemPath, paths: map[string][]string{}}
+	for _, n := range data.NodePathMap {
+		if err = cfg.addNode(n); err != nil {
+			return classConfig{}, fmt.Errorf("StorageClass config canonicalization failed: %w", err)
 		}
-		return classConfig{shared: shared}, nil
-	case !hasPaths:
-		return classConfig{}, errors.New("neither nodePathMap nor sharedFileSystemPath is defined; one must be")
-	}
-	cfg := classConfig{paths: map[string][]string{}}
-	for i, n := range data.NodePathMap {
-		if _, ok := cfg.paths[n.Node]; ok || n.Node == "" {
-			return classConfig{}, fmt.Errorf("nodePathMap[%d].node is %q; it must be a node that is in the list once, or %s", i, n.Node, defaultForNonListedNodes)
-		}
-		cfg.paths[n.Node] = nil
-		for j, p := range n.Paths {
-			clean, err := checkPath(p)
-			if err != nil {
-				return classConfig{}, fmt.Errorf("nodePathMap[%d] (node %s): paths[%d]: %w", i, n.Node, j, err)
-			}
-			if slices.Contains(cfg.paths[n.Node], clean) {
-				return classConfig{}, fmt.Errorf("nodePathMap[%d] (node %s): paths[%d]: path %q is there twice", i, n.Node, j, p)
-			}
-			cfg.paths[n.Node] = append(cfg.paths[n.Node], clean)
-		}
-		slices.Sort(cfg.paths[n.Node])
 	}
 	return cfg, nil
 }
 
-// checkPath refuses directories that no volume may be made in.
-func checkPath(p string) (clean string, err error) {
-	switch clean = path.Clean(p); {
-	case !path.IsAbs(p):
-		return "", fmt.Errorf("path %q must start with /", p)
-	case slices.Contains(strings.Split(p, "/"), ".."):
-		return "", fmt.Errorf("path %q contains %q, which is not allowed", p, "..")
-	case clean == "/":
-		return "", fmt.Errorf("path %q: cannot use root ('/') as path", p)
+func (c *classConfig) addNode(n nodePathMapData) error {
+	if _, ok := c.paths[n.Node]; ok {
+		return fmt.Errorf("duplicate node %s", n.Node)
 	}
-	return clean, nil
+	paths := []string{}
+	for _, p := range n.Paths {
+		clean := path.Clean(p)
+		switch {
+		case !path.IsAbs(p):
+			return fmt.Errorf("path must start with / for path %s on node %s", p, n.Node)
+		case clean == "/":
+			return fmt.Errorf("cannot use root ('/') as path on node %s", n.Node)
+		case slices.Contains(paths, clean):
+			return fmt.Errorf("duplicate path %s on node %s", p, n.Node)
+		}
+		paths = append(paths, clean)
+	}
+	slices.Sort(paths)
+	c.paths[n.Node] = paths
+	return nil
 }
 
 // pickConfig is the configuration of a storage class.
@@ -169,24 +172,23 @@ func (c *pathConfig) pickConfig(class string) (classConfig, error) {
 	}
 	cfg, ok := c.byClass[class]
 	if !ok {
-		return classConfig{}, fmt.Errorf("storage class %q is not in storageClassConfigs of %s; there are %s",
-			class, keyConfig, strings.Join(slices.Sorted(maps.Keys(c.byClass)), ", "))
+		return classConfig{}, fmt.Errorf("BUG: Got request for unexpected storage class %s", class)
 	}
 	return cfg, nil
 }
 
-// getPathOnNode is the directory that a volume is made in: the one asked for, or
-// any of the node's, which choose picks.
+// getPathOnNode is the directory that a volume is made in: the one that all nodes
+// share, the one asked for, or any of the node's, which choose picks.
 //
 // Upstream: provisioner.go getPathOnNode, v0.0.37.
 func (c classConfig) getPathOnNode(node, requested string, choose func(n int) int) (string, error) {
-	if c.isShared() {
-		return c.shared, nil
+	if shared, err := c.isSharedFilesystem(); shared || err != nil {
+		return c.shared, err
 	}
 	paths, listed := c.paths[node]
 	if !listed {
 		if paths, listed = c.paths[defaultForNonListedNodes]; !listed {
-			return "", fmt.Errorf("config doesn't contain node %s, and no %s is available", node, defaultForNonListedNodes)
+			return "", fmt.Errorf("config doesn't contain node %s, and no %s available", node, defaultForNonListedNodes)
 		}
 	}
 	switch {
@@ -195,14 +197,7 @@ func (c classConfig) getPathOnNode(node, requested string, choose func(n int) in
 	case requested == "":
 		return paths[choose(len(paths))], nil
 	case !slices.Contains(paths, requested):
-		return "", fmt.Errorf("parameter %s: config doesn't contain path %q on node %s; there are %s",
-			paramNodePath, requested, node, strings.Join(paths, ", "))
+		return "", fmt.Errorf("config doesn't contain path %s on node %s", requested, node)
 	}
 	return requested, nil
-}
-
-// sameText says whether two texts of config.json are the same JSON.
-func sameText(a, b string) bool {
-	var left, right bytes.Buffer
-	return a == b || json.Compact(&left, []byte(a)) == nil && json.Compact(&right, []byte(b)) == nil && bytes.Equal(left.Bytes(), right.Bytes())
 }

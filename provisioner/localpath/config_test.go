@@ -4,42 +4,61 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/storagesim/storagesim/provisioner"
 )
 
-func TestABadConfigurationIsRefusedByItsField(t *testing.T) {
+// In upstream's words.
+func TestABadConfigurationIsRefused(t *testing.T) {
 	node := func(text string) string { return `{"nodePathMap": [{"node": "n", "paths": [` + text + `]}]}` }
 	for text, want := range map[string]string{
-		``:                     "EOF",
-		`[]`:                   "cannot unmarshal array",
-		`{}`:                   "neither nodePathMap nor sharedFileSystemPath is defined",
-		`{"nodePathMap": []}`:  "neither nodePathMap nor sharedFileSystemPath is defined",
-		`{"nodePathMapp": []}`: `unknown field "nodePathMapp"`,
-		node(`"/a"`) + "{}":    "something after the closing brace",
-		node(`""`):             `nodePathMap[0] (node n): paths[0]: path "" must start with /`,
-		node(`"a"`):            `paths[0]: path "a" must start with /`,
-		node(`"/a", "/"`):      "paths[1]: path \"/\": cannot use root ('/') as path",
-		node(`"/a/../.."`):     `path "/a/../.." contains ".."`,
-		node(`"/a", "/a/"`):    `paths[1]: path "/a/" is there twice`,
-		`{"nodePathMap": [{"node": "n"}, {"node": "n"}]}`:                                                     `nodePathMap[1].node is "n"; it must be a node that is in the list once`,
-		`{"nodePathMap": [{"paths": ["/a"]}]}`:                                                                `nodePathMap[0].node is ""`,
-		`{"nodePathMap": [{"node": "n"}], "sharedFileSystemPath": "/s"}`:                                      "both nodePathMap and sharedFileSystemPath are defined",
-		`{"sharedFileSystemPath": "s"}`:                                                                       `sharedFileSystemPath: path "s" must start with /`,
-		`{"cmdTimeoutSeconds": -1, "sharedFileSystemPath": "/s"}`:                                             "cmdTimeoutSeconds is -1; it must be positive, or 0 for 2m0s",
-		`{"storageClassConfigs": {"b": {"sharedFileSystemPath": "/s"}, "a": {}}}`:                             "storageClassConfigs[a]: neither",
-		`{"sharedFileSystemPath": "/s", "storageClassConfigs": {"a": {"sharedFileSystemPath": "/s"}}}`:        "storageClassConfigs is set, so nodePathMap and sharedFileSystemPath outside of it have no effect",
-		`{"nodePathMap": [{"node": "n", "paths": [{"path": "/a", "maxCapacity": "1Gi"}]}]}`:                   "cannot unmarshal object",
-		`{"storageClassConfigs": {"a": {"nodePathMap": [{"node": "n", "paths": ["/a", "/b", "relative"]}]}}}`: "storageClassConfigs[a]: nodePathMap[0] (node n): paths[2]: path \"relative\"",
+		``:                  "fail to load config file /etc/config/config.json: EOF",
+		`[]`:                "fail to load config file /etc/config/config.json: json: cannot unmarshal array into Go value of type localpath.configData",
+		node(`""`):          "StorageClass config canonicalization failed: path must start with / for path  on node n",
+		node(`"a"`):         "StorageClass config canonicalization failed: path must start with / for path a on node n",
+		node(`"/a", "/"`):   "StorageClass config canonicalization failed: cannot use root ('/') as path on node n",
+		node(`"/a/.."`):     "StorageClass config canonicalization failed: cannot use root ('/') as path on node n",
+		node(`"/a", "/a/"`): "StorageClass config canonicalization failed: duplicate path /a/ on node n",
+		`{"nodePathMap": [{"node": "n"}, {"node": "n"}]}`:                                       "StorageClass config canonicalization failed: duplicate node n",
+		`{"storageClassConfigs": {"a": {"nodePathMap": [{"node": "n", "paths": ["b", "/"]}]}}}`: "config for class a is invalid: StorageClass config canonicalization failed: path must start with / for path b on node n",
 	} {
 		_, err := parseConfig(text)
-		assert.ErrorContains(t, err, want, text)
+		assert.EqualError(t, err, want, text)
+	}
+	_, err := parseConfig(`{"nodePathMap": [{"node": "n", "paths": [{"path": "/a", "maxCapacity": "1Gi"}]}]}`) // of a later version
+	assert.ErrorContains(t, err, "cannot unmarshal object")
+}
+
+// What upstream takes although it looks wrong.
+func TestAnOddConfigurationIsTaken(t *testing.T) {
+	for _, text := range []string{
+		`{"sharedFileSystemPath": "/s"} {}`, `{"cmdTimeoutSeconds": -1, "sharedFileSystemPath": "/s"}`, `{"nodePathMap": [{"paths": ["/a"]}]}`,
+		`{"sharedFileSystemPath": "/s", "storageClassConfigs": {"a": {"sharedFileSystemPath": "/t"}}}`, `{"nodePathMap": [{"node": "n", "paths": ["/a/../b"]}]}`,
+	} {
+		config, err := parseConfig(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, 120, config.cmdTimeoutSeconds)
+		assert.NoError(t, unknownField(text))
+	}
+	_, err := parseConfig(`{"nodePathMapp": [], "sharedFileSystemPath": "/s"}`)
+	require.NoError(t, err)
+	assert.EqualError(t, unknownField(`{"nodePathMapp": [], "sharedFileSystemPath": "/s"}`), `json: unknown field "nodePathMapp"`)
+}
+
+// Found when a volume is to be made, not when the configuration is read.
+func TestAConfigurationIsEitherSharedOrOfNodes(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                  "both nodePathMap and sharedFileSystemPath are unconfigured",
+		`{"nodePathMap": []}`: "both nodePathMap and sharedFileSystemPath are unconfigured",
+		`{"nodePathMap": [{"node": "n"}], "sharedFileSystemPath": "/s"}`: "both nodePathMap and sharedFileSystemPath are defined. Please make sure only one is in use",
+	} {
+		config, err := parseConfig(text)
+		require.NoError(t, err)
+		_, err = config.other.getPathOnNode("n", "", nil)
+		assert.EqualError(t, err, want, text)
 	}
 }
 
@@ -50,23 +69,24 @@ func TestTheNodePathMapChoosesTheDirectory(t *testing.T) {
 		{"node": "big", "paths": ["/z/", "/a"]},
 		{"node": "none", "paths": []}]}`)
 	require.NoError(t, err)
-	assert.Equal(t, 5*time.Second, config.cmdTimeout)
+	assert.Equal(t, 5, config.cmdTimeoutSeconds)
 	class, err := config.pickConfig("any")
 	require.NoError(t, err)
 	last := func(n int) int { return n - 1 }
 	for _, tt := range []struct{ node, requested, want, err string }{
 		{"small", "", "/opt", ""},
 		{"small", "/opt", "/opt", ""},
-		{"small", "/a", "", `parameter nodePath: config doesn't contain path "/a" on node small; there are /opt`},
+		{"small", "/a", "", "config doesn't contain path /a on node small"},
+		{"small", "/opt/", "", "config doesn't contain path /opt/ on node small"},
 		{"big", "", "/z", ""},
 		{"big", "/a", "/a", ""},
-		{"big", "/opt", "", `config doesn't contain path "/opt" on node big; there are /a, /z`},
+		{"big", "/opt", "", "config doesn't contain path /opt on node big"},
 		{"none", "", "", "no local path available on node none"},
 		{"none", "/opt", "", "no local path available on node none"},
 	} {
 		got, err := class.getPathOnNode(tt.node, tt.requested, last)
 		if tt.err != "" {
-			assert.ErrorContains(t, err, tt.err)
+			assert.EqualError(t, err, tt.err)
 			continue
 		}
 		require.NoError(t, err)
@@ -74,9 +94,9 @@ func TestTheNodePathMapChoosesTheDirectory(t *testing.T) {
 	}
 	listedOnly, err := parseConfig(`{"nodePathMap": [{"node": "big", "paths": ["/a"]}]}`)
 	require.NoError(t, err)
-	assert.Equal(t, 120*time.Second, listedOnly.cmdTimeout, "by default")
+	assert.Equal(t, 120, listedOnly.cmdTimeoutSeconds, "by default")
 	_, err = listedOnly.other.getPathOnNode("small", "", last)
-	assert.ErrorContains(t, err, "config doesn't contain node small, and no DEFAULT_PATH_FOR_NON_LISTED_NODES is available")
+	assert.EqualError(t, err, "config doesn't contain node small, and no DEFAULT_PATH_FOR_NON_LISTED_NODES available")
 }
 
 func TestAClassThatIsNotConfiguredIsNamed(t *testing.T) {
@@ -84,12 +104,12 @@ func TestAClassThatIsNotConfiguredIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	fast, err := config.pickConfig("fast")
 	require.NoError(t, err)
-	assert.True(t, fast.isShared())
+	assert.Equal(t, "/fast", fast.shared)
 	slow, err := config.pickConfig("slow")
 	require.NoError(t, err)
-	assert.False(t, slow.isShared())
+	assert.Equal(t, map[string][]string{"n": {"/slow"}}, slow.paths)
 	_, err = config.pickConfig("other")
-	assert.ErrorContains(t, err, `storage class "other" is not in storageClassConfigs of config.json; there are fast, slow`)
+	assert.EqualError(t, err, "BUG: Got request for unexpected storage class other")
 }
 
 func checkedProvisioner(t *testing.T) *Provisioner {
@@ -101,18 +121,21 @@ func checkedProvisioner(t *testing.T) *Provisioner {
 
 func TestTheHelperPodIsTheTemplateFilledIn(t *testing.T) {
 	p := checkedProvisioner(t)
-	template, err := p.loadHelperPod(`
+	template, err := loadHelperPod(`
 apiVersion: v1
 kind: Pod
 metadata: {name: helper-pod}
 spec:
   containers:
   - {name: helper-pod, image: busybox, env: [{name: TZ, value: UTC}]}
-`)
+`, false)
 	require.NoError(t, err)
 	config, err := parseConfig(DefaultConfigMap().Data[keyConfig])
 	require.NoError(t, err)
-	vol := volume{name: "pvc-1", path: "/opt/local-path-provisioner/pvc-1_default_data", node: "node2", size: 128 << 20, mode: v1.PersistentVolumeFilesystem}
+	vol := volume{
+		name: "pvc-1", path: "/opt/local-path-provisioner/pvc-1_default_data", node: "node2", size: 128 << 20, mode: v1.PersistentVolumeFilesystem,
+		ownership: ownership{user: "1000", group: "2000"},
+	}
 	pod, err := p.helperPod(actionCreate, config, template, vol)
 	require.NoError(t, err)
 	got, err := yaml.Marshal(map[string]any{"namespace": pod.Namespace, "name": pod.Name, "spec": pod.Spec})
@@ -136,13 +159,16 @@ spec:
     - {name: VOL_DIR, value: /opt/local-path-provisioner/pvc-1_default_data}
     - {name: VOL_MODE, value: Filesystem}
     - {name: VOL_SIZE_BYTES, value: "134217728"}
+    - {name: VOL_USER, value: "1000"}
+    - {name: VOL_GROUP, value: "2000"}
+    - {name: VOL_PERM}
     resources: {}
     volumeMounts:
-    - {name: data, mountPath: /opt/local-path-provisioner}
     - {name: script, mountPath: /script}
+    - {name: data, mountPath: /opt/local-path-provisioner/}
   volumes:
   - name: data
-    hostPath: {path: /opt/local-path-provisioner, type: DirectoryOrCreate}
+    hostPath: {path: /opt/local-path-provisioner/, type: DirectoryOrCreate}
   - name: script
     configMap:
       name: local-path-config
@@ -164,16 +190,16 @@ spec:
 }
 
 // Upstream: provisioner.go addVolumeMount, v0.0.37.
-func TestTheTemplateMayMountTheVolumesElsewhere(t *testing.T) {
+func TestAnUnsafeTemplateMayMountTheVolumesElsewhere(t *testing.T) {
 	p := checkedProvisioner(t)
-	template, err := p.loadHelperPod(`
+	template, err := loadHelperPod(`
 metadata: {name: helper}
 spec:
   nodeName: fixed
   tolerations: []
   containers:
-  - {name: helper, volumeMounts: [{name: data, mountPath: /host}, {name: script}]}
-`)
+  - {name: helper, volumeMounts: [{name: data, mountPath: /host}, {name: script, mountPath: /elsewhere}]}
+`, true)
 	require.NoError(t, err)
 	config, err := parseConfig(DefaultConfigMap().Data[keyConfig])
 	require.NoError(t, err)
@@ -181,7 +207,7 @@ spec:
 	require.NoError(t, err)
 	assert.Equal(t, []v1.VolumeMount{{Name: "data", MountPath: "/host"}, {Name: "script", MountPath: "/script"}}, pod.Spec.Containers[0].VolumeMounts)
 	assert.Equal(t, "/host/pvc-1", pod.Spec.Containers[0].Args[1])
-	assert.Equal(t, "/opt/x", pod.Spec.Volumes[0].HostPath.Path)
+	assert.Equal(t, "/opt/x/", pod.Spec.Volumes[0].HostPath.Path)
 	assert.Equal(t, "fixed", pod.Spec.NodeName)
 	assert.Empty(t, pod.Spec.Tolerations)
 }
@@ -197,15 +223,15 @@ func TestANodeWithoutTheLabelIsKnownByItsName(t *testing.T) {
 
 func TestConfiguredCommandsReplaceTheScripts(t *testing.T) {
 	p := checkedProvisioner(t)
-	template, err := p.loadHelperPod("")
+	template, err := loadHelperPod(DefaultConfigMap().Data[keyHelperPod], false)
 	require.NoError(t, err)
-	vol := volume{name: "pvc-1", path: "/opt/x", node: "n"}
+	vol := volume{name: "pvc-1", path: "/opt/x/pvc-1", node: "n"}
 	config, err := parseConfig(`{"setupCommand": "/manager", "sharedFileSystemPath": "/s"}`)
 	require.NoError(t, err)
 	pod, err := p.helperPod(actionCreate, config, template, vol)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"/manager"}, pod.Spec.Containers[0].Command)
-	assert.Equal(t, DefaultHelperImage, pod.Spec.Containers[0].Image)
+	assert.Equal(t, "docker.io/library/busybox", pod.Spec.Containers[0].Image)
 	assert.Equal(t, []v1.KeyToPath{{Key: "teardown", Path: "teardown"}}, pod.Spec.Volumes[1].ConfigMap.Items)
 
 	config, err = parseConfig(`{"setupCommand": "/manager", "teardownCommand": "/manager", "sharedFileSystemPath": "/s"}`)
@@ -215,28 +241,75 @@ func TestConfiguredCommandsReplaceTheScripts(t *testing.T) {
 	assert.Len(t, pod.Spec.Volumes, 1, "no scripts are needed")
 }
 
+// In upstream's words.
 func TestABadTemplateIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"{":                     "must be the YAML of a pod",
-		"spec: {container: []}": `unknown field "container"`,
-		"kind: Deployment":      `kind is "Deployment"; it must be Pod`,
-		"kind: Pod":             "metadata.name is empty",
-		"metadata: {name: x}":   "spec.containers has 0 elements; it must have one",
-		"metadata: {name: x}\nspec: {containers: [{name: a}, {name: b}]}": "spec.containers has 2 elements",
+		"{":            "invalid YAMLToJSON the helper pod with helperPodYaml: {",
+		"metadata: []": `invalid unmarshal the helper pod with helperPodJson: {"metadata":[]}`,
+		"":             "helper pod template does not specify any container",
+		"kind: Pod":    "helper pod template does not specify any container",
+		"spec: {containers: [{name: a}, {name: b}]}": "helper pod template must specify exactly one container",
 	} {
-		_, err := checkedProvisioner(t).loadHelperPod(text)
-		assert.ErrorContains(t, err, want, text)
+		_, err := loadHelperPod(text, false)
+		assert.EqualError(t, err, want, text)
 	}
 }
 
-func TestAVolumeIsNeverDirectlyUnderRoot(t *testing.T) {
-	for _, dir := range []string{"", "/", "/x", "x/y", "/opt/..", "/a/../b/c", "//x"} {
-		_, _, err := splitPath(dir)
-		assert.Error(t, err, dir)
+func TestATemplateThatCouldDoMoreThanItNeedsIsRefusedUnlessAllowed(t *testing.T) {
+	for want, text := range map[string]string{
+		"define initContainers":              "initContainers: [{name: a}]",
+		"define ephemeralContainers":         "ephemeralContainers: [{name: a}]",
+		"define custom volumes":              "volumes: [{name: a}]",
+		"enable host namespaces":             "hostPID: true",
+		"set spec.nodeName":                  "nodeName: node-1",
+		"set spec.serviceAccountName":        "serviceAccountName: a",
+		"set pod runAsUser to 0 (root)":      "securityContext: {runAsUser: 0}",
+		"set pod runAsGroup to 0 (root)":     "securityContext: {runAsGroup: 0}",
+		"define sysctls":                     "securityContext: {sysctls: [{name: a}]}",
+		"define custom volumeMounts":         "containers: [{volumeMounts: [{name: a}]}]",
+		"define envFrom":                     "containers: [{envFrom: [{prefix: a}]}]",
+		"define container lifecycle hooks":   "containers: [{lifecycle: {}}]",
+		"define container livenessProbe":     "containers: [{livenessProbe: {}}]",
+		"define container readinessProbe":    "containers: [{readinessProbe: {}}]",
+		"define container startupProbe":      "containers: [{startupProbe: {}}]",
+		`define env.valueFrom (env "A")`:     "containers: [{env: [{name: A, valueFrom: {}}]}]",
+		"set privileged: true":               "containers: [{securityContext: {privileged: true}}]",
+		"add capabilities":                   "containers: [{securityContext: {capabilities: {add: [SYS_ADMIN]}}}]",
+		"set allowPrivilegeEscalation: true": "containers: [{securityContext: {allowPrivilegeEscalation: true}}]",
+	} {
+		if !strings.HasPrefix(text, "containers: ") {
+			text += "\n  containers: [{name: helper-pod}]"
+		}
+		_, err := loadHelperPod("spec:\n  "+text, false)
+		assert.EqualError(t, err, "helper pod template must not "+want+" unless allow-unsafe-helper-pod-template is enabled", text)
+		_, err = loadHelperPod("spec:\n  "+text, true)
+		assert.NoError(t, err, text)
 	}
-	parent, name, err := splitPath("/opt/x/")
+	_, err := loadHelperPod("spec: {securityContext: {runAsUser: 1000, fsGroup: 0}, containers: [{securityContext: {readOnlyRootFilesystem: true}}]}", false)
+	assert.NoError(t, err, "hardening is allowed")
+}
+
+// In upstream's words, before any pod is made.
+func TestADirectoryThatCannotBeMadeIsRefused(t *testing.T) {
+	template, err := loadHelperPod(DefaultConfigMap().Data[keyHelperPod], false)
 	require.NoError(t, err)
-	assert.Equal(t, [2]string{"/opt", "x"}, [2]string{parent, name})
+	config, err := parseConfig(DefaultConfigMap().Data[keyConfig])
+	require.NoError(t, err)
+	for dir, want := range map[string]string{
+		"":        "invalid empty name or path or node",
+		"x/y":     "volume path x/y is not absolute",
+		"/":       "invalid path create for /: cannot find parent dir or volume dir or parent dir is relative",
+		"/x":      "invalid path create for /x: cannot find parent dir or volume dir or parent dir is relative",
+		"//x/":    "invalid path create for /x: cannot find parent dir or volume dir or parent dir is relative",
+		"/opt/..": "invalid path create for /: cannot find parent dir or volume dir or parent dir is relative",
+	} {
+		_, err := checkedProvisioner(t).helperPod(actionCreate, config, template, volume{name: "pvc-1", path: dir, node: "n"})
+		assert.EqualError(t, err, want, dir)
+	}
+	_, err = checkedProvisioner(t).helperPod(actionCreate, config, template, volume{name: "pvc-1", path: "/a/b"})
+	assert.EqualError(t, err, "invalid empty name or path or node")
+	_, err = checkedProvisioner(t).helperPod(actionCreate, config, template, volume{name: "pvc-1", path: "/a/b", shared: true})
+	assert.NoError(t, err, "a shared directory needs no node")
 }
 
 func TestTheNodeOfAVolumeIsReadFromItsAffinity(t *testing.T) {
@@ -248,12 +321,18 @@ func TestTheNodeOfAVolumeIsReadFromItsAffinity(t *testing.T) {
 	node, err := checkedProvisioner(t).nodeOf(in("n"))
 	require.NoError(t, err)
 	assert.Equal(t, "n", node)
-	for _, pv := range []*v1.PersistentVolume{{}, in(), in("a", "b"), {Spec: v1.PersistentVolumeSpec{NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{}}}}} {
+	required := func(required *v1.NodeSelector) *v1.PersistentVolume {
+		return &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{NodeAffinity: &v1.VolumeNodeAffinity{Required: required}}}
+	}
+	for want, pv := range map[string]*v1.PersistentVolume{
+		"no NodeAffinity set": {}, "no NodeAffinity.Required set": required(nil),
+		"multiple values for the node affinity": in("a", "b"), "cannot find affinited node": required(&v1.NodeSelector{}),
+	} {
 		_, err := checkedProvisioner(t).nodeOf(pv)
-		assert.Error(t, err)
+		assert.EqualError(t, err, want)
 	}
 	_, err = pathOf(&v1.PersistentVolume{})
-	assert.ErrorContains(t, err, "no path set")
+	assert.EqualError(t, err, "no path set")
 }
 
 func TestABadConfigIsRefusedByItsField(t *testing.T) {
@@ -267,8 +346,8 @@ func TestABadConfigIsRefusedByItsField(t *testing.T) {
 }
 
 // semantics 4 must 2: no node is an error, and not Reschedule.
-func TestWithoutANodeTheStateIsFinished(t *testing.T) {
-	_, state, err := checkedProvisioner(t).selectedNode(context.Background(), "", false)
-	require.ErrorContains(t, err, "configuration error, no node was specified")
-	assert.Equal(t, provisioner.ProvisioningFinished, state)
+func TestWithoutANodeTheErrorIsPlain(t *testing.T) {
+	node, _, err := checkedProvisioner(t).selectedNode(context.Background(), "")
+	require.NoError(t, err)
+	assert.EqualError(t, checkClaim(&v1.PersistentVolumeClaim{}, node), "configuration error, no node was specified")
 }

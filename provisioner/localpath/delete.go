@@ -14,18 +14,8 @@ import (
 // Delete removes the volume's directory from its node, unless it is to be
 // retained or the node is gone.
 //
-// Upstream: provisioner.go Delete and deleteFor, v0.0.37.
+// Upstream: provisioner.go Delete, v0.0.37.
 func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error {
-	if pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimRetain {
-		return nil
-	}
-	if err := p.remove(ctx, pv); err != nil {
-		return fmt.Errorf("failed to delete volume %s: %w", pv.Name, err)
-	}
-	return nil
-}
-
-func (p *Provisioner) remove(ctx context.Context, pv *v1.PersistentVolume) error {
 	config, template, err := p.configuration(ctx)
 	if err != nil {
 		return err
@@ -34,14 +24,22 @@ func (p *Provisioner) remove(ctx context.Context, pv *v1.PersistentVolume) error
 	if err != nil {
 		return err
 	}
-	vol := volume{name: pv.Name, shared: class.isShared(), mode: v1.PersistentVolumeFilesystem}
-	if vol.path, err = pathOf(pv); err != nil {
-		return err
+	if err := p.deleteFor(ctx, pv, config, class, template); err != nil {
+		return fmt.Errorf("failed to delete volume %s: %w", pv.Name, err)
 	}
-	if !vol.shared {
-		if vol.node, err = p.nodeOf(pv); err != nil {
-			return err
-		}
+	return nil
+}
+
+// Upstream: provisioner.go deleteFor, v0.0.37.
+func (p *Provisioner) deleteFor(ctx context.Context, pv *v1.PersistentVolume, config *pathConfig, class classConfig, template *v1.Pod) error {
+	vol, err := p.volumeOf(pv, class)
+	if err != nil {
+		return fmt.Errorf("failed to delete volume %s: %w", pv.Name, err)
+	}
+	if pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimRetain {
+		return nil
+	}
+	if vol.node != "" {
 		_, err := p.client.CoreV1().Nodes().Get(ctx, vol.node, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			p.env.Trace(control.Decision{
@@ -50,8 +48,24 @@ func (p *Provisioner) remove(ctx context.Context, pv *v1.PersistentVolume) error
 			})
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("cannot read node %s: %w", vol.node, err)
+	}
+	return p.createHelperPod(ctx, actionDelete, config, template, vol)
+}
+
+// volumeOf is the directory that the volume stands for, and its node.
+//
+// Upstream: provisioner.go getPathAndNodeForPV, v0.0.37.
+func (p *Provisioner) volumeOf(pv *v1.PersistentVolume, class classConfig) (vol volume, err error) {
+	vol = volume{name: pv.Name, mode: v1.PersistentVolumeFilesystem}
+	if vol.path, err = pathOf(pv); err != nil {
+		return volume{}, err
+	}
+	if vol.shared, err = class.isSharedFilesystem(); err != nil {
+		return volume{}, err
+	}
+	if !vol.shared {
+		if vol.node, err = p.nodeOf(pv); err != nil {
+			return volume{}, err
 		}
 	}
 	if size, ok := pv.Spec.Capacity[v1.ResourceStorage]; ok {
@@ -60,7 +74,7 @@ func (p *Provisioner) remove(ctx context.Context, pv *v1.PersistentVolume) error
 	if pv.Spec.VolumeMode != nil {
 		vol.mode = *pv.Spec.VolumeMode
 	}
-	return p.runHelperPod(ctx, actionDelete, config, template, vol)
+	return vol, nil
 }
 
 // nodeOf is the name of the volume's node. Upstream takes the value of the

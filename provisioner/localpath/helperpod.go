@@ -2,14 +2,18 @@ package localpath
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/provisioner/helperpod"
+	"github.com/storagesim/storagesim/control"
 )
 
 // action is what a helper pod is for.
@@ -26,60 +30,109 @@ const (
 	//
 	// Upstream: provisioner.go HelperPodNameMaxLength, v0.0.37.
 	maxHelperPodName = 128
+	// helperPodInterval is how often a helper pod is looked at.
+	helperPodInterval = time.Second
 )
 
-// runHelperPod has the volume's directory made or removed.
+// createHelperPod has the volume's directory made or removed by a pod, and waits
+// for that pod. One that is there already is taken for its own.
 //
 // Upstream: provisioner.go createHelperPod, v0.0.37.
-func (p *Provisioner) runHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
-	pod, err := p.helperPod(do, config, template, vol)
-	if err == nil {
-		err = helperpod.Runner{Client: p.client, Clock: p.env, Timeout: config.cmdTimeout}.Run(ctx, pod)
-	}
-	if err != nil {
+func (p *Provisioner) createHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
+	if err := p.runHelperPod(ctx, do, config, template, vol); err != nil {
 		return fmt.Errorf("failed to %s volume %s: %w", do, vol.name, err)
 	}
 	return nil
 }
 
-// helperPod is the template, filled in: the node by its name, past the scheduler;
-// the volume's parent directory at its own path; the scripts at /script.
-func (p *Provisioner) helperPod(do action, config *pathConfig, template *v1.Pod, vol volume) (*v1.Pod, error) {
-	parent, dir, err := splitPath(vol.path)
+func (p *Provisioner) runHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
+	pod, err := p.helperPod(do, config, template, vol)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	pods := p.client.CoreV1().Pods(p.cfg.Namespace)
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	err = p.awaitHelperPod(ctx, pod.Name, config.cmdTimeoutSeconds)
+	if left := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}); left != nil {
+		p.env.Trace(control.Decision{About: control.RefOf("Pod", pod), Text: "unable to delete the helper pod: " + left.Error()})
+	}
+	return err
+}
+
+// awaitHelperPod looks at the pod every second, so many times, until it has
+// succeeded. One that has failed is looked at as often as one that has not begun.
+func (p *Provisioner) awaitHelperPod(ctx context.Context, name string, times int) error {
+	looked := 0
+	look := func(ctx context.Context) (bool, error) {
+		if looked == times {
+			return false, fmt.Errorf("create process timeout after %d seconds", times)
+		}
+		looked++
+		pod, err := p.client.CoreV1().Pods(p.cfg.Namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil && pod.Status.Phase == v1.PodSucceeded, err
+	}
+	if done, err := look(ctx); done || err != nil {
+		return err
+	}
+	return p.env.Poll(ctx, helperPodInterval, 0, look)
+}
+
+// helperPod is the template, filled in: the node by its name, past the scheduler;
+// the scripts at /script; the volume's parent directory at its own path.
+func (p *Provisioner) helperPod(do action, config *pathConfig, template *v1.Pod, vol volume) (*v1.Pod, error) {
+	switch {
+	case vol.name == "" || vol.path == "" || !vol.shared && vol.node == "":
+		return nil, errors.New("invalid empty name or path or node")
+	case !path.IsAbs(vol.path):
+		return nil, fmt.Errorf("volume path %s is not absolute", vol.path)
 	}
 	pod := template.DeepCopy()
-	name := pod.Name + "-" + string(do) + "-" + vol.name
-	pod.Name = name[:min(len(name), maxHelperPodName)]
-	pod.Namespace = p.cfg.Namespace
+	p.fillInSpec(do, pod, vol)
 	spec, c := &pod.Spec, &pod.Spec.Containers[0]
-	if spec.NodeName == "" {
-		spec.NodeName = vol.node
-	}
-	spec.ServiceAccountName = p.cfg.ServiceAccount
-	spec.RestartPolicy = v1.RestartPolicyNever
-	if spec.Tolerations == nil {
-		spec.Tolerations = []v1.Toleration{{Key: v1.TaintNodeDiskPressure, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
-	}
+	clean := path.Clean(vol.path)
+	parent, dir := path.Split(clean) // the parent ends in a slash
 	kind := v1.HostPathDirectoryOrCreate
 	spec.Volumes = append(spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{
 		HostPath: &v1.HostPathVolumeSource{Path: parent, Type: &kind},
 	}})
-	inContainer := path.Join(addVolumeMount(c, "data", parent), dir)
 	if keys := scriptKeys(config); len(keys) > 0 {
 		spec.Volumes = append(spec.Volumes, p.scriptVolume(keys))
-		addVolumeMount(c, "script", scriptDir)
+		addVolumeMount(c, "script", scriptDir).MountPath = scriptDir
 	}
-	c.Command = config.command(do)
+	mounted := strings.TrimSuffix(addVolumeMount(c, "data", parent).MountPath, "/")
+	if mounted == "" || dir == "" || !path.IsAbs(mounted) {
+		return nil, fmt.Errorf("invalid path %s for %s: cannot find parent dir or volume dir or parent dir is relative", do, clean)
+	}
+	inContainer := path.Join(mounted, dir)
 	size := strconv.FormatInt(vol.size, 10)
+	c.Command = config.command(do)
 	c.Args = []string{"-p", inContainer, "-s", size, "-m", string(vol.mode), "-a", string(do)}
 	c.Env = append(c.Env,
 		v1.EnvVar{Name: "VOL_DIR", Value: inContainer},
 		v1.EnvVar{Name: "VOL_MODE", Value: string(vol.mode)},
 		v1.EnvVar{Name: "VOL_SIZE_BYTES", Value: size},
+		v1.EnvVar{Name: "VOL_USER", Value: vol.ownership.user},
+		v1.EnvVar{Name: "VOL_GROUP", Value: vol.ownership.group},
+		v1.EnvVar{Name: "VOL_PERM", Value: vol.ownership.perm},
 	)
 	return pod, nil
+}
+
+// fillInSpec fills in all of the template that is not about files.
+func (p *Provisioner) fillInSpec(do action, pod *v1.Pod, vol volume) {
+	name := pod.Name + "-" + string(do) + "-" + vol.name
+	pod.Name = name[:min(len(name), maxHelperPodName)]
+	pod.Namespace = p.cfg.Namespace
+	if pod.Spec.NodeName == "" {
+		pod.Spec.NodeName = vol.node
+	}
+	pod.Spec.ServiceAccountName = p.cfg.ServiceAccount
+	pod.Spec.RestartPolicy = v1.RestartPolicyNever
+	if pod.Spec.Tolerations == nil {
+		pod.Spec.Tolerations = []v1.Toleration{{Key: v1.TaintNodeDiskPressure, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
+	}
 }
 
 // command is what makes or removes a directory.
@@ -114,29 +167,18 @@ func (p *Provisioner) scriptVolume(keys []string) v1.Volume {
 }
 
 // addVolumeMount mounts a volume in the container, where the template says or
-// else at mountPath, and returns where.
+// else at mountPath, and returns the mount.
 //
 // Upstream: provisioner.go addVolumeMount, v0.0.37.
-func addVolumeMount(c *v1.Container, name, mountPath string) string {
+func addVolumeMount(c *v1.Container, name, mountPath string) *v1.VolumeMount {
 	for i := range c.VolumeMounts {
 		if m := &c.VolumeMounts[i]; m.Name == name {
 			if m.MountPath == "" {
 				m.MountPath = mountPath
 			}
-			return m.MountPath
+			return m
 		}
 	}
 	c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: name, MountPath: mountPath})
-	return mountPath
-}
-
-// splitPath splits a volume's directory into its parent, which the helper pod
-// mounts, and its own name.
-func splitPath(dir string) (parent, name string, err error) {
-	clean := path.Clean(dir)
-	parent, name = path.Dir(clean), path.Base(clean)
-	if !path.IsAbs(dir) || strings.Contains(dir, "/../") || strings.HasSuffix(dir, "/..") || parent == "/" {
-		return "", "", fmt.Errorf("invalid path %q: it must be absolute, without %q, and not directly under /", dir, "..")
-	}
-	return parent, name, nil
+	return &c.VolumeMounts[len(c.VolumeMounts)-1]
 }

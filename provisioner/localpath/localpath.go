@@ -20,8 +20,6 @@ const (
 	DefaultConfigMapName = "local-path-config"
 	// DefaultServiceAccount is the service account of helper pods.
 	DefaultServiceAccount = "local-path-provisioner-service-account"
-	// DefaultHelperImage is the image of helper pods whose template has none.
-	DefaultHelperImage = "rancher/library-busybox:1.36.1"
 	// DefaultPath is the directory under which volumes are made on every node
 	// unless the configuration says otherwise.
 	DefaultPath = "/opt/local-path-provisioner"
@@ -38,9 +36,10 @@ type Config struct {
 	ConfigMapName string
 	// ServiceAccount of the helper pods; default DefaultServiceAccount.
 	ServiceAccount string
-	// HelperImage is the image of helper pods whose template has none; default
-	// DefaultHelperImage.
-	HelperImage string
+	// AllowUnsafeHelperPodTemplate takes a helperPod.yaml that mounts volumes, is
+	// privileged or has anything else that a helper pod does not need. Default
+	// false, as upstream: such a template is refused.
+	AllowUnsafeHelperPodTemplate bool
 	// DeleteOnSelectedNode finds the node of a volume that is to be deleted by
 	// the name that was written on the volume when it was made. Upstream takes
 	// the value of the volume's affinity for a node's name: where that is not
@@ -58,7 +57,6 @@ func (c Config) checked() (Config, error) {
 		{&c.Namespace, DefaultNamespace},
 		{&c.ConfigMapName, DefaultConfigMapName},
 		{&c.ServiceAccount, DefaultServiceAccount},
-		{&c.HelperImage, DefaultHelperImage},
 	} {
 		if *d.field == "" {
 			*d.field = d.value
@@ -109,10 +107,20 @@ func DefaultConfigMap() *v1.ConfigMap {
 	m := &v1.ConfigMap{}
 	m.Namespace, m.Name = DefaultNamespace, DefaultConfigMapName
 	m.Data = map[string]string{
-		keyConfig:    `{"nodePathMap": [{"node": "` + defaultForNonListedNodes + `", "paths": ["` + DefaultPath + `"]}]}`,
-		keySetup:     "#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"\n",
-		keyTeardown:  "#!/bin/sh\nset -eu\nrm -rf \"$VOL_DIR\"\n",
-		keyHelperPod: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: helper-pod\nspec:\n  containers:\n  - name: helper-pod\n    image: busybox\n",
+		keyConfig:   `{"nodePathMap": [{"node": "` + defaultForNonListedNodes + `", "paths": ["` + DefaultPath + `"]}]}`,
+		keySetup:    "#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"",
+		keyTeardown: "#!/bin/sh\nset -eu\nrm -rf \"$VOL_DIR\"",
+		keyHelperPod: `apiVersion: v1
+kind: Pod
+metadata:
+  name: helper-pod
+spec:
+  priorityClassName: system-node-critical
+  tolerations:
+  - {key: node.kubernetes.io/disk-pressure, operator: Exists, effect: NoSchedule}
+  containers:
+  - {name: helper-pod, image: docker.io/library/busybox, imagePullPolicy: IfNotPresent}
+`,
 	}
 	return m
 }

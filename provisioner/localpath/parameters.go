@@ -3,21 +3,27 @@ package localpath
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
 )
 
-// The parameters of a storage class.
+// The parameters of a storage class. The last four can be annotations of it as
+// well; the parameter wins.
 const (
 	paramNodePath               = "nodePath"
+	paramNodeAffinityKey        = "nodeAffinityKey"
 	paramPathPattern            = "pathPattern"
 	paramAllowUnsafePathPattern = "allowUnsafePathPattern"
-	paramNodeAffinityKey        = "nodeAffinityKey"
+	paramUserPattern            = "userPattern"
+	paramGroupPattern           = "groupPattern"
+	paramPermPattern            = "permPattern"
 )
 
 // The annotations that choose between local and hostPath volumes: of a storage
@@ -33,58 +39,72 @@ const (
 	volumeTypeHostPath = "hostPath"
 )
 
-// parameters are what a class and a claim ask for.
-type parameters struct {
-	nodePath               string
-	pathPattern            string
-	allowUnsafePathPattern bool
-	nodeAffinityKey        string
-	volumeType             string
+// parameterOrAnnotation is what the class says under that name.
+func parameterOrAnnotation(class *storagev1.StorageClass, name string) (string, bool) {
+	if value, ok := class.Parameters[name]; ok {
+		return value, true
+	}
+	value, ok := class.Annotations[name]
+	return value, ok
 }
 
-// parseParameters reads them. Unknown ones are refused; upstream ignores them.
-func parseParameters(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (params parameters, err error) {
-	known := []string{paramNodePath, paramPathPattern, paramAllowUnsafePathPattern, paramNodeAffinityKey}
+// nodeAffinityKey is the label that ties volumes to their node.
+func nodeAffinityKey(class *storagev1.StorageClass) string {
+	if key := class.Parameters[paramNodeAffinityKey]; key != "" {
+		return key
+	}
+	return v1.LabelHostname
+}
+
+// allowUnsafePath says whether a path pattern may lead anywhere. What is neither
+// true nor false is false.
+func allowUnsafePath(class *storagev1.StorageClass) (allow bool, wrong error) {
+	text, ok := parameterOrAnnotation(class, paramAllowUnsafePathPattern)
+	if !ok {
+		return false, nil
+	}
+	allow, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("storage class %s has %s %q, which is neither true nor false and counts as false", class.Name, paramAllowUnsafePathPattern, text)
+	}
+	return allow, nil
+}
+
+// traceIgnored says what the claim and its class ask for that upstream does not
+// look at.
+func (p *Provisioner) traceIgnored(options provisioner.ProvisionOptions) {
+	class, claim := options.StorageClass, options.PVC
+	ignored := func(format string, args ...any) {
+		p.env.Trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(format, args...)})
+	}
+	known := []string{
+		paramNodePath, paramNodeAffinityKey, paramPathPattern, paramAllowUnsafePathPattern,
+		paramUserPattern, paramGroupPattern, paramPermPattern,
+	}
 	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
 		if !slices.Contains(known, name) {
-			return params, fmt.Errorf("storage class %s has the unknown parameter %q; allowed are %s", class.Name, name, strings.Join(known, ", "))
+			ignored("storage class %s has the unknown parameter %q, which is ignored; known are %s", class.Name, name, strings.Join(known, ", "))
 		}
 	}
-	params = parameters{
-		nodePath: class.Parameters[paramNodePath], pathPattern: class.Parameters[paramPathPattern],
-		nodeAffinityKey: class.Parameters[paramNodeAffinityKey],
+	if _, wrong := allowUnsafePath(class); wrong != nil {
+		ignored("%v", wrong)
 	}
-	if params.nodePath != "" {
-		params.nodePath = path.Clean(params.nodePath)
+	if source := claim.Spec.DataSource; source != nil {
+		ignored("its dataSource, %s %q, is ignored: the volume will be empty", source.Kind, source.Name)
+	} else if source := claim.Spec.DataSourceRef; source != nil {
+		ignored("its dataSourceRef, %s %q, is ignored: the volume will be empty", source.Kind, source.Name)
 	}
-	if params.nodeAffinityKey == "" {
-		params.nodeAffinityKey = v1.LabelHostname
-	}
-	unsafe, ok := class.Parameters[paramAllowUnsafePathPattern]
-	if !ok {
-		unsafe = class.Annotations[paramAllowUnsafePathPattern] // as it was once
-	}
-	if unsafe != "" {
-		if params.allowUnsafePathPattern, err = strconv.ParseBool(unsafe); err != nil {
-			return params, fmt.Errorf("storage class %s has %s %q; it must be true or false", class.Name, paramAllowUnsafePathPattern, unsafe)
-		}
-	}
-	params.volumeType, err = volumeType(class, claim)
-	return params, err
 }
 
 // volumeType is what the claim says, or the class, or hostPath.
-func volumeType(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (string, error) {
-	where, text := fmt.Sprintf("storage class %s, annotation %s", class.Name, AnnDefaultVolumeType), class.Annotations[AnnDefaultVolumeType]
-	if ofClaim, ok := claim.Annotations[AnnVolumeType]; ok {
-		where, text = fmt.Sprintf("claim %s/%s, annotation %s", claim.Namespace, claim.Name, AnnVolumeType), ofClaim
-	} else if _, ok := class.Annotations[AnnDefaultVolumeType]; !ok {
-		return volumeTypeHostPath, nil
+//
+// Upstream: provisioner.go provisionFor, v0.0.37.
+func volumeType(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) string {
+	if text, ok := claim.Annotations[AnnVolumeType]; ok {
+		return text
 	}
-	for _, known := range []string{volumeTypeLocal, volumeTypeHostPath} {
-		if strings.EqualFold(text, known) {
-			return known, nil
-		}
+	if text, ok := class.Annotations[AnnDefaultVolumeType]; ok {
+		return text
 	}
-	return "", fmt.Errorf("%s: %q is not a recognised volume type; allowed are %s and %s", where, text, volumeTypeLocal, volumeTypeHostPath)
+	return volumeTypeHostPath
 }

@@ -15,7 +15,7 @@ import (
 // maxPatternLength is Linux's PATH_MAX: nothing longer can be a path.
 const maxPatternLength = 4096
 
-// pvMetadata is what a path pattern can refer to.
+// pvMetadata is what a pattern can refer to.
 //
 // Upstream: provisioner.go pvMetadata, v0.0.37.
 type pvMetadata struct {
@@ -24,49 +24,87 @@ type pvMetadata struct {
 }
 
 // folderName is the volume's directory, in the one that was chosen for it.
-func folderName(options provisioner.ProvisionOptions, params parameters) (string, error) {
-	if params.pathPattern == "" {
+//
+// Upstream: provisioner.go provisionFor, v0.0.37.
+func folderName(options provisioner.ProvisionOptions) (string, error) {
+	pattern, exists := options.StorageClass.Parameters[paramPathPattern]
+	if !exists {
 		return strings.Join([]string{options.PVName, options.PVC.Namespace, options.PVC.Name}, "_"), nil
 	}
-	folder, err := pathFromPattern(params.pathPattern, options, params.allowUnsafePathPattern)
-	if err != nil {
-		return "", fmt.Errorf("parameter %s %q: %w", paramPathPattern, params.pathPattern, err)
+	allowUnsafe, _ := allowUnsafePath(options.StorageClass)
+	folder, err := pathFromPattern(pattern, options, allowUnsafe)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("failed to create path from pattern %s: %w", pattern, err)
+	case !allowUnsafe && !filepath.IsLocal(filepath.FromSlash(folder)):
+		return "", fmt.Errorf("folder path contains invalid references: %s", folder)
 	}
 	return folder, nil
 }
 
 // pathFromPattern fills in a path pattern. Unless it is allowed, the path must
-// begin with the claim's namespace and name and stay in there: whoever may write
-// annotations must not reach other claims' directories.
+// begin with the claim's namespace and name: whoever may write annotations must
+// not reach other claims' directories.
 //
-// Upstream: provisioner.go pathFromPattern and provisionFor, v0.0.37.
+// Upstream: provisioner.go pathFromPattern, v0.0.37.
 func pathFromPattern(pattern string, options provisioner.ProvisionOptions, allowUnsafePath bool) (string, error) {
-	tmpl, err := template.New(paramPathPattern).Option("missingkey=error").Parse(pattern)
+	folder, err := fillIn(template.New("pathPattern"), pattern, options)
+	if err != nil || allowUnsafePath {
+		return folder, err
+	}
+	if !strings.HasPrefix(folder, options.PVC.Namespace+"/"+options.PVC.Name+"/") {
+		return "", fmt.Errorf("pathPattern must start with {{ .PVC.Namespace }}/{{ .PVC.Name }}/: %s", folder)
+	}
+	return folder, nil
+}
+
+// ownership is what the setup script is told of the new directory's owner and
+// permissions; it is for the script to do something with it.
+type ownership struct{ user, group, perm string }
+
+// ownershipOf fills in the patterns of the class.
+//
+// Upstream: provisioner.go provisionFor, v0.0.37.
+func ownershipOf(options provisioner.ProvisionOptions) (o ownership, err error) {
+	for _, field := range []struct {
+		param, name string
+		value       *string
+	}{
+		{paramUserPattern, "user", &o.user},
+		{paramGroupPattern, "group", &o.group},
+		{paramPermPattern, "perm", &o.perm},
+	} {
+		if *field.value, err = dataFromPattern(field.param, field.name, options); err != nil {
+			return ownership{}, err
+		}
+	}
+	return o, nil
+}
+
+// dataFromPattern is the value of a pattern; without one it is empty. A label or
+// annotation that is not there is an error, unlike in a path pattern.
+//
+// Upstream: provisioner.go dataFromPattern, v0.0.37.
+func dataFromPattern(param, name string, options provisioner.ProvisionOptions) (string, error) {
+	pattern, exists := parameterOrAnnotation(options.StorageClass, param)
+	if !exists {
+		return "", nil
+	}
+	value, err := fillIn(template.New("dataPattern").Option("missingkey=error"), pattern, options)
 	if err != nil {
+		return "", fmt.Errorf("failed to create %s from pattern %s: %w", name, pattern, err)
+	}
+	return strings.TrimSpace(value), nil
+}
+
+// fillIn executes a pattern.
+func fillIn(tmpl *template.Template, pattern string, options provisioner.ProvisionOptions) (string, error) {
+	if _, err := tmpl.Parse(pattern); err != nil {
 		return "", err
 	}
 	out := &limitedText{}
-	metadata := pvMetadata{PVName: options.PVName, PVC: *options.PVC.ObjectMeta.DeepCopy()}
-	if err := tmpl.Execute(out, metadata); err != nil {
-		return "", err
-	}
-	folder := out.String()
-	if allowUnsafePath {
-		return folder, nil
-	}
-	if prefix := options.PVC.Namespace + "/" + options.PVC.Name + "/"; !strings.HasPrefix(folder, prefix) {
-		return "", fmt.Errorf("it gives %q, but must start with {{ .PVC.Namespace }}/{{ .PVC.Name }}/, here %q, unless %s is true",
-			folder, prefix, paramAllowUnsafePathPattern)
-	}
-	if !filepath.IsLocal(filepath.FromSlash(folder)) {
-		return "", fmt.Errorf("it gives %q, which contains invalid references: it must not lead out of its directory", folder)
-	}
-	for element := range strings.SplitSeq(folder, "/") {
-		if element == ".." {
-			return "", fmt.Errorf("it gives %q, which contains %q", folder, "..")
-		}
-	}
-	return folder, nil
+	err := tmpl.Execute(out, pvMetadata{PVName: options.PVName, PVC: *options.PVC.ObjectMeta.DeepCopy()})
+	return out.String(), err
 }
 
 // limitedText is text that is no longer than a path can be.

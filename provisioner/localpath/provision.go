@@ -15,99 +15,110 @@ import (
 
 // Provision makes the volume's directory on the selected node.
 //
-// Upstream: provisioner.go Provision and provisionFor, v0.0.37.
+// Upstream: provisioner.go Provision, v0.0.37.
 func (p *Provisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
-	config, template, err := p.configuration(ctx)
-	if err != nil {
-		return nil, provisioner.ProvisioningFinished, err
-	}
-	class, err := config.pickConfig(options.StorageClass.Name)
-	if err != nil {
-		return nil, provisioner.ProvisioningFinished, err
-	}
-	if err := checkClaim(options.PVC, class.isShared()); err != nil {
-		return nil, provisioner.ProvisioningFinished, err
-	}
-	node, state, err := p.selectedNode(ctx, options.SelectedNodeName, class.isShared())
+	node, state, err := p.selectedNode(ctx, options.SelectedNodeName)
 	if err != nil {
 		return nil, state, err
 	}
-	vol, err := p.plan(options, class, node)
-	if err == nil {
-		err = p.runHelperPod(ctx, actionCreate, config, template, vol)
-	}
-	if err != nil {
-		return nil, provisioner.ProvisioningFinished, err
-	}
-	return vol.persistentVolume(options), provisioner.ProvisioningFinished, nil
+	pv, err := p.provisionFor(ctx, options, node)
+	return pv, provisioner.ProvisioningFinished, err
 }
 
-// checkClaim says what the claim asks for that cannot be had.
-func checkClaim(claim *v1.PersistentVolumeClaim, shared bool) error {
-	if source := claim.Spec.DataSource; source != nil {
-		return fmt.Errorf("dataSource %s %q is not supported by this provisioner", source.Kind, source.Name)
-	}
-	if source := claim.Spec.DataSourceRef; source != nil {
-		return fmt.Errorf("dataSourceRef %s %q is not supported by this provisioner", source.Kind, source.Name)
-	}
-	if claim.Spec.Selector != nil {
-		return errors.New("claim.Spec.Selector is not supported")
-	}
-	for _, mode := range claim.Spec.AccessModes {
-		if !shared && mode != v1.ReadWriteOnce && mode != v1.ReadWriteOncePod {
-			return fmt.Errorf("access mode %s is not supported; NodePath only supports %s and %s", mode, v1.ReadWriteOnce, v1.ReadWriteOncePod)
-		}
-	}
-	return nil
-}
-
-// selectedNode reads the node; the state goes with the error. A shared file
-// system needs none. Unlike OpenEBS, a claim without a node is not given back to
-// the scheduler; one whose node is gone is.
-func (p *Provisioner) selectedNode(ctx context.Context, name string, shared bool) (*v1.Node, provisioner.ProvisioningState, error) {
+// selectedNode reads the node; the state goes with the error.
+//
+// Upstream: sig-storage-lib-external-provisioner, controller.go
+// provisionClaimOperation, v11, which hands the node to Provision.
+func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, provisioner.ProvisioningState, error) {
 	if name == "" {
-		if shared {
-			return nil, "", nil
-		}
-		return nil, provisioner.ProvisioningFinished, errors.New("configuration error, no node was specified")
+		return nil, "", nil
 	}
 	node, err := p.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, provisioner.ProvisioningReschedule, fmt.Errorf("the selected node is gone: %w", err)
+		return nil, provisioner.ProvisioningReschedule, err
 	case err != nil:
-		return nil, provisioner.ProvisioningNoChange, fmt.Errorf("cannot read the selected node: %w", err)
+		return nil, provisioner.ProvisioningNoChange, fmt.Errorf("failed to get target node: %w", err)
 	}
 	return node, "", nil
 }
 
-// plan decides where the volume goes.
-func (p *Provisioner) plan(options provisioner.ProvisionOptions, class classConfig, node *v1.Node) (volume, error) {
-	params, err := parseParameters(options.StorageClass, options.PVC)
+// provisionFor makes the directory and then the volume. What is wrong with the
+// claim's volume type is found last, when there is a directory already.
+//
+// Upstream: provisioner.go provisionFor, v0.0.37.
+func (p *Provisioner) provisionFor(ctx context.Context, options provisioner.ProvisionOptions, node *v1.Node) (*v1.PersistentVolume, error) {
+	config, template, err := p.configuration(ctx)
 	if err != nil {
+		return nil, err
+	}
+	p.traceIgnored(options)
+	class, err := config.pickConfig(options.StorageClass.Name)
+	if err != nil {
+		return nil, err
+	}
+	vol, err := p.plan(options, class, node)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.createHelperPod(ctx, actionCreate, config, template, vol); err != nil {
+		return nil, err
+	}
+	return vol.persistentVolume(options)
+}
+
+// checkClaim says what a claim asks for that a directory of one node cannot be.
+//
+// Upstream: provisioner.go provisionFor, v0.0.37.
+func checkClaim(claim *v1.PersistentVolumeClaim, node *v1.Node) error {
+	if claim.Spec.Selector != nil {
+		return errors.New("claim.Spec.Selector is not supported")
+	}
+	for _, mode := range claim.Spec.AccessModes {
+		if mode != v1.ReadWriteOnce && mode != v1.ReadWriteOncePod {
+			return errors.New("NodePath only supports ReadWriteOnce and ReadWriteOncePod (1.22+) access modes")
+		}
+	}
+	if node == nil {
+		return errors.New("configuration error, no node was specified")
+	}
+	return nil
+}
+
+// plan decides where the volume goes.
+//
+// Upstream: provisioner.go provisionFor, v0.0.37.
+func (p *Provisioner) plan(options provisioner.ProvisionOptions, class classConfig, node *v1.Node) (vol volume, err error) {
+	vol = volume{name: options.PVName, mode: v1.PersistentVolumeFilesystem}
+	if vol.shared, err = class.isSharedFilesystem(); err != nil {
 		return volume{}, err
 	}
-	vol := volume{name: options.PVName, kind: params.volumeType, shared: class.isShared(), mode: v1.PersistentVolumeFilesystem}
+	if !vol.shared {
+		if err := checkClaim(options.PVC, node); err != nil {
+			return volume{}, err
+		}
+		vol.affinityKey, vol.affinityValue = affinity(node, nodeAffinityKey(options.StorageClass))
+	}
 	if node != nil {
 		vol.node = node.Name
 	}
-	base, err := class.getPathOnNode(vol.node, params.nodePath, p.env.Choose)
+	base, err := class.getPathOnNode(vol.node, options.StorageClass.Parameters[paramNodePath], p.env.Choose)
 	if err != nil {
 		return volume{}, err
 	}
-	folder, err := folderName(options, params)
+	folder, err := folderName(options)
 	if err != nil {
 		return volume{}, err
 	}
 	vol.path = path.Join(base, folder)
+	if vol.ownership, err = ownershipOf(options); err != nil {
+		return volume{}, err
+	}
 	if size, ok := options.PVC.Spec.Resources.Requests[v1.ResourceStorage]; ok {
 		vol.size = size.Value()
 	}
 	if mode := options.PVC.Spec.VolumeMode; mode != nil {
 		vol.mode = *mode
-	}
-	if !vol.shared {
-		vol.affinityKey, vol.affinityValue = affinity(node, params.nodeAffinityKey)
 	}
 	return vol, nil
 }

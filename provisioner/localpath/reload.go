@@ -2,13 +2,11 @@ package localpath
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -26,12 +24,13 @@ const (
 // Upstream: provisioner.go ConfigFileCheckInterval, v0.0.37.
 const configCheckInterval = 30 * time.Second
 
-// loaded is the last valid configuration, and what was last complained about.
+// loaded is the last valid configuration and template of helper pods, each with the
+// text it was read from, and what was complained about last.
 type loaded struct {
-	config     *pathConfig
-	configText string
-	helperPod  *v1.Pod
-	complaint  string
+	config                   *pathConfig
+	helperPod                *v1.Pod
+	configText, templateText string
+	complaints               map[string]string // by key of the ConfigMap
 }
 
 // watchAndRefreshConfig reads the configuration again and again.
@@ -42,9 +41,13 @@ func (p *Provisioner) watchAndRefreshConfig() {
 		if p.loaded.config == nil {
 			return // nobody has asked for it yet
 		}
-		if err := p.refreshConfig(ctx); err != nil {
-			p.complain("is not taken, the old configuration stays: " + err.Error())
+		m, err := p.configMap(ctx)
+		if err != nil {
+			p.complain(keyConfig, err)
+			return
 		}
+		p.complain(keyConfig, p.refreshConfig(m))
+		p.complain(keyHelperPod, p.refreshHelperPod(m))
 	})
 }
 
@@ -52,73 +55,88 @@ func (p *Provisioner) watchAndRefreshConfig() {
 // read when they are needed first: upstream reads them at its start, and does not
 // start without.
 func (p *Provisioner) configuration(ctx context.Context) (*pathConfig, *v1.Pod, error) {
-	if p.loaded.config == nil {
-		if err := p.refreshConfig(ctx); err != nil {
-			return nil, nil, fmt.Errorf("no valid config available: %w", err)
-		}
+	if p.loaded.config != nil && p.loaded.helperPod != nil {
+		return p.loaded.config, p.loaded.helperPod, nil
+	}
+	m, err := p.configMap(ctx)
+	if err == nil {
+		err = p.refreshConfig(m)
+	}
+	if err == nil {
+		err = p.refreshHelperPod(m)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("no valid config available: %w", err)
 	}
 	return p.loaded.config, p.loaded.helperPod, nil
 }
 
-// refreshConfig reads the configuration, and keeps it if it is valid.
+func (p *Provisioner) configMap(ctx context.Context) (*v1.ConfigMap, error) {
+	return p.client.CoreV1().ConfigMaps(p.cfg.Namespace).Get(ctx, p.cfg.ConfigMapName, metav1.GetOptions{})
+}
+
+// refreshConfig takes the configuration if it is another one and valid.
 //
-// Upstream: provisioner.go refreshConfig and refreshHelperPod, v0.0.37.
-func (p *Provisioner) refreshConfig(ctx context.Context) error {
-	m, err := p.client.CoreV1().ConfigMaps(p.cfg.Namespace).Get(ctx, p.cfg.ConfigMapName, metav1.GetOptions{})
-	if err != nil {
+// Upstream: provisioner.go refreshConfig, v0.0.37.
+func (p *Provisioner) refreshConfig(m *v1.ConfigMap) error {
+	text, err := textOf(m, keyConfig)
+	if err != nil || p.loaded.config != nil && p.loaded.configText == text {
 		return err
-	}
-	text, ok := m.Data[keyConfig]
-	if !ok {
-		return fmt.Errorf("config map %s has no key %s", control.Key(m), keyConfig)
 	}
 	config, err := parseConfig(text)
 	if err != nil {
-		return fmt.Errorf("config map %s, key %s: %w", control.Key(m), keyConfig, err)
+		return err
 	}
-	helperPod, err := p.loadHelperPod(m.Data[keyHelperPod])
-	if err != nil {
-		return fmt.Errorf("config map %s, key %s: %w", control.Key(m), keyHelperPod, err)
+	if p.loaded.config != nil {
+		p.trace(keyConfig + " is taken")
 	}
-	if p.loaded.config != nil && !sameText(p.loaded.configText, text) {
-		p.trace("is taken")
+	if unknown := unknownField(text); unknown != nil {
+		p.trace(fmt.Sprintf("%s: %v, which has no effect", keyConfig, unknown))
 	}
-	p.loaded = loaded{config: config, configText: text, helperPod: helperPod}
+	p.loaded.config, p.loaded.configText = config, text
 	return nil
 }
 
-// loadHelperPod reads the template of helper pods; without one, a plain pod is
-// the template.
+// refreshHelperPod takes the template if it is another one and valid.
 //
-// Upstream: util.go loadHelperPodFile, v0.0.37.
-func (p *Provisioner) loadHelperPod(text string) (*v1.Pod, error) {
-	pod := &v1.Pod{}
-	if text == "" {
-		pod.Name = "helper-pod"
-		pod.Spec.Containers = []v1.Container{{Name: "helper-pod"}}
-	} else if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
-		return nil, fmt.Errorf("must be the YAML of a pod: %w", err)
+// Upstream: provisioner.go refreshHelperPod, v0.0.37.
+func (p *Provisioner) refreshHelperPod(m *v1.ConfigMap) error {
+	text, err := textOf(m, keyHelperPod)
+	if err != nil || p.loaded.helperPod != nil && p.loaded.templateText == text {
+		return err
 	}
-	switch {
-	case pod.Kind != "" && pod.Kind != "Pod":
-		return nil, fmt.Errorf("kind is %q; it must be Pod", pod.Kind)
-	case pod.Name == "":
-		return nil, errors.New("metadata.name is empty; helper pods' names begin with it")
-	case len(pod.Spec.Containers) != 1:
-		return nil, fmt.Errorf("spec.containers has %d elements; it must have one", len(pod.Spec.Containers))
+	pod, err := loadHelperPod(text, p.cfg.AllowUnsafeHelperPodTemplate)
+	if err != nil {
+		return err
 	}
-	if pod.Spec.Containers[0].Image == "" {
-		pod.Spec.Containers[0].Image = p.cfg.HelperImage
-	}
-	return pod, nil
+	p.loaded.helperPod, p.loaded.templateText = pod, text
+	return nil
 }
 
-// complain says something of the ConfigMap once.
-func (p *Provisioner) complain(text string) {
-	if p.loaded.complaint != text {
-		p.loaded.complaint = text
+// textOf is a key's value.
+//
+// Upstream: main.go findConfigFileFromConfigMap, v0.0.37.
+func textOf(m *v1.ConfigMap, key string) (string, error) {
+	text, ok := m.Data[key]
+	if !ok {
+		return "", fmt.Errorf("%s is not exist in local-path-config ConfigMap", key)
+	}
+	return text, nil
+}
+
+// complain says once why a key of the ConfigMap is not taken; nil ends it.
+func (p *Provisioner) complain(key string, why error) {
+	if p.loaded.complaints == nil {
+		p.loaded.complaints = map[string]string{}
+	}
+	text := ""
+	if why != nil {
+		text = fmt.Sprintf("%s is not taken, the old one stays: %v", key, why)
+	}
+	if text != "" && p.loaded.complaints[key] != text {
 		p.trace(text)
 	}
+	p.loaded.complaints[key] = text
 }
 
 // trace says something of the ConfigMap.
