@@ -43,7 +43,7 @@ type Runner struct {
 func (r Runner) Run(ctx context.Context, pod *v1.Pod) error {
 	launched, err := r.launch(ctx, pod)
 	if err != nil {
-		return fmt.Errorf("cannot launch helper pod %s: %w", control.Key(pod), err)
+		return err
 	}
 	failed := r.await(ctx, launched)
 	left := r.delete(ctx, launched)
@@ -78,19 +78,19 @@ func (r Runner) launch(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 
 // await waits until the pod has succeeded.
 func (r Runner) await(ctx context.Context, launched *v1.Pod) error {
-	name, phase := control.Key(launched), v1.PodPending
+	name := control.Key(launched)
 	err := r.Clock.Poll(ctx, Interval, r.Timeout, func(ctx context.Context) (bool, error) {
 		pod, err := r.Client.CoreV1().Pods(launched.Namespace).Get(ctx, launched.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		if phase = pod.Status.Phase; phase == v1.PodFailed {
+		if pod.Status.Phase == v1.PodFailed {
 			return false, fmt.Errorf("helper pod %s has failed%s", name, whyFailed(pod))
 		}
-		return phase == v1.PodSucceeded, nil
+		return pod.Status.Phase == v1.PodSucceeded, nil
 	})
 	if errors.Is(err, control.ErrTimeout) {
-		return fmt.Errorf("helper pod %s is still %s after %s", name, phase, r.Timeout)
+		return fmt.Errorf("create process timeout after %v seconds", r.Timeout.Seconds())
 	}
 	return err
 }

@@ -77,8 +77,8 @@ func TestHowAPodEndsIsWhatRunSays(t *testing.T) {
 	}{
 		"it succeeds":                     {v1.PodSucceeded, nil, "", time.Second, false},
 		"it fails, and is not waited for": {v1.PodFailed, nil, "helper pod default/helper has failed", time.Second, false},
-		"it never ends":                   {"", nil, "helper pod default/helper is still Pending after 5s", 5 * time.Second, false},
-		"it cannot be created":            {v1.PodSucceeded, refusing(t, "create"), "cannot launch helper pod default/helper: etcd is down", 0, false},
+		"it never ends":                   {"", nil, "create process timeout after 5 seconds", 5 * time.Second, false},
+		"it cannot be created":            {v1.PodSucceeded, refusing(t, "create"), "etcd is down", 0, false},
 		"it cannot be looked at":          {v1.PodSucceeded, refusing(t, "get"), "etcd is down", time.Second, false},
 		"it cannot be deleted":            {v1.PodSucceeded, refusing(t, "delete"), "cannot delete helper pod default/helper: etcd is down", time.Second, true},
 		"it fails and cannot be deleted":  {v1.PodFailed, refusing(t, "delete"), "has failed; and cannot delete helper pod default/helper: etcd is down", time.Second, true},
@@ -111,6 +111,6 @@ func TestAPodLeftBehindIsMadeAnew(t *testing.T) {
 	assert.False(t, left)
 
 	_, left, err = run(t, v1.PodSucceeded, func(e *engine.Engine) { leftover(e); refusing(t, "delete")(e) })
-	require.ErrorContains(t, err, "cannot launch helper pod default/helper: cannot delete helper pod default/helper: etcd is down")
+	require.ErrorContains(t, err, "cannot delete helper pod default/helper: etcd is down")
 	assert.True(t, left)
 }

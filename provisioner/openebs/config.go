@@ -1,6 +1,7 @@
 package openebs
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,11 +83,11 @@ type volumeConfig struct {
 func getVolumeConfig(cfg Config, class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (volumeConfig, error) {
 	ofClass, err := parseSettings(class.Annotations[AnnCASConfig])
 	if err != nil {
-		return volumeConfig{}, fmt.Errorf("storage class %s, annotation %s: %w", class.Name, AnnCASConfig, err)
+		return volumeConfig{}, fmt.Errorf("failed to get config: invalid sc config {%s}: %w", class.Annotations[AnnCASConfig], err)
 	}
 	ofClaim, err := parseSettings(claim.Annotations[AnnCASConfig])
 	if err != nil {
-		return volumeConfig{}, fmt.Errorf("claim %s/%s, annotation %s: %w", claim.Namespace, claim.Name, AnnCASConfig, err)
+		return volumeConfig{}, fmt.Errorf("failed to get config: invalid pvc config {%s}: %w", claim.Annotations[AnnCASConfig], err)
 	}
 	defaults := []setting{{Name: keyBasePath, Value: cfg.BasePath}}
 	return volumeConfig{settings: mergeSettings(ofClass, defaults, ofClaim)}, nil
@@ -140,7 +141,7 @@ func mergeSettings(lists ...[]setting) map[string]setting {
 //
 // Upstream: config.go GetStorageType.
 func (c volumeConfig) storageType() string {
-	if value := strings.TrimSpace(c.settings[keyStorageType].Value); value != "" {
+	if value := c.settings[keyStorageType].Value; strings.TrimSpace(value) != "" {
 		return value
 	}
 	return "hostpath"
@@ -150,18 +151,15 @@ func (c volumeConfig) storageType() string {
 //
 // Upstream: config.go GetPath.
 func (c volumeConfig) path(pvName string) (string, error) {
-	dir, err := volumePath(strings.TrimSpace(c.settings[keyBasePath].Value), pvName)
-	if err != nil {
-		return "", fmt.Errorf("failed to get path: %s: %w", keyBasePath, err)
-	}
-	return dir, nil
+	return volumePath(c.settings[keyBasePath].Value, pvName)
 }
 
 // nodeAffinityLabels are the labels of the node that the volume and its helper
 // pods are bound to: those of the class's list that have a value, or the
 // hostname.
 //
-// Upstream: provisioner_hostpath.go ProvisionHostPath.
+// Upstream: provisioner_hostpath.go ProvisionHostPath, and
+// pkg/kubernetes/api/core/v1/pod WithNodeAffinityNew.
 func (c volumeConfig) nodeAffinityLabels(node *v1.Node) (map[string]string, error) {
 	keys := c.settings[keyNodeAffinityLabels].List
 	if len(keys) == 0 {
@@ -174,7 +172,7 @@ func (c volumeConfig) nodeAffinityLabels(node *v1.Node) (map[string]string, erro
 		}
 	}
 	if len(labels) == 0 {
-		return nil, fmt.Errorf("node %s has a value for none of the labels %s (%s)", node.Name, strings.Join(keys, ", "), keyNodeAffinityLabels)
+		return nil, errors.New("[failed to build Pod object: missing node label values]")
 	}
 	return labels, nil
 }

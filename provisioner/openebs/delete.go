@@ -23,25 +23,37 @@ func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error
 	return nil
 }
 
+// Upstream: provisioner_hostpath.go DeleteHostPath, which says once more what failed.
 func (p *Provisioner) deleteHostPath(ctx context.Context, pv *v1.PersistentVolume) error {
+	vol, err := p.volumeOf(ctx, pv)
+	if err == nil {
+		if err = p.runHelperPod(ctx, p.cleanupPod(vol)); err != nil {
+			err = fmt.Errorf("clean up volume %s failed: %w", pv.Name, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("failed to delete volume %s: %w", pv.Name, err)
+	}
+	return nil
+}
+
+// volumeOf is the directory that the volume stands for, on the one node that its
+// affinity selects.
+func (p *Provisioner) volumeOf(ctx context.Context, pv *v1.PersistentVolume) (volume, error) {
 	dir, err := pathOf(pv)
 	if err != nil {
-		return err
+		return volume{}, err
 	}
 	affinity, err := affinityLabels(pv)
 	if err != nil {
-		return err
+		return volume{}, err
 	}
 	// Read now: its taints may have changed since the volume was made.
 	node, err := p.nodeWithLabels(ctx, affinity)
 	if err != nil {
-		return err
+		return volume{}, err
 	}
-	vol, err := newVolume(pv.Name, dir, affinity, node.Spec.Taints)
-	if err != nil {
-		return err
-	}
-	return p.runHelperPod(ctx, p.cleanupPod(vol))
+	return newVolume(pv.Name, dir, affinity, node.Spec.Taints)
 }
 
 // nodeWithLabels is the one node that has the labels. If there are several,
@@ -52,12 +64,10 @@ func (p *Provisioner) nodeWithLabels(ctx context.Context, want map[string]string
 	selector := labels.SelectorFromSet(want).String()
 	nodes, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
 	switch {
-	case err != nil:
-		return nil, err
-	case len(nodes.Items) == 0:
-		return nil, fmt.Errorf("no node has the labels %s", selector)
+	case err != nil || len(nodes.Items) == 0:
+		return nil, fmt.Errorf("Unable to get the Node with the Node Labels {%v}", want)
 	case len(nodes.Items) > 1:
-		return nil, fmt.Errorf("unable to determine the node: %d nodes have the labels %s", len(nodes.Items), selector)
+		return nil, fmt.Errorf("Unable to determine the Node. Found multiple nodes matching the labels {%v}", want)
 	}
 	return &nodes.Items[0], nil
 }

@@ -44,9 +44,12 @@
 //   - A leftover helper pod is replaced, where upstream waits for it as if it
 //     were its own; and failing to delete a helper pod is an error that has the
 //     call repeated, where upstream logs it and leaves the pod.
-//   - Settings that are unknown, doubled, misspelt, out of use (NodeAffinityLabel)
-//     or that have a value where a list belongs are errors; upstream ignores them.
-//     BasePath must not contain "..".
+//   - The library round it is v13 (see package provisioner). Upstream's is v9, whose
+//     ProvisioningFailed begins with "failed to provision volume with StorageClass
+//     ..."; later ones have the error alone.
+//   - What upstream refuses is refused in its words. Settings that are unknown,
+//     doubled, misspelt, out of use (NodeAffinityLabel) or that have a value where a
+//     list belongs are errors, too; upstream ignores them.
 //   - Quotas: the helper pod is made, scheduled and run like the others, but the
 //     simulated kubelet only records the limits it sets (kubelet.Quotas) and nobody
 //     enforces them; that would need privilege and a file system of its own. The
@@ -56,9 +59,9 @@
 //     quotas at once are refused, and bad limits before any pod is made.
 //   - Device volumes (StorageType device) are refused; /dev is not mounted into
 //     helper pods. FSType is read and means nothing to a hostpath volume.
-//   - A class with parameters is refused; upstream does not look at them.
-//   - A selected node that does not exist leads to Reschedule. The library's
-//     older versions, which upstream uses, did that themselves.
+//   - The trace says of a class's parameters that they have no effect.
+//   - A selected node that does not exist leads to Reschedule after the event
+//     Provisioning; v9 of the library looks for it before.
 //   - Deleting a volume whose affinity is more than single values of labels is
 //     refused; upstream takes the first value of each.
 //

@@ -66,7 +66,7 @@ func (c Config) checked() (Config, error) {
 	if wrong := validation.IsDNS1123Label(c.Namespace); len(wrong) > 0 {
 		return c, fmt.Errorf("openebs.Config.Namespace %q: %s", c.Namespace, wrong[0])
 	}
-	if err := checkBasePath(c.BasePath); err != nil {
+	if _, err := volumePath(c.BasePath, "pvc"); err != nil {
 		return c, fmt.Errorf("openebs.Config.BasePath: %w", err)
 	}
 	return c, nil

@@ -1,25 +1,32 @@
 package openebs
 
 import (
+	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
 
-// checkBasePath says what is wrong with a directory to make volumes under.
-func checkBasePath(base string) error {
-	switch {
-	case base == "":
-		return fmt.Errorf("base path is empty; it must be an absolute path")
-	case !path.IsAbs(base):
-		return fmt.Errorf("base path %q is not absolute", base)
-	case slices.Contains(strings.Split(base, "/"), ".."):
-		return fmt.Errorf("base path %q contains %q, which is not allowed", base, "..")
-	case path.Clean(base) == "/":
-		return fmt.Errorf("base path %q is the root directory; volumes must not be directly under it", base)
+// checkHostPath refuses what is no absolute path, and with isRoot what is directly
+// under the root directory.
+//
+// Upstream: openebs/maya pkg/hostpath Validate and IsNonRoot.
+func checkHostPath(dir, isRoot string) error {
+	if dir == "" {
+		return errors.New("failed to validate: missing host path")
+	}
+	var failed []string
+	parent, name := path.Split(strings.TrimSuffix(dir, "/"))
+	if strings.TrimSuffix(parent, "/") == "" || name == "" {
+		failed = append(failed, isRoot)
+	}
+	if !path.IsAbs(dir) {
+		failed = append(failed, "invalid path "+dir)
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("host path validation failed: %v", failed)
 	}
 	return nil
 }
@@ -28,13 +35,11 @@ func checkBasePath(base string) error {
 //
 // Upstream: config.go VolumeConfig.GetPath.
 func volumePath(base, pvName string) (string, error) {
-	if err := checkBasePath(base); err != nil {
-		return "", err
+	if strings.TrimSpace(base) == "" {
+		return "", errors.New("failed to get path: base path is empty")
 	}
-	if pvName == "" || pvName == "." || pvName == ".." || strings.Contains(pvName, "/") {
-		return "", fmt.Errorf("volume name %q cannot be a directory's name", pvName)
-	}
-	return path.Join(base, pvName), nil
+	dir := path.Join(base, pvName)
+	return dir, checkHostPath(dir, fmt.Sprintf("path should not be a root directory: %s/%s", base, pvName))
 }
 
 // extractSubPath splits a volume's directory into the parent that a helper pod
@@ -42,15 +47,14 @@ func volumePath(base, pvName string) (string, error) {
 //
 // Upstream: openebs/maya pkg/hostpath ExtractSubPath, with IsNonRoot.
 func extractSubPath(dir string) (parent, name string, err error) {
-	if !path.IsAbs(dir) || path.Clean(dir) != dir {
-		return "", "", fmt.Errorf("volume directory %q must be a clean absolute path", dir)
+	if err := checkHostPath(dir, fmt.Sprintf("volume directory {%s} should not be under root directory", dir)); err != nil {
+		return "", "", err
+	}
+	if path.Clean(dir) != dir {
+		return "", "", fmt.Errorf("host path validation failed: [invalid path %s]", dir)
 	}
 	parent, name = path.Split(dir)
-	parent = path.Clean(parent)
-	if parent == "/" || name == "" {
-		return "", "", fmt.Errorf("volume directory %q should not be under root directory", dir)
-	}
-	return parent, name, nil
+	return strings.TrimSuffix(parent, "/"), name, nil
 }
 
 // pathOf is the directory of a volume on its node, from its local or hostPath
@@ -64,5 +68,5 @@ func pathOf(volume *v1.PersistentVolume) (string, error) {
 	case volume.Spec.HostPath != nil && volume.Spec.HostPath.Path != "":
 		return volume.Spec.HostPath.Path, nil
 	}
-	return "", fmt.Errorf("volume %s has neither a local nor a hostPath source with a path", volume.Name)
+	return "", errors.New("no HostPath set")
 }

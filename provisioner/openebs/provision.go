@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,13 +20,20 @@ import (
 // Upstream: provisioner.go Provision and provisioner_hostpath.go
 // ProvisionHostPath.
 func (p *Provisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
-	if err := checkClaim(options.PVC); err != nil {
-		return nil, provisioner.ProvisioningFinished, err
-	}
 	node, state, err := p.selectedNode(ctx, options.SelectedNodeName)
 	if err != nil {
 		return nil, state, err
 	}
+	if err := checkClaim(options.PVC); err != nil {
+		return nil, provisioner.ProvisioningFinished, err
+	}
+	switch {
+	case node == nil:
+		return nil, provisioner.ProvisioningReschedule, errors.New("configuration error, no node was specified")
+	case hostname(node) == "":
+		return nil, provisioner.ProvisioningFinished, fmt.Errorf("configuration error, node{%s} hostname is empty", node.Name)
+	}
+	p.traceParameters(options)
 	vol, err := p.plan(options, node)
 	if err != nil {
 		return nil, provisioner.ProvisioningFinished, err
@@ -52,57 +58,78 @@ func (p *Provisioner) makeDirectory(ctx context.Context, claim *v1.PersistentVol
 }
 
 // checkClaim says what the claim asks for that hostpath volumes do not have.
+//
+// Upstream: provisioner.go Provision.
 func checkClaim(claim *v1.PersistentVolumeClaim) error {
-	if source := claim.Spec.DataSource; source != nil {
-		return fmt.Errorf("dataSource %s %q is not supported by this provisioner", source.Kind, source.Name)
-	}
-	if source := claim.Spec.DataSourceRef; source != nil {
-		return fmt.Errorf("dataSourceRef %s %q is not supported by this provisioner", source.Kind, source.Name)
+	if err := validateVolumeSource(claim); err != nil {
+		return err
 	}
 	if claim.Spec.Selector != nil {
 		return errors.New("claim.Spec.Selector is not supported")
 	}
 	for _, mode := range claim.Spec.AccessModes {
 		if mode != v1.ReadWriteOnce {
-			return fmt.Errorf("access mode %s is not supported; only %s is", mode, v1.ReadWriteOnce)
+			return errors.New("Only support ReadWriteOnce access mode")
 		}
 	}
 	return nil
 }
 
-// checkParameters refuses settings in the place where other provisioners have
-// theirs. Upstream does not look there.
-func checkParameters(class *storagev1.StorageClass) error {
-	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
-		return fmt.Errorf("storage class %s has the parameter %s: %q; %s takes none, its settings are in the annotation %s",
-			class.Name, name, class.Parameters[name], ProvisionerName, AnnCASConfig)
+// validateVolumeSource refuses every data source.
+//
+// Upstream: provisioner.go validateVolumeSource.
+func validateVolumeSource(claim *v1.PersistentVolumeClaim) error {
+	source := claim.Spec.DataSource
+	if source == nil {
+		return nil
 	}
-	return nil
+	group := ""
+	if source.APIGroup != nil {
+		group = *source.APIGroup
+	}
+	switch {
+	case source.Name == "":
+		return fmt.Errorf("dataSource name not found for PVC `%s`", claim.Name)
+	case source.Kind == "VolumeSnapshot" && group != "snapshot.storage.k8s.io":
+		return errors.New("snapshot feature not supported by this provisioner")
+	case source.Kind == "PersistentVolumeClaim":
+		return errors.New("clone feature not supported by this provisioner")
+	}
+	return fmt.Errorf("datasource `%s` of group `%s` is not handled by the provisioner", source.Kind, group)
+}
+
+// traceParameters says that settings in the place where other provisioners have
+// theirs have no effect: upstream does not look there.
+func (p *Provisioner) traceParameters(options provisioner.ProvisionOptions) {
+	class := options.StorageClass
+	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
+		p.trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", options.PVC), Text: fmt.Sprintf(
+			"storage class %s has the parameter %s: %q, which is ignored; the settings of %s are in the annotation %s",
+			class.Name, name, class.Parameters[name], ProvisionerName, AnnCASConfig)})
+	}
 }
 
 // selectedNode reads the node; the state goes with the error. A node that does
 // not exist is for the scheduler to replace.
+//
+// Upstream: sig-storage-lib-external-provisioner, controller.go
+// provisionClaimOperation, v9, which hands the node to Provision.
 func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, provisioner.ProvisioningState, error) {
 	if name == "" {
-		return nil, provisioner.ProvisioningReschedule, errors.New("configuration error, no node was specified")
+		return nil, "", nil
 	}
 	node, err := p.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, provisioner.ProvisioningReschedule, fmt.Errorf("the selected node is gone: %w", err)
+		return nil, provisioner.ProvisioningReschedule, err
 	case err != nil:
-		return nil, provisioner.ProvisioningNoChange, fmt.Errorf("cannot read the selected node: %w", err)
-	case hostname(node) == "":
-		return nil, provisioner.ProvisioningFinished, fmt.Errorf("configuration error, node %s has no %s label", name, v1.LabelHostname)
+		return nil, provisioner.ProvisioningNoChange, fmt.Errorf("failed to get target node: %w", err)
 	}
 	return node, "", nil
 }
 
 // plan decides where the volume goes.
 func (p *Provisioner) plan(options provisioner.ProvisionOptions, node *v1.Node) (volume, error) {
-	if err := checkParameters(options.StorageClass); err != nil {
-		return volume{}, err
-	}
 	config, err := getVolumeConfig(p.cfg, options.StorageClass, options.PVC)
 	if err != nil {
 		return volume{}, err
@@ -112,7 +139,7 @@ func (p *Provisioner) plan(options provisioner.ProvisionOptions, node *v1.Node) 
 		return volume{}, fmt.Errorf("PV with BlockMode is not supported with StorageType %s", kind)
 	}
 	if kind != "hostpath" {
-		return volume{}, fmt.Errorf("PV with StorageType %s is not supported; only hostpath is", kind)
+		return volume{}, fmt.Errorf("PV with StorageType %s is not supported", kind)
 	}
 	labels, err := config.nodeAffinityLabels(node)
 	if err != nil {

@@ -1,6 +1,7 @@
 package openebs
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -26,10 +27,10 @@ func newQuota(kind, volumeName, softLimitGrace, hardLimitGrace string, size int6
 	q := &quota{kind: kind, project: projectOf(volumeName)}
 	var err error
 	if q.soft, err = convertToK(softLimitGrace, size); err != nil {
-		return nil, fmt.Errorf("%s %w", keyQuotaSoftLimit, err)
+		return nil, err
 	}
 	if q.hard, err = convertToK(hardLimitGrace, size); err != nil {
-		return nil, fmt.Errorf("%s %w", keyQuotaHardLimit, err)
+		return nil, err
 	}
 	return q, q.validateLimits(size)
 }
@@ -47,8 +48,7 @@ func (q *quota) validateLimits(size int64) error {
 		return nil
 	}
 	if len(q.soft) > len(q.hard) || len(q.soft) == len(q.hard) && q.soft > q.hard {
-		return fmt.Errorf("hard limit cannot be smaller than soft limit: %s gives %s, %s gives %s",
-			keyQuotaHardLimit, q.hard, keyQuotaSoftLimit, q.soft)
+		return errors.New("hard limit cannot be smaller than soft limit")
 	}
 	return nil
 }
@@ -65,12 +65,12 @@ func convertToK(grace string, size int64) (string, error) {
 		return noLimit, nil
 	}
 	number, isPercentage := strings.CutSuffix(grace, "%")
-	if wellFormed, err := regexp.MatchString(`^(\d+\.?\d*|\.\d+)$`, number); err != nil || !wellFormed || !isPercentage {
-		return "", fmt.Errorf("%q must be a percentage like \"80%%\"", grace)
+	if wellFormed, err := regexp.MatchString(`^\d*\.?\d*$`, number); err != nil || !wellFormed || !isPercentage {
+		return "", errors.New("invalid format for limit grace")
 	}
 	percent, err := strconv.ParseFloat(number, 64)
-	if err != nil { // out of range
-		return "", fmt.Errorf("%q must be a percentage like \"80%%\": %w", grace, err)
+	if err != nil { // out of range, or no digits
+		return "", errors.New("invalid format, cannot parse")
 	}
 	bytes := float64(size) * (1 + min(percent, 100)/100)
 	return strconv.FormatFloat(math.Ceil(bytes/1024), 'f', -1, 64) + "k", nil

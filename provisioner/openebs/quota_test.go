@@ -1,6 +1,7 @@
 package openebs
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,14 +40,18 @@ func TestALimitIsTheSizeAndTheGrace(t *testing.T) {
 }
 
 func TestABadGraceIsRefused(t *testing.T) {
-	for _, grace := range []string{"80", "%", ".%", "-5%", "80 %", "1e3%", "80%%", "NaN%", "Inf%", "0x10%", "1.2.3%"} {
+	const format, parse = "invalid format for limit grace", "invalid format, cannot parse"
+	for grace, want := range map[string]string{
+		"80": format, "-5%": format, "80 %": format, "1e3%": format, "80%%": format, "NaN%": format, "Inf%": format, "0x10%": format, "1.2.3%": format, " 80%": format,
+		"%": parse, ".%": parse, strings.Repeat("9", 400) + "%": parse,
+	} {
 		_, err := newQuota(keyXFSQuota, "pv", grace, "", 1<<30)
-		assert.ErrorContains(t, err, "softLimitGrace \""+grace, grace)
+		assert.EqualError(t, err, want, grace)
 		_, err = newQuota(keyXFSQuota, "pv", "", grace, 1<<30)
-		assert.ErrorContains(t, err, "hardLimitGrace \""+grace, grace)
+		assert.EqualError(t, err, want, grace)
 	}
 	_, err := newQuota(keyXFSQuota, "pv", "85%", "80%", 1<<30)
-	assert.ErrorContains(t, err, "hardLimitGrace gives 1887437k, softLimitGrace gives 1939866k")
+	assert.EqualError(t, err, "hard limit cannot be smaller than soft limit")
 	_, err = newQuota(keyXFSQuota, "pv", "100%", "0%", 512<<10)
 	assert.ErrorContains(t, err, "hard limit cannot be smaller", "1024k is more than 512k")
 }

@@ -68,9 +68,6 @@ func (c volumeConfig) quota(pvName string, size int64) (*quota, error) {
 	default:
 		return nil, nil
 	}
-	q, err := newQuota(kind, pvName, c.data(kind, keyQuotaSoftLimit), c.data(kind, keyQuotaHardLimit), size)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", kind, err)
-	}
-	return q, nil
+	limits := c.settings[kind].Data
+	return newQuota(kind, pvName, limits[keyQuotaSoftLimit], limits[keyQuotaHardLimit], size)
 }

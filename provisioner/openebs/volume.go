@@ -1,6 +1,7 @@
 package openebs
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,8 +73,8 @@ func nodeSelector(labels map[string]string) *v1.NodeSelector {
 //
 // Upstream: pkg/kubernetes/api/core/v1/persistentvolume GetAffinitedNodeLabels.
 func affinityLabels(pv *v1.PersistentVolume) (map[string]string, error) {
-	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
-		return nil, fmt.Errorf("volume %s has no node affinity: cannot tell its node", pv.Name)
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms) == 0 {
+		return nil, errors.New("cannot find affinited node details")
 	}
 	terms := pv.Spec.NodeAffinity.Required.NodeSelectorTerms
 	if len(terms) != 1 || len(terms[0].MatchFields) > 0 || len(terms[0].MatchExpressions) == 0 {
