@@ -50,7 +50,7 @@ func (b *volumeBinder) findPodVolumes(claims *PodVolumeClaims, node *v1.Node) (s
 		}
 		answer.provisions = append(answer.provisions, claim)
 	}
-	if err := findMatchingVolumes(claims.toMatch, node, answer); err != nil {
+	if err := findMatchingVolumes(claims.toMatch, node, answer, claims.choose); err != nil {
 		return true, err
 	}
 	p, err := b.checkVolumeProvisions(answer.provisions, node)
@@ -75,15 +75,16 @@ func checkBoundClaims(claims []boundClaim, node *v1.Node) problem {
 	return problem{}
 }
 
-// findMatchingVolumes chooses an existing volume for each claim, the smallest
-// request first, no volume twice. Claims that get none are to be provisioned.
+// findMatchingVolumes finds an existing volume for each claim, the smallest request
+// first, no volume twice; of equal ones choose picks one. Claims that get none are to be
+// provisioned.
 // Upstream: binder.go findMatchingVolumes, v1.36.
-func findMatchingVolumes(claims []*delayedClaim, node *v1.Node, answer *nodeAnswer) error {
+func findMatchingVolumes(claims []*delayedClaim, node *v1.Node, answer *nodeAnswer, choose binding.Choose) error {
 	for _, claim := range claims {
 		if claim.invalid != nil {
 			return claim.invalid
 		}
-		pv := claim.search.On(node, answer.chosen, nil)
+		pv := claim.search.On(node, answer.chosen, choose)
 		if pv == nil {
 			answer.provisions = append(answer.provisions, claim)
 			continue

@@ -24,6 +24,8 @@ type PodVolumeClaims struct {
 	// the others, the smallest request first.
 	selected, toMatch []*delayedClaim
 	answer            nodeAnswer
+	// choose picks one of equal volumes; nil takes the first.
+	choose binding.Choose
 }
 
 // boundClaim is a bound claim with its volume, nil if that does not exist.

@@ -307,3 +307,26 @@ func TestAPodLeftAloneAfterManyErrorsKeepsItsBackoff(t *testing.T) {
 	assert.Equal(t, 52*time.Second, w.e.Now().Sub(engine.Start))
 	assert.Equal(t, "node-1", w.nodeOf("web"))
 }
+
+// Upstream: findMatchingVolumes takes the first of a list in the order of a Go map.
+func TestAmongEqualVolumesThePolicyChooses(t *testing.T) {
+	given := func(cfg engine.Config) string {
+		w := newWorld(t, cfg, node("node-1")).withPVController()
+		w.class("local", "kubernetes.io/no-provisioner", wffc)
+		for _, name := range []string{"pv-3", "pv-1", "pv-2"} {
+			w.volume(name, "5Gi", "local", "node-1")
+		}
+		w.volume("larger", "6Gi", "local", "node-1")
+		w.claim("data", "5Gi", "local")
+		w.pod("web", "data")
+		w.settle()
+		return w.getClaim("data").Spec.VolumeName
+	}
+	chosen := map[string]int{}
+	for seed := range uint64(20) {
+		require.Equal(t, "pv-1", given(engine.Config{Seed: seed}))
+		chosen[given(engine.Config{Policy: engine.Seeded(seed), Seed: seed})]++
+	}
+	assert.Len(t, chosen, 3, "%v", chosen)
+	assert.Zero(t, chosen["larger"])
+}

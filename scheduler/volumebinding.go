@@ -158,8 +158,21 @@ func (p volumeBinding) found(c *cycle, node string) (*PodVolumes, error) {
 	if !ok {
 		return nil, notFound("node", node)
 	}
-	volumes, _, err := p.binder.FindPodVolumes(c.volumes.claims, n)
+	volumes, err := p.chooseVolumes(c.volumes.claims, n)
 	c.volumes.onNode = volumes
+	return volumes, err
+}
+
+// chooseVolumes has the policy choose among equal volumes. If that takes from one claim
+// the only volume that another can have, the first ones are taken, with which Filter
+// found that the node fits. Upstream's choice, at random in Filter, would be a refusal.
+func (p volumeBinding) chooseVolumes(claims *PodVolumeClaims, node *v1.Node) (*PodVolumes, error) {
+	claims.choose = p.binder.env.Choose
+	volumes, conflicts, err := p.binder.FindPodVolumes(claims, node)
+	claims.choose = nil
+	if len(conflicts) > 0 {
+		volumes, _, err = p.binder.FindPodVolumes(claims, node)
+	}
 	return volumes, err
 }
 
