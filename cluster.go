@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
@@ -86,13 +87,14 @@ func New(cfg Config) (*Cluster, error) {
 // up.
 func (c *Cluster) start() error {
 	plane := map[string]control.Factory{
-		PVController:     pvcontroller.New(c.withDeleter(c.cfg.PVController)),
-		PVCProtection:    protection.NewPVC(),
-		PVProtection:     protection.NewPV(),
-		EphemeralVolumes: ephemeral.New(),
-		VolumeExpansion:  expand.New(),
-		StatefulSets:     statefulset.New(),
-		Scheduler:        scheduler.New(c.cfg.Scheduler),
+		PVController:      pvcontroller.New(c.withDeleter(c.cfg.PVController)),
+		PVCProtection:     protection.NewPVC(),
+		PVProtection:      protection.NewPV(),
+		EphemeralVolumes:  ephemeral.New(),
+		VolumeExpansion:   expand.New(),
+		StatefulSets:      statefulset.New(),
+		GarbageCollection: garbagecollector.New(),
+		Scheduler:         scheduler.New(c.cfg.Scheduler),
 	}
 	for _, name := range actorNames() {
 		if !c.cfg.runs(name) {

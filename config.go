@@ -28,12 +28,14 @@ const (
 	// VolumeExpansion says of claims that have grown who must expand them.
 	VolumeExpansion = "expand-controller"
 	StatefulSets    = "statefulset-controller"
-	Scheduler       = "kube-scheduler"
+	// GarbageCollection deletes objects whose owners are gone.
+	GarbageCollection = "generic-garbage-collector"
+	Scheduler         = "kube-scheduler"
 )
 
 // Actors are the control plane's actors in the order they are started.
 func actorNames() []string {
-	return []string{PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, Scheduler}
+	return []string{PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, Scheduler}
 }
 
 // Config says what cluster to make. The zero value is one node, "node-1", all

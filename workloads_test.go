@@ -3,6 +3,7 @@ package storagesim_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,10 +87,12 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 				require.NotEqual(t, before, c.Pod("db-1").UID)
 				require.Equal(t, "db-1", c.ReadFile("pod/db-1", "/var/lib/mysql/who"))
 
-				// There is no garbage collector: scale to 0, then delete set and claims.
-				c.Apply(setYAML(0, management))
+				// The pods go with their set; the claims do not.
+				c.Delete("sts/db")
 				c.Settle()
-				c.Delete("sts/db", "pvc/data-db-0", "pvc/data-db-1", "pvc/data-db-2")
+				_, err = c.Cluster.Pod("db-0")
+				require.ErrorContains(t, err, "not found")
+				c.Delete("pvc/data-db-0", "pvc/data-db-1", "pvc/data-db-2")
 				c.Settle()
 				for _, node := range []string{"node1", "node2"} {
 					names, _ := c.ListDir("node/"+node, "/var/openebs/local") // one node may have had none
@@ -140,6 +143,53 @@ spec:
 	c.WriteFile("pod/web", "/scratch/x", "here")
 	require.Equal(t, "here", c.ReadFile("node/node-1", "/var/openebs/local/"+c.Claim("web-scratch").Spec.VolumeName+"/x"))
 	require.Equal(t, c.Pod("web").UID, c.Claim("web-scratch").OwnerReferences[0].UID)
+
+	// The claim and its volume go with the pod.
+	c.Delete("pod/web")
+	c.Settle()
+	_, err := c.Cluster.Claim("web-scratch")
+	require.ErrorContains(t, err, "not found")
+	names, err := c.ListDir("node/node-1", "/var/openebs/local")
+	require.NoError(t, err)
+	require.Empty(t, names)
+	c.RequireNoLeaks()
+}
+
+// retained is setYAML with a retention policy.
+func retained(replicas int, whenDeleted, whenScaled string) string {
+	return strings.Replace(setYAML(replicas, "Parallel"), "spec:\n", fmt.Sprintf(
+		"spec:\n  persistentVolumeClaimRetentionPolicy: {whenDeleted: %s, whenScaled: %s}\n", whenDeleted, whenScaled), 1)
+}
+
+func TestTheRetentionPolicySaysWhetherClaimsGoWithTheirSetOrReplica(t *testing.T) {
+	for _, seed := range []uint64{0, 1, 2, 3} {
+		for _, policy := range [][2]string{{"Retain", "Retain"}, {"Delete", "Retain"}, {"Retain", "Delete"}, {"Delete", "Delete"}} {
+			t.Run(fmt.Sprint(policy, " seed ", seed), func(t *testing.T) {
+				c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+				c.InstallOpenEBS()
+				c.Apply(openebsClass, retained(2, policy[0], policy[1]))
+				c.Settle()
+				require.Regexp(t, `db +2/2`, c.Get("statefulsets"), c.Cluster.Story())
+				volume := c.Claim("data-db-1").Spec.VolumeName
+
+				c.Apply(retained(1, policy[0], policy[1]))
+				c.Settle()
+				_, err := c.Cluster.Claim("data-db-1")
+				require.Equal(t, policy[1] == "Delete", err != nil, "whenScaled")
+				_, err = c.Cluster.Volume(volume)
+				require.Equal(t, policy[1] == "Delete", err != nil, "and its volume")
+				require.Equal(t, v1.PodRunning, c.Pod("db-0").Status.Phase)
+
+				c.Delete("sts/db")
+				c.Settle()
+				_, err = c.Cluster.Pod("db-0")
+				require.Error(t, err)
+				_, err = c.Cluster.Claim("data-db-0")
+				require.Equal(t, policy[0] == "Delete", err != nil, "whenDeleted")
+				c.RequireNoLeaks()
+			})
+		}
+	}
 }
 
 // reclaimedYAML is a hostPath volume with that policy at /tmp/data, a claim that gets

@@ -23,6 +23,14 @@ func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.Stateful
 			return err
 		}
 	}
+	for _, pod := range condemned {
+		if c.claimsMatchRetentionPolicy(set, pod) {
+			continue
+		}
+		if err := c.updatePodClaimForRetentionPolicy(ctx, set, pod); err != nil {
+			return err
+		}
+	}
 	unhealthy := firstUnhealthy(condemned)
 	for _, pod := range condemned {
 		wait, err := c.processCondemned(ctx, set, pod, unhealthy)
@@ -79,19 +87,28 @@ func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
 func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) (wait bool, err error) {
 	switch {
 	case pod == nil:
-		return true, c.createStatefulPod(ctx, set, newStatefulPod(set, ordinal))
+		pod = newStatefulPod(set, ordinal)
+		if c.podClaimIsStale(set, pod) {
+			return true, nil // as upstream, the claim's end does not bring the set here again
+		}
+		return true, c.createStatefulPod(ctx, set, pod)
 	case pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded:
 		if pod.DeletionTimestamp == nil {
 			err = c.deleteStatefulPod(ctx, set, pod)
 		}
 		return true, err // the pod's end brings the set here again
 	case pod.Status.Phase == v1.PodPending:
-		// Somebody may have deleted a claim that the pod waits for.
-		if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
+		if err := c.createMissingPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
 			return true, err
 		}
 	}
-	return pod.DeletionTimestamp != nil || !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now()), nil
+	if pod.DeletionTimestamp != nil || !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now()) {
+		wait = true
+	}
+	if wait && monotonic(set) || c.claimsMatchRetentionPolicy(set, pod) {
+		return wait, nil
+	}
+	return wait, c.updateStatefulPod(ctx, set, pod)
 }
 
 // processCondemned deletes a pod that is too much, and says whether the next has to

@@ -8,14 +8,17 @@
 // say data, it has the claim data-db-i. The claims are made before the pod; whoever
 // deletes the pod leaves them, so the next db-i finds the data of the last one. Scaling
 // down deletes pods, highest ordinal first, and keeps the claims for when the set grows
-// again.
+// again. persistentVolumeClaimRetentionPolicy changes that: the controller then makes the
+// set, or the pod that scaling down deletes, the owner of the claims, and the garbage
+// collector deletes them when their owner is gone.
 //
 // With podManagementPolicy OrderedReady one thing happens at a time: a pod is made when
 // all before it run and are ready, and one that is too much is deleted when all that
 // shall stay do. With Parallel all are made and deleted at once.
 //
 // control.go decides, in the order of upstream's functions, podcontrol.go makes and
-// deletes, pod.go says what a pod and its claims are, status.go counts.
+// deletes, retention.go keeps the claims' owners, pod.go says what a pod and its claims
+// are, status.go counts.
 //
 // Upstream: pkg/controller/statefulset, v1.36.
 //
@@ -25,9 +28,8 @@
 //     revisions in the status name a hash of the template, which is not upstream's. An
 //     older template is not kept: a pod made anew below a rolling update's partition gets
 //     the newest one.
-//   - There is no garbage collector: a deleted set leaves its pods, and claims are kept
-//     whatever persistentVolumeClaimRetentionPolicy says. Scale the set to 0 before
-//     deleting it, and delete the claims by hand.
+//   - A conflict when a claim's owners are written brings the set back into the queue;
+//     upstream tries some times on the spot.
 //   - Pods that match the selector but have no owner are not adopted: one that bears a
 //     replica's name is in the way until it is gone. Labels that somebody takes off a
 //     pod are not put back.

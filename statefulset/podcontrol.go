@@ -26,7 +26,37 @@ func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.Stateful
 	if apierrors.IsAlreadyExists(err) { // the cache lags, or the name is taken
 		return err
 	}
+	if err := c.updatePodClaimForRetentionPolicy(ctx, set, pod); err != nil {
+		c.recordPodEvent("Update", set, pod, err)
+		return err
+	}
 	c.recordPodEvent("Create", set, pod, err)
+	return err
+}
+
+// updateStatefulPod brings a pod's claims in line with the retention policy. Upstream
+// then writes the pod too, which changes nothing, and says so.
+// Upstream: stateful_pod_control.go UpdateStatefulPod, v1.36.
+func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
+	err := c.updatePodClaimForRetentionPolicy(ctx, set, pod)
+	if err == nil {
+		_, err = c.client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
+	}
+	c.recordPodEvent("Update", set, pod, err)
+	return err
+}
+
+// createMissingPersistentVolumeClaims makes a pending pod's claims that somebody has
+// deleted, and gives those that there are their owners.
+// Upstream: stateful_pod_control.go createMissingPersistentVolumeClaims, v1.36.
+func (c *controller) createMissingPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
+	if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
+		return err
+	}
+	err := c.updatePodClaimForRetentionPolicy(ctx, set, pod)
+	if err != nil {
+		c.recordPodEvent("Update", set, pod, err)
+	}
 	return err
 }
 
@@ -54,10 +84,14 @@ func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *apps
 	return errors.Join(errs...)
 }
 
-// deleteStatefulPod deletes a pod, with its grace period.
+// deleteStatefulPod deletes a pod, with its grace period. One that is gone already is
+// deleted.
 // Upstream: stateful_pod_control.go DeleteStatefulPod, v1.36.
 func (c *controller) deleteStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
 	c.recordPodEvent("Delete", set, pod, err)
 	return err
 }

@@ -403,17 +403,6 @@ func TestAPodOfSomebodyElseIsInTheWayAndLeftAlone(t *testing.T) {
 	require.NotEqual(t, stranger.UID, c.pod("db-0").UID)
 }
 
-func TestADeletedSetLeavesItsPods(t *testing.T) { // there is no garbage collector
-	c := newCluster(t, engine.Config{})
-	c.apply(1)
-	c.settle()
-	require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
-	c.settle()
-	require.Equal(t, "db-0", c.pods())
-	c.deletePod("db-0")
-	require.Empty(t, c.pods(), "nobody makes it again")
-}
-
 func TestASetOfTheSameNameDoesNotTakeTheOldOnesPods(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1)

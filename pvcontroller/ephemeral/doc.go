@@ -1,7 +1,7 @@
 // Package ephemeral holds the small controller that makes the claims of generic
 // ephemeral volumes: for a pod "web" with an ephemeral volume "scratch" the claim
 // "web-scratch", made from the volume's template and owned by the pod. From there it
-// is a claim like any other.
+// is a claim like any other. The garbage collector deletes it when the pod is gone.
 //
 // A claim of that name that is not the pod's own is left alone: using it would give
 // the pod somebody else's data. The pod is told so in an event and waits until the
@@ -12,7 +12,4 @@
 // # Deviations from upstream
 //
 //   - One worker instead of five.
-//   - There is no garbage collector, so a claim outlives its pod, and a later pod of the
-//     same name meets it as somebody else's. Whoever deletes such a pod for good deletes
-//     its claims too.
 package ephemeral

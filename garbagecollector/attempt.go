@@ -1,0 +1,181 @@
+package garbagecollector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// attemptToDeleteItem deletes an object if all its owners are gone, or goes on with one
+// that is being deleted in the foreground.
+// Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
+func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error {
+	k, obj, found := c.object(item)
+	if !found || obj.GetDeletionTimestamp() != nil && !c.isDeletingDependents(item) {
+		return nil
+	}
+	latest, err := k.get(ctx, obj.GetNamespace(), obj.GetName())
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // its dependents are looked at when that is delivered
+	case err != nil:
+		return err
+	case latest.GetUID() != obj.GetUID():
+		return nil
+	case c.isDeletingDependents(item):
+		return c.processDeletingDependentsItem(ctx, k, obj)
+	case len(latest.GetOwnerReferences()) == 0:
+		return nil
+	}
+	solid, dangling, waiting, err := c.classifyReferences(ctx, k, latest)
+	switch gone := append(dangling, waiting...); {
+	case err != nil:
+		return err
+	case len(solid) > 0 && len(gone) > 0:
+		return c.removeOwners(ctx, k, latest, gone)
+	case len(solid) > 0 || len(gone) == 0:
+		return nil
+	case len(waiting) > 0 && len(c.dependents[latest.GetUID()]) > 0:
+		if err := c.unblockCircle(ctx, k, latest); err != nil {
+			return err
+		}
+		return c.deleteObject(ctx, k, latest, metav1.DeletePropagationForeground, gone)
+	}
+	return c.deleteObject(ctx, k, latest, policyOf(latest), dangling)
+}
+
+// policyOf is how an object is deleted whose owners are gone.
+func policyOf(obj control.Object) metav1.DeletionPropagation {
+	switch {
+	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents):
+		return metav1.DeletePropagationOrphan
+	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents):
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// classifyReferences asks the API server for each owner: solid ones exist, dangling ones
+// do not, waiting ones are being deleted and wait for their dependents. A cluster-scoped
+// object cannot have an owner in a namespace; nothing is done about one that says so.
+// Upstream: garbagecollector.go classifyReferences and isDangling, v1.36.
+func (c *controller) classifyReferences(ctx context.Context, k *kind, obj control.Object) (solid, dangling, waiting []metav1.OwnerReference, _ error) {
+	for _, ref := range obj.GetOwnerReferences() {
+		ownerKind, known := c.kinds[ref.Kind]
+		if !known || ownerKind.apiVersion != ref.APIVersion {
+			return nil, nil, nil, fmt.Errorf("the garbage collector does not know the kind %s of %s, which owns %s", ref.Kind, ref.APIVersion, k.item(obj))
+		}
+		if ownerKind.namespaced && !k.namespaced {
+			return nil, nil, nil, nil
+		}
+		owner, err := ownerKind.get(ctx, obj.GetNamespace(), ref.Name)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && owner.GetUID() != ref.UID:
+			dangling = append(dangling, ref)
+		case err != nil:
+			return nil, nil, nil, err
+		case waitsFor(owner, metav1.FinalizerDeleteDependents):
+			waiting = append(waiting, ref)
+		default:
+			solid = append(solid, ref)
+		}
+	}
+	return solid, dangling, waiting, nil
+}
+
+// deleteObject deletes the object as it was looked at. If it has changed since, but not
+// its owners, it is deleted all the same.
+// Upstream: operations.go deleteObject, v1.36.
+func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Object, policy metav1.DeletionPropagation, gone []metav1.OwnerReference) error {
+	c.env.Trace(control.Decision{About: control.RefOf(k.name, obj), Text: "its owner is gone: " + names(obj, gone)})
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	options := metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
+	err := k.delete(ctx, obj.GetNamespace(), obj.GetName(), options)
+	if apierrors.IsConflict(err) {
+		live, getErr := k.get(ctx, obj.GetNamespace(), obj.GetName())
+		if getErr == nil && live.GetUID() == uid && reflect.DeepEqual(live.GetOwnerReferences(), obj.GetOwnerReferences()) {
+			options.Preconditions.ResourceVersion = nil
+			err = k.delete(ctx, obj.GetNamespace(), obj.GetName(), options)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func names(obj control.Object, refs []metav1.OwnerReference) string {
+	var list []string
+	for _, ref := range refs {
+		list = append(list, control.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}.String())
+	}
+	return strings.Join(list, ", ")
+}
+
+// processDeletingDependentsItem lets an owner go if no dependent blocks that any more.
+// Upstream: garbagecollector.go processDeletingDependentsItem, v1.36.
+func (c *controller) processDeletingDependentsItem(ctx context.Context, k *kind, obj control.Object) error {
+	blocked := false
+	for _, dependent := range c.dependentsOf(obj.GetUID()) {
+		_, other, found := c.object(dependent)
+		if !found || !slices.ContainsFunc(other.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == obj.GetUID() && blocks(ref) }) {
+			continue
+		}
+		blocked = true
+		if !c.isDeletingDependents(dependent) {
+			c.attemptToDelete.Add(dependent)
+		}
+	}
+	if blocked {
+		return nil
+	}
+	return c.removeFinalizer(ctx, k, obj, metav1.FinalizerDeleteDependents)
+}
+
+// unblockCircle keeps the object from blocking its owners if one of its own dependents
+// waits too: they might wait for each other.
+// Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
+func (c *controller) unblockCircle(ctx context.Context, k *kind, obj control.Object) error {
+	if !slices.ContainsFunc(c.dependentsOf(obj.GetUID()), c.isDeletingDependents) {
+		return nil
+	}
+	var refs []any
+	for _, ref := range obj.GetOwnerReferences() {
+		if blocks(ref) {
+			ref.BlockOwnerDeletion = new(false)
+			refs = append(refs, ref)
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return c.patchOwners(ctx, k, obj, refs) // the deletion then meets a conflict, and comes next time
+}
+
+// removeOwners takes references away.
+// Upstream: controller_ref_manager.go GenerateDeleteOwnerRefStrategicMergeBytes, v1.36.
+func (c *controller) removeOwners(ctx context.Context, k *kind, obj control.Object, gone []metav1.OwnerReference) error {
+	var refs []any
+	for _, ref := range gone {
+		refs = append(refs, map[string]any{"$patch": "delete", "uid": ref.UID})
+	}
+	return c.patchOwners(ctx, k, obj, refs)
+}
+
+// patchOwners changes references of the object, and of no other of its name.
+func (c *controller) patchOwners(ctx context.Context, k *kind, obj control.Object, refs []any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": obj.GetUID(), "ownerReferences": refs}})
+	if err != nil {
+		return err
+	}
+	return k.patch(ctx, obj.GetNamespace(), obj.GetName(), types.StrategicMergePatchType, patch)
+}

@@ -1,0 +1,307 @@
+package garbagecollector_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/garbagecollector"
+)
+
+var ctx = context.Background()
+
+// cluster is an API server and the garbage collector, and nobody else.
+type cluster struct {
+	*testing.T
+	engine *engine.Engine
+	user   kubernetes.Interface
+}
+
+func newCluster(t *testing.T, cfg engine.Config) *cluster {
+	t.Helper()
+	e := engine.New(cfg)
+	t.Cleanup(e.Close)
+	require.NoError(t, e.Add(garbagecollector.ActorName, garbagecollector.New()))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("\n" + e.Trace().Story(engine.Start))
+		}
+	})
+	return &cluster{T: t, engine: e, user: e.Server().Client("user")}
+}
+
+// atEverySeed runs a scenario in order and under some seeds.
+func atEverySeed(t *testing.T, scenario func(c *cluster)) {
+	t.Helper()
+	t.Run("in order", func(t *testing.T) { scenario(newCluster(t, engine.Config{})) })
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { scenario(newCluster(t, engine.Config{Policy: engine.Seeded(seed)})) })
+	}
+}
+
+func (c *cluster) settle() {
+	c.Helper()
+	require.NoError(c, c.engine.Settle())
+}
+
+// object makes a config map with these owners.
+func (c *cluster) object(name string, owners ...metav1.OwnerReference) *v1.ConfigMap {
+	c.Helper()
+	cm, err := c.user.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owners},
+	}, metav1.CreateOptions{})
+	require.NoError(c, err)
+	return cm
+}
+
+func (c *cluster) patch(name, patch string) {
+	c.Helper()
+	_, err := c.user.CoreV1().ConfigMaps("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(c, err)
+}
+
+func (c *cluster) delete(name string) {
+	c.Helper()
+	require.NoError(c, c.user.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{}))
+}
+
+// objects are the names of the config maps there are, joined.
+func (c *cluster) objects() string {
+	c.Helper()
+	list, err := c.user.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+	require.NoError(c, err)
+	var names []string
+	for _, cm := range list.Items {
+		names = append(names, cm.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func (c *cluster) get(name string) *v1.ConfigMap {
+	c.Helper()
+	cm, err := c.user.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
+	require.NoError(c, err)
+	return cm
+}
+
+// owned is a reference to a config map.
+func owned(by *v1.ConfigMap) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: by.Name, UID: by.UID, BlockOwnerDeletion: new(true)}
+}
+
+func TestWhatItsOwnersLeaveBehindIsDeletedWithAllThatItOwns(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a := c.object("a")
+		b := c.object("b", owned(a))
+		c.object("c", owned(b))
+		c.object("other")
+		c.settle()
+		require.Equal(c, "a b c other", c.objects())
+		c.delete("a")
+		c.settle()
+		require.Equal(c, "other", c.objects())
+	})
+}
+
+func TestAnObjectStaysWhileOneOfItsOwnersDoes(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a, b := c.object("a"), c.object("b")
+		c.object("child", owned(a), owned(b))
+		c.settle()
+		c.delete("a")
+		c.settle()
+		require.Equal(c, "b child", c.objects())
+		require.Equal(c, []metav1.OwnerReference{owned(b)}, c.get("child").OwnerReferences, "it no longer names the one that is gone")
+		c.delete("b")
+		c.settle()
+		require.Empty(c, c.objects())
+	})
+}
+
+func TestAnOwnerOfTheSameNameIsAnotherOne(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a := c.object("a")
+		c.settle()
+		c.delete("a")
+		c.object("a")
+		c.settle()
+		c.object("child", owned(a))
+		c.settle()
+		require.Equal(c, "a", c.objects())
+	})
+}
+
+func TestAnOwnerInAnotherNamespaceIsNone(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	elsewhere, err := c.user.CoreV1().ConfigMaps("elsewhere").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = c.user.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		elsewhere, err = c.user.CoreV1().ConfigMaps("elsewhere").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	}
+	require.NoError(t, err)
+	c.settle()
+	c.object("child", owned(elsewhere))
+	c.settle()
+	require.Empty(t, c.objects())
+}
+
+func TestAClusterScopedObjectWithAnOwnerInANamespaceIsLeftAlone(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	_, err := c.user.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "n", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "1"}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.settle()
+	_, err = c.user.CoreV1().Nodes().Get(ctx, "n", metav1.GetOptions{})
+	require.NoError(t, err)
+}
+
+func TestAnOwnerOfAnUnknownKindIsNamedAndItsObjectStays(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	c.object("child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Database", Name: "db", UID: "1"})
+	c.settle()
+	require.Equal(t, "child", c.objects())
+	require.Contains(t, c.engine.Trace().String(), "the garbage collector does not know the kind Database of example.com/v1, which owns ConfigMap default/child")
+}
+
+// Deletion in the foreground: the owner has the finalizer that the API server gives it.
+func TestAnOwnerDeletedInTheForegroundGoesLast(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a := c.object("a")
+		b := c.object("b", owned(a))
+		c.object("c", owned(b))
+		c.patch("c", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+		c.settle()
+		c.patch("a", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
+		c.patch("b", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
+		c.delete("a")
+		c.settle()
+		require.NotNil(c, c.get("a").DeletionTimestamp, "it waits for b, which waits for c")
+		require.Equal(c, "a b c", c.objects())
+		c.patch("c", `{"metadata":{"finalizers":null}}`)
+		c.settle()
+		require.Empty(c, c.objects())
+	})
+}
+
+func TestOnlyDependentsThatBlockHoldAnOwnerUp(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a := c.object("a")
+		free := owned(a)
+		free.BlockOwnerDeletion = nil
+		c.object("blocking", owned(a))
+		c.object("free", free)
+		c.patch("blocking", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+		c.patch("free", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+		c.settle()
+		c.patch("a", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
+		c.delete("a")
+		c.settle()
+		require.Equal(c, "a blocking free", c.objects())
+		c.patch("blocking", `{"metadata":{"ownerReferences":null}}`) // blocks no longer
+		c.settle()
+		require.Equal(c, "blocking free", c.objects())
+	})
+}
+
+func TestACircleOfOwnersDeletedInTheForegroundIsCut(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a := c.object("a")
+		b := c.object("b", owned(a))
+		c.patch("a", fmt.Sprintf(`{"metadata":{"finalizers":["foregroundDeletion"],"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"%s","blockOwnerDeletion":true}]}}`, b.UID))
+		c.settle()
+		c.delete("a")
+		c.settle()
+		require.Empty(c, c.objects())
+	})
+}
+
+func TestOrphansStayAndNoLongerNameTheirOwner(t *testing.T) {
+	atEverySeed(t, func(c *cluster) {
+		a, b := c.object("a"), c.object("b")
+		c.object("one", owned(a))
+		c.object("two", owned(b), owned(a))
+		c.settle()
+		c.patch("a", `{"metadata":{"finalizers":["orphan"]}}`)
+		c.delete("a")
+		c.settle()
+		require.Equal(c, "b one two", c.objects())
+		require.Empty(c, c.get("one").OwnerReferences)
+		require.Equal(c, []metav1.OwnerReference{owned(b)}, c.get("two").OwnerReferences)
+	})
+}
+
+func TestWhatWasLeftBehindIsDeletedWhereverTheCollectorCrashes(t *testing.T) {
+	for n := 0; ; n++ {
+		c := newCluster(t, engine.Config{})
+		a := c.object("a")
+		c.object("b", owned(c.object("child", owned(a))))
+		c.settle()
+		require.NoError(t, c.engine.Inject(engine.Fault{Actor: garbagecollector.ActorName, Skip: n, Crash: true, After: n%2 == 1}))
+		c.delete("a")
+		c.settle()
+		require.Empty(t, c.objects(), "crash at call %d", n)
+		if !strings.Contains(c.engine.Trace().String(), "is down") {
+			require.Greater(t, n, 4)
+			return
+		}
+	}
+}
+
+func TestAnObjectChangedMeanwhileIsDeletedUnlessItsOwnersChanged(t *testing.T) {
+	for name, tt := range map[string]struct{ patch, want string }{
+		"a label":       {`{"metadata":{"labels":{"a":"b"}}}`, "b"},
+		"another owner": {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"%s"}]}}`, "b child"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, engine.Config{})
+			a, b := c.object("a"), c.object("b")
+			c.object("child", owned(a))
+			c.settle()
+			require.NoError(t, c.engine.Inject(engine.Fault{Actor: garbagecollector.ActorName, Verb: "delete", Delay: time.Minute}))
+			c.delete("a")
+			require.NoError(t, c.engine.RunFor(time.Second))
+			require.Equal(t, "b child", c.objects(), "it has looked at the child and is about to delete it")
+			c.patch("child", strings.ReplaceAll(tt.patch, "%s", string(b.UID)))
+			c.settle()
+			require.Equal(t, tt.want, c.objects())
+		})
+	}
+}
+
+// A StatefulSet's pods go with it, and it takes nothing else along.
+func TestThePodsOfADeletedStatefulSetGoWithIt(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	labels := map[string]string{"app": "db"}
+	set, err := c.user.AppsV1().StatefulSets("default").Create(ctx, &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"},
+		Spec: appsv1.StatefulSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "db-0", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.settle()
+	require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
+	c.settle()
+	_, err = c.user.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+	require.Contains(t, c.engine.Trace().String(), "generic-garbage-collector pod default/db-0: its owner is gone: statefulset default/db")
+}

@@ -1,0 +1,185 @@
+package garbagecollector
+
+import (
+	"slices"
+	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// ActorName is what upstream's controller manager calls this controller at the API
+// server.
+const ActorName = "generic-garbage-collector"
+
+// New makes the controller.
+// Upstream: garbagecollector.go NewComposedGarbageCollector, v1.36.
+func New() control.Factory {
+	return func(env control.Env) error {
+		c := &controller{
+			env: env, kinds: map[string]*kind{},
+			items: map[types.UID]string{}, dependents: map[types.UID]map[string]bool{},
+		}
+		followAll(c)
+		c.attemptToDelete = env.Queue(control.QueueConfig{Name: "objects", Reconcile: c.attemptToDeleteItem})
+		c.attemptToOrphan = env.Queue(control.QueueConfig{Name: "orphaned owners", Reconcile: c.attemptToOrphanItem})
+		return nil
+	}
+}
+
+// controller is the garbage collector. An item is an object's kind and key, "Pod
+// default/web".
+// Upstream: GarbageCollector and GraphBuilder, v1.36.
+type controller struct {
+	env   control.Env
+	kinds map[string]*kind
+	// items are the objects that there are.
+	items map[types.UID]string
+	// dependents are the items that name an object as their owner. It may not exist.
+	dependents map[types.UID]map[string]bool
+
+	attemptToDelete control.Queue
+	attemptToOrphan control.Queue
+}
+
+func (k *kind) item(obj control.Object) string { return k.name + " " + control.Key(obj) }
+
+// object is what the caches know of an item.
+func (c *controller) object(item string) (*kind, control.Object, bool) {
+	name, key, _ := strings.Cut(item, " ")
+	k := c.kinds[name]
+	obj, found := k.cached(key)
+	return k, obj, found
+}
+
+// dependentsOf are the items that name the object as their owner, in any order.
+func (c *controller) dependentsOf(owner types.UID) []string {
+	items := make([]string, 0, len(c.dependents[owner]))
+	for item := range c.dependents[owner] {
+		items = append(items, item)
+	}
+	slices.Sort(items)
+	control.Shuffle(c.env, items)
+	return items
+}
+
+// added takes a new object into the graph. Upstream: graph_builder.go insertNode, v1.36.
+func (c *controller) added(k *kind, obj control.Object) {
+	item := k.item(obj)
+	c.items[obj.GetUID()] = item
+	c.addDependentToOwners(item, obj.GetOwnerReferences())
+	c.processTransitions(item, nil, obj)
+}
+
+// updated follows a change of owners, and of how the object is deleted.
+// Upstream: graph_builder.go processGraphChanges, v1.36.
+func (c *controller) updated(k *kind, old, obj control.Object) {
+	if old.GetUID() != obj.GetUID() {
+		c.deleted(k, old)
+		c.added(k, obj)
+		return
+	}
+	item := k.item(obj)
+	if was, is := old.GetOwnerReferences(), obj.GetOwnerReferences(); !apiequality.Semantic.DeepEqual(was, is) {
+		c.removeDependentFromOwners(item, was)
+		c.addDependentToOwners(item, is)
+		c.addUnblockedOwnersToDeleteQueue(was, is)
+	}
+	c.processTransitions(item, old, obj)
+}
+
+// deleted has the object's dependents looked at, and an owner that waits for it.
+// Upstream: graph_builder.go processGraphChanges, v1.36.
+func (c *controller) deleted(k *kind, obj control.Object) {
+	delete(c.items, obj.GetUID())
+	c.removeDependentFromOwners(k.item(obj), obj.GetOwnerReferences())
+	for _, dependent := range c.dependentsOf(obj.GetUID()) {
+		c.attemptToDelete.Add(dependent)
+	}
+	for _, ref := range obj.GetOwnerReferences() {
+		if owner, found := c.items[ref.UID]; found && c.isDeletingDependents(owner) {
+			c.attemptToDelete.Add(owner)
+		}
+	}
+}
+
+// addDependentToOwners notes who owns the item. An owner that is not known, or not as the
+// item describes it, may not exist: then the item is looked at.
+// Upstream: graph_builder.go addDependentToOwners, v1.36.
+func (c *controller) addDependentToOwners(item string, owners []metav1.OwnerReference) {
+	for _, ref := range owners {
+		if c.dependents[ref.UID] == nil {
+			c.dependents[ref.UID] = map[string]bool{}
+		}
+		c.dependents[ref.UID][item] = true
+		if known, found := c.items[ref.UID]; !found || !describes(ref, item, known) {
+			c.attemptToDelete.Add(item)
+		}
+	}
+}
+
+// describes says whether the item's reference has the right kind, namespace and name for
+// the owner.
+func describes(ref metav1.OwnerReference, item, owner string) bool {
+	_, key, _ := strings.Cut(item, " ")
+	kind, ownerKey, _ := strings.Cut(owner, " ")
+	namespace, _ := control.SplitKey(key)
+	ownerNamespace, name := control.SplitKey(ownerKey)
+	return ref.Kind == kind && ref.Name == name && (ownerNamespace == "" || ownerNamespace == namespace)
+}
+
+func (c *controller) removeDependentFromOwners(item string, owners []metav1.OwnerReference) {
+	for _, ref := range owners {
+		delete(c.dependents[ref.UID], item)
+		if len(c.dependents[ref.UID]) == 0 {
+			delete(c.dependents, ref.UID)
+		}
+	}
+}
+
+// addUnblockedOwnersToDeleteQueue has owners looked at whose deletion the object blocks
+// no longer.
+// Upstream: graph_builder.go addUnblockedOwnersToDeleteQueue, v1.36.
+func (c *controller) addUnblockedOwnersToDeleteQueue(was, is []metav1.OwnerReference) {
+	for _, ref := range was {
+		still := slices.ContainsFunc(is, func(other metav1.OwnerReference) bool { return other.UID == ref.UID && blocks(other) })
+		if owner, found := c.items[ref.UID]; found && blocks(ref) && !still {
+			c.attemptToDelete.Add(owner)
+		}
+	}
+}
+
+func blocks(ref metav1.OwnerReference) bool {
+	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
+}
+
+// processTransitions notices that an owner has begun to wait for its dependents.
+// Upstream: graph_builder.go processTransitions, v1.36.
+func (c *controller) processTransitions(item string, old, obj control.Object) {
+	begins := func(finalizer string) bool {
+		return waitsFor(obj, finalizer) && (old == nil || !waitsFor(old, finalizer))
+	}
+	switch {
+	case begins(metav1.FinalizerOrphanDependents):
+		c.attemptToOrphan.Add(item)
+	case begins(metav1.FinalizerDeleteDependents):
+		for _, dependent := range c.dependentsOf(obj.GetUID()) {
+			c.attemptToDelete.Add(dependent)
+		}
+		c.attemptToDelete.Add(item)
+	}
+}
+
+// waitsFor: the object is being deleted and has the finalizer.
+func waitsFor(obj control.Object, finalizer string) bool {
+	return obj.GetDeletionTimestamp() != nil && slices.Contains(obj.GetFinalizers(), finalizer)
+}
+
+// isDeletingDependents: the item waits until its dependents are gone.
+func (c *controller) isDeletingDependents(item string) bool {
+	_, obj, found := c.object(item)
+	return found && waitsFor(obj, metav1.FinalizerDeleteDependents)
+}

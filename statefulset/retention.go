@@ -1,0 +1,213 @@
+package statefulset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The retention policy says whether a replica's claims go when the set is deleted, and
+// when it is scaled down. The controller deletes no claim. It makes the set, or the pod
+// that scaling down will delete, the claim's owner, and the garbage collector does the
+// rest.
+
+// retains reads the set's policy: whether claims stay when the set is deleted, and when
+// it is scaled down. The default is that they do.
+// Upstream: stateful_set_utils.go getPersistentVolumeClaimRetentionPolicy, v1.36.
+func retains(set *appsv1.StatefulSet) (whenDeleted, whenScaled bool) {
+	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
+	if policy == nil {
+		return true, true
+	}
+	return policy.WhenDeleted != appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		policy.WhenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+}
+
+// owner is what an ownerReference is compared with.
+type owner struct {
+	metav1.Object
+	apiVersion, kind string
+}
+
+func setOwner(set *appsv1.StatefulSet) owner {
+	return owner{set, appsv1.SchemeGroupVersion.String(), controllerKind}
+}
+
+func podOwner(pod *v1.Pod) owner { return owner{pod, v1.SchemeGroupVersion.String(), "Pod"} }
+
+// named: the reference is to an object of this kind and name, in whichever life.
+// Upstream: stateful_set_utils.go matchesRef, v1.36.
+func (o owner) named(ref *metav1.OwnerReference) bool {
+	return ref.APIVersion == o.apiVersion && ref.Kind == o.kind && ref.Name == o.GetName()
+}
+
+// of: the claim has a reference to this very object.
+// Upstream: stateful_set_utils.go hasOwnerRef, v1.36.
+func (o owner) of(claim *v1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.GetUID() })
+}
+
+// staleOn: the claim has a reference to an object of this name from an earlier life.
+// Upstream: stateful_set_utils.go hasStaleOwnerRef, v1.36.
+func (o owner) staleOn(claim *v1.PersistentVolumeClaim) bool {
+	for i := range claim.OwnerReferences {
+		if ref := &claim.OwnerReferences[i]; o.named(ref) {
+			return ref.UID != o.GetUID()
+		}
+	}
+	return false
+}
+
+// wantedOwners says which of the two shall own the claims of the set's pod: the set, if
+// they are to go with it; the pod, if scaling down has condemned it and they are to go
+// then.
+// Upstream: the cases of stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
+func wantedOwners(set *appsv1.StatefulSet, pod *v1.Pod) (bySet, byPod bool) {
+	whenDeleted, whenScaled := retains(set)
+	byPod = !whenScaled && !inOrdinalRange(set, pod)
+	return !whenDeleted && !byPod, byPod
+}
+
+// inOrdinalRange: the pod is one of the replicas that the set shall have.
+// Upstream: stateful_set_utils.go podInOrdinalRange, v1.36.
+func inOrdinalRange(set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	ordinal, ok := ordinalOf(set, pod)
+	first, end := ordinals(set)
+	return ok && first <= ordinal && ordinal < end
+}
+
+// hasUnexpectedController: somebody else manages the claim, though the set has a policy
+// for it. The set and the pod in earlier lives are somebody else.
+// Upstream: stateful_set_utils.go hasUnexpectedController, v1.36.
+func hasUnexpectedController(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	if whenDeleted, whenScaled := retains(set); whenDeleted && whenScaled {
+		return false
+	}
+	for i := range claim.OwnerReferences {
+		ref := &claim.OwnerReferences[i]
+		switch {
+		case setOwner(set).named(ref):
+			if ref.UID != set.UID {
+				return true
+			}
+		case podOwner(pod).named(ref):
+			if ref.UID != pod.UID {
+				return true
+			}
+		case ref.Controller != nil && *ref.Controller:
+			return true
+		}
+	}
+	return false
+}
+
+// hasNonControllerOwner: the set or the pod owns the claim without being its controller.
+// Upstream: stateful_set_utils.go hasNonControllerOwner, v1.36.
+func hasNonControllerOwner(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return (ref.UID == set.UID || ref.UID == pod.UID) && (ref.Controller == nil || !*ref.Controller)
+	})
+}
+
+// isClaimOwnerUpToDate: the claim's owners are what the policy asks for, or the claim is
+// to be left alone because an earlier set or pod of the name, or somebody else, owns it.
+// Upstream: stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
+func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	ownedBySet, ownedByPod := setOwner(set).of(claim), podOwner(pod).of(claim)
+	switch {
+	case setOwner(set).staleOn(claim) || podOwner(pod).staleOn(claim):
+		return true
+	case hasUnexpectedController(claim, set, pod):
+		return !ownedBySet && !ownedByPod
+	case hasNonControllerOwner(claim, set, pod):
+		return false
+	}
+	bySet, byPod := wantedOwners(set, pod)
+	return ownedBySet == bySet && ownedByPod == byPod
+}
+
+// updateClaimOwnerRefForSetAndPod makes the claim's owners what the policy asks for. If
+// somebody else manages the claim, it only takes the set and the pod away.
+// Upstream: stateful_set_utils.go updateClaimOwnerRefForSetAndPod, v1.36.
+func updateClaimOwnerRefForSetAndPod(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) {
+	unexpected := hasUnexpectedController(claim, set, pod)
+	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return setOwner(set).named(&ref) || podOwner(pod).named(&ref)
+	})
+	if unexpected {
+		return
+	}
+	bySet, byPod := wantedOwners(set, pod)
+	if byPod {
+		addControllerRef(claim, podOwner(pod))
+	}
+	if bySet {
+		addControllerRef(claim, setOwner(set))
+	}
+}
+
+// addControllerRef makes o a controller of the claim, unless it owns it.
+// Upstream: stateful_set_utils.go addControllerRef, v1.36.
+func addControllerRef(claim *v1.PersistentVolumeClaim, o owner) {
+	if o.of(claim) {
+		return
+	}
+	claim.OwnerReferences = append(claim.OwnerReferences, metav1.OwnerReference{
+		APIVersion: o.apiVersion, Kind: o.kind, Name: o.GetName(), UID: o.GetUID(), Controller: new(true), BlockOwnerDeletion: new(true),
+	})
+}
+
+// claimsOf are those of the pod's claims that there are.
+func (c *controller) claimsOf(set *appsv1.StatefulSet, pod *v1.Pod) []*v1.PersistentVolumeClaim {
+	var claims []*v1.PersistentVolumeClaim
+	ordinal, _ := ordinalOf(set, pod)
+	for i := range set.Spec.VolumeClaimTemplates {
+		key := set.Namespace + "/" + claimName(set, &set.Spec.VolumeClaimTemplates[i], ordinal)
+		if claim, found := c.claims.Get(key); found {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// claimsMatchRetentionPolicy: all of the pod's claims that there are have the owners
+// that the policy asks for.
+// Upstream: stateful_pod_control.go ClaimsMatchRetentionPolicy, v1.36.
+func (c *controller) claimsMatchRetentionPolicy(set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	return !slices.ContainsFunc(c.claimsOf(set, pod), func(claim *v1.PersistentVolumeClaim) bool {
+		return !isClaimOwnerUpToDate(claim, set, pod)
+	})
+}
+
+// updatePodClaimForRetentionPolicy gives the pod's claims the owners that the policy
+// asks for. One that is not in the cache yet gets them next time.
+// Upstream: stateful_pod_control.go UpdatePodClaimForRetentionPolicy, v1.36.
+func (c *controller) updatePodClaimForRetentionPolicy(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
+	for _, claim := range c.claimsOf(set, pod) {
+		if hasUnexpectedController(claim, set, pod) {
+			c.recorder.Eventf(set, v1.EventTypeWarning, "ConflictingController",
+				"PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", claim.Name)
+		}
+		if isClaimOwnerUpToDate(claim, set, pod) {
+			continue
+		}
+		claim = claim.DeepCopy()
+		updateClaimOwnerRefForSetAndPod(claim, set, pod)
+		if _, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("could not update claim %s for delete policy ownerRefs: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// podClaimIsStale: one of the claims of a pod that is to be made belongs to an earlier
+// pod of its name, with which it is to go. The pod has to wait until it is gone.
+// Upstream: stateful_pod_control.go PodClaimIsStale, v1.36.
+func (c *controller) podClaimIsStale(set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	_, whenScaled := retains(set)
+	return !whenScaled && slices.ContainsFunc(c.claimsOf(set, pod), podOwner(pod).staleOn)
+}
