@@ -40,17 +40,19 @@ func (u *uids) learn(kind string, obj runtime.Object) {
 
 // hide puts placeholders in place of UIDs.
 func (u *uids) hide(s string) string {
-	return uidPattern.ReplaceAllStringFunc(s, func(uid string) string {
+	s = uidPattern.ReplaceAllStringFunc(s, func(uid string) string {
 		if placeholder, ok := u.byUID[uid]; ok {
 			return placeholder
 		}
 		return uid
 	})
+	return strings.NewReplacer(hostDir, "<host>", rootDir, "<root>").Replace(s)
 }
 
 // fill puts UIDs in place of placeholders, as the recorder did with its input.
 func (u *uids) fill(s string) (string, error) {
 	var err error
+	s = strings.ReplaceAll(s, "<host>", hostDir)
 	filled := placeholders.ReplaceAllStringFunc(s, func(placeholder string) string {
 		uid, ok := u.latest[placeholder]
 		if !ok {
@@ -84,8 +86,9 @@ func (u *uids) normal(obj runtime.Object) (map[string]any, error) {
 	return normalise(m), nil
 }
 
-// normalise drops versions, times, generations, managed fields and node
-// conditions, and replaces deletionTimestamp's value, in place.
+// normalise drops versions, times, generations, managed fields and node conditions,
+// and replaces deletionTimestamp's value and what the container runtime chooses, in
+// place.
 func normalise(m map[string]any) map[string]any {
 	if status, ok := m["status"].(map[string]any); ok && m["kind"] == "Node" {
 		delete(status, "conditions")
@@ -93,6 +96,23 @@ func normalise(m map[string]any) map[string]any {
 	prune(m)
 	return m
 }
+
+// normaliseChanged does the same with JSON pointers and their values, in place.
+func normaliseChanged(changed map[string]any) {
+	for pointer, value := range changed {
+		key := pointer[strings.LastIndex(pointer, "/")+1:]
+		field := map[string]any{key: value}
+		prune(field)
+		if value, left := field[key]; left {
+			changed[pointer] = value
+		} else {
+			delete(changed, pointer)
+		}
+	}
+}
+
+// chosen are the fields whose values a container runtime and its network choose.
+var chosen = map[string]string{"hostIP": "<hostIP>", "podIP": "<podIP>", "ip": "<ip>", "containerID": "<containerID>"}
 
 func prune(value any) {
 	switch value := value.(type) {
@@ -105,6 +125,10 @@ func prune(value any) {
 			switch {
 			case key == "deletionTimestamp":
 				value[key] = "<set>"
+			case chosen[key] != "" && v != nil:
+				value[key] = chosen[key]
+			case key == "reason" && v == "Completed": // the runtime of recordings gives none
+				delete(value, key)
 			case key == "controller-revision-hash": // ControllerRevisions are not compared
 				value[key] = "<hash>"
 			case dropped(key):
@@ -118,7 +142,7 @@ func prune(value any) {
 
 func dropped(key string) bool {
 	switch key {
-	case "resourceVersion", "generation", "observedGeneration", "managedFields":
+	case "resourceVersion", "generation", "observedGeneration", "managedFields", "startedAt", "finishedAt":
 		return true
 	}
 	return strings.HasSuffix(key, "Timestamp") || strings.HasSuffix(key, "Time")

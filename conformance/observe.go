@@ -28,6 +28,8 @@ type observer struct {
 	err   error           // the first write that could not be observed
 	said  map[string]bool // events seen before
 	heard int             // how much of the trace has been read
+	// simulated says of a case with kubelets whose writes count; nil is everybody's.
+	simulated func(actor string) bool
 }
 
 // observed is what one step brought.
@@ -36,6 +38,7 @@ type observed struct {
 	events   []string // first occurrences
 	repeated []string // later ones
 	refusals []refusal
+	files    []File
 }
 
 // write is a controller's successful write that changed something.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,15 +21,30 @@ type Recording struct {
 	Kubernetes string           `json:"kubernetes"`
 	Steps      []Step           `json:"steps"`
 	Objects    []map[string]any `json:"objects"`
+
+	// Before are the objects when a case of the whole stack began: its nodes run
+	// already.
+	Before []map[string]any `json:"before,omitempty"`
+	// Differs says where two runs of the case differed: there need not be agreement.
+	Differs []string `json:"differs,omitempty"`
+}
+
+// whole says whether the case is one of the whole stack, with kubelets.
+func (r *Recording) whole() bool {
+	return len(r.Before) > 0 || slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Action.Kubelet) > 0 })
 }
 
 // Step is something the user did, and what was written then.
 type Step struct {
 	Action Action  `json:"step"`
 	Writes []Entry `json:"writes"`
+	// Files are what was looked at after the step.
+	Files []File `json:"files,omitempty"`
+	// Calls are those of a CSI driver. They are not compared yet.
+	Calls []map[string]any `json:"grpc,omitempty"`
 }
 
-// Action is what the user did: exactly one of the fields but Quiet.
+// Action is what the user did: exactly one of the fields up to Wait.
 type Action struct {
 	Nodes  []Node            `json:"nodes,omitempty"`
 	Create []json.RawMessage `json:"create,omitempty"`
@@ -38,11 +54,54 @@ type Action struct {
 	// Attach and Detach are a node's name.
 	Attach string `json:"attach,omitempty"`
 	Detach string `json:"detach,omitempty"`
+	// Kubelet starts, stops or restarts the kubelets of nodes: it has the node's name
+	// and "start", "stop" or "restart".
+	Kubelet map[string]string `json:"kubelet,omitempty"`
+	// Host are shell commands run on the nodes.
+	Host []string `json:"host,omitempty"`
+	// Fail and Driver are about a CSI driver.
+	Fail   []map[string]any `json:"fail,omitempty"`
+	Driver string           `json:"driver,omitempty"`
 	// Wait is in seconds.
 	Wait float64 `json:"wait,omitempty"`
+
+	// Grace is the grace period of a deletion in seconds; default, with kubelets, the
+	// pod's own, else 0.
+	Grace *int64 `json:"grace,omitempty"`
+	// Until are what is waited for before quiet is, for at most Most seconds (60).
+	Until Words   `json:"until,omitempty"`
+	Most  float64 `json:"most,omitempty"`
+	// Look are the files to look at in the end: "volume POD NAME", "volume POD *", or a
+	// path.
+	Look []string `json:"look,omitempty"`
 	// Quiet is for how many seconds nothing must have been written before the
-	// step is over; default 3.
+	// step is over; default 3, and 4 with kubelets.
 	Quiet *float64 `json:"quiet,omitempty"`
+}
+
+// Words is a list of strings; in JSON it may be one string.
+type Words []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Words) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*w = make(Words, 1)
+		return json.Unmarshal(data, &(*w)[0])
+	}
+	return json.Unmarshal(data, (*[]string)(w))
+}
+
+// File is a directory that was looked at.
+type File struct {
+	Path string `json:"path"`
+	// Mode is st_mode in octal, the file's type included.
+	Mode    string   `json:"mode"`
+	UID     int      `json:"uid"`
+	GID     int      `json:"gid"`
+	Entries []string `json:"entries"`
+	// Content and Modes ("0644 0:0") are those of the plain files in it.
+	Content map[string]string `json:"content,omitempty"`
+	Modes   map[string]string `json:"modes,omitempty"`
 }
 
 // Node is a node to create; in JSON it may be its name alone.
@@ -146,7 +205,24 @@ func Load(path string) (*Recording, error) {
 			return nil, fmt.Errorf("%s: step %d: %w", path, i+1, err)
 		}
 	}
+	rec.normalise()
 	return rec, nil
+}
+
+// normalise brings what is compared into the form in which the simulation is observed.
+// It is done once: replays that run at the same time share the recording.
+func (r *Recording) normalise() {
+	for _, obj := range append(slices.Clone(r.Before), r.Objects...) {
+		normalise(obj)
+	}
+	for _, step := range r.Steps {
+		for _, e := range step.Writes {
+			if created, ok := e.Object.(map[string]any); ok {
+				normalise(created)
+			}
+			normaliseChanged(e.Changed)
+		}
+	}
 }
 
 // UnmarshalJSON implements json.Unmarshaler. A step that this package does not
@@ -166,16 +242,22 @@ func (a Action) check() error {
 	n := 0
 	for _, set := range []bool{
 		len(a.Nodes) > 0, len(a.Create) > 0, a.Delete != "", a.Patch != nil, a.Attach != "", a.Detach != "", a.Wait > 0,
+		len(a.Kubelet) > 0, len(a.Host) > 0, len(a.Fail) > 0, a.Driver != "",
 	} {
 		if set {
 			n++
 		}
 	}
 	if n != 1 {
-		return errors.New("expected exactly one of nodes, create, delete, patch, attach, detach and wait")
+		return errors.New("expected exactly one of nodes, create, delete, patch, attach, detach, wait, kubelet, host, fail and driver")
 	}
 	if a.Patch != nil && patchTypes[a.Patch.Type] == "" {
 		return fmt.Errorf("patch: type %q: expected one of %q", a.Patch.Type, sortedKeys(patchTypes))
+	}
+	for _, node := range sortedKeys(a.Kubelet) {
+		if what := a.Kubelet[node]; what != "start" && what != "stop" && what != "restart" {
+			return fmt.Errorf("kubelet: %s: %q: expected start, stop or restart", node, what)
+		}
 	}
 	if a.Quiet != nil && *a.Quiet < 0 {
 		return fmt.Errorf("quiet: %v s is negative", *a.Quiet)
@@ -184,9 +266,9 @@ func (a Action) check() error {
 }
 
 // quiet is how long nothing must be written before the step is over.
-func (a Action) quiet() time.Duration {
+func (a Action) quiet(normally time.Duration) time.Duration {
 	if a.Quiet == nil {
-		return 3 * time.Second
+		return normally
 	}
 	return seconds(*a.Quiet)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,16 +37,23 @@ const restLimit = 30 * time.Minute
 
 // replay is one run of a recording against the simulation.
 type replay struct {
+	rec      *Recording
 	cluster  *storagesim.Cluster
 	client   *api.Client
 	uids     *uids
 	seen     *observer
 	steering *steering
+	before   map[string]map[string]any // with kubelets, the objects in the beginning
+	began    int                       // how long the trace was when the step began
+
+	// quiet is how long nothing must be written before a step is over, afterCreate
+	// before the next object is created.
+	quiet, afterCreate time.Duration
 }
 
-func newReplay(s Schedule) (*replay, error) {
+func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
-	config := storagesim.Config{Nodes: []storagesim.Node{}, Only: actors(), ResyncPhase: s.Phase}
+	config := storagesim.Config{Nodes: nodesOf(rec), Only: actors(), ResyncPhase: s.Phase}
 	if !s.inOrder() {
 		config.Policy = steering
 	}
@@ -53,8 +61,19 @@ func newReplay(s Schedule) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs(), steering: steering}
+	r := &replay{rec: rec, cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs(), steering: steering}
 	r.seen = newObserver(cluster, r.uids)
+	r.quiet, r.afterCreate = 3*time.Second, time.Second
+	if rec.whole() {
+		r.quiet, r.afterCreate = 4*time.Second, 600*time.Millisecond
+		r.seen.simulated = r.simulated
+		for _, obj := range cluster.Server().Objects() {
+			r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
+		}
+		if r.before, err = r.seen.objects(); err != nil {
+			return nil, errors.Join(err, cluster.Close())
+		}
+	}
 	return r, nil
 }
 
@@ -62,7 +81,10 @@ func newReplay(s Schedule) (*replay, error) {
 // differences are wanted. The error is one of the recording: a step that cannot be
 // carried out.
 func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
-	r, err := newReplay(s)
+	if i := slices.IndexFunc(rec.Steps, Step.needsDriver); i >= 0 {
+		return []Difference{{Step: i + 1, Of: len(rec.Steps), Object: driver, Wanted: "a CSI driver", Got: "none in the simulation yet"}}, nil
+	}
+	r, err := newReplay(rec, s)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +99,7 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 		case err != nil:
 			return append(found, Difference{Step: i + 1, Of: len(rec.Steps), Wanted: "a control plane at rest", Got: err.Error()}), nil
 		}
-		for _, d := range compareStep(step, got) {
+		for _, d := range r.compare(i, got) {
 			d.Step, d.Of = i+1, len(rec.Steps)
 			found = append(found, d)
 		}
@@ -89,16 +111,21 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(found, compareObjects(rec.Objects, objects)...), nil
+	return append(found, r.compareEnd(objects)...), nil
 }
 
 // step does what the user did and says what came of it.
 func (r *replay) step(a Action) (*observed, error) {
 	r.seen.begin()
+	r.began = r.cluster.Engine().Trace().Len()
 	if err := r.perform(a); err != nil {
 		return nil, err
 	}
-	return r.seen.end()
+	got, err := r.seen.end()
+	if err == nil && len(a.Look) > 0 {
+		got.files, err = r.look(a.Look)
+	}
+	return got, err
 }
 
 // stepError is why a step cannot be carried out as it is written.
@@ -117,7 +144,7 @@ func (r *replay) perform(a Action) error {
 	case len(a.Create) > 0:
 		err = r.create(a.Create)
 	case a.Delete != "":
-		err = r.delete(strings.Fields(a.Delete))
+		err = r.delete(strings.Fields(a.Delete), a.Grace)
 	case a.Patch != nil:
 		err = r.patch(*a.Patch)
 	case a.Attach != "":
@@ -125,14 +152,21 @@ func (r *replay) perform(a Action) error {
 			return r.patch(Patch{Object: "volumeattachment/" + name, Patch: []byte(`{"status":{"attached":true}}`), Subresource: "status"})
 		})
 	case a.Detach != "":
-		err = r.attachments(a.Detach, func(name string) error { return r.delete([]string{"volumeattachment/" + name}) })
+		err = r.attachments(a.Detach, func(name string) error { return r.delete([]string{"volumeattachment/" + name}, nil) })
 	case a.Wait > 0:
 		err = r.cluster.RunFor(seconds(a.Wait))
+	case len(a.Kubelet) > 0:
+		err = r.kubelets(a.Kubelet)
+	case len(a.Host) > 0:
+		err = r.host(a.Host)
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.rest(a.quiet()); err != nil {
+	if err := r.until(a); err != nil {
+		return err
+	}
+	if err := r.rest(a.quiet(r.quiet)); err != nil {
 		return err
 	}
 	return r.cluster.RunFor(r.steering.late())
@@ -235,14 +269,18 @@ func (r *replay) create(objects []json.RawMessage) error {
 		if err := r.invoke(action, obj); err != nil {
 			return err
 		}
-		if err := r.rest(time.Second); err != nil {
+		if err := r.rest(r.afterCreate); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *replay) delete(refs []string) error {
+// delete deletes objects. Without a kubelet, nobody would end a pod's grace period.
+func (r *replay) delete(refs []string, grace *int64) error {
+	if grace == nil && !r.rec.whole() {
+		grace = new(int64)
+	}
 	for _, ref := range refs {
 		res, namespace, name, err := r.resolve(ref)
 		if err != nil {
@@ -250,7 +288,7 @@ func (r *replay) delete(refs []string) error {
 		}
 		options := metav1.DeleteOptions{}
 		if res.Kind == "Pod" {
-			options.GracePeriodSeconds = new(int64)
+			options.GracePeriodSeconds = grace
 		}
 		action := clienttesting.NewDeleteActionWithOptions(res.GroupVersionResource(), namespace, name, options)
 		if err := r.invoke(action, nil); err != nil {

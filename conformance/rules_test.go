@@ -17,7 +17,7 @@ func TestAStepWaitsUntilEventsHaveEndedToo(t *testing.T) {
 	rec, err := Load(filepath.Join("testdata", "delayed_nothing_to_bind.json"))
 	require.NoError(t, err)
 	// The resync in this step says WaitForPodScheduled, and writes nothing.
-	r, err := newReplay(Schedule{Phase: 3 * time.Second})
+	r, err := newReplay(rec, Schedule{Phase: 3 * time.Second})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.cluster.Close()) }()
 	late := 0
@@ -27,7 +27,7 @@ func TestAStepWaitsUntilEventsHaveEndedToo(t *testing.T) {
 		require.NoError(t, err)
 		for _, entry := range r.cluster.Engine().Trace().Entries() {
 			if e, ok := entry.Record.(engine.Event); ok && !e.Repeated {
-				assert.False(t, entry.Time.Add(step.Action.quiet()).After(r.cluster.Now()), "the step ended %s after %s", r.cluster.Now(), entry)
+				assert.False(t, entry.Time.Add(step.Action.quiet(3*time.Second)).After(r.cluster.Now()), "the step ended %s after %s", r.cluster.Now(), entry)
 				if entry.Time.After(began.Add(time.Second)) {
 					late++
 				}

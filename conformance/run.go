@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -95,8 +96,8 @@ func check(rec *Recording, options Options, limit chan struct{}) (Result, error)
 }
 
 // Run replays the recordings in dir and prints for each, in order of name, that it
-// agrees, and under which schedule if not in order, or how it differs. It returns how
-// many differ; the error is one of reading or replaying the recordings.
+// agrees, and under which schedule if not in order, or how it differs, or why it cannot be
+// replayed. It returns how many do not agree; the error is one of reading or replaying the recordings.
 func Run(dir string, w io.Writer, options Options) (failed int, err error) {
 	recordings, err := LoadDir(dir)
 	if err != nil {
@@ -110,13 +111,17 @@ func Run(dir string, w io.Writer, options Options) (failed int, err error) {
 		}
 	}
 	for verdict := range checkAll(recordings, options) {
-		if verdict.err != nil {
+		line := verdict.String()
+		switch impossible := (*stepError)(nil); {
+		case errors.As(verdict.err, &impossible): // the others can be replayed
+			line = "cannot replay " + verdict.err.Error()
+			failed++
+		case verdict.err != nil:
 			return failed, verdict.err
-		}
-		if len(verdict.Differences) > 0 {
+		case len(verdict.Differences) > 0:
 			failed++
 		}
-		if _, err := fmt.Fprintln(w, verdict.Result); err != nil {
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return failed, err
 		}
 	}

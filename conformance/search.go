@@ -76,7 +76,7 @@ func cores() chan struct{} { return make(chan struct{}, runtime.GOMAXPROCS(0)) }
 func (s *search) run(seeds int) (outcome, error) {
 	first := s.try([]Schedule{{}})[0]
 	s.inOrder, s.best = first, first
-	if first.err != nil || len(first.differences) == 0 {
+	if first.err != nil || len(first.differences) == 0 || first.differences[0].Object == driver {
 		return first, first.err
 	}
 	var phases []Schedule

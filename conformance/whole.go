@@ -1,0 +1,280 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// Where recordings of the whole stack write <host> and <root>, nodes here have these.
+const (
+	hostDir = "/srv/host"
+	rootDir = "/var/lib/kubelet"
+)
+
+// driver is the Object of the difference that a CSI driver is missing.
+const driver = "CSI"
+
+// needsDriver says whether a step needs a CSI driver.
+func (s Step) needsDriver() bool {
+	return len(s.Calls) > 0 || len(s.Action.Fail) > 0 || s.Action.Driver != ""
+}
+
+// nodesOf are the nodes of a case of the whole stack: those that were there before, or
+// those whose kubelets it starts.
+func nodesOf(rec *Recording) []storagesim.Node {
+	nodes := []storagesim.Node{}
+	for _, obj := range rec.Before {
+		if obj["kind"] == "Node" {
+			metadata, _ := obj["metadata"].(map[string]any)
+			name, _ := metadata["name"].(string)
+			nodes = append(nodes, storagesim.Node{Name: name})
+		}
+	}
+	if len(rec.Before) == 0 {
+		for _, name := range sortedKeys(rec.Steps[0].Action.Kubelet) {
+			nodes = append(nodes, storagesim.Node{Name: name})
+		}
+	}
+	return nodes
+}
+
+// simulated says whether who wrote something in a recording is an actor here. What
+// others wrote (the node lifecycle controller, CSI sidecars) is not compared.
+func (r *replay) simulated(actor string) bool {
+	return actor == storagesim.User || slices.Contains(r.cluster.Actors(), actor)
+}
+
+// kubelets starts, stops and restarts kubelets.
+func (r *replay) kubelets(what map[string]string) error {
+	for _, node := range sortedKeys(what) {
+		switch what[node] {
+		case "restart":
+			if err := r.cluster.Crash("kubelet/" + node); err != nil {
+				return err
+			}
+		case "start": // it has been running since the cluster was made
+			if len(r.rec.Before) == 0 {
+				continue
+			}
+			fallthrough
+		default:
+			return bad("kubelet: %s: a kubelet that is down for a while is not replayed yet", node)
+		}
+		if err := r.meanwhile(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// host runs the few shell commands that recordings use, on every node: the recorded
+// nodes were processes of one machine, with one <host>.
+func (r *replay) host(commands []string) error {
+	for _, line := range commands {
+		for command := range strings.SplitSeq(line, ";") {
+			for _, node := range nodesOf(r.rec) {
+				if err := r.shell("node/"+node.Name, strings.Fields(strings.ReplaceAll(command, "<host>", hostDir))); err != nil {
+					return bad("host: %s: %w", strings.TrimSpace(command), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *replay) shell(node string, words []string) error {
+	switch {
+	case len(words) == 3 && words[0] == "mkdir" && words[1] == "-p":
+		return r.cluster.MakeDir(node, words[2], 0o755)
+	case len(words) == 2 && words[0] == "touch":
+		return r.cluster.WriteFile(node, words[1], nil)
+	case len(words) >= 3 && words[0] == "echo" && words[len(words)-2] == ">":
+		text := strings.Join(words[1:len(words)-2], " ") + "\n"
+		return r.cluster.WriteFile(node, words[len(words)-1], []byte(text))
+	}
+	return errors.New("expected mkdir -p DIR, touch FILE or echo WORDS > FILE")
+}
+
+// until lets time pass until what the recorder waited for is there, or no longer than
+// it would have waited.
+func (r *replay) until(a Action) error {
+	most := 60 * time.Second
+	if a.Most > 0 {
+		most = seconds(a.Most)
+	}
+	for end := r.cluster.Now().Add(most); r.cluster.Now().Before(end); {
+		done := true
+		for _, condition := range a.Until {
+			holds, err := r.holds(condition)
+			if err != nil {
+				return err
+			}
+			done = done && holds
+		}
+		if done {
+			break
+		}
+		if err := r.cluster.RunFor(100 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds says whether one condition of until holds: "pod/web Running", "pvc/data Bound",
+// "gone pod/web", "gone pv" (the last of its kind), "event FailedMount".
+func (r *replay) holds(condition string) (bool, error) {
+	first, second, ok := strings.Cut(condition, " ")
+	switch {
+	case !ok:
+		return false, bad("until: %q is no condition that this package knows", condition)
+	case first == "event":
+		return slices.ContainsFunc(r.cluster.Engine().Trace().Since(r.began), func(entry engine.Entry) bool {
+			e, ok := entry.Record.(engine.Event)
+			return ok && e.Reason == second
+		}), nil
+	case first == "gone":
+		return r.gone(second)
+	}
+	kind, name, _ := strings.Cut(first, "/")
+	switch kind {
+	case "node":
+		return r.ready(name) == strings.TrimPrefix(second, "nodeready "), nil
+	case "pod":
+		pod, err := r.cluster.Pod(name)
+		return err == nil && string(pod.Status.Phase) == second, nil
+	case "pvc":
+		claim, err := r.cluster.Claim(name)
+		if size, ok := strings.CutPrefix(second, "capacity "); ok && err == nil {
+			return claim.Status.Capacity.Storage().String() == size, nil
+		}
+		return err == nil && string(claim.Status.Phase) == second, nil
+	}
+	return false, bad("until: %q is no condition that this package knows", condition)
+}
+
+// ready is the status of a node's condition Ready.
+func (r *replay) ready(name string) string {
+	node, err := r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == v1.NodeReady {
+			return string(c.Status)
+		}
+	}
+	return ""
+}
+
+// gone says whether an object, or every object of a kind, is gone.
+func (r *replay) gone(what string) (bool, error) {
+	kind, name, _ := strings.Cut(what, "/")
+	ctx, options := context.Background(), metav1.GetOptions{}
+	var err error
+	switch {
+	case what == "pv":
+		list, err := r.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0, err
+	case what == "va":
+		list, err := r.client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0, err
+	case kind == "pod":
+		_, err = r.client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, name, options)
+	case kind == "pvc":
+		_, err = r.client.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Get(ctx, name, options)
+	default:
+		return false, bad("until: gone %q: expected pv, va, pod/NAME or pvc/NAME", what)
+	}
+	return apierrors.IsNotFound(err), nil
+}
+
+// places finds the directories that a step looks at: the node and the path on it.
+func (r *replay) places(look []string) ([][2]string, error) {
+	var found [][2]string
+	for _, what := range look {
+		words := strings.Fields(what)
+		if len(words) != 3 || words[0] != "volume" {
+			found = append(found, [2]string{r.hostNode(), strings.ReplaceAll(what, "<host>", hostDir)})
+			continue
+		}
+		pod, err := r.cluster.Pod(words[1])
+		if err != nil {
+			return nil, err
+		}
+		for _, volume := range pod.Spec.Volumes {
+			if words[2] == "*" || words[2] == volume.Name {
+				if dir := r.volumeDir(pod, volume.Name); dir != "" {
+					found = append(found, [2]string{pod.Spec.NodeName, dir})
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// hostNode is the node whose <host> is looked at: that of the first pod.
+func (r *replay) hostNode() string {
+	pods, err := r.client.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
+	if err == nil && len(pods.Items) > 0 && pods.Items[0].Spec.NodeName != "" {
+		return pods.Items[0].Spec.NodeName
+	}
+	return nodesOf(r.rec)[0].Name
+}
+
+// volumeDir finds where a volume is mounted, whatever its plugin.
+func (r *replay) volumeDir(pod *v1.Pod, name string) string {
+	volumes := path.Join(rootDir, "pods", string(pod.UID), "volumes")
+	plugins, _ := r.cluster.ListDir("node/"+pod.Spec.NodeName, volumes)
+	for _, plugin := range plugins {
+		dir := path.Join(volumes, strings.TrimSuffix(plugin, "/"))
+		entries, _ := r.cluster.ListDir("node/"+pod.Spec.NodeName, dir)
+		if slices.Contains(entries, name+"/") || slices.Contains(entries, name) {
+			return path.Join(dir, name)
+		}
+	}
+	return ""
+}
+
+// optionalEvents reads from Differs which events of a step, from 0, were there in one of
+// two runs only.
+func (r *Recording) optionalEvents(step int) []string {
+	var events []string
+	for _, line := range r.Differs {
+		if strings.HasPrefix(line, fmt.Sprintf("step %d events: ", step)) {
+			for _, m := range tuple.FindAllStringSubmatch(line, -1) {
+				events = append(events, eventText(m[1], m[2], m[3], m[4]))
+			}
+		}
+	}
+	return events
+}
+
+var tuple = regexp.MustCompile(`\('([^']*)', '([^']*)', '([^']*)', '([^']*)'\)`)
+
+// optionalWrites are the objects of which two runs of a step, from 0, wrote otherwise.
+func (r *Recording) optionalWrites(step int) []string {
+	var objects []string
+	for _, line := range r.Differs {
+		if rest, ok := strings.CutPrefix(line, fmt.Sprintf("step %d writes ", step)); ok {
+			object, _, _ := strings.Cut(rest, ": run 1")
+			if words := strings.SplitN(object, " ", 3); len(words) >= 2 {
+				objects = append(objects, words[0]+" "+words[1])
+			}
+		}
+	}
+	return objects
+}

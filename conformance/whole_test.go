@@ -1,0 +1,152 @@
+package conformance
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// In each of these, a true recording of the whole stack is falsified in one place, and
+// the harness must say exactly where the simulation differs from it.
+func TestTheHarnessFindsEveryKindOfDifferenceWithKubelets(t *testing.T) {
+	tests := map[string]struct {
+		rec     string
+		falsify func(rec *Recording)
+		want    string
+	}{
+		"a kubelet's event is missing in the recording": {
+			"k24_deleted_while_configmap_missing",
+			func(rec *Recording) {
+				rec.Steps[0].Writes = slices.DeleteFunc(rec.Steps[0].Writes, func(e Entry) bool { return e.Event == "FailedMount" })
+			},
+			"step 1 of 2, events: wanted nothing more, got kubelet/node-1 Warning FailedMount pod/default/web",
+		},
+		"a kubelet's write is another": {
+			"k24_deleted_while_configmap_missing",
+			func(rec *Recording) {
+				for _, e := range rec.Steps[1].Writes {
+					if e.Changed["/status/phase"] != nil {
+						e.Changed["/status/phase"] = "Succeeded"
+					}
+				}
+			},
+			`step 2 of 2, pods default/web: wanted kubelet/node-1 patch status {`,
+		},
+		"a directory has another mode": {
+			"k21_projected", func(rec *Recording) { rec.Steps[1].Files[0].Mode = "40755" },
+			`~projected/v0 /mode: wanted "40755", got "41777"`,
+		},
+		"a directory has another owner": {
+			"k21_projected", func(rec *Recording) { rec.Steps[1].Files[0].GID = 1234 },
+			`~projected/v0 /owner: wanted "0:1234", got "0:0"`,
+		},
+		"a directory has another entry": {
+			"k21_projected", func(rec *Recording) { rec.Steps[1].Files[0].Entries = append(rec.Steps[1].Files[0].Entries, "z") },
+			`~projected/v0 /entries: wanted "[..<stamp> ..data a labels s z]", got "[..<stamp> ..data a labels s]"`,
+		},
+		"a file has another content": {
+			"k21_projected", func(rec *Recording) { rec.Steps[1].Files[0].Content["a"] = "9" },
+			`~projected/v0 /content of a: wanted "9", got "1"`,
+		},
+		"a file has another mode": {
+			"k21_projected", func(rec *Recording) { rec.Steps[1].Files[0].Modes["a"] = "0600 0:0" },
+			`~projected/v0 /mode of a: wanted "0600 0:0", got "0644 0:0"`,
+		},
+		"a directory is elsewhere": {
+			"k21_projected", func(rec *Recording) { rec.Steps[1].Files[0].Path = "<host>" },
+			`files <host> /path: wanted "<host>", got "<root>/pods/<uid:pod/default/web>/volumes/kubernetes.io~projected/v0"`,
+		},
+		"a node changed": {
+			"k21_projected",
+			func(rec *Recording) {
+				for _, obj := range rec.Objects {
+					if keyOf(obj) == "node/node-1" {
+						obj["metadata"].(map[string]any)["labels"].(map[string]any)["more"] = "x"
+					}
+				}
+			},
+			`at the end, node/node-1 /`,
+		},
+		"an object is left": {
+			"k21_projected",
+			func(rec *Recording) {
+				rec.Objects = append(rec.Objects, map[string]any{"kind": "Pod", "metadata": map[string]any{"namespace": "default", "name": "web"}})
+			},
+			`at the end, pod/default/web: wanted {`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			rec, err := Load(filepath.Join("testdata", "full", tt.rec+".json"))
+			require.NoError(t, err)
+			differences, err := run(rec, Schedule{}, false)
+			require.NoError(t, err)
+			require.Empty(t, differences, "the true recording")
+			tt.falsify(rec)
+			differences, err = run(rec, Schedule{}, false)
+			require.NoError(t, err)
+			require.NotEmpty(t, differences)
+			assert.Contains(t, differences[0].String(), tt.want)
+		})
+	}
+}
+
+func TestWhatDiffersBetweenTwoRecordedRunsNeedNotAgree(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "full", "k24_deleted_while_configmap_missing.json"))
+	require.NoError(t, err)
+	for i, e := range rec.Steps[0].Writes {
+		if e.Event == "FailedMount" {
+			rec.Steps[0].Writes[i].Event = "FailedMounting"
+		}
+	}
+	differences, err := run(rec, Schedule{}, false)
+	require.NoError(t, err)
+	assert.NotEmpty(t, differences)
+	rec.Differs = []string{
+		"step 0 events: only in run 1 [('kubelet/node-1', 'Warning', 'FailedMount', 'pod/default/web')] | only in run 2 [('kubelet/node-1', 'Warning', 'FailedMounting', 'pod/default/web')]",
+	}
+	differences, err = run(rec, Schedule{}, false)
+	require.NoError(t, err)
+	assert.Empty(t, differences)
+
+	rec.Differs = []string{"step 1 writes pods default/web: run 1 [] | run 2 ['x']", "step 2 writes nodes node-1 /spec/taints: run 1 []"}
+	assert.Equal(t, []string{"pods default/web"}, rec.optionalWrites(1))
+	assert.Equal(t, []string{"nodes node-1"}, rec.optionalWrites(2))
+	assert.Empty(t, rec.optionalWrites(0))
+}
+
+func TestARecordingThatNeedsACSIDriverIsReadAndDiffers(t *testing.T) {
+	recordings, err := LoadDir(filepath.Join("testdata", "full"))
+	require.NoError(t, err)
+	calls := 0
+	for _, rec := range recordings {
+		if i := slices.IndexFunc(rec.Steps, Step.needsDriver); i >= 0 {
+			calls++
+			assert.NotEmpty(t, Pending()[rec.Case], "%s needs a CSI driver", rec.Case)
+			differences, err := run(rec, Schedule{}, false)
+			require.NoError(t, err)
+			assert.Equal(t, []Difference{{Step: i + 1, Of: len(rec.Steps), Object: "CSI", Wanted: "a CSI driver", Got: "none in the simulation yet"}}, differences)
+		}
+	}
+	assert.Equal(t, 38, calls)
+}
+
+func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
+	_, err := load(t, `{"steps": [{"step": {"kubelet": {"node-1": "pause"}}}]}`)
+	require.ErrorContains(t, err, `step 1: kubelet: node-1: "pause": expected start, stop or restart`)
+	for step, want := range map[string]string{
+		`{"host": ["reboot now"]}`:              `host: reboot now: expected mkdir -p DIR, touch FILE or echo WORDS > FILE`,
+		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is no condition that this package knows`,
+		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is no condition that this package knows`,
+		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, pod/NAME or pvc/NAME`,
+		`{"kubelet": {"node-1": "stop"}}`:       `kubelet: node-1: a kubelet that is down for a while is not replayed yet`,
+	} {
+		rec, err := load(t, `{"before": [{"kind": "Node", "metadata": {"name": "node-1"}}], "steps": [{"step": `+step+`}]}`)
+		require.NoError(t, err)
+		_, err = Check(rec, Options{})
+		assert.ErrorContains(t, err, "case: step 1: "+want)
+	}
+}
