@@ -70,16 +70,30 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 		k.workers[pod.UID] = w
 		k.unseen[pod.UID] = true
 	}
-	known := w.pod != nil
-	changed := known && factsChanged(w.pod, pod)
+	old := w.pod
+	if w.gone {
+		old = nil
+	}
+	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
 	if changed {
 		k.markRemountRequired(w)
 	}
-	if !w.populated && (changed || !known) {
+	if !w.populated && (changed || old == nil) {
 		k.populatorQueue.Add(string(pod.UID))
 	}
-	k.podQueue.Add(string(pod.UID))
+	if changed || old == nil || statusMatters(old, pod) {
+		k.podQueue.Add(string(pod.UID))
+	}
+}
+
+// statusMatters says whether a pod must be looked at though nothing but its status may
+// have changed, which mostly is what this kubelet wrote.
+//
+// Upstream: kubelet.go HandlePodReconcile, v1.36.
+func statusMatters(old, pod *v1.Pod) bool {
+	ended := isTerminal(pod.Status.Phase) && !isTerminal(old.Status.Phase)
+	return ended || len(pod.Spec.ReadinessGates) > 0
 }
 
 // podUpdated may find, after a relist, another pod under the same name.

@@ -62,6 +62,9 @@ func TestAPodIsToldThreeTimesUntilItRunsAndTwiceWhenItEnds(t *testing.T) {
 		"patch pods/status status.conditions status.containerStatuses status.phase status.podIP status.podIPs",
 	}
 	require.Equal(t, running, w.writes("web"))
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Equal(t, running, w.writes("web"), "the kubelet's next life has nothing to add")
 	w.delete("web")
 	w.settle()
 	require.Equal(t, append(running,
@@ -233,4 +236,22 @@ func TestManyPodsThatCannotHaveTheirVolumesLeaveTheClusterAtRest(t *testing.T) {
 	events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, events.Items[0].Count, int32(6), "the pod is told again every 10 s")
+}
+
+// Conformance: full/csi13c_pod_terminating_while_kubelet_down.
+func TestAPodThatIsDeletedWhileTheKubeletIsDownEndsAsAnyOther(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("data")))
+	w.settle()
+	before := len(w.writes("web"))
+	require.NoError(t, w.e.Crash(actor)) // it is back when time passes
+	w.delete("web")
+	w.settle()
+	require.Equal(t, []string{
+		"patch pods/status", "patch pods/status status.conditions status.containerStatuses status.phase",
+		"delete pods metadata.deletionGracePeriodSeconds metadata.deletionTimestamp",
+	}, normalDeletion(w.writes("web"))[before:])
+	w.requireEvent("web", "Killing", "Stopping container c")
+	w.requireNothingLeft()
 }
