@@ -86,6 +86,9 @@ var ErrTimeout = errors.New("timed out waiting for the condition")
 type QueueConfig struct {
 	// Name of the queue in traces, for example "claims".
 	Name string
+	// About says in traces what a key stands for, for example "pvc default/data";
+	// KeysOf makes it for keys that are an object's. Default: Name and the key.
+	About func(key string) string
 	// Workers is how many keys are reconciled at once; 0 means 1.
 	Workers int
 	// Reconcile handles one key. A nil error forgets the key's failures; an

@@ -32,6 +32,12 @@ func (r Ref) String() string {
 	return kind + " " + r.Name
 }
 
+// KeysOf is a QueueConfig.About for a queue whose keys are those of one kind of object:
+// "namespace/name", or "name" for objects without a namespace.
+func KeysOf(kind string) func(key string) string {
+	return func(key string) string { return Ref{Kind: kind, Name: key}.String() }
+}
+
 var shortNames = map[string]string{
 	"PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "StorageClass": "sc", "Namespace": "ns",
 }

@@ -22,6 +22,7 @@ type actor struct {
 	client kubernetes.Interface
 	tasks  map[*task]struct{}
 	feeds  []*feed
+	queues map[string]*queue
 	held   map[string]bool // resources whose caches are held back
 
 	unlisted int     // feeds that have had no list yet
@@ -36,7 +37,7 @@ type actor struct {
 func (a *actor) start() error {
 	a.life++
 	a.down = false
-	a.tasks, a.feeds = map[*task]struct{}{}, nil
+	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = a.engine.server.ClientWithGate(a.name, &gate{actor: a, life: a.life})
 	err := a.build(&env{actor: a, life: a.life})

@@ -103,9 +103,17 @@ func (l *stepLimit) busiest() []string {
 			lines = append(lines, fmt.Sprintf("%s worked %d times on %s: %d different keys", actor, total[queue], name, keys[queue]))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s worked %d times on %s", actor, n, strings.TrimSpace(name+" "+key)))
+		lines = append(lines, fmt.Sprintf("%s worked %d times on %s", actor, n, l.about(queue, key)))
 	}
 	return lines
+}
+
+// about is what a queue's key stands for; a task that is no worker has a name only.
+func (l *stepLimit) about(work workKey, key string) string {
+	if q := l.engine.byName[work.actor].queues[work.queue]; q != nil {
+		return q.about(key)
+	}
+	return work.queue
 }
 
 // written says what was written most, as far as the trace remembers: the same object

@@ -37,6 +37,7 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		dirty: map[string]bool{}, working: map[string]bool{}, failures: map[string]int{},
 		tokens: float64(l.Burst), refill: v.Now(),
 	}
+	v.actor.queues[cfg.Name] = q
 	for i := range cfg.Workers {
 		name := cfg.Name + " worker"
 		if cfg.Workers > 1 {
@@ -101,11 +102,20 @@ func (q *queue) done(key string, err error) {
 	case err == nil:
 		q.Forget(key)
 	case q.cfg.MaxRetries > 0 && q.failures[key] >= q.cfg.MaxRetries:
-		q.trace(GaveUp{Queue: q.cfg.Name, Key: key, Failures: q.failures[key] + 1, Err: err})
+		q.trace(GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: q.failures[key] + 1, Err: err})
 	default:
 		delay := q.retry(key)
-		q.trace(Retry{Queue: q.cfg.Name, Key: key, Delay: delay, Err: err})
+		q.trace(Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: err})
 	}
+}
+
+// about is what a key stands for. It is asked when the key is traced: later the
+// controller may have forgotten it.
+func (q *queue) about(key string) string {
+	if q.cfg.About == nil {
+		return q.cfg.Name + " " + key
+	}
+	return q.cfg.About(key)
 }
 
 func (q *queue) trace(r control.Record) {

@@ -85,29 +85,33 @@ func (v Event) String() string {
 // Retry is a failed key put back.
 type Retry struct {
 	Queue, Key string
-	Delay      time.Duration
-	Err        error
+	// About is what the key stands for, such as "pvc default/data".
+	About string
+	Delay time.Duration
+	Err   error
 }
 
 // Topic implements control.Record.
 func (Retry) Topic() string { return "retry" }
 
 func (r Retry) String() string {
-	return fmt.Sprintf("will retry %s %s in %s: %v", r.Queue, r.Key, r.Delay, r.Err)
+	return fmt.Sprintf("will retry %s in %s: %v", r.About, r.Delay, r.Err)
 }
 
 // GaveUp is a key that failed too often.
 type GaveUp struct {
 	Queue, Key string
-	Failures   int
-	Err        error
+	// About is what the key stands for, such as "pvc default/data".
+	About    string
+	Failures int
+	Err      error
 }
 
 // Topic implements control.Record.
 func (GaveUp) Topic() string { return "retry" }
 
 func (g GaveUp) String() string {
-	return fmt.Sprintf("gives %s %s up after %d failures: %v", g.Queue, g.Key, g.Failures, g.Err)
+	return fmt.Sprintf("gives up %s after %d failures: %v", g.About, g.Failures, g.Err)
 }
 
 // Struck is a fault that hit a call.

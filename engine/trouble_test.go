@@ -498,3 +498,31 @@ func TestACrashAfterAnyStepConverges(t *testing.T) {
 		require.Greater(t, steps, uint64(50))
 	}
 }
+
+// What a reader sees of a queue's key is what it stands for, as everywhere else.
+func TestRetriesAndLivelocksNameObjectsAndNotKeys(t *testing.T) {
+	e := newEngine(t, engine.Config{StepLimit: 1000})
+	require.NoError(t, e.Add("failer", func(env control.Env) error {
+		failing := env.Queue(control.QueueConfig{
+			Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), MaxRetries: 1,
+			Reconcile: func(context.Context, string) error { return errors.New("no") },
+		})
+		failing.Add("default/data")
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	trace := e.Trace().String()
+	require.Contains(t, trace, "failer will retry pvc default/data in 5ms: no\n")
+	require.Contains(t, trace, "failer gives up pvc default/data after 2 failures: no\n")
+
+	require.NoError(t, e.Add("spinner", func(env control.Env) error {
+		var queue control.Queue
+		queue = env.Queue(control.QueueConfig{
+			Name: "volumes", About: control.KeysOf("PersistentVolume"),
+			Reconcile: func(_ context.Context, key string) error { queue.AddAfter(key, time.Microsecond); return nil },
+		})
+		queue.Add("pv-1")
+		return nil
+	}))
+	require.ErrorContains(t, e.Settle(), "times on pv pv-1\n")
+}

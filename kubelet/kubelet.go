@@ -184,20 +184,20 @@ func (k *kubelet) run() {
 // kubelet.
 func (k *kubelet) start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
-	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
-	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", Reconcile: k.syncPodWorker, Limiter: backoff})
-	k.populatorQueue = k.env.Queue(control.QueueConfig{Name: "populator", Reconcile: k.populatePod, Limiter: backoff})
-	k.volumeQueue = k.env.Queue(control.QueueConfig{Name: "volumes", Reconcile: k.reconcileVolumes, Limiter: backoff})
-	k.operationQueue = k.env.Queue(control.QueueConfig{Name: "operations", Reconcile: k.runOperation, Limiter: backoff})
+	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", About: control.KeysOf("Node"), Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
+	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Limiter: backoff})
+	k.populatorQueue = k.env.Queue(control.QueueConfig{Name: "populator", About: k.aboutPod, Reconcile: k.populatePod, Limiter: backoff})
+	k.volumeQueue = k.env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("Node"), Reconcile: k.reconcileVolumes, Limiter: backoff})
+	k.operationQueue = k.env.Queue(control.QueueConfig{Name: "operations", About: k.aboutOperation, Reconcile: k.runOperation, Limiter: backoff})
 	k.restartQueue = k.env.Queue(control.QueueConfig{
-		Name: "restarts", Reconcile: k.restartPod,
+		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod,
 		Limiter: control.RateLimiter{Base: initialRestartBackoff, Max: maxRestartBackoff, QPS: -1},
 	})
 	k.waitQueue = k.env.Queue(control.QueueConfig{
-		Name: "waits", Reconcile: k.waitTimedOut,
+		Name: "waits", About: k.aboutPod, Reconcile: k.waitTimedOut,
 		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},
 	})
-	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", Reconcile: k.reportNodeStatus, Limiter: backoff})
+	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", About: control.KeysOf("Node"), Reconcile: k.reportNodeStatus, Limiter: backoff})
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods, k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
 	k.nodeQueue.Add(k.node.Name)

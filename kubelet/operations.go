@@ -34,6 +34,15 @@ type operation struct {
 // have any other character.
 func (op operation) key() string { return op.verb + " " + string(op.pod) + "/" + string(op.volume) }
 
+// aboutOperation is what a key of the operations queue stands for.
+func (k *kubelet) aboutOperation(key string) string {
+	op := parseOperation(key)
+	if op.verb == unmountDevice {
+		return fmt.Sprintf("to unmount the device of volume %s", op.volume)
+	}
+	return fmt.Sprintf("to %s volume %s of %s", op.verb, op.volume, k.aboutPod(string(op.pod)))
+}
+
 func parseOperation(key string) operation {
 	verb, rest, _ := strings.Cut(key, " ")
 	pod, name, _ := strings.Cut(rest, "/")

@@ -63,6 +63,14 @@ func (w *podWorker) ref() control.Ref {
 	return control.RefOf("Pod", w.pod)
 }
 
+// aboutPod is what a queue's key, a pod's UID, stands for.
+func (k *kubelet) aboutPod(key string) string {
+	if w := k.workers[types.UID(key)]; w != nil {
+		return w.ref().String()
+	}
+	return control.Ref{Kind: "Pod", Name: key}.String()
+}
+
 func (k *kubelet) podAdded(pod *v1.Pod) {
 	w := k.workers[pod.UID]
 	if w == nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // syncClaimHandler takes one claim, by UID, and ends its time in
@@ -39,6 +41,14 @@ func (ctrl *ProvisionController) claimByUID(uid string) (*v1.PersistentVolumeCla
 	}
 	claim, ok := ctrl.claimsInProgress[uid]
 	return claim, ok
+}
+
+// aboutClaim is what a key of the claim queue stands for.
+func (ctrl *ProvisionController) aboutClaim(uid string) string {
+	if claim, ok := ctrl.claimByUID(uid); ok {
+		return control.RefOf("PersistentVolumeClaim", claim).String()
+	}
+	return control.Ref{Kind: "PersistentVolumeClaim", Name: uid}.String()
 }
 
 // syncClaim provisions a volume for the claim if it should have one, and keeps

@@ -89,8 +89,8 @@ func newProvisionController(cfg Config, env control.Env) *ProvisionController {
 	ctrl.volumes = control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes)
 	ctrl.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
 	ctrl.claims.AddIndex(uidIndex, func(claim *v1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} })
-	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", cfg.FailedProvisionThreshold, cfg.ProvisionTimeout, ctrl.syncClaimHandler))
-	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", cfg.FailedDeleteThreshold, cfg.DeletionTimeout, ctrl.syncVolumeHandler))
+	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", ctrl.aboutClaim, cfg.FailedProvisionThreshold, cfg.ProvisionTimeout, ctrl.syncClaimHandler))
+	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", control.KeysOf("PersistentVolume"), cfg.FailedDeleteThreshold, cfg.DeletionTimeout, ctrl.syncVolumeHandler))
 	if cfg.CreateProvisionedPVLimiter != nil {
 		ctrl.volumeStore = newQueueStore(ctrl)
 	} else {
@@ -100,9 +100,10 @@ func newProvisionController(cfg Config, env control.Env) *ProvisionController {
 	return ctrl
 }
 
-func (ctrl *ProvisionController) queueConfig(name string, threshold int, timeout time.Duration, sync func(context.Context, string) error) control.QueueConfig {
+func (ctrl *ProvisionController) queueConfig(name string, about func(string) string, threshold int, timeout time.Duration, sync func(context.Context, string) error) control.QueueConfig {
 	return control.QueueConfig{
 		Name:    name,
+		About:   about,
 		Workers: ctrl.cfg.Threadiness,
 		Reconcile: func(ctx context.Context, key string) error {
 			if timeout > 0 {

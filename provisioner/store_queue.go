@@ -26,6 +26,7 @@ func newQueueStore(ctrl *ProvisionController) *queueStore {
 	q := &queueStore{ctrl: ctrl, unsaved: map[string]*v1.PersistentVolume{}}
 	q.queue = ctrl.env.Queue(control.QueueConfig{
 		Name:      "unsavedpvs",
+		About:     control.KeysOf("PersistentVolume"),
 		Workers:   4,
 		Reconcile: q.saveVolume,
 		Limiter:   *ctrl.cfg.CreateProvisionedPVLimiter,

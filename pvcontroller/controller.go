@@ -68,8 +68,8 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 	}
 	c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
 	// Volumes first, as upstream: then a claim finds those that were there before it.
-	c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.volumeWork})
-	c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.claimWork})
+	c.volumeQueue = env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("PersistentVolume"), Reconcile: c.volumeWork})
+	c.claimQueue = env.Queue(control.QueueConfig{Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.claimWork})
 	c.follow()
 	env.Every("resync", cfg.ResyncPeriod, c.resync)
 	return c, nil

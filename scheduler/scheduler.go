@@ -34,7 +34,7 @@ func New(cfg Config) control.Factory {
 		s := newScheduler(cfg, env)
 		s.recorder = env.EventRecorder(cfg.SchedulerName)
 		s.queue = newSchedulingQueue(cfg, env, buildQueueingHintMap(s.plugins), s.podOf)
-		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", Reconcile: s.scheduleOne})
+		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", About: control.KeysOf("Pod"), Reconcile: s.scheduleOne})
 		s.addAllEventHandlers()
 		env.Every("flush unschedulable pods", flushPeriod, func(context.Context) { s.queue.flush() })
 		return nil

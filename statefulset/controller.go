@@ -31,7 +31,7 @@ func New() control.Factory {
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
 		}
 		c.pods.AddIndex(podsByOwner, ownerOf)
-		c.queue = env.Queue(control.QueueConfig{Name: "statefulsets", Reconcile: c.sync})
+		c.queue = env.Queue(control.QueueConfig{Name: "statefulsets", About: control.KeysOf("StatefulSet"), Reconcile: c.sync})
 		c.sets.Handle(control.Enqueue[*appsv1.StatefulSet](c.queue.Add))
 		c.pods.Handle(control.Handler[*v1.Pod]{
 			Add:    c.enqueueSetOf,

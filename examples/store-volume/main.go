@@ -103,7 +103,7 @@ func apiDownLonger(s *scene) {
 	s.start(provisioner.Config{})
 	s.refuseCreates(5)
 	s.Submit("class.yaml", "claim.yaml")
-	s.Until("will retry claims")
+	s.Until("will retry pvc")
 	s.onTheShelf()
 
 	s.Title("The claim still exists, so everything begins again.")

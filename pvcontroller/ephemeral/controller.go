@@ -38,7 +38,7 @@ func New() control.Factory {
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
 		}
 		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
-		c.queue = env.Queue(control.QueueConfig{Name: "pods", Reconcile: c.syncHandler})
+		c.queue = env.Queue(control.QueueConfig{Name: "pods", About: control.KeysOf("Pod"), Reconcile: c.syncHandler})
 		// A pod's volumes never change, so updates bring nothing new; and nothing is done
 		// for a pod that goes.
 		c.pods.Handle(control.Handler[*v1.Pod]{Add: c.enqueuePod})

@@ -31,7 +31,7 @@ func New() control.Factory {
 			client: env.Client(), recorder: env.Recorder(Component),
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
 		}
-		queue := env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.syncHandler})
+		queue := env.Queue(control.QueueConfig{Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.syncHandler})
 		c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
 			Add: func(claim *v1.PersistentVolumeClaim) {
 				if hasGrown(claim) {

@@ -22,7 +22,7 @@ func NewPV() control.Factory {
 			client:  env.Client(),
 			volumes: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
 		}
-		queue := env.Queue(control.QueueConfig{Name: "volumes", Reconcile: c.processPV})
+		queue := env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("PersistentVolume"), Reconcile: c.processPV})
 		c.volumes.Handle(control.Handler[*v1.PersistentVolume]{
 			Add:    func(volume *v1.PersistentVolume) { enqueue(queue, volume, binding.PVProtectionFinalizer) },
 			Update: func(_, volume *v1.PersistentVolume) { enqueue(queue, volume, binding.PVProtectionFinalizer) },

@@ -28,7 +28,7 @@ func NewPVC() control.Factory {
 			pods:   control.NewCache[*v1.Pod](env, control.Pods),
 		}
 		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
-		c.queue = env.Queue(control.QueueConfig{Name: "claims", Reconcile: c.processPVC})
+		c.queue = env.Queue(control.QueueConfig{Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.processPVC})
 		c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
 			Add:    func(claim *v1.PersistentVolumeClaim) { enqueue(c.queue, claim, binding.PVCProtectionFinalizer) },
 			Update: func(_, claim *v1.PersistentVolumeClaim) { enqueue(c.queue, claim, binding.PVCProtectionFinalizer) },
