@@ -171,6 +171,7 @@ func (c *Cluster) addNode(node Node) error {
 		Mounter:    c.failing(node.Name, mounter),
 		Plugins:    c.cfg.VolumePlugins,
 		Runtime:    node.Runtime,
+		Images:     node.Images,
 		CSIDrivers: node.CSIDrivers,
 	}))
 }

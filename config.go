@@ -108,6 +108,8 @@ type Node struct {
 	Capacity v1.ResourceList
 	// Runtime is the node's container runtime; default kubelet.Containerd.
 	Runtime kubelet.Runtime
+	// Images are those that the node has from the start; see kubelet.Config.Images.
+	Images []string
 	// CSIDrivers register with the node's kubelet; see kubelet.Config.CSIDrivers.
 	CSIDrivers []kubelet.CSIDriver
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
 )
 
 func using(p *v1.Pod, image string, policy v1.PullPolicy) *v1.Pod {
@@ -85,6 +88,14 @@ func TestAnImageThatMustNotBePulledKeepsItsContainerWaiting(t *testing.T) {
 	w.create(using(pod("other"), "mine:1", v1.PullIfNotPresent))
 	require.NoError(t, w.e.RunFor(10*time.Minute))
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase, "it is there now")
+}
+
+func TestANodeHasTheImagesThatItIsGiven(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Images: []string{"mine"}})
+	w.create(using(pod("web"), "mine:latest", v1.PullNever))
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	require.Equal(t, present("mine:latest"), w.imageEvents("web"))
 }
 
 func TestAnImageThatDoesNotFitOnTheDiskIsPulledWhenItDoes(t *testing.T) {

@@ -56,6 +56,9 @@ type Config struct {
 	Plugins func() []volume.VolumePlugin
 	// Runtime is the node's container runtime; default Containerd.
 	Runtime Runtime
+	// Images are those that the node has from the start, which a container with
+	// imagePullPolicy Never needs; default none.
+	Images []string
 	// CSIDrivers are the drivers that register with this kubelet, in this order. Their
 	// volumes cannot be mounted yet: they only show in the Node and CSINode objects.
 	CSIDrivers []CSIDriver
@@ -163,7 +166,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	}
 	k := &kubelet{
 		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime), started: env.Now(), fs: cfg.Root, mounter: cfg.Mounter,
-		recorder: env.Recorder("kubelet"), runtime: newContainerRuntime(cfg.Root),
+		recorder: env.Recorder("kubelet"), runtime: newContainerRuntime(cfg.Root, cfg.Images),
 		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
 		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
 		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),

@@ -33,8 +33,12 @@ type containerRuntime struct {
 	images map[string]bool
 }
 
-func newContainerRuntime(fs *nodefs.Dir) *containerRuntime {
-	return &containerRuntime{fs: fs, unsaved: map[types.UID]*podRecord{}, images: map[string]bool{}}
+func newContainerRuntime(fs *nodefs.Dir, images []string) *containerRuntime {
+	rt := &containerRuntime{fs: fs, unsaved: map[types.UID]*podRecord{}, images: map[string]bool{}}
+	for _, image := range images {
+		rt.images[withDefaultTag(image)] = true
+	}
+	return rt
 }
 
 // podRecord is one pod that was started.
