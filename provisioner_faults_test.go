@@ -3,9 +3,11 @@ package storagesim_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,8 +163,6 @@ func TestARogueProvisionerHarmsOnlyItsOwnClaim(t *testing.T) {
 		reason    string
 		says      string
 	}{
-		"panics": {func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { panic("oh") },
-			"ProvisioningFailed", `provisioner example.com/shelf panicked in Provision: oh`},
 		"blocks": {func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { <-never; return nil, nil },
 			"ProvisioningBlocked", "provisioner example.com/shelf does not return from Provision"},
 		"returns nil": {func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { return nil, nil },
@@ -211,3 +211,57 @@ func TestAProvisionerCannotTakeAVolumeByItsClaimRef(t *testing.T) {
 	require.True(t, x.bound("data"))
 	require.True(t, x.bound("bad"), "the library knows better what it asked for")
 }
+
+// A panic ends the provisioner's process, as it would. What it was at is forgotten, and
+// it starts again as a Deployment's pod does: at once, and then after 10s, 20s, 40s.
+func TestAPanicInProvisionEndsTheProvisionersProcessAndTheStorySaysWhere(t *testing.T) {
+	x := rigForTest(t)
+	calls := 0
+	x.faulty.Provisioner = &rogue{x.shelf, func(v *v1.PersistentVolume) (*v1.PersistentVolume, error) {
+		if calls++; calls <= 3 {
+			panic("oh")
+		}
+		return v, nil
+	}}
+	began := x.Now()
+	require.NoError(t, x.Apply(shelfClaim("bad")))
+	require.NoError(t, x.Settle())
+	story := x.Story()
+	for _, again := range []string{"at once", "in 10s", "in 20s"} {
+		assert.Regexp(t, `panics in Provision of pvc default/bad, at [\w.-]+/provisioner_faults_test\.go:\d+: oh; its process ends, and starts again `+again, strings.Join(strings.Fields(story), " "))
+	}
+	assert.NotContains(t, story, "ProvisioningFailed", "nobody is left to say so")
+	assert.Equal(t, 30*time.Second, x.Now().Sub(began).Truncate(10*time.Second))
+	assert.True(t, x.bound("bad"))
+}
+
+func TestAProvisionerThatAlwaysPanicsDoesNotRunForEver(t *testing.T) {
+	for name, panics := range map[string]func(provisioner.Provisioner) provisioner.Provisioner{
+		"ShouldProvision": func(p provisioner.Provisioner) provisioner.Provisioner { return panicsAsked{p} },
+		"SupportsBlock":   func(p provisioner.Provisioner) provisioner.Provisioner { return panicsOnBlock{p} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := storagesim.NewForTest(t, storagesim.Config{})
+			c.AddProvisioner("example.com/shelf", panics(newShelf()))
+			c.Apply(shelfClass, strings.Replace(shelfClaim("bad"), "spec:", "spec:\n  volumeMode: Block", 1))
+			began := c.Now()
+			c.Settle()
+			assert.Less(t, c.Now().Sub(began), 2*time.Minute)
+			assert.Equal(t, 5, strings.Count(c.Story(), "panics in "+name+" of pvc default/bad"), "at 0s, 0s, 10s, 30s and 70s")
+			c.RunFor(time.Hour)
+			assert.Less(t, strings.Count(c.Story(), "panics in "), 20)
+		})
+	}
+}
+
+type panicsAsked struct{ provisioner.Provisioner }
+
+func (panicsAsked) ShouldProvision(context.Context, *v1.PersistentVolumeClaim) bool {
+	var none map[string]int
+	none["x"]++
+	return true
+}
+
+type panicsOnBlock struct{ provisioner.Provisioner }
+
+func (panicsOnBlock) SupportsBlock(context.Context) bool { panic(errors.New("no idea")) }

@@ -5,10 +5,15 @@ import "time"
 // Foreign is what an Env may offer beside Env: to call code that is not the
 // controller's own and may never return.
 type Foreign interface {
-	// Foreign calls f, which may use the Env like any code of the actor. If f
-	// keeps the machine waiting (a lock, a channel, an endless loop: anything but
+	// Foreign calls f, which may use the Env like any code of the actor. doing says
+	// what for, for example "Provision of pvc default/data".
+	//
+	// If f keeps the machine waiting (a lock, a channel, an endless loop: anything but
 	// the Env and the client), the driver gives up on it after some time: it calls
 	// blocked, which must not wait, with that time, and goes on with everybody
 	// else. The task that called Foreign never continues.
-	Foreign(f func(), blocked func(took time.Duration))
+	//
+	// If f panics, the actor's process ends, as a real one would, and is started again,
+	// each time later than before.
+	Foreign(doing string, f func(), blocked func(took time.Duration))
 }

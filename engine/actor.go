@@ -31,6 +31,8 @@ type actor struct {
 	follows  map[string]bool // resources it has caches of, in any life
 	down     bool
 	downtime time.Duration // of the next crash
+	loop     crashLoop
+	ended    bool // by itself: nobody waits long for it to start again
 }
 
 // start builds the actor anew.
@@ -90,7 +92,8 @@ func (a *actor) stop() {
 	a.tasks, a.feeds, a.waiting = nil, nil, nil
 }
 
-// crash forgets everything and restarts the actor after a.downtime.
+// crash forgets everything and restarts the actor after a.downtime. Settling does not
+// wait for a process that keeps ending by itself once its backoff exceeds the patience.
 func (a *actor) crash() {
 	if a.down {
 		return
@@ -99,13 +102,17 @@ func (a *actor) crash() {
 	a.down = true
 	a.stop()
 	e.record(a.name, Crashed{})
-	e.after(a.downtime, always, func() {
+	foreground := always
+	if a.ended && a.downtime > e.cfg.Patience {
+		foreground = never
+	}
+	e.after(a.downtime, foreground, func() {
 		e.record(a.name, Restarted{})
 		if err := a.start(); err != nil {
 			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
 		}
 	})
-	a.downtime = 0
+	a.downtime, a.ended = 0, false
 }
 
 // after sets a timer that does nothing, and that nobody waits for, once the

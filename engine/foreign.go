@@ -18,16 +18,24 @@ type foreign struct {
 
 // Foreign implements control.Foreign. The call begins at a yield point, so that
 // the engine watches each of its steps.
-func (v *env) Foreign(f func(), blocked func(took time.Duration)) {
+func (v *env) Foreign(doing string, f func(), blocked func(took time.Duration)) {
 	t := v.task("Foreign")
 	outer := t.foreign
 	call := &foreign{blocked: blocked}
 	t.foreign = call
 	defer func() {
+		thrown := recover()
 		if call.lost.Load() {
 			runtime.Goexit() // into nothing: the engine has gone on long ago
 		}
 		t.foreign = outer
+		switch thrown.(type) {
+		case nil:
+		case crashed:
+			panic(thrown)
+		default:
+			t.panicked(doing, thrown, panickedAt())
+		}
 	}()
 	t.pause()
 	f()

@@ -19,7 +19,7 @@ func TestForeignCodeThatBlocksIsGivenUp(t *testing.T) {
 	var took time.Duration
 	require.NoError(t, e.Add("host", func(env control.Env) error {
 		env.Go("guest", func(context.Context) {
-			env.(control.Foreign).Foreign(func() { <-never }, func(d time.Duration) { took = d })
+			env.(control.Foreign).Foreign("a visit", func() { <-never }, func(d time.Duration) { took = d })
 			after = true
 		})
 		return nil
@@ -45,7 +45,7 @@ func TestForeignCodeMayUseTheEnvAndTakeAsLongAsItLikesThere(t *testing.T) {
 	var ended time.Time
 	require.NoError(t, e.Add("host", func(env control.Env) error {
 		env.Go("guest", func(ctx context.Context) {
-			env.(control.Foreign).Foreign(func() {
+			env.(control.Foreign).Foreign("a visit", func() {
 				assert.NoError(t, env.Sleep(ctx, 1000*time.Hour))
 			}, func(time.Duration) { t.Error("given up") })
 			ended = env.Now()
@@ -81,4 +81,27 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, e.RunFor(time.Minute))
+}
+
+func TestAPanicInForeignCodeEndsTheProcessWhichIsStartedAgainLaterEachTime(t *testing.T) {
+	e := engine.New(engine.Config{})
+	defer e.Close()
+	var began []time.Duration
+	require.NoError(t, e.Add("host", func(env control.Env) error {
+		env.Go("guest", func(ctx context.Context) {
+			began = append(began, env.Now().Sub(engine.Start))
+			if len(began) == 9 { // it runs for long now
+				assert.NoError(t, env.Sleep(ctx, 11*time.Minute))
+			}
+			env.(control.Foreign).Foreign("a visit", func() { panic("oh") }, nil)
+		})
+		return nil
+	}))
+	require.NoError(t, e.RunFor(32*time.Minute))
+	seconds := make([]float64, len(began))
+	for i, at := range began {
+		seconds[i] = at.Seconds()
+	}
+	assert.Equal(t, []float64{0, 0, 10, 30, 70, 150, 310, 610, 910, 1570, 1580, 1600, 1640, 1720, 1880}, seconds)
+	assert.Regexp(t, `host panics in a visit, at engine/foreign_test\.go:\d+: oh; its process ends, and starts again at once`, e.Trace().String())
 }

@@ -18,7 +18,8 @@ type call struct {
 }
 
 // foreign calls somebody else's code about a claim or volume. A driver that can
-// keeps the rest of the cluster going if that code never comes back.
+// keeps the rest of the cluster going if that code never comes back, and ends this
+// process if it panics.
 func (ctrl *ProvisionController) foreign(method string, about control.Object, f func()) {
 	c := &call{method: method, about: about, since: ctrl.env.Now()}
 	ctrl.calls = append(ctrl.calls, c)
@@ -30,9 +31,16 @@ func (ctrl *ProvisionController) foreign(method string, about control.Object, f 
 		f()
 		return
 	}
-	env.Foreign(f, func(took time.Duration) {
+	env.Foreign(method+" of "+refOf(about).String(), f, func(took time.Duration) {
 		ctrl.sayBlocked(c, fmt.Sprintf("it has blocked for %s, and not on the Env; one worker of %d is lost", took, ctrl.cfg.Threadiness))
 	})
+}
+
+func refOf(about control.Object) control.Ref {
+	if _, ok := about.(*v1.PersistentVolume); ok {
+		return control.RefOf("PersistentVolume", about)
+	}
+	return control.RefOf("PersistentVolumeClaim", about)
 }
 
 // reportBlocked says of each call that has been under way for a whole resync

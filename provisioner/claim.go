@@ -2,7 +2,6 @@ package provisioner
 
 import (
 	"context"
-	"errors"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -60,9 +59,6 @@ func (ctrl *ProvisionController) syncClaim(ctx context.Context, claim *v1.Persis
 		return err
 	}
 	should, reason, err := ctrl.shouldProvision(ctx, claim)
-	if panicked := (*panicError)(nil); errors.As(err, &panicked) {
-		ctrl.events.Event(claim, v1.EventTypeWarning, "ProvisioningFailed", err.Error())
-	}
 	if err != nil {
 		ctrl.countProvisionFailed(claim)
 		return err

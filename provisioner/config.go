@@ -86,6 +86,8 @@ type Config struct {
 	TraceAll bool
 	// Counters, if set, is counted in, over all lives of the controller.
 	Counters *Counters
+
+	ownVolumeName bool // VolumeName is an author's
 }
 
 // checked returns the config with its defaults, or what is wrong with it.
@@ -124,7 +126,8 @@ func (c Config) checked() (Config, error) {
 	}
 	setDefault(&c.RateLimiter, c.rateLimiter())
 	setDefault(&c.RetryIntervalMax, defaultRetryIntervalMax)
-	if c.VolumeName == nil {
+	c.ownVolumeName = c.VolumeName != nil
+	if !c.ownVolumeName {
 		c.VolumeName = getProvisionedVolumeNameForClaim
 	}
 	if c.Counters == nil {

@@ -58,11 +58,19 @@
 // # Trust
 //
 // A Provisioner is somebody else's code. It gets copies of the claim, the class
-// and the volume. If it panics, returns neither a volume nor an error, or a
-// volume of another name than asked for, that is an error and a
-// ProvisioningFailed event like any other, and the cluster goes on. After a
-// panic nobody knows what was made, so the state is Background. A volume under
-// a wrong name is not deleted: it may be someone else's.
+// and the volume.
+//
+// If it panics, its process ends, as a real one does: there is no event, what the
+// process knew is forgotten, and its other claims wait. The trace names the file and
+// the line. The process is started again as a Deployment's pod is, at once and then
+// after 10s, 20s, 40s, up to 5 minutes (CrashLoopBackOff), and has the same claim
+// before it. The rest of the cluster goes on. Settling does not wait for a restart
+// that is more than a minute away (engine.Config.Patience), so that a provisioner
+// which always panics does not run for ever.
+//
+// If it returns neither a volume nor an error, or a volume of another name than
+// asked for, that is an error and a ProvisioningFailed event like any other. A volume
+// under a wrong name is not deleted: it may be someone else's.
 //
 // If it does not come back, there is an event too, ProvisioningBlocked on the
 // claim or VolumeDeleteBlocked on the volume: at the next resync if it waits on
@@ -71,8 +79,8 @@
 // goes on. Config.ProvisionTimeout and DeletionTimeout end waiting on the Env.
 //
 // A state that is none of the four counts as NoChange, as upstream, and the trace
-// says so. Config.VolumeName is an author's code, too: if it panics or returns
-// what cannot name a volume, that is an event before anything is made.
+// says so. Config.VolumeName is an author's code, too: if it returns what cannot name
+// a volume, that is an event before anything is made.
 //
 // # Deviations from upstream
 //
@@ -85,6 +93,8 @@
 //     deleted.
 //   - RetryIntervalMax works. Upstream reads it before options are applied, so
 //     that it is always 5 minutes.
+//   - A panic in a queue's worker ends upstream's process, too; what it has recorded
+//     just before may be lost with it there.
 //   - Events are upstream's, word by word, but for the two of blocked calls and
 //     those of impossible answers, which upstream lacks.
 //   - There is no leader election: a name has one instance. Its identity in

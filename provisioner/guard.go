@@ -6,21 +6,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/storagesim/storagesim/control"
 )
 
 // The calls of somebody else's code, all in one place. Objects handed over are
-// copies; a panic becomes an error, unless it is the driver's own.
+// copies. A panic ends the process (control.Foreign).
 
 // callProvision calls Provision and refuses impossible answers.
 func (ctrl *ProvisionController) callProvision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
-	defer func() {
-		if p := notCrash(recover()); p != nil {
-			// Nobody knows what it had made by then.
-			volume, state, err = nil, ProvisioningInBackground, &panicError{ctrl.cfg.Name, "Provision", p}
-		}
-	}()
 	ctrl.foreign("Provision", options.PVC, func() {
 		volume, state, err = ctrl.provisioner.Provision(ctx, options)
 	})
@@ -38,8 +30,11 @@ func (ctrl *ProvisionController) callProvision(ctx context.Context, options Prov
 // callVolumeName calls Config.VolumeName, and refuses what cannot name a volume
 // before anything is made under that name.
 func (ctrl *ProvisionController) callVolumeName(claim *v1.PersistentVolumeClaim) (name string, err error) {
-	defer ctrl.panicsAsError("VolumeName", &err)
-	name = ctrl.cfg.VolumeName(claim.DeepCopy())
+	if ctrl.cfg.ownVolumeName {
+		ctrl.foreign("VolumeName", claim, func() { name = ctrl.cfg.VolumeName(claim.DeepCopy()) })
+	} else {
+		name = ctrl.cfg.VolumeName(claim)
+	}
 	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
 		return "", fmt.Errorf("Config.VolumeName of provisioner %s returned %q: %s", ctrl.cfg.Name, name, wrong[0])
 	}
@@ -48,66 +43,30 @@ func (ctrl *ProvisionController) callVolumeName(claim *v1.PersistentVolumeClaim)
 
 // callDelete calls Delete.
 func (ctrl *ProvisionController) callDelete(ctx context.Context, volume *v1.PersistentVolume) (err error) {
-	defer ctrl.panicsAsError("Delete", &err)
 	ctrl.foreign("Delete", volume, func() { err = ctrl.provisioner.Delete(ctx, volume.DeepCopy()) })
 	return err
 }
 
 // qualifierDeclines asks the Qualifier, if the provisioner is one.
-func (ctrl *ProvisionController) qualifierDeclines(ctx context.Context, claim *v1.PersistentVolumeClaim) (declines bool, err error) {
-	qualifier, ok := ctrl.provisioner.(Qualifier)
-	if !ok {
-		return false, nil
+func (ctrl *ProvisionController) qualifierDeclines(ctx context.Context, claim *v1.PersistentVolumeClaim) (declines bool) {
+	if qualifier, ok := ctrl.provisioner.(Qualifier); ok {
+		ctrl.foreign("ShouldProvision", claim, func() { declines = !qualifier.ShouldProvision(ctx, claim.DeepCopy()) })
 	}
-	defer ctrl.panicsAsError("ShouldProvision", &err)
-	ctrl.foreign("ShouldProvision", claim, func() { declines = !qualifier.ShouldProvision(ctx, claim.DeepCopy()) })
-	return declines, nil
+	return declines
 }
 
 // guardRefuses asks the DeletionGuard, if the provisioner is one.
-func (ctrl *ProvisionController) guardRefuses(ctx context.Context, volume *v1.PersistentVolume) (refuses bool, err error) {
-	guard, ok := ctrl.provisioner.(DeletionGuard)
-	if !ok {
-		return false, nil
+func (ctrl *ProvisionController) guardRefuses(ctx context.Context, volume *v1.PersistentVolume) (refuses bool) {
+	if guard, ok := ctrl.provisioner.(DeletionGuard); ok {
+		ctrl.foreign("ShouldDelete", volume, func() { refuses = !guard.ShouldDelete(ctx, volume.DeepCopy()) })
 	}
-	defer ctrl.panicsAsError("ShouldDelete", &err)
-	ctrl.foreign("ShouldDelete", volume, func() { refuses = !guard.ShouldDelete(ctx, volume.DeepCopy()) })
-	return refuses, nil
+	return refuses
 }
 
 // supportsBlock asks the BlockProvisioner, if the provisioner is one.
-func (ctrl *ProvisionController) supportsBlock(ctx context.Context, claim *v1.PersistentVolumeClaim) (supports bool, err error) {
-	block, ok := ctrl.provisioner.(BlockProvisioner)
-	if !ok {
-		return false, nil
+func (ctrl *ProvisionController) supportsBlock(ctx context.Context, claim *v1.PersistentVolumeClaim) (supports bool) {
+	if block, ok := ctrl.provisioner.(BlockProvisioner); ok {
+		ctrl.foreign("SupportsBlock", claim, func() { supports = block.SupportsBlock(ctx) })
 	}
-	defer ctrl.panicsAsError("SupportsBlock", &err)
-	ctrl.foreign("SupportsBlock", claim, func() { supports = block.SupportsBlock(ctx) })
-	return supports, nil
-}
-
-// panicsAsError is deferred around a call of the provisioner.
-func (ctrl *ProvisionController) panicsAsError(method string, err *error) {
-	if p := notCrash(recover()); p != nil {
-		*err = &panicError{ctrl.cfg.Name, method, p}
-	}
-}
-
-// panicError is a panic in the provisioner's code.
-type panicError struct {
-	provisioner, method string
-	value               any
-}
-
-func (e *panicError) Error() string {
-	return fmt.Sprintf("provisioner %s panicked in %s: %v", e.provisioner, e.method, e.value)
-}
-
-// notCrash passes on what the driver unwinds a crashed actor with; everything
-// else is the provisioner's own fault.
-func notCrash(p any) any {
-	if crash, ok := p.(control.Crash); ok {
-		panic(crash)
-	}
-	return p
+	return supports
 }

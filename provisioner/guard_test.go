@@ -17,8 +17,6 @@ func TestAMisbehavingProvisionerIsAnEventAndARetry(t *testing.T) {
 		want       string
 		inProgress bool
 	}{
-		"panics": {func(ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error) { panic("oh") },
-			"provisioner example.com/test panicked in Provision: oh", true},
 		"returns nothing": {func(ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error) {
 			return nil, ProvisioningFinished, nil
 		},
@@ -76,7 +74,6 @@ func TestAnUnknownStateIsNamedAndCountsAsNoChange(t *testing.T) {
 
 func TestABadVolumeNameIsAnEventBeforeAnythingIsMade(t *testing.T) {
 	for want, volumeName := range map[string]func(*v1.PersistentVolumeClaim) string{
-		"provisioner example.com/test panicked in VolumeName: oh":                                       func(*v1.PersistentVolumeClaim) string { panic("oh") },
 		`Config.VolumeName of provisioner example.com/test returned "": a lowercase RFC 1123`:           func(*v1.PersistentVolumeClaim) string { return "" },
 		`Config.VolumeName of provisioner example.com/test returned "default/data": a lowercase RFC 11`: claimToClaimKey,
 	} {
@@ -88,21 +85,6 @@ func TestABadVolumeNameIsAnEventBeforeAnythingIsMade(t *testing.T) {
 		assert.Contains(t, env.recorded[0], "Warning ProvisioningFailed: "+want)
 		assert.Empty(t, p.calls)
 	}
-}
-
-// panicky panics wherever it is asked.
-type panicky struct{ scripted }
-
-func (panicky) ShouldProvision(context.Context, *v1.PersistentVolumeClaim) bool { panic("oh") }
-func (panicky) ShouldDelete(context.Context, *v1.PersistentVolume) bool         { panic("oh") }
-
-func TestAPanickingQualifierOrGuardIsAnError(t *testing.T) {
-	ctrl, env := newTest(t, &panicky{})
-	give(t, ctrl, env, claimOf("fast"))
-	require.ErrorContains(t, ctrl.syncClaimHandler(context.Background(), "uid-1"), "panicked in ShouldProvision: oh")
-	assert.Equal(t, []string{"Warning ProvisioningFailed: provisioner example.com/test panicked in ShouldProvision: oh"}, env.recorded)
-	_, _, err := ctrl.shouldDelete(context.Background(), volumeNamed("pv"))
-	assert.ErrorContains(t, err, "panicked in ShouldDelete: oh")
 }
 
 type fakeCrash struct{}

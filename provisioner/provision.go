@@ -138,8 +138,8 @@ func (ctrl *ProvisionController) canProvision(ctx context.Context, claim *v1.Per
 	if claim.Spec.VolumeMode == nil || *claim.Spec.VolumeMode != v1.PersistentVolumeBlock {
 		return nil
 	}
-	if supports, err := ctrl.supportsBlock(ctx, claim); err != nil || supports {
-		return err
+	if ctrl.supportsBlock(ctx, claim) {
+		return nil
 	}
 	return fmt.Errorf("%s does not support block volume provisioning", ctrl.cfg.Name)
 }

@@ -19,9 +19,8 @@ func (ctrl *ProvisionController) shouldProvision(ctx context.Context, claim *v1.
 	if claim.Spec.VolumeName != "" {
 		return false, "it names volume " + claim.Spec.VolumeName, nil
 	}
-	declined, err := ctrl.qualifierDeclines(ctx, claim)
-	if err != nil || declined {
-		return false, "the provisioner declines it", err
+	if ctrl.qualifierDeclines(ctx, claim) {
+		return false, "the provisioner declines it", nil
 	}
 	provisioner, found := storageProvisioner(claim)
 	if !found {

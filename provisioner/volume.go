@@ -29,10 +29,7 @@ func (ctrl *ProvisionController) syncVolume(ctx context.Context, volume *v1.Pers
 	if err != nil {
 		return err
 	}
-	should, reason, err := ctrl.shouldDelete(ctx, volume)
-	if err != nil {
-		return err
-	}
+	should, reason := ctrl.shouldDelete(ctx, volume)
 	if !should {
 		if volume.Status.Phase == v1.VolumeReleased && volume.DeletionTimestamp == nil {
 			ctrl.env.Trace(control.Decision{About: control.RefOf("PersistentVolume", volume), Text: "does not delete: " + reason})

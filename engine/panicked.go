@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// The pace at which a process that ends by a panic is started again: at once, and then
+// after 10s, 20s, and so on up to 5 minutes. A process that has run for 10 minutes
+// begins anew.
+//
+// Upstream: kubelet.go containerBackOffPeriod and MaxCrashLoopBackOff, and client-go
+// util/flowcontrol Backoff, v1.36.
+const (
+	crashLoopBase  = 10 * time.Second
+	crashLoopMax   = 5 * time.Minute
+	crashLoopReset = 2 * crashLoopMax
+)
+
+// Panicked is a process that ended because somebody's code in it panicked.
+type Panicked struct {
+	// Doing is what the code was called for, for example "Provision of pvc
+	// default/data". Value is what it panicked with, and At the file, with its
+	// folder, and the line.
+	Doing, Value, At string
+	// Restart is how long the process stays down.
+	Restart time.Duration
+}
+
+// Topic implements control.Record.
+func (Panicked) Topic() string { return "fault" }
+
+func (p Panicked) String() string {
+	again := "at once"
+	if p.Restart > 0 {
+		again = "in " + p.Restart.String()
+	}
+	return fmt.Sprintf("panics in %s, at %s: %s; its process ends, and starts again %s", p.Doing, p.At, p.Value, again)
+}
+
+// crashLoop is how the process of an actor has ended by itself lately.
+type crashLoop struct {
+	last time.Time
+	next time.Duration // the backoff after the next end
+}
+
+// after is how long the process stays down that ends at now.
+func (c *crashLoop) after(now time.Time) time.Duration {
+	if c.next == 0 || now.Sub(c.last) > crashLoopReset {
+		c.next = 0
+	}
+	delay := c.next
+	c.last = now.Add(delay)
+	c.next = min(max(2*c.next, crashLoopBase), crashLoopMax)
+	return delay
+}
+
+// panicked ends the actor's process because code that is not its own has panicked.
+// It must be called by what recovered from the panic, and unwinds the task.
+func (t *task) panicked(doing string, value any, at string) {
+	a, e := t.actor, t.actor.engine
+	a.downtime, a.ended = a.loop.after(e.Now()), true
+	e.record(a.name, Panicked{Doing: doing, Value: fmt.Sprint(value), At: at, Restart: a.downtime})
+	e.doomed = append(e.doomed, a)
+	t.dead = true
+	panic(crashed{a.name})
+}
+
+// panickedAt is where the panic happened that the calling deferred function has
+// recovered from.
+func panickedAt() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	thrown := false
+	for {
+		frame, more := frames.Next()
+		inRuntime := strings.HasPrefix(frame.Function, "runtime.")
+		if thrown && !inRuntime {
+			file := filepath.ToSlash(frame.File)
+			return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), frame.Line)
+		}
+		thrown = thrown || frame.Function == "runtime.gopanic"
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
