@@ -36,6 +36,9 @@ type Config struct {
 	// TraceLimit is how many records the trace keeps, the latest; default
 	// 1,000,000.
 	TraceLimit int
+	// TraceBytes is about how much memory the records of the trace may hold, in bytes;
+	// default 1 GiB. The latest are kept.
+	TraceBytes int
 	// Seed makes the UIDs and generated names of the API server.
 	Seed uint64
 	// Blocked is how long, in real time, one step of code that is not the
@@ -100,7 +103,10 @@ func New(cfg Config) *Engine {
 		cfg.TraceLimit = 1_000_000
 	}
 	e := &Engine{cfg: cfg, now: cfg.Start.UTC(), byName: map[string]*actor{}, work: map[workKey]int{}, said: map[saidKey]bool{}}
-	e.trace.limit = cfg.TraceLimit
+	if cfg.TraceBytes <= 0 {
+		cfg.TraceBytes = 1 << 30
+	}
+	e.trace.limit, e.trace.byteLimit = cfg.TraceLimit, cfg.TraceBytes
 	e.server = api.NewServer(api.Config{Now: e.Now, Seed: cfg.Seed})
 	e.server.OnWrite(e.observe)
 	return e
@@ -271,5 +277,5 @@ func (e *Engine) observe(w api.Write) {
 	if w.Resource.Resource == "events" {
 		return
 	}
-	e.trace.add(Entry{Time: e.now, Actor: w.Actor, Record: Write{w}})
+	e.trace.add(Entry{Time: e.now, Actor: w.Actor, Record: newWrite(w)})
 }

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
@@ -527,6 +528,75 @@ func TestTheTraceKeepsOnlyTheLatest(t *testing.T) {
 	require.Equal(t, 100, e.Trace().Len())
 	require.Contains(t, e.Trace().Tail(1)[0].String(), "user creates configmap default/m99")
 	require.Len(t, e.Trace().Since(98), 2)
+}
+
+func TestTheTraceOfManyUpdatesOfALargeObjectTakesLittleMemory(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	maps := e.Server().Client("user").CoreV1().ConfigMaps("default")
+	cm := configMap("big", "v", "")
+	create(t, e, cm)
+	for i := range 300 {
+		cm.Data["v"] = strings.Repeat(string(rune('a'+i%26)), 1_000_000)
+		cm.Data["n"] = fmt.Sprint(i)
+		_, err := maps.Update(context.Background(), cm, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	held := 0
+	for _, entry := range e.Trace().Entries() {
+		w := entry.Record.(engine.Write)
+		for _, obj := range []any{w.Old, w.New, w.Last} {
+			if sized, ok := obj.(interface{ Size() int }); ok {
+				held += sized.Size()
+			}
+		}
+		held += len(w.String())
+	}
+	require.Less(t, held, 2<<20, "bytes of 300 MB")
+	last := e.Trace().Tail(1)[0].String()
+	require.Contains(t, last, "user updates configmap default/big: data.n = 299, data.v = "+strings.Repeat(string(rune('a'+299%26)), 500)+"... (1000000 bytes in all)")
+	require.Equal(t, 301, e.Trace().Len())
+	require.Zero(t, e.Trace().Dropped())
+}
+
+func TestTheTraceIsBoundedInBytesAndSaysWhatItDropped(t *testing.T) {
+	e := newEngine(t, engine.Config{TraceBytes: 1 << 20})
+	value := strings.Repeat("x", 10_000)
+	for i := range 500 {
+		create(t, e, configMap(fmt.Sprint("m", i), "v", value))
+	}
+	kept := len(e.Trace().Entries())
+	require.Less(t, kept, 105, "5 MB of them")
+	require.Greater(t, kept, 40)
+	require.Equal(t, 500, e.Trace().Len())
+	note := fmt.Sprintf("(%d earlier records were dropped: the trace keeps at most 1000000 records and about 1 MiB)\n", 500-kept)
+	require.True(t, strings.HasPrefix(e.Trace().String(), note))
+	require.True(t, strings.HasPrefix(e.Trace().Story(engine.Start), note))
+	require.Contains(t, e.Trace().Tail(1)[0].String(), "creates configmap default/m499")
+}
+
+// What is asked of a record does not depend on how large the object was.
+func TestALargeObjectsRecordsSayTheSame(t *testing.T) {
+	tell := func(size int) []string {
+		e := newEngine(t, engine.Config{})
+		maps := e.Server().Client("user").CoreV1().ConfigMaps("default")
+		cm := configMap("m", "pad", strings.Repeat("x", size))
+		cm.Finalizers = []string{"example.com/hold"}
+		create(t, e, cm)
+		for _, patch := range []string{`{"data":{"a":"b"}}`, `{"data":{"a":"b"}}`, `{"data":{"a":null}}`} {
+			_, err := maps.Patch(context.Background(), "m", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			require.NoError(t, err)
+		}
+		require.NoError(t, maps.Delete(context.Background(), "m", metav1.DeleteOptions{}))
+		_, err := maps.Patch(context.Background(), "m", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		var told []string
+		for _, entry := range e.Trace().Entries() {
+			w := entry.Record.(engine.Write)
+			told = append(told, fmt.Sprint(entry, w.Old == nil, w.New == nil, w.Last == nil, w.Old == w.New))
+		}
+		return told
+	}
+	require.Equal(t, tell(10), tell(100_000))
 }
 
 func BenchmarkIdleSteps(b *testing.B) {

@@ -22,8 +22,11 @@ type Telling struct {
 	Shorten func(string) string
 }
 
-// Story tells the whole trace. See Tell.
-func (t *Trace) Story(start time.Time) string { return Tell(t.entries, Telling{Start: start}) }
+// Story tells the whole trace, and before it how many records were dropped, if any. See
+// Tell.
+func (t *Trace) Story(start time.Time) string {
+	return t.missing() + Tell(t.entries, Telling{Start: start})
+}
 
 // Tell tells entries as a transcript: who did what, when and why. Times are printed
 // where they change. Events that were said before are left out. The ends of lines

@@ -14,30 +14,51 @@ type Entry struct {
 	Time   time.Time
 	Actor  string
 	Record control.Record
+
+	size int // in bytes, about
 }
 
 func (e Entry) String() string {
 	return fmt.Sprintf("%s %s %s", e.Time.Format(time.TimeOnly), e.Actor, e.Record)
 }
 
-// Trace is what happened, oldest first.
+// Trace is what happened, oldest first. Both the number of records and the memory that
+// they hold are bounded: beyond Config.TraceLimit and Config.TraceBytes the older ones
+// are dropped. A write of a large object is kept as what it changed, see Write.
 type Trace struct {
-	limit   int
-	dropped int
-	entries []Entry
+	limit, byteLimit int
+	dropped, bytes   int
+	entries          []Entry
 }
 
-// add drops the older half when the limit is passed, so that adding stays cheap.
+// add drops the older half when a limit is passed, so that adding stays cheap.
 func (t *Trace) add(entry Entry) {
-	if len(t.entries) >= t.limit {
+	entry.size = sizeOf(entry.Record)
+	for len(t.entries) > 0 && (len(t.entries) >= t.limit || t.bytes+entry.size > t.byteLimit) {
 		half := len(t.entries)/2 + 1
+		for _, old := range t.entries[:half] {
+			t.bytes -= old.size
+		}
 		t.dropped += half
 		t.entries = append([]Entry(nil), t.entries[half:]...)
 	}
 	if len(t.entries) == cap(t.entries) { // append alone would copy a long trace many times
 		t.entries = slices.Grow(t.entries, min(max(len(t.entries), 64), t.limit))
 	}
+	t.bytes += entry.size
 	t.entries = append(t.entries, entry)
+}
+
+// overhead is about what any record takes in memory.
+const overhead = 200
+
+// sizeOf is about how much memory a record holds. Of a write that is the new version of
+// the object: the old one came with an earlier record.
+func sizeOf(r control.Record) int {
+	if w, ok := r.(Write); ok {
+		return overhead + w.size
+	}
+	return overhead + len(r.String())
 }
 
 // Entries are the records kept. They are shared: do not change them.
@@ -57,9 +78,18 @@ func (t *Trace) Since(n int) []Entry {
 // Tail are the last n records.
 func (t *Trace) Tail(n int) []Entry { return t.entries[max(len(t.entries)-n, 0):] }
 
-// String is one line a record.
+// missing says what was dropped; empty if nothing was.
+func (t *Trace) missing() string {
+	if t.dropped == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%d earlier records were dropped: the trace keeps at most %d records and about %d MiB)\n", t.dropped, t.limit, t.byteLimit>>20)
+}
+
+// String is one line a record. Before them it says how many were dropped, if any.
 func (t *Trace) String() string {
 	var b strings.Builder
+	b.WriteString(t.missing())
 	for _, entry := range t.entries {
 		b.WriteString(entry.String())
 		b.WriteByte('\n')

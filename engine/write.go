@@ -18,8 +18,16 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Write is a write request at the API server, carried out or refused.
-type Write struct{ api.Write }
+// Write is a write request at the API server, carried out or refused. Of a large object
+// it keeps what changed, with long values cut, and not the versions: then Old, New and
+// Last have only their metadata.
+type Write struct {
+	api.Write
+
+	size    int // of the version it holds, in bytes, about
+	compact bool
+	changes []FieldChange // if compact
+}
 
 // Topic implements control.Record.
 func (Write) Topic() string { return "write" }
@@ -141,7 +149,7 @@ func (c FieldChange) String() string {
 	if c.Removed {
 		return b.String() + " removed"
 	}
-	return b.String() + " = " + brief(newItems(c.old, c.Value))
+	return b.String() + " = " + cutText(brief(newItems(c.old, c.Value)))
 }
 
 // Changes are the fields that differ between Old and New, in order of path: the
@@ -149,6 +157,9 @@ func (c FieldChange) String() string {
 // server itself keeps (resourceVersion, generation, managedFields) is left out, and
 // which generation a status is about.
 func (w Write) Changes() []FieldChange {
+	if w.compact {
+		return w.changes
+	}
 	if w.Old == nil || w.New == nil {
 		return nil
 	}
