@@ -353,13 +353,15 @@ func TestRunPrintsOneLineACaseAndCountsThoseThatDiffer(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.json"), []byte(falsified), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "c.json"), []byte(`{"steps": [{"step": {"delete": "pvk/x"}}]}`), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "d.json"), []byte(strings.ReplaceAll(string(data), `"class_not_found"`, `"d"`)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "e.json"), []byte(`{}`), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("not a recording"), 0o600))
 
 	var out strings.Builder
 	failed, err := Run(dir, &out, Options{})
 	require.NoError(t, err)
-	assert.Equal(t, 2, failed)
-	assert.Equal(t, `pass class_not_found
+	assert.Equal(t, 3, failed)
+	assert.Equal(t, "cannot read "+filepath.Join(dir, "e.json")+` is not a recording: it has no steps
+pass class_not_found
 differs falsified: step 1 of 1, events: wanted persistent-volume-binder Warning FailedBinding persistentvolumeclaim/default/data, got persistent-volume-binder Warning ProvisioningFailed persistentvolumeclaim/default/data
 cannot replay c: step 1: the server doesn't have a resource type "pvk"; did you mean "pv"?
 pass d

@@ -33,14 +33,19 @@ func (r *replay) look(what []string) ([]File, error) {
 // stamp is the name of a directory that a volume of files is written to at once.
 var stamp = regexp.MustCompile(`^\.\.\d{4}_.*$`)
 
-// readDir reads a directory as the recorder did: links in it are followed.
+// readDir reads a directory, or a file, as the recorder did: links are followed.
 func readDir(dir string) (File, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return File{}, err
 	}
-	file := File{Mode: fmt.Sprintf("%o", 0o40000|permissions(info)), Content: map[string]string{}, Modes: map[string]string{}}
+	file := File{Mode: fmt.Sprintf("%o", 0o40000|permissions(info)), Content: Content{}, Modes: map[string]string{}}
 	file.UID, file.GID = owner(info)
+	if info.Mode().IsRegular() {
+		data, err := os.ReadFile(dir)
+		file.Mode, file.Content[""] = fmt.Sprintf("%o", 0o100000|permissions(info)), string(data)
+		return file, err
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return File{}, err

@@ -100,7 +100,7 @@ type File struct {
 	GID     int      `json:"gid"`
 	Entries []string `json:"entries"`
 	// Content and Modes ("0644 0:0") are those of the plain files in it.
-	Content map[string]string `json:"content,omitempty"`
+	Content Content           `json:"content,omitempty"`
 	Modes   map[string]string `json:"modes,omitempty"`
 }
 
@@ -153,19 +153,26 @@ type Entry struct {
 	Object any `json:"object,omitempty"`
 }
 
+// Content is what files hold, by name; the name of a file that was itself looked at
+// is "", and in JSON it may be its content alone.
+type Content map[string]string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		err := json.Unmarshal(data, &text)
+		*c = Content{"": text}
+		return err
+	}
+	return json.Unmarshal(data, (*map[string]string)(c))
+}
+
 // LoadDir reads the recordings in dir: all its .json files, in order of name.
 func LoadDir(dir string) ([]*Recording, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, err
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory of recordings", dir)
-	}
-	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*.json"))
+	paths, err := list(dir)
 	if err != nil {
 		return nil, err
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no recordings (*.json) in %s", dir)
 	}
 	recordings := make([]*Recording, len(paths))
 	for i, path := range paths {
@@ -174,6 +181,20 @@ func LoadDir(dir string) ([]*Recording, error) {
 		}
 	}
 	return recordings, nil
+}
+
+// list finds the files of the recordings in dir, in order of name.
+func list(dir string) ([]string, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory of recordings", dir)
+	}
+	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*.json"))
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("no recordings (*.json) in %s", dir)
+	}
+	return paths, err
 }
 
 // globEscape makes Glob take dir literally, on systems where it can.

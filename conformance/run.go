@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -99,16 +98,25 @@ func check(rec *Recording, options Options, limit chan struct{}) (Result, error)
 // agrees, and under which schedule if not in order, or how it differs, or why it cannot be
 // replayed. It returns how many do not agree; the error is one of reading or replaying the recordings.
 func Run(dir string, w io.Writer, options Options) (failed int, err error) {
-	recordings, err := LoadDir(dir)
+	paths, err := list(dir)
 	if err != nil {
 		return 0, err
 	}
-	if options.Match != nil {
-		names := len(recordings)
-		recordings = slices.DeleteFunc(recordings, func(r *Recording) bool { return !options.Match.MatchString(r.Case) })
-		if len(recordings) == 0 {
-			return 0, fmt.Errorf("none of the %d recordings in %s has a name that matches %q", names, dir, options.Match)
+	var recordings []*Recording
+	for _, path := range paths {
+		rec, err := Load(path)
+		switch {
+		case err != nil: // the others can be read
+			failed++
+			if _, err := fmt.Fprintln(w, "cannot read", err); err != nil {
+				return failed, err
+			}
+		case options.Match == nil || options.Match.MatchString(rec.Case):
+			recordings = append(recordings, rec)
 		}
+	}
+	if len(recordings) == 0 && options.Match != nil {
+		return 0, fmt.Errorf("none of the %d recordings in %s has a name that matches %q", len(paths), dir, options.Match)
 	}
 	for verdict := range checkAll(recordings, options) {
 		line := verdict.String()

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +90,7 @@ func (r *replay) host(commands []string) error {
 	for _, line := range commands {
 		for command := range strings.SplitSeq(line, ";") {
 			for _, node := range nodesOf(r.rec) {
-				if err := r.shell("node/"+node.Name, strings.Fields(strings.ReplaceAll(command, "<host>", hostDir))); err != nil {
+				if err := r.shell(node.Name, strings.Fields(strings.ReplaceAll(command, "<host>", hostDir))); err != nil {
 					return bad("host: %s: %w", strings.TrimSpace(command), err)
 				}
 			}
@@ -95,17 +99,35 @@ func (r *replay) host(commands []string) error {
 	return nil
 }
 
+// shell runs one command on a node's disk, and nowhere else.
 func (r *replay) shell(node string, words []string) error {
-	switch {
-	case len(words) == 3 && words[0] == "mkdir" && words[1] == "-p":
-		return r.cluster.MakeDir(node, words[2], 0o755)
-	case len(words) == 2 && words[0] == "touch":
-		return r.cluster.WriteFile(node, words[1], nil)
-	case len(words) >= 3 && words[0] == "echo" && words[len(words)-2] == ">":
-		text := strings.Join(words[1:len(words)-2], " ") + "\n"
-		return r.cluster.WriteFile(node, words[len(words)-1], []byte(text))
+	root, err := os.OpenRoot(filepath.Join(r.cluster.Dir(), node))
+	if err != nil {
+		return err
 	}
-	return errors.New("expected mkdir -p DIR, touch FILE or echo WORDS > FILE")
+	defer func() { _ = root.Close() }()
+	local := func(i int) string { return "." + path.Clean("/"+words[i]) }
+	switch n := len(words); {
+	case n == 3 && words[0] == "mkdir" && words[1] == "-p":
+		return root.MkdirAll(local(2), 0o755)
+	case n == 2 && words[0] == "mkdir":
+		return root.Mkdir(local(1), 0o755)
+	case n == 2 && words[0] == "touch":
+		return root.WriteFile(local(1), nil, 0o644)
+	case n == 2 && (words[0] == "rm" || words[0] == "rmdir"):
+		return root.Remove(local(1))
+	case n == 3 && words[0] == "rm" && words[1] == "-rf":
+		return root.RemoveAll(local(2))
+	case n == 3 && words[0] == "chmod":
+		mode, err := strconv.ParseUint(words[1], 8, 9)
+		if err != nil {
+			return err
+		}
+		return root.Chmod(local(2), fs.FileMode(mode))
+	case n >= 3 && words[0] == "echo" && words[n-2] == ">":
+		return root.WriteFile(local(n-1), []byte(strings.Join(words[1:n-2], " ")+"\n"), 0o644)
+	}
+	return errors.New("expected mkdir [-p] DIR, touch FILE, rm FILE, rm -rf DIR, rmdir DIR, chmod MODE FILE or echo WORDS > FILE")
 }
 
 // until lets time pass until what the recorder waited for is there, or no longer than

@@ -138,7 +138,7 @@ func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 	_, err := load(t, `{"steps": [{"step": {"kubelet": {"node-1": "pause"}}}]}`)
 	require.ErrorContains(t, err, `step 1: kubelet: node-1: "pause": expected start, stop or restart`)
 	for step, want := range map[string]string{
-		`{"host": ["reboot now"]}`:              `host: reboot now: expected mkdir -p DIR, touch FILE or echo WORDS > FILE`,
+		`{"host": ["reboot now"]}`:              `host: reboot now: expected mkdir [-p] DIR, touch FILE, rm FILE, rm -rf DIR, rmdir DIR, chmod MODE FILE or echo WORDS > FILE`,
 		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is no condition that this package knows`,
 		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is no condition that this package knows`,
 		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, pod/NAME or pvc/NAME`,
@@ -149,4 +149,36 @@ func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 		_, err = Check(rec, Options{})
 		assert.ErrorContains(t, err, "case: step 1: "+want)
 	}
+}
+
+func TestHostCommandsReachTheNodesDisksAndNothingElse(t *testing.T) {
+	rec, err := load(t, `{"before": [{"kind": "Node", "metadata": {"name": "node-1"}}, {"kind": "Node", "metadata": {"name": "node-2"}}], "steps": [{"step": {"wait": 1}}]}`)
+	require.NoError(t, err)
+	r, err := newReplay(rec, Schedule{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.cluster.Close()) }()
+	require.NoError(t, r.host([]string{"mkdir -p <host>/a/b; echo some words > <host>/a/f; touch <host>/../../../../x", "mkdir <host>/c; rmdir <host>/c; touch <host>/g; chmod 600 <host>/g; rm <host>/g; rm -rf <host>/a/b"}))
+	for _, node := range []string{"node/node-1", "node/node-2"} {
+		list, err := r.cluster.ListDir(node, hostDir)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a/"}, list)
+		data, err := r.cluster.ReadFile(node, hostDir+"/a/f")
+		require.NoError(t, err)
+		assert.Equal(t, "some words\n", string(data))
+		_, err = r.cluster.ReadFile(node, "/x")
+		require.NoError(t, err)
+	}
+	assert.NoFileExists(t, filepath.Join(r.cluster.Dir(), "x"))
+	assert.ErrorContains(t, r.host([]string{"rm <host>/none"}), "host: rm <host>/none: ")
+}
+
+func TestTheResultDoesNotDependOnTheNumberOfCores(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "random_716.json"))
+	require.NoError(t, err)
+	one, err := check(rec, Options{}, make(chan struct{}, 1))
+	require.NoError(t, err)
+	many, err := check(rec, Options{}, make(chan struct{}, 16))
+	require.NoError(t, err)
+	assert.Equal(t, one, many)
+	assert.False(t, one.Schedule.inOrder())
 }
