@@ -21,6 +21,10 @@ type Config struct {
 	// event that could help before it is tried anyway; default 5 min.
 	// Upstream: podMaxInUnschedulablePodsDuration.
 	MaxUnschedulable time.Duration
+	// PercentageOfNodesToScore is after how many nodes that fit, in percent of all, the
+	// search for nodes ends, but not before 100 of them: 1 to 100, or 0 for what upstream
+	// does by default, which is 50 less 1 for every 125 nodes, and at least 5.
+	PercentageOfNodesToScore int
 }
 
 // flushPeriod is how often pods that have waited too long are looked for.
@@ -47,6 +51,9 @@ func (cfg Config) withDefaults() (Config, error) {
 		if *d.value == 0 {
 			*d.value = d.standard
 		}
+	}
+	if p := cfg.PercentageOfNodesToScore; p < 0 || p > 100 {
+		return cfg, fmt.Errorf("scheduler.Config.PercentageOfNodesToScore: %d is no percentage; it must be 1 to 100, or 0 to choose by the number of nodes", p)
 	}
 	if cfg.MaxBackoff < cfg.InitialBackoff {
 		return cfg, fmt.Errorf("scheduler.Config.MaxBackoff: %s is less than InitialBackoff, %s", cfg.MaxBackoff, cfg.InitialBackoff)

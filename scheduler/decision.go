@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/storagesim/storagesim/control"
@@ -25,6 +27,9 @@ func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
 		fmt.Fprintf(&b, ", the best of %d nodes that fit", feasible)
 	default:
 		fmt.Fprintf(&b, ", one of %d equally good nodes", equals)
+	}
+	if rest := c.diagnosis.total - feasible - len(c.diagnosis.nodes) - c.diagnosis.excluded; feasible > 1 && rest > 0 {
+		fmt.Fprintf(&b, "; the other %d were not looked at", rest)
 	}
 	if volumes := s.volumesOn(c); volumes != nil {
 		for _, bound := range volumes.StaticBindings {
@@ -72,6 +77,9 @@ func (s *scheduler) trace(c *cycle, text string) {
 // the reason.
 func (s *scheduler) perNode(c *cycle) []string {
 	d := &c.diagnosis
+	if len(d.nodes) < minFeasibleNodesToFind { // in order of name, as people look for them
+		slices.SortFunc(d.nodes, func(a, b nodeVerdict) int { return cmp.Compare(a.node, b.node) })
+	}
 	var list []string
 	for i, v := range d.nodes {
 		if i == maxNodesTold && len(d.nodes) > i+1 {

@@ -35,7 +35,9 @@
 //
 // # Thousands of nodes
 //
-// A decision looks at every node, and what it costs is what it does for each. So
+// In a cluster of at least 100 nodes a decision looks for only so many that fit, from
+// where the last one ended (numFeasibleNodesToFind). A pod that fits nowhere is tried on
+// every node. What a decision costs is what it does for each. So
 // PreFilter finds out all that does not depend on the node (prepare); a volume for a
 // claim is asked of a binding.Index, which follows the assume cache change by change
 // and knows which volumes are at the node's own place; and reasons against a node are
@@ -65,13 +67,14 @@
 //     next event or the flush every 30 s, so that a cluster with something broken
 //     for good comes to rest. What wakes it up puts it into the backoff in which it
 //     would be by then had it gone on.
-//   - All nodes are filtered and scored. Upstream looks, in clusters of more than
-//     100 nodes, for only so many that fit (numFeasibleNodesToFind), from where the
-//     last search ended: to save time that is not spent here, at the price of
-//     outcomes that nobody can tell beforehand. So the best node always wins, and
-//     equal nodes are taken in order of name or as the policy chooses, not at random.
-//   - Scores are those of LeastAllocated, preferred node affinity and
-//     PreferNoSchedule taints.
+//   - Nodes are looked at one after the other. Upstream looks at several at once, so that
+//     which of them are found, if not all, and which of equal ones comes first, depends on
+//     its threads; here equal ones are taken in order or as the policy chooses. Within a
+//     zone nodes are in order of name, upstream in the order in which they came.
+//   - What was found for one pod is not kept for the next (OpportunisticBatching, which
+//     saves time and finds the same).
+//   - Scores are those of NodeResourcesFit (LeastAllocated),
+//     NodeResourcesBalancedAllocation, NodeAffinity and TaintToleration.
 //   - Restoring the assume cache takes off only the very object that was laid
 //     on; upstream goes by resource version.
 //   - NodeVolumeLimits tells a volume that is still to be made by its claim;

@@ -42,8 +42,9 @@ func excludedVerdict() *status {
 	return st
 }
 
-// findNodesThatFitPod filters all nodes, the nominated one first: a pod that was
-// about to be bound when the scheduler crashed goes where it was going.
+// findNodesThatFitPod filters the nodes, the nominated one first: a pod that was about to
+// be bound when the scheduler crashed goes where it was going. The next pod's search
+// begins where this one ended.
 // Upstream: schedule_one.go findNodesThatFitPod, v1.36.
 func (s *scheduler) findNodesThatFitPod(c *cycle) ([]*nodeInfo, *status) {
 	filters := s.plugins.filters(c)
@@ -52,23 +53,62 @@ func (s *scheduler) findNodesThatFitPod(c *cycle) ([]*nodeInfo, *status) {
 			return []*nodeInfo{node}, nil
 		}
 	}
-	feasible := s.feasible[:0]
+	all := s.cluster.list()
+	nodes := all
+	if c.nodeNames != nil {
+		nodes = slices.DeleteFunc(slices.Clone(all), c.excludes)
+		c.diagnosis.excluded = len(all) - len(nodes)
+	}
+	st := s.findNodesThatPassFilters(c, filters, nodes)
+	if processed := len(s.feasible) + len(c.diagnosis.nodes); len(all) > 0 {
+		s.nextStartNodeIndex = (s.nextStartNodeIndex + processed) % len(all)
+	}
+	if st.stops() {
+		return nil, st
+	}
+	return s.feasible, nil
+}
+
+// findNodesThatPassFilters leaves in s.feasible the nodes that fit, as many as are looked
+// for, and in the diagnosis those that do not.
+// Upstream: schedule_one.go findNodesThatPassFilters, v1.36, which looks at several nodes
+// at once and so at a few more.
+func (s *scheduler) findNodesThatPassFilters(c *cycle, filters []filterPlugin, nodes []*nodeInfo) *status {
+	s.feasible = s.feasible[:0]
 	c.diagnosis.nodes, s.refused = s.refused[:0], nil
-	for _, node := range s.cluster.nodes {
-		if c.excludes(node) {
-			c.diagnosis.excluded++
-			continue
-		}
+	wanted := numFeasibleNodesToFind(s.cfg.PercentageOfNodesToScore, len(nodes))
+	for i := range nodes {
+		node := nodes[(s.nextStartNodeIndex+i)%len(nodes)]
 		st := runFilterPlugins(filters, c, node)
 		switch {
-		case st.is(success):
-			feasible = append(feasible, node)
 		case st.is(failed):
-			return nil, st
-		default:
+			return st
+		case !st.is(success):
 			c.diagnosis.nodes = append(c.diagnosis.nodes, nodeVerdict{node.node.Name, st})
+			continue
+		}
+		if s.feasible = append(s.feasible, node); len(s.feasible) == wanted {
+			return nil
 		}
 	}
-	s.feasible = feasible
-	return feasible, nil
+	return nil
+}
+
+// Upstream: schedule_one.go minFeasibleNodesToFind, minFeasibleNodesPercentageToFind.
+const (
+	minFeasibleNodesToFind           = 100
+	minFeasibleNodesPercentageToFind = 5
+)
+
+// numFeasibleNodesToFind is how many nodes that fit are enough to choose from. The larger
+// the cluster, the smaller the part of it.
+// Upstream: schedule_one.go numFeasibleNodesToFind, v1.36.
+func numFeasibleNodesToFind(percentage, nodes int) int {
+	if nodes < minFeasibleNodesToFind {
+		return nodes
+	}
+	if percentage == 0 {
+		percentage = max(50-nodes/125, minFeasibleNodesPercentageToFind)
+	}
+	return max(nodes*percentage/100, minFeasibleNodesToFind)
 }

@@ -88,6 +88,7 @@ type cycle struct {
 	// nominated is the node last written to the pod's status by this cycle.
 	nominated string
 	skipped   map[string]bool // plugins whose Filter PreFilter has made needless
+	unscored  map[string]bool // plugins whose Score PreScore has made needless
 
 	// nodeNames, if not nil, are the only nodes to look at: NodeAffinity's by name.
 	nodeNames map[string]bool
@@ -102,7 +103,7 @@ type cycle struct {
 }
 
 func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {
-	return &cycle{pod: pod, entry: entry, skipped: map[string]bool{}}
+	return &cycle{pod: pod, entry: entry, skipped: map[string]bool{}, unscored: map[string]bool{}}
 }
 
 // plugin is one concern of the scheduler. It joins the phases whose interface
@@ -129,17 +130,24 @@ type filterPlugin interface {
 }
 
 // preScorePlugin looks at the pod once more when there is more than one node to
-// choose from.
+// choose from. Whoever returns skip has no preference, and is not asked for scores.
 type preScorePlugin interface {
 	plugin
 	PreScore(c *cycle) *status
 }
 
-// scorePlugin rates a node that passed the filters, 0 to maxNodeScore.
+// scorePlugin rates a node that passed the filters: 0 to maxNodeScore, unless it is a
+// normalizer.
 type scorePlugin interface {
 	plugin
 	Score(c *cycle, node *nodeInfo) int64
 	Weight() int64
+}
+
+// normalizer is a scorePlugin that brings its scores of all nodes to 0 to maxNodeScore.
+// Upstream: framework.ScoreExtensions.
+type normalizer interface {
+	NormalizeScore(scores []int64)
 }
 
 // reservePlugin claims what the pod needs on the chosen node in memory, and

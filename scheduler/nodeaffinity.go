@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -134,6 +133,9 @@ func prefers(term *v1.PreferredSchedulingTerm, node *v1.Node) (bool, error) {
 // Upstream: node_affinity.go PreScore, v1.36.
 func (nodeAffinity) PreScore(c *cycle) *status {
 	terms := preferredTerms(c.pod)
+	if terms == nil {
+		return refuse(skip)
+	}
 	for i := range terms {
 		if terms[i].Weight == 0 {
 			continue
@@ -145,20 +147,16 @@ func (nodeAffinity) PreScore(c *cycle) *status {
 	return nil
 }
 
-// Score is the part of the preferred weight that the node earns.
+// Score is the weight of the preferred terms that the node matches.
 func (nodeAffinity) Score(c *cycle, node *nodeInfo) int64 {
-	var earned, total int64
+	var earned int64
 	terms := preferredTerms(c.pod)
 	for i := range terms {
-		total += int64(terms[i].Weight)
 		if match, _ := prefers(&terms[i], node.node); match {
 			earned += int64(terms[i].Weight)
 		}
 	}
-	if total == 0 {
-		return 0
-	}
-	return earned * maxNodeScore / total
+	return earned
 }
 
-func relabelled(old, node *v1.Node) bool { return !maps.Equal(old.Labels, node.Labels) }
+func (nodeAffinity) NormalizeScore(scores []int64) { defaultNormalizeScore(scores, false) }

@@ -36,7 +36,9 @@ type placement struct {
 // nothing changes it, so a scheduling cycle needs no snapshot of its own.
 // Upstream: scheduler/backend/cache, v1.36.
 type clusterState struct {
-	nodes  []*nodeInfo          // those that exist, by name
+	nodes []*nodeInfo // those that exist, by name
+	// byZone are the same, a node of each zone in turn; nil: to be made anew.
+	byZone []*nodeInfo
 	infos  map[string]*nodeInfo // also of nodes that pods name and nobody has heard of
 	placed map[types.UID]*placement
 	// claimUsers counts the placed pods that use a claim.
@@ -65,9 +67,44 @@ func (s *clusterState) setNode(node *v1.Node) {
 	info := s.info(node.Name)
 	if info.node == nil {
 		at, _ := s.find(node.Name)
-		s.nodes = slices.Insert(s.nodes, at, info)
+		s.nodes, s.byZone = slices.Insert(s.nodes, at, info), nil
+	} else if zoneKey(info.node) != zoneKey(node) {
+		s.byZone = nil
 	}
 	info.setNode(node)
+}
+
+// list are the nodes in the order in which they are looked at: one of each zone in turn,
+// so that a search that ends early has seen all zones. Within a zone they are in order of
+// name.
+// Upstream: backend/cache node_tree.go list, v1.36, in the order in which they came.
+func (s *clusterState) list() []*nodeInfo {
+	if s.byZone != nil || len(s.nodes) == 0 {
+		return s.byZone
+	}
+	var order []string
+	zones := map[string][]*nodeInfo{}
+	for _, info := range s.nodes {
+		zone := zoneKey(info.node)
+		if zones[zone] == nil {
+			order = append(order, zone)
+		}
+		zones[zone] = append(zones[zone], info)
+	}
+	for i := 0; len(s.byZone) < len(s.nodes); i++ {
+		for _, zone := range order {
+			if nodes := zones[zone]; i < len(nodes) {
+				s.byZone = append(s.byZone, nodes[i])
+			}
+		}
+	}
+	return s.byZone
+}
+
+// zoneKey tells zones apart. Upstream: component-helpers/node/topology GetZoneKey, v1.36.
+func zoneKey(node *v1.Node) string {
+	label := func(beta, key string) string { return cmp.Or(node.Labels[beta], node.Labels[key]) }
+	return label(v1.LabelFailureDomainBetaRegion, v1.LabelTopologyRegion) + ":\x00:" + label(v1.LabelFailureDomainBetaZone, v1.LabelTopologyZone)
 }
 
 // newNodeInfo is the node without pods.
@@ -87,7 +124,7 @@ func (info *nodeInfo) setNode(node *v1.Node) {
 // back.
 func (s *clusterState) dropNode(node *v1.Node) {
 	if at, found := s.find(node.Name); found {
-		s.nodes[at].node = nil
+		s.nodes[at].node, s.byZone = nil, nil
 		s.nodes = slices.Delete(s.nodes, at, at+1)
 	}
 }

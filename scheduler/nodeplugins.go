@@ -87,6 +87,7 @@ func untolerated(pod *v1.Pod, node *v1.Node) *v1.Taint {
 	return nil
 }
 
+// Score counts the taints that would rather keep the pod off.
 func (taintToleration) Score(c *cycle, node *nodeInfo) int64 {
 	bad := 0
 	for i := range node.node.Spec.Taints {
@@ -95,8 +96,10 @@ func (taintToleration) Score(c *cycle, node *nodeInfo) int64 {
 			bad++
 		}
 	}
-	return int64(max(0, maxNodeScore-10*bad))
+	return int64(bad)
 }
+
+func (taintToleration) NormalizeScore(scores []int64) { defaultNormalizeScore(scores, true) }
 
 func tolerated(pod *v1.Pod, taint *v1.Taint) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return tolerates(t, taint) })

@@ -91,18 +91,26 @@ func fits(request resources, node *nodeInfo) (lacks []string, never bool) {
 	return lacks, never
 }
 
-// Score is the mean of the free parts of CPU and memory, in percent.
+// Score is the mean of the free parts of CPU and memory, in percent, as far as the node
+// has any.
 // Upstream: noderesources leastResourceScorer, v1.36.
 func (resourcesFit) Score(c *cycle, node *nodeInfo) int64 {
-	free := func(has, used int64) int64 {
-		if has == 0 || used > has {
-			return 0
+	var sum, n int64
+	add := func(has, used int64) {
+		if has == 0 {
+			return
 		}
-		return (has - used) * maxNodeScore / has
+		n++
+		if used <= has {
+			sum += (has - used) * maxNodeScore / has
+		}
 	}
-	cpu := free(node.allocatable.milliCPU, node.requested.nonZeroCPU+c.request.nonZeroCPU)
-	memory := free(node.allocatable.memory, node.requested.nonZeroMemory+c.request.nonZeroMemory)
-	return (cpu + memory) / 2
+	add(node.allocatable.milliCPU, node.requested.nonZeroCPU+c.request.nonZeroCPU)
+	add(node.allocatable.memory, node.requested.nonZeroMemory+c.request.nonZeroMemory)
+	if n == 0 {
+		return 0
+	}
+	return sum / n
 }
 
 func sameList(a, b v1.ResourceList) bool {

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,16 +274,57 @@ func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
 	})
 	c := newCycle(pod, &queuedPod{})
 	require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
+	require.True(t, s.plugins.runPreScorePlugins(c, s.cluster.nodes).is(success))
 	scores := map[string]int64{}
-	for _, node := range s.cluster.nodes {
-		scores[node.node.Name] = runScorePlugins(of[scorePlugin](s.plugins), c, node)
+	for i, score := range s.runScorePlugins(c, s.cluster.nodes) {
+		scores[s.cluster.nodes[i].node.Name] = score
 	}
-	assert.Equal(t, map[string]int64{"busy": 31 + 300, "empty": 81 + 300, "preferred": 81 + 300 + 2*75, "discouraged": 81 + 270}, scores)
+	// 71: the pod makes all of them less even, NodeResourcesBalancedAllocation.
+	assert.Equal(t, map[string]int64{"busy": 31 + 71 + 300, "empty": 81 + 71 + 300, "preferred": 81 + 71 + 300 + 200, "discouraged": 81 + 71}, scores)
+}
+
+// Upstream: plugins/helper/normalize_score_test.go, v1.36.
+func TestScoresAreStretchedToAHundred(t *testing.T) {
+	for _, tt := range []struct {
+		scores, straight, reverse []int64
+	}{
+		{[]int64{1, 2, 3, 4}, []int64{25, 50, 75, 100}, []int64{75, 50, 25, 0}},
+		{[]int64{0, 0}, []int64{0, 0}, []int64{100, 100}},
+		{[]int64{1000, 10, 20, 30}, []int64{100, 1, 2, 3}, []int64{0, 99, 98, 97}},
+	} {
+		straight, reverse := slices.Clone(tt.scores), slices.Clone(tt.scores)
+		defaultNormalizeScore(straight, false)
+		defaultNormalizeScore(reverse, true)
+		assert.Equal(t, tt.straight, straight)
+		assert.Equal(t, tt.reverse, reverse)
+	}
+}
+
+// Upstream: noderesources/balanced_allocation.go balancedResourceScorer, v1.36.
+func TestANodeThatThePodEvensOutIsPreferred(t *testing.T) {
+	s := stillScheduler([]runtime.Object{
+		testNode("empty"), testNode("cpu-heavy"), on(asking(testPod("a"), "2", "0"), "cpu-heavy"),
+	})
+	lean := newCycle(asking(testPod("lean"), "0", "4Gi"), &queuedPod{})
+	nothing := newCycle(testPod("nothing"), &queuedPod{})
+	for _, c := range []*cycle{lean, nothing} {
+		require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
+		require.True(t, s.plugins.runPreScorePlugins(c, s.cluster.nodes).is(success))
+	}
+	var p balancedAllocation
+	node := func(name string) *nodeInfo { n, _ := s.cluster.node(name); return n }
+	assert.EqualValues(t, 62, p.Score(lean, node("empty")), "0 and 0 become 0 and a half: from 100 to 75")
+	assert.EqualValues(t, 87, p.Score(lean, node("cpu-heavy")), "a half and 0 become a half each: from 75 to 100")
+	assert.True(t, nothing.unscored[p.Name()], "who asks for nothing is not asked")
 }
 
 func TestABadConfigIsRefusedByField(t *testing.T) {
 	err := New(Config{BindTimeout: -1})(stillEnv{})
 	assert.ErrorContains(t, err, "scheduler.Config.BindTimeout")
+	for _, percentage := range []int{-1, 101} {
+		err = New(Config{PercentageOfNodesToScore: percentage})(stillEnv{})
+		assert.EqualError(t, err, fmt.Sprintf("scheduler.Config.PercentageOfNodesToScore: %d is no percentage; it must be 1 to 100, or 0 to choose by the number of nodes", percentage))
+	}
 	err = New(Config{InitialBackoff: 20e9})(stillEnv{})
 	assert.ErrorContains(t, err, "scheduler.Config.MaxBackoff")
 }

@@ -9,7 +9,10 @@ func (f framework) runPreScorePlugins(c *cycle, feasible []*nodeInfo) *status {
 		return nil
 	}
 	for _, p := range of[preScorePlugin](f) {
-		if st := p.PreScore(c); st.stops() {
+		switch st := p.PreScore(c); {
+		case st.is(skip):
+			c.unscored[p.Name()] = true
+		case st.stops():
 			return st.from(p.Name(), fmt.Sprintf("PreScore plugin %q", p.Name()))
 		}
 	}

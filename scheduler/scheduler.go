@@ -20,7 +20,11 @@ type scheduler struct {
 	// feasible, best and refused are the nodes of the cycle under way, kept for their
 	// memory: there may be thousands.
 	feasible, best []*nodeInfo
+	totals, scores []int64
 	refused        []nodeVerdict
+	// nextStartNodeIndex is where the next search for nodes begins, in the order of
+	// clusterState.list.
+	nextStartNodeIndex int
 }
 
 // New makes the scheduler. Its actor is usually called "kube-scheduler".
@@ -55,6 +59,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		nodeVolumeLimits{caches},
 		volumeBinding{newVolumeBinder(env, caches, cfg.BindTimeout)},
 		volumeZone{claims: caches.claims, volumes: caches.volumes},
+		balancedAllocation{},
 		defaultBinder{env},
 	}
 	return s

@@ -1,36 +1,70 @@
 package scheduler
 
+import "slices"
+
 // maxNodeScore is the best score of a plugin. Upstream: framework.MaxNodeScore.
 const maxNodeScore = 100
 
-// selectHost takes a node with the best score. Among equals Env.Choose decides:
-// in order the first by name, otherwise any, as upstream's random choice.
-// Upstream: schedule_one.go prioritizeNodes and selectHost, v1.36.
+// selectHost takes a node with the best score. Among equals Env.Choose decides: in order
+// the first that was looked at. Upstream's first depends on which of its threads is
+// faster.
+// Upstream: schedule_one.go prioritizeNodes, sortedNodeScores, v1.36.
 func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equals int) {
 	if len(feasible) == 1 {
 		return feasible[0].node.Name, 1
 	}
-	best := s.best[:0]
-	var top int64
-	plugins := of[scorePlugin](s.plugins)
-	for _, n := range feasible {
-		score := runScorePlugins(plugins, c, n)
-		if len(best) == 0 || score > top {
-			best, top = best[:0], score
-		}
-		if score == top {
+	scores := s.runScorePlugins(c, feasible)
+	top, best := slices.Max(scores), s.best[:0]
+	for i, n := range feasible {
+		if scores[i] == top {
 			best = append(best, n)
 		}
 	}
 	s.best = best
-	i := s.env.Choose(len(best))
-	return best[i].node.Name, len(best)
+	return best[s.env.Choose(len(best))].node.Name, len(best)
 }
 
-func runScorePlugins(plugins []scorePlugin, c *cycle, node *nodeInfo) int64 {
-	var total int64
-	for _, p := range plugins {
-		total += p.Weight() * p.Score(c, node)
+// runScorePlugins adds up what the plugins think of each node, by their weight.
+// Upstream: runtime/framework.go RunScorePlugins, v1.36.
+func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo) []int64 {
+	totals, scores := zeros(s.totals, len(feasible)), zeros(s.scores, len(feasible))
+	for _, p := range of[scorePlugin](s.plugins) {
+		if c.unscored[p.Name()] {
+			continue
+		}
+		for i, n := range feasible {
+			scores[i] = p.Score(c, n)
+		}
+		if p, ok := p.(normalizer); ok {
+			p.NormalizeScore(scores)
+		}
+		for i, score := range scores {
+			totals[i] += p.Weight() * score
+		}
 	}
-	return total
+	s.totals, s.scores = totals, scores
+	return totals
+}
+
+// zeros is a list of n zeros, in list's memory if there is enough.
+func zeros(list []int64, n int) []int64 {
+	list = slices.Grow(list[:0], n)[:n]
+	clear(list)
+	return list
+}
+
+// defaultNormalizeScore stretches the scores so that the greatest is maxNodeScore;
+// reverse turns them round, so that the least is best.
+// Upstream: plugins/helper DefaultNormalizeScore, v1.36.
+func defaultNormalizeScore(scores []int64, reverse bool) {
+	most := max(slices.Max(scores), 0)
+	for i, score := range scores {
+		if most > 0 {
+			score = maxNodeScore * score / most
+		}
+		if reverse {
+			score = maxNodeScore - score
+		}
+		scores[i] = score
+	}
 }
