@@ -1,11 +1,13 @@
 // Package conformance judges the simulation by recordings of a real Kubernetes
 // control plane (testdata/README.md says what they are and what must agree).
 //
-// Each recording is replayed against a cluster that has the recorded actors and
-// no others: no kubelet, no provisioner, and only the nodes that the recording
-// makes. The same requests are made, the cluster is left alone until nothing has
-// been written for as long as the recorder waited, and what was written, said
-// and refused in that step is compared; at the end, every object.
+// Each recording is replayed against a cluster that has the recorded actors and no
+// others: no provisioner, and only the nodes that the recording makes. The same
+// requests are made, the cluster is left alone until nothing has been written for as
+// long as the recorder waited (a new event is a write, too), and what was written, said
+// and refused in that step is compared; at the end, every object. A recording of the
+// whole stack (testdata/full) has kubelets as well, and the files that it looked at are
+// compared with the nodes' disks.
 //
 // # One run of a concurrent system
 //
@@ -21,8 +23,10 @@
 //     the recording begins: the recorder started at an arbitrary moment between
 //     two of the PV controller's resyncs, which are 15 s apart ("resync phase
 //     7s": 7 s had passed);
-//   - seeded: a bounded number of random interleavings. Where one agrees longer
-//     than the others, the search goes on from there, step by step.
+//   - seeded: a bounded number of random interleavings, in which others also run
+//     between the requests of one step, and the recorder is up to half a second slow.
+//     Where one agrees longer than the others, the search goes on from there, step by
+//     step, with other seeds and other phases of the resync.
 //
 // A rule that the simulation breaks is broken in every schedule. A search ends early
 // when a difference stays the same whatever is tried. testdata/known has a file for
