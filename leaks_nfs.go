@@ -42,6 +42,7 @@ func (l *leakFinder) exports() error {
 		}
 		if there {
 			l.add(maker, "directory %s on NFS server %s, which no volume uses", at.dir, at.server)
+			l.leaks[len(l.leaks)-1].Known = l.known(maker, 0, at.dir)
 		}
 	}
 	return nil

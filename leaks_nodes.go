@@ -21,7 +21,7 @@ import (
 func (l *leakFinder) directories() error {
 	type place struct{ node, dir string }
 	seen := map[place]bool{}
-	for _, entry := range l.engine.Trace().Entries() {
+	for i, entry := range l.engine.Trace().Entries() {
 		command, ok := entry.Record.(control.Command)
 		maker, root := l.makers[command.About], l.roots[command.Node]
 		if !ok || root == nil || !l.isProvisioner(maker) || len(command.Argv) == 0 || command.Argv[0] != "mkdir" {
@@ -39,6 +39,7 @@ func (l *leakFinder) directories() error {
 			}
 			if there {
 				l.add(maker, "directory %s on %s, which no volume uses", at.dir, at.node)
+				l.leaks[len(l.leaks)-1].Known = l.known(maker, i, command.About.Name, at.dir)
 			}
 		}
 	}

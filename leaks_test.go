@@ -2,10 +2,14 @@ package storagesim_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -13,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/provisioner"
@@ -138,3 +143,57 @@ func TestAVolumeOfAnotherProvisionerOfTheSameNameIsNoLeak(t *testing.T) {
 	delete(mine.holds, volume)
 	requireLeaks(t, c, "pv "+volume+" stands for a volume that the backend of example.com/shelf does not hold (made by example.com/shelf)")
 }
+
+// kubernetes-csi/external-provisioner 486: nothing was written down before the process
+// ended, and the claim that would bring it back to the volume is gone.
+func TestWhatAProcessThatEndedLeftBehindIsNamedAsUpstreamsOwnLeak(t *testing.T) {
+	const known = "a leak of upstream's own"
+	for name, tt := range map[string]struct {
+		crash engine.Fault
+		known bool
+	}{
+		"before it creates the pv": {engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "pv", Crash: true, Restart: time.Minute}, true},
+		"its requests are refused": {engine.Fault{Actor: openebs.ProvisionerName, Resource: "pods", Verb: "delete", Times: -1, Err: errors.New("etcd is down")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := storagesim.NewForTest(t, storagesim.Config{})
+			c.InstallOpenEBS()
+			c.Inject(tt.crash)
+			c.Apply(leakyManifests)
+			c.RunFor(10 * time.Second)
+			c.Delete("pod/web", "pvc/data")
+			c.RunFor(2 * time.Minute)
+			var leaks *storagesim.LeakError
+			require.ErrorAs(t, c.Cluster.RequireNoLeaks(), &leaks)
+			found := false
+			for _, leak := range leaks.Leaks {
+				if strings.HasPrefix(leak.What, "directory ") {
+					found = true
+					assert.Equal(t, tt.known, strings.HasPrefix(leak.Known, known), leak.String())
+					assert.Equal(t, tt.known, strings.Contains(leak.String(), "(made by openebs.io/local); "+known))
+				}
+			}
+			assert.True(t, found, "%v", leaks)
+		})
+	}
+}
+
+const leakyManifests = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: openebs-hostpath}
+provisioner: openebs.io/local
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: openebs-hostpath, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`

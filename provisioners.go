@@ -89,6 +89,14 @@ func installers() map[string]func(*Cluster) error {
 // Installable are the names that Install takes, sorted.
 func Installable() []string { return slices.Sorted(maps.Keys(installers())) }
 
+// InstallableAs is the short name, for Install, of the provisioner that classes call
+// by this name; false if there is none.
+func InstallableAs(provisioner string) (name string, ok bool) {
+	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs"}
+	name, ok = names[provisioner]
+	return name, ok
+}
+
 // Install runs a provisioner of this library by its short name, with its defaults:
 // "openebs" is InstallOpenEBS, "local-path" InstallLocalPath, "nfs" InstallNFS.
 func (c *Cluster) Install(name string) error {

@@ -126,11 +126,15 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu":                          `unknown command "rnu"; did you mean run?`,
-		"run":                          `nothing to apply: give manifests with -f`,
-		"run -f x -o xml":              `-o "xml" is none of story, table, yaml, json`,
-		"run -f x --for -1s":           `--for -1s: time does not run backwards`,
-		"run -f x --provisioners ceph": `--provisioners: there is no "ceph"; there are local-path, nfs, openebs`,
+		"rnu":                                     `unknown command "rnu"; did you mean run?`,
+		"run":                                     `nothing to apply: give manifests with -f`,
+		"run -f x -o xml":                         `-o "xml" is none of story, table, yaml, json`,
+		"run -f x --for -1s":                      `--for -1s: time does not run backwards`,
+		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; there are local-path, nfs, openebs`,
+		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
+		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
+		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
+		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9"; --nodes has node-1, node-2`,
 		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is there twice`,
 		"run -f x --nfs nas":                      `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
 		"run -f x --nfs a_b:/x":                   `--nfs: "a_b" is neither an IP address nor a DNS name`,
@@ -359,4 +363,51 @@ func requireEmpty(t *testing.T, dir string) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, entries)
+}
+
+// The manifests of the first document: its disk is not there, and the flag gives it.
+func TestADiskGivesANodeADirectoryAndTheHintNamesTheFlag(t *testing.T) {
+	_, out, _ := command(t, "", "run", "-f", "testdata/local-volume.yaml")
+	assert.Contains(t, out, "\n  hint: --disk node-1:/data/k8s/localpv gives the node this directory before the start\n")
+	assert.Regexp(t, `pod/web +0/1 +ContainerCreating`, out)
+	code, out, errOut := command(t, "", "run", "-f", "testdata/local-volume.yaml", "--disk", "node-1:/data/k8s/localpv", "-o", "table")
+	assert.Zero(t, code)
+	assert.Empty(t, errOut)
+	assert.Regexp(t, `pod/web +1/1 +Running`, out)
+}
+
+func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
+	for name, config := range map[string][]string{"openebs.io/local": nil, "rancher.io/local-path": nil} {
+		path := file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", name))
+		code, out, errOut := command(t, "", append([]string{"run", "-f", path, "-o", "table"}, config...)...)
+		assert.Zero(t, code)
+		assert.Empty(t, errOut)
+		assert.Regexp(t, `persistentvolumeclaim/data +Bound`, out, name)
+		assert.NotContains(t, out, "hint: ")
+	}
+	path := file(t, "all.yaml", manifests)
+	_, out, _ := command(t, "", "run", "-f", path, "--provisioners", "nfs")
+	assert.Contains(t, out, "but no such provisioner runs here")
+	assert.Contains(t, out, "\n  hint: --provisioners openebs runs it\n")
+	path = file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "example.com/shelf"))
+	_, out, _ = command(t, "", "run", "-f", path)
+	assert.Contains(t, out, "\n  hint: --provisioners knows local-path, nfs, openebs; any other provisioner needs a Go program")
+}
+
+func TestADeploymentThatNothingRunsIsNamedOnce(t *testing.T) {
+	const template = "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: nginx}]}}"
+	path := file(t, "all.yaml", `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {selector: {matchLabels: {a: b}}, template: `+template+`}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: nginx}]}}}
+`)
+	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
+	assert.Zero(t, code)
+	assert.Equal(t, "note: nothing here makes pods for Deployment/web, Job/once: their controllers are not part of this simulation; Pods and StatefulSets run\n", errOut)
 }

@@ -26,11 +26,15 @@ type runOptions struct {
 	files        []string
 	nodes        []string
 	nfs          []string
+	disks        []string
 	provisioners []string
-	seed         uint64
-	output       string
-	keep         string
-	passing      time.Duration
+	// provisionersSet is false where the manifests choose the provisioners.
+	provisionersSet bool
+
+	seed    uint64
+	output  string
+	keep    string
+	passing time.Duration
 }
 
 // outputs are what -o can be; empty is the story and then the tables.
@@ -50,8 +54,9 @@ or field, a wrong type, a bad quantity, a duplicate), nothing is applied, and ea
 problem is reported with file, line, object, field and what was expected. Objects
 that the API server refuses are reported, and the others are applied.
 
-OpenEBS's provisioner, openebs.io/local, runs unless --provisioners names others.
-Everything else Kubernetes' own control plane does.
+The provisioners that the manifests' classes name run, as far as they exist here,
+unless --provisioners names others. Everything else Kubernetes' own control plane
+does. It makes pods for StatefulSets, not for Deployments, Jobs and the like.
 
 Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
 the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
@@ -73,6 +78,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # Five more minutes, for whatever has to be waited for.
   storagesim run -f manifests/ --for 5m
 
+  # A local volume needs its directory, as a disk mounted on the node would be.
+  storagesim run -f local-volume.yaml --disk node-1:/data/k8s/localpv
+
   # Volumes on an NFS server, which is a directory of this machine.
   storagesim run -f manifests/ --nfs 192.168.203.110:/data/nfs
 
@@ -86,6 +94,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.provisionersSet = cmd.Flags().Changed("provisioners")
 			err := o.check()
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
 				err = errors.New("--keep: name a directory, new or empty")
@@ -100,7 +109,8 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
-	flags.StringSliceVar(&o.provisioners, "provisioners", []string{"openebs"}, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none")
+	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
+	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none (default: those of the classes)")
 	flags.Uint64Var(&o.seed, "seed", 0, "order of events to explore; 0 is the plain one")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
@@ -129,6 +139,9 @@ func (o *runOptions) check() error {
 		return err
 	}
 	if err := checkNodes(o.nodes); err != nil {
+		return err
+	}
+	if _, err := o.parseDisks(); err != nil {
 		return err
 	}
 	return checkKeep(o.keep)
@@ -217,14 +230,13 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 
 // play applies the objects to a cluster whose nodes are ready.
 func (o *runOptions) play(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
-	for _, name := range o.provisioners {
-		if err := c.Install(name); err != nil {
-			return err
-		}
+	if err := o.prepare(c, objects); err != nil {
+		return err
 	}
 	if err := c.Settle(); err != nil {
 		return err
 	}
+	tellIdle(errOut, objects)
 	refused := applyAll(c, objects, errOut)
 	if err := c.Settle(); err != nil {
 		return errors.Join(err, refused)

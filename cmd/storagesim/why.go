@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -20,7 +24,7 @@ func why(out io.Writer, c *storagesim.Cluster) error {
 		explained[ref] = true
 		text, err := c.Explain(ref)
 		if err == nil {
-			_, err = io.WriteString(out, "\n"+text)
+			_, err = io.WriteString(out, "\n"+text+hints(c, kind, namespace, name, text))
 		}
 		return err
 	}
@@ -50,3 +54,36 @@ func why(out io.Writer, c *storagesim.Cluster) error {
 	}
 	return nil
 }
+
+// hints are the flags that would help.
+func hints(c *storagesim.Cluster, kind, namespace, name, text string) string {
+	var said []string
+	say := func(format string, args ...any) {
+		if hint := fmt.Sprintf("  hint: "+format+"\n", args...); !slices.Contains(said, hint) {
+			said = append(said, hint)
+		}
+	}
+	for _, found := range missingProvisioner.FindAllStringSubmatch(text, -1) {
+		if short, ok := storagesim.InstallableAs(found[1]); ok {
+			say("--provisioners %s runs it", short)
+		} else {
+			say("--provisioners knows %s; any other provisioner needs a Go program (Cluster.AddProvisioner)", strings.Join(storagesim.Installable(), ", "))
+		}
+	}
+	if kind != "pod" {
+		return strings.Join(said, "")
+	}
+	pod, err := c.Pod(namespace + "/" + name)
+	if err != nil || pod.Spec.NodeName == "" {
+		return strings.Join(said, "")
+	}
+	for _, found := range missingPath.FindAllStringSubmatch(text, -1) {
+		say("--disk %s:%s gives the node this directory before the start", pod.Spec.NodeName, found[1]+found[2])
+	}
+	return strings.Join(said, "")
+}
+
+var (
+	missingProvisioner = regexp.MustCompile(`provisioner (\S+) should make a volume.* but no such provisioner runs here`)
+	missingPath        = regexp.MustCompile(`path "([^"]+)" does not exist|hostPath type check failed: (\S+) is not a directory`)
+)

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// disk is a directory that a node has before the start.
+type disk struct{ node, path string }
+
+// disks reads the values of --disk.
+func (o *runOptions) parseDisks() (disks []disk, err error) {
+	for _, text := range o.disks {
+		node, dir, ok := strings.Cut(text, ":")
+		switch {
+		case !ok || !path.IsAbs(dir) || slices.Contains(strings.Split(dir, "/"), ".."):
+			return nil, fmt.Errorf("--disk: %q is not NODE:PATH with an absolute path, such as node-1:/data/disk", text)
+		case !slices.Contains(o.nodes, node):
+			return nil, fmt.Errorf("--disk %s: there is no node %q; --nodes has %s", text, node, strings.Join(o.nodes, ", "))
+		}
+		disks = append(disks, disk{node, dir})
+	}
+	return disks, nil
+}
+
+// prepare gives the nodes their directories and runs the provisioners: those of
+// --provisioners, or else those that the manifests' classes name.
+func (o *runOptions) prepare(c *storagesim.Cluster, objects []manifest.Object) error {
+	disks, err := o.parseDisks()
+	if err != nil {
+		return err
+	}
+	for _, d := range disks {
+		if err := c.MakeDir("node/"+d.node, d.path, 0o777); err != nil {
+			return fmt.Errorf("--disk %s:%s: %w", d.node, d.path, err)
+		}
+	}
+	names := o.provisioners
+	if !o.provisionersSet {
+		names = named(objects)
+	}
+	for _, name := range names {
+		if err := c.Install(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named are the provisioners that exist here and that a class of the manifests
+// names.
+func named(objects []manifest.Object) (names []string) {
+	for _, obj := range objects {
+		class, ok := obj.Object.(*storagev1.StorageClass)
+		if !ok {
+			continue
+		}
+		name, ok := storagesim.InstallableAs(class.Provisioner)
+		if ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tellIdle names the objects that make pods on a real cluster and that nothing runs
+// here, in one line.
+func tellIdle(errOut io.Writer, objects []manifest.Object) {
+	var idle []string
+	for _, obj := range objects {
+		switch obj.Resource.Kind {
+		case "Deployment", "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "CronJob":
+			idle = append(idle, obj.Ref())
+		}
+	}
+	if len(idle) > 0 {
+		fmt.Fprintf(errOut, "note: nothing here makes pods for %s: their controllers are not part of this simulation; Pods and StatefulSets run\n", strings.Join(idle, ", "))
+	}
+}
