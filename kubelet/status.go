@@ -146,14 +146,19 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	}
 	var list []conditionPatch
 	order := make([]map[string]v1.PodConditionType, 0, len(want.Conditions))
-	for _, c := range want.Conditions {
+	inPlace := len(old.Conditions) == len(want.Conditions) // each is where it was
+	for i, c := range want.Conditions {
 		order = append(order, map[string]v1.PodConditionType{"type": c.Type})
+		inPlace = inPlace && old.Conditions[i].Type == c.Type
 		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !apiequality.Semantic.DeepEqual(*was, c)) {
 			list = append(list, conditionPatch{c, optional(c.Reason), optional(c.Message)})
 		}
 	}
 	if len(list) > 0 {
-		changes["conditions"], changes["$setElementOrder/conditions"] = list, order
+		changes["conditions"] = list
+	}
+	if len(list) > 0 && !inPlace {
+		changes["$setElementOrder/conditions"] = order
 	}
 }
 
