@@ -33,6 +33,13 @@
 // each case that is known to differ, with the reason; the tests fail when such a case
 // agrees.
 //
+// What is left out, on both sides, are four rules, each in one place: the index of an
+// owner reference in field paths (newerPath), fields that were lost when the recorder
+// cut a long message (isCut), what a machine and its container runtime choose (chosen,
+// machines), and what two recorded runs of a case did not agree about (optionalEvents,
+// optionalWrites). In a case with kubelets, what nobody here writes (the node lifecycle
+// controller, sidecars) and the nodes' status writes are left out, too: see compare.
+//
 // Of a StatefulSet only its claims and pods are compared: there are no
 // ControllerRevisions here, and a pod's controller-revision-hash is another.
 //
