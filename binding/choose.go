@@ -35,8 +35,10 @@ func (t *ties) add(list *sorted[*offer], best *offer) {
 	smaller := func(o *offer) bool { return compareSizes(&o.size, &best.size) < 0 }
 	bigger := func(o *offer) bool { return compareSizes(&o.size, &best.size) > 0 }
 	for chunk := range list.between(smaller, bigger) {
-		if at, found := slices.BinarySearchFunc(chunk, best, bySize); found {
-			t.best = t.n + at
+		if bySize(chunk[len(chunk)-1], best) >= 0 && bySize(chunk[0], best) <= 0 {
+			if at, found := slices.BinarySearchFunc(chunk, best, bySize); found {
+				t.best = t.n + at
+			}
 		}
 		t.chunks = append(t.chunks, chunk)
 		t.n += len(chunk)

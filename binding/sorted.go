@@ -130,7 +130,10 @@ func (s *sorted[T]) between(below, above func(T) bool) iter.Seq[[]T] {
 		n, at := s.first(below)
 		for ; n < len(s.chunks); n, at = n+1, 0 {
 			chunk := s.chunks[n][at:]
-			end := sort.Search(len(chunk), func(i int) bool { return above(chunk[i]) })
+			end := len(chunk)
+			if above(chunk[end-1]) { // most chunks of a long run are in it as a whole
+				end = sort.Search(end, func(i int) bool { return above(chunk[i]) })
+			}
 			if end == 0 || !yield(chunk[:end]) || end < len(chunk) {
 				return
 			}
