@@ -231,3 +231,33 @@ func TestGetPodVolumeClaimsSortsClaimsByWhatIsToBeDone(t *testing.T) {
 	assert.Equal(t, []string{"waits", "waits"}, names(got.unboundClaimsDelayBinding), "a claim named twice is there twice, as upstream")
 	assert.Equal(t, []string{"named", "now", "classless", "vanished"}, names(got.unboundClaimsImmediate))
 }
+
+// lastEnv chooses the last of equals.
+type lastEnv struct{ stillEnv }
+
+func (lastEnv) Choose(n int) int { return n - 1 }
+
+func TestAChoiceAmongEqualVolumesTakesNoClaimItsOnlyVolume(t *testing.T) {
+	picky := testClaim("picky", "5Gi", delayed, func(c *v1.PersistentVolumeClaim) {
+		c.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}
+	})
+	node := testNode("node-1")
+	s := stillScheduler([]runtime.Object{
+		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClaim("any", "5Gi", delayed), picky,
+		testVolume("pv-1", "5Gi", delayed, ""), testVolume("pv-2", "5Gi", delayed, "", labelled("disk", "fast")),
+	})
+	p := volumeBinding{newVolumeBinder(lastEnv{}, s.caches, 0)}
+	bound := func(claims ...string) map[string]string {
+		wanted, err := p.binder.GetPodVolumeClaims(testPod("web", claims...))
+		require.NoError(t, err)
+		volumes, err := p.chooseVolumes(wanted, node)
+		require.NoError(t, err)
+		byClaim := map[string]string{}
+		for _, b := range volumes.StaticBindings {
+			byClaim[b.pvc.Name] = b.pv.Name
+		}
+		return byClaim
+	}
+	assert.Equal(t, map[string]string{"any": "pv-2"}, bound("any"), "the last of the equal ones")
+	assert.Equal(t, map[string]string{"any": "pv-1", "picky": "pv-2"}, bound("any", "picky"))
+}
