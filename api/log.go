@@ -23,33 +23,60 @@ type Change struct {
 }
 
 // changeLog keeps the latest changes of one resource. Changes are numbered from
-// 0; old ones are forgotten once there are more than limit.
+// 0; old ones are forgotten once there are more than limit, or once their objects
+// take more than logBytes.
 type changeLog struct {
 	limit     int
 	ring      []Change
+	oldest    uint64 // number of the oldest change that is kept
 	next      uint64 // number of the next change
+	bytes     int    // that the objects take, about
 	compacted uint64 // RV of the latest change forgotten
 }
 
-func (l *changeLog) first() uint64 { return l.next - uint64(len(l.ring)) }
+// logBytes bounds what the changes of one resource take in memory. Only large objects
+// that change often get there.
+const logBytes = 128 << 20
+
+func (l *changeLog) first() uint64 { return l.oldest }
 
 func (l *changeLog) at(n uint64) *Change { return &l.ring[n%uint64(l.limit)] }
 
 func (l *changeLog) append(c Change) {
+	if l.next-l.oldest == uint64(l.limit) {
+		l.forget()
+	}
 	if len(l.ring) < l.limit {
 		l.ring = append(l.ring, c)
 	} else {
-		slot := l.at(l.next)
-		l.compacted = slot.RV
-		*slot = c
+		*l.at(l.next) = c
 	}
 	l.next++
+	l.bytes += bytesOf(c.Object)
+	for l.bytes > logBytes && l.oldest < l.next-1 {
+		l.forget()
+	}
+}
+
+func (l *changeLog) forget() {
+	c := l.at(l.oldest)
+	l.oldest++
+	l.bytes -= bytesOf(c.Object)
+	l.compacted, c.Object, c.Old = c.RV, nil, nil
+}
+
+// bytesOf is about how much memory an object takes.
+func bytesOf(obj runtime.Object) int {
+	if sized, ok := obj.(interface{ Size() int }); ok {
+		return sized.Size()
+	}
+	return 0
 }
 
 // after is the number of the first change later than version rv, and whether
 // the log still has all of them.
 func (l *changeLog) after(rv uint64) (uint64, bool) {
-	n := sort.Search(len(l.ring), func(i int) bool { return l.at(l.first()+uint64(i)).RV > rv })
+	n := sort.Search(int(l.next-l.first()), func(i int) bool { return l.at(l.first()+uint64(i)).RV > rv })
 	return l.first() + uint64(n), rv >= l.compacted
 }
 
