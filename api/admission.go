@@ -13,8 +13,8 @@ var (
 )
 
 // admitCreate runs the admission plugins that change new objects: protection
-// finalizers and the default class on claims, default tolerations and priority
-// on pods. It runs before validation, with the lock held.
+// finalizers and the default class on claims, default tolerations, priority and
+// runtime class on pods. It runs before validation, with the lock held.
 func admitCreate(s *Server, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
@@ -28,11 +28,23 @@ func admitCreate(s *Server, obj runtime.Object) error {
 		addFinalizer(&o.ObjectMeta, vacProtection)
 	case *v1.Pod:
 		addDefaultTolerations(&o.Spec)
-		return admitPriority(o, func(name string) *schedulingv1.PriorityClass {
+		if err := admitPriority(o, func(name string) *schedulingv1.PriorityClass {
 			found, _ := s.peek(priorityClasses, name)
 			class, _ := found.(*schedulingv1.PriorityClass)
 			return class
-		}, s.peekList(priorityClasses))
+		}, s.peekList(priorityClasses)); err != nil {
+			return err
+		}
+		return s.admitRuntimeClass(o)
+	}
+	return nil
+}
+
+// admitNew runs the admission plugins that refuse valid new objects. It runs after
+// validation, with the lock held.
+func admitNew(s *Server, obj runtime.Object) error {
+	if pod, ok := obj.(*v1.Pod); ok {
+		return s.checkOverhead(pod)
 	}
 	return nil
 }

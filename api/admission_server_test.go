@@ -89,7 +89,17 @@ func TestAClaimThatMayNotGrowIs403WhenBoundAnd422WhenPending(t *testing.T) {
 	err = grow(pending)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.EqualError(t, err, `PersistentVolumeClaim "pending" is invalid: spec: Forbidden: spec is immutable after creation `+
-		`except resources.requests and volumeAttributesClassName for bound claims`)
+		`except resources.requests and volumeAttributesClassName for bound claims
+@@ -4,7 +4,7 @@
+  ],
+  "resources": {
+   "requests": {
+-   "storage": "5Gi"
++   "storage": "6Gi"
+   }
+  },
+  "volumeMode": "Filesystem"
+`)
 
 	err = grow(boundClaim(t, client, "bound"))
 	require.True(t, apierrors.IsForbidden(err), "%v", err)

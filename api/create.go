@@ -1,7 +1,10 @@
 package api
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,21 +31,47 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	now := s.now()
 	r.dropStatus(obj)
 	setDefaults(obj)
+	canonicalize(obj)
 	if err := admitCreate(s, obj); err != nil {
 		return outcome{}, asStatus(err)
 	}
 	s.fillSystemFields(r, st, obj, now)
 	prepareForCreate(obj, now)
-	if errs := validateNew(obj); len(errs) > 0 {
+	if errs := append(validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
-	if _, taken := st.items[key(obj)]; taken {
-		return outcome{}, apierrors.NewAlreadyExists(r.kind.gvr.GroupResource(), r.name)
+	if err := admitNew(s, obj); err != nil {
+		return outcome{}, asStatus(err)
+	}
+	if err := versionOnCreate(obj); err != nil {
+		return outcome{}, err
+	}
+	if there, taken := st.items[key(obj)]; taken {
+		err := apierrors.NewAlreadyExists(r.kind.gvr.GroupResource(), r.name)
+		if there.GetDeletionTimestamp() != nil {
+			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+		}
+		return outcome{}, err
 	}
 	if !r.dryRun {
 		s.put(st, nil, obj)
 	}
 	return outcome{new: obj}, nil
+}
+
+// versionOnCreate refuses a new object that says which version it is. What is no
+// version at all is ignored.
+// Upstream: apiserver storage/etcd3 store.Create, v1.36: an error without a code of
+// its own, which therefore is an internal one.
+func versionOnCreate(obj object) error {
+	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err == nil && version != 0 {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "resourceVersion should not be set on objects to be created",
+		}}
+	}
+	return nil
 }
 
 // fillSystemFields discards what a client may not say about a new object and
@@ -57,25 +86,51 @@ func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
-	obj.SetResourceVersion("")
 	if !r.tracked {
 		obj.SetManagedFields(nil)
 	}
-	obj.SetGeneration(0)
-	if r.kind.generation {
+	// A CSIDriver, and kinds that do not count, keep what they come with.
+	if r.kind.generation && r.kind.gvk.Kind != "CSIDriver" {
 		obj.SetGeneration(1)
 	}
 }
 
 // dropStatus: a new object has no status but what the server gives it. Nodes are
-// the exception: a kubelet registers its node complete.
+// the exception: a kubelet registers its node complete. Of a pod upstream keeps the
+// quality of service, if one is named.
 func (r *request) dropStatus(obj object) {
 	if r.kind.status >= 0 && r.kind.gvr != nodes {
+		class := qualityOf(obj)
 		reflect.ValueOf(obj).Elem().Field(r.kind.status).SetZero()
+		if pod, ok := obj.(*v1.Pod); ok {
+			pod.Status.QOSClass = class
+		}
 	}
 	if ns, ok := obj.(*v1.Namespace); ok {
 		ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
 	}
+}
+
+// privilegeErrors are what a server says to privileged containers that does not
+// allow them.
+func (s *Server) privilegeErrors(obj object) field.ErrorList {
+	if !s.unprivileged {
+		return nil
+	}
+	if pod, ok := obj.(*v1.Pod); ok {
+		return denyPrivileged(&pod.Spec, specPath)
+	}
+	if t := podTemplate(obj); t != nil {
+		return denyPrivileged(&t.Spec, specPath.Child("template", "spec"))
+	}
+	return nil
+}
+
+func qualityOf(obj object) v1.PodQOSClass {
+	if pod, ok := obj.(*v1.Pod); ok {
+		return pod.Status.QOSClass
+	}
+	return ""
 }
 
 // validateNew is validateCreate, and never lets an object without a name pass.
@@ -97,6 +152,7 @@ func (r *request) accept(in runtime.Object) (object, error) {
 		return nil, apierrors.NewBadRequest(typeMismatch(r.kind, in))
 	}
 	obj.GetObjectKind().SetGroupVersionKind(emptyGVK)
+	obj.SetOwnerReferences(distinct(obj.GetOwnerReferences()))
 	switch {
 	case !r.kind.namespaced:
 		obj.SetNamespace("")
@@ -106,6 +162,19 @@ func (r *request) accept(in runtime.Object) (object, error) {
 		return nil, apierrors.NewBadRequest(wrongNamespace)
 	}
 	return obj, nil
+}
+
+// distinct is the owners without those that are named twice.
+// Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.36.
+func distinct(owners []metav1.OwnerReference) []metav1.OwnerReference {
+	for i := 1; i < len(owners); i++ {
+		for j := range i {
+			if semanticEqual(owners[i], owners[j]) {
+				return distinct(slices.Delete(slices.Clone(owners), i, i+1))
+			}
+		}
+	}
+	return owners
 }
 
 func typeMismatch(k *kind, in runtime.Object) string {

@@ -1,9 +1,10 @@
 package api
 
 import (
-	"strings"
+	"regexp"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
 )
 
 const (
@@ -19,7 +20,7 @@ func defaultPod(pod *v1.Pod) {
 	for _, group := range containerGroups(&pod.Spec) {
 		for i := range group.containers {
 			c := &group.containers[i]
-			defaultRequests(&c.Resources)
+			c.Resources.Requests = withMissing(c.Resources.Requests, c.Resources.Limits) // no request is the limit
 			for j := range c.Ports {
 				if pod.Spec.HostNetwork {
 					setDefault(&c.Ports[j].HostPort, c.Ports[j].ContainerPort)
@@ -27,20 +28,57 @@ func defaultPod(pod *v1.Pod) {
 			}
 		}
 	}
+	defaultPodResources(pod)
 	setDefaultPtr(&pod.Spec.EnableServiceLinks, v1.DefaultEnableServiceLinks)
 }
 
-// defaultRequests: who is limited and asks for nothing asks for the limit.
-func defaultRequests(r *v1.ResourceRequirements) {
-	for name, limit := range r.Limits {
-		if _, ok := r.Requests[name]; ok {
+// defaultPodResources completes what a pod asks for as a whole: limits of huge
+// pages and requests are those of its containers together, and a request that is
+// still missing is the limit.
+// Upstream: core/v1 defaultHugePagePodLimits and defaultPodRequests, v1.36.
+func defaultPodResources(pod *v1.Pod) {
+	r := pod.Spec.Resources
+	if r == nil || len(r.Limits)+len(r.Requests) == 0 {
+		return
+	}
+	limits := v1.ResourceList{}
+	for name, q := range resource.AggregateContainerLimits(pod, resource.PodResourcesOptions{}) {
+		if _, asked := r.Requests[name]; isHugePages(name) && !asked {
+			limits[name] = q
+		}
+	}
+	r.Limits = withMissing(r.Limits, limits)
+	if len(r.Limits) == 0 {
+		return
+	}
+	requests := v1.ResourceList{}
+	for name, q := range resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{}) {
+		if name == v1.ResourceCPU || name == v1.ResourceMemory {
+			requests[name] = q
+		}
+	}
+	r.Requests = withMissing(r.Requests, requests)
+	ofLimits := v1.ResourceList{}
+	for name, q := range r.Limits {
+		if resource.IsSupportedPodLevelResource(name) {
+			ofLimits[name] = q
+		}
+	}
+	r.Requests = withMissing(r.Requests, ofLimits)
+}
+
+// withMissing is the list with copies of what it does not have.
+func withMissing(list, more v1.ResourceList) v1.ResourceList {
+	for name, q := range more {
+		if _, ok := list[name]; ok {
 			continue
 		}
-		if r.Requests == nil {
-			r.Requests = v1.ResourceList{}
+		if list == nil {
+			list = v1.ResourceList{}
 		}
-		r.Requests[name] = limit.DeepCopy()
+		list[name] = q.DeepCopy()
 	}
+	return list
 }
 
 // defaultPodSpec is for pods and templates of pods alike.
@@ -61,6 +99,11 @@ func defaultPodSpec(spec *v1.PodSpec) {
 		for i := range group.containers {
 			defaultContainer(&group.containers[i])
 		}
+	}
+	roundUp(spec.Overhead)
+	if spec.Resources != nil {
+		roundUp(spec.Resources.Limits)
+		roundUp(spec.Resources.Requests)
 	}
 	for i := range spec.EphemeralContainers {
 		defaultContainer((*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
@@ -96,12 +139,22 @@ func defaultContainer(c *v1.Container) {
 	}
 }
 
+// imageName is domain/path:tag@digest. Upstream: distribution/reference, v0.6.
+var imageName = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*(?::[0-9]+)?/` +
+	`|\[[a-fA-F0-9:]+\](?::[0-9]+)?/)?` +
+	`([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)` +
+	`(?::(\w[\w.-]{0,127}))?(@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[[:xdigit:]]{32,})?$`)
+
+const maxImageName = 255 - len("library/")
+
 // pullPolicyOf: an image that may change is always pulled. That is one tagged
-// "latest", or with neither tag nor digest.
+// "latest", or with neither tag nor digest. What is no name of an image has neither.
 func pullPolicyOf(image string) v1.PullPolicy {
-	name, _, digest := strings.Cut(image, "@")
-	_, tag, tagged := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
-	if image != "" && (tag == "latest" || !tagged && !digest) {
+	parts := imageName.FindStringSubmatch(image)
+	if parts == nil || len(parts[1]) > maxImageName {
+		return v1.PullIfNotPresent
+	}
+	if tag, digest := parts[2], parts[3]; tag == "latest" || tag == "" && digest == "" {
 		return v1.PullAlways
 	}
 	return v1.PullIfNotPresent
@@ -125,36 +178,49 @@ func defaultHTTPGet(get *v1.HTTPGetAction) {
 	}
 }
 
-// defaultPodVolume: a volume without a source is an emptyDir.
+// defaultPodVolume: a volume without a source is an emptyDir. One with two is
+// refused later; both get their defaults.
 // Upstream: core/v1 SetDefaults_Volume and those of the sources, v1.36.
 func defaultPodVolume(v *v1.Volume) {
-	switch {
-	case v.VolumeSource == v1.VolumeSource{}:
+	if v.VolumeSource == (v1.VolumeSource{}) {
 		v.EmptyDir = &v1.EmptyDirVolumeSource{}
-	case v.HostPath != nil:
+	}
+	if v.HostPath != nil {
 		setDefaultPtr(&v.HostPath.Type, v1.HostPathUnset)
-	case v.ConfigMap != nil:
+	}
+	if v.ConfigMap != nil {
 		setDefaultPtr(&v.ConfigMap.DefaultMode, defaultFileMode)
-	case v.Secret != nil:
+	}
+	if v.Secret != nil {
 		setDefaultPtr(&v.Secret.DefaultMode, defaultFileMode)
-	case v.DownwardAPI != nil:
+	}
+	if v.DownwardAPI != nil {
 		setDefaultPtr(&v.DownwardAPI.DefaultMode, defaultFileMode)
 		defaultDownwardFiles(v.DownwardAPI.Items)
-	case v.Projected != nil:
+	}
+	if v.Projected != nil {
 		defaultProjected(v.Projected)
-	case v.Ephemeral != nil:
-		if v.Ephemeral.VolumeClaimTemplate != nil {
-			defaultClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec)
-		}
-	case v.Image != nil:
+	}
+	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+		defaultClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec)
+	}
+	if v.Image != nil {
 		setDefault(&v.Image.PullPolicy, pullPolicyOf(v.Image.Reference))
-	case v.ISCSI != nil:
+	}
+	defaultVendorVolume(v)
+}
+
+func defaultVendorVolume(v *v1.Volume) {
+	if v.ISCSI != nil {
 		setDefault(&v.ISCSI.ISCSIInterface, "default")
-	case v.RBD != nil:
+	}
+	if v.RBD != nil {
 		defaultRBD(&v.RBD.RBDPool, &v.RBD.RadosUser, &v.RBD.Keyring)
-	case v.AzureDisk != nil:
+	}
+	if v.AzureDisk != nil {
 		defaultAzureDisk(v.AzureDisk)
-	case v.ScaleIO != nil:
+	}
+	if v.ScaleIO != nil {
 		setDefault(&v.ScaleIO.StorageMode, "ThinProvisioned")
 		setDefault(&v.ScaleIO.FSType, "xfs")
 	}

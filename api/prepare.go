@@ -1,6 +1,8 @@
 package api
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,15 +18,22 @@ func prepareForCreate(obj runtime.Object, now metav1.Time) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		o.Status = v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}
-		dropUnknownDataSource(&o.Spec)
-		mirrorDataSources(&o.Spec)
+		prepareDataSources(&o.Spec, nil)
 	case *v1.PersistentVolume:
 		o.Status = v1.PersistentVolumeStatus{Phase: v1.VolumePending, LastPhaseTransitionTime: &now}
 	case *v1.Pod:
-		o.Status = newPodStatus(&o.Spec)
+		o.Status = newPodStatus(&o.Spec, o.Status.QOSClass, now)
+		dropDisabledPodFields(&o.Spec)
+		mergeLabelKeys(o)
 	case *v1.Namespace:
 		o.Status.Phase = v1.NamespaceActive
 		defaultNamespace(o)
+	case *v1.Node: // a feature that was given up
+		o.Spec.ConfigSource, o.Status.Config = nil, nil
+	default:
+		if t := podTemplate(obj); t != nil {
+			dropDisabledPodFields(&t.Spec)
+		}
 	}
 }
 
@@ -33,13 +42,19 @@ func prepareForCreate(obj runtime.Object, now metav1.Time) {
 func prepareForUpdate(obj, old runtime.Object, _ metav1.Time) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
-		if was, ok := old.(*v1.PersistentVolumeClaim); ok && was.Spec.DataSource == nil {
-			dropUnknownDataSource(&o.Spec)
+		if was, ok := old.(*v1.PersistentVolumeClaim); ok {
+			prepareDataSources(&o.Spec, &was.Spec)
 		}
-		mirrorDataSources(&o.Spec)
 	case *v1.Pod:
 		if was, ok := old.(*v1.Pod); ok {
 			keepAdmitted(&o.Spec, &was.Spec)
+		}
+		dropDisabledPodFields(&o.Spec)
+	case *v1.Node:
+		o.Spec.ConfigSource = nil
+	default:
+		if t := podTemplate(obj); t != nil {
+			dropDisabledPodFields(&t.Spec)
 		}
 	}
 }
@@ -55,7 +70,10 @@ func prepareForStatusUpdate(obj, old runtime.Object, now metav1.Time) {
 	case *v1.Pod:
 		if was, ok := old.(*v1.Pod); ok {
 			setDefault(&o.Status.QOSClass, was.Status.QOSClass)
+			keepObservedGeneration(&o.Status, &was.Status)
 		}
+	case *v1.Node:
+		o.Status.Config = nil
 	}
 }
 
@@ -80,4 +98,42 @@ func keepAdmitted(spec, old *v1.PodSpec) {
 		spec.PreemptionPolicy = old.PreemptionPolicy
 	}
 	addDefaultTolerations(spec)
+}
+
+// keepObservedGeneration fills in which generation a status and its conditions are
+// about, where a client leaves it out.
+// Upstream: registry/core/pod preserveOldObservedGeneration, v1.36.
+func keepObservedGeneration(status, old *v1.PodStatus) {
+	setDefault(&status.ObservedGeneration, old.ObservedGeneration)
+	seen := map[v1.PodConditionType]int{} // conditions of that type so far: there may be several
+	for i := range status.Conditions {
+		c, n := &status.Conditions[i], 0
+		for j := range old.Conditions {
+			if was := &old.Conditions[j]; was.Type == c.Type {
+				if n == seen[c.Type] {
+					setDefault(&c.ObservedGeneration, was.ObservedGeneration)
+				}
+				n++
+			}
+		}
+		seen[c.Type]++
+	}
+}
+
+// podTemplate is the template of the pods that an object makes, nil if it makes
+// none.
+func podTemplate(obj runtime.Object) *v1.PodTemplateSpec {
+	switch o := obj.(type) {
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template
+	case *appsv1.Deployment:
+		return &o.Spec.Template
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template
+	case *appsv1.ReplicaSet:
+		return &o.Spec.Template
+	case *batchv1.Job:
+		return &o.Spec.Template
+	}
+	return nil
 }

@@ -2,26 +2,34 @@ package api
 
 import v1 "k8s.io/api/core/v1"
 
-// dropUnknownDataSource drops a data source that is neither a claim nor a
-// snapshot; the reference, which knows more kinds, stays. A namespace in the
-// reference is dropped too: claims across namespaces are an alpha feature.
-// Upstream: api/persistentvolumeclaim EnforceDataSourceBackwardsCompatibility
-// and DropDisabledFields, v1.36.
-func dropUnknownDataSource(spec *v1.PersistentVolumeClaimSpec) {
-	if src := spec.DataSource; src != nil {
-		group := ""
-		if src.APIGroup != nil {
-			group = *src.APIGroup
-		}
-		claim := src.Kind == "PersistentVolumeClaim" && group == ""
-		snapshot := src.Kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io"
-		if !claim && !snapshot {
-			spec.DataSource = nil
-		}
+// prepareDataSources brings the data source of a claim into the form that is
+// stored; old is the stored spec on an update. A reference to another namespace is
+// an alpha feature: it is dropped whole, unless there was a reference before. A
+// data source that is neither a claim nor a snapshot is dropped, unless the
+// reference, which knows more kinds, says what is meant.
+// Upstream: api/persistentvolumeclaim DropDisabledFields and
+// EnforceDataSourceBackwardsCompatibility, v1.36.
+func prepareDataSources(spec, old *v1.PersistentVolumeClaimSpec) {
+	hadRef := old != nil && old.DataSourceRef != nil
+	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" && !hadRef {
+		spec.DataSourceRef = nil
 	}
-	if spec.DataSourceRef != nil {
-		spec.DataSourceRef.Namespace = nil
+	had := hadRef || old != nil && old.DataSource != nil
+	if !had && spec.DataSourceRef == nil && !isClaimOrSnapshot(spec.DataSource) {
+		spec.DataSource = nil
 	}
+	mirrorDataSources(spec)
+}
+
+func isClaimOrSnapshot(src *v1.TypedLocalObjectReference) bool {
+	if src == nil {
+		return false
+	}
+	group := ""
+	if src.APIGroup != nil {
+		group = *src.APIGroup
+	}
+	return src.Kind == "PersistentVolumeClaim" && group == "" || src.Kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io"
 }
 
 // mirrorDataSources makes the old and the new way of naming a data source say

@@ -1,13 +1,20 @@
 package api
 
-import v1 "k8s.io/api/core/v1"
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // newPodStatus is the status of a pod that nobody has looked at yet.
-func newPodStatus(spec *v1.PodSpec) v1.PodStatus {
-	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: qosClass(spec)}
+// Its quality of service is computed unless it is said.
+func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.PodStatus {
+	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: said}
+	if said == "" {
+		status.QOSClass = qosClass(spec)
+	}
 	if len(spec.SchedulingGates) > 0 {
 		status.Conditions = []v1.PodCondition{{
-			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated,
+			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated, LastTransitionTime: now,
 			Message: "Scheduling is blocked due to non-empty scheduling gates",
 		}}
 	}

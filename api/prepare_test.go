@@ -20,7 +20,7 @@ func TestWhatAClientSaysOfANewObjectsStatusIsDropped(t *testing.T) {
 
 func TestAGatedPodSaysWhyItIsNotScheduled(t *testing.T) {
 	pod := created(t, goodPod, "spec: {schedulingGates: [{name: a}]}").(*v1.Pod)
-	require.Equal(t, []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: "SchedulingGated",
+	require.Equal(t, []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: testNow,
 		Message: "Scheduling is blocked due to non-empty scheduling gates"}}, pod.Status.Conditions)
 }
 
@@ -81,7 +81,8 @@ func TestDataSourcesAreMirroredAndUnknownKindsDropped(t *testing.T) {
 		require.Equal(t, want, show(claim), patch)
 	}
 	claim := created(t, goodClaim, "spec: {dataSourceRef: {name: c, kind: PersistentVolumeClaim, namespace: other}}").(*v1.PersistentVolumeClaim)
-	require.Nil(t, claim.Spec.DataSourceRef.Namespace, "claims across namespaces are an alpha feature")
+	require.Nil(t, claim.Spec.DataSourceRef, "claims across namespaces are an alpha feature")
+	require.Nil(t, claim.Spec.DataSource)
 }
 
 func TestAnUpdateFromTheOriginalManifestOfAPodKeepsWhatAdmissionWrote(t *testing.T) {

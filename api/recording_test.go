@@ -80,7 +80,8 @@ func words(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	text, _, _ := strings.Cut(err.Error(), "\n") // recordings have the first line
+	return text
 }
 
 func createRecorded(c *api.Client, obj map[string]any) error {

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"sync"
 
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,6 +67,9 @@ var kinds = sync.OnceValue(func() map[schema.GroupVersionResource]*kind {
 			generation: countsGenerations[gvk.Kind], conditional: conditionalUpdate[gvk.Kind],
 		}
 	}
+	// The status of a CSINode came after release 1.36: what the library has of it is
+	// dropped (see canonicalize).
+	table[storagev1.SchemeGroupVersion.WithResource("csinodes")].status = -1
 	return table
 })
 
@@ -93,7 +97,7 @@ var clusterScoped = set(
 )
 
 // countsGenerations are the kinds whose metadata.generation counts changes of
-// the spec. Of the storage plane that is only the pod.
+// the spec. Of the storage plane these are the pod and the CSIDriver.
 var countsGenerations = set(
 	"Pod", "ReplicationController", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet",
 	"Job", "CronJob", "PodDisruptionBudget", "HorizontalPodAutoscaler",
@@ -102,6 +106,7 @@ var countsGenerations = set(
 	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 	"DeviceClass", "DeviceTaintRule", "ResourceSlice",
+	"CSIDriver",
 )
 
 // conditionalUpdate are the kinds of which an update without resourceVersion is

@@ -38,6 +38,8 @@ type Server struct {
 	stores map[schema.GroupVersionResource]*store
 	hooks  []func(Write)
 	events eventIndex
+	// unprivileged: containers may not be privileged.
+	unprivileged bool
 }
 
 // NewServer makes a server that holds the namespaces default, kube-system,
@@ -64,6 +66,15 @@ func (s *Server) OnWrite(f func(Write)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = append(s.hooks, f)
+}
+
+// DenyPrivileged has the server refuse privileged containers from now on, as
+// kube-apiserver does without its flag --allow-privileged. Clusters are usually set
+// up with that flag, so that this is not the default here.
+func (s *Server) DenyPrivileged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unprivileged = true
 }
 
 // Objects is everything there is, ordered by resource and then by key. The

@@ -358,20 +358,29 @@ func TestTheDefaultClassIsSetAtCreationOnly(t *testing.T) {
 func TestWhatTheClientSaysAboutSystemFieldsOfANewObjectIsDiscarded(t *testing.T) {
 	_, c := newServer()
 	m := configMap("a")
-	m.UID, m.ResourceVersion, m.Generation, m.SelfLink = "mine", "77", 5, "/x"
+	m.UID, m.SelfLink = "mine", "/x"
 	m.CreationTimestamp = metav1.NewTime(start.Add(-time.Hour))
 	m.DeletionTimestamp = ptr.To(metav1.NewTime(start))
 	m.DeletionGracePeriodSeconds = ptr.To(int64(3))
 	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "me"}}
 	got := createMap(t, c, m)
 	assert.NotEqual(t, types.UID("mine"), got.UID)
-	assert.NotEqual(t, "77", got.ResourceVersion)
 	assert.Equal(t, start.Truncate(time.Second), got.CreationTimestamp.Time)
 	assert.Nil(t, got.DeletionTimestamp)
 	assert.Nil(t, got.DeletionGracePeriodSeconds)
 	assert.Empty(t, got.ManagedFields)
-	assert.Zero(t, got.Generation)
 	assert.Empty(t, got.SelfLink)
+}
+
+func TestANewObjectMayNotSayWhichVersionItIs(t *testing.T) {
+	_, c := newServer()
+	m := configMap("a")
+	m.ResourceVersion = "77"
+	_, err := c.CoreV1().ConfigMaps("default").Create(ctx, m, metav1.CreateOptions{})
+	require.EqualError(t, err, "resourceVersion should not be set on objects to be created")
+	assert.Equal(t, int32(500), err.(apierrors.APIStatus).Status().Code)
+	m.ResourceVersion = "0"
+	createMap(t, c, m)
 }
 
 func TestSystemFieldsAreKeptOrRefusedInAnUpdate(t *testing.T) {

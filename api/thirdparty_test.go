@@ -228,6 +228,7 @@ func TestReactorsMayRefuseChangeObserveOrDelegate(t *testing.T) {
 	got, err := other.Get(ctx, "s", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, v1.SecretTypeOpaque, got.Type)
+	got.ResourceVersion = ""
 	_, err = c.CoreV1().Secrets("default").Create(ctx, got, metav1.CreateOptions{})
 	assert.True(t, apierrors.IsAlreadyExists(err), err)
 	require.NoError(t, c.CoreV1().Secrets("default").Delete(ctx, "s", metav1.DeleteOptions{}))

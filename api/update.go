@@ -38,6 +38,7 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	}
 	now := s.now()
 	setDefaults(obj)
+	canonicalize(obj)
 	r.keepSystemFields(old, obj)
 	var errs field.ErrorList
 	if r.sub == "status" && r.kind.status >= 0 {
@@ -48,7 +49,7 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 		r.keepStatus(old, obj)
 		prepareForUpdate(obj, old, now)
 		r.countGeneration(old, obj)
-		errs = validateUpdate(obj, old)
+		errs = append(validateUpdate(obj, old), s.privilegeErrors(obj)...)
 	}
 	if len(errs) > 0 {
 		return outcome{}, r.invalid(errs)

@@ -84,7 +84,6 @@ func validateCreate(obj runtime.Object) field.ErrorList {
 	case *storagev1.VolumeAttachment:
 		p.newMeta(&o.ObjectMeta, false, dnsSubdomain)
 		p.attachment(o)
-		p.attachmentNames(o)
 	case *storagev1.CSIDriver:
 		p.newMeta(&o.ObjectMeta, false, dnsSubdomain)
 		p.csiDriver(&o.Spec)
@@ -117,8 +116,8 @@ func (p *problems) createOther(obj runtime.Object) {
 		p.newMeta(&o.ObjectMeta, true, dnsSubdomain)
 		p.secret(o)
 	case *appsv1.StatefulSet:
-		p.newMeta(&o.ObjectMeta, true, dnsSubdomain)
-		p.statefulSet(o)
+		p.newMeta(&o.ObjectMeta, true, dnsLabel)
+		p.statefulSet(o, nil)
 	case *appsv1.Deployment:
 		p.newMeta(&o.ObjectMeta, true, dnsSubdomain)
 		p.deployment(o)
@@ -165,6 +164,7 @@ func validateUpdate(obj, old runtime.Object) field.ErrorList {
 	case *storagev1.CSIStorageCapacity:
 		p.storageCapacityUpdate(o, old.(*storagev1.CSIStorageCapacity))
 	case *v1.Node:
+		p.node(o)
 		p.nodeUpdate(o, old.(*v1.Node))
 	case *v1.ConfigMap:
 		p.configMapUpdate(o, old.(*v1.ConfigMap))
@@ -198,8 +198,12 @@ func validateStatusUpdate(obj, old runtime.Object) field.ErrorList {
 		p.claimStatus(o)
 	case *v1.Pod:
 		p.podStatus(o, old.(*v1.Pod))
+	case *v1.Node:
+		p.nodeUpdate(o, old.(*v1.Node))
 	case *storagev1.VolumeAttachment:
 		p.attachmentUpdate(o, old.(*storagev1.VolumeAttachment))
+	case *appsv1.StatefulSet:
+		p.statefulSetStatus(o, old.(*appsv1.StatefulSet))
 	}
 	return p.list
 }

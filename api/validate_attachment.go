@@ -1,9 +1,12 @@
 package api
 
 import (
+	"math"
+
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -15,7 +18,7 @@ const (
 // attachment validates a VolumeAttachment.
 // Upstream: storage/validation ValidateVolumeAttachment, v1.36.
 func (p *problems) attachment(va *storagev1.VolumeAttachment) {
-	p.need(specPath, "attacher", va.Spec.Attacher)
+	p.driverName(va.Spec.Attacher, specPath.Child("attacher"))
 	p.attachmentSource(&va.Spec.Source, specPath.Child("source"))
 	p.subdomain(va.Spec.NodeName, specPath.Child("nodeName"))
 
@@ -28,11 +31,20 @@ func (p *problems) attachment(va *storagev1.VolumeAttachment) {
 	}
 	p.volumeError(va.Status.AttachError, "attachError")
 	p.volumeError(va.Status.DetachError, "detachError")
+	if name := va.Spec.Source.PersistentVolumeName; name != nil {
+		p.subdomain(*name, specPath.Child("source", "persistentVolumeName"))
+	}
 }
 
 func (p *problems) volumeError(e *storagev1.VolumeError, name string) {
-	if e != nil && len(e.Message) > maxVolumeError {
+	if e == nil {
+		return
+	}
+	if len(e.Message) > maxVolumeError { // upstream names the wrong limit
 		p.add(field.TooLong(statusPath.Child(name, "message"), "", maxAttachmentMetadata))
+	}
+	if e.ErrorCode != nil && *e.ErrorCode < 0 {
+		p.invalid(statusPath.Child(name, "errorCode"), *e.ErrorCode, validation.InclusiveRangeError(0, math.MaxInt32))
 	}
 }
 
@@ -47,16 +59,6 @@ func (p *problems) attachmentSource(s *storagev1.VolumeAttachmentSource, at *fie
 		p.inlineVolumeSpec(s.InlineVolumeSpec, at.Child("inlineVolumeSpec"))
 	case *s.PersistentVolumeName == "":
 		p.required(at.Child("persistentVolumeName"), "must specify non empty persistentVolumeName")
-	}
-}
-
-// attachmentNames is what storage.k8s.io/v1 checks on create beyond its betas.
-func (p *problems) attachmentNames(va *storagev1.VolumeAttachment) {
-	if va.Spec.Attacher != "" {
-		p.driverName(va.Spec.Attacher, specPath.Child("attacher"))
-	}
-	if name := va.Spec.Source.PersistentVolumeName; name != nil && *name != "" {
-		p.subdomain(*name, specPath.Child("source", "persistentVolumeName"))
 	}
 }
 

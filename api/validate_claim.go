@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -35,20 +36,24 @@ func (p *problems) claimSpec(spec *v1.PersistentVolumeClaimSpec, path *field.Pat
 		p.className(*spec.StorageClassName, path, "storageClassName")
 	}
 	p.volumeMode(spec.VolumeMode, path)
-	p.dataSources(spec, path)
+	p.dataSources(spec, old, path)
 	if name := spec.VolumeAttributesClassName; name != nil && *name != "" {
 		p.className(*name, path, "volumeAttributesClassName")
 	}
 }
 
 // dataSources checks dataSource and dataSourceRef, which must agree.
-func (p *problems) dataSources(spec *v1.PersistentVolumeClaimSpec, path *field.Path) {
+func (p *problems) dataSources(spec, old *v1.PersistentVolumeClaimSpec, path *field.Path) {
+	// Where a group was named before, any other is allowed, too: what cannot change
+	// is refused anyhow.
+	hadGroup := old != nil && (old.DataSource != nil && old.DataSource.APIGroup != nil ||
+		old.DataSourceRef != nil && old.DataSourceRef.APIGroup != nil)
 	src, ref := spec.DataSource, spec.DataSourceRef
 	if src != nil {
-		p.dataSource(src.APIGroup, src.Kind, src.Name, path.Child("dataSource"))
+		p.dataSource(src.APIGroup, src.Kind, src.Name, hadGroup, path.Child("dataSource"))
 	}
 	if ref != nil {
-		p.dataSource(ref.APIGroup, ref.Kind, ref.Name, path.Child("dataSourceRef"))
+		p.dataSource(ref.APIGroup, ref.Kind, ref.Name, hadGroup, path.Child("dataSourceRef"))
 		if ref.Namespace != nil && *ref.Namespace != "" {
 			p.messages(path.Child("dataSourceRef", "namespace"), *ref.Namespace,
 				apivalidation.ValidateNamespaceName(*ref.Namespace, false))
@@ -63,7 +68,7 @@ func (p *problems) dataSources(spec *v1.PersistentVolumeClaimSpec, path *field.P
 	}
 }
 
-func (p *problems) dataSource(group *string, kind, name string, path *field.Path) {
+func (p *problems) dataSource(group *string, kind, name string, anyGroup bool, path *field.Path) {
 	p.need(path, "name", name)
 	p.need(path, "kind", kind)
 	if group == nil || *group == "" {
@@ -72,7 +77,9 @@ func (p *problems) dataSource(group *string, kind, name string, path *field.Path
 		}
 		return
 	}
-	p.subdomain(*group, path.Child("apiGroup"))
+	if !anyGroup {
+		p.subdomain(*group, path.Child("apiGroup"))
+	}
 }
 
 // claimUpdate lets a claim change what the control plane needs to change and
@@ -83,7 +90,7 @@ func (p *problems) claimUpdate(claim, old *v1.PersistentVolumeClaim) {
 
 	classMaySet := p.claimClassUpdate(claim, old)
 	if !sameClaimSpec(claim, old, classMaySet) {
-		p.forbidden(specPath, claimImmutable)
+		p.forbidden(specPath, claimImmutable+"\n"+diff.Diff(&old.Spec, &claim.Spec))
 	}
 
 	size, oldSize := claim.Spec.Resources.Requests[v1.ResourceStorage], old.Spec.Resources.Requests[v1.ResourceStorage]
@@ -96,14 +103,14 @@ func (p *problems) claimUpdate(claim, old *v1.PersistentVolumeClaim) {
 	if !samePtr(claim.Spec.VolumeMode, old.Spec.VolumeMode) {
 		p.immutable(claim.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))
 	}
-	if old.Status.CurrentVolumeAttributesClassName != nil && old.Spec.VolumeAttributesClassName != nil {
-		switch name := claim.Spec.VolumeAttributesClassName; {
+	if name := claim.Spec.VolumeAttributesClassName; old.Status.CurrentVolumeAttributesClassName != nil && !samePtr(name, old.Spec.VolumeAttributesClassName) {
+		switch {
 		case name == nil:
 			p.forbidden(specPath.Child("volumeAttributesClassName"),
 				"update to nil is forbidden when status.currentVolumeAttributesClassName is not nil")
-		case *name == "" && *old.Spec.VolumeAttributesClassName != "":
+		case *name == "":
 			p.forbidden(specPath.Child("volumeAttributesClassName"),
-				"update to an empty string is forbidden when status.currentVolumeAttributesClassName is not nil")
+				"update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil")
 		}
 	}
 }
@@ -120,7 +127,7 @@ func (p *problems) claimClassUpdate(claim, old *v1.PersistentVolumeClaim) bool {
 		return true
 	}
 	if annotation != oldAnnotation {
-		p.invalid(metadataPath.Child("annotations").Key(v1.BetaStorageClassAnnotation), annotation,
+		p.invalid(metadataPath.Child("annotations", v1.BetaStorageClassAnnotation), annotation,
 			apivalidation.FieldImmutableErrorMsg)
 	}
 	return unset && (!oldAnnotated || *claim.Spec.StorageClassName == oldAnnotation)
@@ -196,7 +203,7 @@ func (p *problems) claimStatus(claim *v1.PersistentVolumeClaim) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(claim.Status.AllocatedResourceStatuses)) {
-		path := statusPath.Child("allocatedResourceStatus")
+		path := statusPath.Child("allocatedResourceStatuses")
 		p.claimResource(name, path)
 		if !slices.Contains(resizeStatuses, claim.Status.AllocatedResourceStatuses[name]) {
 			p.add(field.NotSupported(path, name, resizeStatuses))

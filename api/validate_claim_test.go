@@ -113,7 +113,7 @@ func TestAClaimMayChangeOnlyWhatItsPhaseAllows(t *testing.T) {
 			func(c *v1.PersistentVolumeClaim) {
 				c.Annotations = map[string]string{v1.BetaStorageClassAnnotation: "x"}
 			},
-			[]string{`metadata.annotations[volume.beta.kubernetes.io/storage-class]: Invalid value: "x": field is immutable`}},
+			[]string{`metadata.annotations.volume.beta.kubernetes.io/storage-class: Invalid value: "x": field is immutable`}},
 		{"the class may move from the annotation to the field", v1.ClaimPending,
 			"{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: old}}, spec: {storageClassName: null}}", nil,
 			func(c *v1.PersistentVolumeClaim) { c.Annotations, c.Spec.StorageClassName = nil, ptr("old") }, nil},
@@ -126,7 +126,7 @@ func TestAClaimMayChangeOnlyWhatItsPhaseAllows(t *testing.T) {
 		{"an attributes class in effect may not be dropped", v1.ClaimBound, gold, current, class(nil),
 			[]string{"spec.volumeAttributesClassName: Forbidden: update to nil is forbidden when status.currentVolumeAttributesClassName is not nil"}},
 		{"an attributes class in effect may not be emptied", v1.ClaimBound, gold, current, class(ptr("")),
-			[]string{"spec.volumeAttributesClassName: Forbidden: update to an empty string is forbidden when status.currentVolumeAttributesClassName is not nil"}},
+			[]string{"spec.volumeAttributesClassName: Forbidden: update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			old := claimIn(t, row.phase, row.patch)
@@ -149,7 +149,7 @@ func TestAClaimsStatusMayNotHoldNonsense(t *testing.T) {
 	require.Equal(t, []string{
 		`status.capacity[storage]: Invalid value: -1: must be a valid resource quantity`,
 		`status.allocatedResources: Unsupported value: "cpu": supported values: "storage"`,
-		`status.allocatedResourceStatus: Unsupported value: "storage": supported values: "ControllerResizeInfeasible", ` +
+		`status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInfeasible", ` +
 			`"ControllerResizeInProgress", "NodeResizeInfeasible", "NodeResizeInProgress", "NodeResizePending"`,
 	}, words(validateStatusUpdate(claim, old)))
 }

@@ -76,9 +76,15 @@ func (p *problems) parameters(params map[string]string, at *field.Path) {
 }
 
 // topologies validates allowedTopologies: no key twice in a term, no value twice
-// under a key, and no term twice.
+// under a key, and no term twice. A term without expressions counts as a repeated
+// one, even if it is the only one: upstream compares it with a list that begins
+// with empty terms.
+// Upstream: storage/validation validateAllowedTopologies, v1.36.
 func (p *problems) topologies(terms []v1.TopologySelectorTerm, path *field.Path) {
-	seen := make([]map[string]map[string]bool, 0, len(terms))
+	seen := make([]map[string]map[string]bool, 0, len(terms)+1)
+	if len(terms) > 0 {
+		seen = append(seen, map[string]map[string]bool{})
+	}
 	for i, term := range terms {
 		at := path.Index(i).Child("matchLabelExpressions")
 		raw := map[string]map[string]bool{}
@@ -111,19 +117,19 @@ func (p *problems) topologies(terms []v1.TopologySelectorTerm, path *field.Path)
 // attributesClass validates a VolumeAttributesClass.
 // Upstream: storage/validation ValidateVolumeAttributesClass, v1.36.
 func (p *problems) attributesClass(c *storagev1.VolumeAttributesClass) {
-	p.driverName(c.DriverName, field.NewPath("driverName"))
+	p.provisioner(c.DriverName, field.NewPath("driverName"))
+	p.parameters(c.Parameters, field.NewPath("parameters"))
 	if len(c.Parameters) == 0 {
 		p.required(field.NewPath("parameters"), "must contain at least one key/value pair")
 	}
-	p.parameters(c.Parameters, field.NewPath("parameters"))
 }
 
 func (p *problems) attributesClassUpdate(c, old *storagev1.VolumeAttributesClass) {
-	p.attributesClass(c)
 	if c.DriverName != old.DriverName {
 		p.forbidden(field.NewPath("driverName"), "updates to driverName are forbidden.")
 	}
 	if !reflect.DeepEqual(c.Parameters, old.Parameters) {
 		p.forbidden(field.NewPath("parameters"), "updates to parameters are forbidden.")
 	}
+	p.attributesClass(c)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -8,98 +9,67 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var pullPolicies = []v1.PullPolicy{v1.PullAlways, v1.PullIfNotPresent, v1.PullNever}
+var (
+	pullPolicies        = []v1.PullPolicy{v1.PullAlways, v1.PullIfNotPresent, v1.PullNever}
+	protocols           = []v1.Protocol{v1.ProtocolSCTP, v1.ProtocolTCP, v1.ProtocolUDP}
+	containerRestarts   = []v1.ContainerRestartPolicy{v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyNever, v1.ContainerRestartPolicyOnFailure}
+	terminationPolicies = []v1.TerminationMessagePolicy{v1.TerminationMessageReadFile, v1.TerminationMessageFallbackToLogsOnError}
+	restartActions      = []v1.ContainerRestartRuleAction{v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers}
+	exitCodeOperators   = []v1.ContainerRestartRuleOnExitCodesOperator{v1.ContainerRestartRuleOnExitCodesOpIn, v1.ContainerRestartRuleOnExitCodesOpNotIn}
+)
 
-// containers validates the containers of a pod, each name once.
-// Upstream: core/validation validateContainers, validateInitContainers, v1.36.
-func (p *problems) containers(spec *v1.PodSpec, volumes []*v1.Volume, at *field.Path) {
-	if len(spec.Containers) == 0 {
-		p.required(at.Child("containers"), "")
-	}
-	names := make([]string, 0, 8)
-	for _, group := range containerGroups(spec) {
-		if len(group.containers) == 0 {
-			continue
-		}
-		path := at.Child(group.name)
-		for i := range group.containers {
-			c, at := &group.containers[i], path.Index(i)
-			p.container(c, volumes, at)
-			if slices.Contains(names, c.Name) {
-				p.duplicate(at.Child("name"), c.Name)
-			}
-			names = append(names, c.Name)
-			if group.name == "initContainers" {
-				p.initContainer(c, at)
-			} else {
-				p.mainContainer(c, at)
-			}
-		}
-	}
-}
-
-func (p *problems) container(c *v1.Container, volumes []*v1.Volume, at *field.Path) {
-	if c.Name == "" {
-		p.required(at.Child("name"), "")
-	} else if !isLabel(c.Name) {
-		p.dnsLabel(c.Name, at.Child("name"))
-	}
-	if c.Image == "" {
-		p.required(at.Child("image"), "")
-	}
-	switch c.TerminationMessagePolicy {
-	case v1.TerminationMessageReadFile, v1.TerminationMessageFallbackToLogsOnError:
-	case "":
-		p.required(at.Child("terminationMessagePolicy"), "")
-	default:
-		p.add(field.NotSupported(at.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
-			[]v1.TerminationMessagePolicy{v1.TerminationMessageReadFile, v1.TerminationMessageFallbackToLogsOnError}))
-	}
-	p.ports(c.Ports, at)
-	p.env(c, at)
-	if len(c.VolumeMounts) > 0 {
-		p.mounts(c, volumes, at.Child("volumeMounts"))
-	}
-	if len(c.VolumeDevices) > 0 {
-		p.devices(c, volumes, at.Child("volumeDevices"))
-	}
-	if c.ImagePullPolicy != v1.PullAlways && c.ImagePullPolicy != v1.PullIfNotPresent {
-		p.pullPolicy(c.ImagePullPolicy, at.Child("imagePullPolicy"))
-	}
-	p.resources(&c.Resources, at.Child("resources"))
-}
-
-func (p *problems) pullPolicy(policy v1.PullPolicy, at *field.Path) {
-	switch policy {
-	case v1.PullAlways, v1.PullIfNotPresent, v1.PullNever:
-	case "":
-		p.required(at, "")
-	default:
-		p.add(field.NotSupported(at, policy, pullPolicies))
-	}
-}
-
-func (p *problems) mainContainer(c *v1.Container, at *field.Path) {
-	for _, probe := range probes(c) {
-		if probe.Probe != nil {
-			p.probe(probe, at.Child(probe.name))
-		}
-	}
-	if c.RestartPolicy != nil && *c.RestartPolicy != v1.ContainerRestartPolicyAlways &&
-		*c.RestartPolicy != v1.ContainerRestartPolicyNever && *c.RestartPolicy != v1.ContainerRestartPolicyOnFailure {
-		p.add(field.NotSupported(at.Child("restartPolicy"), *c.RestartPolicy, []v1.ContainerRestartPolicy{
-			v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyNever, v1.ContainerRestartPolicyOnFailure,
-		}))
-	}
-}
-
-// initContainer refuses what makes no sense in a container that runs to its end
-// before the pod starts.
-func (p *problems) initContainer(c *v1.Container, at *field.Path) {
-	if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-		p.mainContainer(c, at)
+// containers validates the containers that run for as long as the pod does.
+// Upstream: core/validation validateContainers, v1.36.
+func (p *podRules) containers(path *field.Path) {
+	if len(p.spec.Containers) == 0 {
+		p.required(path, "")
 		return
 	}
+	for i := range p.spec.Containers {
+		c, at := &p.spec.Containers[i], path.Index(i)
+		p.container(c, at)
+		if slices.ContainsFunc(p.spec.Containers[:i], func(o v1.Container) bool { return o.Name == c.Name }) {
+			p.duplicate(at.Child("name"), c.Name)
+		}
+		p.lifecycle(c, at)
+		p.containerRestart(c, at)
+	}
+	p.hostPorts(p.spec.Containers, path)
+}
+
+// initContainers validates the containers that run before the others: those that
+// restart always (sidecars) may have what the others have, those that run to
+// their end have no lifecycle and no probes.
+// Upstream: core/validation validateInitContainers, v1.36.
+func (p *podRules) initContainers(path *field.Path) {
+	for i := range p.spec.InitContainers {
+		c, at := &p.spec.InitContainers[i], path.Index(i)
+		p.container(c, at)
+		if c.RestartPolicy == nil && len(c.RestartPolicyRules) > 0 {
+			p.required(at.Child("restartPolicy"), needsRestartPolicy)
+		} else {
+			p.containerRestart(c, at)
+		}
+		sameName := func(o v1.Container) bool { return o.Name == c.Name }
+		if slices.ContainsFunc(p.spec.Containers, sameName) || c.Name != "" && slices.ContainsFunc(p.spec.InitContainers[:i], sameName) {
+			p.duplicate(at.Child("name"), c.Name)
+		}
+		p.hostPorts(p.spec.InitContainers[i:i+1], path)
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			p.lifecycle(c, at)
+			continue
+		}
+		p.noLifecycle(c, at)
+		for j, policy := range c.ResizePolicy {
+			if policy.RestartPolicy == v1.RestartContainer {
+				p.invalid(at.Child("resizePolicy").Index(j).Child("restartPolicy"), policy.RestartPolicy,
+					"must not be set to 'RestartContainer' for non-sidecar initContainers")
+			}
+		}
+	}
+}
+
+func (p *podRules) noLifecycle(c *v1.Container, at *field.Path) {
 	const sidecarsOnly = "may not be set for init containers without restartPolicy=Always"
 	if c.Lifecycle != nil {
 		p.forbidden(at.Child("lifecycle"), sidecarsOnly)
@@ -111,139 +81,144 @@ func (p *problems) initContainer(c *v1.Container, at *field.Path) {
 	}
 }
 
-type namedProbe struct {
-	name string
-	*v1.Probe
+// container validates what all containers have.
+// Upstream: core/validation validateContainerCommon, v1.36.
+func (p *podRules) container(c *v1.Container, at *field.Path) {
+	if c.Name == "" {
+		p.required(at.Child("name"), "")
+	} else if !isLabel(c.Name) {
+		p.dnsLabel(c.Name, at.Child("name"))
+	}
+	if c.Image == "" {
+		p.required(at.Child("image"), "")
+	}
+	oneOf(p.problems, c.TerminationMessagePolicy, terminationPolicies, at, "terminationMessagePolicy")
+	p.ports(c.Ports, at)
+	p.env(c, at)
+	if len(c.VolumeMounts) > 0 {
+		p.mounts(c, p.volumes, at.Child("volumeMounts"))
+	}
+	if len(c.VolumeDevices) > 0 {
+		p.devices(c, p.volumes, at.Child("volumeDevices"))
+	}
+	oneOf(p.problems, c.ImagePullPolicy, pullPolicies, at, "imagePullPolicy")
+	p.resources(&c.Resources, containerResource, at, "resources")
+	p.resourceClaimNames(c.Resources.Claims, at)
+	p.resizePolicy(c.ResizePolicy, at)
+	if c.SecurityContext != nil {
+		p.securityContext(c.SecurityContext, at.Child("securityContext"))
+	}
 }
 
-func probes(c *v1.Container) [3]namedProbe {
-	return [3]namedProbe{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}}
+// oneOf refuses a missing value of a field with a closed list of values, and a
+// value that is not on the list.
+func oneOf[T ~string](p *problems, value T, known []T, at *field.Path, name string) {
+	switch {
+	case slices.Contains(known, value):
+	case value == "":
+		p.required(at.Child(name), "")
+	default:
+		p.add(field.NotSupported(at.Child(name), value, known))
+	}
 }
 
-func (p *problems) probe(probe namedProbe, at *field.Path) {
-	handlers := 0
-	for _, set := range []bool{probe.Exec != nil, probe.HTTPGet != nil, probe.TCPSocket != nil, probe.GRPC != nil} {
-		if set {
-			handlers++
+const needsRestartPolicy = "must specify restartPolicy when restart rules are used"
+
+// containerRestart validates a container's own restart policy.
+// Upstream: core/validation validateContainerRestartPolicy, v1.36.
+func (p *podRules) containerRestart(c *v1.Container, at *field.Path) {
+	switch {
+	case c.RestartPolicy == nil && len(c.RestartPolicyRules) == 0:
+		return
+	case c.RestartPolicy == nil:
+		p.required(at.Child("restartPolicy"), needsRestartPolicy)
+	case !slices.Contains(containerRestarts, *c.RestartPolicy):
+		p.add(field.NotSupported(at.Child("restartPolicy"), *c.RestartPolicy, containerRestarts))
+	}
+	rules := at.Child("restartPolicyRules")
+	if n := len(c.RestartPolicyRules); n > 20 {
+		p.add(field.TooMany(rules, n, 20))
+	}
+	for i, rule := range c.RestartPolicyRules {
+		at := rules.Index(i)
+		if !slices.Contains(restartActions, rule.Action) {
+			p.add(field.NotSupported(at.Child("action"), rule.Action, restartActions))
+		}
+		if rule.ExitCodes == nil {
+			p.required(at.Child("exitCodes"), "must be specified")
+			continue
+		}
+		if !slices.Contains(exitCodeOperators, rule.ExitCodes.Operator) {
+			p.add(field.NotSupported(at.Child("exitCodes", "operator"), rule.ExitCodes.Operator, exitCodeOperators))
+		}
+		if n := len(rule.ExitCodes.Values); n > 255 {
+			p.add(field.TooMany(at.Child("exitCodes", "values"), n, 255))
 		}
 	}
-	switch {
-	case handlers == 0:
-		p.required(at, "must specify a handler type")
-	case handlers > 1:
-		p.forbidden(at, "may not specify more than 1 handler type")
-	}
-	if probe.name != "readinessProbe" && probe.SuccessThreshold != 1 {
-		p.invalid(at.Child("successThreshold"), probe.SuccessThreshold, "must be 1")
+}
+
+// resizePolicy validates what is to happen when a container's resources change.
+// Upstream: core/validation validateResizePolicy, v1.36.
+func (p *podRules) resizePolicy(policies []v1.ContainerResizePolicy, at *field.Path) {
+	resources := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
+	restarts := []v1.ResourceResizeRestartPolicy{v1.NotRequired, v1.RestartContainer}
+	for i, policy := range policies {
+		path := at.Child("resizePolicy")
+		if slices.ContainsFunc(policies[:i], func(o v1.ContainerResizePolicy) bool { return o.ResourceName == policy.ResourceName }) {
+			p.duplicate(path.Index(i), policy.ResourceName)
+		}
+		oneOf(p.problems, policy.ResourceName, resources, at, "resizePolicy")
+		oneOf(p.problems, policy.RestartPolicy, restarts, at, "resizePolicy")
+		if p.spec.RestartPolicy == v1.RestartPolicyNever && policy.RestartPolicy != v1.NotRequired {
+			p.invalid(path, policy.RestartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+		}
 	}
 }
 
 func (p *problems) ports(ports []v1.ContainerPort, at *field.Path) {
+	names := make([]string, 0, len(ports))
 	for i := range ports {
 		port, path := &ports[i], at.Child("ports").Index(i)
 		if port.Name != "" {
-			p.messages(path.Child("name"), port.Name, validation.IsValidPortName(port.Name))
-			if slices.ContainsFunc(ports[:i], func(o v1.ContainerPort) bool { return o.Name == port.Name }) {
+			if msgs := validation.IsValidPortName(port.Name); len(msgs) > 0 {
+				p.messages(path.Child("name"), port.Name, msgs)
+			} else if slices.Contains(names, port.Name) {
 				p.duplicate(path.Child("name"), port.Name)
 			}
+			names = append(names, port.Name)
 		}
 		if port.ContainerPort == 0 {
 			p.required(path.Child("containerPort"), "")
 		} else {
-			p.portNumber(port.ContainerPort, path.Child("containerPort"))
+			p.portNumber(int64(port.ContainerPort), path.Child("containerPort"))
 		}
 		if port.HostPort != 0 {
-			p.portNumber(port.HostPort, path.Child("hostPort"))
+			p.portNumber(int64(port.HostPort), path.Child("hostPort"))
 		}
-		switch port.Protocol {
-		case v1.ProtocolTCP, v1.ProtocolUDP, v1.ProtocolSCTP:
-		case "":
-			p.required(path.Child("protocol"), "")
-		default:
-			p.add(field.NotSupported(path.Child("protocol"), port.Protocol,
-				[]v1.Protocol{v1.ProtocolSCTP, v1.ProtocolTCP, v1.ProtocolUDP}))
-		}
+		oneOf(p, port.Protocol, protocols, path, "protocol")
 	}
 }
 
-func (p *problems) portNumber(port int32, at *field.Path) {
+func (p *problems) portNumber(port int64, at *field.Path) {
 	for _, msg := range validation.IsValidPortNum(int(port)) {
 		p.invalid(at, port, msg)
 	}
 }
 
-var envFields = []string{
-	"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
-	"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
-}
-
-// env validates a container's environment.
-func (p *problems) env(c *v1.Container, at *field.Path) {
-	for i := range c.Env {
-		e := &c.Env[i]
-		if e.Name == "" {
-			p.required(at.Child("env").Index(i).Child("name"), "")
+// hostPorts refuses two containers that want the same port of the node.
+// Upstream: core/validation AccumulateUniqueHostPorts, v1.36.
+func (p *problems) hostPorts(containers []v1.Container, path *field.Path) {
+	var taken []string
+	for i := range containers {
+		for j, port := range containers[i].Ports {
+			if port.HostPort == 0 {
+				continue
+			}
+			key := fmt.Sprintf("%s/%s/%d", port.Protocol, port.HostIP, port.HostPort)
+			if slices.Contains(taken, key) {
+				p.duplicate(path.Index(i).Child("ports").Index(j).Child("hostPort"), key)
+			}
+			taken = append(taken, key)
 		}
-		if e.ValueFrom != nil {
-			p.envSource(e, at.Child("env").Index(i).Child("valueFrom"))
-		}
-	}
-	for i := range c.EnvFrom {
-		from, path := &c.EnvFrom[i], at.Child("envFrom").Index(i)
-		switch {
-		case from.ConfigMapRef == nil && from.SecretRef == nil:
-			p.invalid(at.Child("envFrom"), "", "must specify one of: `configMapRef` or `secretRef`")
-		case from.ConfigMapRef != nil && from.SecretRef != nil:
-			p.invalid(at.Child("envFrom"), "", "may not have more than one field specified at a time")
-		case from.ConfigMapRef != nil:
-			p.need(path.Child("configMapRef"), "name", from.ConfigMapRef.Name)
-		default:
-			p.need(path.Child("secretRef"), "name", from.SecretRef.Name)
-		}
-	}
-}
-
-func (p *problems) envSource(e *v1.EnvVar, at *field.Path) {
-	from, n := e.ValueFrom, 0
-	if from.FieldRef != nil {
-		n++
-		p.fieldRef(from.FieldRef, envFields, at.Child("fieldRef"))
-	}
-	if from.ResourceFieldRef != nil {
-		n++
-		p.need(at.Child("resourceFieldRef"), "resource", from.ResourceFieldRef.Resource)
-	}
-	if from.ConfigMapKeyRef != nil {
-		n++
-		p.need(at.Child("configMapKeyRef"), "key", from.ConfigMapKeyRef.Key)
-	}
-	if from.SecretKeyRef != nil {
-		n++
-		p.need(at.Child("secretKeyRef"), "key", from.SecretKeyRef.Key)
-	}
-	if from.FileKeyRef != nil {
-		n++
-	}
-	switch {
-	case n == 0:
-		p.invalid(at, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`")
-	case e.Value != "":
-		p.invalid(at, "", "may not be specified when `value` is not empty")
-	case n > 1:
-		p.invalid(at, "", "may not have more than one field specified at a time")
-	}
-}
-
-// fieldRef validates a reference to one of the pod's own fields. A subscript,
-// as in metadata.labels['app'], is taken as it is.
-func (p *problems) fieldRef(ref *v1.ObjectFieldSelector, known []string, at *field.Path) {
-	switch {
-	case ref.APIVersion == "":
-		p.required(at.Child("apiVersion"), "")
-	case ref.FieldPath == "":
-		p.required(at.Child("fieldPath"), "")
-	case ref.FieldPath[len(ref.FieldPath)-1] == ']':
-	case !slices.Contains(known, ref.FieldPath):
-		p.add(field.NotSupported(at.Child("fieldPath"), ref.FieldPath, known))
 	}
 }

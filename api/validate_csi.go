@@ -14,6 +14,8 @@ import (
 
 const (
 	maxNodeID = 256 // characters
+	// minUpdatePeriodSeconds is how often a driver may ask for its limits at most.
+	minUpdatePeriodSeconds = 10
 
 	// Bounds of the life of a token that a driver asks for, in seconds.
 	minTokenSeconds = 600
@@ -21,12 +23,14 @@ const (
 )
 
 // driverName validates the name of a CSI driver where it is referred to.
+// Upstream: core/validation ValidateCSIDriverName, v1.36.
 func (p *problems) driverName(name string, at *field.Path) {
 	if isLabel(name) {
 		return
 	}
 	if name == "" {
 		p.required(at, "")
+		return
 	}
 	if len(name) > 63 {
 		p.add(field.TooLong(at, "", 63))
@@ -53,6 +57,13 @@ func (p *problems) csiDriver(spec *storagev1.CSIDriverSpec) {
 		}
 	}
 	p.set(spec.SELinuxMount, "seLinuxMount")
+	if s := spec.NodeAllocatableUpdatePeriodSeconds; s != nil && *s < minUpdatePeriodSeconds {
+		p.invalid(specPath.Child("nodeAllocatableUpdatePeriodSeconds"), *s, "must be greater than or equal to 10 seconds")
+	}
+	if set := spec.ServiceAccountTokenInSecrets; set != nil && len(spec.TokenRequests) == 0 {
+		p.invalid(specPath.Child("serviceAccountTokenInSecrets"), *set,
+			"serviceAccountTokenInSecrets is set but no tokenRequests are specified")
+	}
 }
 
 // set requires a switch that defaulting sets.
@@ -128,22 +139,20 @@ func (p *problems) csiNodeUpdate(n, old *storagev1.CSINode) {
 			same := is
 			same.Allocatable = was.Allocatable
 			if !apiequality.Semantic.DeepEqual(same, was) {
-				p.invalid(field.NewPath("CSINodeDriver"), is, apivalidation.FieldImmutableErrorMsg)
+				p.invalid(specPath.Child("drivers"), is, apivalidation.FieldImmutableErrorMsg)
 			}
 		}
 	}
 }
 
-// storageCapacity validates a CSIStorageCapacity.
+// storageCapacity validates a CSIStorageCapacity. As upstream it does not look at
+// maximumVolumeSize.
 // Upstream: storage/validation ValidateCSIStorageCapacity, v1.36.
 func (p *problems) storageCapacity(c *storagev1.CSIStorageCapacity) {
 	p.labelSelector(c.NodeTopology, field.NewPath("nodeTopology"))
 	p.subdomain(c.StorageClassName, field.NewPath("storageClassName"))
 	if c.Capacity != nil {
 		p.nonNegative(*c.Capacity, field.NewPath("capacity"))
-	}
-	if c.MaximumVolumeSize != nil {
-		p.nonNegative(*c.MaximumVolumeSize, field.NewPath("maximumVolumeSize"))
 	}
 }
 

@@ -152,6 +152,13 @@ func (p *problems) labels(labels map[string]string, path *field.Path) {
 	}
 }
 
+// annotations validates a map of annotations that is not the object's own.
+func (p *problems) annotations(annotations map[string]string, path *field.Path) {
+	if !goodAnnotations(annotations) {
+		p.add(inOrder(apivalidation.ValidateAnnotations(annotations, path))...)
+	}
+}
+
 func (p *problems) labelSelector(s *metav1.LabelSelector, path *field.Path) {
 	if s != nil {
 		p.add(inOrder(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, path))...)

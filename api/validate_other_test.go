@@ -21,7 +21,8 @@ func TestAStatefulSetSelectsItsOwnPodsAndKeepsItsClaims(t *testing.T) {
 	refusesNew(t, goodStatefulSet, []refusal{
 		{"a selector for other pods", "spec: {selector: {matchLabels: {app: other}}}",
 			[]string{"spec.template.metadata.labels: Invalid value: {\"app\":\"db\"}: `selector` does not match template `labels`"}},
-		{"no selector", "spec: {selector: null}", []string{"spec.selector: Required value"}},
+		{"no selector", "spec: {selector: null}", []string{"spec.selector: Required value",
+			"spec.template.metadata.labels: Invalid value: {\"app\":\"db\"}: `selector` does not match template `labels`"}},
 		{"an empty selector", "spec: {selector: {matchLabels: null}}", []string{"spec.selector: Invalid value: {}: empty selector is invalid for statefulset"}},
 		{"an unknown order", "spec: {podManagementPolicy: Random}",
 			[]string{`spec.podManagementPolicy: Invalid value: "Random": must be 'OrderedReady' or 'Parallel'`}},
@@ -34,7 +35,8 @@ func TestAStatefulSetSelectsItsOwnPodsAndKeepsItsClaims(t *testing.T) {
 	refusesChange(t, goodStatefulSet, []refusal{
 		{"replicas may change", "spec: {replicas: 3}", nil},
 		{"what becomes of claims may change", "spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}", nil},
-		{"claim templates may not", "spec: {volumeClaimTemplates: []}", fixed},
+		{"claim templates may not", "spec: {volumeClaimTemplates: []}",
+			append([]string{`spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`}, fixed...)},
 		{"the service may not", "spec: {serviceName: other}", fixed},
 	})
 }

@@ -2,6 +2,8 @@ package api
 
 import (
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,17 +12,67 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// newPod validates the spec of a new pod.
-// Upstream: core/validation ValidatePodCreate, v1.36.
+var (
+	restartPolicies    = []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever}
+	dnsPolicies        = []v1.DNSPolicy{v1.DNSClusterFirstWithHostNet, v1.DNSClusterFirst, v1.DNSDefault, v1.DNSNone}
+	preemptionPolicies = []v1.PreemptionPolicy{v1.PreemptLowerPriority, v1.PreemptNever}
+)
+
+// podRules validates the spec of one pod or template of pods.
+type podRules struct {
+	*problems
+	spec *v1.PodSpec
+	// meta is the pod's own metadata, nil where the spec is that of a template.
+	meta *metav1.ObjectMeta
+	// volumes are the good ones: those that containers may mount.
+	volumes []*v1.Volume
+}
+
+// newPod validates a new pod. Upstream: core/validation ValidatePodCreate, v1.36.
 func (p *problems) newPod(pod *v1.Pod) {
-	p.podSpec(&pod.Spec, &pod.ObjectMeta, specPath)
-	p.imageSpaces(&pod.Spec)
+	p.pod(pod)
 	if len(pod.Spec.EphemeralContainers) > 0 {
 		p.forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create")
 	}
 	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) != 0 {
 		p.forbidden(specPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared")
 	}
+}
+
+// pod validates what holds for new pods and for updated ones.
+// Upstream: core/validation validatePodMetadataAndSpec, v1.36. Without a service
+// account it refuses tokens; there is no admission plugin here that would name one,
+// so that this is not done.
+func (p *problems) pod(pod *v1.Pod) {
+	if len(pod.Annotations) > 0 {
+		p.podAnnotations(pod.Annotations, &pod.Spec, metadataPath.Child("annotations"))
+	}
+	p.podSpec(&pod.Spec, &pod.ObjectMeta, specPath)
+	p.imageSpaces(&pod.Spec)
+}
+
+// podAnnotations validates the annotations that mean something.
+// Upstream: core/validation ValidatePodSpecificAnnotations, v1.36, without the
+// deprecated ones of seccomp and AppArmor.
+func (p *problems) podAnnotations(annotations map[string]string, spec *v1.PodSpec, at *field.Path) {
+	if value, mirror := annotations[v1.MirrorPodAnnotationKey]; mirror && spec.NodeName == "" {
+		p.invalid(at.Key(v1.MirrorPodAnnotationKey), value, "must set spec.nodeName if mirror pod annotation is set")
+	}
+	if cost, ok := annotations[deletionCost]; ok && !isDeletionCost(cost) {
+		p.invalid(at.Key(deletionCost), cost, "must be a 32bit integer")
+	}
+}
+
+const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
+
+// isDeletionCost: a plus sign and leading zeros are not good.
+// Upstream: core/helper GetDeletionCostFromPodAnnotations, v1.36.
+func isDeletionCost(cost string) bool {
+	if cost == "" || cost != "0" && cost[0] != '-' && (cost[0] < '1' || cost[0] > '9') {
+		return false
+	}
+	_, err := strconv.ParseInt(cost, 10, 32)
+	return err == nil
 }
 
 // imageSpaces refuses blanks round the images of a pod. Templates may have them.
@@ -47,134 +99,178 @@ func containerGroups(spec *v1.PodSpec) [2]containerGroup {
 // the spec is that of a template.
 // Upstream: core/validation ValidatePodSpec, v1.36.
 func (p *problems) podSpec(spec *v1.PodSpec, meta *metav1.ObjectMeta, at *field.Path) {
+	r := &podRules{problems: p, spec: spec, meta: meta}
 	if spec.TerminationGracePeriodSeconds == nil {
 		p.required(at.Child("terminationGracePeriodSeconds"), "")
 	}
-	volumes := p.podVolumes(spec.Volumes, meta, at)
-	p.containers(spec, volumes, at)
-	p.podPolicies(spec, at)
+	r.volumes = p.podVolumes(spec.Volumes, meta, at)
+	r.resourceClaims(at)
+	r.containers(at.Child("containers"))
+	if len(spec.InitContainers) > 0 {
+		r.initContainers(at.Child("initContainers"))
+	}
+	r.ephemeralContainers(at)
+	r.podResources(at)
+	r.hostNetworkPorts(at)
+	oneOf(p, spec.RestartPolicy, restartPolicies, at, "restartPolicy")
+	oneOf(p, spec.DNSPolicy, dnsPolicies, at, "dnsPolicy")
 	p.labels(spec.NodeSelector, at.Child("nodeSelector"))
-	p.podSecurity(spec.SecurityContext, at)
+	r.podSecurity(spec.SecurityContext, at.Child("securityContext"))
 	if spec.Affinity != nil {
 		p.affinity(spec.Affinity, at.Child("affinity"))
 	}
-	p.schedulingGates(spec.SchedulingGates, at)
+	r.dnsConfig(at.Child("dnsConfig"))
+	r.gates(at)
 	p.spreadConstraints(spec.TopologySpreadConstraints, at)
-	p.podNames(spec, at)
+	r.hostProcessRules(at)
+	r.hostUsersRules(at)
+	r.hostnameOverride(at)
+	r.names(at)
 	if s := spec.ActiveDeadlineSeconds; s != nil && (*s < 1 || *s > math.MaxInt32) {
 		p.invalid(at.Child("activeDeadlineSeconds"), *s, validation.InclusiveRangeError(1, math.MaxInt32))
 	}
 	if len(spec.Tolerations) > 0 {
 		p.tolerations(spec.Tolerations, at.Child("tolerations"))
 	}
-	if spec.Overhead != nil {
-		p.resources(&v1.ResourceRequirements{Limits: spec.Overhead}, at.Child("overhead"))
-	}
-}
-
-// podPolicies validates the fields with a closed list of values.
-func (p *problems) podPolicies(spec *v1.PodSpec, at *field.Path) {
-	switch spec.RestartPolicy {
-	case v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever:
-	case "":
-		p.required(at.Child("restartPolicy"), "")
-	default:
-		p.add(field.NotSupported(at.Child("restartPolicy"), spec.RestartPolicy,
-			[]v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever}))
-	}
-	switch spec.DNSPolicy {
-	case v1.DNSClusterFirst, v1.DNSClusterFirstWithHostNet, v1.DNSDefault:
-	case v1.DNSNone:
-		if spec.DNSConfig == nil {
-			p.required(at.Child("dnsConfig"), "must provide `dnsConfig` when `dnsPolicy` is None")
+	for i, alias := range spec.HostAliases {
+		path := at.Child("hostAliases").Index(i)
+		p.add(validation.IsValidIPForLegacyField(path.Child("ip"), alias.IP, true, nil)...)
+		for j, name := range alias.Hostnames {
+			p.subdomain(name, path.Child("hostnames").Index(j))
 		}
-	case "":
-		p.required(at.Child("dnsPolicy"), "")
-	default:
-		p.add(field.NotSupported(at.Child("dnsPolicy"), spec.DNSPolicy,
-			[]v1.DNSPolicy{v1.DNSClusterFirstWithHostNet, v1.DNSClusterFirst, v1.DNSDefault, v1.DNSNone}))
 	}
-	if policy := spec.PreemptionPolicy; policy != nil && *policy != v1.PreemptLowerPriority && *policy != v1.PreemptNever {
-		p.add(field.NotSupported(at.Child("preemptionPolicy"), *policy,
-			[]v1.PreemptionPolicy{v1.PreemptLowerPriority, v1.PreemptNever}))
+	if spec.PreemptionPolicy != nil {
+		oneOf(p, *spec.PreemptionPolicy, preemptionPolicies, at, "preemptionPolicy")
+	}
+	if spec.Overhead != nil {
+		p.resources(&v1.ResourceRequirements{Limits: spec.Overhead}, containerResource, at, "overhead")
+	}
+	r.os(at)
+}
+
+// gates validates what a pod waits for: before it is scheduled, and before it is
+// ready.
+func (p *podRules) gates(at *field.Path) {
+	for i, gate := range p.spec.ReadinessGates {
+		p.qualifiedName(string(gate.ConditionType), at.Child("readinessGates").Index(i).Child("conditionType"))
+	}
+	for i, gate := range p.spec.SchedulingGates {
+		path := at.Child("schedulingGates").Index(i)
+		p.qualifiedName(gate.Name, path)
+		if slices.Contains(p.spec.SchedulingGates[:i], gate) {
+			p.duplicate(path, gate.Name)
+		}
 	}
 }
 
-// podNames validates the names a pod refers to or gives itself.
-func (p *problems) podNames(spec *v1.PodSpec, at *field.Path) {
+// names validates the names a pod refers to or gives itself.
+func (p *podRules) names(at *field.Path) {
 	name := func(value, child string, check func(string, *field.Path)) {
 		if value != "" && !isLabel(value) {
 			check(value, at.Child(child))
 		}
 	}
-	name(spec.ServiceAccountName, "serviceAccountName", p.subdomain)
-	name(spec.NodeName, "nodeName", p.subdomain)
-	name(spec.Hostname, "hostname", p.dnsLabel)
-	name(spec.Subdomain, "subdomain", p.dnsLabel)
-	name(spec.PriorityClassName, "priorityClassName", p.subdomain)
-	if spec.RuntimeClassName != nil {
-		p.subdomain(*spec.RuntimeClassName, at.Child("runtimeClassName"))
+	name(p.spec.ServiceAccountName, "serviceAccountName", p.subdomain)
+	name(p.spec.NodeName, "nodeName", p.subdomain)
+	name(p.spec.Hostname, "hostname", p.dnsLabel)
+	name(p.spec.Subdomain, "subdomain", p.dnsLabel)
+	name(p.spec.PriorityClassName, "priorityClassName", p.subdomain)
+	if p.spec.RuntimeClassName != nil {
+		p.subdomain(*p.spec.RuntimeClassName, at.Child("runtimeClassName"))
 	}
 }
 
-// podSecurity validates the part of the security context that storage depends
-// on: the groups and users that own files, and how ownership is changed.
-func (p *problems) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
-	if sc == nil {
+// hostnameOverride validates a host name that is not made from the pod's.
+// Upstream: core/validation validatePodHostName, v1.36.
+func (p *podRules) hostnameOverride(at *field.Path) {
+	name := p.spec.HostnameOverride
+	if name == nil {
 		return
 	}
-	at = at.Child("securityContext")
-	if sc.FSGroup != nil {
-		p.id(*sc.FSGroup, validation.IsValidGroupID(*sc.FSGroup), at.Child("fsGroup"))
+	at = at.Child("hostnameOverride")
+	if p.spec.SetHostnameAsFQDN != nil && *p.spec.SetHostnameAsFQDN {
+		p.forbidden(at, "may not be specified when setHostnameAsFQDN is true")
 	}
-	if sc.RunAsUser != nil {
-		p.id(*sc.RunAsUser, validation.IsValidUserID(*sc.RunAsUser), at.Child("runAsUser"))
+	if p.spec.HostNetwork {
+		p.forbidden(at, "may not be specified when hostNetwork is true")
 	}
-	if sc.RunAsGroup != nil {
-		p.id(*sc.RunAsGroup, validation.IsValidGroupID(*sc.RunAsGroup), at.Child("runAsGroup"))
+	if len(*name) > 64 {
+		p.add(field.TooLong(at, "", 64))
 	}
-	for i, gid := range sc.SupplementalGroups {
-		p.id(gid, validation.IsValidGroupID(gid), at.Child("supplementalGroups").Index(i))
+	p.subdomain(*name, at)
+}
+
+// hostNetworkPorts: a container on the node's network gets the port that it
+// listens on. Upstream: core/validation validatePodHostNetworkDeps, v1.36.
+func (p *podRules) hostNetworkPorts(at *field.Path) {
+	if !p.spec.HostNetwork {
+		return
 	}
-	if c := sc.FSGroupChangePolicy; c != nil && *c != v1.FSGroupChangeAlways && *c != v1.FSGroupChangeOnRootMismatch {
-		p.add(field.NotSupported(at.Child("fsGroupChangePolicy"), *c,
-			[]v1.PodFSGroupChangePolicy{v1.FSGroupChangeAlways, v1.FSGroupChangeOnRootMismatch}))
+	for i := range p.spec.Containers {
+		for j, port := range p.spec.Containers[i].Ports {
+			if port.HostPort != port.ContainerPort && (p.meta != nil || port.HostPort != 0) {
+				p.invalid(at.Child("containers").Index(i).Child("ports").Index(j).Child("hostPort"), port.HostPort,
+					"must match `containerPort` when `hostNetwork` is true")
+			}
+		}
 	}
 }
 
-func (p *problems) id(id int64, msgs []string, at *field.Path) {
-	for _, msg := range msgs {
-		p.invalid(at, id, msg)
+const (
+	maxNameservers = 3
+	maxSearches    = 32
+	maxSearchText  = 2048 // characters, with the blanks between
+)
+
+// dnsConfig validates how a pod resolves names.
+// Upstream: core/validation validatePodDNSConfig, v1.36.
+func (p *podRules) dnsConfig(at *field.Path) {
+	config := p.spec.DNSConfig
+	if p.spec.DNSPolicy == v1.DNSNone {
+		switch {
+		case config == nil:
+			p.required(at, "must provide `dnsConfig` when `dnsPolicy` is None")
+		case len(config.Nameservers) == 0:
+			p.required(at.Child("nameservers"), "must provide at least one DNS nameserver when `dnsPolicy` is None")
+			return
+		}
+	}
+	if config == nil {
+		return
+	}
+	if len(config.Nameservers) > maxNameservers {
+		p.invalid(at.Child("nameservers"), config.Nameservers, "must not have more than 3 nameservers")
+	}
+	for i, server := range config.Nameservers {
+		p.add(validation.IsValidIPForLegacyField(at.Child("nameservers").Index(i), server, true, nil)...)
+	}
+	if len(config.Searches) > maxSearches {
+		p.invalid(at.Child("searches"), config.Searches, "must not have more than 32 search paths")
+	}
+	if len(strings.Join(config.Searches, " ")) > maxSearchText {
+		p.invalid(at.Child("searches"), config.Searches, "must not have more than 2048 characters (including spaces) in the search list")
+	}
+	for i, search := range config.Searches {
+		if search != "." {
+			search = strings.TrimSuffix(search, ".")
+			p.messages(at.Child("searches").Index(i), search, validation.IsDNS1123SubdomainWithUnderscore(search))
+		}
+	}
+	for i, option := range config.Options {
+		if option.Name == "" {
+			p.required(at.Child("options").Index(i), "must not be empty")
+		}
 	}
 }
 
-func (p *problems) schedulingGates(gates []v1.PodSchedulingGate, at *field.Path) {
-	seen := map[string]bool{}
-	for i, gate := range gates {
-		path := at.Child("schedulingGates").Index(i)
-		p.qualifiedName(gate.Name, path)
-		if seen[gate.Name] {
-			p.duplicate(path, gate.Name)
-		}
-		seen[gate.Name] = true
-	}
-}
-
-func (p *problems) spreadConstraints(constraints []v1.TopologySpreadConstraint, at *field.Path) {
-	for i := range constraints {
-		c, path := &constraints[i], at.Child("topologySpreadConstraints").Index(i)
-		if c.MaxSkew <= 0 {
-			p.invalid(path.Child("maxSkew"), c.MaxSkew, "must be greater than zero")
-		}
-		if c.TopologyKey == "" {
-			p.required(path.Child("topologyKey"), "can not be empty")
-		} else {
-			p.qualifiedName(c.TopologyKey, path.Child("topologyKey"))
-		}
-		if c.WhenUnsatisfiable != v1.DoNotSchedule && c.WhenUnsatisfiable != v1.ScheduleAnyway {
-			p.add(field.NotSupported(path.Child("whenUnsatisfiable"), c.WhenUnsatisfiable,
-				[]v1.UnsatisfiableConstraintAction{v1.DoNotSchedule, v1.ScheduleAnyway}))
-		}
-		p.labelSelector(c.LabelSelector, path.Child("labelSelector"))
+// template validates a template of pods: its metadata, as far as it goes on to the
+// pods, and their spec. Upstream: core/validation ValidatePodTemplateSpec, v1.36.
+func (p *problems) template(t *v1.PodTemplateSpec, at *field.Path) {
+	p.labels(t.Labels, at.Child("labels"))
+	p.annotations(t.Annotations, at.Child("annotations"))
+	p.podAnnotations(t.Annotations, &t.Spec, at.Child("annotations"))
+	p.podSpec(&t.Spec, nil, at.Child("spec"))
+	if len(t.Spec.EphemeralContainers) > 0 {
+		p.forbidden(at.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template")
 	}
 }

@@ -45,8 +45,10 @@ func TestNewPodsAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 			[]string{`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`}},
 		{"less than nothing asked for", "spec: {containers: [{" + box + ", resources: {requests: {memory: -1}}}]}",
 			[]string{`spec.containers[0].resources.requests[memory]: Invalid value: "-1": must be greater than or equal to 0`}},
-		{"an unknown resource", "spec: {containers: [{" + box + ", resources: {requests: {storage: 1}}}]}", []string{
-			`spec.containers[0].resources.requests[storage]: Invalid value: "storage": must be a standard resource type or fully qualified`,
+		{"an unknown resource", "spec: {containers: [{" + box + ", resources: {requests: {disk: 1}}}]}", []string{
+			`spec.containers[0].resources.requests[disk]: Invalid value: "disk": must be a standard resource type or fully qualified`,
+			`spec.containers[0].resources.requests[disk]: Invalid value: "disk": must be a standard resource for containers`}},
+		{"a resource that containers do not have", "spec: {containers: [{" + box + ", resources: {requests: {storage: 1}}}]}", []string{
 			`spec.containers[0].resources.requests[storage]: Invalid value: "storage": must be a standard resource for containers`}},
 		{"a node named before the gates are open", "spec: {nodeName: node-1, schedulingGates: [{name: a}]}",
 			[]string{"spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"}},

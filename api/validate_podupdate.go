@@ -1,13 +1,14 @@
 package api
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const podImmutable = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
@@ -18,11 +19,16 @@ const podImmutable = "pod updates may not change fields other than `spec.contain
 // and lose scheduling gates. The rest of the spec is what was scheduled.
 // Upstream: core/validation ValidatePodUpdate, v1.36.
 func (p *problems) podUpdate(pod, old *v1.Pod) {
-	if apiequality.Semantic.DeepEqual(&pod.Spec, &old.Spec) {
+	if len(pod.Annotations)+len(old.Annotations) > 0 {
+		p.mirrorAnnotation(pod.Annotations, old.Annotations)
+	}
+	if apiequality.Semantic.DeepEqual(&pod.Spec, &old.Spec) { // and that spec is good
+		if len(pod.Annotations) > 0 {
+			p.podAnnotations(pod.Annotations, &pod.Spec, metadataPath.Child("annotations"))
+		}
 		return
 	}
-	p.podSpec(&pod.Spec, &pod.ObjectMeta, specPath)
-	p.imageSpaces(&pod.Spec)
+	p.pod(pod)
 	groups, oldGroups := containerGroups(&pod.Spec), containerGroups(&old.Spec)
 	for i := range groups {
 		if len(groups[i].containers) != len(oldGroups[i].containers) {
@@ -35,10 +41,13 @@ func (p *problems) podUpdate(pod, old *v1.Pod) {
 	}
 	p.tolerationsUpdate(pod.Spec.Tolerations, old.Spec.Tolerations)
 	p.gatesUpdate(pod.Spec.SchedulingGates, old.Spec.SchedulingGates)
-	if gated := len(old.Spec.SchedulingGates) > 0; !samePodSpec(&pod.Spec, &old.Spec, gated) {
-		p.forbidden(specPath, podImmutable)
-	} else if gated {
+	gated := len(old.Spec.SchedulingGates) > 0
+	if gated {
 		p.nodeSelectorUpdate(pod.Spec.NodeSelector, old.Spec.NodeSelector)
+		p.nodeAffinityUpdate(requiredTerms(pod.Spec.Affinity), requiredTerms(old.Spec.Affinity))
+	}
+	if munged := mungedPodSpec(&pod.Spec, &old.Spec, gated); !apiequality.Semantic.DeepEqual(munged, &old.Spec) {
+		p.forbidden(specPath, fmt.Sprintf("%s\n%v", podImmutable, diff.Diff(&old.Spec, munged)))
 	}
 }
 
@@ -75,11 +84,7 @@ func (p *problems) tolerationsUpdate(tolerations, old []v1.Toleration) {
 
 func (p *problems) gatesUpdate(gates, old []v1.PodSchedulingGate) {
 	for i, gate := range gates {
-		known := false
-		for _, was := range old {
-			known = known || was == gate
-		}
-		if !known {
+		if !slices.Contains(old, gate) {
 			p.forbidden(specPath.Child("schedulingGates").Index(i).Child("name"),
 				"only deletion is allowed, but found new scheduling gate '"+gate.Name+"'")
 		}
@@ -87,18 +92,50 @@ func (p *problems) gatesUpdate(gates, old []v1.PodSchedulingGate) {
 }
 
 // nodeSelectorUpdate lets the selector of a gated pod grow.
+// Upstream: core/validation validateNodeSelectorMutation, v1.36.
 func (p *problems) nodeSelectorUpdate(selector, old map[string]string) {
 	for key, value := range old {
-		if selector[key] != value {
-			p.invalid(specPath.Child("nodeSelector"), selector, "only additions are allowed (no mutations or deletions)")
+		if is, ok := selector[key]; !ok || is != value {
+			p.invalid(specPath.Child("nodeSelector"), selector, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
 			return
 		}
 	}
 }
 
-// samePodSpec compares the specs but for what may change. A gated pod may also
-// narrow down its nodes.
-func samePodSpec(spec, old *v1.PodSpec, gated bool) bool {
+// nodeAffinityUpdate lets each term of a gated pod's node affinity grow.
+// Upstream: core/validation validateNodeAffinityMutation, v1.36.
+func (p *problems) nodeAffinityUpdate(terms, old []v1.NodeSelectorTerm) {
+	if len(old) == 0 {
+		return
+	}
+	at := specPath.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	if len(terms) != len(old) {
+		p.invalid(at, terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+		return
+	}
+	for i := range old {
+		is, was := &terms[i], &old[i]
+		empty := len(was.MatchExpressions)+len(was.MatchFields) == 0 && len(is.MatchExpressions)+len(is.MatchFields) > 0
+		if empty || !startsWith(is.MatchExpressions, was.MatchExpressions) || !startsWith(is.MatchFields, was.MatchFields) {
+			p.invalid(at.Index(i), *is, "only additions are allowed (no mutations or deletions)")
+		}
+	}
+}
+
+func requiredTerms(a *v1.Affinity) []v1.NodeSelectorTerm {
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+}
+
+func startsWith(list, start []v1.NodeSelectorRequirement) bool {
+	return len(list) >= len(start) && apiequality.Semantic.DeepEqual(list[:len(start)], start)
+}
+
+// mungedPodSpec is the spec with the old values of what may change. A gated pod
+// may also narrow down its nodes.
+func mungedPodSpec(spec, old *v1.PodSpec, gated bool) *v1.PodSpec {
 	munged := *spec
 	munged.Containers = withImages(spec.Containers, old.Containers)
 	munged.InitContainers = withImages(spec.InitContainers, old.InitContainers)
@@ -112,7 +149,7 @@ func samePodSpec(spec, old *v1.PodSpec, gated bool) bool {
 		munged.NodeSelector = old.NodeSelector
 		munged.Affinity = withNodeAffinity(spec.Affinity, old.Affinity)
 	}
-	return apiequality.Semantic.DeepEqual(&munged, old)
+	return &munged
 }
 
 func withImages(containers, old []v1.Container) []v1.Container {
@@ -137,40 +174,4 @@ func withNodeAffinity(affinity, old *v1.Affinity) *v1.Affinity {
 		return nil
 	}
 	return &munged
-}
-
-// podStatus validates a status update.
-// Upstream: core/validation ValidatePodStatusUpdate, v1.36.
-func (p *problems) podStatus(pod, old *v1.Pod) {
-	if name := pod.Status.NominatedNodeName; name != "" && name != old.Status.NominatedNodeName {
-		p.subdomain(name, statusPath.Child("nominatedNodeName"))
-	}
-	if pod.Status.QOSClass != old.Status.QOSClass {
-		p.invalid(statusPath.Child("qosClass"), pod.Status.QOSClass, apivalidation.FieldImmutableErrorMsg)
-	}
-	for i := range pod.Status.Conditions {
-		switch c := &pod.Status.Conditions[i]; c.Type {
-		case v1.PodScheduled, v1.PodReady, v1.PodInitialized:
-		default:
-			p.qualifiedName(string(c.Type), metadataPath.Child("conditions").Index(i).Child("Type"))
-		}
-	}
-	if old.Spec.RestartPolicy != v1.RestartPolicyAlways {
-		p.restarts(pod.Status.ContainerStatuses, old.Status.ContainerStatuses, old.Spec.RestartPolicy, statusPath.Child("containerStatuses"))
-	}
-}
-
-// restarts refuses to bring back a container that was to stay terminated.
-func (p *problems) restarts(statuses, old []v1.ContainerStatus, policy v1.RestartPolicy, at *field.Path) {
-	for i := range old {
-		was := &old[i]
-		if was.State.Terminated == nil || was.State.Terminated.ExitCode != 0 && policy == v1.RestartPolicyOnFailure {
-			continue
-		}
-		for j := range statuses {
-			if statuses[j].Name == was.Name && statuses[j].State.Terminated == nil {
-				p.forbidden(at.Index(i).Child("state"), "may not be transitioned to non-terminated state")
-			}
-		}
-	}
 }

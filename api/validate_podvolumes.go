@@ -81,16 +81,20 @@ func (p *problems) podVolumeSource(v *v1.Volume, meta *metav1.ObjectMeta, at *fi
 	}
 	if v.CSI != nil && s.first("csi") {
 		s.driverName(v.CSI.Driver, at.Child("csi", "driver"))
-		if ref := v.CSI.NodePublishSecretRef; ref != nil {
-			s.need(at.Child("csi", "nodePublishSecretRef"), "name", ref.Name)
+		if ref := v.CSI.NodePublishSecretRef; ref != nil && ref.Name == "" {
+			s.required(at.Child("csi", "nodePublishSecretRef", "name"), "")
+		} else if ref != nil { // the path is upstream's
+			s.subdomain(ref.Name, at.Child("csi", "name"))
 		}
 	}
 	if v.Ephemeral != nil && s.first("ephemeral") {
 		p.ephemeral(v, meta, at)
 	}
 	if v.Image != nil && s.first("image") {
-		p.need(at.Child("image"), "reference", v.Image.Reference)
-		p.pullPolicy(v.Image.PullPolicy, at.Child("image", "pullPolicy"))
+		if meta != nil { // a template may leave it open
+			p.need(at.Child("image"), "reference", v.Image.Reference)
+		}
+		oneOf(p, v.Image.PullPolicy, pullPolicies, at.Child("image"), "pullPolicy")
 	}
 	if s.n == 0 {
 		p.required(at, "must specify a volume type")
@@ -211,7 +215,7 @@ func (p *problems) ephemeral(v *v1.Volume, meta *metav1.ObjectMeta, at *field.Pa
 		p.required(path, "")
 		return
 	}
-	p.labels(template.Labels, path.Child("metadata", "labels"))
+	p.templateMeta(&template.ObjectMeta, path.Child("metadata"))
 	p.claimSpec(&template.Spec, path.Child("spec"), nil)
 	if meta != nil && meta.Name != "" && v.Name != "" {
 		claim := meta.Name + "-" + v.Name
@@ -219,4 +223,18 @@ func (p *problems) ephemeral(v *v1.Volume, meta *metav1.ObjectMeta, at *field.Pa
 			p.invalid(at.Child("name"), v.Name, "PVC name \""+claim+"\": "+msg)
 		}
 	}
+}
+
+// templateMeta validates the metadata of a template of claims, which are labels
+// and annotations. Upstream: core/validation ValidateTemplateObjectMeta, v1.36.
+func (p *problems) templateMeta(m *metav1.ObjectMeta, at *field.Path) {
+	p.annotations(m.Annotations, at.Child("annotations"))
+	p.labels(m.Labels, at.Child("labels"))
+	p.forbidSettings(at, "cannot be set", []setting{
+		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""}, {"selfLink", m.SelfLink != ""},
+		{"uID", m.UID != ""}, {"resourceVersion", m.ResourceVersion != ""}, {"generation", m.Generation != 0},
+		{"creationTimestamp", !m.CreationTimestamp.IsZero()}, {"deletionTimestamp", m.DeletionTimestamp != nil},
+		{"deletionGracePeriodSeconds", m.DeletionGracePeriodSeconds != nil}, {"ownerReferences", m.OwnerReferences != nil},
+		{"finalizers", m.Finalizers != nil}, {"managedFields", m.ManagedFields != nil},
+	})
 }

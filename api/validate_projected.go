@@ -29,21 +29,20 @@ func (p *problems) keysToPaths(items []v1.KeyToPath, path *field.Path) {
 	}
 }
 
-var downwardFields = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"}
-
 func (p *problems) downwardFiles(files []v1.DownwardAPIVolumeFile, at *field.Path) {
 	for _, file := range files {
 		p.need(at, "path", file.Path)
 		p.localPath(file.Path, at.Child("path"))
 		switch {
-		case file.FieldRef != nil && file.ResourceFieldRef != nil:
-			p.invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
 		case file.FieldRef != nil:
 			p.fieldRef(file.FieldRef, downwardFields, at.Child("fieldRef"))
+			if file.ResourceFieldRef != nil {
+				p.invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+			}
 		case file.ResourceFieldRef == nil:
 			p.required(at, "one of fieldRef and resourceFieldRef is required")
 		default:
-			p.need(at.Child("resourceFieldRef"), "containerName", file.ResourceFieldRef.ContainerName)
+			p.resourceRef(file.ResourceFieldRef, true, at.Child("resourceFieldRef"))
 		}
 		p.fileMode(file.Mode, at, "mode")
 	}

@@ -1,6 +1,11 @@
 package api
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +19,7 @@ func (p *problems) nodeSelector(s *v1.NodeSelector, at *field.Path) {
 	terms := at.Child("nodeSelectorTerms")
 	if len(s.NodeSelectorTerms) == 0 {
 		p.required(terms, "must have at least one node selector term")
+		return
 	}
 	for i := range s.NodeSelectorTerms {
 		p.nodeSelectorTerm(&s.NodeSelectorTerms[i], true, terms.Index(i))
@@ -126,10 +132,89 @@ func (p *problems) podTerm(term *v1.PodAffinityTerm, at *field.Path) {
 	for _, ns := range term.Namespaces {
 		p.messages(at.Child("namespace"), ns, apivalidation.ValidateNamespaceName(ns, false))
 	}
+	p.labelKeys(term.MatchLabelKeys, term.MismatchLabelKeys, term.LabelSelector, at)
 	if term.TopologyKey == "" {
 		p.required(at.Child("topologyKey"), "can not be empty")
 	}
 	p.qualifiedName(term.TopologyKey, at.Child("topologyKey"))
+}
+
+// labelKeys validates the keys whose values a pod takes over from its own labels
+// into a selector. By now they are in the selector, too (see mergeLabelKeys): a key
+// that is there twice was named by the selector itself.
+// Upstream: core/validation ValidateMatchLabelKeysAndMismatchLabelKeys, v1.36.
+func (p *problems) labelKeys(match, mismatch []string, selector *metav1.LabelSelector, at *field.Path) {
+	if len(match)+len(mismatch) == 0 {
+		return
+	}
+	p.keysOfLabels(match, selector, at.Child("matchLabelKeys"))
+	p.keysOfLabels(mismatch, selector, at.Child("mismatchLabelKeys"))
+	if selector != nil && len(match) > 0 {
+		seen := slices.Collect(maps.Keys(selector.MatchLabels))
+		for _, e := range selector.MatchExpressions {
+			if i := slices.Index(match, e.Key); i >= 0 && slices.Contains(seen, e.Key) {
+				p.invalid(at.Index(i), e.Key, "exists in both matchLabelKeys and labelSelector")
+			}
+			seen = append(seen, e.Key)
+		}
+	}
+	for i, key := range match {
+		if slices.Contains(mismatch, key) {
+			p.invalid(at.Child("matchLabelKeys").Index(i), key, "exists in both matchLabelKeys and mismatchLabelKeys")
+		}
+	}
+}
+
+func (p *problems) keysOfLabels(keys []string, selector *metav1.LabelSelector, at *field.Path) {
+	if len(keys) > 0 && selector == nil {
+		p.forbidden(at, "must not be specified when labelSelector is not set")
+		return
+	}
+	for i, key := range keys {
+		p.qualifiedName(key, at.Index(i))
+	}
+}
+
+var (
+	unsatisfiableActions = []v1.UnsatisfiableConstraintAction{v1.DoNotSchedule, v1.ScheduleAnyway}
+	inclusionPolicies    = []v1.NodeInclusionPolicy{v1.NodeInclusionPolicyHonor, v1.NodeInclusionPolicyIgnore}
+)
+
+// spreadConstraints validates how pods are to be spread.
+// Upstream: core/validation validateTopologySpreadConstraints, v1.36.
+func (p *problems) spreadConstraints(constraints []v1.TopologySpreadConstraint, at *field.Path) {
+	for i := range constraints {
+		c, path := &constraints[i], at.Child("topologySpreadConstraints").Index(i)
+		p.aboveZero(c.MaxSkew, path, "maxSkew")
+		if c.TopologyKey == "" {
+			p.required(path.Child("topologyKey"), "can not be empty")
+		}
+		if !slices.Contains(unsatisfiableActions, c.WhenUnsatisfiable) {
+			p.add(field.NotSupported(path.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, unsatisfiableActions))
+		}
+		if slices.ContainsFunc(constraints[i+1:], func(o v1.TopologySpreadConstraint) bool {
+			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == c.WhenUnsatisfiable
+		}) {
+			p.duplicate(path.Child("{topologyKey, whenUnsatisfiable}"), fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable))
+		}
+		if c.MinDomains != nil {
+			p.aboveZero(*c.MinDomains, path, "minDomains")
+			if c.WhenUnsatisfiable != v1.DoNotSchedule {
+				p.invalid(path.Child("minDomains"), *c.MinDomains,
+					fmt.Sprintf("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not %s", c.WhenUnsatisfiable))
+			}
+		}
+		ifSetOneOf(p, c.NodeAffinityPolicy, inclusionPolicies, path, "nodeAffinityPolicy")
+		ifSetOneOf(p, c.NodeTaintsPolicy, inclusionPolicies, path, "nodeTaintsPolicy")
+		p.labelKeys(c.MatchLabelKeys, nil, c.LabelSelector, path)
+		p.labelSelector(c.LabelSelector, path.Child("labelSelector"))
+	}
+}
+
+func (p *problems) aboveZero(n int32, at *field.Path, name string) {
+	if n <= 0 {
+		p.invalid(at.Child(name), n, "must be greater than zero")
+	}
 }
 
 var taintEffects = []v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute}
@@ -164,16 +249,19 @@ func (p *problems) tolerations(tolerations []v1.Toleration, path *field.Path) {
 }
 
 func (p *problems) tolerationValue(t *v1.Toleration, at *field.Path) {
+	known := []v1.TolerationOperator{v1.TolerationOpEqual, v1.TolerationOpExists}
 	switch t.Operator {
 	case v1.TolerationOpEqual, "":
 		if !isLabelValue(t.Value) {
-			p.messages(at, t.Value, validation.IsValidLabelValue(t.Value))
+			p.invalid(at, t.Value, strings.Join(validation.IsValidLabelValue(t.Value), ";"))
 		}
 	case v1.TolerationOpExists:
 		if t.Value != "" {
 			p.invalid(at, t.Value, "value must be empty when `operator` is 'Exists'")
 		}
+	case v1.TolerationOpLt, v1.TolerationOpGt: // named as known, and not allowed without a feature gate
+		p.add(field.NotSupported(at, t.Operator, append(known, v1.TolerationOpLt, v1.TolerationOpGt)))
 	default:
-		p.add(field.NotSupported(at, t.Operator, []v1.TolerationOperator{v1.TolerationOpEqual, v1.TolerationOpExists}))
+		p.add(field.NotSupported(at, t.Operator, known))
 	}
 }

@@ -68,7 +68,10 @@ func TestAVolumeAttachmentNamesOneVolumeAndStaysAsItIs(t *testing.T) {
 		{"without a source", "spec: {source: {persistentVolumeName: null}}", []string{"spec.source: Required value: " + one}},
 		{"with two sources", "spec: {source: {inlineVolumeSpec: {csi: {driver: x, volumeHandle: h}}}}", []string{"spec.source: Forbidden: " + one}},
 		{"with an empty volume name", "spec: {source: {persistentVolumeName: ''}}",
-			[]string{"spec.source.persistentVolumeName: Required value: must specify non empty persistentVolumeName"}},
+			[]string{"spec.source.persistentVolumeName: Required value: must specify non empty persistentVolumeName",
+				`spec.source.persistentVolumeName: Invalid value: "": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ` +
+					`and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
+					`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
 		{"with a claim inline", "spec: {source: {persistentVolumeName: null, inlineVolumeSpec: {accessModes: [ReadWriteOnce], claimRef: {name: a}, csi: {driver: x, volumeHandle: h}}}}",
 			[]string{"spec.source.inlineVolumeSpec.claimRef: Forbidden: may not be specified in the context of inline volumes"}},
 	})
@@ -94,9 +97,9 @@ func TestACSINodeKeepsWhatADriverRegistered(t *testing.T) {
 	})
 	refusesChange(t, goodCSINode, []refusal{
 		{"another node", "spec: {drivers: [{name: x.example.com, nodeID: other}]}",
-			[]string{`CSINodeDriver: Invalid value: {"name":"x.example.com","nodeID":"other","topologyKeys":null}: field is immutable`}},
+			[]string{`spec.drivers: Invalid value: {"name":"x.example.com","nodeID":"other","topologyKeys":null}: field is immutable`}},
 		{"another topology", "spec: {drivers: [{name: x.example.com, nodeID: node-1, topologyKeys: [zone]}]}",
-			[]string{`CSINodeDriver: Invalid value: {"name":"x.example.com","nodeID":"node-1","topologyKeys":["zone"]}: field is immutable`}},
+			[]string{`spec.drivers: Invalid value: {"name":"x.example.com","nodeID":"node-1","topologyKeys":["zone"]}: field is immutable`}},
 		{"but another room", "spec: {drivers: [{name: x.example.com, nodeID: node-1, allocatable: {count: 9}}]}", nil},
 		{"but drivers come", "spec: {drivers: [{name: x.example.com, nodeID: node-1}, {name: why, nodeID: n1}]}", nil},
 		{"and drivers go", "spec: {drivers: []}", nil},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,7 +143,8 @@ type refusal struct {
 func words(errs field.ErrorList) []string {
 	var words []string
 	for _, err := range errs {
-		words = append(words, err.Error())
+		text, _, _ := strings.Cut(err.Error(), "\n") // what changed follows, line by line
+		words = append(words, text)
 	}
 	return words
 }

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -164,13 +166,15 @@ func mountOptionsSupported(s *v1.PersistentVolumeSource) bool {
 func (p *problems) volumeUpdate(pv, old *v1.PersistentVolume) {
 	p.volume(pv)
 	if !sameVolumeSource(&pv.Spec.PersistentVolumeSource, &old.Spec.PersistentVolumeSource) {
-		p.forbidden(specPath.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation")
+		p.forbidden(specPath.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
+			diff.Diff(&old.Spec.PersistentVolumeSource, &pv.Spec.PersistentVolumeSource))
 	}
 	if !samePtr(pv.Spec.VolumeMode, old.Spec.VolumeMode) {
 		p.immutable(pv.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))
 	}
 	if old.Spec.NodeAffinity != nil && !sameNodeAffinity(pv.Spec.NodeAffinity, old.Spec.NodeAffinity) {
-		p.immutable(pv.Spec.NodeAffinity, old.Spec.NodeAffinity, field.NewPath("nodeAffinity"))
+		p.invalid(field.NewPath("nodeAffinity"), pv.Spec.NodeAffinity,
+			apivalidation.FieldImmutableErrorMsg+", except for updating from beta label to GA")
 	}
 	if old.Spec.VolumeAttributesClassName != nil && pv.Spec.VolumeAttributesClassName == nil {
 		p.forbidden(specPath.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden")

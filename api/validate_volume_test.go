@@ -67,8 +67,7 @@ func TestEveryVolumeSourceNeedsItsOwnFields(t *testing.T) {
 		{"nfs: {server: '', path: ''}", []string{"spec.nfs.server: Required value", "spec.nfs.path: Required value",
 			`spec.nfs.path: Invalid value: "": must be an absolute path`}},
 		{"nfs: {server: s, path: p}", []string{`spec.nfs.path: Invalid value: "p": must be an absolute path`}},
-		{"csi: {driver: '', volumeHandle: ''}", []string{"spec.csi.driver: Required value",
-			`spec.csi.driver: Invalid value: "": a lowercase RFC 1123 subdomain`, "spec.csi.volumeHandle: Required value"}},
+		{"csi: {driver: '', volumeHandle: ''}", []string{"spec.csi.driver: Required value", "spec.csi.volumeHandle: Required value"}},
 		{"csi: {driver: x, volumeHandle: h, nodePublishSecretRef: {name: sec}}", []string{"spec.csi.nodePublishSecretRef.namespace: Required value"}},
 		{"gcePersistentDisk: {pdName: '', partition: 256}", []string{"spec.persistentDisk.pdName: Required value",
 			"spec.persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive"}},
@@ -142,8 +141,8 @@ func TestAVolumesNodeAffinityIsSetOnce(t *testing.T) {
 	old := created(t, goodVolume, affinity(v1.LabelFailureDomainBetaZone))
 	other := created(t, goodVolume, affinity("zone"))
 	require.Equal(t, []string{`nodeAffinity: Invalid value: {"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["b"]}]}]}}: ` +
-		`field is immutable`}, words(validateUpdate(other, old)))
-	require.Equal(t, []string{"nodeAffinity: Invalid value: null: field is immutable"}, words(validateUpdate(created(t, goodVolume), old)))
+		`field is immutable, except for updating from beta label to GA`}, words(validateUpdate(other, old)))
+	require.Equal(t, []string{"nodeAffinity: Invalid value: null: field is immutable, except for updating from beta label to GA"}, words(validateUpdate(created(t, goodVolume), old)))
 	require.Empty(t, words(validateUpdate(created(t, goodVolume, affinity(v1.LabelTopologyZone)), old)),
 		"an old label may be replaced by its successor")
 }

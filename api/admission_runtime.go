@@ -1,0 +1,84 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
+
+// runtimeClass is the class that a pod names, nil if it names none. One that does
+// not exist is refused.
+// Upstream: plugin/pkg/admission/runtimeclass prepareObjects, v1.36.
+func (s *Server) runtimeClass(pod *v1.Pod) (*nodev1.RuntimeClass, error) {
+	if pod.Spec.RuntimeClassName == nil {
+		return nil, nil
+	}
+	name := *pod.Spec.RuntimeClassName
+	found, ok := s.peek(runtimeClasses, name)
+	if !ok {
+		return nil, rejectPod(pod, fmt.Sprintf("RuntimeClass %q not found", name))
+	}
+	return found.(*nodev1.RuntimeClass), nil
+}
+
+// admitRuntimeClass gives a new pod what its runtime class says: what it costs
+// beside its containers, and where it can run.
+// Upstream: plugin/pkg/admission/runtimeclass setOverhead and setScheduling, v1.36.
+func (s *Server) admitRuntimeClass(pod *v1.Pod) error {
+	class, err := s.runtimeClass(pod)
+	if err != nil || class == nil {
+		return err
+	}
+	if class.Overhead != nil {
+		if len(pod.Spec.Overhead) > 0 && !semanticEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+			return rejectPod(pod, overheadDiffers)
+		}
+		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()
+	}
+	if class.Scheduling == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(class.Scheduling.NodeSelector)) {
+		value := class.Scheduling.NodeSelector[key]
+		if own, ok := pod.Spec.NodeSelector[key]; ok && own != value {
+			return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf(
+				"conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", key, value, key, own))
+		}
+	}
+	pod.Spec.NodeSelector = merged(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
+	for _, t := range class.Scheduling.Tolerations {
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o v1.Toleration) bool { return semanticEqual(o, t) }) {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, t)
+		}
+	}
+	return nil
+}
+
+const overheadDiffers = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+// checkOverhead refuses, after validation, an overhead that no class defines.
+// Upstream: plugin/pkg/admission/runtimeclass validateOverhead, v1.36.
+func (s *Server) checkOverhead(pod *v1.Pod) error {
+	class, err := s.runtimeClass(pod)
+	switch {
+	case err != nil:
+		return err
+	case class != nil && class.Overhead != nil:
+		if !semanticEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+			return rejectPod(pod, overheadDiffers)
+		}
+	case pod.Spec.Overhead != nil:
+		return rejectPod(pod, "Pod Overhead set without corresponding RuntimeClass defined Overhead")
+	}
+	return nil
+}
+
+func rejectPod(pod *v1.Pod, reason string) *apierrors.StatusError {
+	return apierrors.NewForbidden(v1.Resource("pods"), pod.Name, fmt.Errorf("pod rejected: %s", reason))
+}
