@@ -81,7 +81,7 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 	}
 	return s.write(r, func(st *store) (outcome, error) {
 		live, exists := st.items[keyOf(r.namespace, r.name)]
-		if uid := config.GetUID(); uid != "" && (!exists || uid != live.GetUID()) {
+		if uid := config.GetUID(); uid != "" && !exists {
 			return outcome{}, r.conflict(fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
 		if !exists && r.sub != "" {

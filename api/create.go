@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -66,10 +65,7 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 func versionOnCreate(obj object) error {
 	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err == nil && version != 0 {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
-			Message: "resourceVersion should not be set on objects to be created",
-		}}
+		return internalError("resourceVersion should not be set on objects to be created")
 	}
 	return nil
 }
@@ -106,8 +102,8 @@ func (r *request) dropStatus(obj object) {
 			pod.Status.QOSClass = class
 		}
 	}
-	if ns, ok := obj.(*v1.Namespace); ok {
-		ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
+	if ns, ok := obj.(*v1.Namespace); ok && !slices.Contains(ns.Spec.Finalizers, v1.FinalizerKubernetes) {
+		ns.Spec.Finalizers = append(ns.Spec.Finalizers, v1.FinalizerKubernetes)
 	}
 }
 

@@ -18,6 +18,8 @@ func setDefaults(obj runtime.Object) {
 	case *v1.PersistentVolumeClaim:
 		defaultClaimSpec(&o.Spec)
 		setDefault(&o.Status.Phase, v1.ClaimPending)
+		roundUp(o.Status.Capacity)
+		roundUp(o.Status.AllocatedResources)
 	case *v1.PersistentVolume:
 		defaultVolume(o)
 	case *v1.Pod:
@@ -32,7 +34,7 @@ func setDefaults(obj runtime.Object) {
 			setDefaultPtr(&o.Spec.Source.InlineVolumeSpec.VolumeMode, v1.PersistentVolumeFilesystem)
 		}
 	case *v1.Node:
-		if o.Status.Allocatable == nil && o.Status.Capacity != nil {
+		if len(o.Status.Allocatable) == 0 && len(o.Status.Capacity) > 0 {
 			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 		}
 		roundUp(o.Status.Capacity)

@@ -28,8 +28,26 @@ func defaultPod(pod *v1.Pod) {
 			}
 		}
 	}
+	roundUpStatus(&pod.Status)
 	defaultPodResources(pod)
 	setDefaultPtr(&pod.Spec.EnableServiceLinks, v1.DefaultEnableServiceLinks)
+}
+
+func roundUpStatus(s *v1.PodStatus) {
+	resources := func(r *v1.ResourceRequirements) {
+		if r != nil {
+			roundUp(r.Limits)
+			roundUp(r.Requests)
+		}
+	}
+	for _, statuses := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range statuses {
+			roundUp(statuses[i].AllocatedResources)
+			resources(statuses[i].Resources)
+		}
+	}
+	roundUp(s.AllocatedResources)
+	resources(s.Resources)
 }
 
 // defaultPodResources completes what a pod asks for as a whole: limits of huge

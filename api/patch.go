@@ -13,10 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
+
+// maxPatchOperations is how many operations a JSON patch may have.
+// Upstream: apiserver endpoints/handlers maxJSONPatchOperations, v1.36.
+const maxPatchOperations = 10000
 
 // patch changes the object, or its status if that is the subresource. A
 // metadata.resourceVersion in the patch is a precondition.
@@ -33,9 +38,6 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 		if err != nil {
 			return outcome{}, err
 		}
-		if obj.GetResourceVersion() == "" { // removed by the patch
-			obj.SetResourceVersion(old.GetResourceVersion())
-		}
 		return s.replace(r, st, old, obj)
 	})
 }
@@ -47,20 +49,25 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 		return nil, apierrors.NewInternalError(err)
 	}
 	var after []byte
+	var strict []error
 	switch pt {
 	case types.JSONPatchType:
-		after, err = jsonPatch(before, data)
+		after, strict, err = jsonPatch(before, data)
 	case types.MergePatchType:
-		after, err = jsonpatch.MergePatch(before, data)
+		after, strict, err = mergePatch(before, data)
 	case types.StrategicMergePatchType:
-		after, err = strategicpatch.StrategicMergePatch(before, data, r.kind.newObject())
+		after, strict, err = strategicPatch(before, data, r.kind.newObject())
 	default:
 		return nil, unknownPatch(pt)
 	}
 	if err != nil {
-		return nil, patchError(err)
+		return nil, asStatus(err)
 	}
-	return r.decode(after, data)
+	obj, err := r.decode(after, strict, pt == types.StrategicMergePatchType)
+	if err != nil {
+		return nil, r.patchInvalid(data, err)
+	}
+	return r.addressed(obj)
 }
 
 // patchable is the part of old that decides what a patch of it makes: all of it, but
@@ -87,23 +94,64 @@ func unknownPatch(pt types.PatchType) error {
 	return err
 }
 
-func jsonPatch(before, data []byte) ([]byte, error) {
+// jsonPatch applies a JSON patch; its answers are those of upstream's handler.
+// Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.36.
+func jsonPatch(before, data []byte) ([]byte, []error, error) {
+	var ops []struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		From  string `json:"from"`
+		Value any    `json:"value"`
+	}
+	strict, err := kjson.UnmarshalStrict(data, &ops)
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
 	patch, err := jsonpatch.DecodePatch(data)
 	if err != nil {
-		return nil, err
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(patch) > maxPatchOperations {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
 	}
 	after, err := patch.Apply(before)
 	if err != nil { // well-formed, but it does not fit this object
-		return nil, unprocessable(err)
+		return nil, nil, unprocessable(err)
 	}
-	return after, nil
+	return after, strict, nil
 }
 
-func patchError(err error) error {
-	if _, ok := err.(apierrors.APIStatus); ok {
-		return err
+// mergePatch applies a JSON merge patch, which must be an object.
+func mergePatch(before, data []byte) ([]byte, []error, error) {
+	strict, err := kjson.UnmarshalStrict(data, &map[string]any{})
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	after, err := jsonpatch.MergePatch(before, data)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		err = apierrors.NewBadRequest(err.Error())
+	}
+	return after, strict, err
+}
+
+// strategicPatch applies a strategic merge patch.
+// Upstream: apiserver endpoints/handlers strategicPatchObject and
+// interpretStrategicMergePatchError, v1.36.
+func strategicPatch(before, data []byte, schema runtime.Object) ([]byte, []error, error) {
+	strict, err := kjson.UnmarshalStrict(data, &map[string]any{})
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, data, schema)
+	switch err {
+	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat:
+		err = apierrors.NewBadRequest(err.Error())
+	case mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys:
+		err = unprocessable(err)
+	}
+	return after, strict, err
 }
 
 // encode is the object as JSON, with its kind.
@@ -120,23 +168,44 @@ func (r *request) encode(obj object) ([]byte, error) {
 	return append(head, data[1:]...), nil
 }
 
-// decode reads an object that was patched. What a patch may not change, where
-// the object lives and what it is called, is checked here.
-// Upstream: apiserver endpoints/handlers jsonPatcher.applyPatchToCurrentObject,
-// v1.36, also for the oddity that the refusal names no object.
-func (r *request) decode(data, patch []byte) (object, error) {
+// decode reads an object that was patched. A strategic patch does not get at its
+// kind; another one may leave the kind out, but not name another.
+func (r *request) decode(data []byte, strict []error, keepKind bool) (object, error) {
 	obj := r.kind.newObject()
-	strict, err := kjson.UnmarshalStrict(data, obj)
-	if err == nil && r.strict && len(strict) > 0 {
-		err = errors.New("strict decoding error: " + joined(strict))
-	}
+	more, err := kjson.UnmarshalStrict(data, obj)
 	if err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), string(patch), err.Error()),
-		})
+		return nil, err
 	}
-	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk != r.kind.gvk {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk))
+	if strict = append(strict, more...); r.strict && len(strict) > 0 {
+		return nil, errors.New("strict decoding error: " + joined(strict))
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	setDefault(&gvk.Kind, r.kind.gvk.Kind)
+	switch {
+	case keepKind:
+	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
+		obj.SetName("")
+	case gvk != r.kind.gvk:
+		return nil, fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk)
+	}
+	return obj, nil
+}
+
+// patchInvalid is the answer to a patch whose outcome is no such object.
+// Upstream: apiserver endpoints/handlers jsonPatcher.applyPatchToCurrentObject,
+// v1.36, also for the oddity that the refusal names no object. Its value is the
+// patch, where upstream shows the whole outcome.
+func (r *request) patchInvalid(patch []byte, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(patch), err.Error()),
+	})
+}
+
+// addressed checks that a patch left alone where the object lives and what it is
+// called.
+func (r *request) addressed(obj object) (object, error) {
+	if obj.GetName() == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
 	}
 	if obj.GetName() != r.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), r.name))

@@ -53,7 +53,7 @@ func TestAVersionInAPatchIsAPrecondition(t *testing.T) {
 	err := patch(`{"metadata":{"resourceVersion":"1"},"data":{"x":"y"}}`)
 	assert.True(t, apierrors.IsConflict(err), err)
 	require.NoError(t, patch(`{"metadata":{"resourceVersion":"`+m.ResourceVersion+`"},"data":{"x":"y"}}`))
-	assert.True(t, apierrors.IsConflict(patch(`{"metadata":{"uid":"another"}}`)))
+	assert.True(t, apierrors.IsInvalid(patch(`{"metadata":{"uid":"another"}}`)), "a UID is a field like others")
 	require.NoError(t, patch(`{"metadata":{"resourceVersion":null},"data":{"x":"z"}}`))
 }
 
@@ -73,7 +73,8 @@ func TestPatchesThatCannotBeApplied(t *testing.T) {
 		{"a wrong type", types.MergePatchType, `{"data":"text"}`, 422, ` "" is invalid: patch: Invalid value: "{\"data\":\"text\"}": json: cannot unmarshal string`},
 		{"another name", types.MergePatchType, `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
 		{"another namespace", types.MergePatchType, `{"metadata":{"namespace":"b"}}`, 400, "the namespace of the provided object does not match"},
-		{"another kind", types.MergePatchType, `{"kind":"Secret"}`, 400, "does not match the expected one"},
+		{"a list", types.MergePatchType, `[]`, 400, "error decoding patch"},
+		{"another kind", types.MergePatchType, `{"kind":"Secret"}`, 422, "does not match the expected one"},
 		{"an unknown kind of patch", "text/plain", `{}`, 415, `patch type "text/plain" is not one of`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -149,7 +150,7 @@ func TestAnApplyThatIsNotAboutTheObjectOfItsRequestIsRefused(t *testing.T) {
 	assert.True(t, apierrors.IsConflict(err), "an object that is gone is not made anew: %v", err)
 	createMap(t, c, configMap("a"))
 	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default").WithUID("another"), metav1.ApplyOptions{FieldManager: "me"})
-	assert.True(t, apierrors.IsConflict(err), err)
+	assert.True(t, apierrors.IsInvalid(err), err)
 	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default").WithResourceVersion("1"), metav1.ApplyOptions{FieldManager: "me"})
 	assert.True(t, apierrors.IsConflict(err), err)
 }

@@ -69,8 +69,10 @@ func prepareForStatusUpdate(obj, old runtime.Object, now metav1.Time) {
 		}
 	case *v1.Pod:
 		if was, ok := old.(*v1.Pod); ok {
+			o.DeletionTimestamp = was.DeletionTimestamp
 			setDefault(&o.Status.QOSClass, was.Status.QOSClass)
 			keepObservedGeneration(&o.Status, &was.Status)
+			o.Status.NodeAllocatableResourceClaimStatuses = nil // behind a feature gate
 		}
 	case *v1.Node:
 		o.Status.Config = nil

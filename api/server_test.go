@@ -395,7 +395,6 @@ func TestSystemFieldsAreKeptOrRefusedInAnUpdate(t *testing.T) {
 	assert.Equal(t, base.CreationTimestamp, got.CreationTimestamp)
 
 	for field, change := range map[string]func(*v1.ConfigMap){
-		"creationTimestamp": func(m *v1.ConfigMap) { m.CreationTimestamp = metav1.NewTime(start.Add(time.Hour)) },
 		"deletionTimestamp": func(m *v1.ConfigMap) { m.DeletionTimestamp = ptr.To(metav1.NewTime(start)) },
 		"deletionGracePeriodSeconds": func(m *v1.ConfigMap) {
 			m.DeletionGracePeriodSeconds = ptr.To(int64(3))
@@ -408,6 +407,10 @@ func TestSystemFieldsAreKeptOrRefusedInAnUpdate(t *testing.T) {
 		assert.ErrorContains(t, err, "metadata."+field)
 	}
 	mine := got.DeepCopy()
+	mine.CreationTimestamp = metav1.NewTime(start.Add(time.Hour))
+	mine, err = maps.Update(ctx, mine, metav1.UpdateOptions{})
+	require.NoError(t, err, "the time of creation is what the server says")
+	assert.Equal(t, base.CreationTimestamp, mine.CreationTimestamp)
 	mine.UID = "another"
 	_, err = maps.Update(ctx, mine, metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsConflict(err), err)

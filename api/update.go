@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -119,34 +122,41 @@ func (r *request) same(old, obj object) bool {
 }
 
 // checkVersion compares what the client based its update on with what is there.
-// No resourceVersion means whatever is there, where the kind allows that.
+// No resourceVersion means whatever is there, where the kind allows that. A UID is a
+// precondition of an update; in a patch it is a field that cannot change.
 func (r *request) checkVersion(old, obj object) error {
-	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() {
+	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
 		return r.conflict(fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
 	}
-	switch rv := obj.GetResourceVersion(); {
-	case rv == "" && r.kind.conditional:
-		return r.invalid(field.ErrorList{
+	rv := obj.GetResourceVersion()
+	if rv == "" || rv == "0" {
+		if !r.kind.conditional {
+			return nil
+		}
+		return apierrors.NewInvalid(schema.GroupKind{Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource}, r.name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
-	case rv != "" && rv != old.GetResourceVersion():
+	}
+	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
+		return internalError(err.Error())
+	}
+	if rv != old.GetResourceVersion() {
 		return r.conflict(errModified)
 	}
 	return nil
 }
 
-// keepSystemFields fills in what only the server may say. A value of the
-// client's that differs is left for validation to refuse.
+// keepSystemFields fills in what only the server may say. Some values of the
+// client's that differ are ignored, others are left for validation to refuse.
 // Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.36.
 func (r *request) keepSystemFields(old, obj object) {
-	obj.SetUID(old.GetUID())
+	if obj.GetUID() == "" {
+		obj.SetUID(old.GetUID())
+	}
 	obj.SetResourceVersion(old.GetResourceVersion())
 	obj.SetSelfLink("")
 	obj.SetGeneration(old.GetGeneration())
-	created := old.GetCreationTimestamp()
-	if ts := obj.GetCreationTimestamp(); ts.IsZero() || ts.Equal(&created) {
-		obj.SetCreationTimestamp(created) // a patch has it in another time zone
-	}
+	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	if old.GetDeletionTimestamp() != nil {
 		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
 	}
@@ -170,6 +180,7 @@ func (r *request) keepSpec(old, obj object) {
 		obj.SetAnnotations(old.GetAnnotations())
 		obj.SetFinalizers(old.GetFinalizers())
 		obj.SetOwnerReferences(old.GetOwnerReferences())
+		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
 	case "Pod":
 		obj.SetOwnerReferences(old.GetOwnerReferences())
 	}

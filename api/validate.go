@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -107,6 +108,7 @@ func (p *problems) createOther(obj runtime.Object) {
 		p.node(o)
 	case *v1.Namespace:
 		p.newMeta(&o.ObjectMeta, false, dnsLabel)
+		p.namespaceFinalizers(o.Spec.Finalizers)
 	case *v1.Service:
 		p.newMeta(&o.ObjectMeta, true, dns1035Label)
 	case *v1.ConfigMap:
@@ -144,6 +146,7 @@ func validateUpdate(obj, old runtime.Object) field.ErrorList {
 		return p.list
 	}
 	p.anyMetaUpdate(obj, old)
+	p.generateNameUpdate(obj)
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		p.claimUpdate(o, old.(*v1.PersistentVolumeClaim))
@@ -193,6 +196,7 @@ func validateStatusUpdate(obj, old runtime.Object) field.ErrorList {
 		return p.list
 	}
 	p.anyMetaUpdate(obj, old)
+	p.generateNameOfStatus(obj)
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		p.claimStatus(o)
@@ -226,6 +230,36 @@ func (p *problems) newAnyMeta(obj runtime.Object) {
 func (p *problems) anyMetaUpdate(obj, old runtime.Object) {
 	if m, o := objectMeta(obj), objectMeta(old); m != nil && o != nil {
 		p.metaUpdate(m, o)
+	}
+}
+
+// generateNameUpdate validates what an updated object's name was made from. The
+// kinds named here check all their metadata again on an update, the others do only
+// what all do. Upstream: rest.BeforeUpdate, and ValidateUpdate of the strategies,
+// v1.36.
+func (p *problems) generateNameUpdate(obj runtime.Object) {
+	m := objectMeta(obj)
+	if m == nil || m.GenerateName == "" {
+		return
+	}
+	at := metadataPath.Child("generateName")
+	p.messages(at, m.GenerateName, content.IsPathSegmentPrefix(m.GenerateName))
+	switch obj.(type) {
+	case *v1.PersistentVolumeClaim, *v1.PersistentVolume, *v1.Pod, *v1.Node, *v1.ConfigMap, *v1.Secret, *storagev1.StorageClass,
+		*storagev1.VolumeAttributesClass, *storagev1.VolumeAttachment, *storagev1.CSINode, *storagev1.CSIStorageCapacity:
+		p.messages(at, m.GenerateName, dnsSubdomain.full(m.GenerateName, true))
+	case *v1.Namespace:
+		p.messages(at, m.GenerateName, dnsLabel.full(m.GenerateName, true))
+	}
+}
+
+// generateNameOfStatus is that for a status update, in which only a
+// VolumeAttachment checks more than what all kinds do.
+func (p *problems) generateNameOfStatus(obj runtime.Object) {
+	if va, ok := obj.(*storagev1.VolumeAttachment); ok {
+		p.generateNameUpdate(va)
+	} else if m := objectMeta(obj); m != nil && m.GenerateName != "" {
+		p.messages(metadataPath.Child("generateName"), m.GenerateName, content.IsPathSegmentPrefix(m.GenerateName))
 	}
 }
 

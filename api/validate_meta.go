@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,6 +118,19 @@ func (p *problems) finalizerNames(finalizers []string) {
 				p.invalid(metadataPath.Child("finalizers").Index(i), f,
 					"name is neither a standard finalizer name nor is it fully qualified")
 			}
+		}
+	}
+}
+
+// namespaceFinalizers validates who has to empty a namespace before it goes.
+// Upstream: core/validation ValidateNamespace, v1.36.
+func (p *problems) namespaceFinalizers(finalizers []v1.FinalizerName) {
+	at := specPath.Child("finalizers")
+	for _, f := range finalizers {
+		p.add(apivalidation.ValidateFinalizerName(string(f), at)...)
+		if !strings.Contains(string(f), "/") && f != v1.FinalizerKubernetes &&
+			f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
+			p.invalid(at, string(f), "name is neither a standard finalizer name nor is it fully qualified")
 		}
 	}
 }

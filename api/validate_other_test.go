@@ -83,5 +83,7 @@ func TestSealedConfigurationStaysAsItIs(t *testing.T) {
 	}
 	refusesChange(t, config, []refusal{{"the data", "data: {a: c}", []string{"data: " + msg}}})
 	refusesChange(t, secret, []refusal{{"the data of a secret", "stringData: {a: c}", []string{"data: " + msg}},
-		{"the type", "type: kubernetes.io/tls", []string{`type: Invalid value: "kubernetes.io/tls": field is immutable`}}})
+		{"the type", "type: example.com/other", []string{`type: Invalid value: "example.com/other": field is immutable`}}})
+	refusesNew(t, secret, []refusal{{"a key pair without its keys", "type: kubernetes.io/tls", []string{
+		"data[tls.crt]: Required value", "data[tls.key]: Required value"}}})
 }

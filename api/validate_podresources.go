@@ -150,3 +150,50 @@ func (p *podRules) ephemeralContainers(at *field.Path) {
 		}
 	}
 }
+
+// claimStatuses validates which objects were made for a pod's claims for devices.
+// Upstream: core/validation validatePodResourceClaimStatuses, v1.36.
+func (p *problems) claimStatuses(statuses []v1.PodResourceClaimStatus, claims []v1.PodResourceClaim, at *field.Path) {
+	for i, s := range statuses {
+		path := at.Index(i)
+		if !slices.ContainsFunc(claims, func(c v1.PodResourceClaim) bool { return c.Name == s.Name }) {
+			p.invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`")
+		}
+		if slices.ContainsFunc(statuses[:i], func(o v1.PodResourceClaimStatus) bool { return o.Name == s.Name }) {
+			p.duplicate(path.Child("name"), s.Name)
+		}
+		if s.ResourceClaimName != nil {
+			p.subdomain(*s.ResourceClaimName, path.Child("resourceClaimName"))
+		}
+	}
+}
+
+// extendedClaim validates the claim that was made for a pod's extended resources.
+// Upstream: core/validation validatePodExtendedResourceClaimStatus, v1.36.
+func (p *problems) extendedClaim(s *v1.PodExtendedResourceClaimStatus, spec *v1.PodSpec, status *field.Path) {
+	path := status.Child("requestMappings")
+	if len(s.RequestMappings) == 0 {
+		p.required(path, "at least one request mapping is required")
+	}
+	containers := append(slices.Clone(spec.InitContainers), spec.Containers...)
+	for i, m := range s.RequestMappings {
+		at, owner := path.Index(i), slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == m.ContainerName })
+		if owner < 0 {
+			p.invalid(at.Child("containerName"), m.ContainerName, "must match the name of an entry in spec.initContainers.name or spec.containers.name")
+		} else if _, ok := containers[owner].Resources.Requests[v1.ResourceName(m.ResourceName)]; !ok {
+			p.invalid(at.Child("resourceName"), m.ResourceName, "must match the extended resource name of an entry in "+
+				"spec.initContainers.resources.requests or spec.containers.resources.requests")
+		}
+		p.dnsLabel(m.RequestName, status.Child("requestName")) // without the index, as upstream
+		if slices.Contains(s.RequestMappings[:i], m) {
+			p.duplicate(at.Child("containerName"), m.ContainerName)
+			p.duplicate(at.Child("resourceName"), m.ResourceName)
+			p.duplicate(at.Child("requestName"), m.RequestName)
+		}
+	}
+	if s.ResourceClaimName == "" {
+		p.required(status.Child("resourceClaimName"), "")
+	} else {
+		p.subdomain(s.ResourceClaimName, status.Child("resourceClaimName"))
+	}
+}

@@ -10,8 +10,9 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// podStatus validates a status update. The status of claims for devices is not
-// looked at. Upstream: core/validation ValidatePodStatusUpdate, v1.36.
+// podStatus validates a status update.
+// Upstream: core/validation ValidatePodStatusUpdate, v1.36, without the health of
+// allocated resources.
 func (p *problems) podStatus(pod, old *v1.Pod) {
 	p.mirrorAnnotation(pod.Annotations, old.Annotations)
 	p.podConditions(pod.Status.Conditions, statusPath.Child("conditions"))
@@ -33,8 +34,17 @@ func (p *problems) podStatus(pod, old *v1.Pod) {
 		p.restarts(is.InitContainerStatuses, was.InitContainerStatuses, &old.Spec, old.Spec.InitContainers, statusPath.Child("initContainerStatuses"))
 	}
 	p.restarts(is.EphemeralContainerStatuses, was.EphemeralContainerStatuses, &old.Spec, nil, statusPath.Child("ephemeralContainerStatuses"))
+	p.claimStatuses(is.ResourceClaimStatuses, pod.Spec.ResourceClaims, statusPath.Child("resourceClaimStatuses"))
+	if is.ExtendedResourceClaimStatus != nil {
+		p.extendedClaim(is.ExtendedResourceClaimStatus, &pod.Spec, statusPath.Child("extendedResourceClaimStatus"))
+	}
 	p.podIPs(is.PodIPs, was.PodIPs, statusPath.Child("podIPs"))
 	p.hostIPs(is, was.HostIPs, statusPath.Child("hostIPs"))
+	for i := range is.EphemeralContainerStatuses {
+		if len(is.EphemeralContainerStatuses[i].AllocatedResourcesStatus) > 0 {
+			p.forbidden(statusPath.Child("ephemeralContainerStatuses").Index(i).Child("allocatedResourcesStatus"), "must not be specified in container status")
+		}
+	}
 	windows := old.Spec.OS != nil && old.Spec.OS.Name == v1.Windows
 	p.containerUsers(is.ContainerStatuses, windows, statusPath.Child("containerStatuses"))
 	p.containerUsers(is.InitContainerStatuses, windows, statusPath.Child("initContainerStatuses"))

@@ -150,6 +150,13 @@ func (r *request) invalid(errs field.ErrorList) error {
 	return apierrors.NewInvalid(r.kind.gvk.GroupKind(), r.name, errs)
 }
 
+// internalError is how an error without a code of its own is answered.
+func internalError(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message,
+	}}
+}
+
 // asStatus makes an error of the library's own into one that an API server
 // answers.
 func asStatus(err error) error {
@@ -157,7 +164,7 @@ func asStatus(err error) error {
 	if err == nil || errors.As(err, &status) {
 		return err
 	}
-	return apierrors.NewInternalError(err)
+	return internalError(err.Error())
 }
 
 func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
