@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -239,4 +240,15 @@ func TestEveryTypedClientFindsItsResource(t *testing.T) {
 		}
 	}
 	assert.Greater(t, count, 80)
+}
+
+func TestACSINodeWithoutAStatusIsAnsweredWithoutOne(t *testing.T) {
+	_, c := newServer()
+	node, err := c.StorageV1().CSINodes().Create(ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	data, err := api.Marshal(node)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "status")
+	_, err = c.StorageV1().CSINodes().Patch(ctx, "n", types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`), metav1.PatchOptions{})
+	assert.Error(t, err, "there is none to remove")
 }

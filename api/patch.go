@@ -156,7 +156,7 @@ func strategicPatch(before, data []byte, schema runtime.Object) ([]byte, []error
 
 // encode is the object as JSON, with its kind.
 func (r *request) encode(obj object) ([]byte, error) {
-	data, err := json.Marshal(obj)
+	data, err := Marshal(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -238,7 +238,11 @@ func slash(resource, subresource string) string {
 // "Kind "name" is invalid: path: what: detail", or a list of those in brackets.
 var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate value|Too long|Too many|Too few|Internal error)`)
 
+// invalidFields are the fields a refusal names in what recordings keep of it: the first
+// line, of at most 3000 characters. How the field changed follows on other lines.
 func invalidFields(message string) []string {
+	message, _, _ = strings.Cut(message, "\n")
+	message = message[:min(len(message), 3000)]
 	var fields []string
 	for _, m := range invalidField.FindAllStringSubmatch(message, -1) {
 		fields = append(fields, newerPath.ReplaceAllString(m[1], "metadata.ownerReferences$1"))

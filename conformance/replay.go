@@ -61,6 +61,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	cluster.Server().DenyPrivileged() // as in the recorded cluster
 	r := &replay{rec: rec, cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs(), steering: steering}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim/api"
 )
 
 // Print prints objects as "yaml" or "json", as one List, without managed
@@ -84,7 +86,7 @@ func clean(obj object) (map[string]any, error) {
 	whole := obj.DeepCopyObject()
 	whole.GetObjectKind().SetGroupVersionKind(kindOf(obj))
 	whole.(object).SetManagedFields(nil)
-	data, err := json.Marshal(whole)
+	data, err := api.Marshal(whole)
 	if err != nil {
 		return nil, err
 	}
