@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // runtimeObject is what reactors return.
@@ -246,7 +247,7 @@ func TestACSINodeWithoutAStatusIsAnsweredWithoutOne(t *testing.T) {
 	_, c := newServer()
 	node, err := c.StorageV1().CSINodes().Create(ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	data, err := api.Marshal(node)
+	data, err := manifest.Marshal(node)
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), "status")
 	_, err = c.StorageV1().CSINodes().Patch(ctx, "n", types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`), metav1.PatchOptions{})

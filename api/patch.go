@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // maxPatchOperations is how many operations a JSON patch may have.
@@ -156,7 +158,7 @@ func strategicPatch(before, data []byte, schema runtime.Object) ([]byte, []error
 
 // encode is the object as JSON, with its kind.
 func (r *request) encode(obj object) ([]byte, error) {
-	data, err := Marshal(obj)
+	data, err := manifest.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // uids knows by which object each UID was borne, and which UID each object has
@@ -77,7 +77,7 @@ func objectKey(kind, namespace, name string) string {
 // normal is the object as recordings have it: JSON without what differs from
 // run to run.
 func (u *uids) normal(obj runtime.Object) (map[string]any, error) {
-	data, err := api.Marshal(obj)
+	data, err := manifest.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ func (w Write) About() control.Ref {
 func (w Write) String() string {
 	about := w.About()
 	if w.Err != nil {
-		return fmt.Sprintf("is refused: %s %s: %d %s: %v", w.verb(), about, w.Code, apierrors.ReasonForError(w.Err), w.Err)
+		why, _, _ := strings.Cut(w.Err.Error(), "\n") // what differs in the field follows, line by line
+		return fmt.Sprintf("is refused: %s %s: %d %s: %s", w.verb(), about, w.Code, apierrors.ReasonForError(w.Err), why)
 	}
 	if pod, ok := w.New.(*v1.Pod); ok && w.Subresource == "binding" {
 		return fmt.Sprintf("binds %s to node %s", about, pod.Spec.NodeName)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // Print prints objects as "yaml" or "json", as one List, without managed
@@ -86,7 +86,7 @@ func clean(obj object) (map[string]any, error) {
 	whole := obj.DeepCopyObject()
 	whole.GetObjectKind().SetGroupVersionKind(kindOf(obj))
 	whole.(object).SetManagedFields(nil)
-	data, err := api.Marshal(whole)
+	data, err := manifest.Marshal(whole)
 	if err != nil {
 		return nil, err
 	}
