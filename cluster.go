@@ -250,6 +250,12 @@ func (c *Cluster) Interrupt() { c.engine.Interrupt() }
 // Crash ends an actor's process: it forgets everything and starts again.
 func (c *Cluster) Crash(actor string) error { return c.engine.Crash(actor) }
 
+// CrashFor is Crash for an actor that starts again after a downtime. Settle does not
+// wait for that; RunFor does.
+func (c *Cluster) CrashFor(actor string, downtime time.Duration) error {
+	return c.engine.CrashFor(actor, downtime)
+}
+
 // Inject adds a fault. Its Resource can have any name that kubectl knows
 // ("pv", "pods/binding").
 func (c *Cluster) Inject(f engine.Fault) (err error) {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
@@ -91,7 +92,19 @@ func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 		root, err := c.root(pod.Spec.NodeName)
 		return root, pod, err
 	}
-	return nil, nil, fmt.Errorf("%q is no place for files: write node/name, nfs/server, pod/name or pod/namespace/name", where)
+	return nil, nil, fmt.Errorf("%q is no place for files%s; write node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.machines()))
+}
+
+// machines are the places where files can be, but for pods.
+func (c *Cluster) machines() []string {
+	var names []string
+	for _, n := range c.cfg.Nodes {
+		names = append(names, "node/"+n.Name)
+	}
+	for _, server := range c.nfs.Servers() {
+		names = append(names, "nfs/"+server.Name())
+	}
+	return names
 }
 
 func (c *Cluster) root(node string) (*nodefs.Dir, error) {
@@ -105,5 +118,5 @@ func (c *Cluster) root(node string) (*nodefs.Dir, error) {
 	for i, n := range c.cfg.Nodes {
 		names[i] = n.Name
 	}
-	return nil, fmt.Errorf("no node is called %q; there are %q", node, names)
+	return nil, fmt.Errorf("no node is called %q%s; there are %q", node, prose.DidYouMean(node, names), names)
 }

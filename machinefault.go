@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
@@ -103,7 +104,7 @@ func (c *Cluster) checkMachineFault(f MachineFault) error {
 	if f.Machine != "" {
 		kind, _, _ := strings.Cut(f.Machine, "/")
 		if kind != "node" && kind != "nfs" {
-			return fmt.Errorf("MachineFault.Machine: %q is no machine; expected node/NAME or nfs/NAME", f.Machine)
+			return fmt.Errorf("MachineFault.Machine: %q is no machine%s; expected node/NAME or nfs/NAME", f.Machine, prose.DidYouMean(f.Machine, c.machines()))
 		}
 		if _, _, err := c.locate(f.Machine); err != nil {
 			return fmt.Errorf("MachineFault.Machine: %w", err)

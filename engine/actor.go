@@ -28,11 +28,13 @@ type actor struct {
 	unlisted int     // feeds that have had no list yet
 	waiting  []*task // made before that: they start when it is 0
 
-	follows  map[string]bool // resources it has caches of, in any life
-	down     bool
-	downtime time.Duration // of the next crash
-	loop     crashLoop
-	ended    bool // by itself: nobody waits long for it to start again
+	follows   map[string]bool // resources it has caches of, in any life
+	down      bool
+	restart   time.Time     // when it starts again, if it is down
+	downtime  time.Duration // of the next crash
+	unawaited bool          // Settle does not wait for the next restart
+	loop      crashLoop
+	ended     bool // by itself: nobody waits long for it to start again
 }
 
 // start builds the actor anew.
@@ -101,18 +103,31 @@ func (a *actor) crash() {
 	e := a.engine
 	a.down = true
 	a.stop()
-	e.record(a.name, Crashed{})
+	e.record(a.name, Crashed{Downtime: a.downtime})
 	foreground := always
-	if a.ended && a.downtime > e.cfg.Patience {
+	if a.unawaited || a.ended && a.downtime > e.cfg.Patience {
 		foreground = never
 	}
+	a.restart = e.Now().Add(a.downtime)
 	e.after(a.downtime, foreground, func() {
 		e.record(a.name, Restarted{})
 		if err := a.start(); err != nil {
 			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
 		}
 	})
-	a.downtime, a.ended = 0, false
+	a.downtime, a.unawaited, a.ended = 0, false, false
+}
+
+// Down are the actors that have crashed and not started again, each with when it
+// will.
+func (e *Engine) Down() map[string]time.Time {
+	down := map[string]time.Time{}
+	for _, a := range e.actors {
+		if a.down {
+			down[a.name] = a.restart
+		}
+	}
+	return down
 }
 
 // after sets a timer that does nothing, and that nobody waits for, once the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // Start is when virtual time begins unless Config says otherwise.
@@ -233,7 +234,7 @@ func (e *Engine) actor(name string) (*actor, error) {
 	if a, ok := e.byName[name]; ok {
 		return a, nil
 	}
-	return nil, fmt.Errorf("no actor is called %q; there are %q", name, e.Actors())
+	return nil, fmt.Errorf("no actor is called %q%s; there are %q", name, prose.DidYouMean(name, e.Actors()), e.Actors())
 }
 
 // fail remembers the first failure, which ends the run.

@@ -30,9 +30,10 @@ type Fault struct {
 	After bool
 
 	// Crash ends the caller's process; it is back after Restart (default at
-	// once).
-	Crash   bool
-	Restart time.Duration
+	// once). Settle waits for that, unless Unawaited is set.
+	Crash     bool
+	Restart   time.Duration
+	Unawaited bool
 	// Err is what the caller gets for an answer.
 	Err error
 	// Delay is how long the call takes.
@@ -87,13 +88,22 @@ func (e *Engine) ClearFaults() { e.faults = nil }
 // on. During a step (an actor's own code or an observer of the server calls) the
 // crash comes right after the step. An actor that is down stays so for as long as
 // it would have.
-func (e *Engine) Crash(name string) error {
+func (e *Engine) Crash(name string) error { return e.CrashFor(name, 0) }
+
+// CrashFor is Crash for a process that starts again after a downtime, which Settle
+// does not wait for; RunFor and RunUntil see the restart.
+func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 	a, err := e.actor(name)
 	switch {
 	case err != nil:
 		return err
 	case e.closed:
 		return ErrClosed
+	case downtime < 0:
+		return fmt.Errorf("a downtime of %s is negative", downtime)
+	}
+	if !a.down {
+		a.downtime, a.unawaited = downtime, downtime > 0
 	}
 	e.doomed = append(e.doomed, a)
 	if !e.busy {
@@ -184,7 +194,7 @@ func (g *gate) suffer(t *task, f *Fault, call api.Call) error {
 	g.actor.engine.record(g.actor.name, Struck{Call: call.String(), Fault: *f})
 	switch {
 	case f.Crash:
-		g.actor.downtime = f.Restart
+		g.actor.downtime, g.actor.unawaited = f.Restart, f.Unawaited
 		g.actor.engine.doomed = append(g.actor.engine.doomed, g.actor)
 		t.dead = true
 		panic(crashed{g.actor.name})

@@ -168,11 +168,20 @@ func (s Struck) String() string {
 }
 
 // Crashed is an actor's process that ended.
-type Crashed struct{}
+type Crashed struct {
+	// Downtime is how long it takes to start again; 0 is at once.
+	Downtime time.Duration
+}
 
 // Topic implements control.Record.
-func (Crashed) Topic() string  { return "fault" }
-func (Crashed) String() string { return "is down" }
+func (Crashed) Topic() string { return "fault" }
+
+func (c Crashed) String() string {
+	if c.Downtime > 0 {
+		return fmt.Sprintf("is down for %s", c.Downtime)
+	}
+	return "is down"
+}
 
 // Restarted is an actor's process that began again, knowing nothing.
 type Restarted struct{}

@@ -70,12 +70,7 @@ func (c *call) manifests() ([]manifest.Object, error) {
 	case len(paths) > 0 && c.input != nil:
 		return nil, c.misuse("there are -f and input; expected one of them")
 	case len(paths) > 0:
-		for i, path := range paths {
-			if !filepath.IsAbs(path) {
-				paths[i] = filepath.Join(filepath.Dir(c.file), filepath.FromSlash(path))
-			}
-		}
-		return manifest.ParseFiles(paths...)
+		return manifest.ParseFilesIn(folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
 	case c.input == nil:
 		return nil, misuse{errNoInput}
 	}

@@ -30,8 +30,8 @@ func showCommands() []*command {
 			name: "explain", usage: "explain pvc/NAME | pv/NAME | pod/NAME", help: "say why a claim, a volume or a pod is as it is", run: explain,
 		},
 		{
-			name: "trace", usage: "trace [ACTOR... TOPIC...]", run: trace,
-			help: "tell everything from the beginning; words keep actors and topics, as with settle",
+			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: trace,
+			help: "tell everything from the beginning; words keep actors, topics and objects, as with settle",
 		},
 		{
 			name: "leaks", usage: "leaks", help: "compare objects, backends, directories and mounts, and say what was left behind", run: leaks,

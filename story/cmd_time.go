@@ -1,12 +1,17 @@
 package story
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/tables"
 )
 
 func timeCommands() []*command {
@@ -21,18 +26,22 @@ func timeCommands() []*command {
 				"phase=      how long ago periodic work had its last round",
 		},
 		{
-			name: "settle", usage: "settle [quiet | ACTOR... TOPIC...]", run: func(c *call) error {
-				return c.advance(c.args, c.cluster.Settle)
+			name: "settle", usage: "settle [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: func(c *call) error {
+				if err := c.advance(c.args, c.cluster.Settle); err != nil {
+					return err
+				}
+				c.pending()
+				return nil
 			},
 			help: "let everything happen that nobody has to wait for, and tell it\n" +
-				"Words keep the actors and topics to tell: " + strings.Join(topics, ", ") + ". quiet tells nothing.",
+				"Words keep the actors, objects (pvc/data) and topics to tell: " + strings.Join(topics, ", ") + ". quiet tells nothing.",
 		},
 		{
-			name: "step", usage: "step [N] [quiet | ACTOR... TOPIC...]", run: step,
+			name: "step", usage: "step [N] [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: step,
 			help: "take one step, or N, and tell what happened",
 		},
 		{
-			name: "run-for", usage: "run-for TIME [quiet | ACTOR... TOPIC...]", run: runFor,
+			name: "run-for", usage: "run-for TIME [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: runFor,
 			help: "let virtual time pass, for example 6m, and tell what happened",
 		},
 	}
@@ -122,13 +131,14 @@ func runFor(c *call) error {
 // topics are what records of the trace are filed under.
 var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry"}
 
-// filter reads the words that keep actors and topics. quiet keeps nothing.
+// filter reads the words that keep actors, topics and what is said of objects. quiet keeps nothing.
 func (c *call) filter(words []string) (keep func(engine.Entry) bool, err error) {
 	if slices.Equal(words, []string{"quiet"}) {
 		return func(engine.Entry) bool { return false }, nil
 	}
 	actors := append(c.cluster.Actors(), storagesim.User)
 	var ofActors, ofTopics []string
+	var about []*regexp.Regexp
 	for _, word := range words {
 		switch {
 		case slices.Contains(topics, word):
@@ -136,11 +146,18 @@ func (c *call) filter(words []string) (keep func(engine.Entry) bool, err error) 
 		case slices.Contains(actors, word):
 			ofActors = append(ofActors, word)
 		default:
-			return nil, c.misuse("%q is neither an actor (%s) nor a topic (%s)", word, strings.Join(actors, ", "), strings.Join(topics, ", "))
+			refs, err := tables.ParseRefs("", word)
+			if err != nil {
+				return nil, c.misuse("%q is neither an actor (%s) nor a topic (%s) nor an object such as pvc/data%s",
+					word, strings.Join(actors, ", "), strings.Join(topics, ", "), prose.DidYouMean(word, slices.Concat(actors, topics)))
+			}
+			name := control.Ref{Kind: refs[0].Resource.Kind, Namespace: refs[0].Namespace, Name: refs[0].Name}.String()
+			about = append(about, regexp.MustCompile(`(^|[^-\w./])`+regexp.QuoteMeta(name)+`($|[^-\w./])`))
 		}
 	}
 	return func(e engine.Entry) bool {
-		return (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil || slices.Contains(ofTopics, e.Record.Topic()))
+		names := func(object *regexp.Regexp) bool { return object.MatchString(e.Record.String()) }
+		return (about == nil || slices.ContainsFunc(about, names)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil || slices.Contains(ofTopics, e.Record.Topic()))
 	}, nil
 }
 
@@ -154,6 +171,14 @@ func (c *call) advance(words []string, f func() error) error {
 	c.tell(c.trace().Since(c.told), keep)
 	c.told = c.trace().Len()
 	return err
+}
+
+// pending names the actors that settle has not waited for.
+func (c *call) pending() {
+	down := c.cluster.Engine().Down()
+	for _, actor := range slices.Sorted(maps.Keys(down)) {
+		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, engine.Offset(down[actor].Sub(engine.Start)))
+	}
 }
 
 // tell prints entries of the trace.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,7 +19,7 @@ func troubleCommands() []*command {
 		{
 			name: "crash", usage: "crash ACTOR [before|after VERB RESOURCE [NAME]] [skip=N] [restart=TIME]", run: crash,
 			help: "end an actor's process now, or at its next call to the API of that kind\n" +
-				"The actor starts again, remembering nothing, at once or after restart=. skip= lets as many calls pass first.\n" +
+				"The actor starts again, remembering nothing, at once or after restart=, which settle does not wait for. skip= lets as many calls pass first.\n" +
 				"VERB and RESOURCE may be any. Example: crash openebs.io/local before create pv",
 		},
 		{
@@ -83,8 +84,14 @@ func crash(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(c.args) == 1 && len(set) == 0 {
-		if err := c.cluster.Crash(c.args[0]); err != nil {
+	var downtime time.Duration
+	if restart, ok := set["restart"]; ok {
+		if downtime, err = c.duration("restart", restart); err != nil {
+			return err
+		}
+	}
+	if _, skips := set["skip"]; len(c.args) == 1 && !skips {
+		if err := c.cluster.CrashFor(c.args[0], downtime); err != nil {
 			return misuse{err}
 		}
 		c.say("%s crashed", c.args[0])
@@ -98,11 +105,7 @@ func crash(c *call) error {
 		return err
 	}
 	f.Crash, f.After = true, c.args[1] == "after"
-	if restart, ok := set["restart"]; ok {
-		if f.Restart, err = c.duration("restart", restart); err != nil {
-			return err
-		}
-	}
+	f.Restart, f.Unawaited = downtime, downtime > 0
 	return c.inject(f, "%s will crash %s", c.args[0], strings.Join(c.args[1:], " "))
 }
 

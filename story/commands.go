@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // command is one that scripts can use.
@@ -49,7 +51,7 @@ func find(name string) (*command, error) {
 		}
 		names[i] = cmd.name
 	}
-	return nil, fmt.Errorf("unknown command %q; there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown command %q%s; there are %s", name, prose.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 func help(c *call) error {

@@ -53,7 +53,7 @@ func TestWordsAreSplitAsAShellDoes(t *testing.T) {
 
 func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 	for script, want := range map[string]string{
-		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle"; there are cluster, settle, step,`,
+		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle"; did you mean "settle"?; there are cluster, settle, step,`,
 		"settle\n":                                                 `test.txt:1: the command "settle" has no ---- below it`,
 		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
 		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two ---- and lacks the two at its end`,
@@ -153,7 +153,7 @@ Error from server (NotFound): persistentvolumeclaims "data" not found
 Error from server (NotFound): pods "web" not found
 Error from server (NotFound): persistentvolumeclaims "data" not found
 error: the server doesn't have a resource type "pq"; did you mean "pv"?
-error: no node is called "node-9"; there are ["node-1" "node-2"]
+error: no node is called "node-9"; did you mean "node-1"?; there are ["node-1" "node-2"]
 `, strings.Join(outputs(got)[:8], "\n")+"\n")
 	assert.NotContains(t, got, "root:", "nothing leaves the node's directory")
 	assert.NotContains(t, got, os.TempDir(), "where the nodes' directories are stays out of transcripts")
@@ -386,7 +386,7 @@ pod/web created
 b/
 error: mkdir /mnt/file: file exists
 error: mkdir /../outside: the path contains "..": leads out of the node's directory
-error: no node is called "node-9"; there are ["node-1"]
+error: no node is called "node-9"; did you mean "node-1"?; there are ["node-1"]
 error: path "/elsewhere" of pod default/web is in none of its volumes`, strings.Join(outputs(got)[1:], "\n"))
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	// and files: what is longer continues on the next line. Default DefaultWidth;
 	// negative means any number.
 	Width int
+	// AllowFiles are folders whose files -f may name, besides those of the script's
+	// own folder.
+	AllowFiles []string
 }
 
 // DefaultWidth is the width of outputs unless Options say otherwise.

@@ -35,6 +35,7 @@ type runOptions struct {
 	output  string
 	keep    string
 	passing time.Duration
+	width   int
 }
 
 // outputs are what -o can be; empty is the story and then the tables.
@@ -95,6 +96,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.provisionersSet = cmd.Flags().Changed("provisioners")
+			if !cmd.Flags().Changed("width") {
+				o.width = terminalWidth(cmd.OutOrStdout())
+			}
 			err := o.check()
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
 				err = errors.New("--keep: name a directory, new or empty")
@@ -114,6 +118,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags.Uint64Var(&o.seed, "seed", 0, "order of events to explore; 0 is the plain one")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
+	flags.IntVar(&o.width, "width", 0, widthHelp)
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
 	return cmd
 }
@@ -124,6 +129,8 @@ func (o *runOptions) check() error {
 		return errors.New("nothing to apply: give manifests with -f")
 	case !slices.Contains(outputs, o.output):
 		return fmt.Errorf("-o %q is none of %s", o.output, strings.Join(outputs[1:], ", "))
+	case o.width != 0 && o.width < leastWidth:
+		return badWidth(o.width)
 	case o.passing < 0:
 		return fmt.Errorf("--for %s: time does not run backwards", o.passing)
 	}
@@ -252,7 +259,7 @@ func read(files []string, in io.Reader) ([]manifest.Object, error) {
 	if len(files) > 1 {
 		return nil, errors.New("-f - cannot be combined with other files")
 	}
-	data, err := io.ReadAll(in)
+	data, err := manifest.ReadAll("standard input", in)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +286,7 @@ func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer
 
 func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	if o.output == "" || o.output == "story" {
-		if _, err := io.WriteString(out, c.Story()); err != nil {
+		if _, err := io.WriteString(out, c.Transcript(o.width)); err != nil {
 			return err
 		}
 	}
@@ -290,12 +297,12 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	}
 	switch o.output {
 	case "", "table":
-		view := tables.View{Objects: c.Server().Objects(), Now: c.Now()}
+		view := tables.View{Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs}
 		err := view.Get(out, tables.Options{AllNamespaces: true}, "sc,pv,pvc,sts,pods,va")
 		if err != nil || o.output == "table" {
 			return err
 		}
-		return why(out, c)
+		return why(out, c, o.width)
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Server().Objects())
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/story"
 )
 
@@ -17,6 +18,8 @@ import (
 type storyOptions struct {
 	write, check bool
 	seed         uint64
+	width        int
+	allow        []string
 }
 
 func newStory() *cobra.Command {
@@ -41,7 +44,8 @@ up to an empty line, by what it printed; playing a script fills that in anew.
     0:00:00  user                      creates pvc default/data
              persistent-volume-binder  says of pvc default/data: ...
 
-Files that a script names are looked for beside it. A script with nothing but
+Files that a script names are looked for beside it, and nowhere else unless
+--allow-files says so. A script with nothing but
 "help" in it explains all commands:
 
   printf 'help\n----\n' | storagesim story -
@@ -63,6 +67,9 @@ Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if o.width != 0 && o.width < leastWidth {
+				return usageError{badWidth(o.width)}
+			}
 			if o.write && o.check {
 				return usageError{fmt.Errorf("-w and --check exclude each other")}
 			}
@@ -76,6 +83,8 @@ Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
 	}
 	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "write the outputs into the files instead of printing them")
 	cmd.Flags().BoolVar(&o.check, "check", false, "print nothing and fail if an output differs from the file's")
+	cmd.Flags().IntVar(&o.width, "width", 0, widthHelp)
+	cmd.Flags().StringArrayVar(&o.allow, "allow-files", nil, "let scripts read manifests in `DIR` besides their own folder; may be repeated")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "order of events to explore, instead of the script's own")
 	return cmd
 }
@@ -85,7 +94,16 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	options := story.Options{Seed: o.seed}
+	options := story.Options{Seed: o.seed, Width: o.width, AllowFiles: o.allow}
+	if !cmd.Flags().Changed("width") {
+		options.Width = story.DefaultWidth
+		if !o.write && !o.check {
+			options.Width = terminalWidth(cmd.OutOrStdout())
+		}
+	}
+	if options.Width == 0 {
+		options.Width = -1
+	}
 	name := file
 	if file == "-" {
 		name = "standard input"
@@ -94,25 +112,34 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 		return story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options)
 	}
 	var played bytes.Buffer
-	if err := story.Play(cmd.Context(), &played, name, script, options); err != nil {
-		return err
-	}
+	err = story.Play(cmd.Context(), &played, name, script, options)
 	if o.write {
-		if file == "-" {
-			_, err := io.Copy(cmd.OutOrStdout(), &played)
+		wrong, ok := errors.AsType[*story.Error](err)
+		if err != nil && (!ok || played.Len() == 0) {
 			return err
 		}
-		return os.WriteFile(file, played.Bytes(), 0o644)
+		if ok { // what comes after it stays as it was
+			lines := strings.SplitAfter(script, "\n")
+			played.WriteString(strings.Join(lines[wrong.Line-1:], ""))
+		}
+		if file == "-" {
+			_, err2 := io.Copy(cmd.OutOrStdout(), &played)
+			return errors.Join(err, err2)
+		}
+		return errors.Join(err, os.WriteFile(file, played.Bytes(), 0o644))
+	}
+	if err != nil {
+		return err
 	}
 	return firstDifference(name, script, played.String())
 }
 
 func readScript(file string, in io.Reader) (string, error) {
 	if file == "-" {
-		data, err := io.ReadAll(in)
+		data, err := manifest.ReadAll("standard input", in)
 		return string(data), err
 	}
-	data, err := os.ReadFile(file)
+	data, err := manifest.ReadFile(file)
 	return string(data), err
 }
 

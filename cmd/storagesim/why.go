@@ -10,11 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // why explains the pods that are Pending, each with its claims, and then the claims
 // that are and that no pod uses.
-func why(out io.Writer, c *storagesim.Cluster) error {
+func why(out io.Writer, c *storagesim.Cluster, width int) error {
 	explained := map[string]bool{}
 	explain := func(kind, namespace, name string) error {
 		ref := kind + "/" + namespace + "/" + name
@@ -24,7 +25,7 @@ func why(out io.Writer, c *storagesim.Cluster) error {
 		explained[ref] = true
 		text, err := c.Explain(ref)
 		if err == nil {
-			_, err = io.WriteString(out, "\n"+text+hints(c, kind, namespace, name, text))
+			_, err = io.WriteString(out, "\n"+prose.Wrap(c.ShortIDs(text+hints(c, kind, namespace, name, text)), width, 4))
 		}
 		return err
 	}

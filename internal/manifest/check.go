@@ -8,6 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // checker checks one object against the Go type of its kind. It notes every
@@ -60,7 +62,7 @@ func (c *checker) structure(n *yaml.Node, t reflect.Type, path string) any {
 	c.fields(n, path, func(key *yaml.Node, field string, value *yaml.Node) {
 		fieldType, ok := fieldOf(t, key.Value)
 		if !ok {
-			c.fail(key, field, "unknown field%s", didYouMean(key.Value, fieldNames(t)))
+			c.fail(key, field, "unknown field%s", prose.DidYouMean(key.Value, fieldNames(t)))
 			return
 		}
 		out[key.Value] = c.check(value, fieldType, field)

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +16,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // DefaultNamespace is where namespaced objects go that name no namespace.
@@ -60,48 +60,6 @@ func (o Object) Ref() string {
 // Parse reads the objects of one source. See ParseSet.
 func Parse(filename string, data []byte) ([]Object, error) {
 	return ParseSet(Source{Name: filename, Data: data})
-}
-
-// ParseFiles reads the objects of files, and of the .yaml, .yml and .json files
-// in directories (not in directories below them), as one set. See ParseSet.
-func ParseFiles(paths ...string) ([]Object, error) {
-	var sources []Source
-	for _, path := range paths {
-		files, err := manifestsAt(path)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			sources = append(sources, Source{Name: file, Data: data})
-		}
-	}
-	return ParseSet(sources...)
-}
-
-// manifestsAt is the file itself, or the manifests in a directory.
-func manifestsAt(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, entry := range entries {
-		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
-			files = append(files, filepath.Join(path, entry.Name()))
-		}
-	}
-	if len(files) == 0 {
-		return nil, &Error{File: path, Problem: "the directory holds no .yaml, .yml or .json file"}
-	}
-	return files, nil
 }
 
 // ParseSet reads the objects of all sources, in order, lists taken apart and
@@ -165,7 +123,11 @@ func (p *parser) document(node *yaml.Node) {
 // kindOf reads apiVersion and kind.
 func (p *parser) kindOf(node *yaml.Node) (schema.GroupVersionKind, bool) {
 	if node.Kind != yaml.MappingNode {
-		p.problem(node.Line, "", "", "%s; expected an object with apiVersion, kind and metadata", describe(node))
+		what := "is a list"
+		if node.Kind == yaml.ScalarNode { // possibly a secret, of a file that is no manifest
+			what = "is text"
+		}
+		p.problem(node.Line, "", "", "%s; expected an object with apiVersion, kind and metadata", what)
 		return schema.GroupVersionKind{}, false
 	}
 	name := objectName(node)
@@ -197,7 +159,7 @@ func (p *parser) list(node *yaml.Node, gvk schema.GroupVersionKind) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := node.Content[i]
 		if known := []string{"apiVersion", "kind", "metadata", "items"}; !slices.Contains(known, key.Value) {
-			p.problem(key.Line, gvk.Kind, key.Value, "unknown field%s", didYouMean(key.Value, known))
+			p.problem(key.Line, gvk.Kind, key.Value, "unknown field%s", prose.DidYouMean(key.Value, known))
 		}
 	}
 	items := valueOf(node, "items")
@@ -227,7 +189,7 @@ func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resou
 	if len(versions) > 0 {
 		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "there is no %s in %s; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
 	} else {
-		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s", gvk.Kind, didYouMean(gvk.Kind, kinds))
+		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds))
 	}
 	return Resource{}, false
 }

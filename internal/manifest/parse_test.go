@@ -132,7 +132,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"name is a number":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\n", `a.yaml:3: Pod/5: metadata.name: 5 is a number; expected text (put it in quotes: "5")`},
 		"same object twice":      {claim + "---\n" + claim, `a.yaml:13: PersistentVolumeClaim/data: metadata.name: the same object is already at a.yaml:1; expected each object once`},
 		"not an object":          {"- a\n", `a.yaml:1: is a list; expected an object with apiVersion, kind and metadata`},
-		"just text":              {"hello\n", `a.yaml:1: "hello" is text; expected an object with apiVersion, kind and metadata`},
+		"just text":              {"hello\n", `a.yaml:1: is text; expected an object with apiVersion, kind and metadata`},
 		"nothing":                {"# nothing here\n", `a.yaml: there is no object in it`},
 		"not YAML":               {"a: b: c\n", `a.yaml:1: not valid YAML: mapping values are not allowed in this context`},
 		"tabs":                   {"apiVersion: v1\nmetadata:\n\tname: x\n", `a.yaml:3: not valid YAML: found character that cannot start any token (indent with spaces, not tabs)`},
@@ -142,7 +142,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"unknown anchor":         {"a: 1\nb: *x\n", `a.yaml:2: not valid YAML: unknown anchor 'x' referenced`},
 		"alias to itself":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\n  labels: *m\n", `a.yaml:5: the alias *m is inside what it stands for`},
 		"list with a stray key":  {"apiVersion: v1\nkind: List\nitem: []\nitems: []\n", `a.yaml:3: List: item: unknown field; did you mean "items"?`},
-		"list of text":           {"apiVersion: v1\nkind: List\nitems: [a]\n", `a.yaml:3: "a" is text; expected an object with apiVersion, kind and metadata`},
+		"list of text":           {"apiVersion: v1\nkind: List\nitems: [a]\n", `a.yaml:3: is text; expected an object with apiVersion, kind and metadata`},
 		"mapping as key":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {{a: b}: c}\n", `a.yaml:4: ConfigMap/a: data: is a mapping as a key; expected a word`},
 	}
 	for name, test := range tests {

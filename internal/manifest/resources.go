@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // Resource is a kind of object the API serves.
@@ -130,7 +132,7 @@ func FindResource(word string) (Resource, error) {
 		}
 	}
 	if found == nil {
-		return Resource{}, fmt.Errorf("the server doesn't have a resource type %q%s", word, didYouMean(name, resourceNames()))
+		return Resource{}, fmt.Errorf("the server doesn't have a resource type %q%s", word, prose.DidYouMean(name, resourceNames()))
 	}
 	return *found, nil
 }

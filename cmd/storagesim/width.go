@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/storagesim/storagesim/story"
+)
+
+// leastWidth is the narrowest that a transcript can be read at.
+const leastWidth = 60
+
+const widthHelp = "wrap sentences at `COLUMNS`; 0 wraps nothing (default: the terminal's width, and 120 elsewhere)"
+
+func badWidth(width int) error {
+	return fmt.Errorf("--width %d: expected at least %d, or 0 for no wrapping", width, leastWidth)
+}
+
+// terminalWidth is how wide to print: as wide as the terminal, if it is one.
+func terminalWidth(out io.Writer) int {
+	if f, ok := out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return max(width, leastWidth)
+		}
+	}
+	return story.DefaultWidth
+}

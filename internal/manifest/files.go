@@ -1,0 +1,139 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// MaxSize is how many bytes a file of manifests may have. A file without an end is
+// refused when it has been read so far.
+const MaxSize = 16 << 20
+
+// Files are those that ParseFiles may read.
+type Files interface {
+	Stat(path string) (fs.FileInfo, error)
+	Open(path string) (*os.File, error)
+}
+
+// anywhere is the whole machine.
+type anywhere struct{}
+
+func (anywhere) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
+func (anywhere) Open(path string) (*os.File, error)    { return os.Open(path) }
+
+// ParseFiles reads the objects of files, and of the .yaml, .yml and .json files
+// in directories (not in directories below them), as one set. See ParseSet. Devices,
+// pipes and files of more than MaxSize bytes are refused.
+func ParseFiles(paths ...string) ([]Object, error) { return ParseFilesIn(anywhere{}, paths...) }
+
+// ParseFilesIn is ParseFiles for files of a folder (*os.Root), which nothing can lead
+// out of.
+func ParseFilesIn(files Files, paths ...string) ([]Object, error) {
+	var sources []Source
+	for _, path := range paths {
+		found, err := manifestsAt(files, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			data, err := readFile(files, file)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, Source{Name: file, Data: data})
+		}
+	}
+	return ParseSet(sources...)
+}
+
+// manifestsAt is the file itself, or the manifests in a directory.
+func manifestsAt(files Files, path string) ([]string, error) {
+	if path == "" {
+		return nil, errors.New("the name of a file is empty")
+	}
+	info, err := files.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	dir, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var found []string
+	for _, name := range names {
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+			continue
+		}
+		file := filepath.Join(path, name)
+		if info, err := files.Stat(file); err != nil || !info.IsDir() {
+			found = append(found, file)
+		}
+	}
+	if len(found) == 0 {
+		return nil, &Error{File: path, Problem: "the directory holds no .yaml, .yml or .json file"}
+	}
+	return found, nil
+}
+
+// readFile reads a regular file. It looks before it opens: opening a pipe would wait
+// for somebody to write.
+func readFile(files Files, path string) ([]byte, error) {
+	info, err := files.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{File: path, Problem: fmt.Sprintf("it is %s; expected a file or a directory", kindOfFile(info.Mode()))}
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadAll(path, f)
+}
+
+// ReadAll reads at most MaxSize bytes of what errors call name.
+func ReadAll(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxSize {
+		return nil, &Error{File: name, Problem: fmt.Sprintf("it is larger than %d MiB, which is the most that is read", MaxSize>>20)}
+	}
+	return data, nil
+}
+
+// ReadFile reads one file that may be anywhere, as ParseFiles does.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return nil, &Error{File: path, Problem: "it is a directory; expected a file"}
+	}
+	return readFile(anywhere{}, path)
+}
+
+func kindOfFile(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "no regular file (" + strings.TrimSpace(mode.Type().String()) + ")"
+}

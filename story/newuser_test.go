@@ -1,0 +1,48 @@
+package story
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const claimData = "apply\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n----\n\n"
+
+func TestSettleDoesNotSitOutARestartThatTheScriptHasSetForLater(t *testing.T) {
+	got := play(t, "crash persistent-volume-binder restart=20m\n----\n\n"+claimData+"settle\n----\n\nget pvc data\n----\n\nrun-for 20m fault\n----\n\nsettle\n----\n")
+	lines := outputs(got)
+	assert.Contains(t, lines, "persistent-volume-binder crashed")
+	assert.Contains(t, lines, "  0:00:00  persistent-volume-binder  is down for 20m0s")
+	assert.Contains(t, lines, "persistent-volume-binder is still down; it starts again at 0:20:00: run-for lets that time pass")
+	assert.Contains(t, lines, "  0:20:00  persistent-volume-binder  starts again")
+	assert.NotContains(t, lines[len(lines)-1], "still down")
+
+	got = play(t, "crash persistent-volume-binder before update pv/status restart=1m\n----\n\napply\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}\n----\n\nsettle fault\n----\n")
+	assert.Contains(t, got, "persistent-volume-binder is still down; it starts again at 0:01:00")
+}
+
+func TestATraceCanBeThatOfOneObject(t *testing.T) {
+	got := play(t, claimData+"apply\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n----\n\nsettle quiet\n----\n\ntrace pvc/data\n----\n\ntrace ns/lab\n----\n\ntrace pvc/data event\n----\n\ntrace pvc/dat\n----\n")
+	lines := outputs(got)[2:]
+	require.Len(t, lines, 4)
+	assert.Contains(t, lines[0], "creates pvc default/data")
+	assert.Contains(t, lines[1], "says of pvc default/data: Normal FailedBinding")
+	assert.Contains(t, lines[2], "creates ns lab")
+	assert.Equal(t, lines[1][11:], lines[3][11:])
+}
+
+func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
+	for script, want := range map[string]string{
+		"setle\n----\n":                                `unknown command "setle"; did you mean "settle"?; there are cluster,`,
+		"crash node/node-1\n----\n":                    `no actor is called "node/node-1"; did you mean "kubelet/node-1"?; there are`,
+		"crash node-1\n----\n":                         `did you mean "kubelet/node-1"?`,
+		"crash kube-schedler\n----\n":                  `did you mean "kube-scheduler"?`,
+		"break kubelet/node-1 mount error=EIO\n----\n": `"kubelet/node-1" is no machine; did you mean "node/node-1"?`,
+		"break node/node1 mount error=EIO\n----\n":     `no node is called "node1"; did you mean "node-1"?`,
+		"settle evnt\n----\n":                          `did you mean "event"?`,
+	} {
+		_, err := Run("test.txt", script)
+		assert.ErrorContains(t, err, want, script)
+	}
+}
