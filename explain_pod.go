@@ -14,7 +14,7 @@ import (
 )
 
 // pod explains a pod: what the scheduler thinks of each node for it, or whether
-// anybody runs it, its events and its claims.
+// it runs, its events and its claims.
 func (x *explainer) pod(ns, name string) error {
 	pod, err := x.client.CoreV1().Pods(ns).Get(x.ctx, name, metav1.GetOptions{})
 	if err != nil {

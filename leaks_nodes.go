@@ -64,7 +64,7 @@ func (l *leakFinder) uses(node, dir string) bool {
 		default:
 			return false
 		}
-		object := l.nodes[node] // nil when somebody deleted it: its labels are not known
+		object := l.nodes[node] // nil when it was deleted: its labels are not known
 		return object == nil || binding.CheckNodeAffinity(&pv, object.Labels) == nil
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // MachineFault is trouble on purpose with the mounts and files of a machine: it
-// strikes whoever works there, a kubelet, a command in a container, a provisioner
+// strikes every actor that works there: a kubelet, a command in a container, a provisioner
 // or a test. It is the machine's, so a kubelet that crashes meets it again. Empty
 // fields match anything, but Err must be set.
 type MachineFault struct {

@@ -142,7 +142,7 @@ func (c *Client) reactWatch(action testing.Action) (bool, watch.Interface, error
 }
 
 // unlock releases the lock that Fake.Invokes holds while a reactor runs, and
-// says whether it did: a reactor that somebody calls directly, out of the
+// says whether it did: a reactor that is called directly, out of the
 // client's ReactionChain, has no lock to release.
 func (c *Client) unlock() (held bool) {
 	held = !c.TryLock()
@@ -168,7 +168,7 @@ func (c *Client) pass(call Call, do func() error) error {
 	return c.gate.After(call, do())
 }
 
-// forgetActions keeps the list of recorded actions, which nobody else ever
+// forgetActions keeps the list of recorded actions, which nothing else ever
 // shortens, from growing without bound.
 func (c *Client) forgetActions() {
 	if !c.remembers || c.calls.Add(1)%keepActions == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // Cursor is a place in the log of one resource: what a watch reads. A cursor
-// that nobody reads costs nothing: it neither buffers nor blocks a writer. It is
+// that is never read costs nothing: it neither buffers nor blocks a writer. It is
 // for one reader at a time.
 type Cursor struct {
 	server *Server

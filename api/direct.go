@@ -12,8 +12,8 @@ import (
 )
 
 // A fake clientset copies every object that it is given twice, whole, to
-// remember the call and to hand it to its reactors, before anybody reads it. For
-// a client that remembers nothing, and as long as nobody has put a reactor of
+// remember the call and to hand it to its reactors, before anything reads it. For
+// a client that remembers nothing, and as long as no test has put a reactor of
 // their own before the server, calls for the kinds that controllers read and write by
 // the thousand go straight there. It is the same call and the same answer.
 
@@ -101,7 +101,7 @@ func kept[C any](c *Client, gvr schema.GroupVersionResource, namespace string, m
 }
 
 // direct makes the calls for one kind, in one namespace. fake is client-go's
-// way, for when somebody listens in.
+// way, for when a reactor listens.
 type direct[T object] struct {
 	client    *Client
 	gvr       schema.GroupVersionResource
@@ -117,7 +117,7 @@ type calls[T object] interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
 }
 
-// alone: nobody but the server answers this client's calls.
+// alone: only the server answers this client's calls.
 func (c *Client) alone() bool {
 	c.RLock()
 	defer c.RUnlock()
@@ -162,7 +162,7 @@ func (d direct[T]) call(action testing.Action) (T, error) {
 	return obj.(T), nil
 }
 
-// part is what the server reads of obj. None of nothing, which it refuses.
+// part is what the server reads of obj. A nil object has none; the server refuses it.
 func part[T object](obj T, of func(object) object) runtime.Object {
 	if any(obj) == any(*new(T)) {
 		return nil

@@ -83,7 +83,7 @@
 //     are no disruption budgets) and namespaces/finalize. Reviews and tokens are
 //     not served. Everybody may do everything.
 //   - Events that say the same are counted, but those that merely resemble each
-//     other are not combined, and nobody is limited.
+//     other are not combined, and there is no rate limit.
 //   - A malformed label or field selector makes client-go's fake clientset panic
 //     before the server sees it.
 package api

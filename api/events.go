@@ -164,7 +164,7 @@ func (s *Server) expireEvents(st *store) {
 		if x.known[entry.eventKey] == entry {
 			delete(x.known, entry.eventKey)
 		}
-		if ok { // or else somebody deleted it
+		if ok { // or else it was deleted
 			s.remove(st, event, event.DeepCopy())
 		}
 	}

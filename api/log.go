@@ -9,7 +9,7 @@ import (
 )
 
 // Change is one change of an object as a follower sees it. The objects are
-// shared: nobody may change them.
+// shared: do not modify them.
 type Change struct {
 	Type watch.EventType
 	// Object is the new state, or the last one of an object that is gone or has

@@ -49,7 +49,7 @@ const (
 	generateNameTries = 8
 )
 
-// generateName makes a name of base and five characters that nobody has.
+// generateName makes an unused name of base and five characters.
 func (s *Server) generateName(st *store, namespace, base string) string {
 	if len(base) > maxGeneratedName-suffixLength {
 		base = base[:maxGeneratedName-suffixLength]

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newPodStatus is the status of a pod that nobody has looked at yet.
+// newPodStatus is the status of a new pod, before any controller has seen it.
 // Its quality of service is computed unless it is said.
 func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.PodStatus {
 	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: said}

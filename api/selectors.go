@@ -93,7 +93,7 @@ func (f *filter) matches(obj runtime.Object) bool {
 	return f.Fields == nil || f.Fields.Matches(selectableFields{o})
 }
 
-// see is a change as somebody with this filter sees it: an object that leaves
+// see is a change as a watcher with this filter sees it: an object that leaves
 // the selection is deleted, with its last selected state; one that enters is
 // added.
 func (f *filter) see(c Change) (Change, bool) {

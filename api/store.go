@@ -70,7 +70,7 @@ func (s *Server) version(obj object) {
 	obj.SetResourceVersion(strconv.FormatUint(s.rv, 10))
 }
 
-// put stores obj, which from now on nobody may change, under a new version, and
+// put stores obj, which must not be modified from now on, under a new version, and
 // tells those who follow. old is what it replaces, nil if it is new.
 func (s *Server) put(st *store, old, obj object) {
 	s.version(obj)

@@ -87,7 +87,7 @@ func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error)
 	return outcome{old: old, new: obj}, nil
 }
 
-// share has obj use those maps of old that are no different: nobody changes
+// share has obj use those maps of old that are no different: nothing changes
 // either of them any more, and maps are the greater part of what the versions in
 // the log hold.
 func share(old, obj object) {
@@ -110,7 +110,7 @@ func share(old, obj object) {
 }
 
 // same says whether nothing changed. Where a difference is likely and cheap to
-// see it looks first: comparing is the dearest part of an update.
+// see it looks first: comparing is the most expensive part of an update.
 func (r *request) same(old, obj object) bool {
 	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
 		return false

@@ -27,7 +27,7 @@
 //     one. Without it, the first by name wins, and groups with equally many access modes
 //     are taken in a fixed order: RWO, ROX, RWX, RWOP; of two modes RWO+ROX, RWO+RWX,
 //     ROX+RWX, then those with RWOP.
-//   - Node affinity, the dearest filter, is looked at only of volumes that would win,
+//   - Node affinity, the most expensive filter, is checked only for volumes that would win,
 //     where upstream looks at it before claimRef. The answer is the same.
 //   - VolumeAttributesClass is always on, as in v1.36.
 //   - GetBindVolumeToClaim cannot fail, but keeps its error result.

@@ -15,7 +15,7 @@ import (
 // only if they are not kept by node: those whose node affinity has several terms, or
 // none that asks for a label's value with In.
 //
-// The volumes are shared: nobody may change them. The zero Index is not ready for
+// The volumes are shared: do not modify them. The zero Index is not ready for
 // use; make one with NewIndex. It is not safe for concurrent use.
 //
 // Upstream: index.go persistentVolumeOrderedIndex, v1.36, which is keyed by access

@@ -130,7 +130,7 @@ var orderedModeSets = func() (sets [1 << len(knownModes)]modeSet) {
 }()
 
 // allPossibleMatchingAccessModes are the sets that contain all modes the claim
-// requests, fewest modes first; none if it requests a mode nobody knows.
+// requests, fewest modes first; none if it requests an unknown mode.
 // Upstream: index.go persistentVolumeOrderedIndex.allPossibleMatchingAccessModes, v1.36.
 func allPossibleMatchingAccessModes(claim *v1.PersistentVolumeClaim) []modeSet {
 	requested, known := modesOf(claim.Spec.AccessModes)

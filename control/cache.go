@@ -71,7 +71,7 @@ func Enqueue[T Object](add func(key string)) Handler[T] {
 
 // Cache is a controller's own, possibly stale, view of one resource: what an
 // informer with its lister is in client-go. The objects in it are shared;
-// whoever wants to change one makes a DeepCopy first. Lists are in order of
+// to change one, make a DeepCopy first. Lists are in order of
 // key, so that walking them is deterministic.
 type Cache[T Object] struct {
 	source   Source

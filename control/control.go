@@ -75,7 +75,7 @@ type Clock interface {
 	// returns true or an error, which Poll returns. It returns ErrTimeout after
 	// timeout (0 means never). cond may call the API. Unlike Sleep, a poll is
 	// not something to wait for when settling, unless the world changed since
-	// cond last looked: a poll that nobody answers leaves the cluster at rest.
+	// cond last looked: a poll for which nothing changes leaves the cluster at rest.
 	Poll(ctx context.Context, interval, timeout time.Duration, cond func(ctx context.Context) (bool, error)) error
 }
 
@@ -150,7 +150,7 @@ type EventRecorder interface {
 }
 
 // Feed receives the changes of one resource in order. Its methods must not call
-// the API. The objects are shared: nobody may change them.
+// the API. The objects are shared: do not modify them.
 type Feed interface {
 	// Source says what to follow.
 	Source() Source

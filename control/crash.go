@@ -2,7 +2,7 @@ package control
 
 // Crash is what a driver panics with to unwind the code of an actor that it
 // crashes. Code that recovers from panics on behalf of others (a controller
-// that calls somebody else's plugin) must panic again with a value that
+// that calls a third party's plugin) must panic again with a value that
 // implements Crash.
 type Crash interface {
 	error

@@ -130,7 +130,7 @@ func (e *Engine) Down() map[string]time.Time {
 	return down
 }
 
-// after sets a timer that does nothing, and that nobody waits for, once the
+// after sets a timer that does nothing, and that Settle does not wait for, once the
 // actor's present life is over.
 func (a *actor) after(d time.Duration, foreground func() bool, fire func()) *timer {
 	life := a.life

@@ -11,12 +11,12 @@
 //   - delivering the next watch event to one cache of one actor,
 //   - and, when neither is left, moving the clock to the earliest timer.
 //
-// Time is virtual: it moves only when nobody can run.
+// Time is virtual: it moves only when no actor can run.
 //
 // # Policies
 //
 // Which step is next is a Policy: InOrder (the running coroutine goes on, then
-// caches catch up oldest first, then whoever was ready first: readable
+// caches catch up oldest first, then the task that was ready first: readable
 // stories), Seeded (any enabled step, by a seeded generator: interleavings,
 // stale caches), or Replay of a recorded list of choices. Everything else is a
 // function of those choices: the same choices give the same trace, byte for
@@ -26,9 +26,9 @@
 //
 // Settle runs to a fixed point: nothing can run and no foreground timer is
 // left. Background timers are those that would fire for ever or only give up:
-// periodic work (Env.Every), polls that nobody has answered since they last
+// periodic work (Env.Every), polls for which nothing has changed since they last
 // looked, and retries whose backoff has grown beyond Config.Patience. They fire
-// while other work is awaited and during RunFor, but nobody waits for them.
+// while other work is awaited and during RunFor, but Settle does not wait for them.
 //
 // # Trouble
 //

@@ -81,7 +81,7 @@ type Engine struct {
 	now     time.Time
 	ready   []*feed // have changes to deliver, in the order they came
 	awaken  func()  // told when ready grows
-	world   uint64  // counts changes that somebody might see
+	world   uint64  // counts changes that an actor might see
 	objects int     // in the store
 	trace   Trace
 }
@@ -132,7 +132,7 @@ func (e *Engine) NextTimer() (time.Time, bool) {
 	return e.timers[0].at, true
 }
 
-// OnReady has f called whenever somebody's write gives an actor's cache something
+// OnReady has f called whenever a write gives an actor's cache something
 // to hear of, in the goroutine of who writes: f must not block or use the engine.
 // Package live drives the engine with it. nil ends it.
 func (e *Engine) OnReady(f func()) {
@@ -157,9 +157,9 @@ func (e *Engine) record(actor string, r control.Record) {
 	e.trace.add(Entry{Time: e.now, Actor: actor, Record: r})
 }
 
-// Record adds to the trace what whoever runs now meets outside of the API, such as a
+// Record adds to the trace what the running actor meets outside of the API, such as a
 // disk that is full. outside is who that is outside of any actor's code. Any goroutine
-// may call it; one beside the engine's is taken for whoever runs.
+// may call it; a call from another goroutine counts for the running actor.
 func (e *Engine) Record(outside string, r control.Record) {
 	if t := e.current.Load(); t != nil {
 		outside = t.actor.name
@@ -215,7 +215,7 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Interrupt ends the call of Step, Settle, RunFor or RunUntil that is under way
 // after its present step, and every later one at once, with ErrInterrupted. It
-// may be called from any goroutine, for example when somebody presses Ctrl-C.
+// may be called from any goroutine, for example when the user presses Ctrl-C.
 func (e *Engine) Interrupt() { e.stopped.Store(true) }
 
 // Close ends all actors and frees their coroutines. What the API server holds

@@ -84,7 +84,7 @@ func (e *Engine) Inject(f Fault) error {
 // ClearFaults ends all trouble.
 func (e *Engine) ClearFaults() { e.faults = nil }
 
-// Crash ends an actor's process and has it start again when nobody else can go
+// Crash ends an actor's process and has it start again when no other actor can go
 // on. During a step (an actor's own code or an observer of the server calls) the
 // crash comes right after the step. An actor that is down stays so for as long as
 // it would have.

@@ -73,7 +73,7 @@ func (e *Engine) dropReady(drop func(*feed) bool) {
 	e.ready = slices.DeleteFunc(e.ready, drop)
 }
 
-// changed counts a change that somebody might see; seen is the count so far.
+// changed counts a change that an actor might see; seen is the count so far.
 func (e *Engine) changed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,7 +13,7 @@ var _ control.Foreign = (*env)(nil)
 // foreign is a call of code that may never return.
 type foreign struct {
 	blocked func(took time.Duration)
-	lost    atomic.Bool // given up: should it return after all, nobody waits
+	lost    atomic.Bool // given up: if it returns after all, no task waits for it
 }
 
 // Foreign implements control.Foreign. The call begins at a yield point, so that

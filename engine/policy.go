@@ -5,8 +5,8 @@ import "math/rand/v2"
 // Policy chooses the next step. It is asked only when there is a choice.
 type Policy interface {
 	// Choose picks one of n alternatives, 0 <= result < n. Alternative 0 is the
-	// one a reader expects: whoever runs goes on; otherwise caches catch up,
-	// oldest change first; otherwise whoever was ready first.
+	// one a reader expects: the running task goes on; otherwise caches catch up,
+	// oldest change first; otherwise the task that was ready first.
 	Choose(n int) int
 }
 

@@ -19,7 +19,7 @@ type task struct {
 	yield func(struct{}) bool
 	// waiting is true while only a timer, a queue or a poll can wake it.
 	waiting bool
-	foreign *foreign // the call of somebody else's code it is in, if any
+	foreign *foreign // the call of third-party code it is in, if any
 	worker  bool     // of a queue, which counts the keys it works on
 	dead    bool
 	ended   bool
@@ -97,7 +97,7 @@ func (t *task) pause() {
 	}
 }
 
-// park is a yield point that ends when somebody wakes the task.
+// park is a yield point that ends when the task is woken.
 func (t *task) park() {
 	if t.dead {
 		panic(crashed{t.actor.name})

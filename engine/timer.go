@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timer is something that happens at a time. Whether anybody waits for it is
+// timer is something that happens at a time. Whether Settle waits for it is
 // asked when settling, since a poll's answer changes.
 type timer struct {
 	at         time.Time
@@ -65,7 +65,7 @@ func (e *Engine) fireNext() {
 	t.fire()
 }
 
-// nextForeground is the time of the earliest timer that somebody waits for.
+// nextForeground is the time of the earliest timer that Settle waits for.
 func (e *Engine) nextForeground() (time.Time, bool) {
 	var at time.Time
 	found := false

@@ -45,7 +45,7 @@ type ran struct {
 // helper pods run, "find PATH -mindepth 1 -delete", which the
 // PV controller's recycler pods run, "sh" for scripts that only do such things,
 // and xfs_quota, chattr and setquota, which record project quotas (Quotas) that
-// nobody enforces.
+// not enforced.
 func DefaultCommands() map[string]Command {
 	return map[string]Command{
 		"mkdir": mkdir, "rm": rm, "find": find, "sh": sh, "chmod": chmod, "chown": chown,

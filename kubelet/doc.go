@@ -53,7 +53,7 @@
 // emptyDir was set up is noted in pods/<uid>/plugins/<plugin>/<name>/ready. What the
 // container runtime knows is in /run/containerd/pods, the mount table in /run/mounts.
 //
-// If somebody puts a link in place of a pod's directory, or of one in it down to the
+// If a link is put in place of a pod's directory, or of one in it down to the
 // plugin's, nothing is read, made, changed or removed through it, since it may lead to
 // another pod's data. The pod's volumes fail, or its end waits, until the link is gone.
 //
@@ -70,7 +70,7 @@
 // $VARIABLES: the default scripts of Rancher's local-path provisioner are such.
 // Any other file is refused, naming the line and the word, and exits with 2; any
 // other -c script leaves its container just running. xfs_quota, chattr and
-// setquota (quota.go) record project quotas, and nobody enforces them: a real one
+// setquota (quota.go) record project quotas, which are not enforced: a real one
 // needs privilege and a file system of its own.
 //
 // # Deviations
@@ -98,10 +98,10 @@
 //     link (package mount), which would follow whatever is put in its place. So they
 //     see what a real container keeps from its start, as where a ConfigMap changes;
 //     the mount leads nowhere then. What a restarted kubelet finds mounted of a host
-//     path's parts it unmounts; upstream leaves it to somebody.
+//     path's parts it unmounts; upstream leaves that to an administrator.
 //   - Block volumes are refused by name, for mapping a device takes privilege.
 //     Expansion and the metrics are not here yet.
-//   - Changing a volume's ownership takes no time, so nobody is told that it is slow
+//   - Changing a volume's ownership takes no time, so there is no event that it is slow
 //     (VolumePermissionChangeInProgress).
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so. Their reasons survive a restart.
@@ -111,7 +111,7 @@
 //   - No built-in plugin is attachable. CSI drivers can be registered, and their volumes
 //     not be mounted.
 //   - A container's environment has no values from ConfigMaps, Secrets and resources;
-//     nobody but a subPathExpr and the commands reads it.
+//     only a subPathExpr and the commands read it.
 //   - Nobody waits until a pod's missing volumes are listed in the trace, after 2m3s: a
 //     cluster at rest may be one in which a pod lacks some.
 package kubelet

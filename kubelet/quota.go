@@ -17,7 +17,7 @@ const quotasDir = "/run/quotas"
 
 // ProjectQuota is how much a directory tree of a node may hold. Here it is a
 // record and no more: setting a real one needs privilege and a file system of its
-// own, so nobody keeps a pod from writing beyond it.
+// own, so a pod can write beyond it.
 type ProjectQuota struct {
 	// Project is the number that the file system knows the tree by.
 	Project uint64 `json:"project"`

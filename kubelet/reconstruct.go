@@ -13,7 +13,7 @@ import (
 )
 
 // reconstruct finds in the pods' directories what an earlier life of this
-// kubelet mounted, and adds it to the actual state as uncertain. It asks nobody
+// kubelet mounted, and adds it to the actual state as uncertain. It asks no one
 // and unmounts nothing.
 //
 // Upstream: reconstruct.go reconstructVolumes, v1.36.

@@ -156,7 +156,7 @@ const recordSuffix = ".json"
 func recordFile(uid types.UID) string { return path.Join(runtimeDir, string(uid)+recordSuffix) }
 
 // loadRecord is a pod's record, nil if it was never started. A record that is
-// spoilt is as good as none: whoever spoilt it must not keep the pod from ending,
+// spoilt is as good as none: a damaged file must not keep the pod from ending,
 // or others from starting. One that the disk does not give is an error, for now:
 // the pod may be running.
 func (k *kubelet) loadRecord(w *podWorker) (*podRecord, error) {

@@ -151,7 +151,7 @@ func (s *shell) set(flags string) error {
 	return nil
 }
 
-// check refuses a script that names a command nobody knows, before anything is
+// check refuses a script that names an unknown command, before anything is
 // done. Whatever is built in is known, and what a variable says is seen later.
 func (s *shell) check(lines []shellLine) error {
 	for _, line := range lines {
@@ -212,7 +212,7 @@ func (s *shell) runLine(line shellLine) (ended bool, err error) {
 
 func (s *shell) command(argv []string) (ended bool, err error) {
 	switch argv[0] {
-	case ":", "true", "echo": // nobody reads what it prints
+	case ":", "true", "echo": // its output is not read
 		s.status = 0
 	case "false":
 		s.status = 1

@@ -164,7 +164,7 @@ func (k *kubelet) checkPlainDir(dir string) error {
 }
 
 // usesSubPaths says whether any container of the pod may have only a part of a
-// volume: always, if nobody knows the pod any more.
+// volume: always, if the pod is not known any more.
 func (w *podWorker) usesSubPaths() bool {
 	if w == nil || w.pod == nil {
 		return true
@@ -245,7 +245,7 @@ func (k *kubelet) cleanContainerSubPaths(about control.Ref, volumeName, dir stri
 }
 
 // cleanSubPath unmounts one part of a volume and removes the empty directory or file
-// that it was mounted on. What is not empty is somebody's data, and stays.
+// that it was mounted on. A directory that is not empty holds data, and stays.
 //
 // Upstream: subpath_linux.go doCleanSubPath, v1.36.
 func (k *kubelet) cleanSubPath(about control.Ref, volumeName, target string) error {

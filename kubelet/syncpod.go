@@ -187,7 +187,7 @@ func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
 
 // removePodDir removes a pod's directory and the empty ones in it. It deletes no
 // file of a pod's, follows no link and goes into no mount: whatever else is there is
-// somebody's data.
+// data of a user.
 //
 // Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
 func (k *kubelet) removePodDir(uid types.UID) error {

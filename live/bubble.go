@@ -8,7 +8,7 @@ import (
 )
 
 // Bubble runs f in a bubble of testing/synctest, as synctest.Test does: time jumps
-// when everybody waits. synctest panics when f returns and goroutines of the bubble
+// when all goroutines wait. synctest panics when f returns and goroutines of the bubble
 // are still there. Some libraries cannot stop all of theirs; leftBehind names those
 // that are known and harmless, by a part of a function's full name in their stack,
 // for example "k8s.io/client-go/tools/record.". Any other goroutine that is left

@@ -12,7 +12,7 @@
 //
 // Between Start and Stop the engine's virtual time goes as fast as the time of the
 // machine: a resync of 15 s takes 15 s. Inside a bubble of testing/synctest that
-// costs nothing, because the bubble's time jumps when everybody waits. Bubble makes
+// costs nothing, because the bubble's time jumps when all goroutines wait. Bubble makes
 // one, and ends it cleanly even if the code leaves goroutines behind, as some
 // libraries do.
 //

@@ -17,7 +17,7 @@ type call struct {
 	since  time.Time
 }
 
-// foreign calls somebody else's code about a claim or volume. A driver that can
+// foreign calls third-party code about a claim or volume. A driver that can
 // keeps the rest of the cluster going if that code never comes back, and ends this
 // process if it panics.
 func (ctrl *ProvisionController) foreign(method string, about control.Object, f func()) {

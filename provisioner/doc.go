@@ -57,7 +57,7 @@
 //
 // # Trust
 //
-// A Provisioner is somebody else's code. It gets copies of the claim, the class
+// A Provisioner is third-party code. It gets copies of the claim, the class
 // and the volume.
 //
 // If it panics, its process ends, as a real one does: there is no event, what the
@@ -75,7 +75,7 @@
 // If it does not come back, there is an event too, ProvisioningBlocked on the
 // claim or VolumeDeleteBlocked on the volume: at the next resync if it waits on
 // its Env, or, if it holds up the machine itself (a lock, a channel), after
-// engine.Config.Blocked of real time. Then its worker is lost and everybody else
+// engine.Config.Blocked of real time. Then its worker is lost and every other actor
 // goes on. Config.ProvisionTimeout and DeletionTimeout end waiting on the Env.
 //
 // A state that is none of the four counts as NoChange, as upstream, and the trace
@@ -120,6 +120,6 @@
 //     stands for nothing.
 //   - Nothing is written down before Provision is called. If the process ends
 //     between that and the creation of the object, and the claim is deleted
-//     meanwhile, nobody knows of the asset
+//     meanwhile, no object refers to the asset
 //     (kubernetes-csi/external-provisioner 486).
 package provisioner

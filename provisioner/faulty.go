@@ -43,7 +43,7 @@ type Faulty struct {
 //	Answer{Err: err}                                  // Provision fails finally
 //	Answer{Err: err, State: ProvisioningInBackground} // ... and may go on
 //	Answer{Err: err, State: ProvisioningReschedule}   // ... on this node
-//	Answer{AnswerLost: true}                          // it succeeds and nobody hears of it
+//	Answer{AnswerLost: true}                          // it succeeds, but the answer is lost
 //	Answer{Before: func() { c.Crash(name) }}          // the process dies right after the call
 //	Answer{Panic: "oh"}                               // its code is broken
 type Answer struct {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The calls of somebody else's code, all in one place. Objects handed over are
+// The calls of third-party code, all in one place. Objects handed over are
 // copies. A panic ends the process (control.Foreign).
 
 // callProvision calls Provision and refuses impossible answers.

@@ -94,7 +94,7 @@ func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.
 		return state, err
 	}
 	if _, ok := claim.Annotations[binding.AnnSelectedNode]; !ok {
-		return ProvisioningFinished, err // nobody to give it back to
+		return ProvisioningFinished, err // there is no node to reschedule from
 	}
 	if err := ctrl.rescheduleProvisioning(ctx, claim); err != nil {
 		return ProvisioningFinished, err

@@ -89,7 +89,7 @@ func (c *controller) syncNamedVolume(ctx context.Context, claim *v1.PersistentVo
 		}
 		c.recorder.Eventf(claim, v1.EventTypeWarning, volumeMismatch, "Cannot bind to requested volume %q: %s", volume.Name, mismatch)
 	case binding.IsVolumeBoundToClaim(volume, claim):
-		return c.bind(ctx, volume, claim) // both want it: nobody asks whether it fits
+		return c.bind(ctx, volume, claim) // both name each other: no check whether it fits
 	default:
 		c.recorder.Eventf(claim, v1.EventTypeWarning, failedBinding, "volume %q already bound to a different claim.", volume.Name)
 		if _, ours := claim.Annotations[binding.AnnBoundByController]; ours {

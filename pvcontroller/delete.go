@@ -61,7 +61,7 @@ func (c *controller) removeVolume(ctx context.Context, volume *v1.PersistentVolu
 
 // findDeletablePlugin is the plugin that made the volume, else the first by name that
 // can delete volumes of its kind. external says that there is none because the asset
-// is for somebody else to delete, who acts on the phase Released.
+// is deleted by its provisioner, which acts on the phase Released.
 // Upstream: pv_controller.go findDeletablePlugin, v1.36.
 func (c *controller) findDeletablePlugin(volume *v1.PersistentVolume) (deleter Deleter, external bool, err error) {
 	if name := volume.Annotations[binding.AnnDynamicallyProvisioned]; name != "" {

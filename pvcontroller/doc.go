@@ -45,7 +45,7 @@
 //     is disabled, as it is upstream unless a flag is set; in-tree deletion and recycling
 //     exist as Config.Deleters and Config.Recyclers.
 //   - Upstream deletes hostPath volumes from the disk of the machine that it runs on. The
-//     controller here has no disk; whoever makes it hands one to NewHostPathDeleter.
+//     controller here has no disk; its caller passes one to NewHostPathDeleter.
 //   - A recycler pod cannot be configured, and is given up after its deadline even if no
 //     node has taken it; upstream leaves the deadline to the kubelet. The pod is polled
 //     every second, with its events, instead of watched. As upstream, nothing sends it to

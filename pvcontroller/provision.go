@@ -45,7 +45,7 @@ func (c *controller) provisionHostPath(ctx context.Context, claim *v1.Persistent
 
 // findProvisionerOf is the claim's class, if an external provisioner or hostPath's
 // plugin serves it. A provisioner called kubernetes.io/ would be a plugin compiled into
-// this controller, which has no other; kubernetes.io/no-provisioner is nobody's name.
+// this controller, which has no other; no plugin has the name kubernetes.io/no-provisioner.
 // Upstream: pv_controller.go findProvisionablePlugin, v1.36.
 func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storagev1.StorageClass, error) {
 	name := binding.GetPersistentVolumeClaimClass(claim)

@@ -42,7 +42,7 @@ func (c *controller) syncVolume(ctx context.Context, volume *v1.PersistentVolume
 
 // findClaimOfVolume is the claim that the volume's claimRef names, nil if it is gone,
 // also when another claim has its name now. A claim that seems gone is asked for at the
-// API server before it is believed: a cache may lag behind whoever wrote claimRef, and
+// API server before it is believed: a cache may lag behind the writer of claimRef, and
 // releasing a volume may destroy its data. A volume already released is believed to
 // be.
 // Upstream: pv_controller.go syncVolume, v1.36.
@@ -102,7 +102,7 @@ func (c *controller) syncHalfBoundVolume(volume *v1.PersistentVolume, claim *v1.
 }
 
 // syncMisboundVolume frees a volume whose claim is bound elsewhere. One that was made
-// for the claim is of no use to anybody else.
+// for the claim is of no use to another claim.
 // Upstream: pv_controller.go syncVolume, v1.36.
 func (c *controller) syncMisboundVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	_, provisioned := volume.Annotations[binding.AnnDynamicallyProvisioned]

@@ -102,7 +102,7 @@ func (c *assumeCache[T]) Assume(obj T) error {
 	return nil
 }
 
-// Restore takes obj off again. Whatever else is there is somebody else's, or
+// Restore removes obj again. Anything else that is there belongs to another pod, or
 // based on another version, and stays.
 func (c *assumeCache[T]) Restore(obj T) {
 	key := control.Key(obj)

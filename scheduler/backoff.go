@@ -93,7 +93,7 @@ func (q *schedulingQueue) backoffLeft(entry *queuedPod) time.Duration {
 }
 
 // flushBackoffCompleted puts in line the pods whose backoff is over. Upstream does so
-// every second; here it is enough before anybody is popped.
+// every second; here it is enough before a pod is popped.
 // Upstream: PriorityQueue.flushBackoffQCompleted, v1.36.
 func (q *schedulingQueue) flushBackoffCompleted() {
 	now := q.clock.Now()

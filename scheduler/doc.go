@@ -84,7 +84,7 @@
 //     which nothing more is said. Upstream looks at the name alone: it waits on, cannot
 //     bind the pod that is gone, and writes so into the status of the new one.
 //   - A claim named by two of a pod's volumes is searched a volume twice, as
-//     upstream, although nobody wants that: one local volume is then not enough,
+//     upstream, although that is not intended: one local volume is then not enough,
 //     and provisioning takes two attempts.
 //   - Left out: inter-pod affinity, topology spread, dynamic resources, image
 //     locality, extenders, profiles, in-tree to CSI migration, and scoring by

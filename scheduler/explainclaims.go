@@ -138,7 +138,7 @@ func (s *scheduler) whyImmediate(claim *v1.PersistentVolumeClaim) string {
 }
 
 // forNobody says which claims are to be provisioned on a node that does not exist:
-// they wait until a provisioner, or somebody, takes the annotation off.
+// they wait until a provisioner or a user removes the annotation.
 func (s *scheduler) forNobody(c *cycle) []string {
 	if c.volumes.claims == nil {
 		return nil

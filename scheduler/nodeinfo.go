@@ -11,7 +11,7 @@ import (
 // nodeInfo is a node with what the pods on it use.
 // Upstream: framework.NodeInfo, v1.36.
 type nodeInfo struct {
-	node        *v1.Node // nil if nobody has heard of it
+	node        *v1.Node // nil if there is no such Node
 	allocatable resources
 	maxPods     int64
 	requested   resources
@@ -39,7 +39,7 @@ type clusterState struct {
 	nodes []*nodeInfo // those that exist, by name
 	// byZone are the same, a node of each zone in turn; nil: to be made anew.
 	byZone []*nodeInfo
-	infos  map[string]*nodeInfo // also of nodes that pods name and nobody has heard of
+	infos  map[string]*nodeInfo // also of nodes that pods name and that do not exist
 	placed map[types.UID]*placement
 	// claimUsers counts the placed pods that use a claim.
 	claimUsers map[string]int

@@ -72,7 +72,7 @@ func limitGrew(old, node *storagev1.CSINode) bool {
 // VolumeBinding's to report.
 func (p nodeVolumeLimits) PreFilter(c *cycle) *status {
 	if p.csiNodes.Len() == 0 {
-		return refuse(skip) // nobody has a limit
+		return refuse(skip) // no driver has a limit
 	}
 	if c.attach = p.volumesOf(c.pod, nil); len(c.attach) == 0 {
 		return refuse(skip)

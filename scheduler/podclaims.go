@@ -41,7 +41,7 @@ type delayedClaim struct {
 	// search finds an existing volume for it; invalid is why it cannot be searched.
 	search  binding.Search
 	invalid error
-	// provision is what its class says, nil until somebody asks.
+	// provision is what its class says, nil until it is needed.
 	provision *provision
 }
 

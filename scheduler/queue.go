@@ -23,7 +23,7 @@ type queuedPod struct {
 	uid types.UID
 	// in is the list it waits in; nil: a scheduling or binding cycle works on it.
 	in *podList
-	// priority is the pod's, which nobody can change.
+	// priority is the pod's, which is immutable.
 	priority int32
 	// since is when it was last put in the queue, as the turn-th that was.
 	since time.Time

@@ -83,7 +83,7 @@ func publishesCapacity(d *storagev1.CSIDriver) bool {
 	return d.Spec.StorageCapacity != nil && *d.Spec.StorageCapacity
 }
 
-// PreFilter refuses pods whose claims cannot be used by anybody, and those that
+// PreFilter refuses pods whose claims cannot be used by any pod, and those that
 // the PV controller has not finished with: it will be heard of when it has.
 func (p volumeBinding) PreFilter(c *cycle) *status {
 	names := claimNames(c.pod)

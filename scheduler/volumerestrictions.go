@@ -49,8 +49,8 @@ func isNamedClaim(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {
 	return slices.Contains(namedClaims(pod), control.Key(after))
 }
 
-// PreFilter looks for claims that somebody else has. Claims made for the pod
-// itself cannot be anybody else's.
+// PreFilter looks for claims that another pod uses. Claims made for the pod
+// itself cannot be used by another pod.
 func (p volumeRestrictions) PreFilter(c *cycle) *status {
 	for _, pc := range claimNames(c.pod) {
 		if pc.ephemeral {

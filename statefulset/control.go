@@ -55,7 +55,7 @@ func sortPods(set *appsv1.StatefulSet, pods []*v1.Pod) (replicas map[int64]*v1.P
 	for _, pod := range pods {
 		ordinal, ok := ordinalOf(set, pod)
 		switch {
-		case !ok: // it has the owner but not the name: nobody's business
+		case !ok: // it has the owner but not the name: left alone
 		case first <= ordinal && ordinal < end:
 			replicas[ordinal] = pod
 		default:

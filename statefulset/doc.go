@@ -31,7 +31,7 @@
 //   - A conflict when a claim's owners are written brings the set back into the queue;
 //     upstream tries some times on the spot.
 //   - Pods that match the selector but have no owner are not adopted: one that bears a
-//     replica's name is in the way until it is gone. Labels that somebody takes off a
+//     replica's name is in the way until it is gone. Labels that are removed from a
 //     pod are not put back.
 //   - maxUnavailable counts as 1, and there is one worker instead of five.
 package statefulset

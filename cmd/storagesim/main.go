@@ -23,7 +23,7 @@ const grace = 5 * time.Second
 // run runs the command line and leaves nothing behind: whatever is made in a
 // temporary directory meanwhile is made inside one of ours, which goes at the
 // end, also when Ctrl-C ends a run that would go on for ever, when the terminal is
-// closed, and when nobody reads the output any more.
+// closed, and when the output is not read any more.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
@@ -70,7 +70,7 @@ func endings() []os.Signal {
 	return signals
 }
 
-// removeAll removes a directory in which somebody may still be making files.
+// removeAll removes a directory in which files may still be made.
 func removeAll(dir string) {
 	for range 100 {
 		if os.RemoveAll(dir) == nil {

@@ -129,7 +129,7 @@ func checkVars(f *file, listed []string) []Violation {
 					continue
 				}
 				found = append(found, f.violation(name.Pos(),
-					"package-level variable %s: pass it as an argument, or, if it is a table nobody changes, list it in internal/arch/driven.go", name.Name))
+					"package-level variable %s: pass it as an argument, or, if it is a constant table, list it in internal/arch/driven.go", name.Name))
 			}
 		}
 	}

@@ -46,7 +46,7 @@ type AtomicWriter struct {
 
 // Write makes the directory have these files, by path, and says whether anything
 // changed. setPerms, if not nil, is called with the directory of the new files
-// before anybody can see them. What an interrupted Write left is finished or
+// before a reader can see them. What an interrupted Write left is finished or
 // removed.
 //
 // Upstream: atomic_writer.go Write, v1.36. The steps are its own.

@@ -151,7 +151,7 @@ func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
 	})
 	switch {
 	case err != nil && errors.Is(missing, fs.ErrNotExist):
-		return errors.Join(err, v.TearDownAt(dir)) // it was never there for anybody
+		return errors.Join(err, v.TearDownAt(dir)) // no container has seen it
 	case err != nil:
 		return err
 	case changed && missing == nil:

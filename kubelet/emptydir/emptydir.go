@@ -9,7 +9,7 @@
 //
 // Deviations: medium Memory is an ordinary directory too, with a tmpfs's mode, since a
 // tmpfs needs privilege, and sizeLimit is not enforced; the trace says so. The HugePages media
-// are refused, and so is a directory that somebody replaced by a link.
+// are refused, and so is a directory that was replaced by a link.
 package emptydir
 
 import (
@@ -194,7 +194,7 @@ func (ed *emptyDir) note(text string) {
 // TearDown is TearDownAt of the pod's directory.
 func (ed *emptyDir) TearDown() error { return ed.TearDownAt(ed.GetPath()) }
 
-// TearDownAt removes the directory and what is in it. If somebody put a link in
+// TearDownAt removes the directory and what is in it. If there is a link in
 // its place, the link goes and nothing else.
 //
 // Upstream: empty_dir.go TearDownAt, v1.36.

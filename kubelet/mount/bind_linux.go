@@ -171,7 +171,7 @@ func sameKind(from, onto *os.File) error {
 }
 
 // remount gives the mount on target its flags, and keeps those it has from the
-// mount that its source is in: without privilege the kernel lets nobody drop them.
+// mount that its source is in: without privilege the kernel does not allow dropping them.
 func (b *Bind) remount(target string, set uintptr) error {
 	f, err := b.dir.Handle(target) // again: what is on top now
 	if err != nil {
@@ -208,7 +208,7 @@ func (b *Bind) Unmount(target string) error {
 	return nil
 }
 
-// unmount names the mount by the directory that it is in: whoever held a descriptor
+// unmount names the mount by the directory that it is in: a process that held a descriptor
 // of the mount itself would keep it busy.
 func (b *Bind) unmount(target string) error {
 	clean := path.Clean(target)

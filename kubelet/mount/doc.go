@@ -19,17 +19,17 @@
 //
 // A network file system (a mount with a type, such as "nfs") is a directory that
 // lies outside of the node's. Config.Remote finds it, and the node sees it in place
-// of the target through nodefs.Dir.Attach; whoever looks from outside sees an empty
-// directory and the record. Here read-only is kept: whoever writes gets EROFS.
+// of the target through nodefs.Dir.Attach; a process outside sees an empty
+// directory and the record. Here read-only is kept: a write fails with EROFS.
 //
 // What it cannot do, where a kernel's bind mount can:
 //
 //   - Read-only. The option "ro" is kept and listed, but a link has no options:
-//     whoever writes through the node's path gets through. The kubelet keeps
+//     a write through the node's path succeeds. The kubelet keeps
 //     containers from writing instead; see kubelet.WriteFile.
 //   - Hide what is below. A target with something in it is refused, and so is a
 //     second mount on a target.
-//   - Be busy. Unmount succeeds whoever uses the volume, and removing the target
+//   - Be busy. Unmount succeeds even while the volume is in use, and removing the target
 //     removes the link, not the data: rm -rf through a pod's directory is less
 //     harmful than on a real node, never more.
 //   - Anything but bind mounts and what Config.Remote knows: no devices, no

@@ -128,7 +128,7 @@ func (t *TempDir) forget(r record) error {
 	if err := t.cfg.Dir.Remove(r.file()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return nil // somebody was faster
+	return nil // another process was faster
 }
 
 // mounted is the mount at a place, if its link is still there. A link that cannot be

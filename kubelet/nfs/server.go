@@ -23,7 +23,7 @@ type Server struct {
 
 // NewServer makes a server on a directory, which Close closes. name is what
 // volumes call it, a DNS name or an IP address. Exports are absolute paths; each is
-// made if there is no such directory, for everybody to write.
+// made if there is no such directory, writable for every user.
 func NewServer(name string, disk *nodefs.Dir, exports ...string) (*Server, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err

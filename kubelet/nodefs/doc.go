@@ -17,7 +17,7 @@
 //
 // # What holds the boundary
 //
-//   - No path leads out, also when somebody swaps a directory for a link meanwhile:
+//   - No path leads out, even if a directory is swapped for a link meanwhile:
 //     where the kernel can, it resolves the whole path at once and keeps it inside
 //     (Linux's openat2 with RESOLVE_BENEATH), and what is done happens in the
 //     directory that it found. Whatever it refuses, and everything elsewhere, goes to
@@ -36,7 +36,7 @@
 // one could stand in place of a directory that the node's owner takes for his own,
 // Plain keeps everything from going through them.
 //
-// What it does not defend against: somebody else on the machine who mounts a
+// What it does not defend against: another user of the machine who mounts a
 // file system inside the node's directory or changes it while it is in use with
 // rights that this process lacks.
 package nodefs

@@ -26,7 +26,7 @@ type part struct {
 	at string
 }
 
-// mayFail says whether there is anybody to ask.
+// mayFail says whether faults can be injected here.
 func (d *Dir) mayFail() bool {
 	if d.fail.Load() != nil {
 		return true

@@ -36,7 +36,7 @@
 //
 // Same idea, other answers (see package openebs). A claim without a node is an
 // error here and given back to the scheduler there. Taints do not matter here,
-// since nobody schedules the pod. A volume whose node is gone is deleted here, and
+// since the pod is not scheduled. A volume whose node is gone is deleted here, and
 // kept for ever there.
 //
 // # Deviations from upstream
@@ -56,7 +56,7 @@
 //     in order of name, unless the run explores.
 //   - A selected node that does not exist leads to Reschedule after the event
 //     Provisioning; v11 of the library looks for it before.
-//   - Nodes have no file system in common here unless somebody makes one. On a
+//   - Nodes have no file system in common here unless a user makes one. On a
 //     cluster of several nodes a volume of sharedFileSystemPath is one directory on
 //     each.
 //   - Helper pods' logs are not kept. Size limits and capacity budgets, which came

@@ -39,7 +39,7 @@ type loaded struct {
 func (p *Provisioner) watchAndRefreshConfig() {
 	p.env.Every("config", configCheckInterval, func(ctx context.Context) {
 		if p.loaded.config == nil {
-			return // nobody has asked for it yet
+			return // it has not been needed yet
 		}
 		m, err := p.configMap(ctx)
 		if err != nil {

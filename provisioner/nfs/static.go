@@ -68,7 +68,7 @@ func staticSource(class *storagev1.StorageClass) (*v1.NFSVolumeSource, error) {
 	return source, nil
 }
 
-// checkParameters refuses parameters that nobody reads.
+// checkParameters refuses unknown parameters.
 func checkParameters(class *storagev1.StorageClass, known ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
 		if !slices.Contains(known, name) {

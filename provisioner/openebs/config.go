@@ -200,7 +200,7 @@ func (s setting) check() error {
 	return nil
 }
 
-// checkShape refuses a value, data or a list that nobody looks for there.
+// checkShape refuses a value, data or a list where it is not expected.
 func (s setting) checkShape() error {
 	takes := "value"
 	switch s.Name {

@@ -64,7 +64,7 @@ func (c *controller) enqueuePod(pod *v1.Pod) {
 	}
 }
 
-// onPVCDelete has a claim made again that somebody deleted under its pod, or whose name
+// onPVCDelete has a claim made again that was deleted while its pod exists, or whose name
 // was in the way.
 // Upstream: ephemeral/controller.go onPVCDelete, v1.36.
 func (c *controller) onPVCDelete(claim *v1.PersistentVolumeClaim) {

@@ -4,7 +4,7 @@
 // is a claim like any other. The garbage collector deletes it when the pod is gone.
 //
 // A claim of that name that is not the pod's own is left alone: using it would give
-// the pod somebody else's data. The pod is told so in an event and waits until the
+// the pod the data of another. The pod is told so in an event and waits until the
 // claim is gone.
 //
 // Upstream: pkg/controller/volume/ephemeral, v1.36.

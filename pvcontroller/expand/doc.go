@@ -1,6 +1,6 @@
 // Package expand holds the small controller that notices claims that have grown. It
 // expands nothing itself: the plugins that could were compiled into Kubernetes and are
-// gone. It says, in the event ExternalExpanding, that somebody else must: a CSI driver's
+// gone. It says, in the event ExternalExpanding, that another program must: a CSI driver's
 // resizer.
 //
 // Upstream: pkg/controller/volume/expand, v1.36.
