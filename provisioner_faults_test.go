@@ -257,8 +257,8 @@ func TestAProvisionerThatAlwaysPanicsDoesNotRunForEver(t *testing.T) {
 type panicsAsked struct{ provisioner.Provisioner }
 
 func (panicsAsked) ShouldProvision(context.Context, *v1.PersistentVolumeClaim) bool {
-	var none map[string]int
-	none["x"]++
+	none := map[string]*int{}
+	*none["x"]++
 	return true
 }
 

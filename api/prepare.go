@@ -29,7 +29,7 @@ func prepareForCreate(obj runtime.Object, now metav1.Time) {
 		o.Status.Phase = v1.NamespaceActive
 		defaultNamespace(o)
 	case *v1.Node: // a feature that was given up
-		o.Spec.ConfigSource, o.Status.Config = nil, nil
+		o.Spec.ConfigSource, o.Status.Config = nil, nil //nolint:staticcheck // deprecated, and dropped
 	default:
 		if t := podTemplate(obj); t != nil {
 			dropDisabledPodFields(&t.Spec)
@@ -51,7 +51,7 @@ func prepareForUpdate(obj, old runtime.Object, _ metav1.Time) {
 		}
 		dropDisabledPodFields(&o.Spec)
 	case *v1.Node:
-		o.Spec.ConfigSource = nil
+		o.Spec.ConfigSource = nil //nolint:staticcheck // deprecated, and dropped
 	default:
 		if t := podTemplate(obj); t != nil {
 			dropDisabledPodFields(&t.Spec)

@@ -204,7 +204,8 @@ func (p *problems) divisor(name string, divisor resource.Quantity, at *field.Pat
 		return
 	}
 	_, of, _ := strings.Cut(name, ".")
-	known, what := sizeDivisors, ""
+	known := sizeDivisors
+	var what string
 	switch {
 	case of == "cpu":
 		if text := divisor.String(); text != "1m" && text != "1" {

@@ -133,7 +133,7 @@ func (p *problems) nodeUpdate(n, old *v1.Node) {
 		p.forbidden(specPath.Child("providerID"), "node updates may not change providerID except from \"\" to valid")
 	}
 	p.taints(n.Spec.Taints, metadataPath.Child("taints"))
-	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID { //nolint:staticcheck // deprecated, and validated
+	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
 		p.forbidden(specPath.Child("externalID"), "may not be updated")
 	}
 }

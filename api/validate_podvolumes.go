@@ -231,7 +231,7 @@ func (p *problems) templateMeta(m *metav1.ObjectMeta, at *field.Path) {
 	p.annotations(m.Annotations, at.Child("annotations"))
 	p.labels(m.Labels, at.Child("labels"))
 	p.forbidSettings(at, "cannot be set", []setting{
-		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""}, {"selfLink", m.SelfLink != ""},
+		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""}, {"selfLink", m.SelfLink != ""}, //nolint:staticcheck // deprecated, and validated
 		{"uID", m.UID != ""}, {"resourceVersion", m.ResourceVersion != ""}, {"generation", m.Generation != 0},
 		{"creationTimestamp", !m.CreationTimestamp.IsZero()}, {"deletionTimestamp", m.DeletionTimestamp != nil},
 		{"deletionGracePeriodSeconds", m.DeletionGracePeriodSeconds != nil}, {"ownerReferences", m.OwnerReferences != nil},

@@ -53,7 +53,8 @@ func (s Schedule) then(step int, seed uint64) Schedule {
 			turns = append(turns, t)
 		}
 	}
-	s.Turns = append(turns, Turn{step, seed})
+	turns = append(turns, Turn{step, seed})
+	s.Turns = turns
 	return s
 }
 

@@ -37,7 +37,7 @@ func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error
 		return nil
 	}
 	solid, dangling, waiting, err := c.classifyReferences(ctx, k, latest)
-	switch gone := append(dangling, waiting...); {
+	switch gone := slices.Concat(dangling, waiting); {
 	case err != nil:
 		return err
 	case len(solid) > 0 && len(gone) > 0:

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet"
 )
 
 // projected is a volume of these sources.
@@ -57,23 +59,19 @@ func TestAPodCopiedFromARealClusterStartsWithATokenThatIsNone(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-func TestATrustBundleIsEmptyIfOptionalAndRefusedByNameIfNot(t *testing.T) {
-	w, optional := simple(t), true
-	bundle := func(optional *bool) v1.Volume {
-		name := "ca"
-		return projected("ca", v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Name: &name, Path: "ca.pem", Optional: optional}})
-	}
-	p := w.create(pod("optional", bundle(&optional)))
-	w.create(pod("needed", bundle(nil)))
-	w.create(pod("certificate", projected("key", v1.VolumeProjection{PodCertificate: &v1.PodCertificateProjection{
-		SignerName: "example.com/signer", KeyType: "ED25519", CredentialBundlePath: "bundle.pem",
-	}})))
+func TestSourcesBehindFeatureGatesThatAreOffGiveNoFiles(t *testing.T) {
+	w, name := simple(t), "ca"
+	p := w.create(pod("web",
+		projected("ca", v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Name: &name, Path: "ca.pem"}}),
+		projected("key", v1.VolumeProjection{PodCertificate: &v1.PodCertificateProjection{
+			SignerName: "example.com/signer", KeyType: "ED25519", CredentialBundlePath: "bundle.pem",
+		}})))
 	w.settle()
-	require.Empty(t, w.read(p, "/ca/ca.pem"))
-	require.Equal(t, v1.PodPending, w.get("needed").Status.Phase)
-	w.requireEvent("needed", "FailedMount", "projected source clusterTrustBundle that is not optional is not supported by this kubelet")
-	w.requireEvent("certificate", "FailedMount", "projected source podCertificate")
-	require.False(t, strings.Contains(strings.Join(w.events("optional"), " "), "FailedMount"))
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	for _, file := range []string{"/ca/ca.pem", "/key/bundle.pem"} {
+		_, err := kubelet.ReadFile(w.node, p, file)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
 }
 
 // Conformance: full/k21_projected and k18b_secret_optional_missing, whose directories have

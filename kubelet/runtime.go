@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -94,9 +95,6 @@ func anyWaits(list []containerRecord) bool {
 // not begun.
 func (r *podRecord) initFailed() bool { return slices.ContainsFunc(r.Init, containerRecord.failed) }
 
-// initialized says whether the containers had their turn; of no record, they had not.
-func (r *podRecord) initialized() bool { return r != nil && len(r.Containers) > 0 }
-
 // running says whether a container runs.
 func (r *podRecord) running() bool { return slices.ContainsFunc(r.Containers, containerRecord.running) }
 
@@ -113,11 +111,6 @@ func (r *podRecord) hasSandbox(pod *v1.Pod) bool {
 
 // finished says whether nothing runs, nor waits to be created.
 func (r *podRecord) finished() bool { return !r.waiting() && !r.running() }
-
-// failed says whether any container has failed.
-func (r *podRecord) failed() bool {
-	return r.initFailed() || slices.ContainsFunc(r.Containers, containerRecord.failed)
-}
 
 func (c containerRecord) running() bool { return c.Finished == nil && c.Waiting == nil }
 
@@ -195,6 +188,9 @@ func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
 	}
 	if r.UID != uid {
 		return nil, fmt.Errorf("the container runtime's record of pod %s: %w: it is one of pod %q", uid, errSpoilt, r.UID)
+	}
+	if _, err := netip.ParseAddr(r.IP); err != nil { // the API server refuses a status with it
+		return nil, fmt.Errorf("the container runtime's record of pod %s: %w: %w", uid, errSpoilt, err)
 	}
 	return r, nil
 }

@@ -87,7 +87,8 @@ func (q *schedulingQueue) backoffLeft(entry *queuedPod) time.Duration {
 	now := q.clock.Now()
 	if entry.errors > patientErrors && entry.until.Before(now) {
 		round := q.backoffOf(entry.errors) + backoffWindow
-		entry.until = entry.until.Add((now.Sub(entry.until) + round - 1) / round * round)
+		rounds := (int64(now.Sub(entry.until)) + int64(round) - 1) / int64(round)
+		entry.until = entry.until.Add(time.Duration(rounds * int64(round)))
 	}
 	return entry.until.Sub(now)
 }

@@ -101,7 +101,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"node added", "cordoned node added", "tainted node added", "node in zone added", "small node added",
 		"node tainted", "node untainted", "node uncordoned",
 	}
-	with := func(lists ...[]string) []string { return slices.Concat(lists...) }
+	with := slices.Concat[[]string]
 	podsLeft := []string{
 		"pod left", "its claim's pod", "another claim's pod", "its port's pod", "another port's pod", "its disk's pod", "another disk's pod",
 		"nominated pod", "elsewhere's pod",

@@ -80,7 +80,7 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	}
 	path := file(t, "all.yaml", strings.Replace(manifests, "storageClassName: openebs-hostpath", "storageClassName: missing", 1)+
 		pod("lost", "nodeName: nowhere")+pod("picky", "nodeSelector: {disk: ssd}"))
-	code, out, errOut := command(t, "", "run", "-f", path)
+	code, out, errOut := command(t, "", "run", "-f", path, "--width", "0")
 	require.Zero(t, code, errOut)
 	for _, why := range []string{
 		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so nobody starts its containers\n",
@@ -298,7 +298,7 @@ func TestInterruptingLeavesNothingBehind(t *testing.T) {
 	loop := file(t, "loop.txt", "apply -f "+manifest+"\n----\n\nrun-for 1000000h\n----\n")
 	for name, args := range map[string][]string{
 		"run":   {"run", "-f", manifest, "--for", "1000000h"},
-		"story": {"story", loop},
+		"story": {"story", "--allow-files", filepath.Dir(manifest), loop},
 	} {
 		for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			if signal.Ignored(sign) { // these tests run under nohup, which the command respects

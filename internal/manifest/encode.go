@@ -17,7 +17,7 @@ func Marshal(obj runtime.Object) ([]byte, error) {
 		return data, err
 	}
 	if head, found := bytes.CutSuffix(data, []byte(`,"status":{}}`)); found {
-		data = append(head, '}')
+		return append(head, '}'), nil
 	}
 	return data, nil
 }

@@ -28,8 +28,6 @@
 //     are ignored. Where there is no ConfigMap kube-root-ca.crt, which a controller
 //     publishes in every namespace of a real cluster, a volume that names it gets a
 //     ca.crt that is no certificate.
-//   - An optional clusterTrustBundle is an empty file, as if there were none. One that
-//     is not optional, podCertificate, and any field that the downward API does not
-//     know here, are refused by name.
+//   - A field that the downward API does not know here is refused by name.
 //   - The directory of a change is numbered where upstream's has a random suffix.
 package apivolume

@@ -50,7 +50,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 		return nil
 	}
 	mode := modeOf(vs.Projected.DefaultMode)
-	list := []source{}
+	list := []source{} // what is behind feature gates that are off is no source: the API server has dropped it
 	for i := range vs.Projected.Sources {
 		switch p := &vs.Projected.Sources[i]; {
 		case p.ConfigMap != nil:
@@ -61,22 +61,9 @@ func projectedSources(vs *v1.VolumeSource) []source {
 			list = append(list, downwardAPI(p.DownwardAPI.Items, mode))
 		case p.ServiceAccountToken != nil:
 			list = append(list, serviceAccountToken(p.ServiceAccountToken.Path, mode))
-		case p.ClusterTrustBundle != nil && isTrue(p.ClusterTrustBundle.Optional):
-			list = append(list, file(p.ClusterTrustBundle.Path, "", mode))
-		case p.ClusterTrustBundle != nil:
-			list = append(list, unsupported("clusterTrustBundle that is not optional"))
-		default:
-			list = append(list, unsupported("podCertificate, or one that is not known,"))
 		}
 	}
 	return list
-}
-
-// unsupported is a source that is refused by name.
-func unsupported(what string) source {
-	return source{collect: func(volume.VolumeHost, *v1.Pod) (map[string]FileProjection, error) {
-		return nil, fmt.Errorf("projected source %s is not supported by this kubelet, which has configMap, secret, downwardAPI and serviceAccountToken", what)
-	}}
 }
 
 // configMap is the keys of a ConfigMap as files.
