@@ -29,10 +29,3 @@ func serviceAccountToken(path string, mode int32) source {
 		return map[string]FileProjection{path: file}, nil
 	}}
 }
-
-// file is a file that needs nothing of the API.
-func file(path, text string, mode int32) source {
-	return source{collect: func(volume.VolumeHost, *v1.Pod) (map[string]FileProjection, error) {
-		return map[string]FileProjection{path: {[]byte(text), mode}}, nil
-	}}
-}
