@@ -57,8 +57,6 @@
 //     storage.k8s.io/v1beta1 is not seen in v1, nor an event that a client writes
 //     to events.k8s.io among those of v1. Real servers convert. What a controller's
 //     recorder writes to events.k8s.io is kept in v1, as kubectl shows it.
-//   - A resourceVersion in an object to be created is discarded, as its UID is;
-//     real servers refuse it.
 //   - managedFields begin with the first server-side apply of an object. Until
 //     then who set what is not tracked, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for
