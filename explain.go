@@ -17,14 +17,40 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
+// Explanation is what Explain says, and what is missing as values for programs.
+type Explanation struct {
+	// Text is what Explain returns.
+	Text string
+	// Objects are those explained, such as "pod/default/web": the one asked for, and
+	// the claims of a pod.
+	Objects []string
+	// Provisioners are the names of provisioners that should make a volume and do not
+	// run in this cluster.
+	Provisioners []string
+	// Directories are those that a volume of a pod needs and that its node does not
+	// have.
+	Directories []NodeDirectory
+}
+
+// NodeDirectory is a directory of a node.
+type NodeDirectory struct{ Node, Path string }
+
 // Explain answers in words why a claim, volume or pod is as it is. ref is
 // "pvc/default/data", "pvc/data" (in the namespace default), "pv/name" or
 // "pod/default/web".
 func (c *Cluster) Explain(ref string) (string, error) {
+	why, err := c.Explanation(ref)
+	return why.Text, err
+}
+
+// Explanation is Explain with the values beside the words.
+func (c *Cluster) Explanation(ref string) (Explanation, error) {
 	resource, ns, name, err := c.parseRef(ref)
 	if err != nil {
-		return "", err
+		return Explanation{}, err
 	}
+	c.trouble.pause(true) // looking at a disk is not what a fault is for
+	defer c.trouble.pause(false)
 	x := &explainer{Cluster: c, ctx: context.Background()}
 	switch resource.Kind {
 	case "PersistentVolumeClaim":
@@ -36,7 +62,8 @@ func (c *Cluster) Explain(ref string) (string, error) {
 	default:
 		err = fmt.Errorf("explain %s: only pods, claims (pvc) and volumes (pv) can be explained", ref)
 	}
-	return x.b.String(), err
+	x.found.Text = x.b.String()
+	return x.found, err
 }
 
 // explainer collects the lines of an explanation.
@@ -45,9 +72,14 @@ type explainer struct {
 	ctx context.Context
 	b   strings.Builder
 	of  string // the pod that is explained, if it is one
+
+	indent string // before each line
+	found  Explanation
 }
 
-func (x *explainer) say(format string, args ...any) { fmt.Fprintf(&x.b, format+"\n", args...) }
+func (x *explainer) say(format string, args ...any) {
+	fmt.Fprintf(&x.b, x.indent+format+"\n", args...)
+}
 
 // claim explains a claim: its class, a verdict for every volume, its events and
 // the pods that wait for it.
@@ -56,6 +88,7 @@ func (x *explainer) claim(ns, name string) error {
 	if err != nil {
 		return err
 	}
+	x.found.Objects = append(x.found.Objects, "pvc/"+ns+"/"+name)
 	x.say("pvc %s/%s is %s%s", ns, name, claim.Status.Phase, boundWhere(claim))
 	switch claim.Status.Phase {
 	case v1.ClaimPending:
@@ -122,18 +155,9 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 		x.say("  %v", err)
 		return nil
 	}
-	switch node := claim.Annotations[binding.AnnSelectedNode]; {
-	case class == nil || !external(class):
-	case delayed && node == "" && x.hasProvisioner(class.Provisioner):
-		x.say("  provisioner %s will make a volume when a pod that uses the claim is given a node", class.Provisioner)
-	case delayed && node == "":
-		x.say("  provisioner %s should make a volume when a pod that uses the claim is given a node, but no such provisioner runs here", class.Provisioner)
-	case !x.hasProvisioner(class.Provisioner):
-		x.say("  provisioner %s should make a volume, but no such provisioner runs here", class.Provisioner)
-	case node != "":
-		x.say("  provisioner %s should make a volume on node %s", class.Provisioner, node)
-	default:
-		x.say("  provisioner %s should make a volume", class.Provisioner)
+	if class != nil && external(class) {
+		x.provisioner(claim, class.Provisioner, delayed)
+		x.provisioning(claim, class.Provisioner, volumes.Items)
 	}
 	switch {
 	case len(verdicts) > 0:
@@ -189,7 +213,7 @@ func (x *explainer) class(claim *v1.PersistentVolumeClaim, reserved string) (*st
 	case delayed:
 		x.say("  its class %s binds when the first pod that uses the claim is scheduled (WaitForFirstConsumer)", name)
 	case class.Provisioner == binding.NotSupportedProvisioner:
-		x.say("  its class %s has no provisioner: somebody must create a volume", name)
+		x.say("  its class %s has no provisioner, so a user must create a volume for it", name)
 	default:
 		x.say("  its class %s binds at once (Immediate)", name)
 	}
@@ -205,6 +229,7 @@ func (x *explainer) volume(name string) error {
 	if err != nil {
 		return err
 	}
+	x.found.Objects = append(x.found.Objects, "pv/"+name)
 	x.say("pv %s is %s", name, volume.Status.Phase)
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		claim, err := x.client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(x.ctx, ref.Name, metav1.GetOptions{})
@@ -219,10 +244,13 @@ func (x *explainer) volume(name string) error {
 			x.say("  it belongs to an earlier pvc %s/%s, not to the one of that name now", ref.Namespace, ref.Name)
 		default:
 			x.say("  it belongs to pvc %s/%s, which is %s", ref.Namespace, ref.Name, claim.Status.Phase)
+			x.returned(claim, volume)
 		}
 	}
 	if volume.Status.Phase == v1.VolumeReleased {
 		x.say("  its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
+		x.panicked(volume, volume.Annotations[binding.AnnDynamicallyProvisioned])
+		x.helperPods(volume.Spec.ClaimRef.UID)
 	}
 	if volume.DeletionTimestamp != nil {
 		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(volume.Finalizers, ", "))
@@ -272,10 +300,6 @@ func (c *Cluster) sayer(component string) string {
 		}
 	}
 	return component
-}
-
-func (c *Cluster) hasProvisioner(name string) bool {
-	return slices.ContainsFunc(c.provisioners, func(p *installed) bool { return p.name == name })
 }
 
 func boundWhere(claim *v1.PersistentVolumeClaim) string {

@@ -21,6 +21,7 @@ func (x *explainer) pod(ns, name string) error {
 		return err
 	}
 	x.of = name
+	x.found.Objects = append(x.found.Objects, "pod/"+ns+"/"+name)
 	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
 	if err := x.nobodyRuns(pod); err != nil {
 		return err
@@ -30,7 +31,9 @@ func (x *explainer) pod(ns, name string) error {
 			return err
 		}
 	}
+	x.containers(pod)
 	x.events("Pod", pod.UID, unscheduled(pod))
+	x.found.Directories = append(x.found.Directories, x.missingDirectories(pod)...)
 	claims := claimNames(pod)
 	for i, claim := range claims {
 		if slices.Contains(claims[:i], claim) {
@@ -56,11 +59,11 @@ func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 	_, err := x.client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		x.say("  there is no node %s, so nobody starts its containers", node)
+		x.say("  there is no node %s, so its containers are never started", node)
 	case err != nil:
 		return err
 	default:
-		x.say("  no kubelet runs on node %s, so nobody starts its containers", node)
+		x.say("  no kubelet runs on node %s, so its containers are never started", node)
 	}
 	return nil
 }
@@ -203,13 +206,21 @@ func unscheduled(pod *v1.Pod) string {
 // claimNames are the claims a pod uses, generic ephemeral volumes included.
 func claimNames(pod *v1.Pod) []string {
 	var names []string
-	for _, v := range pod.Spec.Volumes {
-		switch {
-		case v.PersistentVolumeClaim != nil:
-			names = append(names, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			names = append(names, pod.Name+"-"+v.Name)
+	for i := range pod.Spec.Volumes {
+		if name := claimName(pod, &pod.Spec.Volumes[i]); name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// claimName is the claim that a volume of a pod stands for, "" if it stands for none.
+func claimName(pod *v1.Pod, volume *v1.Volume) string {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		return pod.Name + "-" + volume.Name
+	}
+	return ""
 }

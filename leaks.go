@@ -28,6 +28,10 @@ type Leak struct {
 	// Known says, for a leak that upstream has as well and that the maker's author
 	// cannot prevent, how it came about; "" for any other.
 	Known string
+	// Why is what Cluster.Explain says of it, if it is an object that can be explained.
+	Why string
+
+	about string // the object, as Explain takes it
 }
 
 func (l Leak) String() string {
@@ -41,13 +45,17 @@ func (l Leak) String() string {
 	return text
 }
 
-// LeakError is the error of RequireNoLeaks.
+// LeakError is the error of RequireNoLeaks. Its text has a line for each leak, and below
+// it what explains the object.
 type LeakError struct{ Leaks []Leak }
 
 func (e *LeakError) Error() string {
 	lines := make([]string, len(e.Leaks))
 	for i, l := range e.Leaks {
 		lines[i] = "\n  " + l.String()
+		for line := range strings.Lines(l.Why) {
+			lines[i] += "\n    " + strings.TrimRight(line, "\n")
+		}
 	}
 	return fmt.Sprintf("%d left behind:%s", len(e.Leaks), strings.Join(lines, ""))
 }
@@ -93,6 +101,10 @@ func (c *Cluster) RequireNoLeaks() error {
 	if len(l.leaks) == 0 {
 		return nil
 	}
+	for i := range l.leaks {
+		// What cannot be explained is reported all the same.
+		l.leaks[i].Why, _ = c.Explain(l.leaks[i].about)
+	}
 	return &LeakError{l.leaks}
 }
 
@@ -113,6 +125,12 @@ type leakFinder struct {
 
 func (l *leakFinder) add(maker, format string, args ...any) {
 	l.leaks = append(l.leaks, Leak{What: fmt.Sprintf(format, args...), Maker: maker})
+}
+
+// addObject adds an object that was left behind, ref as Explain takes it.
+func (l *leakFinder) addObject(ref, maker, format string, args ...any) {
+	l.add(maker, format, args...)
+	l.leaks[len(l.leaks)-1].about = ref
 }
 
 // read lists what the API has and the trace remembers.
@@ -175,7 +193,7 @@ func (l *leakFinder) backends() error {
 				continue // another one that answers to this name, with a backend of its own
 			}
 			if _, ok := slices.BinarySearch(held, pv.Name); !ok {
-				l.add(maker, "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
+				l.addObject("pv/"+pv.Name, maker, "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
 			}
 		}
 		for _, name := range held {
@@ -197,7 +215,7 @@ func (l *leakFinder) volumes() error {
 			continue
 		}
 		if l.claimsByUID[ref.UID] == nil {
-			l.add(l.volumeMaker(pv.Name), "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
+			l.addObject("pv/"+pv.Name, l.volumeMaker(pv.Name), "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
 		}
 	}
 	return nil
@@ -212,7 +230,7 @@ func (l *leakFinder) claims() error {
 	for _, uid := range sets.List(sets.KeySet(l.claimsByUID)) {
 		claim := l.claimsByUID[uid]
 		if claim.Status.Phase == v1.ClaimBound && !there.Has(claim.Spec.VolumeName) {
-			l.add("", "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
+			l.addObject("pvc/"+claim.Namespace+"/"+claim.Name, "", "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
 		}
 	}
 	return nil
@@ -236,7 +254,7 @@ func (l *leakFinder) attachments() error {
 func (l *leakFinder) helpers() error {
 	for _, pod := range l.podList {
 		if maker := l.makers[control.RefOf("Pod", &pod)]; l.isProvisioner(maker) {
-			l.add(maker, "helper pod %s/%s (%s)", pod.Namespace, pod.Name, pod.Status.Phase)
+			l.addObject("pod/"+pod.Namespace+"/"+pod.Name, maker, "helper pod %s/%s (%s)", pod.Namespace, pod.Name, pod.Status.Phase)
 		}
 	}
 	return nil

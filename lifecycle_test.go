@@ -256,8 +256,8 @@ func TestAPodOnANodeThatNobodyRunsIsExplained(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {nodeName: %s, containers: [{name: a, image: b}]}\n"
 	c.Apply("apiVersion: v1\nkind: Node\nmetadata: {name: ghost}\n", fmt.Sprintf(pod, "one", "ghost"), fmt.Sprintf(pod, "two", "nowhere"))
 	c.Settle()
-	require.Contains(t, c.Explain("pod/one"), "no kubelet runs on node ghost, so nobody starts its containers")
-	require.Contains(t, c.Explain("pod/two"), "there is no node nowhere, so nobody starts its containers")
+	require.Contains(t, c.Explain("pod/one"), "no kubelet runs on node ghost, so its containers are never started")
+	require.Contains(t, c.Explain("pod/two"), "there is no node nowhere, so its containers are never started")
 }
 
 // fakeTest is a test that may fail without failing this one.

@@ -230,6 +230,18 @@ func (c *TestCluster) Explain(ref string) string {
 	return text
 }
 
+// RequireBound fails the test unless the claims are Bound, as Cluster.RequireBound says.
+func (c *TestCluster) RequireBound(claims ...string) {
+	c.t.Helper()
+	c.must(c.Cluster.RequireBound(claims...))
+}
+
+// RequireRunning fails the test unless the pods run, as Cluster.RequireRunning says.
+func (c *TestCluster) RequireRunning(pods ...string) {
+	c.t.Helper()
+	c.must(c.Cluster.RequireRunning(pods...))
+}
+
 // RequireNoLeaks fails the test if anything was left behind, as
 // Cluster.RequireNoLeaks says.
 func (c *TestCluster) RequireNoLeaks() {

@@ -5,8 +5,8 @@ import "time"
 // Foreign is what an Env may offer beside Env: to call code that is not the
 // controller's own and may never return.
 type Foreign interface {
-	// Foreign calls f, which may use the Env like any code of the actor. doing says
-	// what for, for example "Provision of pvc default/data".
+	// Foreign calls f, which may use the Env like any code of the actor. doing and
+	// about say what for, for example "Provision" and the claim; about may be empty.
 	//
 	// If f keeps the machine waiting (a lock, a channel, an endless loop: anything but
 	// the Env and the client), the driver gives up on it after some time: it calls
@@ -15,5 +15,5 @@ type Foreign interface {
 	//
 	// If f panics, the actor's process ends, as a real one would, and is started again,
 	// each time later than before.
-	Foreign(doing string, f func(), blocked func(took time.Duration))
+	Foreign(doing string, about Ref, f func(), blocked func(took time.Duration))
 }

@@ -18,7 +18,7 @@ type foreign struct {
 
 // Foreign implements control.Foreign. The call begins at a yield point, so that
 // the engine watches each of its steps.
-func (v *env) Foreign(doing string, f func(), blocked func(took time.Duration)) {
+func (v *env) Foreign(doing string, about control.Ref, f func(), blocked func(took time.Duration)) {
 	t := v.task("Foreign")
 	outer := t.foreign
 	call := &foreign{blocked: blocked}
@@ -34,7 +34,7 @@ func (v *env) Foreign(doing string, f func(), blocked func(took time.Duration)) 
 		case crashed:
 			panic(thrown)
 		default:
-			t.panicked(doing, thrown, panickedAt())
+			t.panicked(doing, about, thrown, panickedAt())
 		}
 	}()
 	t.pause()

@@ -31,7 +31,7 @@ func (ctrl *ProvisionController) foreign(method string, about control.Object, f 
 		f()
 		return
 	}
-	env.Foreign(method+" of "+refOf(about).String(), f, func(took time.Duration) {
+	env.Foreign(method, refOf(about), f, func(took time.Duration) {
 		ctrl.sayBlocked(c, fmt.Sprintf("it has blocked for %s, and not on the Env; one worker of %d is lost", took, ctrl.cfg.Threadiness))
 	})
 }

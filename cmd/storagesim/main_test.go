@@ -83,7 +83,7 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", path, "--width", "0")
 	require.Zero(t, code, errOut)
 	for _, why := range []string{
-		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so nobody starts its containers\n",
+		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so its containers are never started\n",
 		"\n\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
 		"\n  node node-1: node(s) didn't match Pod's node affinity/selector: nodeSelector wants disk=ssd, the node has no such label\n",
 		"\npvc default/data is Pending\n  its class \"missing\" does not exist, so only volumes that name the same class will do\n",
@@ -410,4 +410,12 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: ngi
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
 	assert.Equal(t, "note: nothing here makes pods for Deployment/web, Job/once: their controllers are not part of this simulation; Pods and StatefulSets run\n", errOut)
+}
+
+// What does not run at the end is explained, whatever its phase.
+func TestRunExplainsAtItsEndAPodThatHasFailed(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: once}\nspec:\n  restartPolicy: Never\n  containers: [{name: maker, image: busybox, command: [mkdir, /not/there]}]\n"
+	code, out, errOut := command(t, pod, "run", "-f", "-")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "pod default/once is Failed on node node-1\n  container maker exited with 1: Error: mkdir: ")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,78 +12,61 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// why explains the pods that are Pending, each with its claims, and then the claims
-// that are and that no pod uses.
+// why explains the pods that do not run, each with its claims, and then the claims that
+// are not bound and that no such pod uses.
 func why(out io.Writer, c *storagesim.Cluster, width int) error {
-	explained := map[string]bool{}
-	explain := func(kind, namespace, name string) error {
-		ref := kind + "/" + namespace + "/" + name
-		if explained[ref] {
-			return nil
-		}
-		explained[ref] = true
-		text, err := c.Explain(ref)
-		if err == nil {
-			_, err = io.WriteString(out, "\n"+prose.Wrap(c.ShortIDs(text+hints(c, kind, namespace, name, text)), width, 4))
-		}
-		return err
-	}
-	objects := c.Server().Objects()
-	for _, obj := range objects {
-		pod, ok := obj.(*v1.Pod)
-		if !ok || pod.Status.Phase != v1.PodPending {
-			continue
-		}
-		if err := explain("pod", pod.Namespace, pod.Name); err != nil {
-			return err
-		}
-		for _, v := range pod.Spec.Volumes {
-			if v.PersistentVolumeClaim != nil {
-				explained["pvc/"+pod.Namespace+"/"+v.PersistentVolumeClaim.ClaimName] = true
+	var pods, claims []string
+	for _, obj := range c.Server().Objects() {
+		switch o := obj.(type) {
+		case *v1.Pod:
+			if !runs(o) {
+				pods = append(pods, "pod/"+o.Namespace+"/"+o.Name)
+			}
+		case *v1.PersistentVolumeClaim:
+			if o.Status.Phase != v1.ClaimBound {
+				claims = append(claims, "pvc/"+o.Namespace+"/"+o.Name)
 			}
 		}
 	}
-	for _, obj := range objects {
-		claim, ok := obj.(*v1.PersistentVolumeClaim)
-		if !ok || claim.Status.Phase != v1.ClaimPending {
+	explained := map[string]bool{}
+	for _, ref := range slices.Concat(pods, claims) {
+		if explained[ref] {
 			continue
 		}
-		if err := explain("pvc", claim.Namespace, claim.Name); err != nil {
+		found, err := c.Explanation(ref)
+		if err != nil {
+			return err
+		}
+		for _, object := range found.Objects {
+			explained[object] = true
+		}
+		if _, err := io.WriteString(out, "\n"+prose.Wrap(c.ShortIDs(found.Text+hints(found)), width, 4)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hints are the flags that would help.
-func hints(c *storagesim.Cluster, kind, namespace, name, text string) string {
-	var said []string
-	say := func(format string, args ...any) {
-		if hint := fmt.Sprintf("  hint: "+format+"\n", args...); !slices.Contains(said, hint) {
-			said = append(said, hint)
-		}
+// runs says whether a pod runs with all its containers, or has run to its end.
+func runs(pod *v1.Pod) bool {
+	if pod.Status.Phase != v1.PodRunning {
+		return pod.Status.Phase == v1.PodSucceeded
 	}
-	for _, found := range missingProvisioner.FindAllStringSubmatch(text, -1) {
-		if short, ok := storagesim.InstallableAs(found[1]); ok {
-			say("--provisioners %s runs it", short)
-		} else {
-			say("--provisioners knows %s; any other provisioner needs a Go program (Cluster.AddProvisioner)", strings.Join(storagesim.Installable(), ", "))
-		}
-	}
-	if kind != "pod" {
-		return strings.Join(said, "")
-	}
-	pod, err := c.Pod(namespace + "/" + name)
-	if err != nil || pod.Spec.NodeName == "" {
-		return strings.Join(said, "")
-	}
-	for _, found := range missingPath.FindAllStringSubmatch(text, -1) {
-		say("--disk %s:%s gives the node this directory before the start", pod.Spec.NodeName, found[1]+found[2])
-	}
-	return strings.Join(said, "")
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Running == nil })
 }
 
-var (
-	missingProvisioner = regexp.MustCompile(`provisioner (\S+) should make a volume.* but no such provisioner runs here`)
-	missingPath        = regexp.MustCompile(`path "([^"]+)" does not exist|hostPath type check failed: (\S+) is not a directory`)
-)
+// hints are the flags that would help.
+func hints(why storagesim.Explanation) string {
+	var b strings.Builder
+	for _, name := range why.Provisioners {
+		if short, ok := storagesim.InstallableAs(name); ok {
+			fmt.Fprintf(&b, "  hint: --provisioners %s runs it\n", short)
+		} else {
+			fmt.Fprintf(&b, "  hint: --provisioners knows %s; any other provisioner needs a Go program (Cluster.AddProvisioner)\n", strings.Join(storagesim.Installable(), ", "))
+		}
+	}
+	for _, dir := range why.Directories {
+		fmt.Fprintf(&b, "  hint: --disk %s:%s gives the node this directory before the start\n", dir.Node, dir.Path)
+	}
+	return b.String()
+}

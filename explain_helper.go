@@ -1,0 +1,110 @@
+package storagesim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/engine"
+)
+
+// helperAttempt is one pod that a provisioner started for a claim. The next attempt has
+// a pod of the same name with another UID.
+type helperAttempt struct {
+	pod  *v1.Pod // as it was last seen
+	gone bool
+}
+
+// helperPods explains the pods that a provisioner started for a claim and that have not
+// succeeded: of each name the last attempt that says what is wrong. They are known from
+// the trace, since a provisioner deletes them; their names contain the claim's UID, as
+// the volume's name does.
+func (x *explainer) helperPods(claim types.UID) {
+	var names []string
+	attempts := map[string][]*helperAttempt{}
+	for _, entry := range x.engine.Trace().Entries() {
+		w, ok := entry.Record.(engine.Write)
+		if !ok || w.Kind != "Pod" || w.Err != nil || !strings.Contains(w.Name, string(claim)) {
+			continue
+		}
+		name := w.Namespace + "/" + w.Name
+		if w.Old == nil && w.New != nil {
+			if attempts[name] == nil {
+				names = append(names, name)
+			}
+			attempts[name] = append(attempts[name], &helperAttempt{})
+		}
+		if known := attempts[name]; known != nil {
+			known[len(known)-1].see(w)
+		}
+	}
+	for _, name := range names {
+		x.helperPod(name, attempts[name])
+	}
+}
+
+// see takes over what a write says of the pod.
+func (a *helperAttempt) see(w engine.Write) {
+	a.gone = w.New == nil
+	for _, version := range []any{w.New, w.Last, w.Old} {
+		if pod, ok := version.(*v1.Pod); ok && pod != nil {
+			a.pod = pod
+			return
+		}
+	}
+}
+
+// helperPod explains the pods of one name.
+func (x *explainer) helperPod(name string, attempts []*helperAttempt) {
+	last := len(attempts) - 1
+	if attempts[last].pod.Status.Phase == v1.PodSucceeded {
+		return
+	}
+	if last > 0 && !attempts[last].gone && !x.hasTrouble(attempts[last].pod) {
+		last-- // the next attempt has only begun
+	}
+	pod := attempts[last].pod
+	is, attempt := "is", ""
+	if attempts[last].gone {
+		is = "is deleted; it was"
+	}
+	if len(attempts) > 1 {
+		attempt = fmt.Sprintf(" (attempt %d)", last+1)
+	}
+	x.say("  helper pod %s%s %s %s%s", name, attempt, is, pod.Status.Phase, scheduledWhere(pod))
+	x.indent = "  "
+	defer func() { x.indent = "" }()
+	x.containers(pod)
+	x.events("Pod", pod.UID, unscheduled(pod))
+}
+
+// hasTrouble says whether there is a warning about a pod, or it has failed.
+func (x *explainer) hasTrouble(pod *v1.Pod) bool {
+	if pod.Status.Phase == v1.PodFailed || unscheduled(pod) != "" {
+		return true
+	}
+	events, err := x.client.CoreV1().Events(pod.Namespace).List(x.ctx, metav1.ListOptions{})
+	return err == nil && slices.ContainsFunc(events.Items, func(e v1.Event) bool {
+		return e.InvolvedObject.UID == pod.UID && e.Type == v1.EventTypeWarning
+	})
+}
+
+// containers says what keeps a pod's containers from running, or how they failed.
+func (x *explainer) containers(pod *v1.Pod) {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		waiting, ended := c.State.Waiting, c.State.Terminated
+		switch {
+		case waiting != nil && waiting.Message != "":
+			x.say("  container %s waits: %s: %s", c.Name, waiting.Reason, oneLine(waiting.Message))
+		case ended != nil && ended.ExitCode != 0:
+			x.say("  container %s exited with %d: %s", c.Name, ended.ExitCode, oneLine(ended.Reason+": "+ended.Message))
+		}
+	}
+}
+
+// oneLine joins the lines of a message.
+func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") }
