@@ -90,14 +90,17 @@ func (c *Cluster) apply(obj manifest.Object) error {
 }
 
 // Delete deletes objects as `kubectl delete --wait=false` does: pods get their
-// grace period. A ref is "pod/default/web", "pvc/data" (in the namespace
+// grace period, and what the objects own is deleted after them, in the background. For
+// other options, use the client's Delete. A ref is "pod/default/web", "pvc/data" (in the namespace
 // default) or "pv/pv-1".
 func (c *Cluster) Delete(refs ...string) error {
 	var errs []error
 	for _, ref := range refs {
 		resource, ns, name, err := c.parseRef(ref)
 		if err == nil {
-			_, err = c.invoke(clienttesting.NewDeleteAction(resource.GroupVersionResource(), ns, name))
+			background := metav1.DeletePropagationBackground
+			_, err = c.invoke(clienttesting.NewDeleteActionWithOptions(resource.GroupVersionResource(), ns, name,
+				metav1.DeleteOptions{PropagationPolicy: &background}))
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("delete %s: %w", ref, err))

@@ -1,6 +1,7 @@
 package storagesim_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -9,8 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
 )
 
@@ -117,6 +121,63 @@ func TestAStatefulSetRunsWhoeverCrashes(t *testing.T) {
 			require.Regexp(t, `db +2/2`, c.Get("statefulsets"), "%s crashes at call %d", actor, skip)
 			c.RequireNoLeaks()
 		}
+	}
+}
+
+// ownedClaimsSet is the set of setYAML whose claims are deleted with it.
+func ownedClaimsSet(replicas int) string {
+	return strings.Replace(setYAML(replicas, "Parallel"), "serviceName: db", "serviceName: db\n  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}", 1)
+}
+
+// What belongs to a StatefulSet goes before it, in the foreground, in every order of
+// events: its pods are stopped, its claims and their data deleted, and then it goes.
+func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
+	for seed := range uint64(10) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+			c.InstallOpenEBS()
+			c.Apply(openebsClass, ownedClaimsSet(2))
+			c.Settle()
+			require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
+			var gone []string
+			c.Server().OnWrite(func(w api.Write) {
+				if w.Last != nil && w.Namespace == "default" {
+					gone = append(gone, w.Kind+" "+w.Name)
+				}
+			})
+			foreground := metav1.DeletePropagationForeground
+			require.NoError(t, c.Client().AppsV1().StatefulSets("default").Delete(context.Background(), "db", metav1.DeleteOptions{PropagationPolicy: &foreground}))
+			c.Settle()
+			require.ElementsMatch(t, []string{
+				"Pod db-0", "Pod db-1", "PersistentVolumeClaim data-db-0", "PersistentVolumeClaim data-db-1", "StatefulSet db",
+			}, gone)
+			require.Equal(t, "StatefulSet db", gone[len(gone)-1])
+			c.RequireNoLeaks()
+		})
+	}
+}
+
+func TestTheOrphansOfAStatefulSetRunOnAndNoLongerNameIt(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			c := storagesim.NewForTest(t, storagesim.Config{Seed: seed})
+			c.InstallOpenEBS()
+			c.Apply(openebsClass, ownedClaimsSet(2))
+			c.Settle()
+			before := c.Pod("db-1")
+			orphan := metav1.DeletePropagationOrphan
+			require.NoError(t, c.Client().AppsV1().StatefulSets("default").Delete(context.Background(), "db", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+			c.Settle()
+			_, err := c.Client().AppsV1().StatefulSets("default").Get(context.Background(), "db", metav1.GetOptions{})
+			require.True(t, apierrors.IsNotFound(err), err)
+			for _, obj := range []metav1.Object{c.Pod("db-0"), c.Pod("db-1"), c.Claim("data-db-0"), c.Claim("data-db-1")} {
+				require.Empty(t, obj.GetOwnerReferences(), obj.GetName())
+				require.Nil(t, obj.GetDeletionTimestamp(), obj.GetName())
+			}
+			require.Equal(t, before.UID, c.Pod("db-1").UID)
+			require.Equal(t, v1.PodRunning, c.Pod("db-1").Status.Phase)
+			c.RequireNoLeaks()
+		})
 	}
 }
 

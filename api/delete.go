@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // delete removes an object, or marks it as being deleted if a finalizer or its
@@ -23,76 +23,119 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) error {
 		if !ok {
 			return outcome{}, r.notFound()
 		}
+		if ns, ok := old.(*v1.Namespace); ok {
+			return s.deleteNamespace(r, st, ns, opts)
+		}
 		return s.markOrRemove(r, st, old, opts)
 	})
 	return err
 }
 
+// markOrRemove removes an object that nothing holds at once. One with finalizers, and a
+// pod, is marked first; if nothing holds it then, it is removed as the last step of the
+// same request: followers see both.
+// Upstream: registry/generic/registry Store.Delete and
+// updateForGracefulDeletionAndFinalizers, v1.36.
 func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkPreconditions(old, opts.Preconditions); err != nil {
 		return outcome{}, err
 	}
-	if ns, ok := old.(*v1.Namespace); ok {
-		return s.terminateNamespace(r, st, ns)
-	}
-	if old.GetDeletionTimestamp() != nil {
-		return s.deleteAgain(r, st, old, opts.GracePeriodSeconds)
-	}
-	pod, graceful := old.(*v1.Pod)
-	if !graceful && len(old.GetFinalizers()) == 0 {
-		last := old.DeepCopyObject().(object)
-		if !r.dryRun {
-			s.remove(st, old, last)
-		}
-		return outcome{old: old, last: last}, nil
-	}
-	grace := int64(0)
-	if graceful {
-		grace = gracePeriod(pod, opts.GracePeriodSeconds)
-	}
-	ts := s.now()
-	ts.Time = ts.Add(time.Duration(grace) * time.Second)
-	return s.mark(r, st, old, ts, grace)
-}
-
-// mark sets the deletion timestamp. An object that nothing holds is then
-// removed, as the last step of the same request: followers see both.
-// Upstream: registry/generic/registry Store.Delete, v1.36.
-func (s *Server) mark(r *request, st *store, old object, ts metav1.Time, grace int64) (outcome, error) {
 	obj := old.DeepCopyObject().(object)
-	obj.SetDeletionTimestamp(&ts)
-	obj.SetDeletionGracePeriodSeconds(&grace)
-	if obj.GetGeneration() > 0 && old.GetDeletionTimestamp() == nil {
-		obj.SetGeneration(obj.GetGeneration() + 1)
+	grace, graceful, pending := s.beforeDelete(obj, opts.GracePeriodSeconds)
+	if pending {
+		return outcome{old: old, new: old}, nil
 	}
-	held := grace > 0 || len(obj.GetFinalizers()) > 0
+	obj.SetFinalizers(withPropagation(obj.GetFinalizers(), propagationOf(r.kind, obj.GetFinalizers(), opts)))
+	held := len(obj.GetFinalizers()) > 0
+	if !graceful && !held {
+		return s.takeOut(r, st, old, old), nil
+	}
+	if !graceful {
+		s.markAsDeleting(obj)
+	}
+	if semanticEqual(old, obj) {
+		return outcome{old: old, new: old}, nil
+	}
 	if !r.dryRun {
 		s.put(st, old, obj)
 	}
-	if held {
+	if held || grace > 0 {
 		return outcome{old: old, new: obj}, nil
 	}
-	last := obj.DeepCopyObject().(object)
-	if !r.dryRun {
-		s.remove(st, obj, last)
-	}
-	return outcome{old: old, last: last}, nil
+	out := s.takeOut(r, st, obj, obj)
+	out.old = old
+	return out, nil
 }
 
-// deleteAgain: a repeated deletion can only shorten the grace period; the
-// kubelet ends it with 0. Upstream: rest.BeforeDelete, v1.36.
-func (s *Server) deleteAgain(r *request, st *store, old object, asked *int64) (outcome, error) {
-	left := old.GetDeletionGracePeriodSeconds()
-	if _, graceful := old.(*v1.Pod); !graceful || left == nil || asked == nil {
-		return outcome{old: old, new: old}, nil
+// takeOut removes what is stored. last is the state that followers see.
+func (s *Server) takeOut(r *request, st *store, stored, last object) outcome {
+	last = last.DeepCopyObject().(object)
+	if !r.dryRun {
+		s.remove(st, stored, last)
 	}
-	grace := notNegative(*asked)
-	if grace >= *left {
-		return outcome{old: old, new: old}, nil
+	return outcome{old: stored, last: last}
+}
+
+// beforeDelete marks a pod as being deleted, with the grace period that it gets, or
+// shortens that period. Other kinds have none: graceful is false. pending means that the
+// period goes on as it is, and that the request changes nothing.
+// Upstream: rest.BeforeDelete, v1.36.
+func (s *Server) beforeDelete(obj object, asked *int64) (grace int64, graceful, pending bool) {
+	pod, ok := obj.(*v1.Pod)
+	if !ok {
+		return 0, false, false
 	}
-	ts := *old.GetDeletionTimestamp()
-	ts.Time = ts.Add(time.Duration(grace-*left) * time.Second)
-	return s.mark(r, st, old, ts, grace)
+	if pod.DeletionTimestamp == nil {
+		grace = gracePeriod(pod, asked)
+		ts := s.now()
+		ts.Time = ts.Add(time.Duration(grace) * time.Second)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ts, &grace
+		countDeletion(pod)
+		return grace, true, false
+	}
+	left := pod.DeletionGracePeriodSeconds
+	switch {
+	case left == nil || *left == 0:
+		return 0, false, false
+	case asked == nil || notNegative(*asked) >= *left:
+		return 0, false, true
+	}
+	grace = notNegative(*asked)
+	s.shorten(pod, *left, grace)
+	return grace, true, false
+}
+
+// shorten moves the end of a pod's grace period, but not into the past. If all of a
+// period has passed already, a second is left: the kubelet ends the pod, not the server.
+// Upstream: rest.BeforeDelete, v1.36.
+func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
+	ts := *pod.DeletionTimestamp
+	ts.Time = ts.Add(time.Duration(grace-left) * time.Second)
+	if ts.Time.Before(s.cfg.Now()) {
+		ts = s.now()
+		grace = min(grace, 1)
+	}
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ts, &grace
+}
+
+// markAsDeleting: only finalizers hold the object from now on.
+// Upstream: registry/generic/registry markAsDeleting, v1.36.
+func (s *Server) markAsDeleting(obj object) {
+	if obj.GetDeletionTimestamp() == nil {
+		countDeletion(obj)
+	}
+	if ts := obj.GetDeletionTimestamp(); ts == nil || ts.After(s.cfg.Now()) {
+		now := s.now()
+		obj.SetDeletionTimestamp(&now)
+	}
+	obj.SetDeletionGracePeriodSeconds(new(int64))
+}
+
+// countDeletion: the beginning of a deletion counts as a change of the spec.
+func countDeletion(obj object) {
+	if obj.GetGeneration() > 0 {
+		obj.SetGeneration(obj.GetGeneration() + 1)
+	}
 }
 
 // gracePeriod is how many seconds a pod's node has to stop it. A pod that is on
@@ -139,28 +182,16 @@ func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error 
 	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.gvk.Group, Resource: r.kind.gvk.Kind}, r.name, err)
 }
 
-// checkDeleteOptions refuses what means nothing. A valid propagation policy is
-// accepted and does nothing: there is no garbage collector to act on it.
+// checkDeleteOptions refuses what means nothing, before it is known whether there is such
+// an object.
+// Upstream: endpoints/handlers DeleteResource, v1.36.
 func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
-	var errs field.ErrorList
-	if opts.PropagationPolicy != nil {
-		if opts.OrphanDependents != nil { //nolint:staticcheck // deprecated, and clients still send it
-			errs = append(errs, field.Invalid(field.NewPath("propagationPolicy"), *opts.PropagationPolicy,
-				"orphanDependents and deletionPropagation cannot be both set"))
-		}
-		switch *opts.PropagationPolicy {
-		case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
-		default:
-			errs = append(errs, field.NotSupported(field.NewPath("propagationPolicy"), *opts.PropagationPolicy,
-				[]metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan}))
-		}
+	opts.IgnoreStoreReadErrorWithClusterBreakingPotential = nil // behind a feature gate
+	if errs := metavalidation.ValidateDeleteOptions(&opts); len(errs) > 0 {
+		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 	}
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), r.name, errs)
-	}
-	var err error
-	r.dryRun, err = dryRun(r.kind, r.name, opts.DryRun)
-	return err
+	r.dryRun = len(opts.DryRun) > 0
+	return nil
 }
 
 // deleteCollection deletes what the options of a list select, one object after
@@ -170,6 +201,9 @@ func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpt
 		return s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
 	}
 	sel, err := selectorOf(r.kind, r.namespace, listOpts)
+	if err == nil {
+		err = r.checkDeleteOptions(opts)
+	}
 	if err != nil {
 		return s.refuse(r, err)
 	}

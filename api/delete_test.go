@@ -170,17 +170,26 @@ func TestTheNameOfAnObjectBeingDeletedIsTaken(t *testing.T) {
 	createClaim(t, c, claim("a"))
 }
 
+// Upstream: apis/meta/v1/validation ValidateDeleteOptions; endpoints/handlers
+// DeleteResource, v1.36: before the object is looked for.
 func TestDeleteOptionsThatMeanNothingAreRefused(t *testing.T) {
 	_, c := newServer()
-	maps := c.CoreV1().ConfigMaps("default")
-	createMap(t, c, configMap("a"))
-	err := maps.Delete(ctx, "a", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletionPropagation("Sideways"))})
-	assert.True(t, apierrors.IsInvalid(err), err)
-	err = maps.Delete(ctx, "a", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan), OrphanDependents: ptr.To(true)})
-	assert.True(t, apierrors.IsInvalid(err), err)
-	require.NoError(t, maps.Delete(ctx, "a", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}))
-	_, err = maps.Get(ctx, "a", metav1.GetOptions{})
-	assert.True(t, apierrors.IsNotFound(err))
+	const invalid = `DeleteOptions.meta.k8s.io "" is invalid: `
+	for _, tc := range []struct {
+		opts metav1.DeleteOptions
+		want string
+	}{
+		{policy("Sideways"), invalid + `propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil"`},
+		{
+			metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan), OrphanDependents: ptr.To(true)},
+			invalid + `propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set`,
+		},
+		{metav1.DeleteOptions{DryRun: []string{"Some"}}, invalid + `dryRun: Unsupported value: ["Some"]: supported values: "All"`},
+	} {
+		err := c.CoreV1().ConfigMaps("default").Delete(ctx, "there-is-none", tc.opts)
+		assert.True(t, apierrors.IsInvalid(err), err)
+		assert.EqualError(t, err, tc.want)
+	}
 }
 
 func TestACollectionIsDeletedByItsSelectors(t *testing.T) {

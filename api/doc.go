@@ -61,10 +61,10 @@
 //     then who set what is not tracked, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for
 //     objects older than the feature. This keeps ordinary writes fast.
-//   - There is no garbage collector and no namespace controller. Propagation
-//     policies are checked and do nothing: dependents stay, and the object does
-//     not wait for them. A deleted namespace is Terminating until its
-//     spec.finalizers are emptied through the subresource finalize.
+//   - There is no garbage collector and no namespace controller here. A deletion in the
+//     foreground, or one that orphans, gives the object a finalizer, as upstream; package
+//     garbagecollector acts on it. A deleted namespace is Terminating until its
+//     spec.finalizers are emptied through the subresource finalize, and its objects stay.
 //   - The event of an object whose last finalizer is removed shows the object
 //     without it; upstream shows what was stored before.
 //   - A watch ends when it is stopped or has fallen behind, not by

@@ -56,21 +56,44 @@ func (s *Server) admitNamespace(r *request) error {
 	return err
 }
 
-// terminateNamespace begins the end of a namespace. There is no namespace
-// controller to empty it: it is Terminating until its spec.finalizers are
-// removed through the subresource finalize.
-func (s *Server) terminateNamespace(r *request, st *store, old *v1.Namespace) (outcome, error) {
+// deleteNamespace begins the end of a namespace. There is no namespace controller to empty
+// it: it is Terminating until its spec.finalizers are removed through the subresource
+// finalize. Then it is deleted as anything else.
+// Upstream: registry/core/namespace/storage REST.Delete, v1.36.
+func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
+	if err := r.checkNamespacePreconditions(old, opts.Preconditions); err != nil {
+		return outcome{}, err
+	}
 	switch old.Name {
 	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
 		return outcome{}, apierrors.NewForbidden(namespaces.GroupResource(), old.Name, fmt.Errorf("this namespace may not be deleted"))
 	}
-	ns := old.DeepCopy()
-	if ns.DeletionTimestamp == nil {
-		now := s.now()
-		ns.DeletionTimestamp, ns.DeletionGracePeriodSeconds = &now, new(int64)
-		ns.Status.Phase = v1.NamespaceTerminating
+	switch {
+	case old.DeletionTimestamp != nil && len(old.Spec.Finalizers) > 0:
+		return outcome{old: old, new: old}, nil
+	case old.DeletionTimestamp != nil:
+		return s.markOrRemove(r, st, old, opts)
 	}
-	return s.settleNamespace(r, st, old, ns)
+	ns := old.DeepCopy()
+	now := s.now()
+	ns.DeletionTimestamp, ns.Status.Phase = &now, v1.NamespaceTerminating
+	ns.Finalizers = withPropagation(ns.Finalizers, namespacePropagation(r.kind, ns.Finalizers, opts))
+	if !r.dryRun {
+		s.put(st, old, ns)
+	}
+	return outcome{old: old, new: ns}, nil
+}
+
+// checkNamespacePreconditions is checkPreconditions in the words of namespaces.
+func (r *request) checkNamespacePreconditions(old *v1.Namespace, p *metav1.Preconditions) error {
+	switch {
+	case p != nil && p.UID != nil && *p.UID != old.UID:
+		return r.conflict(fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, old.UID))
+	case p != nil && p.ResourceVersion != nil && *p.ResourceVersion != old.ResourceVersion:
+		return r.conflict(fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
+			*p.ResourceVersion, old.ResourceVersion))
+	}
+	return nil
 }
 
 // finalizeNamespace sets spec.finalizers and nothing else.

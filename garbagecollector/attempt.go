@@ -48,9 +48,9 @@ func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error
 		if err := c.unblockCircle(ctx, k, latest); err != nil {
 			return err
 		}
-		return c.deleteObject(ctx, k, latest, metav1.DeletePropagationForeground, gone)
+		return c.deleteObject(ctx, k, latest, metav1.DeletePropagationForeground, why(latest, dangling, waiting))
 	}
-	return c.deleteObject(ctx, k, latest, policyOf(latest), dangling)
+	return c.deleteObject(ctx, k, latest, policyOf(latest), why(latest, dangling, waiting))
 }
 
 // policyOf is how an object is deleted whose owners are gone.
@@ -95,8 +95,8 @@ func (c *controller) classifyReferences(ctx context.Context, k *kind, obj contro
 // deleteObject deletes the object as it was looked at. If it has changed since, but not
 // its owners, it is deleted all the same.
 // Upstream: operations.go deleteObject, v1.36.
-func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Object, policy metav1.DeletionPropagation, gone []metav1.OwnerReference) error {
-	c.env.Trace(control.Decision{About: control.RefOf(k.name, obj), Text: "its owner is gone: " + names(obj, gone)})
+func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Object, policy metav1.DeletionPropagation, why string) error {
+	c.env.Trace(control.Decision{About: control.RefOf(k.name, obj), Text: why})
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	options := metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
 	err := k.delete(ctx, obj.GetNamespace(), obj.GetName(), options)
@@ -111,6 +111,18 @@ func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Obje
 		return nil
 	}
 	return err
+}
+
+// why says why the object is deleted.
+func why(obj control.Object, dangling, waiting []metav1.OwnerReference) string {
+	var parts []string
+	if len(dangling) > 0 {
+		parts = append(parts, "its owner is gone: "+names(obj, dangling))
+	}
+	if len(waiting) > 0 {
+		parts = append(parts, "its owner waits until it is gone: "+names(obj, waiting))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func names(obj control.Object, refs []metav1.OwnerReference) string {

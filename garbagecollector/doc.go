@@ -24,7 +24,8 @@
 //
 // # Deviations from upstream
 //
-//   - Only the kinds in kinds.go are looked at. An object whose owner is of another kind
+//   - Only the kinds in kinds.go are looked at: those that a manifest for the storage plane
+//     has, in their preferred version. An object whose owner is of another kind
 //     is tried again with backoff, as upstream does with kinds that it cannot find.
 //   - An object whose owner is not in a cache is looked at itself; upstream makes a
 //     virtual node for the owner and looks at that.

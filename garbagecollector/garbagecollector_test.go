@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,9 +72,11 @@ func (c *cluster) patch(name, patch string) {
 	require.NoError(c, err)
 }
 
-func (c *cluster) delete(name string) {
+func (c *cluster) delete(name string) { c.deleteWith(name, metav1.DeletePropagationBackground) }
+
+func (c *cluster) deleteWith(name string, policy metav1.DeletionPropagation) {
 	c.Helper()
-	require.NoError(c, c.user.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{}))
+	require.NoError(c, c.user.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}))
 }
 
 // objects are the names of the config maps there are, joined.
@@ -176,7 +179,6 @@ func TestAnOwnerOfAnUnknownKindIsNamedAndItsObjectStays(t *testing.T) {
 	require.Contains(t, c.engine.Trace().String(), "the garbage collector does not know the kind Database of example.com/v1, which owns ConfigMap default/child")
 }
 
-// Deletion in the foreground: the owner has the finalizer that the API server gives it.
 func TestAnOwnerDeletedInTheForegroundGoesLast(t *testing.T) {
 	atEverySeed(t, func(c *cluster) {
 		a := c.object("a")
@@ -184,11 +186,10 @@ func TestAnOwnerDeletedInTheForegroundGoesLast(t *testing.T) {
 		c.object("c", owned(b))
 		c.patch("c", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 		c.settle()
-		c.patch("a", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
-		c.patch("b", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
-		c.delete("a")
+		c.deleteWith("a", metav1.DeletePropagationForeground)
 		c.settle()
 		require.NotNil(c, c.get("a").DeletionTimestamp, "it waits for b, which waits for c")
+		require.Equal(c, []string{"foregroundDeletion"}, c.get("b").Finalizers, "what has dependents is deleted in the foreground as well")
 		require.Equal(c, "a b c", c.objects())
 		c.patch("c", `{"metadata":{"finalizers":null}}`)
 		c.settle()
@@ -206,8 +207,7 @@ func TestOnlyDependentsThatBlockHoldAnOwnerUp(t *testing.T) {
 		c.patch("blocking", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 		c.patch("free", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 		c.settle()
-		c.patch("a", `{"metadata":{"finalizers":["foregroundDeletion"]}}`)
-		c.delete("a")
+		c.deleteWith("a", metav1.DeletePropagationForeground)
 		c.settle()
 		require.Equal(c, "a blocking free", c.objects())
 		c.patch("blocking", `{"metadata":{"ownerReferences":null}}`) // blocks no longer
@@ -220,9 +220,9 @@ func TestACircleOfOwnersDeletedInTheForegroundIsCut(t *testing.T) {
 	atEverySeed(t, func(c *cluster) {
 		a := c.object("a")
 		b := c.object("b", owned(a))
-		c.patch("a", fmt.Sprintf(`{"metadata":{"finalizers":["foregroundDeletion"],"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"%s","blockOwnerDeletion":true}]}}`, b.UID))
+		c.patch("a", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"%s","blockOwnerDeletion":true}]}}`, b.UID))
 		c.settle()
-		c.delete("a")
+		c.deleteWith("a", metav1.DeletePropagationForeground)
 		c.settle()
 		require.Empty(c, c.objects())
 	})
@@ -234,13 +234,79 @@ func TestOrphansStayAndNoLongerNameTheirOwner(t *testing.T) {
 		c.object("one", owned(a))
 		c.object("two", owned(b), owned(a))
 		c.settle()
-		c.patch("a", `{"metadata":{"finalizers":["orphan"]}}`)
-		c.delete("a")
+		c.deleteWith("a", metav1.DeletePropagationOrphan)
 		c.settle()
 		require.Equal(c, "b one two", c.objects())
 		require.Empty(c, c.get("one").OwnerReferences)
 		require.Equal(c, []metav1.OwnerReference{owned(b)}, c.get("two").OwnerReferences)
 	})
+}
+
+// A finalizer that somebody wrote by hand says how the object is deleted, where the
+// options do not.
+func TestAFinalizerWrittenByHandSaysHowAnOwnerIsDeleted(t *testing.T) {
+	for finalizer, left := range map[string]string{"foregroundDeletion": "", "orphan": "child"} {
+		t.Run(finalizer, func(t *testing.T) {
+			c := newCluster(t, engine.Config{})
+			c.object("child", owned(c.object("a")))
+			c.patch("a", `{"metadata":{"finalizers":["`+finalizer+`"]}}`)
+			c.settle()
+			require.NoError(t, c.user.CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{}))
+			c.settle()
+			require.Equal(t, left, c.objects())
+		})
+	}
+}
+
+// An owner that waits for a dependent is deleted at once when somebody has enough of it.
+func TestADeletionInTheForegroundCanBeTurnedIntoAnother(t *testing.T) {
+	for policy, left := range map[metav1.DeletionPropagation]string{
+		metav1.DeletePropagationBackground: "child", metav1.DeletePropagationOrphan: "child",
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			atEverySeed(t, func(c *cluster) {
+				c.object("child", owned(c.object("a")))
+				c.patch("child", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+				c.settle()
+				c.deleteWith("a", metav1.DeletePropagationForeground)
+				c.settle()
+				require.Equal(c, "a child", c.objects())
+				c.deleteWith("a", policy)
+				c.settle()
+				require.Equal(c, left, c.objects())
+			})
+		})
+	}
+}
+
+// The API server gives a job the finalizer orphan if nothing is said.
+func TestAJobLeavesItsPodsUnlessToldOtherwise(t *testing.T) {
+	for _, tt := range []struct {
+		options metav1.DeleteOptions
+		stays   bool
+	}{{metav1.DeleteOptions{}, true}, {metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, false}} {
+		c := newCluster(t, engine.Config{})
+		spec := v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "busybox"}}}
+		job, err := c.user.BatchV1().Jobs("default").Create(ctx, &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: "once"}, Spec: batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: spec}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		_, err = c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "once-1", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
+			Spec:       spec,
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		c.settle()
+		require.NoError(t, c.user.BatchV1().Jobs("default").Delete(ctx, "once", tt.options))
+		c.settle()
+		_, err = c.user.BatchV1().Jobs("default").Get(ctx, "once", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "the garbage collector lets it go: %v", err)
+		pod, err := c.user.CoreV1().Pods("default").Get(ctx, "once-1", metav1.GetOptions{})
+		require.Equal(t, tt.stays, err == nil, err)
+		if tt.stays {
+			require.Empty(t, pod.OwnerReferences)
+		}
+	}
 }
 
 func TestWhatWasLeftBehindIsDeletedWhereverTheCollectorCrashes(t *testing.T) {

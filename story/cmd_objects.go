@@ -28,12 +28,13 @@ func objectCommands() []*command {
 			help: "create objects; from files beside the script, or from the input",
 		},
 		{
-			name: "delete", usage: "delete TYPE/NAME... | TYPE NAME... [-n NAMESPACE] [--grace-period SECONDS] [--now]", run: remove,
+			name: "delete", usage: "delete TYPE/NAME... | TYPE NAME... [-n NAMESPACE] [--grace-period SECONDS] [--now] [--cascade background|foreground|orphan]", run: remove,
 			help: "delete objects; does not wait for them to be gone",
 			flags: func(f *pflag.FlagSet) {
 				f.StringP("namespace", "n", "", "")
 				f.Int64("grace-period", -1, "")
 				f.Bool("now", false, "")
+				f.String("cascade", "background", "")
 			},
 		},
 		{
@@ -158,16 +159,9 @@ func remove(c *call) error {
 	if err != nil {
 		return err
 	}
-	var opts metav1.DeleteOptions
-	grace, err := c.flags.GetInt64("grace-period")
+	opts, err := c.deleteOptions()
 	if err != nil {
 		return err
-	}
-	if c.on("now") {
-		grace = 1
-	}
-	if grace >= 0 {
-		opts.GracePeriodSeconds = &grace
 	}
 	var errs []error
 	for _, ref := range refs {
@@ -177,7 +171,7 @@ func remove(c *call) error {
 			continue
 		}
 		done := "deleted"
-		if grace == 0 {
+		if grace := opts.GracePeriodSeconds; grace != nil && *grace == 0 {
 			done = "force deleted"
 		}
 		if ref.Resource.Namespaced {
@@ -186,6 +180,29 @@ func remove(c *call) error {
 		c.say("%s %q %s", ref.Resource.Qualified(), ref.Name, done)
 	}
 	return errors.Join(errs...)
+}
+
+// deleteOptions are what kubectl makes of the flags.
+func (c *call) deleteOptions() (opts metav1.DeleteOptions, err error) {
+	grace, err := c.flags.GetInt64("grace-period")
+	if err != nil {
+		return opts, err
+	}
+	if c.on("now") {
+		grace = 1
+	}
+	if grace >= 0 {
+		opts.GracePeriodSeconds = &grace
+	}
+	policies := map[string]metav1.DeletionPropagation{
+		"background": metav1.DeletePropagationBackground, "foreground": metav1.DeletePropagationForeground, "orphan": metav1.DeletePropagationOrphan,
+	}
+	policy, ok := policies[c.flag("cascade")]
+	if !ok {
+		return opts, c.misuse("invalid cascade value %q; expected background, foreground or orphan", c.flag("cascade"))
+	}
+	opts.PropagationPolicy = &policy
+	return opts, nil
 }
 
 func patch(c *call) error {

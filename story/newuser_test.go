@@ -40,6 +40,7 @@ func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 		"crash kube-schedler\n----\n":                  `did you mean "kube-scheduler"?`,
 		"break kubelet/node-1 mount error=EIO\n----\n": `"kubelet/node-1" is no machine; did you mean "node/node-1"?`,
 		"break node/node1 mount error=EIO\n----\n":     `no node is called "node1"; did you mean "node-1"?`,
+		"delete pod/db-0 --cascade sideways\n----\n":   `invalid cascade value "sideways"; expected background, foreground or orphan`,
 		"settle evnt\n----\n":                          `did you mean "event"?`,
 	} {
 		_, err := Run("test.txt", script)

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	batchv1beta1 "k8s.io/api/batch/v1beta1"
+	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	eventsv1beta1 "k8s.io/api/events/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// This file decides what the options of a deletion mean for the dependents of the
+// object: which of the garbage collector's two finalizers it gets.
+
+// defaultPropagation is the policy of the kinds that have one of their own, as their
+// strategies' DefaultGarbageCollectionPolicy gives it. Jobs and replication controllers
+// leave their pods alone unless told otherwise. Events ("") never get a finalizer.
+// All others are deleted in the background.
+var defaultPropagation = map[schema.GroupVersionResource]metav1.DeletionPropagation{
+	v1.SchemeGroupVersion.WithResource("replicationcontrollers"): metav1.DeletePropagationOrphan,
+	batchv1.SchemeGroupVersion.WithResource("jobs"):              metav1.DeletePropagationOrphan,
+	batchv1beta1.SchemeGroupVersion.WithResource("cronjobs"):     metav1.DeletePropagationOrphan,
+	v1.SchemeGroupVersion.WithResource("events"):                 "",
+	eventsv1.SchemeGroupVersion.WithResource("events"):           "",
+	eventsv1beta1.SchemeGroupVersion.WithResource("events"):      "",
+}
+
+// propagationOf is how the dependents of the object are dealt with. The options decide;
+// then a finalizer that the object already has; then the default of its kind.
+// Upstream: registry/generic/registry shouldOrphanDependents, shouldDeleteDependents, v1.36.
+func propagationOf(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
+	policy, own := defaultPropagation[k.gvr]
+	switch {
+	case own && policy == "":
+		return metav1.DeletePropagationBackground
+	case opts.OrphanDependents != nil: //nolint:staticcheck // deprecated, and clients still send it
+		if *opts.OrphanDependents { //nolint:staticcheck // as above
+			return metav1.DeletePropagationOrphan
+		}
+		return metav1.DeletePropagationBackground
+	case opts.PropagationPolicy != nil:
+		return *opts.PropagationPolicy
+	}
+	for _, f := range finalizers {
+		switch f {
+		case metav1.FinalizerOrphanDependents:
+			return metav1.DeletePropagationOrphan
+		case metav1.FinalizerDeleteDependents:
+			return metav1.DeletePropagationForeground
+		}
+	}
+	if own {
+		return policy
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// withPropagation are the finalizers of an object that is deleted with this policy. They
+// stay as they are if the right ones are there already.
+// Upstream: registry/generic/registry deletionFinalizersForGarbageCollection, v1.36.
+func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []string {
+	orphan, foreground := policy == metav1.DeletePropagationOrphan, policy == metav1.DeletePropagationForeground
+	if slices.Contains(finalizers, metav1.FinalizerOrphanDependents) == orphan &&
+		slices.Contains(finalizers, metav1.FinalizerDeleteDependents) == foreground {
+		return finalizers
+	}
+	changed := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	switch {
+	case orphan:
+		changed = append(changed, metav1.FinalizerOrphanDependents)
+	case foreground:
+		changed = append(changed, metav1.FinalizerDeleteDependents)
+	}
+	return changed
+}
+
+// namespacePropagation is propagationOf for a namespace, which has rules of its own:
+// orphanDependents=false means the foreground.
+// Upstream: registry/core/namespace/storage shouldHaveOrphanFinalizer,
+// shouldHaveDeleteDependentsFinalizer, v1.36.
+func namespacePropagation(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
+	if orphan := opts.OrphanDependents; orphan != nil && !*orphan { //nolint:staticcheck // deprecated, and clients still send it
+		return metav1.DeletePropagationForeground
+	}
+	return propagationOf(k, finalizers, opts)
+}
