@@ -135,6 +135,18 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	return cfg
 }
 
+// openDisk makes the disk of a machine; dir is where in the directory of all machines'
+// directories it is, if it is there.
+func (c *Cluster) openDisk(dir string) (*nodefs.Dir, error) {
+	if c.cfg.Disks == MemoryDisks {
+		return nodefs.InMemory(c.Now), nil
+	}
+	if err := c.makeDir(); err != nil {
+		return nil, err
+	}
+	return nodefs.Open(filepath.Join(c.dir, dir))
+}
+
 // makeDir makes the directory of all machines' directories.
 func (c *Cluster) makeDir() error {
 	if c.dir != "" {
@@ -149,10 +161,7 @@ func (c *Cluster) makeDir() error {
 
 // addNode makes the node's directory and starts its kubelet.
 func (c *Cluster) addNode(node Node) error {
-	if err := c.makeDir(); err != nil {
-		return err
-	}
-	root, err := nodefs.Open(filepath.Join(c.dir, node.Name))
+	root, err := c.openDisk(node.Name)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
@@ -226,7 +235,7 @@ func (c *Cluster) Now() time.Time { return c.engine.Now() }
 func (c *Cluster) Actors() []string { return c.engine.Actors() }
 
 // Dir is where the nodes' directories are, and in _nfs those of NFS servers; ""
-// without any.
+// without any, and with MemoryDisks.
 func (c *Cluster) Dir() string { return c.dir }
 
 // Settle runs until the cluster is at rest: see package engine for what that

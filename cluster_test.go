@@ -49,6 +49,9 @@ func TestASenselessConfigIsRefusedInWords(t *testing.T) {
 		`Config.Patience: -1s is negative`:                     {Patience: -time.Second},
 		`Config.ResyncPhase: -1ns is negative`:                 {ResyncPhase: -1},
 		`Config.StepLimit: -1 is negative`:                     {StepLimit: -1},
+		`Config.Disks: there is no kind 7`:                     {Disks: 7},
+		`Config.Dir: "/x": with MemoryDisks nothing`:           {Disks: storagesim.MemoryDisks, Dir: "/x"},
+		`Config.RealMounts: the kernel cannot mount`:           {Disks: storagesim.MemoryDisks, RealMounts: true},
 		`no such file or directory`:                            {Dir: "/dev/null/x"},
 	} {
 		_, err := storagesim.New(cfg)

@@ -71,6 +71,21 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 	return root.List(path)
 }
 
+// Disk is the disk of a machine, "node/node-1" or "nfs/server". Paths on it are those of
+// the machine; nothing done through it leaves the machine's files. It is closed by
+// Close, and belongs to the cluster: do not close it. An error says which machines
+// there are.
+func (c *Cluster) Disk(machine string) (*nodefs.Dir, error) {
+	root, pod, err := c.locate(machine)
+	if err == nil && pod != nil {
+		err = fmt.Errorf("%s is no machine and has no disk of its own", machine)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
 // locate finds the node's directory, and the pod if it is a pod that is meant.
 func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 	kind, rest, _ := strings.Cut(where, "/")

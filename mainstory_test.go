@@ -113,9 +113,9 @@ func TestTheMainStoryIsTheSameForOneSeed(t *testing.T) {
 	var mu sync.Mutex
 	different := map[string]bool{}
 	tried := seeds.Run(t, "seeds", 100, func(t *testing.T, seed uint64) {
-		first, err := playMainStory(storagesim.Config{Seed: seed}, nil)
+		first, err := playMainStory(storagesim.Config{Seed: seed, Disks: storagesim.MemoryDisks}, nil)
 		require.NoError(t, err, "seed %d\n%s", seed, first)
-		again, err := playMainStory(storagesim.Config{Seed: seed}, nil)
+		again, err := playMainStory(storagesim.Config{Seed: seed, Disks: storagesim.MemoryDisks}, nil)
 		require.NoError(t, err, "seed %d", seed)
 		require.Equal(t, first, again, "seed %d", seed)
 		mu.Lock()
@@ -136,7 +136,7 @@ func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 			t.Run(fmt.Sprintf("%s after=%v", actor, after), func(t *testing.T) {
 				t.Parallel()
 				for skip := 0; ; skip++ {
-					story, err := playMainStory(storagesim.Config{}, func(c *storagesim.Cluster) error {
+					story, err := playMainStory(storagesim.Config{Disks: storagesim.MemoryDisks}, func(c *storagesim.Cluster) error {
 						return c.Inject(engine.Fault{Actor: actor, Skip: skip, After: after, Crash: true, Restart: time.Second})
 					})
 					require.NoError(t, err, "crash at call %d\n%s", skip, story)
@@ -152,18 +152,22 @@ func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 }
 
 func BenchmarkMainStory(b *testing.B) {
-	first := ""
-	for b.Loop() {
-		story, err := playMainStory(storagesim.Config{Seed: 1}, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if first == "" {
-			first = story
-		}
-		if story != first {
-			b.Fatal("one seed told two stories")
-		}
+	for name, disks := range map[string]storagesim.Disks{"directories": storagesim.DirectoryDisks, "memory": storagesim.MemoryDisks} {
+		b.Run("disks="+name, func(b *testing.B) {
+			first := ""
+			for b.Loop() {
+				story, err := playMainStory(storagesim.Config{Seed: 1, Disks: disks}, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if first == "" {
+					first = story
+				}
+				if story != first {
+					b.Fatal("one seed told two stories")
+				}
+			}
+		})
 	}
 }
 

@@ -29,10 +29,7 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	if c.cfg.RealMounts {
 		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts nodes make bind mounts only", name)
 	}
-	if err := c.makeDir(); err != nil {
-		return nil, err
-	}
-	disk, err := nodefs.Open(filepath.Join(c.dir, "_nfs", strings.ReplaceAll(name, ":", "_"))) // no node has such a name
+	disk, err := c.openDisk(filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_"))) // no node has such a name
 	if err != nil {
 		return nil, fmt.Errorf("NFS server %s: %w", name, err)
 	}

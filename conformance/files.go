@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
 
 // look reads the directories that a step looks at from the nodes' disks.
@@ -20,7 +21,7 @@ func (r *replay) look(what []string) ([]File, error) {
 	}
 	var files []File
 	for _, place := range places {
-		file, err := readDir(filepath.Join(r.cluster.Dir(), place[0], filepath.FromSlash(place[1])))
+		file, err := r.readDir(place[0], place[1])
 		if err != nil {
 			file = File{Mode: "nothing: " + err.Error()}
 		}
@@ -33,30 +34,44 @@ func (r *replay) look(what []string) ([]File, error) {
 // stamp is the name of a directory that a volume of files is written to at once.
 var stamp = regexp.MustCompile(`^\.\.\d{4}_.*$`)
 
+func (r *replay) readDir(node, dir string) (File, error) {
+	disk, err := r.cluster.Disk("node/" + node)
+	if err != nil {
+		return File{}, err
+	}
+	// A Sub, since the kubelet has its own Dir follow no links where pods have theirs.
+	whole, err := disk.Sub("/")
+	if err != nil {
+		return File{}, err
+	}
+	defer whole.Close()
+	return readDir(whole, dir)
+}
+
 // readDir reads a directory, or a file, as the recorder did: links are followed.
-func readDir(dir string) (File, error) {
-	info, err := os.Stat(dir)
+func readDir(disk *nodefs.Dir, dir string) (File, error) {
+	info, err := disk.Stat(dir)
 	if err != nil {
 		return File{}, err
 	}
 	file := File{Mode: fmt.Sprintf("%o", 0o40000|permissions(info)), Content: Content{}, Modes: map[string]string{}}
 	file.UID, file.GID = owner(info)
 	if info.Mode().IsRegular() {
-		data, err := os.ReadFile(dir)
+		data, err := disk.ReadFile(dir)
 		file.Mode, file.Content[""] = fmt.Sprintf("%o", 0o100000|permissions(info)), string(data)
 		return file, err
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return File{}, err
 	}
 	for _, e := range entries {
 		file.Entries = append(file.Entries, stamp.ReplaceAllString(e.Name(), "..<stamp>"))
-		inner, err := os.Stat(filepath.Join(dir, e.Name()))
+		inner, err := disk.Stat(path.Join(dir, e.Name()))
 		if err != nil || !inner.Mode().IsRegular() {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		data, err := disk.ReadFile(path.Join(dir, e.Name()))
 		if err != nil {
 			return File{}, err
 		}
@@ -66,6 +81,13 @@ func readDir(dir string) (File, error) {
 	}
 	slices.Sort(file.Entries)
 	return file, nil
+}
+
+// owner is a file's owner and group. Recordings were made as root, and so are memory
+// disks: nobody else's files are on them.
+func owner(info fs.FileInfo) (uid, gid int) {
+	uid, gid, _ = nodefs.Owner(info)
+	return uid, gid
 }
 
 // permissions are the low twelve bits of a file's mode.

@@ -53,7 +53,7 @@ type replay struct {
 
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
-	config := storagesim.Config{Nodes: nodesOf(rec), Only: actors(), ResyncPhase: s.Phase}
+	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodesOf(rec), Only: actors(), ResyncPhase: s.Phase}
 	if !s.inOrder() {
 		config.Policy = steering
 	}

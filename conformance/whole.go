@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -101,12 +99,11 @@ func (r *replay) host(commands []string) error {
 
 // shell runs one command on a node's disk, and nowhere else.
 func (r *replay) shell(node string, words []string) error {
-	root, err := os.OpenRoot(filepath.Join(r.cluster.Dir(), node))
+	root, err := r.cluster.Disk("node/" + node)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }()
-	local := func(i int) string { return "." + path.Clean("/"+words[i]) }
+	local := func(i int) string { return path.Clean("/" + words[i]) }
 	switch n := len(words); {
 	case n == 3 && words[0] == "mkdir" && words[1] == "-p":
 		return root.MkdirAll(local(2), 0o755)

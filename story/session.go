@@ -102,6 +102,12 @@ func (s *session) close() error {
 // misuse is an error in the script, not in the story.
 type misuse struct{ error }
 
+// plainCluster is the cluster of a script that says nothing else. Nothing of it is on
+// the machine that plays the script.
+func plainCluster() storagesim.Config {
+	return storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks}
+}
+
 // command runs a command and returns what it printed. The error is one of the
 // script.
 func (s *session) command(it item) (string, error) {
@@ -113,7 +119,7 @@ func (s *session) command(it item) (string, error) {
 		return "", fmt.Errorf("%s takes no input; expected ---- below the command", cmd.name)
 	}
 	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
-		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}, []string{"openebs"}); err != nil {
+		if err := s.start(plainCluster(), []string{"openebs"}); err != nil {
 			return "", err
 		}
 	}

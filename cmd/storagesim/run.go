@@ -222,7 +222,11 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if err != nil {
 		return err
 	}
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), Seed: o.seed, Dir: o.keep, NFSServers: servers})
+	disks := storagesim.MemoryDisks
+	if o.keep != "" {
+		disks = storagesim.DirectoryDisks
+	}
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), Seed: o.seed, Dir: o.keep, Disks: disks, NFSServers: servers})
 	if err != nil {
 		return err
 	}

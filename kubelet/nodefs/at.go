@@ -34,7 +34,7 @@ func (d *Dir) At(name string, f func(at *At) error) error {
 	}
 	at := &At{dir: d}
 	if a, _ := d.attached.of(rel); a == nil && !d.attached.anyBelow(rel) {
-		at.in = d.root.enter(rel)
+		at.in = d.store.enter(rel)
 	}
 	if at.in == nil {
 		if at.name, err = d.EvalSymlinks(name); err != nil {

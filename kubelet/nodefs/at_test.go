@@ -44,8 +44,9 @@ func workAt(t *testing.T, node *nodefs.Dir, dir, name string) {
 	}))
 }
 
-func TestAtADirectory(t *testing.T) {
-	m := newMachine(t)
+func TestAtADirectory(t *testing.T) { eachKind(t, atADirectory) }
+
+func atADirectory(t *testing.T, m *machine) {
 	workAt(t, m.node, "/var/data", "/var/data")
 	workAt(t, m.node, "/var/data/", "/var/data")
 	workAt(t, m.node, "/", "/")
@@ -53,10 +54,10 @@ func TestAtADirectory(t *testing.T) {
 	workAt(t, m.node, "/short", "/var/data")
 }
 
-func TestAtADirectoryThatIsAttached(t *testing.T) {
-	m := newMachine(t)
-	other, err := nodefs.Open(filepath.Join(m.dir, "share"))
-	require.NoError(t, err)
+func TestAtADirectoryThatIsAttached(t *testing.T) { eachKind(t, atADirectoryThatIsAttached) }
+
+func atADirectoryThatIsAttached(t *testing.T, m *machine) {
+	other := m.open(t, "share")
 	require.NoError(t, other.Mkdir("/sub", 0o755))
 	require.NoError(t, m.node.MkdirAll("/mnt/share", 0o755))
 	m.before = m.outside()
@@ -69,8 +70,9 @@ func TestAtADirectoryThatIsAttached(t *testing.T) {
 	require.Equal(t, m.before, m.outside())
 }
 
-func TestAtTakesNamesOnly(t *testing.T) {
-	m := newMachine(t)
+func TestAtTakesNamesOnly(t *testing.T) { eachKind(t, atTakesNamesOnly) }
+
+func atTakesNamesOnly(t *testing.T, m *machine) {
 	require.NoError(t, m.node.At("/var/data", func(at *nodefs.At) error {
 		for _, base := range []string{".", "..", "../file", "file/x", "a\x00"} {
 			require.ErrorIs(t, at.Remove(base), fs.ErrInvalid)
@@ -101,7 +103,10 @@ func TestAtADirectoryThatIsSwappedForALinkNothingOutsideIsTouched(t *testing.T) 
 }
 
 func TestFailuresAtADirectoryAreThoseAskedFor(t *testing.T) {
-	m := newMachine(t)
+	eachKind(t, failuresAtADirectoryAreThoseAskedFor)
+}
+
+func failuresAtADirectoryAreThoseAskedFor(t *testing.T, m *machine) {
 	var asked []string
 	m.node.Fail(func(op, name string) error {
 		asked = append(asked, op+" "+name)
@@ -125,7 +130,10 @@ func TestFailuresAtADirectoryAreThoseAskedFor(t *testing.T) {
 }
 
 func TestAFileIsReplacedAndNeverMadeBehindALink(t *testing.T) {
-	m := newMachine(t)
+	eachKind(t, aFileIsReplacedAndNeverMadeBehindALink)
+}
+
+func aFileIsReplacedAndNeverMadeBehindALink(t *testing.T, m *machine) {
 	require.NoError(t, m.node.WriteFile("/var/new", []byte("a long first text"), 0o640))
 	info, err := m.node.Stat("/var/new")
 	require.NoError(t, err)

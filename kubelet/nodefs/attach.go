@@ -153,7 +153,7 @@ func (as *attachments) find(op, rel string) (*Dir, string, error) {
 	case a == nil:
 		return nil, rel, nil
 	case a.readOnly && changes(op):
-		if _, err := a.dir.root.Stat(below); op != "mkdir" || err != nil {
+		if _, err := a.dir.store.Stat(below); op != "mkdir" || err != nil {
 			return nil, rel, syscall.EROFS
 		}
 	}

@@ -13,14 +13,8 @@ import (
 
 // attachedPair is a node with a share attached at /mnt/share, and the share as
 // its server sees it.
-func attachedPair(t *testing.T, readOnly bool) (node, server *nodefs.Dir) {
-	open := func(dir string) *nodefs.Dir {
-		d, err := nodefs.Open(dir)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = d.Close() })
-		return d
-	}
-	node, server = open(filepath.Join(t.TempDir(), "node")), open(filepath.Join(t.TempDir(), "server"))
+func attachedPair(t *testing.T, m *machine, readOnly bool) (node, server *nodefs.Dir) {
+	node, server = m.node, m.open(t, "server")
 	require.NoError(t, server.MkdirAll("/export/sub", 0o755))
 	require.NoError(t, server.WriteFile("/export/sub/file", []byte("from the server"), 0o644))
 	require.NoError(t, server.WriteFile("/secret", []byte("not exported"), 0o644))
@@ -32,7 +26,11 @@ func attachedPair(t *testing.T, readOnly bool) (node, server *nodefs.Dir) {
 }
 
 func TestWhatIsAttachedIsSeenAtItsPlaceAndNowhereElse(t *testing.T) {
-	node, server := attachedPair(t, false)
+	eachKind(t, whatIsAttachedIsSeenAtItsPlaceAndNowhereElse)
+}
+
+func whatIsAttachedIsSeenAtItsPlaceAndNowhereElse(t *testing.T, m *machine) {
+	node, server := attachedPair(t, m, false)
 	data, err := node.ReadFile("/mnt/share/sub/file")
 	require.NoError(t, err)
 	require.Equal(t, "from the server", string(data))
@@ -69,7 +67,11 @@ func TestWhatIsAttachedIsSeenAtItsPlaceAndNowhereElse(t *testing.T) {
 }
 
 func TestAnAttachmentProtectsItsPlaceAndItsData(t *testing.T) {
-	node, server := attachedPair(t, false)
+	eachKind(t, anAttachmentProtectsItsPlaceAndItsData)
+}
+
+func anAttachmentProtectsItsPlaceAndItsData(t *testing.T, m *machine) {
+	node, server := attachedPair(t, m, false)
 	for _, name := range []string{"/mnt/share", "/mnt"} {
 		require.ErrorIs(t, node.Remove(name), syscall.EBUSY, name)
 		require.ErrorIs(t, node.RemoveAll(name), syscall.EBUSY, name)
@@ -88,7 +90,11 @@ func TestAnAttachmentProtectsItsPlaceAndItsData(t *testing.T) {
 }
 
 func TestAReadOnlyAttachmentChangesNothing(t *testing.T) {
-	node, server := attachedPair(t, true)
+	eachKind(t, aReadOnlyAttachmentChangesNothing)
+}
+
+func aReadOnlyAttachmentChangesNothing(t *testing.T, m *machine) {
+	node, server := attachedPair(t, m, true)
 	for what, err := range map[string]error{
 		"write": node.WriteFile("/mnt/share/x", nil, 0o644), "overwrite": node.WriteFile("/mnt/share/sub/file", nil, 0o644),
 		"mkdir": node.Mkdir("/mnt/share/x", 0o755), "remove": node.Remove("/mnt/share/sub/file"),
@@ -106,7 +112,11 @@ func TestAReadOnlyAttachmentChangesNothing(t *testing.T) {
 }
 
 func TestALinkDoesNotLeadOutOfWhatIsAttached(t *testing.T) {
-	node, server := attachedPair(t, false)
+	eachKind(t, aLinkDoesNotLeadOutOfWhatIsAttached)
+}
+
+func aLinkDoesNotLeadOutOfWhatIsAttached(t *testing.T, m *machine) {
+	node, server := attachedPair(t, m, false)
 	_, err := server.Symlink("/secret", "/export/out")
 	require.NoError(t, err)
 	_, err = node.ReadFile("/mnt/share/out")
@@ -117,7 +127,11 @@ func TestALinkDoesNotLeadOutOfWhatIsAttached(t *testing.T) {
 }
 
 func TestOnlyAPlainDirectoryCanBeAttachedTo(t *testing.T) {
-	node, server := attachedPair(t, false)
+	eachKind(t, onlyAPlainDirectoryCanBeAttachedTo)
+}
+
+func onlyAPlainDirectoryCanBeAttachedTo(t *testing.T, m *machine) {
+	node, server := attachedPair(t, m, false)
 	require.NoError(t, node.MkdirAll("/real/dir", 0o755))
 	_, err := node.Symlink("/real", "/alias")
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // Errors are *fs.PathError with the node's path; fs.ErrNotExist and the others
 // work with errors.Is.
 type Dir struct {
-	root     *root
+	store    store
 	attached attachments
 	fail     atomic.Pointer[func(op, name string) error]
 	parts    []part // of which others, if it is a Sub
@@ -34,11 +34,11 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root: root}, nil
+	return &Dir{store: root}, nil
 }
 
 // Close frees the directory and what is attached. Every call after it fails.
-func (d *Dir) Close() error { return errors.Join(d.attached.close(), d.root.Close()) }
+func (d *Dir) Close() error { return errors.Join(d.attached.close(), d.store.Close()) }
 
 // do calls f with the directory that name is in, d or one attached to it, and the
 // path that its os.Root takes for name.
@@ -68,12 +68,12 @@ func (d *Dir) do(op, name string, f func(d *Dir, rel string) error) error {
 // Mkdir makes a directory; its parent must exist. perm is before umask, at most
 // 0777.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
-	return d.do("mkdir", name, func(d *Dir, rel string) error { return d.root.Mkdir(rel, perm) })
+	return d.do("mkdir", name, func(d *Dir, rel string) error { return d.store.Mkdir(rel, perm) })
 }
 
 // MkdirAll makes a directory and its parents. One that exists is left as it is.
 func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
-	return d.do("mkdir", name, func(d *Dir, rel string) error { return d.root.MkdirAll(rel, perm) })
+	return d.do("mkdir", name, func(d *Dir, rel string) error { return d.store.MkdirAll(rel, perm) })
 }
 
 // MakeDir is MkdirAll with a mode that holds: a directory that it makes has mode
@@ -97,7 +97,7 @@ func (d *Dir) Remove(name string) error {
 		if rel == "." {
 			return fmt.Errorf("the node's root directory cannot be removed")
 		}
-		return d.root.Remove(rel)
+		return d.store.Remove(rel)
 	})
 }
 
@@ -108,14 +108,14 @@ func (d *Dir) RemoveAll(name string) error {
 		if rel == "." {
 			return fmt.Errorf("the node's root directory cannot be removed")
 		}
-		return d.root.RemoveAll(rel)
+		return d.store.RemoveAll(rel)
 	})
 }
 
 // Stat describes what name leads to, following links.
 func (d *Dir) Stat(name string) (info fs.FileInfo, err error) {
 	err = d.do("stat", name, func(d *Dir, rel string) error {
-		info, err = d.root.Stat(rel)
+		info, err = d.store.Stat(rel)
 		return err
 	})
 	return info, err
@@ -124,7 +124,7 @@ func (d *Dir) Stat(name string) (info fs.FileInfo, err error) {
 // Lstat describes name itself, also if it is a link.
 func (d *Dir) Lstat(name string) (info fs.FileInfo, err error) {
 	err = d.do("lstat", name, func(d *Dir, rel string) error {
-		info, err = d.root.Lstat(rel)
+		info, err = d.store.Lstat(rel)
 		return err
 	})
 	return info, err
@@ -133,12 +133,7 @@ func (d *Dir) Lstat(name string) (info fs.FileInfo, err error) {
 // ReadDir lists a directory in order of name.
 func (d *Dir) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = d.do("readdir", name, func(d *Dir, rel string) error {
-		f, err := d.root.OpenFile(rel, os.O_RDONLY|directory, 0)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		entries, err = f.ReadDir(-1)
+		entries, err = d.store.readDir(rel)
 		return err
 	})
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -167,7 +162,7 @@ func (d *Dir) Rename(oldname, newname string) error {
 			if from != to {
 				return syscall.EXDEV
 			}
-			return from.root.Rename(rel, newrel)
+			return from.store.Rename(rel, newrel)
 		})
 	})
 }
@@ -175,7 +170,7 @@ func (d *Dir) Rename(oldname, newname string) error {
 // Readlink is the text of a symbolic link, as it stands.
 func (d *Dir) Readlink(name string) (text string, err error) {
 	err = d.do("readlink", name, func(d *Dir, rel string) error {
-		text, err = d.root.Readlink(rel)
+		text, err = d.store.Readlink(rel)
 		return err
 	})
 	return text, err
@@ -198,7 +193,7 @@ func (d *Dir) Symlink(target, link string) (text string, err error) {
 }
 
 func (d *Dir) symlink(text, link string) error {
-	return d.do("symlink", link, func(d *Dir, rel string) error { return d.root.Symlink(text, rel) })
+	return d.do("symlink", link, func(d *Dir, rel string) error { return d.store.Symlink(text, rel) })
 }
 
 // EvalSymlinks is name without symbolic links: where it really is on the node.
@@ -224,11 +219,11 @@ func firstError(errs ...error) error {
 // when done.
 func (d *Dir) Sub(name string) (sub *Dir, err error) {
 	err = d.do("open", name, func(in *Dir, rel string) error {
-		root, err := in.root.OpenRoot(rel)
+		below, err := in.store.sub(rel)
 		if err != nil {
 			return err
 		}
-		sub = &Dir{root: root, parts: []part{{d, name}}}
+		sub = &Dir{store: below, parts: []part{{d, name}}}
 		if in != d {
 			sub.parts = append(sub.parts, part{in, "/" + filepath.ToSlash(rel)})
 		}

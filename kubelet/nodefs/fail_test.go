@@ -24,7 +24,11 @@ func full(dir string) func(op, name string) error {
 // A server's disk is full for the nodes that have mounted it, before and after, however
 // they come to it.
 func TestAFailingServerFailsForWhoeverHasItAttached(t *testing.T) {
-	node, server := attachedPair(t, false)
+	eachKind(t, aFailingServerFailsForWhoeverHasItAttached)
+}
+
+func aFailingServerFailsForWhoeverHasItAttached(t *testing.T, m *machine) {
+	node, server := attachedPair(t, m, false)
 	early, err := node.Sub("/mnt/share/sub")
 	require.NoError(t, err)
 	server.Fail(full("/export/sub"))
@@ -50,8 +54,9 @@ func TestAFailingServerFailsForWhoeverHasItAttached(t *testing.T) {
 }
 
 // A Sub is part of its Dir, also if the Dir began to fail later.
-func TestAFailingDirFailsForItsSubs(t *testing.T) {
-	m := newMachine(t)
+func TestAFailingDirFailsForItsSubs(t *testing.T) { eachKind(t, aFailingDirFailsForItsSubs) }
+
+func aFailingDirFailsForItsSubs(t *testing.T, m *machine) {
 	sub, err := m.node.Sub("/var")
 	require.NoError(t, err)
 	subsub, err := sub.Sub("/data")

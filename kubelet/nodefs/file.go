@@ -2,9 +2,7 @@ package nodefs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 )
 
@@ -18,22 +16,7 @@ var ErrTooLarge = errors.New("is larger than the 64 MiB that are read")
 // ReadFile reads a regular file of at most 64 MiB.
 func (d *Dir) ReadFile(name string) (data []byte, err error) {
 	err = d.do("read", name, func(d *Dir, rel string) error {
-		var ok bool
-		if data, ok = d.root.read(rel); ok {
-			return nil
-		}
-		f, err := d.open(rel, os.O_RDONLY, 0)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.Size() > maxFile {
-			return ErrTooLarge
-		}
-		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
-		if len(data) > maxFile {
-			data, err = nil, ErrTooLarge
-		}
+		data, err = d.store.readFile(rel)
 		return err
 	})
 	return data, err
@@ -43,42 +26,8 @@ func (d *Dir) ReadFile(name string) (data []byte, err error) {
 // if there is none, replaced if there is. The directory must exist.
 func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return d.do("write", name, func(d *Dir, rel string) error {
-		if made, err := d.root.create(rel, data, perm); made {
-			return err
-		}
-		// Not O_TRUNC: the file is looked at before anything is lost.
-		f, err := d.open(rel, os.O_WRONLY|os.O_CREATE, perm)
-		if err != nil {
-			return err
-		}
-		err = f.Truncate(0)
-		if err == nil {
-			_, err = f.Write(data)
-		}
-		return firstError(err, f.Close())
+		return d.store.writeFile(rel, data, perm)
 	})
-}
-
-// open opens a file and makes sure that it is a regular one with no other name.
-func (d *Dir) open(rel string, flag int, perm fs.FileMode) (*os.File, error) {
-	if err := d.root.mayOpen(rel); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	f, err := d.root.OpenFile(rel, flag|nonblock, perm)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = ErrNotRegular
-	}
-	if err == nil {
-		err = checkLinks(info)
-	}
-	if err != nil {
-		return nil, firstError(err, f.Close())
-	}
-	return f, nil
 }
 
 func checkLinks(info fs.FileInfo) error {
@@ -91,12 +40,12 @@ func checkLinks(info fs.FileInfo) error {
 // Chmod sets the permission, setuid, setgid and sticky bits. It follows links.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 	return d.do("chmod", name, func(d *Dir, rel string) error {
-		info, err := d.root.Stat(rel)
+		info, err := d.store.Stat(rel)
 		if err == nil {
 			err = checkLinks(info)
 		}
 		if err == nil {
-			err = d.root.Chmod(rel, mode)
+			err = d.store.Chmod(rel, mode)
 		}
 		return err
 	})
@@ -106,12 +55,12 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 // what is. Without privilege it usually fails with fs.ErrPermission.
 func (d *Dir) Lchown(name string, uid, gid int) error {
 	return d.do("lchown", name, func(d *Dir, rel string) error {
-		info, err := d.root.Lstat(rel)
+		info, err := d.store.Lstat(rel)
 		if err == nil {
 			err = checkLinks(info)
 		}
 		if err == nil {
-			err = d.root.Lchown(rel, uid, gid)
+			err = d.store.Lchown(rel, uid, gid)
 		}
 		return err
 	})
@@ -119,7 +68,22 @@ func (d *Dir) Lchown(name string, uid, gid int) error {
 
 // Owner is the numeric owner and group that info shows; ok is false where the
 // operating system has none.
-func Owner(info fs.FileInfo) (uid, gid int, ok bool) { return owner(info) }
+func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
+	if info, ok := info.(*memoryInfo); ok {
+		return info.uid, info.gid, true
+	}
+	return owner(info)
+}
+
+// SameFile says whether two answers of Stat and Lstat describe one file.
+func SameFile(a, b fs.FileInfo) bool {
+	x, inMemory := a.(*memoryInfo)
+	y, both := b.(*memoryInfo)
+	if inMemory || both {
+		return inMemory && both && x.inode == y.inode
+	}
+	return sameFile(a, b)
+}
 
 // WalkUp calls f for all below name, and then for name itself: children before
 // their directory. It does not follow links below name, nor go into what is

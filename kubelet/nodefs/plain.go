@@ -48,13 +48,13 @@ func (d *Dir) checkPlain(op, rel string) error {
 	if len(elements) == 0 {
 		return nil
 	}
-	if in := d.root.enter(filepath.Join(p.dir, filepath.Join(elements...))); in != nil {
+	if in := d.store.enter(filepath.Join(p.dir, filepath.Join(elements...))); in != nil {
 		return in.close()
 	}
 	at := p.dir
 	for _, element := range elements {
 		at = filepath.Join(at, element)
-		info, err := d.root.Lstat(at)
+		info, err := d.store.Lstat(at)
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("/%s %w", filepath.ToSlash(at), ErrThroughLink)
 		}

@@ -25,7 +25,7 @@ func (d *Dir) Resolve(name string) (real string, info fs.FileInfo, err error) {
 		real, info, err = a.dir.Resolve("/" + filepath.ToSlash(below))
 		real = path.Join(a.name(), real)
 	} else {
-		real, info, err = d.root.resolve(rel)
+		real, info, err = resolve(d.store, rel)
 	}
 	if err != nil {
 		return "", nil, explain("evalsymlinks", name, err)
@@ -34,18 +34,18 @@ func (d *Dir) Resolve(name string) (real string, info fs.FileInfo, err error) {
 }
 
 // resolve is Resolve of what os.Root takes.
-func (r *root) resolve(rel string) (real string, info fs.FileInfo, err error) {
+func resolve(r store, rel string) (real string, info fs.FileInfo, err error) {
 	if info, ok := r.lookPlain(rel); ok {
 		return absolute(rel), info, nil
 	}
-	if real, err = r.walk(rel); err == nil {
+	if real, err = walk(r, rel); err == nil {
 		info, err = r.Lstat(filepath.FromSlash(cmp.Or(real[1:], ".")))
 	}
 	return real, info, err
 }
 
 // walk goes rel element by element, and into the links on the way.
-func (r *root) walk(rel string) (string, error) {
+func walk(r store, rel string) (string, error) {
 	todo := strings.Split(filepath.ToSlash(rel), "/")
 	done, links := "", 0 // done is the real path so far, "" for "/"
 	for len(todo) > 0 {

@@ -26,3 +26,9 @@ func owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	}
 	return 0, 0, false
 }
+
+func sameFile(a, b fs.FileInfo) bool {
+	x, ok := a.Sys().(*syscall.Stat_t)
+	y, both := b.Sys().(*syscall.Stat_t)
+	return ok && both && x.Dev == y.Dev && x.Ino == y.Ino
+}
