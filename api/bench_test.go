@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,6 +153,31 @@ func BenchmarkPatch(b *testing.B) {
 				clearNow(i, client)
 			}
 		})
+	}
+}
+
+// BenchmarkPodStatusPatch is what a kubelet writes when a pod's containers run: its
+// phase, its conditions and its containers' statuses.
+func BenchmarkPodStatusPatch(b *testing.B) {
+	client := api.NewServer(api.Config{}).Client("kubelet")
+	pods := client.CoreV1().Pods("default")
+	_, err := pods.Create(context.Background(), pod("web"), metav1.CreateOptions{})
+	require.NoError(b, err)
+	condition := `{"type":"%s","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z","reason":null,"message":null}`
+	var conditions []string
+	for _, name := range []string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
+		conditions = append(conditions, fmt.Sprintf(condition, name))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":null},"status":{"phase":"Running","hostIP":"10.0.0.1","podIP":"10.1.0.1",
+			"$setElementOrder/conditions":[{"type":"PodReadyToStartContainers"},{"type":"Initialized"},{"type":"Ready"},{"type":"ContainersReady"},{"type":"PodScheduled"}],
+			"conditions":[%s],"containerStatuses":[{"name":"c","image":"busybox","imageID":"busybox","containerID":"containerd://%d",
+			"ready":true,"started":true,"restartCount":0,"lastState":{},"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}}`,
+			strings.Join(conditions, ","), i)
+		_, err := pods.Patch(context.Background(), "web", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		require.NoError(b, err)
+		clearNow(i, client)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
-	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/mergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -47,47 +43,52 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 
 // patched is old with the patch applied.
 func (r *request) patched(old object, pt types.PatchType, data []byte) (object, error) {
-	before, err := r.encode(r.patchable(old, pt, data))
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	var after []byte
-	var strict []error
+	var obj object
+	var err error
 	switch pt {
 	case types.JSONPatchType:
-		after, strict, err = jsonPatch(before, data)
+		obj, err = r.patchJSON(old, data, jsonPatch)
 	case types.MergePatchType:
-		after, strict, err = mergePatch(before, data)
+		obj, err = r.patchJSON(r.patchable(old, data), data, mergePatch)
 	case types.StrategicMergePatchType:
-		after, strict, err = strategicPatch(before, data, r.kind.newObject())
+		obj, err = r.strategicPatch(old, data)
 	default:
 		return nil, unknownPatch(pt)
 	}
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	obj, err := r.decode(after, strict, pt == types.StrategicMergePatchType)
-	if err != nil {
-		return nil, r.patchInvalid(data, err)
-	}
 	return r.addressed(obj)
 }
 
-// patchable is the part of old that decides what a patch of it makes: all of it, but
-// for a status whose patch says nothing of a spec, which is put back afterwards
-// (keepSpec) and would only be encoded and decoded.
-func (r *request) patchable(old object, pt types.PatchType, data []byte) object {
+// patchJSON applies a patch to the object's JSON.
+func (r *request) patchJSON(old object, data []byte, apply func(before, data []byte) ([]byte, []error, error)) (object, error) {
+	before, err := r.encode(old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	after, strict, err := apply(before, data)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := r.decode(after, strict)
+	if err != nil {
+		return nil, r.patchInvalid(data, err)
+	}
+	return obj, nil
+}
+
+// patchable is the part of old that decides what a merge patch of it makes: all of
+// it, but for a status whose patch says nothing of a spec, which is put back
+// afterwards (keepSpec) and would only be encoded and decoded.
+func (r *request) patchable(old object, data []byte) object {
 	var patch struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	if r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 || pt == types.JSONPatchType ||
-		json.Unmarshal(data, &patch) != nil || patch.Spec != nil {
+	if r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 || json.Unmarshal(data, &patch) != nil || patch.Spec != nil {
 		return old
 	}
-	part := reflect.New(r.kind.typ)
-	part.Elem().Set(reflect.ValueOf(old).Elem())
-	part.Elem().Field(r.kind.spec).SetZero()
-	return part.Interface().(object)
+	return r.withoutSpec(old)
 }
 
 func unknownPatch(pt types.PatchType) error {
@@ -138,28 +139,6 @@ func mergePatch(before, data []byte) ([]byte, []error, error) {
 	return after, strict, err
 }
 
-// strategicPatch applies a strategic merge patch.
-// Upstream: apiserver endpoints/handlers strategicPatchObject and
-// interpretStrategicMergePatchError, v1.36.
-func strategicPatch(before, data []byte, schema runtime.Object) ([]byte, []error, error) {
-	strict, err := kjson.UnmarshalStrict(data, &map[string]any{})
-	if err != nil {
-		return nil, nil, apierrors.NewBadRequest(err.Error())
-	}
-	after, err := strategicpatch.StrategicMergePatch(before, data, schema)
-	is := func(targets ...error) bool {
-		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
-	}
-	switch {
-	case is(mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
-		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
-		err = apierrors.NewBadRequest(err.Error())
-	case is(mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys):
-		err = unprocessable(err)
-	}
-	return after, strict, err
-}
-
 // encode is the object as JSON, with its kind.
 func (r *request) encode(obj object) ([]byte, error) {
 	data, err := manifest.Marshal(obj)
@@ -174,9 +153,9 @@ func (r *request) encode(obj object) ([]byte, error) {
 	return append(head, data[1:]...), nil
 }
 
-// decode reads an object that was patched. A strategic patch does not get at its
-// kind; another one may leave the kind out, but not name another.
-func (r *request) decode(data []byte, strict []error, keepKind bool) (object, error) {
+// decode reads an object that was patched. The patch may leave its kind out, but not
+// name another.
+func (r *request) decode(data []byte, strict []error) (object, error) {
 	obj := r.kind.newObject()
 	more, err := kjson.UnmarshalStrict(data, obj)
 	if err != nil {
@@ -188,7 +167,6 @@ func (r *request) decode(data []byte, strict []error, keepKind bool) (object, er
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	setDefault(&gvk.Kind, r.kind.gvk.Kind)
 	switch {
-	case keepKind:
 	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
 		obj.SetName("")
 	case gvk != r.kind.gvk:

@@ -91,6 +91,20 @@ func TestPatchesThatCannotBeApplied(t *testing.T) {
 	assert.ErrorContains(t, err, `strict decoding error: unknown field "dat"`)
 }
 
+func TestAPatchThatMakesTheLibraryPanicIsRefusedAlone(t *testing.T) {
+	_, c := newServer()
+	createPod(t, c, pod("web"))
+	patch := func(data string) error {
+		_, err := c.CoreV1().Pods("default").Patch(ctx, "web", types.StrategicMergePatchType, []byte(data), metav1.PatchOptions{})
+		return err
+	}
+	err := patch(`{"metadata":{"$retainKeys":[{"a":1}],"labels":{"x":"y"}}}`)
+	require.Error(t, err)
+	assert.EqualValues(t, 500, err.(apierrors.APIStatus).Status().Code)
+	assert.ErrorContains(t, err, "This request caused apiserver to panic")
+	require.NoError(t, patch(`{"metadata":{"labels":{"x":"y"}}}`), "the server's lock is free")
+}
+
 func TestApplyTracksWhoSetWhichField(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})

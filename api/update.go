@@ -115,10 +115,24 @@ func (r *request) same(old, obj object) bool {
 	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
 		return false
 	}
+	if pod, ok := obj.(*v1.Pod); ok && podStatusDiffers(&old.(*v1.Pod).Status, &pod.Status) {
+		return false
+	}
 	if r.sub == "status" && r.kind.status >= 0 && !sameField(r.kind.status, old, obj) {
 		return false
 	}
 	return semanticEqual(old, obj)
+}
+
+// podStatusDiffers says whether something differs of what usually changes.
+func podStatusDiffers(a, b *v1.PodStatus) bool {
+	return a.Phase != b.Phase || a.PodIP != b.PodIP ||
+		!slices.EqualFunc(a.Conditions, b.Conditions, func(x, y v1.PodCondition) bool {
+			return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message
+		}) ||
+		!slices.EqualFunc(a.ContainerStatuses, b.ContainerStatuses, func(x, y v1.ContainerStatus) bool {
+			return x.Ready == y.Ready && x.ContainerID == y.ContainerID && x.RestartCount == y.RestartCount
+		})
 }
 
 // checkVersion compares what the client based its update on with what is there.

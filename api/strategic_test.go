@@ -1,0 +1,270 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/storagesim/storagesim/internal/seeds"
+)
+
+// One seed is an object and a patch made for another object of its kind: with the orders,
+// deletions and replacements that kubectl writes, and in half of the seeds spoilt by
+// directives, nulls, unknown fields and values of the wrong type.
+func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) {
+	refused := 0
+	tried := seeds.Run(t, "patches", 1000, func(t *testing.T, seed uint64) {
+		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
+		kind := g.kind()
+		old, patch := g.object(kind), g.patch(kind)
+		r := &request{kind: kind}
+		if kind.status >= 0 && g.chance(2) {
+			r.sub = "status"
+		}
+		before, err := json.Marshal(old)
+		require.NoError(t, err)
+
+		got, err := r.strategicPatch(old, patch)
+		want, wantErr := byLibrary(r, old, patch)
+		require.Equal(t, wantErr == nil, err == nil, "seed %d: the library says %v, the server %v of %s", seed, wantErr, err, patch)
+		unchanged, _ := json.Marshal(old)
+		require.Equal(t, string(before), string(unchanged), "seed %d: the stored object was changed", seed)
+		if err != nil {
+			refused++
+			return
+		}
+		if got := asJSON(r, old, got); got != want {
+			t.Fatalf("seed %d: the patch %s gives %s, which should be %s", seed, patch, got, want)
+		}
+	})
+	require.Less(t, refused, tried/2, "most patches can be applied")
+}
+
+// byLibrary is the outcome as JSON. The whole object is converted to maps, as a real
+// API server does.
+func byLibrary(r *request, old object, patch []byte) (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the library panics: %v", p)
+		}
+	}()
+	var patchMap map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(patch, &patchMap); err != nil {
+		return "", err
+	}
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+	if err != nil {
+		return "", err
+	}
+	obj := r.kind.newObject()
+	after, err := strategicpatch.StrategicMergeMapPatch(before, patchMap, obj)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(after)
+	if err == nil {
+		err = json.Unmarshal(data, obj)
+	}
+	if err != nil {
+		return "", err
+	}
+	return asJSON(r, old, obj), nil
+}
+
+// asJSON is the outcome with the spec that a status update keeps.
+func asJSON(r *request, old, obj object) string {
+	if r.sub == "status" && r.kind.spec >= 0 {
+		keep(r.kind.spec, obj, old)
+	}
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// patchMaker makes random objects of few names, so that items of lists meet.
+type patchMaker struct{ *rand.Rand }
+
+func (g *patchMaker) chance(oneIn int) bool { return g.IntN(oneIn) == 0 }
+
+func (g *patchMaker) kind() *kind {
+	var list []*kind
+	for _, k := range kinds() {
+		switch k.newObject().(type) {
+		case *v1.Pod, *v1.Node, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *v1.ConfigMap, *v1.Event, *appsv1.Deployment:
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b *kind) int { return strings.Compare(a.gvk.Kind, b.gvk.Kind) })
+	if g.chance(2) {
+		return list[slices.IndexFunc(list, func(k *kind) bool { return k.gvk.Kind == "Pod" })]
+	}
+	return list[g.IntN(len(list))]
+}
+
+func (g *patchMaker) object(k *kind) object {
+	obj := k.newObject()
+	g.fill(reflect.ValueOf(obj).Elem(), 0)
+	text, _ := json.Marshal(obj)
+	obj = k.newObject() // as it comes in: without pointers to times that are null
+	_ = json.Unmarshal(text, obj)
+	return obj
+}
+
+// fill gives the value random contents.
+func (g *patchMaker) fill(v reflect.Value, depth int) {
+	switch p := v.Addr().Interface().(type) {
+	case *resource.Quantity:
+		*p = resource.MustParse([]string{"0", "1Gi", "100m", "5"}[g.IntN(4)])
+		return
+	case *metav1.Time:
+		if g.chance(2) {
+			*p = metav1.NewTime(time.Unix(int64(1e9+g.IntN(3)), 0).UTC())
+		}
+		return
+	case *metav1.MicroTime:
+		*p = metav1.NewMicroTime(time.Unix(int64(1e9+g.IntN(3)), 1000).UTC())
+		return
+	case *metav1.FieldsV1:
+		p.SetRawString(`{"f:a":{}}`)
+		return
+	case *intstr.IntOrString:
+		*p = []intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("a")}[g.IntN(2)]
+		return
+	}
+	if depth > 0 && g.chance(2+depth) && v.Kind() != reflect.String {
+		return
+	}
+	g.fillKind(v, depth)
+}
+
+func (g *patchMaker) fillKind(v reflect.Value, depth int) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString([]string{"", "a", "b", "c", "d/e"}[g.IntN(5)])
+	case reflect.Bool:
+		v.SetBool(g.chance(2))
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(g.IntN(3)))
+	case reflect.Uint8:
+		v.SetUint(uint64(g.IntN(3)))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				g.fill(v.Field(i), depth+1)
+			}
+		}
+	case reflect.Pointer:
+		if depth < 7 {
+			v.Set(reflect.New(v.Type().Elem()))
+			g.fill(v.Elem(), depth+1)
+		}
+	case reflect.Slice:
+		if depth < 7 {
+			v.Set(reflect.MakeSlice(v.Type(), g.IntN(4), 4))
+			for i := range v.Len() {
+				g.fill(v.Index(i), depth+1)
+			}
+			// Where a list has a word twice, the library's outcome depends on the list's
+			// capacity, because it sorts lists in place that may share memory.
+			if list, ok := v.Addr().Interface().(*[]string); ok {
+				slices.Sort(*list)
+				*list = slices.Compact(*list)
+				g.Shuffle(len(*list), func(i, j int) { (*list)[i], (*list)[j] = (*list)[j], (*list)[i] })
+			}
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range g.IntN(3) {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			g.fill(key, depth)
+			g.fill(value, depth+1)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// patch is one between two random objects, or a spoilt one.
+func (g *patchMaker) patch(k *kind) []byte {
+	for {
+		base := g.object(k)
+		changed := base.DeepCopyObject().(object)
+		g.change(reflect.ValueOf(changed).Elem())
+		from, _ := json.Marshal(base)
+		to, _ := json.Marshal(changed)
+		patch, err := strategicpatch.CreateTwoWayMergePatch(from, to, k.newObject())
+		if err != nil {
+			continue // a list names something twice
+		}
+		if g.chance(2) {
+			return patch
+		}
+		var tree map[string]any
+		_ = json.Unmarshal(patch, &tree)
+		for range 1 + g.IntN(3) {
+			g.spoil(tree)
+		}
+		patch, _ = json.Marshal(tree)
+		return patch
+	}
+}
+
+// change fills some fields anew, at some depth.
+func (g *patchMaker) change(v reflect.Value) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		switch {
+		case !v.Type().Field(i).IsExported() || !g.chance(3):
+		case f.Kind() == reflect.Struct && !g.chance(3):
+			g.change(f)
+		default:
+			g.fill(f, 1)
+		}
+	}
+}
+
+// spoil puts something unusual somewhere in the patch.
+func (g *patchMaker) spoil(tree map[string]any) {
+	keys := slices.Sorted(maps.Keys(tree))
+	if len(keys) > 0 && !g.chance(3) {
+		switch below := tree[keys[g.IntN(len(keys))]].(type) {
+		case map[string]any:
+			g.spoil(below)
+			return
+		case []any:
+			if len(below) > 0 {
+				if item, ok := below[g.IntN(len(below))].(map[string]any); ok {
+					g.spoil(item)
+					return
+				}
+			}
+		}
+	}
+	key := []string{"$patch", "$patch", "$retainKeys", "$setElementOrder/conditions", "$deleteFromPrimitiveList/finalizers", "unknown", "spec", "status", "metadata", "name", "type"}
+	if len(keys) > 0 {
+		key = append(key, keys...)
+	}
+	at := key[g.IntN(len(key))]
+	value := []any{nil, nil, "replace", "delete", "merge", map[string]any{}, []any{"a"}, []any{map[string]any{"type": "a"}}, "x", 1, true, map[string]any{"a": nil, "b": "c"}}
+	tree[at] = value[g.IntN(len(value))]
+	if g.chance(3) {
+		delete(tree, at)
+	}
+}
