@@ -3,6 +3,8 @@ package api_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,15 +46,30 @@ type recorded struct {
 // cut is where recordings cut long messages.
 const cut = 300
 
+// internalNames: release 1.36 quotes its internal types, whose fields have other names than
+// those of the API. Such messages differ.
+var internalNames = regexp.MustCompile(`\{"[A-Z]`)
+
 // The conformance suite compares codes and fields; here the words must agree,
 // too. Where a controller wrote in the recording, the test takes its place.
 func TestTheRefusalsOfARealServerAreRepeatedToTheLetter(t *testing.T) {
-	data, err := os.ReadFile("../conformance/testdata/api_refusals.json")
+	files, err := filepath.Glob("../conformance/testdata/fuzz_*.json")
+	require.NoError(t, err)
+	refusals := 0
+	for _, file := range append(files, "../conformance/testdata/api_refusals.json") {
+		t.Run(filepath.Base(file), func(t *testing.T) { refusals += repeatRefusals(t, file) })
+	}
+	assert.GreaterOrEqual(t, refusals, 180)
+}
+
+// repeatRefusals compares the words of all refusals of one recording, and counts them.
+func repeatRefusals(t *testing.T, file string) (refusals int) {
+	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var recording recorded
 	require.NoError(t, json.Unmarshal(data, &recording))
-	_, c := newServer()
-	refusals := 0
+	s, c := newServer()
+	s.DenyPrivileged()
 	for _, step := range recording.Steps {
 		var said []string
 		for _, obj := range step.Step.Create {
@@ -63,7 +80,7 @@ func TestTheRefusalsOfARealServerAreRepeatedToTheLetter(t *testing.T) {
 		}
 		for _, w := range step.Writes {
 			switch {
-			case w.Actor == "user" && w.Code >= 400:
+			case w.Actor == "user" && w.Code >= 400 && !internalNames.MatchString(w.Message):
 				refusals++
 				assert.Condition(t, func() bool {
 					return slices.ContainsFunc(said, func(s string) bool { return s == w.Message || len(w.Message) == cut && strings.HasPrefix(s, w.Message) })
@@ -73,7 +90,7 @@ func TestTheRefusalsOfARealServerAreRepeatedToTheLetter(t *testing.T) {
 			}
 		}
 	}
-	assert.GreaterOrEqual(t, refusals, 20)
+	return refusals
 }
 
 func words(err error) string {
@@ -93,8 +110,12 @@ func createRecorded(c *api.Client, obj map[string]any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, typed); err != nil {
 		return err
 	}
+	namespace := u.GetNamespace()
+	if namespace == "" {
+		namespace = "default"
+	}
 	gvr, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
-	_, err = c.Invokes(clienttesting.NewCreateAction(gvr, "default", typed), nil)
+	_, err = c.Invokes(clienttesting.NewCreateAction(gvr, namespace, typed), nil)
 	return err
 }
 

@@ -133,7 +133,7 @@ func (s *sources) node(v *v1.Volume) {
 
 func (s *sources) remote(v *v1.Volume) {
 	if o := v.ISCSI; o != nil && s.first("iscsi") {
-		s.iscsi(o, o.SecretRef != nil, s.at.Child("iscsi"))
+		s.iscsi(o, o.SecretRef != nil, badISCSIName+" starting with iqn, eui, or naa", s.at.Child("iscsi"))
 		if o.InitiatorName != nil && len(v.Name+":"+o.TargetPortal) > 64 {
 			s.invalid(s.at.Child("name"), v.Name, iscsiTooLong)
 		}

@@ -100,7 +100,7 @@ func (s *sources) network(spec *v1.PersistentVolumeSpec, name string) {
 		s.iscsi(&v1.ISCSIVolumeSource{
 			TargetPortal: v.TargetPortal, IQN: v.IQN, Lun: v.Lun, InitiatorName: v.InitiatorName,
 			DiscoveryCHAPAuth: v.DiscoveryCHAPAuth, SessionCHAPAuth: v.SessionCHAPAuth,
-		}, v.SecretRef != nil, at)
+		}, v.SecretRef != nil, badISCSIName, at)
 		if v.SecretRef != nil {
 			s.need(at.Child("secretRef"), "name", v.SecretRef.Name)
 		}

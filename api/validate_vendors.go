@@ -143,18 +143,24 @@ func (p *problems) flexVolume(driver string, options map[string]string, at *fiel
 	}
 }
 
+const badISCSIName = "must be valid format"
+
 var iscsiNames = map[string]*regexp.Regexp{
 	"iqn": regexp.MustCompile(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
 	"eui": regexp.MustCompile(`^eui.[[:alnum:]]{16}$`),
 	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
 }
 
-func (p *problems) iscsi(v *v1.ISCSIVolumeSource, secret bool, at *field.Path) {
+// iscsi validates what the source in a pod and that of a volume have in common. unnamed is
+// what is said of a name that begins with none of the three formats' names.
+// Upstream: core/validation validateISCSIVolumeSource, validateISCSIPersistentVolumeSource,
+// v1.36.
+func (p *problems) iscsi(v *v1.ISCSIVolumeSource, secret bool, unnamed string, at *field.Path) {
 	p.need(at, "targetPortal", v.TargetPortal)
 	if v.IQN == "" {
 		p.required(at.Child("iqn"), "")
 	} else {
-		p.iscsiName(v.IQN, at.Child("iqn"))
+		p.iscsiName(v.IQN, unnamed, at.Child("iqn"))
 	}
 	if v.Lun < 0 || v.Lun > 255 {
 		p.invalid(at.Child("lun"), v.Lun, validation.InclusiveRangeError(0, 255))
@@ -163,15 +169,15 @@ func (p *problems) iscsi(v *v1.ISCSIVolumeSource, secret bool, at *field.Path) {
 		p.required(at.Child("secretRef"), "")
 	}
 	if v.InitiatorName != nil {
-		p.iscsiName(*v.InitiatorName, at.Child("initiatorname"))
+		p.iscsiName(*v.InitiatorName, unnamed, at.Child("initiatorname"))
 	}
 }
 
-func (p *problems) iscsiName(name string, at *field.Path) {
+func (p *problems) iscsiName(name, unnamed string, at *field.Path) {
 	format := iscsiNames[name[:min(3, len(name))]]
 	if format == nil {
-		p.invalid(at, name, "must be valid format starting with iqn, eui, or naa")
+		p.invalid(at, name, unnamed)
 	} else if !format.MatchString(name) {
-		p.invalid(at, name, "must be valid format")
+		p.invalid(at, name, badISCSIName)
 	}
 }

@@ -79,7 +79,7 @@ func TestEveryVolumeSourceNeedsItsOwnFields(t *testing.T) {
 			"spec.quobyte.registry: Required value: must be a host:port pair or multiple pairs separated by commas", "spec.quobyte.volume: Required value"}},
 		{"cephfs: {monitors: []}", []string{"spec.cephfs.monitors: Required value"}},
 		{"iscsi: {targetPortal: '', iqn: x, lun: 300}", []string{"spec.iscsi.targetPortal: Required value",
-			`spec.iscsi.iqn: Invalid value: "x": must be valid format starting with iqn, eui, or naa`,
+			`spec.iscsi.iqn: Invalid value: "x": must be valid format`,
 			"spec.iscsi.lun: Invalid value: 300: must be between 0 and 255, inclusive"}},
 		{"cinder: {volumeID: ''}", []string{"spec.cinder.volumeID: Required value"}},
 		{"fc: {}", []string{"spec.fc.targetWWNs: Required value: must specify either targetWWNs or wwids, but not both"}},

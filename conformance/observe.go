@@ -245,16 +245,11 @@ func invalidFields(message string) []string {
 	message = message[:min(len(message), 3000)]
 	var fields []string
 	for _, m := range invalidField.FindAllStringSubmatch(message, -1) {
-		fields = append(fields, newerPath.ReplaceAllString(m[1], "metadata.ownerReferences$1"))
+		fields = append(fields, m[1])
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
 }
-
-// newerPath is what the libraries of v0.37 write and the recorded v1.36.3 does not: the
-// index in the path of an owner reference. It is left out on both sides. This is the
-// only known difference that comes from the versions.
-var newerPath = regexp.MustCompile(`^metadata\.ownerReferences\[\d+\](\..*)?$`)
 
 // recordedKinds are the kinds whose objects a recording lists at its end, except
 // StatefulSets, which are not compared.

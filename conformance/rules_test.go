@@ -95,14 +95,6 @@ func TestEveryTypeOfPatchIsUnderstood(t *testing.T) {
 	assert.ErrorContains(t, err, `step 5: patch: type "three-way": expected one of ["" "apply" "json" "merge" "strategic"]`)
 }
 
-func TestOnlyTheIndexOfAnOwnerReferenceIsLeftOutOfFieldPaths(t *testing.T) {
-	recorded := invalidFields(`Pod "p" is invalid: [metadata.ownerReferences.uid: Invalid value: "": must not be empty, spec.volumes[0].name: Required value]`)
-	assert.Equal(t, []string{"metadata.ownerReferences.uid", "spec.volumes[0].name"}, recorded)
-	assert.Equal(t, recorded, invalidFields(`Pod "p" is invalid: [metadata.ownerReferences[0].uid: Invalid value: "": must not be empty, spec.volumes[0].name: Required value]`))
-	assert.NotEqual(t, recorded, invalidFields(`Pod "p" is invalid: [metadata.ownerReferences[0].name: Invalid value: "": must not be empty, spec.volumes[0].name: Required value]`))
-	assert.NotEqual(t, recorded, invalidFields(`Pod "p" is invalid: [metadata.ownerReferences[0].uid: Invalid value: "": must not be empty, spec.volumes[1].name: Required value]`))
-}
-
 func TestOfACutMessageTheFieldsThatAreLeftMustAgree(t *testing.T) {
 	want := func(message string) refusal {
 		return expectations([]Entry{{Actor: "user", Verb: "create", Resource: "pods", Name: "default/p", Code: 422, Reason: "Invalid", Message: message}}).refusals[0]
