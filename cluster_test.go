@@ -153,11 +153,13 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	_, err := c.Cluster.Explain("sc/x")
 	require.ErrorContains(t, err, "only pods, claims (pvc) and volumes (pv) can be explained")
 	_, err = c.Cluster.ReadFile("nod/x", "/")
-	require.ErrorContains(t, err, "is no place for files")
+	require.ErrorContains(t, err, "is not a place for files")
 	_, err = c.Cluster.ReadFile("node/x", "/")
-	require.ErrorContains(t, err, `no node is called "x"; there are ["node-1"]`)
+	require.ErrorContains(t, err, `no node is called "x"; expected node-1`)
 	require.ErrorContains(t, c.Cluster.Crash("x"), `no actor is called "x"`)
 	require.ErrorContains(t, c.Cluster.RunFor(-1), "backwards")
+	require.EqualError(t, c.Cluster.Apply(""), "manifest: is empty; expected at least one object in YAML or JSON")
+	require.EqualError(t, c.Cluster.Apply(), "there is nothing to apply; expected at least one object in YAML or JSON")
 }
 
 func TestExplainSaysWhyAClaimIsPending(t *testing.T) {

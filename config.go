@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/volume"
@@ -162,7 +163,7 @@ func (cfg Config) check() error {
 	}
 	for i, name := range cfg.Only {
 		if !slices.Contains(actorNames(), name) {
-			return fmt.Errorf("Config.Only[%d]: no actor is called %q; there are %q", i, name, actorNames())
+			return fmt.Errorf("Config.Only[%d]: no actor is called %q%s", i, name, prose.OneOf(name, actorNames()))
 		}
 	}
 	for field, d := range map[string]time.Duration{"ResyncPhase": cfg.ResyncPhase, "Patience": cfg.Patience} {

@@ -41,7 +41,7 @@ func TestADiskIsThatOfAMachine(t *testing.T) {
 	_, err := c.Disk("node/node-2")
 	require.ErrorContains(t, err, `"node-2"`)
 	_, err = c.Disk("node-1")
-	require.ErrorContains(t, err, `"node-1" is no place for files`)
+	require.ErrorContains(t, err, `"node-1" is not a place for files (did you mean "node/node-1"?)`)
 	c.Cluster.Close()
 	_, err = c.Disk("node/node-1")
 	require.Error(t, err)

@@ -78,7 +78,7 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 func (c *Cluster) Disk(machine string) (*nodefs.Dir, error) {
 	root, pod, err := c.locate(machine)
 	if err == nil && pod != nil {
-		err = fmt.Errorf("%s is no machine and has no disk of its own", machine)
+		err = fmt.Errorf("%s is not a machine and has no disk of its own", machine)
 	}
 	if err != nil {
 		return nil, err
@@ -107,11 +107,12 @@ func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 		root, err := c.root(pod.Spec.NodeName)
 		return root, pod, err
 	}
-	return nil, nil, fmt.Errorf("%q is no place for files%s; write node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.machines()))
+	return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.Machines()))
 }
 
-// machines are the places where files can be, but for pods.
-func (c *Cluster) machines() []string {
+// Machines are the places of files, except pods: "node/NAME" for each node and
+// "nfs/NAME" for each NFS server.
+func (c *Cluster) Machines() []string {
 	var names []string
 	for _, n := range c.cfg.Nodes {
 		names = append(names, "node/"+n.Name)
@@ -133,5 +134,5 @@ func (c *Cluster) root(node string) (*nodefs.Dir, error) {
 	for i, n := range c.cfg.Nodes {
 		names[i] = n.Name
 	}
-	return nil, fmt.Errorf("no node is called %q%s; there are %q", node, prose.DidYouMean(node, names), names)
+	return nil, fmt.Errorf("no node is called %q%s", node, prose.OneOf(node, names))
 }

@@ -104,7 +104,7 @@ func (c *Cluster) checkMachineFault(f MachineFault) error {
 	if f.Machine != "" {
 		kind, _, _ := strings.Cut(f.Machine, "/")
 		if kind != "node" && kind != "nfs" {
-			return fmt.Errorf("MachineFault.Machine: %q is no machine%s; expected node/NAME or nfs/NAME", f.Machine, prose.DidYouMean(f.Machine, c.machines()))
+			return fmt.Errorf("MachineFault.Machine: %q is not a machine%s; expected node/NAME or nfs/NAME", f.Machine, prose.DidYouMean(f.Machine, c.Machines()))
 		}
 		if _, _, err := c.locate(f.Machine); err != nil {
 			return fmt.Errorf("MachineFault.Machine: %w", err)
@@ -114,7 +114,7 @@ func (c *Cluster) checkMachineFault(f MachineFault) error {
 		}
 	}
 	if f.Op != "" && machineOps[f.Op] == nil {
-		return fmt.Errorf("MachineFault.Op: %q is not one of %q", f.Op, slices.Sorted(maps.Keys(machineOps)))
+		return fmt.Errorf("MachineFault.Op: unknown operation %q%s", f.Op, prose.OneOf(f.Op, slices.Sorted(maps.Keys(machineOps))))
 	}
 	if f.Path != "" {
 		if err := nodefs.Check(f.Path); err != nil {

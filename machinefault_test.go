@@ -144,12 +144,12 @@ func TestASenselessMachineFaultIsRefusedInWords(t *testing.T) {
 	c := storagesim.NewForTest(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/srv")
 	for says, f := range map[string]storagesim.MachineFault{
-		`MachineFault.Machine: no node is called "node-9"; did you mean "node-1"?; there are ["node-1"]`:            {Machine: "node/node-9", Err: syscall.EIO},
-		`MachineFault.Machine: no NFS server is called "x"; there are ["192.168.203.110"]`:                          {Machine: "nfs/x", Err: syscall.EIO},
-		`MachineFault.Machine: "node-1" is no machine; did you mean "node/node-1"?; expected node/NAME or nfs/NAME`: {Machine: "node-1", Err: syscall.EIO},
-		`MachineFault.Machine: "pod/web" is no machine`:                                                             {Machine: "pod/web", Err: syscall.EIO},
-		`MachineFault.Op: "mount" is done by nodes; nfs/192.168.203.110 is a server`:                                {Machine: "nfs/" + nfsServer, Op: "mount", Err: syscall.EIO},
-		`MachineFault.Op: "umount" is not one of ["change" "chmod"`:                                                 {Op: "umount", Err: syscall.EIO},
+		`MachineFault.Machine: no node is called "node-9" (did you mean "node-1"?); expected node-1`:                    {Machine: "node/node-9", Err: syscall.EIO},
+		`MachineFault.Machine: no NFS server is called "x"; expected 192.168.203.110`:                                   {Machine: "nfs/x", Err: syscall.EIO},
+		`MachineFault.Machine: "node-1" is not a machine (did you mean "node/node-1"?); expected node/NAME or nfs/NAME`: {Machine: "node-1", Err: syscall.EIO},
+		`MachineFault.Machine: "pod/web" is not a machine`:                                                              {Machine: "pod/web", Err: syscall.EIO},
+		`MachineFault.Op: "mount" is done by nodes; nfs/192.168.203.110 is a server`:                                    {Machine: "nfs/" + nfsServer, Op: "mount", Err: syscall.EIO},
+		`MachineFault.Op: unknown operation "umount" (did you mean "unmount"?); expected one of change, chmod`:          {Op: "umount", Err: syscall.EIO},
 		`MachineFault.Path: "data": `:                                     {Path: "data", Err: syscall.EIO},
 		`MachineFault.Path: "/data/../etc": `:                             {Path: "/data/../etc", Err: syscall.EIO},
 		`MachineFault.Path: "/data/[": "[": syntax error in pattern`:      {Path: "/data/[", Err: syscall.EIO},

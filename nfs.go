@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
 )
@@ -58,5 +59,5 @@ func (c *Cluster) nfsDisk(name string) (*nodefs.Dir, error) {
 	for _, server := range c.nfs.Servers() {
 		names = append(names, server.Name())
 	}
-	return nil, fmt.Errorf("no NFS server is called %q; there are %q", name, names)
+	return nil, fmt.Errorf("no NFS server is called %q%s", name, prose.OneOf(name, names))
 }

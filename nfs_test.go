@@ -105,7 +105,7 @@ func TestNFSServersAreChecked(t *testing.T) {
 		require.ErrorContains(t, add(), want)
 	}
 	_, err = c.Cluster.ReadFile("nfs/none", "/x")
-	require.ErrorContains(t, err, `no NFS server is called "none"; there are ["nas"]`)
+	require.ErrorContains(t, err, `no NFS server is called "none"; expected nas`)
 }
 
 // A link that somebody puts into an export leads nowhere.

@@ -134,7 +134,7 @@ func TestARescheduleGoesBackToTheScheduler(t *testing.T) {
 func TestAProvisionerThatIsNotThereHasNoCounters(t *testing.T) {
 	x := rigForTest(t)
 	_, err := x.Counters("example.com/shelv")
-	require.EqualError(t, err, `no provisioner is called "example.com/shelv"; there are ["example.com/shelf"]`)
+	require.EqualError(t, err, `no provisioner is called "example.com/shelv" (did you mean "example.com/shelf"?); expected example.com/shelf`)
 }
 
 // rogue is a provisioner that does as it is told for claims named "bad", and

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
@@ -74,7 +75,7 @@ func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
 	for i, p := range c.provisioners {
 		names[i] = p.name
 	}
-	return nil, fmt.Errorf("no provisioner is called %q; there are %q", name, names)
+	return nil, fmt.Errorf("no provisioner is called %q%s", name, prose.OneOf(name, names))
 }
 
 // installers are the provisioners that need no more than their name.
@@ -102,7 +103,7 @@ func InstallableAs(provisioner string) (name string, ok bool) {
 func (c *Cluster) Install(name string) error {
 	install, ok := installers()[name]
 	if !ok {
-		return fmt.Errorf("there is no provisioner %q; there are %s", name, strings.Join(Installable(), ", "))
+		return fmt.Errorf("there is no provisioner %q%s", name, prose.OneOf(name, Installable()))
 	}
 	return install(c)
 }

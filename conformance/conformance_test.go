@@ -363,7 +363,7 @@ func TestRunPrintsOneLineACaseAndCountsThoseThatDiffer(t *testing.T) {
 	assert.Equal(t, "cannot read "+filepath.Join(dir, "e.json")+` is not a recording: it has no steps
 pass class_not_found
 differs falsified: step 1 of 1, events: wanted persistent-volume-binder Warning FailedBinding persistentvolumeclaim/default/data, got persistent-volume-binder Warning ProvisioningFailed persistentvolumeclaim/default/data
-cannot replay c: step 1: the server doesn't have a resource type "pvk"; did you mean "pv"?
+cannot replay c: step 1: the server doesn't have a resource type "pvk" (did you mean "pv"?)
 pass d
 `, out.String())
 }

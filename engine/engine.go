@@ -234,7 +234,7 @@ func (e *Engine) actor(name string) (*actor, error) {
 	if a, ok := e.byName[name]; ok {
 		return a, nil
 	}
-	return nil, fmt.Errorf("no actor is called %q%s; there are %q", name, prose.DidYouMean(name, e.Actors()), e.Actors())
+	return nil, fmt.Errorf("no actor is called %q%s", name, prose.OneOf(name, e.Actors()))
 }
 
 // fail remembers the first failure, which ends the run.

@@ -352,7 +352,7 @@ func TestAHeldCacheIsStaleUntilReleased(t *testing.T) {
 	require.NoError(t, e.Release("copier", "configmaps"))
 	require.NoError(t, e.Settle())
 	require.Equal(t, "1", get(t, e, "m").Data["b"])
-	require.ErrorContains(t, e.Hold("nobody", "configmaps"), `no actor is called "nobody"; there are ["copier"]`)
+	require.ErrorContains(t, e.Hold("nobody", "configmaps"), `no actor is called "nobody"; expected copier`)
 }
 
 func TestAFeedThatFellBehindRelists(t *testing.T) {
@@ -459,12 +459,12 @@ func TestFaultsRefuseDelayAndLoseAnswers(t *testing.T) {
 func TestSenselessFaultsAreRefused(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	for says, fault := range map[string]engine.Fault{
-		`no actor is called "x"`:                     {Actor: "x", Crash: true},
-		`verb "make" is not one of`:                  {Verb: "make", Crash: true},
-		"only one of Crash, Err and Delay":           {Crash: true, Delay: 1},
-		"one of Crash, Err, Delay and After must be": {},
-		"cannot be negative":                         {Delay: -1, Crash: true},
-		"Restart is the downtime of a Crash":         {Restart: 1, After: true},
+		`no actor is called "x"`:                         {Actor: "x", Crash: true},
+		`unknown verb "make"; expected one of get, list`: {Verb: "make", Crash: true},
+		"only one of Crash, Err and Delay":               {Crash: true, Delay: 1},
+		"one of Crash, Err, Delay and After must be":     {},
+		"cannot be negative":                             {Delay: -1, Crash: true},
+		"Restart is the downtime of a Crash":             {Restart: 1, After: true},
 	} {
 		require.ErrorContains(t, e.Inject(fault), says)
 	}

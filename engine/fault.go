@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // Fault is trouble on purpose: it strikes calls to the API server that match.
@@ -54,7 +55,7 @@ func (e *Engine) Inject(f Fault) error {
 	}
 	verbs := []string{"", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 	if !slices.Contains(verbs, f.Verb) {
-		return fmt.Errorf("fault: verb %q is not one of %q", f.Verb, verbs[1:])
+		return fmt.Errorf("fault: unknown verb %q%s", f.Verb, prose.OneOf(f.Verb, verbs[1:]))
 	}
 	what := 0
 	for _, set := range []bool{f.Crash, f.Err != nil, f.Delay > 0} {

@@ -65,6 +65,9 @@ func (w Write) String() string {
 	var parts []string
 	for _, c := range w.Changes() {
 		if !c.isMinor() {
+			if w.Kind == "Secret" && (c.Path[0] == "data" || c.Path[0] == "stringData") && !c.Removed {
+				c.Value, c.old = "(not shown)", nil
+			}
 			if c.Path[0] == w.Subresource && len(c.Path) > 1 {
 				c.Path = c.Path[1:]
 			}

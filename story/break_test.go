@@ -44,15 +44,15 @@ read node/node-2:/x
 func TestABreakThatMakesNoSenseNamesWhatIsAllowed(t *testing.T) {
 	for line, want := range map[string]string{
 		"break node/node-1":                            `wrong number of arguments: 1; expected 2 to 3; usage: break node/NAME|nfs/SERVER|any OP`,
-		"break node/node-1 mount":                      `error: "" is not one of EACCES, EBUSY, EDQUOT, EIO, ENOSPC, EROFS, ESTALE`,
-		"break node/node-1 mount error=ENOENT":         `error: "ENOENT" is not one of EACCES`,
-		"break node/node-1 umount error=EIO":           `MachineFault.Op: "umount" is not one of ["change"`,
-		"break node/node-9 mount error=EIO":            `no node is called "node-9"; did you mean "node-1"?; there are ["node-1" "node-2"]`,
-		"break node-1 mount error=EIO":                 `"node-1" is no machine; did you mean "node/node-1"?; expected node/NAME or nfs/NAME`,
+		"break node/node-1 mount":                      `error= is missing; expected one of EACCES, EBUSY, EDQUOT, EIO, ENOSPC, EROFS, ESTALE`,
+		"break node/node-1 mount error=ENOENT":         `error: unknown error "ENOENT" (did you mean "ENOSPC"?); expected one of EACCES`,
+		"break node/node-1 umount error=EIO":           `MachineFault.Op: unknown operation "umount" (did you mean "unmount"?); expected one of change`,
+		"break node/node-9 mount error=EIO":            `no node is called "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
+		"break node-1 mount error=EIO":                 `"node-1" is not a machine (did you mean "node/node-1"?); expected node/NAME or nfs/NAME`,
 		"break node/node-1 mount data error=EIO":       `MachineFault.Path: "data"`,
 		"break node/node-1 mount error=EIO times=some": `times: "some" is not a whole number`,
 		"break node/node-1 mount error=EIO skip=-1":    `skip: "-1" is not a whole number`,
-		"break node/node-1 mount error=EIO for=1m":     `unknown setting "for"; there are error, times, skip`,
+		"break node/node-1 mount error=EIO for=1m":     `unknown setting "for"; expected one of error, times, skip`,
 		"mend now": `wrong number of arguments: 1; expected none; usage: mend`,
 	} {
 		_, err := Run("test.txt", line+"\n----\n")

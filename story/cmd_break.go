@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 func breakCommand() *command {
@@ -47,8 +48,11 @@ func breakMachine(c *call) error {
 		f.Path = c.args[2]
 	}
 	var known bool
+	if _, set := set["error"]; !set {
+		return c.misuse("error= is missing; expected one of %s", strings.Join(slices.Sorted(maps.Keys(errnos)), ", "))
+	}
 	if f.Err, known = errnos[set["error"]]; !known {
-		return c.misuse("error: %q is not one of %s", set["error"], strings.Join(slices.Sorted(maps.Keys(errnos)), ", "))
+		return c.misuse("error: unknown error %q%s", set["error"], prose.OneOf(set["error"], slices.Sorted(maps.Keys(errnos))))
 	}
 	if skip, ok := set["skip"]; ok {
 		if f.Skip, err = c.number("skip", skip); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 func fileCommands() []*command {
@@ -42,12 +44,20 @@ func (c *call) place() (where, path string, err error) {
 	where, path = c.args[0][:max(at, 0)], c.args[0][at+1:]
 	kind, name, slash := strings.Cut(where, "/")
 	if !slash || name == "" || kind != "pod" && kind != "node" && kind != "nfs" {
-		return "", "", c.misuse("%q is no place; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH", c.args[0])
+		return "", "", c.misuse("%q is not a place%s; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH", c.args[0], c.didYouMean(where, path))
 	}
 	if !strings.HasPrefix(path, "/") {
 		return "", "", c.misuse("%q is not an absolute path", path)
 	}
 	return where, path, nil
+}
+
+// didYouMean suggests the machine that is nearest to where, with the path.
+func (c *call) didYouMean(where, path string) string {
+	if machine := prose.Nearest(where, c.cluster.Machines()); machine != "" {
+		return prose.Suggest(machine + ":" + path)
+	}
+	return ""
 }
 
 // found is place with the stars in the path replaced. A path that goes up is

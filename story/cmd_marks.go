@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 )
 
@@ -183,7 +184,7 @@ func parseTaint(text string) (t v1.Taint, removed bool, err error) {
 	case !hasEffect && removed:
 		return t, removed, nil
 	case !slices.Contains(effects, t.Effect):
-		return t, removed, fmt.Errorf("%q is not an effect; expected one of %v", effect, effects)
+		return t, removed, fmt.Errorf("%q is not an effect%s", effect, prose.OneOf(effect, effects))
 	}
 	return t, removed, nil
 }

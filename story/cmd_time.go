@@ -81,7 +81,7 @@ func cluster(c *call) error {
 	}
 	for _, name := range provisioners {
 		if !slices.Contains(storagesim.Installable(), name) {
-			return c.misuse("provisioners: there is no %q; there are %s", name, strings.Join(storagesim.Installable(), ", "))
+			return c.misuse("provisioners: there is no %q%s", name, prose.OneOf(name, storagesim.Installable()))
 		}
 	}
 	if err := c.start(cfg, provisioners); err != nil {
@@ -148,8 +148,8 @@ func (c *call) filter(words []string) (keep func(engine.Entry) bool, err error) 
 		default:
 			refs, err := tables.ParseRefs("", word)
 			if err != nil {
-				return nil, c.misuse("%q is neither an actor (%s) nor a topic (%s) nor an object such as pvc/data%s",
-					word, strings.Join(actors, ", "), strings.Join(topics, ", "), prose.DidYouMean(word, slices.Concat(actors, topics)))
+				return nil, c.misuse("%q%s is not an actor, a topic or an object such as pvc/data; actors: %s; topics: %s",
+					word, prose.DidYouMean(word, slices.Concat(actors, topics)), strings.Join(actors, ", "), strings.Join(topics, ", "))
 			}
 			name := control.Ref{Kind: refs[0].Resource.Kind, Namespace: refs[0].Namespace, Name: refs[0].Name}.String()
 			about = append(about, regexp.MustCompile(`(^|[^-\w./])`+regexp.QuoteMeta(name)+`($|[^-\w./])`))

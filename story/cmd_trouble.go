@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 func troubleCommands() []*command {
@@ -159,7 +160,7 @@ func (c *call) effect(f *engine.Fault, set map[string]string) (err error) {
 	}
 	newError, ok := reasons[reason]
 	if !ok {
-		return c.misuse("error: unknown reason %q; there are %s", reason, strings.Join(slices.Sorted(maps.Keys(reasons)), ", "))
+		return c.misuse("error: unknown reason %q%s", reason, prose.OneOf(reason, slices.Sorted(maps.Keys(reasons))))
 	}
 	f.Err = newError(schema.GroupResource{Resource: f.Resource}, f.Name)
 	return nil

@@ -51,7 +51,7 @@ func find(name string) (*command, error) {
 		}
 		names[i] = cmd.name
 	}
-	return nil, fmt.Errorf("unknown command %q%s; there are %s", name, prose.DidYouMean(name, names), strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown command %q%s", name, prose.OneOf(name, names))
 }
 
 func help(c *call) error {
@@ -115,7 +115,7 @@ func (c *call) settings(keys ...string) (map[string]string, error) {
 			continue
 		}
 		if !slices.Contains(keys, key) {
-			return nil, c.misuse("unknown setting %q; there are %s", key, strings.Join(keys, ", "))
+			return nil, c.misuse("unknown setting %q%s", key, prose.OneOf(key, keys))
 		}
 		if _, twice := values[key]; twice {
 			return nil, c.misuse("%s is set twice", key)

@@ -34,12 +34,14 @@ func TestATraceCanBeThatOfOneObject(t *testing.T) {
 
 func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 	for script, want := range map[string]string{
-		"setle\n----\n":                                `unknown command "setle"; did you mean "settle"?; there are cluster,`,
-		"crash node/node-1\n----\n":                    `no actor is called "node/node-1"; did you mean "kubelet/node-1"?; there are`,
+		"read kubelet/node-1:/x\n----\n":               `"kubelet/node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"ls node-1:/x\n----\n":                         `"node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH`,
+		"setle\n----\n":                                `unknown command "setle" (did you mean "settle"?); expected one of cluster,`,
+		"crash node/node-1\n----\n":                    `no actor is called "node/node-1" (did you mean "kubelet/node-1"?); expected one of persistent-volume-binder`,
 		"crash node-1\n----\n":                         `did you mean "kubelet/node-1"?`,
 		"crash kube-schedler\n----\n":                  `did you mean "kube-scheduler"?`,
-		"break kubelet/node-1 mount error=EIO\n----\n": `"kubelet/node-1" is no machine; did you mean "node/node-1"?`,
-		"break node/node1 mount error=EIO\n----\n":     `no node is called "node1"; did you mean "node-1"?`,
+		"break kubelet/node-1 mount error=EIO\n----\n": `"kubelet/node-1" is not a machine (did you mean "node/node-1"?)`,
+		"break node/node1 mount error=EIO\n----\n":     `no node is called "node1" (did you mean "node-1"?)`,
 		"delete pod/db-0 --cascade sideways\n----\n":   `invalid cascade value "sideways"; expected background, foreground or orphan`,
 		"settle evnt\n----\n":                          `did you mean "event"?`,
 	} {

@@ -53,7 +53,7 @@ func TestWordsAreSplitAsAShellDoes(t *testing.T) {
 
 func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 	for script, want := range map[string]string{
-		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle"; did you mean "settle"?; there are cluster, settle, step,`,
+		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle" (did you mean "settle"?); expected one of cluster, settle, step,`,
 		"settle\n":                                                 `test.txt:1: the command "settle" has no ---- below it`,
 		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
 		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two ---- and lacks the two at its end`,
@@ -62,30 +62,30 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"get pv -x\n----\n":                                        `test.txt:1: get: unknown shorthand flag: 'x' in -x; usage: get`,
 		"get pv\ninput\n----\n":                                    `test.txt:1: get takes no input`,
 		"get pv\n----\n\ncluster\n----\n":                          `test.txt:4: cluster: there is a cluster already; this command comes first`,
-		"cluster node=a\n----\n":                                   `test.txt:1: cluster: unknown setting "node"; there are nodes, seed, provisioners, only, phase`,
+		"cluster node=a\n----\n":                                   `test.txt:1: cluster: unknown setting "node" (did you mean "nodes"?); expected one of nodes, seed, provisioners, only, phase`,
 		"cluster seed=1 seed=2\n----\n":                            `test.txt:1: cluster: seed is set twice`,
 		"cluster seed=x\n----\n":                                   `test.txt:1: cluster: seed: "x" is not a whole number`,
 		"cluster nodes=a,a\n----\n":                                `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
-		"cluster provisioners=ceph\n----\n":                        `test.txt:1: cluster: provisioners: there is no "ceph"; there are local-path, nfs, openebs`,
+		"cluster provisioners=ceph\n----\n":                        `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of local-path, nfs, openebs`,
 		"cluster phase=soon\n----\n":                               `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
 		"run-for ever\n----\n":                                     `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
-		"settle nobody\n----\n":                                    `test.txt:1: settle: "nobody" is neither an actor (persistent-volume-binder,`,
-		"step 0\n----\n":                                           `test.txt:1: step: "0" is neither an actor`,
+		"settle nobody\n----\n":                                    `test.txt:1: settle: "nobody" is not an actor, a topic or an object such as pvc/data; actors: persistent-volume-binder,`,
+		"step 0\n----\n":                                           `test.txt:1: step: "0" is not an actor`,
 		"crash nobody\n----\n":                                     `test.txt:1: crash: `,
 		"crash kube-scheduler soon\n----\n":                        `test.txt:1: crash: expected before or after, and then which call`,
 		"crash kube-scheduler before create\n----\n":               `test.txt:1: crash: "create" does not say which calls; expected VERB RESOURCE [NAME]`,
-		"crash kube-scheduler before make pv\n----\n":              `test.txt:1: crash: fault: verb "make" is not one of`,
+		"crash kube-scheduler before make pv\n----\n":              `test.txt:1: crash: fault: unknown verb "make"; expected one of get`,
 		"crash kube-scheduler before create pq\n----\n":            `test.txt:1: crash: the server doesn't have a resource type "pq"`,
-		"fail kube-scheduler update pvc error=Bad\n----\n":         `test.txt:1: fail: error: unknown reason "Bad"; there are AlreadyExists, Conflict,`,
+		"fail kube-scheduler update pvc error=Bad\n----\n":         `test.txt:1: fail: error: unknown reason "Bad"; expected one of AlreadyExists, Conflict,`,
 		"fail kube-scheduler update pvc times=x\n----\n":           `test.txt:1: fail: times: "x" is not a whole number such as 3`,
 		"fail kube-scheduler update pvc delay=1s lost=yes\n----\n": `test.txt:1: fail: expected only one of error=, lost= and delay=`,
 		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: wrong number of arguments: 1; expected 2; usage: hold ACTOR RESOURCE`,
 		"leaks all\n----\n":                                        `test.txt:1: leaks: wrong number of arguments: 1; expected none; usage: leaks`,
 		"hold pv-protection-controller nodes\n----\n":              `test.txt:1: hold: actor pv-protection-controller has no cache of "nodes"; it has caches of ["persistentvolumes"]`,
-		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is no place; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
 		"read node/node-1:a\n----\n":                               `test.txt:1: read: "a" is not an absolute path`,
 		"mkdir node/node-1:/a b\n----\n":                           `test.txt:1: mkdir: wrong number of arguments: 2; expected 1; usage: mkdir pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH [-m MODE]`,
-		"mkdir node-1:/a\n----\n":                                  `test.txt:1: mkdir: "node-1:/a" is no place; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"mkdir node-1:/a\n----\n":                                  `test.txt:1: mkdir: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
 		"mkdir node/node-1:/a -m 0778\n----\n":                     `test.txt:1: mkdir: mode: "0778" is not an octal mode from 0 to 0777, such as 0755`,
 		"mkdir node/node-1:/a -m 1777\n----\n":                     `test.txt:1: mkdir: mode: "1777" is not an octal mode from 0 to 0777, such as 0755`,
 		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is no NFS server; expected nfs/SERVER:PATH`,
@@ -97,8 +97,8 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"patch pvc/x -p '{a'\n----\n":                              `test.txt:1: patch: the patch is neither YAML nor JSON`,
 		"patch pvc/x -p '{}' --type x\n----\n":                     `test.txt:1: patch: unknown type "x"; expected strategic, merge or json`,
 		"label pvc/x\n----\n":                                      `test.txt:1: label: expected KEY=VALUE or KEY-`,
-		"taint node-1 a=b:Never\n----\n":                           `test.txt:1: taint: "Never" is not an effect; expected one of [NoSchedule PreferNoSchedule NoExecute]`,
-		"help nothing\n----\n":                                     `test.txt:1: help: unknown command "nothing"; there are`,
+		"taint node-1 a=b:Never\n----\n":                           `test.txt:1: taint: "Never" is not an effect; expected one of NoSchedule, PreferNoSchedule, NoExecute`,
+		"help nothing\n----\n":                                     `test.txt:1: help: unknown command "nothing"; expected one of cluster`,
 	} {
 		_, err := Run("test.txt", script)
 		var wrong *Error
@@ -152,8 +152,8 @@ Error from server (AlreadyExists): namespaces "default" already exists
 Error from server (NotFound): persistentvolumeclaims "data" not found
 Error from server (NotFound): pods "web" not found
 Error from server (NotFound): persistentvolumeclaims "data" not found
-error: the server doesn't have a resource type "pq"; did you mean "pv"?
-error: no node is called "node-9"; did you mean "node-1"?; there are ["node-1" "node-2"]
+error: the server doesn't have a resource type "pq" (did you mean "pv"?)
+error: no node is called "node-9" (did you mean "node-1"?); expected one of node-1, node-2
 `, strings.Join(outputs(got)[:8], "\n")+"\n")
 	assert.NotContains(t, got, "root:", "nothing leaves the node's directory")
 	assert.NotContains(t, got, os.TempDir(), "where the nodes' directories are stays out of transcripts")
@@ -386,7 +386,7 @@ pod/web created
 b/
 error: mkdir /mnt/file: file exists
 error: mkdir /../outside: the path contains "..": leads out of the node's directory
-error: no node is called "node-9"; did you mean "node-1"?; there are ["node-1"]
+error: no node is called "node-9" (did you mean "node-1"?); expected node-1
 error: path "/elsewhere" of pod default/web is in none of its volumes`, strings.Join(outputs(got)[1:], "\n"))
 }
 

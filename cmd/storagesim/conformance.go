@@ -26,7 +26,12 @@ Exit codes: 0 all agree; 1 one differs or cannot be read; 2 the command line is
 wrong; 130 interrupted.`,
 		Example: `  storagesim conformance conformance/testdata
   storagesim conformance conformance/testdata --run '^random_1' -v`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("expected one directory of recordings, got %d arguments", len(args))}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if options.Seeds < 1 {
 				return usageError{fmt.Errorf("--seeds %d: there must be at least one", options.Seeds)}

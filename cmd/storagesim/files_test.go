@@ -37,7 +37,7 @@ func TestAWrongCommandKeepsTheOutputsBeforeItAndTheScriptAfterIt(t *testing.T) {
 	path := file(t, "a.txt", "get pv\n----\n\nsetle\n----\n\nget pvc\n----\n")
 	code, _, errOut := command(t, "", "story", "-w", path)
 	assert.Equal(t, exitError, code)
-	assert.Contains(t, errOut, `a.txt:4: unknown command "setle"; did you mean "settle"?`)
+	assert.Contains(t, errOut, `a.txt:4: unknown command "setle" (did you mean "settle"?)`)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "get pv\n----\nNo resources found\n\nsetle\n----\n\nget pvc\n----\n", string(text))

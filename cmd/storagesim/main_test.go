@@ -126,15 +126,15 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu":                                     `unknown command "rnu"; did you mean run?`,
+		"rnu":                                     `unknown command "rnu" (did you mean "run"?); expected one of conformance, help, run, story, version`,
 		"run":                                     `nothing to apply: give manifests with -f`,
-		"run -f x -o xml":                         `-o "xml" is none of story, table, yaml, json`,
+		"run -f x -o xml":                         `-o: unknown format "xml"; expected one of story, table, yaml, json`,
 		"run -f x --for -1s":                      `--for -1s: time does not run backwards`,
-		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; there are local-path, nfs, openebs`,
+		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; expected one of local-path, nfs, openebs`,
 		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
 		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
 		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
-		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9"; --nodes has node-1, node-2`,
+		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
 		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is there twice`,
 		"run -f x --nfs nas":                      `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
 		"run -f x --nfs a_b:/x":                   `--nfs: "a_b" is neither an IP address nor a DNS name`,
@@ -147,13 +147,14 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run -f x --seed -1":                      `--seed "-1" is not a whole number such as 7`,
 		"run -f x --for 5":                        `--for "5" is not a time such as 90s, 6m or 1h30m`,
 		"run x":                                   `run takes no arguments: write -f x`,
-		"run --nope":                              `unknown flag: --nope`,
+		"run --nope":                              `unknown flag: --nope (did you mean "--nodes"?)`,
+		"run -x":                                  `unknown shorthand flag: 'x' in -x`,
 		"story":                                   `nothing to play: name the file of a script, or - for standard input`,
 		"story -w --check x":                      `-w and --check exclude each other`,
-		"conformance":                             `accepts 1 arg(s), received 0`,
+		"conformance":                             `expected one directory of recordings, got 0 arguments`,
 		"conformance x --seeds 0":                 `--seeds 0: there must be at least one`,
 		"conformance x --run (":                   `--run: error parsing regexp: missing closing ): `,
-		"version x":                               `unknown command "x" for "storagesim version"`,
+		"version x":                               `version takes no arguments`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)
@@ -168,7 +169,7 @@ func TestErrorsExitWith1(t *testing.T) {
 		"run -f /does/not/exist":      "no such file or directory",
 		"story /does/not/exist":       "no such file or directory",
 		"conformance /does/not/exist": "no such file or directory",
-		"run -f -":                    "standard input: there is no object in it",
+		"run -f -":                    "standard input: is empty; expected at least one object in YAML or JSON",
 		"run -f - -f x":               "-f - cannot be combined with other files",
 		"run -f " + t.TempDir():       "the directory holds no .yaml, .yml or .json file",
 		"story " + t.TempDir():        "is a directory",
@@ -233,7 +234,7 @@ func TestStoriesArePlayedWrittenAndChecked(t *testing.T) {
 	assert.Contains(t, out, "\nsettle ")
 	code, _, errOut = command(t, "", "story", file(t, "b.txt", "nonsense\n----\n"))
 	assert.Equal(t, exitError, code)
-	assert.Contains(t, errOut, `b.txt:1: unknown command "nonsense"; there are cluster, settle,`)
+	assert.Contains(t, errOut, `b.txt:1: unknown command "nonsense"; expected one of cluster, settle,`)
 	_, _, errOut = command(t, "nonsense\n----\n", "story", "-")
 	assert.Contains(t, errOut, `standard input:1: unknown command "nonsense"`)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // disk is a directory that a node has before the start.
@@ -24,7 +25,7 @@ func (o *runOptions) parseDisks() (disks []disk, err error) {
 		case !ok || !path.IsAbs(dir) || slices.Contains(strings.Split(dir, "/"), ".."):
 			return nil, fmt.Errorf("--disk: %q is not NODE:PATH with an absolute path, such as node-1:/data/disk", text)
 		case !slices.Contains(o.nodes, node):
-			return nil, fmt.Errorf("--disk %s: there is no node %q; --nodes has %s", text, node, strings.Join(o.nodes, ", "))
+			return nil, fmt.Errorf("--disk %s: there is no node %q%s", text, node, prose.OneOf(node, o.nodes))
 		}
 		disks = append(disks, disk{node, dir})
 	}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // The exit codes, besides 0.
@@ -71,25 +72,29 @@ machine, and nothing in a manifest can reach outside it.`,
 			if len(args) == 0 {
 				return nil
 			}
-			hint := ""
-			if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-				hint = fmt.Sprintf("; did you mean %s?", strings.Join(similar, " or "))
+			var names []string
+			for _, sub := range cmd.Commands() {
+				if !sub.Hidden {
+					names = append(names, sub.Name())
+				}
 			}
-			return usageError{fmt.Errorf("unknown command %q%s", args[0], hint)}
+			return usageError{fmt.Errorf("unknown command %q%s", args[0], prose.OneOf(args[0], names))}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagError(err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{flagError(cmd, err)} })
 	root.AddCommand(newRun(), newStory(), newConformance(), newVersion())
 	return root
 }
 
 // flagError says what a flag should have been instead of how reading it failed.
-func flagError(err error) error {
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return fmt.Errorf("%w%s", err, suggestFlag(cmd.Flags(), unknown.GetSpecifiedName()))
+	}
 	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err
@@ -102,12 +107,9 @@ func flagError(err error) error {
 	return fmt.Errorf("--%s %q is not %s", flag.Name, wrong.GetValue(), expected)
 }
 
-// args makes what cobra says about arguments an error of the command line.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
+// suggestFlag suggests the flag nearest to name, by its long name.
+func suggestFlag(flags *pflag.FlagSet, name string) string {
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return prose.DidYouMean("--"+name, names)
 }

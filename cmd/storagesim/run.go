@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 )
@@ -128,7 +129,7 @@ func (o *runOptions) check() error {
 	case len(o.files) == 0:
 		return errors.New("nothing to apply: give manifests with -f")
 	case !slices.Contains(outputs, o.output):
-		return fmt.Errorf("-o %q is none of %s", o.output, strings.Join(outputs[1:], ", "))
+		return fmt.Errorf("-o: unknown format %q%s", o.output, prose.OneOf(o.output, outputs[1:]))
 	case o.width != 0 && o.width < leastWidth:
 		return badWidth(o.width)
 	case o.passing < 0:
@@ -136,7 +137,7 @@ func (o *runOptions) check() error {
 	}
 	for i, name := range o.provisioners {
 		if !slices.Contains(storagesim.Installable(), name) {
-			return fmt.Errorf("--provisioners: there is no %q; there are %s", name, strings.Join(storagesim.Installable(), ", "))
+			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, storagesim.Installable()))
 		}
 		if slices.Contains(o.provisioners[:i], name) {
 			return fmt.Errorf("--provisioners: %q is there twice", name)

@@ -17,6 +17,7 @@ import (
 type checker struct {
 	*parser
 	object string
+	secret bool // no message may quote a value
 }
 
 func (c *checker) fail(n *yaml.Node, path, format string, args ...any) any {
@@ -56,7 +57,7 @@ func (c *checker) check(n *yaml.Node, t reflect.Type, path string) any {
 
 func (c *checker) structure(n *yaml.Node, t reflect.Type, path string) any {
 	if n.Kind != yaml.MappingNode {
-		return c.fail(n, path, "%s; expected a mapping with fields such as %s", describe(n), someFields(t))
+		return c.fail(n, path, "%s; expected a mapping with fields such as %s", c.describe(n), someFields(t))
 	}
 	out := map[string]any{}
 	c.fields(n, path, func(key *yaml.Node, field string, value *yaml.Node) {
@@ -72,7 +73,7 @@ func (c *checker) structure(n *yaml.Node, t reflect.Type, path string) any {
 
 func (c *checker) mapping(n *yaml.Node, t reflect.Type, path string) any {
 	if n.Kind != yaml.MappingNode {
-		return c.fail(n, path, "%s; expected a mapping from names to %s", describe(n), nameOf(t.Elem()))
+		return c.fail(n, path, "%s; expected a mapping from names to %s", c.describe(n), nameOf(t.Elem()))
 	}
 	out := map[string]any{}
 	c.fields(n, path, func(key *yaml.Node, field string, value *yaml.Node) {
@@ -101,7 +102,7 @@ func (c *checker) fields(n *yaml.Node, path string, visit func(key *yaml.Node, f
 			continue
 		}
 		if key.Kind != yaml.ScalarNode || isNull(key) {
-			c.fail(key, path, "%s as a key; expected a word", describe(key))
+			c.fail(key, path, "%s as a key; expected a word", c.describe(key))
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -111,7 +112,7 @@ func (c *checker) fields(n *yaml.Node, path string, visit func(key *yaml.Node, f
 
 func (c *checker) list(n *yaml.Node, t reflect.Type, path string) any {
 	if n.Kind != yaml.SequenceNode {
-		return c.fail(n, path, "%s; expected a list of %s", describe(n), nameOf(t.Elem()))
+		return c.fail(n, path, "%s; expected a list of %s", c.describe(n), nameOf(t.Elem()))
 	}
 	out := make([]any, len(n.Content))
 	for i, item := range n.Content {

@@ -30,7 +30,11 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 			err = &Error{File: file, Problem: fmt.Sprintf("not valid YAML: the parser gives up: %v", p)}
 		}
 	}()
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
+	trimmed := bytes.TrimSpace(data)
+	if len(trimmed) == 0 {
+		return nil, nil
+	}
+	if trimmed[0] == '{' {
 		if nodes, ok := jsonDocuments(data); ok {
 			return nodes, nil
 		}
@@ -77,6 +81,9 @@ func syntaxError(file string, data []byte, err error) *Error {
 		line = 1 + slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "*"+anchor[1]) })
 	}
 	problem := "not valid YAML: " + strings.TrimPrefix(text, match[0])
+	if unknownAnchor.MatchString(text) { // it may be a password that begins with *
+		problem = "not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes"
+	}
 	if line <= len(lines) && line > 0 && strings.HasPrefix(strings.TrimLeft(lines[line-1], " "), "\t") {
 		problem += " (indent with spaces, not tabs)"
 	}

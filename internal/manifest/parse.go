@@ -78,16 +78,28 @@ func ParseSet(sources ...Source) ([]Object, error) {
 		}
 	}
 	if len(p.errs) == 0 && len(p.objects) == 0 {
-		names := make([]string, len(sources))
-		for i, source := range sources {
-			names[i] = source.Name
-		}
-		p.errs = append(p.errs, &Error{File: strings.Join(names, ", "), Problem: "there is no object in it"})
+		p.nothing(sources)
 	}
 	if len(p.errs) > 0 {
 		return nil, p.errs
 	}
 	return p.objects, nil
+}
+
+// nothing reports that there is no object in any of the sources.
+func (p *parser) nothing(sources []Source) {
+	names := make([]string, len(sources))
+	problem := "is empty"
+	for i, source := range sources {
+		names[i] = source.Name
+		if len(bytes.TrimSpace(source.Data)) > 0 {
+			problem = "has no object, only comments or empty documents"
+		}
+	}
+	if len(sources) == 0 {
+		problem = "there is nothing to apply"
+	}
+	p.errs = append(p.errs, &Error{File: strings.Join(names, ", "), Problem: problem + "; expected at least one object in YAML or JSON"})
 }
 
 // parser collects the objects and the problems of a set.
@@ -202,7 +214,7 @@ func (p *parser) object(node *yaml.Node, resource Resource) {
 		return
 	}
 	before := len(p.errs)
-	c := checker{parser: p, object: objectName(node)}
+	c := checker{parser: p, object: objectName(node), secret: resource.Kind == "Secret"}
 	value, _ := c.check(node, typeOf(obj), "").(map[string]any)
 	c.metadata(node, value, resource)
 	if len(p.errs) > before {

@@ -100,28 +100,28 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 	tests := map[string]struct{ manifest, want string }{
 		"bad quantity":           {strings.Replace(claim, "5Gi", "5GG", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "5GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
 		"quantity is a list":     {strings.Replace(claim, "5Gi", "[5Gi]", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: is a list; expected a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
-		"unknown field":          {strings.Replace(claim, "accessModes", "accesModes", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accesModes: unknown field; did you mean "accessModes"?`},
-		"wrong case":             {strings.Replace(claim, "storageClassName", "storageclassname", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageclassname: unknown field; did you mean "storageClassName"?`},
+		"unknown field":          {strings.Replace(claim, "accessModes", "accesModes", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accesModes: unknown field (did you mean "accessModes"?)`},
+		"wrong case":             {strings.Replace(claim, "storageClassName", "storageclassname", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageclassname: unknown field (did you mean "storageClassName"?)`},
 		"field like none":        {claim + "zzzzzzzz: 1\n", `a.yaml:12: PersistentVolumeClaim/data: zzzzzzzz: unknown field`},
 		"duplicate key":          {claim + "  storageClassName: slow\n", `a.yaml:12: PersistentVolumeClaim/data: spec.storageClassName: is set twice, first in line 6`},
 		"two objects in one":     {claim + "apiVersion: v1\nkind: Pod\nmetadata: {nam: web}\nspec: {}\n", `a.yaml:12: PersistentVolumeClaim/data: apiVersion: is set twice, first in line 1; if another object begins here, put --- above it`},
 		"text for a list":        {strings.Replace(claim, "accessModes:\n    -", "accessModes:", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accessModes: "ReadWriteOnce" is text; expected a list of text`},
 		"text for a mapping":     {pv("  local: /data\n"), `a.yaml:5: PersistentVolume/pv: spec.local: "/data" is text; expected a mapping with fields such as path, fsType`},
 		"list for a mapping":     {pv("  local: [a]\n"), `a.yaml:5: PersistentVolume/pv: spec.local: is a list; expected a mapping with fields such as path, fsType`},
-		"number for text":        {"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations: {x.io/y: 5}\n", `a.yaml:5: Pod/web: metadata.annotations[x.io/y]: 5 is a number; expected text (put it in quotes: "5")`},
-		"boolean for text":       {strings.Replace(claim, "fast", "true", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageClassName: true is true or false; expected text (put it in quotes: "true")`},
+		"number for text":        {"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations: {x.io/y: 5}\n", `a.yaml:5: Pod/web: metadata.annotations[x.io/y]: 5 is a number; expected text (put it in quotes)`},
+		"boolean for text":       {strings.Replace(claim, "fast", "true", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageClassName: true is a boolean; expected text (put it in quotes)`},
 		"text for a number":      {pod("  terminationGracePeriodSeconds: \"5\"\n"), `a.yaml:5: Pod/web: spec.terminationGracePeriodSeconds: "5" is text; expected a whole number (without quotes)`},
 		"fraction":               {pod("  terminationGracePeriodSeconds: 1.5\n"), `a.yaml:5: Pod/web: spec.terminationGracePeriodSeconds: 1.5 is a number; expected a whole number`},
 		"number too large":       {pod("  priority: 3000000000\n"), `a.yaml:5: Pod/web: spec.priority: 3000000000 is a number; expected a whole number from -2147483648 to 2147483647`},
 		"text for a boolean":     {pod("  hostPID: maybe\n"), `a.yaml:5: Pod/web: spec.hostPID: "maybe" is text; expected true or false`},
 		"quoted boolean":         {pod("  hostPID: \"true\"\n"), `a.yaml:5: Pod/web: spec.hostPID: "true" is text; expected true or false (without quotes)`},
 		"bad time":               {"apiVersion: v1\nkind: Pod\nmetadata: {name: web, creationTimestamp: today}\n", `a.yaml:3: Pod/web: metadata.creationTimestamp: "today" is text; expected a time such as 2026-01-31T12:00:00Z`},
-		"bad base64":             {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: '#'}\n", `a.yaml:4: Secret/s: data.a: "#" is text; expected base64`},
-		"deep in a list":         {pod("  volumes:\n  - name: a\n  - name: b\n    persistentVolumeClaim:\n      claimname: data\n"), `a.yaml:9: Pod/web: spec.volumes[1].persistentVolumeClaim.claimname: unknown field; did you mean "claimName"?`},
+		"bad base64":             {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: '#'}\n", `a.yaml:4: Secret/s: data.a: is text; expected base64`},
+		"deep in a list":         {pod("  volumes:\n  - name: a\n  - name: b\n    persistentVolumeClaim:\n      claimname: data\n"), `a.yaml:9: Pod/web: spec.volumes[1].persistentVolumeClaim.claimname: unknown field (did you mean "claimName"?)`},
 		"empty item":             {pod("  volumes:\n  -\n"), `a.yaml:6: Pod/web: spec.volumes[0]: is empty; expected Volume`},
 		"empty annotation":       {"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations:\n    a:\n", `a.yaml:6: Pod/web: metadata.annotations.a: is empty; expected text (for the empty text write "")`},
-		"unknown kind":           {strings.Replace(claim, "PersistentVolumeClaim", "PersistentVolumClaim", 1), `a.yaml:2: PersistentVolumClaim/data: kind: unknown kind "PersistentVolumClaim"; did you mean "PersistentVolumeClaim"?`},
-		"kind in small letters":  {strings.Replace(claim, "PersistentVolumeClaim", "persistentvolumeclaim", 1), `a.yaml:2: persistentvolumeclaim/data: kind: unknown kind "persistentvolumeclaim"; did you mean "PersistentVolumeClaim"?`},
+		"unknown kind":           {strings.Replace(claim, "PersistentVolumeClaim", "PersistentVolumClaim", 1), `a.yaml:2: PersistentVolumClaim/data: kind: unknown kind "PersistentVolumClaim" (did you mean "PersistentVolumeClaim"?)`},
+		"kind in small letters":  {strings.Replace(claim, "PersistentVolumeClaim", "persistentvolumeclaim", 1), `a.yaml:2: persistentvolumeclaim/data: kind: unknown kind "persistentvolumeclaim" (did you mean "PersistentVolumeClaim"?)`},
 		"wrong version":          {"apiVersion: v1\nkind: CSIDriver\nmetadata: {name: d}\n", `a.yaml:1: CSIDriver/d: apiVersion: there is no CSIDriver in v1; expected storage.k8s.io/v1 or storage.k8s.io/v1beta1`},
 		"bad version":            {"apiVersion: a/b/c\nkind: Pod\nmetadata: {name: d}\n", `a.yaml:1: Pod/d: apiVersion: "a/b/c" is not group/version`},
 		"kind that is no object": {"apiVersion: v1\nkind: DeleteOptions\n", `a.yaml:2: DeleteOptions: kind: unknown kind "DeleteOptions"`},
@@ -129,19 +129,19 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"kind is a number":       {"apiVersion: v1\nkind: 5\nmetadata: {name: d}\n", `a.yaml:2: 5/d: kind: 5 is a number; expected text`},
 		"no name":                {"apiVersion: v1\nkind: Pod\nmetadata: {}\n", `a.yaml:3: Pod: metadata.name: is missing; expected a name, or generateName with a prefix`},
 		"no metadata":            {"apiVersion: v1\nkind: Pod\n", `a.yaml:1: Pod: metadata.name: is missing; expected a name, or generateName with a prefix`},
-		"name is a number":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\n", `a.yaml:3: Pod/5: metadata.name: 5 is a number; expected text (put it in quotes: "5")`},
+		"name is a number":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\n", `a.yaml:3: Pod/5: metadata.name: 5 is a number; expected text (put it in quotes)`},
 		"same object twice":      {claim + "---\n" + claim, `a.yaml:13: PersistentVolumeClaim/data: metadata.name: the same object is already at a.yaml:1; expected each object once`},
 		"not an object":          {"- a\n", `a.yaml:1: is a list; expected an object with apiVersion, kind and metadata`},
 		"just text":              {"hello\n", `a.yaml:1: is text; expected an object with apiVersion, kind and metadata`},
-		"nothing":                {"# nothing here\n", `a.yaml: there is no object in it`},
+		"nothing":                {"# nothing here\n", `a.yaml: has no object, only comments or empty documents; expected at least one object in YAML or JSON`},
 		"not YAML":               {"a: b: c\n", `a.yaml:1: not valid YAML: mapping values are not allowed in this context`},
 		"tabs":                   {"apiVersion: v1\nmetadata:\n\tname: x\n", `a.yaml:3: not valid YAML: found character that cannot start any token (indent with spaces, not tabs)`},
 		"bad indentation":        {"a:\n  b: 1\n c: 1\n", `a.yaml:3: not valid YAML: did not find expected key`},
 		"open quote":             {"a: 1\nb: 'x\nc: 1\n", `a.yaml:2: not valid YAML: found unexpected end of stream`},
 		"open brace":             {"a: 1\nb: {x\nc: 1\n", `a.yaml:2: not valid YAML: did not find expected ',' or '}'`},
-		"unknown anchor":         {"a: 1\nb: *x\n", `a.yaml:2: not valid YAML: unknown anchor 'x' referenced`},
+		"unknown anchor":         {"a: 1\nb: *x\n", `a.yaml:2: not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes`},
 		"alias to itself":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\n  labels: *m\n", `a.yaml:5: the alias *m is inside what it stands for`},
-		"list with a stray key":  {"apiVersion: v1\nkind: List\nitem: []\nitems: []\n", `a.yaml:3: List: item: unknown field; did you mean "items"?`},
+		"list with a stray key":  {"apiVersion: v1\nkind: List\nitem: []\nitems: []\n", `a.yaml:3: List: item: unknown field (did you mean "items"?)`},
 		"list of text":           {"apiVersion: v1\nkind: List\nitems: [a]\n", `a.yaml:3: is text; expected an object with apiVersion, kind and metadata`},
 		"mapping as key":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {{a: b}: c}\n", `a.yaml:4: ConfigMap/a: data: is a mapping as a key; expected a word`},
 	}
@@ -234,7 +234,7 @@ func TestResourcesAreFoundByAnyOfTheirNames(t *testing.T) {
 	assert.False(t, pv.Namespaced)
 
 	_, err := FindResource("persistantvolume")
-	assert.EqualError(t, err, `the server doesn't have a resource type "persistantvolume"; did you mean "persistentvolume"?`)
+	assert.EqualError(t, err, `the server doesn't have a resource type "persistantvolume" (did you mean "persistentvolume"?)`)
 }
 
 func FuzzNothingPanicsAndWhatParsesIsWhole(f *testing.F) {
@@ -255,4 +255,43 @@ func FuzzNothingPanicsAndWhatParsesIsWhole(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What stands in a Secret may be a password, whichever way it is written wrongly.
+func TestNoProblemOfASecretQuotesItsValue(t *testing.T) {
+	const head = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
+	for text, want := range map[string]string{
+		head + "data: {a: hunter2}\n":          `a.yaml:4: Secret/s: data.a: is text; expected base64`,
+		head + "data: {a: 47110815}\n":         `a.yaml:4: Secret/s: data.a: is a number; expected base64 (put it in quotes)`,
+		head + "stringData: {a: 47110815}\n":   `a.yaml:4: Secret/s: stringData.a: is a number; expected text (put it in quotes)`,
+		head + "stringData: {a: !hunter2 x}\n": `a.yaml:4: Secret/s: stringData.a: has a tag; expected text`,
+		head + "stringData: hunter2\n":         `a.yaml:4: Secret/s: stringData: is text; expected a mapping from names to text`,
+		head + "stringData: {a: [hunter2]}\n":  `a.yaml:4: Secret/s: stringData.a: is a list; expected text`,
+		head + "immutable: hunter2\n":          `a.yaml:4: Secret/s: immutable: is text; expected true or false`,
+		head + "stringData: {a: *hunter2}\n":   `a.yaml:4: not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes`,
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n  data: {a: hunter2}\n": `a.yaml:7: Secret/s: data.a: is text; expected base64`,
+	} {
+		_, err := Parse("a.yaml", []byte(text))
+		assert.EqualError(t, err, want)
+	}
+}
+
+func TestAnEmptyManifestIsAnErrorThatSaysSo(t *testing.T) {
+	for text, want := range map[string]string{
+		"":             "a.yaml: is empty; expected at least one object in YAML or JSON",
+		" \n\t\n":      "a.yaml: is empty; expected at least one object in YAML or JSON",
+		"# later\n":    "a.yaml: has no object, only comments or empty documents; expected at least one object in YAML or JSON",
+		"---\n---\n{}": "",
+	} {
+		_, err := Parse("a.yaml", []byte(text))
+		if want == "" {
+			assert.Error(t, err)
+			continue
+		}
+		assert.EqualError(t, err, want)
+	}
+	_, err := ParseSet()
+	assert.EqualError(t, err, "there is nothing to apply; expected at least one object in YAML or JSON")
+	_, err = ParseSet(Source{Name: "a.yaml"}, Source{Name: "b.yaml"})
+	assert.EqualError(t, err, "a.yaml, b.yaml: is empty; expected at least one object in YAML or JSON")
 }

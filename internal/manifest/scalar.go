@@ -87,10 +87,10 @@ func (c *checker) scalar(n *yaml.Node, path string, want scalar) any {
 		}
 		hint = h
 	}
-	if strings.HasPrefix(want.name, "a quantity") && n.Kind == yaml.ScalarNode {
+	if strings.HasPrefix(want.name, "a quantity") && n.Kind == yaml.ScalarNode && !c.secret {
 		return c.fail(n, path, "%q is not %s", n.Value, want.name)
 	}
-	return c.fail(n, path, "%s; expected %s%s", describe(n), want.name, hint)
+	return c.fail(n, path, "%s; expected %s%s", c.describe(n), want.name, hint)
 }
 
 var text = scalar{"text", func(n *yaml.Node) (any, string, bool) {
@@ -98,7 +98,7 @@ var text = scalar{"text", func(n *yaml.Node) (any, string, bool) {
 	case "!!str", "!!timestamp":
 		return n.Value, "", true
 	case "!!bool", "!!int", "!!float":
-		return nil, fmt.Sprintf(" (put it in quotes: %q)", n.Value), false
+		return nil, " (put it in quotes)", false
 	}
 	return nil, "", false
 }}
@@ -181,28 +181,49 @@ func timestamp(s string) error {
 }
 
 // describe says what a value is, as the start of a sentence about what is wrong
-// with it.
+// with it. Values of a Secret are not quoted.
+func (c *checker) describe(n *yaml.Node) string {
+	if c.secret {
+		return typeOfValue(n)
+	}
+	return describe(n)
+}
+
+// describe quotes the value, if it is a single one, and says of what type it is.
 func describe(n *yaml.Node) string {
+	value := n.Value
+	if r := []rune(value); len(r) > 60 {
+		value = string(r[:57]) + "..."
+	}
+	switch tag := n.ShortTag(); tag {
+	case "!!bool", "!!int", "!!float":
+		return value + " " + typeOfValue(n)
+	case "!!str", "!!timestamp":
+		return strconv.Quote(value) + " " + typeOfValue(n)
+	case "!!map", "!!seq", "!!null":
+		return typeOfValue(n)
+	default:
+		return "has the tag " + tag
+	}
+}
+
+// typeOfValue says of what type a value is.
+func typeOfValue(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "is a mapping"
 	case yaml.SequenceNode:
 		return "is a list"
 	}
-	value := n.Value
-	if r := []rune(value); len(r) > 60 {
-		value = string(r[:57]) + "..."
-	}
-	switch tag := n.ShortTag(); tag {
+	switch n.ShortTag() {
 	case "!!null":
 		return "is empty"
 	case "!!bool":
-		return fmt.Sprintf("%s is true or false", value)
+		return "is a boolean"
 	case "!!int", "!!float":
-		return fmt.Sprintf("%s is a number", value)
+		return "is a number"
 	case "!!str", "!!timestamp":
-		return fmt.Sprintf("%q is text", value)
-	default:
-		return fmt.Sprintf("has the tag %s", tag)
+		return "is text"
 	}
+	return "has a tag"
 }

@@ -5,50 +5,84 @@ import (
 	"strings"
 )
 
-// DidYouMean is `; did you mean "x"?` for the known word nearest to word, or
-// nothing if none is near. What has the same name after its slash is nearest:
-// "kubelet/node-1" for "node/node-1" or "node-1".
-func DidYouMean(word string, known []string) string {
+// OneOf ends a message about a word that is not one of the known ones: it suggests the
+// nearest, as DidYouMean does, and lists all: ` (did you mean "b"?); expected one of a, b`.
+func OneOf[S ~string](word string, known []S) string {
+	expected := "; expected one of "
+	switch len(known) {
+	case 0:
+		return "; there are none"
+	case 1:
+		expected = "; expected "
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	return DidYouMean(word, words) + expected + strings.Join(words, ", ")
+}
+
+// DidYouMean is ` (did you mean "x"?)` for the known word nearest to word, or nothing if
+// none is near.
+func DidYouMean(word string, known []string) string { return Suggest(Nearest(word, known)) }
+
+// Suggest is ` (did you mean "x"?)`, or nothing for an empty word.
+func Suggest(word string) string {
+	if word == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", word)
+}
+
+// Nearest is the known word nearest to word, or "" if none is near. What has the same
+// name after its slash is nearest: "kubelet/node-1" for "node/node-1" or "node-1".
+func Nearest(word string, known []string) string {
 	for _, k := range known {
 		if _, name, ok := strings.Cut(k, "/"); ok && k != word && name == word[strings.LastIndex(word, "/")+1:] {
-			return fmt.Sprintf("; did you mean %q?", k)
+			return k
 		}
 	}
 	best, distance := "", len(word)/2+1
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
-			return fmt.Sprintf("; did you mean %q?", k)
+			return k
 		}
-		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < distance {
+		d := editDistance(strings.ToLower(word), strings.ToLower(k))
+		if d < distance || d == distance && best != "" && !sameStart(word, best) && sameStart(word, k) {
 			best, distance = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return best
 }
 
-// editDistance is the number of letters to insert, delete or replace to turn a
-// into b (Levenshtein). Words longer than any field name are never near.
+func sameStart(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }
+
+// editDistance is the number of letters to insert, delete, replace or swap with the next
+// one to turn a into b (optimal string alignment). Words longer than any field name are
+// never near.
 func editDistance(a, b string) int {
 	if len(a) > 100 || len(b) > 100 {
 		return max(len(a), len(b))
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := d[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
 			}
-			diagonal, row[j+1] = row[j+1], cost
+			d[i][j] = min(replace, d[i-1][j]+1, d[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return d[len(a)][len(b)]
 }

@@ -320,7 +320,7 @@ func TestReferencesAreRead(t *testing.T) {
 		"pv/a/b":      `"pv/a/b" is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME`,
 		"pvc/a b":     `there is no need to name a type and then an object: "b"; expected TYPE/NAME`,
 		"x/a":         `the server doesn't have a resource type "x"`,
-		"pvcs,pods a": `the server doesn't have a resource type "pvcs"; did you mean "pvc"?`,
+		"pvcs,pods a": `the server doesn't have a resource type "pvcs" (did you mean "pvc"?)`,
 	} {
 		_, err := ParseRefs("", strings.Fields(args)...)
 		assert.EqualError(t, err, want, args)
