@@ -58,7 +58,7 @@ func cluster(c *call) error {
 	if err := c.want(0, 0); err != nil {
 		return err
 	}
-	cfg := plainCluster()
+	cfg := storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
 	if names, ok := set["nodes"]; ok {
 		cfg.Nodes = storagesim.Nodes(list(names)...)
 	}

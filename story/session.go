@@ -20,8 +20,8 @@ import (
 
 // Options say how to play a story. The zero value is right for most.
 type Options struct {
-	// Dir is where the nodes' directories are made; they stay. Default: a
-	// temporary directory, removed at the end.
+	// Dir is where the nodes' directories are made; they stay. Default: nowhere, the
+	// nodes have their files in memory.
 	Dir string
 	// Seed replaces the seed of the script's cluster, unless it is 0.
 	Seed uint64
@@ -102,12 +102,6 @@ func (s *session) close() error {
 // misuse is an error in the script, not in the story.
 type misuse struct{ error }
 
-// plainCluster is the cluster of a script that says nothing else. Nothing of it is on
-// the machine that plays the script.
-func plainCluster() storagesim.Config {
-	return storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks}
-}
-
 // command runs a command and returns what it printed. The error is one of the
 // script.
 func (s *session) command(it item) (string, error) {
@@ -119,7 +113,7 @@ func (s *session) command(it item) (string, error) {
 		return "", fmt.Errorf("%s takes no input; expected ---- below the command", cmd.name)
 	}
 	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
-		if err := s.start(plainCluster(), []string{"openebs"}); err != nil {
+		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}, []string{"openebs"}); err != nil {
 			return "", err
 		}
 	}
@@ -151,7 +145,7 @@ func (s *session) fullIDs(words []string) []string {
 	return full
 }
 
-// scrub keeps the names of temporary directories out of a transcript.
+// scrub keeps the name of Options.Dir out of a transcript.
 func (s *session) scrub(text string) string {
 	if dir := s.cluster.Dir(); dir != "" {
 		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
@@ -161,7 +155,9 @@ func (s *session) scrub(text string) string {
 
 // start makes the cluster and lets its nodes become ready.
 func (s *session) start(cfg storagesim.Config, provisioners []string) error {
-	cfg.Dir = s.options.Dir
+	if cfg.Dir = s.options.Dir; cfg.Dir == "" {
+		cfg.Disks = storagesim.MemoryDisks
+	}
 	if s.options.Seed != 0 {
 		cfg.Seed = s.options.Seed
 	}

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -291,6 +292,11 @@ func process(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	temp = t.TempDir()
 	cmd = exec.Command(binary, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "BE_STORAGESIM=1")
+	t.Cleanup(func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill() // it has ended, unless the test failed
+		}
+	})
 	return cmd, temp
 }
 
@@ -298,7 +304,7 @@ func TestInterruptingLeavesNothingBehind(t *testing.T) {
 	manifest := file(t, "all.yaml", manifests)
 	loop := file(t, "loop.txt", "apply -f "+manifest+"\n----\n\nrun-for 1000000h\n----\n")
 	for name, args := range map[string][]string{
-		"run":   {"run", "-f", manifest, "--for", "1000000h"},
+		"run":   {"run", "-f", manifest, "--for", "1000000h", "--keep"},
 		"story": {"story", "--allow-files", filepath.Dir(manifest), loop},
 	} {
 		for _, sign := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -306,23 +312,42 @@ func TestInterruptingLeavesNothingBehind(t *testing.T) {
 				sign = os.Interrupt
 			}
 			t.Run(name+" "+sign.String(), func(t *testing.T) {
+				// A story says what its first command did while the second runs.
+				kept, said := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "said")
+				args, begun := slices.Clone(args), said
+				if name == "run" {
+					args = append(args, kept)
+					begun = filepath.Join(kept, "node-1", "var", "openebs", "local", "pvc-*")
+				}
 				cmd, temp := process(t, args...)
+				out, err := os.Create(said)
+				require.NoError(t, err)
+				defer out.Close()
 				var errOut bytes.Buffer
-				cmd.Stderr = &errOut
+				cmd.Stdout, cmd.Stderr = out, &errOut
 				require.NoError(t, cmd.Start())
-				require.Eventually(t, func() bool {
-					found, err := filepath.Glob(filepath.Join(temp, "*", "*", "node-1", "var", "openebs", "local", "pvc-*"))
-					return err == nil && len(found) > 0
-				}, 30*time.Second, 5*time.Millisecond, "the volume's directory is made")
+				awaitSomething(t, begun)
 				require.NoError(t, cmd.Process.Signal(sign))
-				err := cmd.Wait()
-				require.Error(t, err, errOut.String())
+				require.Error(t, cmd.Wait(), errOut.String())
 				assert.Equal(t, interrupted, cmd.ProcessState.ExitCode(), errOut.String())
 				assert.Equal(t, "interrupted\n", errOut.String())
 				requireEmpty(t, temp)
 			})
 		}
 	}
+}
+
+// awaitSomething waits until there is something at a path with wildcards.
+func awaitSomething(t *testing.T, pattern string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			return false
+		}
+		info, err := os.Stat(found[0])
+		return err == nil && (info.IsDir() || info.Size() > 0)
+	}, 30*time.Second, time.Millisecond)
 }
 
 // The nodes are still being made when Ctrl-C comes.
@@ -332,12 +357,10 @@ func TestInterruptingTheStartLeavesNothingBehind(t *testing.T) {
 		nodes[i] = fmt.Sprintf("node-%d", i)
 	}
 	for range 3 {
-		cmd, temp := process(t, "run", "-f", file(t, "all.yaml", manifests), "--nodes", strings.Join(nodes, ","))
+		kept := filepath.Join(t.TempDir(), "kept")
+		cmd, temp := process(t, "run", "-f", file(t, "all.yaml", manifests), "--nodes", strings.Join(nodes, ","), "--keep", kept)
 		require.NoError(t, cmd.Start())
-		require.Eventually(t, func() bool {
-			found, err := filepath.Glob(filepath.Join(temp, "*", "*", "node-*"))
-			return err == nil && len(found) > 0
-		}, 30*time.Second, time.Millisecond)
+		awaitSomething(t, filepath.Join(kept, "node-*"))
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
 		_ = cmd.Wait() // it may have been done already
 		requireEmpty(t, temp)

@@ -1,8 +1,6 @@
 package mount
 
-import (
-	mountutils "k8s.io/mount-utils"
-)
+import ()
 
 // Verbs of Op.
 const (
@@ -89,9 +87,3 @@ func (f *failing) GetMountRefs(pathname string) ([]string, error) {
 	}
 	return f.Interface.GetMountRefs(pathname)
 }
-
-// IsCorrupted says whether an error about a mount point means that something is
-// mounted there which does not answer any more, so that it can only be unmounted.
-//
-// Upstream: k8s.io/mount-utils IsCorruptedMnt, v0.37.
-func IsCorrupted(err error) bool { return mountutils.IsCorruptedMnt(err) }

@@ -1,3 +1,5 @@
+//go:build !js && !wasip1
+
 package mount
 
 import (
@@ -11,3 +13,9 @@ type Interface = mountutils.Interface
 
 // MountPoint is one line of a mount table. Device is the source.
 type MountPoint = mountutils.MountPoint
+
+// IsCorrupted says whether an error about a mount point means that something is
+// mounted there which does not answer any more, so that it can only be unmounted.
+//
+// Upstream: k8s.io/mount-utils IsCorruptedMnt, v0.37.
+func IsCorrupted(err error) bool { return mountutils.IsCorruptedMnt(err) }

@@ -1,0 +1,10 @@
+//go:build js || wasip1
+
+package main
+
+import "context"
+
+// untilEnded is ctx: there are no signals.
+func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
