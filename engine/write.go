@@ -167,7 +167,34 @@ func (w Write) Changes() []FieldChange {
 	if w.Old == nil || w.New == nil {
 		return nil
 	}
-	return diff(nil, toMap(w.Old), toMap(w.New), nil)
+	old, new := whatDiffers(w.Old, w.New)
+	return diff(nil, toMap(old), toMap(new), nil)
+}
+
+// whatDiffers are two versions of an object without the fields that are the same in
+// both, in metadata, spec and status too: most of an object does, and to convert it to
+// maps takes long.
+func whatDiffers(old, new runtime.Object) (runtime.Object, runtime.Object) {
+	a, b := reflect.ValueOf(old), reflect.ValueOf(new)
+	if a.Type() != b.Type() || a.Type().Elem().Kind() != reflect.Struct {
+		return old, new
+	}
+	x, y := reflect.New(a.Type().Elem()), reflect.New(a.Type().Elem())
+	copyDifferent(x.Elem(), a.Elem(), y.Elem(), b.Elem(), true)
+	return x.Interface().(runtime.Object), y.Interface().(runtime.Object)
+}
+
+// copyDifferent gives x and y those fields of a and b that differ.
+func copyDifferent(x, a, y, b reflect.Value, top bool) {
+	for i := range a.NumField() {
+		switch name := a.Type().Field(i).Name; {
+		case top && a.Field(i).Kind() == reflect.Struct && (name == "ObjectMeta" || name == "Spec" || name == "Status"):
+			copyDifferent(x.Field(i), a.Field(i), y.Field(i), b.Field(i), false)
+		case !reflect.DeepEqual(a.Field(i).Addr().Interface(), b.Field(i).Addr().Interface()):
+			x.Field(i).Set(a.Field(i))
+			y.Field(i).Set(b.Field(i))
+		}
+	}
 }
 
 func toMap(obj runtime.Object) map[string]any {

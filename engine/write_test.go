@@ -1,9 +1,17 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
@@ -22,4 +30,31 @@ func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, brief(newItems(was, tt.is))) })
 	}
+}
+
+func TestTheChangesOfAWriteAreThoseOfTheWholeObjects(t *testing.T) {
+	seeds.Run(t, "pairs", 300, func(t *testing.T, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		word := func() string { return []string{"", "a", "b"}[rng.IntN(3)] }
+		some := func() map[string]string {
+			return []map[string]string{nil, {"a": word()}, {"a": "1", "b": word()}}[rng.IntN(3)]
+		}
+		conditions := func() (list []v1.PodCondition) {
+			for range rng.IntN(3) {
+				list = append(list, v1.PodCondition{Type: v1.PodConditionType(word()), Message: word(), ObservedGeneration: rng.Int64N(2)})
+			}
+			return list
+		}
+		random := func() runtime.Object {
+			p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: some(), Annotations: some(), ResourceVersion: word()}}
+			p.Spec = v1.PodSpec{NodeName: word(), NodeSelector: some(), Containers: make([]v1.Container, rng.IntN(2))}
+			p.Status = v1.PodStatus{Phase: v1.PodPhase(word()), Conditions: conditions(), ObservedGeneration: rng.Int64N(2)}
+			if rng.IntN(2) == 0 {
+				return p
+			}
+			return &v1.ConfigMap{ObjectMeta: p.ObjectMeta, Data: some()}
+		}
+		a, b := random(), random()
+		require.Equal(t, diff(nil, toMap(a), toMap(b), nil), Write{Write: api.Write{Old: a, New: b}}.Changes(), "seed %d", seed)
+	})
 }
