@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // typeConverter knows the schema of every built-in kind. It takes a while to
@@ -79,23 +81,16 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	return s.write(r, func(st *store) (outcome, error) {
-		live, exists := st.items[keyOf(r.namespace, r.name)]
+	r.tracked = true
+	return s.change(r, func(live object) (object, error) {
+		exists := live != nil
 		if uid := config.GetUID(); uid != "" && !exists {
-			return outcome{}, r.conflict(fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+			return nil, r.conflict(fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
 		if !exists && r.sub != "" {
-			return outcome{}, r.notFound()
+			return nil, r.notFound()
 		}
-		obj, err := s.applied(r, live, exists, config, opts)
-		if err != nil {
-			return outcome{}, err
-		}
-		r.tracked = true
-		if exists {
-			return s.replace(r, st, live, obj)
-		}
-		return s.insert(r, st, obj)
+		return s.applied(r, live, exists, config, opts)
 	})
 }
 
@@ -113,6 +108,11 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	}
 	if ns := config.GetNamespace(); r.kind.namespaced && ns != "" && ns != r.namespace {
 		return nil, apierrors.NewBadRequest(wrongNamespace)
+	}
+	if data, err := json.Marshal(config.Object); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	} else if err := quantity.CheckJSON(data, r.kind.newObject()); err != nil {
+		return nil, r.refusedQuantity(err)
 	}
 	if len(config.GetManagedFields()) > 0 {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // create stores obj, which becomes the server's own. The order of the phases is
@@ -140,8 +142,8 @@ func validateNew(obj object) field.ErrorList {
 
 const wrongNamespace = "the namespace of the provided object does not match the namespace sent on the request"
 
-// accept checks that what came with a request is an object of the resource and
-// belongs to the namespace of the request.
+// accept checks that what came with a request is an object of the resource, belongs to
+// the namespace of the request and has no quantity that nothing can compute with.
 func (r *request) accept(in runtime.Object) (object, error) {
 	obj, ok := in.(object)
 	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.typ) {
@@ -157,7 +159,16 @@ func (r *request) accept(in runtime.Object) (object, error) {
 	case obj.GetNamespace() != r.namespace:
 		return nil, apierrors.NewBadRequest(wrongNamespace)
 	}
+	if err := quantity.CheckObject(obj); err != nil {
+		return nil, r.refusedQuantity(err)
+	}
 	return obj, nil
+}
+
+// refusedQuantity is the answer to a quantity that a real server would accept, and
+// compute with for minutes.
+func (r *request) refusedQuantity(err *quantity.Error) error {
+	return r.invalid(field.ErrorList{field.Invalid(field.NewPath(err.Field), err.Value, err.Problem)})
 }
 
 // distinct is the owners without those that are named twice.

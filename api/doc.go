@@ -30,6 +30,8 @@
 //
 //   - create: namespace, status dropped, defaults, admission, system fields,
 //     validation, and only then whether the name is free;
+//   - patch: the outcome is computed from the stored object without the lock, and
+//     again if that was written meanwhile;
 //   - update and patch: version and UID, defaults, what the subresource may not
 //     touch, validation, admission, whether anything changed;
 //   - delete: preconditions, finalizers, the grace period of pods.
@@ -82,6 +84,8 @@
 //     not served. Everybody may do everything.
 //   - Events that say the same are counted, but those that merely resemble each
 //     other are not combined, and there is no rate limit.
+//   - A quantity with an exponent beyond 999 or more than 1000 characters is refused
+//     with 422, and never parsed. A real server computes with it for minutes.
 //   - A malformed label or field selector makes client-go's fake clientset panic
 //     before the server sees it.
 package api

@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // maxPatchOperations is how many operations a JSON patch may have.
@@ -28,17 +29,52 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 	if pt == types.ApplyPatchType {
 		return s.apply(r, data, opts)
 	}
-	return s.write(r, func(st *store) (outcome, error) {
-		old, ok := st.items[keyOf(r.namespace, r.name)]
-		if !ok {
-			return outcome{}, r.notFound()
+	return s.change(r, func(old object) (object, error) {
+		if old == nil {
+			return nil, r.notFound()
 		}
-		obj, err := r.patched(old, pt, data)
-		if err != nil {
-			return outcome{}, err
-		}
-		return s.replace(r, st, old, obj)
+		return r.patched(old, pt, data)
 	})
+}
+
+// change stores what make gets from the stored object, nil if there is none. make runs
+// without the lock, so that nobody waits while a large patch is read; if the object was
+// written meanwhile, it runs again.
+// Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.36.
+func (s *Server) change(r *request, make func(old object) (object, error)) (runtime.Object, error) {
+	for {
+		old := s.stored(r)
+		obj, err := make(old)
+		if err != nil {
+			return nil, s.refuse(r, err)
+		}
+		answer, err := s.write(r, func(st *store) (outcome, error) {
+			switch now := st.items[keyOf(r.namespace, r.name)]; {
+			case now != old:
+				return outcome{}, errStale
+			case old == nil:
+				return s.insert(r, st, obj)
+			}
+			return s.replace(r, st, old, obj)
+		})
+		if !errors.Is(err, errStale) {
+			return answer, err
+		}
+	}
+}
+
+// errStale is for the server itself: the object was written since it was read.
+var errStale = errors.New("the object was written meanwhile")
+
+// stored is the object that the request names, shared and not to be changed; nil if there
+// is none.
+func (s *Server) stored(r *request) object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if st, ok := s.stores[r.kind.gvr]; ok {
+		return st.items[keyOf(r.namespace, r.name)]
+	}
+	return nil
 }
 
 // patched is old with the patch applied.
@@ -70,6 +106,9 @@ func (r *request) patchJSON(old object, data []byte, apply func(before, data []b
 	after, strict, err := apply(before, data)
 	if err != nil {
 		return nil, err
+	}
+	if err := quantity.CheckJSON(after, r.kind.newObject()); err != nil {
+		return nil, r.refusedQuantity(err)
 	}
 	obj, err := r.decode(after, strict)
 	if err != nil {

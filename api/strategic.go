@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // A strategic merge patch is applied to maps, as upstream does. To convert a whole
@@ -29,6 +31,9 @@ import (
 // Upstream: apiserver endpoints/handlers strategicPatchObject, applyPatchToObject and
 // interpretStrategicMergePatchError, v1.36.
 func (r *request) strategicPatch(old object, data []byte) (object, error) {
+	if err := quantity.CheckJSON(data, r.kind.newObject()); err != nil {
+		return nil, r.refusedQuantity(err)
+	}
 	var patch rawFields
 	if !r.strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(r.kind.typ, patch) {
 		obj := r.copyFor(old, patch)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // resourceNames returns the names in a fixed order.
@@ -129,7 +131,7 @@ func (p *problems) oneResource(name v1.ResourceName, q resource.Quantity, known 
 // wholePages reports whether a size is a multiple of the page size in the
 // resource's name. Upstream: core/helper IsHugePageResourceValueDivisible, v1.36.
 func wholePages(name v1.ResourceName, q resource.Quantity) bool {
-	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
+	size, err := quantity.Parse(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
 	if err != nil || size.Sign() <= 0 || size.MilliValue()%1000 != 0 || size.Value() == 0 {
 		return false
 	}

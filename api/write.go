@@ -80,7 +80,10 @@ func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (o
 		return outcome{}, err
 	}
 	out, err := do(st)
-	if err != nil {
+	switch {
+	case errors.Is(err, errStale): // it is tried again
+		return outcome{}, err
+	case err != nil:
 		out = outcome{}
 	}
 	s.report(r, out, err)

@@ -118,3 +118,17 @@ func TestAScheduleIsFoundWhereAPhaseAndASeedAreNeeded(t *testing.T) {
 	assert.NotZero(t, result.Schedule.Phase)
 	assert.NotEmpty(t, result.Schedule.Turns)
 }
+
+func TestAHugeQuantityInARecordingIsAnErrorAtOnce(t *testing.T) {
+	const claim = `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}`
+	const patch = `{"object": "pvc/data", "patch": {"spec": {"resources": {"requests": {"storage": "1e-2147483648"}}}}}`
+	rec, err := load(t, `{"steps": [{"step": {"create": [`+strings.Replace(claim, "1Gi", "1e-2147483648", 1)+`]}}], "objects": []}`)
+	require.NoError(t, err)
+	_, err = run(rec, Schedule{}, true)
+	require.ErrorContains(t, err, `PersistentVolumeClaim: spec.resources.requests[storage]: "1e-2147483648": the exponent of a quantity must be from -999 to 999`)
+	rec, err = load(t, `{"steps": [{"step": {"create": [`+strings.Replace(claim, `"spec": {`, `"spec": {"accessModes": ["ReadWriteOnce"], `, 1)+`]}}, {"step": {"patch": `+patch+`}}], "objects": []}`)
+	require.NoError(t, err)
+	differences, err := run(rec, Schedule{}, true)
+	require.NoError(t, err)
+	require.NotEmpty(t, differences, "the patch is refused, which the recording does not say")
+}

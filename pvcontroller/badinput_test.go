@@ -125,7 +125,7 @@ func TestHugeAndFractionalQuantitiesAreCompared(t *testing.T) {
 }
 
 func TestAClaimHasTheSizeFromBeforeAResizeIfThatIsAQuantity(t *testing.T) { // semantics 1.4
-	for annotation, want := range map[string]string{"3Gi": "3Gi", "lots": "5Gi", "": "5Gi"} {
+	for annotation, want := range map[string]string{"3Gi": "3Gi", "lots": "5Gi", "": "5Gi", "1e-2147483648": "5Gi", "1e2147483646": "5Gi"} {
 		c := newCluster(t, engine.Config{}, pvcontroller.Config{})
 		c.offered("pv", "5Gi", annotated("volume.alpha.kubernetes.io/pre-resize-capacity="+annotation))
 		c.settle()

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // bind makes volume and claim point to each other, in four writes. It stops at the
@@ -146,7 +147,7 @@ func fileSystemSize(volume *v1.PersistentVolume) (size resource.Quantity, found 
 	if !found {
 		return size, false
 	}
-	if before, err := resource.ParseQuantity(volume.Annotations[binding.AnnPreResizeCapacity]); err == nil {
+	if before, err := quantity.Parse(volume.Annotations[binding.AnnPreResizeCapacity]); err == nil {
 		return before, true
 	}
 	return size, true

@@ -117,6 +117,36 @@ BAD:15: Pod/web: metadata.name: the same object is already at GOOD:15; expected 
 `), errOut)
 }
 
+// Each of them used to run for minutes, or out of memory.
+func TestRunRefusesHugeQuantitiesAtOnce(t *testing.T) {
+	for _, text := range []string{"1e2147483648", "1e-2147483648", "1E+2147483648", "0e2147483647", "'1e-2147483648'", `"1e99999999999999999999"`, "1" + strings.Repeat("0", 1<<20)} {
+		path := file(t, "huge.yaml", strings.Replace(manifests, "1Gi", text, 1))
+		began := time.Now()
+		code, out, errOut := command(t, "", "run", "-f", path)
+		assert.Equal(t, exitError, code)
+		assert.Empty(t, out)
+		assert.Contains(t, errOut, path+`:13: PersistentVolumeClaim/data: spec.resources.requests.storage: "`)
+		assert.Less(t, len(errOut), 500+len(path))
+		assert.Less(t, time.Since(began), 10*time.Second)
+	}
+}
+
+// Where no quantity is expected, the text is one like others.
+func TestRunTakesHugeNumbersInParametersAndAnnotations(t *testing.T) {
+	path := file(t, "all.yaml", strings.NewReplacer(
+		"metadata: {name: data}", `metadata: {name: data, annotations: {volume.alpha.kubernetes.io/pre-resize-capacity: "1e-2147483648"}}`,
+		"metadata: {name: openebs-hostpath}", `metadata:
+  name: openebs-hostpath
+  annotations: {cas.openebs.io/config: "[{name: XFSQuota, enabled: true, data: {softLimitGrace: 1e2147483648%}}]"}`).Replace(manifests))
+	code, out, errOut := command(t, "", "run", "-f", path)
+	assert.Equal(t, 0, code, errOut)
+	assert.Contains(t, out, "invalid format for limit grace")
+	path = file(t, "class.yaml", strings.Replace(manifests, "provisioner: openebs.io/local", "provisioner: openebs.io/local\nparameters: {size: \"1e2147483648\"}", 1))
+	code, out, errOut = command(t, "", "run", "-f", path)
+	assert.Equal(t, 0, code, errOut)
+	assert.Contains(t, out, "pod/web   1/1     Running")
+}
+
 func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 	path := file(t, "all.yaml", strings.Replace(manifests, "accessModes: [ReadWriteOnce]", "accessModes: []", 1))
 	code, out, errOut := command(t, "", "run", "-f", path, "-o", "table")

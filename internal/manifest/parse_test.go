@@ -99,6 +99,8 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 	}
 	tests := map[string]struct{ manifest, want string }{
 		"bad quantity":           {strings.Replace(claim, "5Gi", "5GG", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "5GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
+		"a huge quantity":        {strings.Replace(claim, "5Gi", "1e2147483648", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "1e2147483648" is not a quantity (number with unit such as 5Gi, 500M, 1.5T): the exponent of a quantity must be from -999 to 999`},
+		"a tiny quantity":        {strings.Replace(claim, "5Gi", `"1E-2147483648"`, 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "1E-2147483648" is not a quantity (number with unit such as 5Gi, 500M, 1.5T): the exponent of a quantity must be from -999 to 999`},
 		"quantity is a list":     {strings.Replace(claim, "5Gi", "[5Gi]", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: is a list; expected a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
 		"unknown field":          {strings.Replace(claim, "accessModes", "accesModes", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accesModes: unknown field (did you mean "accessModes"?)`},
 		"wrong case":             {strings.Replace(claim, "storageClassName", "storageclassname", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageclassname: unknown field (did you mean "storageClassName"?)`},

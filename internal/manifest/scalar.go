@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // scalar is a type of single values: how a person calls it and how a YAML
@@ -26,7 +28,7 @@ type scalar struct {
 
 // scalars are the API's own types of single values.
 var scalars = map[reflect.Type]scalar{
-	reflect.TypeFor[resource.Quantity]():  {"a quantity (number with unit such as 5Gi, 500M, 1.5T)", quantity},
+	reflect.TypeFor[resource.Quantity]():  {"a quantity (number with unit such as 5Gi, 500M, 1.5T)", quantityOf},
 	reflect.TypeFor[metav1.Time]():        {"a time such as 2026-01-31T12:00:00Z", parsed(timestamp)},
 	reflect.TypeFor[metav1.MicroTime]():   {"a time such as 2026-01-31T12:00:00.000000Z", parsed(timestamp)},
 	reflect.TypeFor[metav1.Duration]():    {"a duration such as 90s or 1h30m", parsed(func(s string) error { _, err := time.ParseDuration(s); return err })},
@@ -88,7 +90,7 @@ func (c *checker) scalar(n *yaml.Node, path string, want scalar) any {
 		hint = h
 	}
 	if strings.HasPrefix(want.name, "a quantity") && n.Kind == yaml.ScalarNode && !c.secret {
-		return c.fail(n, path, "%q is not %s", n.Value, want.name)
+		return c.fail(n, path, "%q is not %s%s", shortened(n.Value), want.name, hint)
 	}
 	return c.fail(n, path, "%s; expected %s%s", c.describe(n), want.name, hint)
 }
@@ -146,7 +148,10 @@ var number = scalar{"a number", func(n *yaml.Node) (any, string, bool) {
 	return value, "", true
 }}
 
-func quantity(n *yaml.Node) (any, string, bool) {
+func quantityOf(n *yaml.Node) (any, string, bool) {
+	if err := quantity.Check(n.Value); err != nil {
+		return nil, ": " + err.Error(), false
+	}
 	if _, err := resource.ParseQuantity(n.Value); err != nil {
 		return nil, "", false
 	}
@@ -191,10 +196,7 @@ func (c *checker) describe(n *yaml.Node) string {
 
 // describe quotes the value, if it is a single one, and says of what type it is.
 func describe(n *yaml.Node) string {
-	value := n.Value
-	if r := []rune(value); len(r) > 60 {
-		value = string(r[:57]) + "..."
-	}
+	value := shortened(n.Value)
 	switch tag := n.ShortTag(); tag {
 	case "!!bool", "!!int", "!!float":
 		return value + " " + typeOfValue(n)
@@ -226,4 +228,12 @@ func typeOfValue(n *yaml.Node) string {
 		return "is text"
 	}
 	return "has a tag"
+}
+
+// shortened is the beginning of a long text.
+func shortened(text string) string {
+	if r := []rune(text); len(r) > 60 {
+		return string(r[:57]) + "..."
+	}
+	return text
 }

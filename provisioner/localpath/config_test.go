@@ -351,3 +351,8 @@ func TestWithoutANodeTheErrorIsPlain(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualError(t, checkClaim(&v1.PersistentVolumeClaim{}, node), "configuration error, no node was specified")
 }
+
+func TestATemplateWithAHugeQuantityIsRefusedAtOnce(t *testing.T) {
+	_, err := loadHelperPod("spec: {containers: [{name: helper-pod, resources: {limits: {memory: '1e-2147483648'}}}]}", false)
+	require.EqualError(t, err, `helper pod template: spec.containers[0].resources.limits[memory]: "1e-2147483648": the exponent of a quantity must be from -999 to 999`)
+}

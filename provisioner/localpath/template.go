@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // loadHelperPod reads the template of helper pods, and refuses one that could do
@@ -19,6 +21,9 @@ func loadHelperPod(text string, allowUnsafe bool) (*v1.Pod, error) {
 		return nil, fmt.Errorf("invalid YAMLToJSON the helper pod with helperPodYaml: %s", text)
 	}
 	pod := &v1.Pod{}
+	if err := quantity.CheckJSON(data, pod); err != nil {
+		return nil, fmt.Errorf("helper pod template: %w", err)
+	}
 	if err := json.Unmarshal(data, pod); err != nil {
 		return nil, fmt.Errorf("invalid unmarshal the helper pod with helperPodJson: %s", data)
 	}

@@ -221,6 +221,7 @@ func TestAClaimThatHostpathCannotServeIsRefusedWithTheReason(t *testing.T) {
 		"no label value":  {nil, "- {name: NodeAffinityLabels, list: [rack]}", "[failed to build Pod object: missing node label values]"},
 		"unknown setting": {nil, "- {name: Basepath, value: /mnt}", `failed to get config: invalid sc config {- {name: Basepath, value: /mnt}}: entry 0 has the unknown name "Basepath"`},
 		"bad limit":       {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: '80'}}", "invalid format for limit grace"},
+		"a huge limit":    {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: 1e2147483648%}}", "invalid format for limit grace"},
 		"hard below soft": {nil, "- {name: EXT4Quota, enabled: true, data: {softLimitGrace: 80%, hardLimitGrace: 20%}}", "hard limit cannot be smaller than soft limit"},
 		"two quotas":      {nil, "- {name: EXT4Quota, enabled: true}\n- {name: XFSQuota, enabled: true}", "XFSQuota and EXT4Quota are both enabled"},
 		"bad mode":        {nil, "- {name: FilePermissions, enabled: true, data: {mode: rwx}}", `FilePermissions has the mode "rwx"; it must be octal, like 0770, or symbolic, like g+s`},

@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/quantity"
+)
+
+func (r *replay) nodes(nodes []Node) error {
+	for _, n := range nodes {
+		labels := map[string]string{v1.LabelHostname: n.Name}
+		for key, value := range n.Labels {
+			labels[key] = value
+		}
+		node := &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations},
+			Spec:       v1.NodeSpec{Taints: n.Taints},
+		}
+		ctx, api := context.Background(), r.client.CoreV1().Nodes()
+		if _, err := api.Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return bad("create node %s: %w", n.Name, err)
+		}
+		if err := r.meanwhile(); err != nil {
+			return err
+		}
+		size := v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+		}
+		status, err := json.Marshal(map[string]any{"status": v1.NodeStatus{
+			Capacity: size, Allocatable: size,
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		}})
+		if err != nil {
+			return err
+		}
+		if _, err := api.Patch(ctx, n.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+			return bad("patch the status of node %s: %w", n.Name, err)
+		}
+		if err := r.meanwhile(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes the objects one by one. A refusal is an observation.
+func (r *replay) create(objects []json.RawMessage) error {
+	for _, raw := range objects {
+		filled, err := r.uids.fill(string(raw))
+		if err != nil {
+			return &stepError{err}
+		}
+		obj, gvk, err := decodeObject([]byte(filled))
+		if err != nil {
+			return bad("create: %w", err)
+		}
+		res, ok := manifest.ResourceForKind(*gvk)
+		if !ok {
+			return bad("create: there is no resource for %s", gvk)
+		}
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return bad("create: %w", err)
+		}
+		if res.Namespaced && m.GetNamespace() == "" {
+			m.SetNamespace(metav1.NamespaceDefault)
+		}
+		action := clienttesting.NewCreateAction(res.GroupVersionResource(), m.GetNamespace(), obj)
+		if err := r.invoke(action, obj); err != nil {
+			return err
+		}
+		if err := r.rest(r.afterCreate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeObject reads an object of a recording, which may have been written by anybody.
+func decodeObject(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
+	gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if empty, err := scheme.Scheme.New(*gvk); err == nil {
+		if bad := quantity.CheckJSON(data, empty); bad != nil {
+			return nil, nil, fmt.Errorf("%s: %w", gvk.Kind, bad)
+		}
+	}
+	return scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+}
