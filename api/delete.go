@@ -123,8 +123,6 @@ func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
 func (s *Server) markAsDeleting(obj object) {
 	if obj.GetDeletionTimestamp() == nil {
 		countDeletion(obj)
-	}
-	if ts := obj.GetDeletionTimestamp(); ts == nil || ts.After(s.cfg.Now()) {
 		now := s.now()
 		obj.SetDeletionTimestamp(&now)
 	}
