@@ -193,9 +193,9 @@ func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 }
 
 // deleteCollection deletes what the options of a list select, one object after
-// the other.
+// the other. Namespaces go one by one.
 func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) error {
-	if r.kind.namespaced && r.namespace == "" {
+	if r.kind.namespaced && r.namespace == "" || r.kind.gvr == namespaces {
 		return s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
 	}
 	sel, err := selectorOf(r.kind, r.namespace, listOpts)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/storagesim/storagesim/api"
@@ -213,6 +214,8 @@ func TestACollectionIsDeletedByItsSelectors(t *testing.T) {
 	assert.Error(t, maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "spec.x=1"}))
 	err = c.CoreV1().ConfigMaps("").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	assert.True(t, apierrors.IsMethodNotSupported(err), "only one namespace's objects can be deleted together: %v", err)
+	_, err = c.Invokes(clienttesting.NewDeleteCollectionAction(v1.SchemeGroupVersion.WithResource("namespaces"), "", metav1.ListOptions{}), nil)
+	assert.True(t, apierrors.IsMethodNotSupported(err), "namespaces are deleted one by one: %v", err)
 }
 
 func TestAnEvictionIsADeletion(t *testing.T) {

@@ -10,6 +10,10 @@ import (
 
 var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
+func verbsOf(k *kind) metav1.Verbs {
+	return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" && k.gvr == namespaces })
+}
+
 // resourceLists is what discovery tells: every resource of every group, in
 // order.
 func resourceLists() []*metav1.APIResourceList {
@@ -25,7 +29,7 @@ func resourceLists() []*metav1.APIResourceList {
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: gvr.Resource, SingularName: strings.ToLower(k.gvk.Kind), Namespaced: k.namespaced,
-			Kind: k.gvk.Kind, Verbs: slices.Clone(verbs), ShortNames: shortNames[gvr.Resource],
+			Kind: k.gvk.Kind, Verbs: verbsOf(k), ShortNames: shortNames[gvr.Resource],
 		})
 		if k.status >= 0 {
 			list.APIResources = append(list.APIResources, metav1.APIResource{

@@ -80,8 +80,29 @@
 //   - Times inside objects are kept as written; real servers cut them to
 //     seconds. What the server itself writes is in whole seconds.
 //   - Subresources are status, pods/binding, pods/eviction (which deletes: there
-//     are no disruption budgets) and namespaces/finalize. Reviews and tokens are
-//     not served. Everybody may do everything.
+//     are no disruption budgets, and the pod gets no condition DisruptionTarget) and
+//     namespaces/finalize. Reviews and tokens are not served. Everybody may do
+//     everything. No warnings are sent.
+//   - Admission is what the storage plane needs: NamespaceLifecycle,
+//     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
+//     DefaultTolerationSeconds, Priority, RuntimeClass. Quotas, limit ranges, webhooks
+//     and admission policies are stored and do nothing. There is no ServiceAccount
+//     admission: a pod gets no service account and no volume with a token, and a
+//     projected serviceAccountToken needs no serviceAccountName, which that plugin would
+//     have filled in.
+//   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
+//     server that was started without --allow-privileged=true refuses them with 422:
+//     see [Server.DenyPrivileged].
+//   - Jobs are validated when they are new and not when they change; of a Service only
+//     the metadata are. The statuses of Jobs, Services, Deployments, ReplicaSets and
+//     DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as
+//     they are, but for their metadata.
+//   - Of a pod's annotations the deprecated ones for seccomp and AppArmor profiles are not
+//     validated, nor copied into fields. The health of devices in a container's status
+//     (allocatedResourcesStatus) is not checked against the pod's resource claims.
+//   - A refusal that quotes a whole field does so with the names of the API; release
+//     1.36 quotes its internal types. A patch whose outcome is no object of the kind is
+//     quoted itself, where upstream quotes the outcome.
 //   - Events that say the same are counted, but those that merely resemble each
 //     other are not combined, and there is no rate limit.
 //   - A quantity with an exponent beyond 999 or more than 1000 characters is refused
