@@ -9,8 +9,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/live"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
@@ -71,6 +74,36 @@ func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pvc-1_default_data/"}, names)
 	require.NoError(t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
+}
+
+// Provisioners of older versions of the library, nfs-subdir among them and the first
+// versions of local-path, ask the server for its version when they start, end if it is none, and
+// decide by it: whether there is storage.k8s.io/v1, finalizers, and what a pod may say.
+func TestTheServersVersionIsOneThatProvisionersDecideBy(t *testing.T) {
+	c := storagesim.NewForTest(t, storagesim.Config{})
+	requireVersion(t, c.Client())
+}
+
+// The client is the same beside a driver, and may be asked from any goroutine.
+func TestTheServersVersionIsThereForProgramsThatRunLive(t *testing.T) {
+	cluster, err := storagesim.New(storagesim.Config{Start: time.Now()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, cluster.Close()) }()
+	driver := live.Start(cluster.Engine())
+	requireVersion(t, cluster.Client())
+	require.NoError(t, driver.Stop())
+}
+
+func requireVersion(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	info, err := client.Discovery().ServerVersion()
+	require.NoError(t, err)
+	require.Equal(t, []string{"1", "36", "v1.36.3"}, []string{info.Major, info.Minor, info.GitVersion})
+	kubeVersion := version.MustParseSemantic(info.GitVersion) // panics if it is no version
+	for _, feature := range []string{"v1.5.0", "v1.6.0", "v1.9.0", "v1.11.0"} {
+		assert.True(t, kubeVersion.AtLeast(version.MustParseSemantic(feature)), feature)
+	}
+	assert.True(t, kubeVersion.LessThan(version.MustParseSemantic("v1.37.0")))
 }
 
 // The class, the claim and the pod that nfs-subdir-external-provisioner is shipped with.

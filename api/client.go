@@ -78,7 +78,7 @@ func (s *Server) Client(name string) *Client {
 func (s *Server) ClientWithGate(name string, g Gate) *Client {
 	c := &Client{Clientset: &fake.Clientset{}, server: s, name: name, gate: g}
 	c.core = coreV1{c.Clientset.CoreV1(), c}
-	c.discovery = &fakediscovery.FakeDiscovery{Fake: &c.Clientset.Fake}
+	c.discovery = &fakediscovery.FakeDiscovery{Fake: &c.Clientset.Fake, FakedServerVersion: serverVersion()}
 	c.AddReactor("*", "*", c.react)
 	c.AddWatchReactor("*", c.reactWatch)
 	return c

@@ -3,10 +3,27 @@ package api
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/storagesim/storagesim/internal/release"
 )
+
+// serverVersion is what the server says of its version. Programs decide by it what they
+// may use.
+func serverVersion() *apimachineryversion.Info {
+	v := version.MustParseSemantic(release.Kubernetes)
+	major, minor := strconv.FormatUint(uint64(v.Major()), 10), strconv.FormatUint(uint64(v.Minor()), 10)
+	return &apimachineryversion.Info{
+		Major: major, Minor: minor, EmulationMajor: major, EmulationMinor: minor,
+		MinCompatibilityMajor: major, MinCompatibilityMinor: strconv.FormatUint(uint64(v.Minor()-1), 10),
+		GitVersion: release.Kubernetes, GitTreeState: "clean",
+	}
+}
 
 var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 

@@ -13,10 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	nodeutil "k8s.io/component-helpers/node/util"
-)
 
-// kubeletVersion is the Kubernetes version that is modelled.
-const kubeletVersion = "v1.36.3"
+	"github.com/storagesim/storagesim/internal/release"
+)
 
 // controllerManagedAttach says that the attach/detach controller attaches this node's
 // volumes.
@@ -135,7 +134,7 @@ func nodeTemplate(template *v1.Node, runtime Runtime) *v1.Node {
 	}
 	if status.NodeInfo.KubeletVersion == "" {
 		status.NodeInfo = v1.NodeSystemInfo{
-			KubeletVersion: kubeletVersion, ContainerRuntimeVersion: string(runtime) + "://2.1.0",
+			KubeletVersion: release.Kubernetes, ContainerRuntimeVersion: string(runtime) + "://2.1.0",
 			OperatingSystem: "linux", Architecture: "amd64", OSImage: "storagesim", KernelVersion: "6.12.0",
 		}
 	}

@@ -6,10 +6,9 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-)
 
-// models is the Kubernetes release whose behaviour is modelled.
-const models = "v1.36"
+	"github.com/storagesim/storagesim/internal/release"
+)
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
@@ -39,5 +38,5 @@ func version() string {
 			}
 		}
 	}
-	return fmt.Sprintf("storagesim %s, behaves as Kubernetes %s (client-go %s, %s)", own, models, libraries, goVersion)
+	return fmt.Sprintf("storagesim %s, behaves as Kubernetes %s (client-go %s, %s)", own, release.Kubernetes, libraries, goVersion)
 }

@@ -1,0 +1,5 @@
+// Package release says which release of Kubernetes is modelled.
+package release
+
+// Kubernetes is the release, as the API server and the kubelets say it.
+const Kubernetes = "v1.36.3"
