@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/errno"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
@@ -90,6 +91,7 @@ func (c *Cluster) InjectMachine(f MachineFault) error {
 	if f.Times == 0 {
 		f.Times = 1
 	}
+	f.Err = errno.Linux(f.Err)
 	c.trouble.mu.Lock()
 	c.trouble.faults = append(c.trouble.faults, &f)
 	c.trouble.mu.Unlock()

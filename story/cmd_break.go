@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/errno"
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
@@ -70,7 +71,7 @@ func breakMachine(c *call) error {
 	if err := c.cluster.InjectMachine(f); err != nil {
 		return misuse{err}
 	}
-	c.say("%s will fail to %s: %v", c.args[0], whatFails(f), f.Err)
+	c.say("%s will fail to %s: %v", c.args[0], whatFails(f), errno.Linux(f.Err))
 	return nil
 }
 

@@ -35,6 +35,5 @@ type MountPoint struct {
 // Upstream: k8s.io/mount-utils IsCorruptedMnt, v0.37.
 func IsCorrupted(err error) bool {
 	return errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.EIO) ||
-		errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EHOSTDOWN) ||
-		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENODEV)
+		errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENODEV)
 }

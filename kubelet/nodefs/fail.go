@@ -3,6 +3,8 @@ package nodefs
 import (
 	"io/fs"
 	"path"
+
+	"github.com/storagesim/storagesim/internal/errno"
 )
 
 // Fail has fail asked before every operation from now on: op is what the error's
@@ -44,7 +46,7 @@ func (d *Dir) failing(op, name string) error {
 		return nil
 	}
 	if err := d.ask(op, name); err != nil {
-		return &fs.PathError{Op: op, Path: shorten(name), Err: err}
+		return &fs.PathError{Op: op, Path: shorten(name), Err: errno.Linux(err)}
 	}
 	return nil
 }

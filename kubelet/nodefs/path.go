@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/storagesim/storagesim/internal/errno"
 )
 
 // maxPath is Linux's PATH_MAX. maxDepth is how many elements a path may have: a
@@ -107,5 +109,5 @@ func explain(op, name string, err error) error {
 	if err.Error() == "path escapes from parent" { // os has no variable for it
 		err = ErrOutside
 	}
-	return &fs.PathError{Op: op, Path: shorten(name), Err: err}
+	return &fs.PathError{Op: op, Path: shorten(name), Err: errno.Linux(err)}
 }
