@@ -23,10 +23,10 @@ import (
 	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
-	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"
@@ -104,6 +104,12 @@ func (c *Cluster) start() error {
 			return err
 		}
 	}
+	if c.cfg.NodeLifecycle {
+		c.Server().TaintNewNodes()
+		if err := c.engine.Add(NodeLifecycle, nodelifecycle.New()); err != nil {
+			return err
+		}
+	}
 	for _, server := range c.cfg.NFSServers {
 		if _, err := c.AddNFSServer(server.Name, server.Exports...); err != nil {
 			return err
@@ -157,32 +163,6 @@ func (c *Cluster) makeDir() error {
 		c.dir, c.temporary = dir, true
 	}
 	return err
-}
-
-// addNode makes the node's directory and starts its kubelet.
-func (c *Cluster) addNode(node Node) error {
-	root, err := c.openDisk(node.Name)
-	if err != nil {
-		return fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	c.roots[node.Name] = root
-	mounter, err := c.mounter(node.Name, root)
-	if err != nil {
-		return fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
-		Node: v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
-			Spec:       v1.NodeSpec{Taints: node.Taints},
-			Status:     v1.NodeStatus{Capacity: node.Capacity},
-		},
-		Root:       root,
-		Mounter:    c.failing(node.Name, mounter),
-		Plugins:    c.cfg.VolumePlugins,
-		Runtime:    node.Runtime,
-		Images:     node.Images,
-		CSIDrivers: node.CSIDrivers,
-	}))
 }
 
 // Close ends the actors and all trouble of machines, takes real mounts away and
@@ -264,6 +244,14 @@ func (c *Cluster) Crash(actor string) error { return c.engine.Crash(actor) }
 func (c *Cluster) CrashFor(actor string, downtime time.Duration) error {
 	return c.engine.CrashFor(actor, downtime)
 }
+
+// Stop ends an actor's process until Start. What it has on its node's disk stays, and
+// so do the pods of a kubelet: their containers run, and nobody reports it.
+func (c *Cluster) Stop(actor string) error { return c.engine.Stop(actor) }
+
+// Start has an actor that was stopped start again, knowing nothing. It does so with
+// the next Settle, Step or RunFor.
+func (c *Cluster) Start(actor string) error { return c.engine.Start(actor) }
 
 // Inject adds a fault. Its Resource can have any name that kubectl knows
 // ("pv", "pods/binding").

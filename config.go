@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
 )
@@ -32,6 +33,8 @@ const (
 	// GarbageCollection deletes objects whose owners are gone.
 	GarbageCollection = "generic-garbage-collector"
 	Scheduler         = "kube-scheduler"
+	// NodeLifecycle taints nodes by their conditions; see Config.NodeLifecycle.
+	NodeLifecycle = nodelifecycle.ActorName
 )
 
 // Actors are the control plane's actors in the order they are started.
@@ -54,6 +57,11 @@ type Config struct {
 	Policy engine.Policy
 	// Only are the control plane's actors to run, by name; nil means all.
 	Only []string
+	// NodeLifecycle has new nodes tainted as not ready, as a real API server does, and
+	// runs the node lifecycle controller, which removes that taint when a node is ready
+	// and taints nodes by their conditions. Without it, the default, a node can have
+	// pods as soon as it is registered, and a cordoned node has no taint.
+	NodeLifecycle bool
 	// Start is the first moment of virtual time; default engine.Start.
 	Start time.Time
 	// ResyncPhase is how long before the start the periodic work of actors had

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -14,7 +16,7 @@ var (
 
 // admitCreate runs the admission plugins that change new objects: protection
 // finalizers and the default class on claims, default tolerations, priority and
-// runtime class on pods. It runs before validation, with the lock held.
+// runtime class on pods, and the taint of new nodes. It runs before validation, with the lock held.
 func admitCreate(s *Server, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
@@ -26,6 +28,10 @@ func admitCreate(s *Server, obj runtime.Object) error {
 		addFinalizer(&o.ObjectMeta, pvProtection)
 	case *storagev1.VolumeAttributesClass:
 		addFinalizer(&o.ObjectMeta, vacProtection)
+	case *v1.Node:
+		if s.taintsNodes {
+			addNotReadyTaint(o)
+		}
 	case *v1.Pod:
 		addDefaultTolerations(&o.Spec)
 		if err := admitPriority(o, func(name string) *schedulingv1.PriorityClass {
@@ -61,4 +67,14 @@ func admitUpdate(s *Server, obj, old runtime.Object) error {
 		class, _ := found.(*storagev1.StorageClass)
 		return class
 	})
+}
+
+// addNotReadyTaint keeps pods away from a new node until the node lifecycle controller
+// knows that it is ready.
+// Upstream: plugin/pkg/admission/nodetaint addNotReadyTaint, v1.36.
+func addNotReadyTaint(node *v1.Node) {
+	taint := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}
+	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) }) {
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
 }

@@ -40,6 +40,8 @@ type Server struct {
 	events eventIndex
 	// unprivileged: containers may not be privileged.
 	unprivileged bool
+	// taintsNodes: new nodes have the taint not-ready.
+	taintsNodes bool
 }
 
 // NewServer makes a server that holds the namespaces default, kube-system,
@@ -75,6 +77,16 @@ func (s *Server) DenyPrivileged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unprivileged = true
+}
+
+// TaintNewNodes has the server give every new node the taint
+// node.kubernetes.io/not-ready, as kube-apiserver does with its admission plugin
+// TaintNodesByCondition, which is on by default there. Here it is not, since nobody
+// removes the taint in a cluster without a node lifecycle controller.
+func (s *Server) TaintNewNodes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taintsNodes = true
 }
 
 // Objects is everything there is, ordered by resource and then by key. The

@@ -40,6 +40,11 @@
 // optionalWrites). In a case with kubelets, what nobody here writes (the node lifecycle
 // controller, sidecars) and the nodes' status writes are left out, too: see compare.
 //
+// A case that begins without nodes starts its kubelets itself. Only there the node
+// lifecycle controller runs (storagesim.Config.NodeLifecycle), and the kubelets are given
+// the CSI drivers that register with them, as the recorded answers to NodeGetInfo describe
+// them.
+//
 // Of a StatefulSet only its claims and pods are compared: there are no
 // ControllerRevisions here, and a pod's controller-revision-hash is another.
 //

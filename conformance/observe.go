@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
@@ -190,7 +192,7 @@ func (o *observer) describe(got *write, w api.Write) error {
 	var old, new map[string]any
 	var err error
 	if w.Old != nil {
-		if old, err = o.uids.normal(w.Old); err != nil {
+		if old, err = o.normal(w.Old); err != nil {
 			return err
 		}
 	}
@@ -199,7 +201,7 @@ func (o *observer) describe(got *write, w api.Write) error {
 		after = w.Last
 	}
 	if after != nil {
-		if new, err = o.uids.normal(after); err != nil {
+		if new, err = o.normal(after); err != nil {
 			return err
 		}
 	}
@@ -214,6 +216,28 @@ func (o *observer) describe(got *write, w api.Write) error {
 		got.changed = differences(old, new)
 	}
 	return nil
+}
+
+// normal is the object as recordings have it. Those with kubelets have of a node's
+// status no more than whether it is ready, and its volumes.
+func (o *observer) normal(obj runtime.Object) (map[string]any, error) {
+	m, err := o.uids.normal(obj)
+	node, ok := obj.(*v1.Node)
+	if err != nil || !ok || o.simulated == nil {
+		return m, err
+	}
+	status, _ := m["status"].(map[string]any)
+	for field := range status {
+		if field != "volumesInUse" && field != "volumesAttached" {
+			delete(status, field)
+		}
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == v1.NodeReady {
+			status["<ready>"] = string(c.Status)
+		}
+	}
+	return m, nil
 }
 
 func (w write) changesNothing() bool {
@@ -265,7 +289,7 @@ func (o *observer) objects() (map[string]map[string]any, error) {
 		if _, known := manifest.ResourceForKind(kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
 			continue
 		}
-		m, err := o.uids.normal(obj)
+		m, err := o.normal(obj)
 		if err != nil {
 			return nil, err
 		}

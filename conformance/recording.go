@@ -40,8 +40,28 @@ type Step struct {
 	Writes []Entry `json:"writes"`
 	// Files are what was looked at after the step.
 	Files []File `json:"files,omitempty"`
-	// Calls are those of a CSI driver. They are not compared yet.
-	Calls []map[string]any `json:"grpc,omitempty"`
+	// Calls are those of CSI drivers. They are not compared yet.
+	Calls []DriverCall `json:"grpc,omitempty"`
+}
+
+// DriverCall is a call of a CSI driver.
+type DriverCall struct {
+	Driver string `json:"driver"`
+	Method string `json:"method"`
+	// Side is "controller" or a node's name.
+	Side string `json:"side"`
+	// Code is the answer's gRPC code by name.
+	Code     string     `json:"code"`
+	Response DriverInfo `json:"response"`
+}
+
+// DriverInfo is a driver's answer to NodeGetInfo.
+type DriverInfo struct {
+	NodeID     string `json:"node_id"`
+	MaxVolumes int32  `json:"max_volumes_per_node"`
+	Topology   struct {
+		Segments map[string]string `json:"segments"`
+	} `json:"accessible_topology"`
 }
 
 // Action is what the user did: exactly one of the fields up to Wait.

@@ -41,6 +41,7 @@ type replay struct {
 	steering *steering
 	before   map[string]map[string]any // with kubelets, the objects in the beginning
 	began    int                       // how long the trace was when the step began
+	current  int                       // the step, from 0
 
 	// quiet is how long nothing must be written before a step is over, afterCreate
 	// before the next object is created.
@@ -50,6 +51,9 @@ type replay struct {
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
 	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodesOf(rec), Only: actors(), ResyncPhase: s.Phase}
+	if rec.fromNothing() {
+		config.Nodes, config.NodeLifecycle = storagesim.Nodes(), true
+	}
 	if !s.inOrder() {
 		config.Policy = steering
 	}
@@ -88,6 +92,7 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
 	for i, step := range rec.Steps {
 		r.steering.begin(i + 1)
+		r.current = i
 		got, err := r.step(step.Action)
 		var impossible *stepError
 		switch {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet"
 )
 
 // Where recordings of the whole stack write <host> and <root>, nodes here have these.
@@ -29,9 +30,29 @@ const (
 // driver is the Object of the difference that a CSI driver is missing.
 const driver = "CSI"
 
-// needsDriver says whether a step needs a CSI driver.
+// needsDriver says whether a step needs a CSI driver. NodeGetInfo alone does not: what
+// a driver answers to it is what it registers with, and kubelets here are given that.
 func (s Step) needsDriver() bool {
-	return len(s.Calls) > 0 || len(s.Action.Fail) > 0 || s.Action.Driver != ""
+	return len(s.Action.Fail) > 0 || s.Action.Driver != "" ||
+		slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
+}
+
+// fromNothing says whether the case begins without nodes: its kubelets start in it, and
+// the node lifecycle controller, which is only simulated then, says when nodes are ready.
+func (r *Recording) fromNothing() bool { return r.whole() && len(r.Before) == 0 }
+
+// driversOf are the CSI drivers that register with a node's kubelet when it starts, in
+// order, as their answers to NodeGetInfo describe them.
+func (r *Recording) driversOf(node string) []kubelet.CSIDriver {
+	var drivers []kubelet.CSIDriver
+	for _, c := range r.Steps[0].Calls {
+		if c.Method == "NodeGetInfo" && c.Side == node && c.Code == "OK" {
+			drivers = append(drivers, kubelet.CSIDriver{
+				Name: c.Driver, NodeID: c.Response.NodeID, Topology: c.Response.Topology.Segments, MaxVolumes: c.Response.MaxVolumes,
+			})
+		}
+	}
+	return drivers
 }
 
 // nodesOf are the nodes of a case of the whole stack: those that were there before, or
@@ -59,23 +80,38 @@ func (r *replay) simulated(actor string) bool {
 	return actor == storagesim.User || slices.Contains(r.cluster.Actors(), actor)
 }
 
-// kubelets starts, stops and restarts kubelets.
+// kubelets starts, stops and restarts kubelets. The first start of one makes its node.
 func (r *replay) kubelets(what map[string]string) error {
 	for _, node := range sortedKeys(what) {
-		switch what[node] {
-		case "restart":
-			if err := r.cluster.Crash("kubelet/" + node); err != nil {
-				return err
+		actor := "kubelet/" + node
+		do := map[string]func(string) error{"restart": r.cluster.Crash, "stop": r.cluster.Stop, "start": r.cluster.Start}[what[node]]
+		if what[node] == "start" && !slices.Contains(r.cluster.Actors(), actor) {
+			do = func(string) error {
+				return r.cluster.AddNode(storagesim.Node{Name: node, CSIDrivers: r.rec.driversOf(node)})
 			}
-		case "start": // it has been running since the cluster was made
-			if len(r.rec.Before) == 0 {
-				continue
-			}
-			fallthrough
-		default:
-			return bad("kubelet: %s: a kubelet that is down for a while is not replayed yet", node)
+		}
+		if err := do(actor); err != nil {
+			return bad("kubelet: %s: %w", node, err)
 		}
 		if err := r.meanwhile(); err != nil {
+			return err
+		}
+	}
+	return r.untaint()
+}
+
+// untaint does what the recorder did when kubelets had started, so that cases could
+// begin: with a JSON patch it removed the taints of nodes, which is refused where there
+// are none any more. Recordings have the answer only.
+func (r *replay) untaint() error {
+	for _, e := range r.rec.Steps[r.current].Writes {
+		if e.Actor != storagesim.User || e.Verb != "patch" || e.Resource != "nodes" {
+			continue
+		}
+		if err := r.rest(r.quiet); err != nil {
+			return err
+		}
+		if err := r.patch(Patch{Object: "node/" + e.Name, Patch: []byte(`[{"op":"remove","path":"/spec/taints"}]`), Type: "json"}); err != nil {
 			return err
 		}
 	}

@@ -70,6 +70,20 @@ func TestTheHarnessFindsEveryKindOfDifferenceWithKubelets(t *testing.T) {
 			},
 			`at the end, node/node-1 /`,
 		},
+		"a new node has no taint": {
+			"startup_kubelets_register",
+			func(rec *Recording) {
+				delete(rec.Steps[0].Writes[0].Object.(map[string]any), "spec")
+			},
+			`step 1 of 1, nodes node-1: wanted kubelet/node-1 create {`,
+		},
+		"a node keeps its taint": {
+			"startup_kubelets_register",
+			func(rec *Recording) {
+				rec.Steps[0].Writes = slices.DeleteFunc(rec.Steps[0].Writes, func(e Entry) bool { return e.Actor == "node-controller" })
+			},
+			`step 1 of 1, nodes node-1: wanted nothing, got node-controller patch {"/spec/taints":null}`,
+		},
 		"an object is left": {
 			"k21_projected",
 			func(rec *Recording) {
@@ -131,7 +145,7 @@ func TestARecordingThatNeedsACSIDriverIsReadAndDiffers(t *testing.T) {
 			assert.Equal(t, []Difference{{Step: i + 1, Of: len(rec.Steps), Object: "CSI", Wanted: "a CSI driver", Got: "none in the simulation yet"}}, differences)
 		}
 	}
-	assert.Equal(t, 38, calls)
+	assert.Equal(t, 37, calls)
 }
 
 func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
@@ -142,12 +156,35 @@ func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is no condition that this package knows`,
 		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is no condition that this package knows`,
 		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, pod/NAME or pvc/NAME`,
-		`{"kubelet": {"node-1": "stop"}}`:       `kubelet: node-1: a kubelet that is down for a while is not replayed yet`,
+		`{"kubelet": {"node-1": "start"}}`:      `kubelet: node-1: actor "kubelet/node-1" is not stopped`,
+		`{"kubelet": {"node-3": "stop"}}`:       `kubelet: node-3: no actor is called "kubelet/node-3" (did you mean "kubelet/node-1"?)`,
 	} {
 		rec, err := load(t, `{"before": [{"kind": "Node", "metadata": {"name": "node-1"}}], "steps": [{"step": `+step+`}]}`)
 		require.NoError(t, err)
 		_, err = Check(rec, Options{})
 		assert.ErrorContains(t, err, "case: step 1: "+want)
+	}
+}
+
+// What a stopped kubelet does not do is in the next step, when it has started.
+func TestAKubeletThatIsStoppedAndStartedIsReplayed(t *testing.T) {
+	load := func(first, last string) *Recording {
+		rec, err := load(t, `{"before": [{"kind": "Node", "metadata": {"name": "node-1"}}], "steps": [
+			{"step": {"kubelet": {"node-1": "`+first+`"}}},
+			{"step": {"create": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
+				"spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "nginx"}]}}]}},
+			{"step": {"kubelet": {"node-1": "`+last+`"}, "until": "pod/web Running"}}]}`)
+		require.NoError(t, err)
+		return rec
+	}
+	for _, tt := range []struct {
+		first, last string
+		step        int
+	}{{"stop", "start", 3}, {"restart", "restart", 2}} {
+		differences, err := run(load(tt.first, tt.last), Schedule{}, true)
+		require.NoError(t, err)
+		require.NotEmpty(t, differences)
+		assert.Equal(t, tt.step, differences[0].Step, "the kubelet writes the pod's status after %s: %s", tt.first, differences[0])
 	}
 }
 

@@ -30,6 +30,7 @@ type actor struct {
 
 	follows   map[string]bool // resources it has caches of, in any life
 	down      bool
+	stopped   bool          // until Start
 	restart   time.Time     // when it starts again, if it is down
 	downtime  time.Duration // of the next crash
 	unawaited bool          // Settle does not wait for the next restart
@@ -97,6 +98,10 @@ func (a *actor) stop() {
 // crash forgets everything and restarts the actor after a.downtime. Settling does not
 // wait for a process that keeps ending by itself once its backoff exceeds the patience.
 func (a *actor) crash() {
+	if a.stopped {
+		a.halt()
+		return
+	}
 	if a.down {
 		return
 	}
@@ -108,18 +113,12 @@ func (a *actor) crash() {
 	if a.unawaited || a.ended && a.downtime > e.cfg.Patience {
 		foreground = never
 	}
-	a.restart = e.Now().Add(a.downtime)
-	e.after(a.downtime, foreground, func() {
-		e.record(a.name, Restarted{})
-		if err := a.start(); err != nil {
-			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
-		}
-	})
+	a.startAfter(a.downtime, foreground)
 	a.downtime, a.unawaited, a.ended = 0, false, false
 }
 
 // Down are the actors that have crashed and not started again, each with when it
-// will.
+// will: the zero time if it was stopped.
 func (e *Engine) Down() map[string]time.Time {
 	down := map[string]time.Time{}
 	for _, a := range e.actors {

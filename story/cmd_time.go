@@ -177,6 +177,10 @@ func (c *call) advance(words []string, f func() error) error {
 func (c *call) pending() {
 	down := c.cluster.Engine().Down()
 	for _, actor := range slices.Sorted(maps.Keys(down)) {
+		if down[actor].IsZero() {
+			c.say("%s is stopped", actor)
+			continue
+		}
 		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, engine.Offset(down[actor].Sub(engine.Start)))
 	}
 }

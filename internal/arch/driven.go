@@ -25,7 +25,7 @@ type DrivenRules struct {
 // Driven is the rule of this repository.
 func Driven() DrivenRules {
 	return DrivenRules{
-		Tops:  []string{"binding", "control", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector"},
+		Tops:  []string{"binding", "control", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"},
 		Files: []string{"kubelet/nodefs", "kubelet/mount"},
 		Vars: map[string][]string{
 			"binding": {"knownModes", "orderedModeSets"},

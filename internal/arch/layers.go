@@ -32,7 +32,7 @@ func Layers() []Layer {
 		{Name: "api", Tops: []string{"api"}, May: ground},
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"contract", "api"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
-		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector"}, May: ground},
+		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "scripts", Tops: []string{"story", "conformance"}, May: cluster},
 		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts")},

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Stopped is an actor's process that was ended until somebody starts it again.
+type Stopped struct{}
+
+// Topic implements control.Record.
+func (Stopped) Topic() string  { return "fault" }
+func (Stopped) String() string { return "is stopped" }
+
+var _ control.Record = Stopped{}
+
+// Stop ends an actor's process, which stays down until Start. During a step it ends
+// right after the step. An actor that is down already does not start again by itself.
+func (e *Engine) Stop(name string) error {
+	a, err := e.actor(name)
+	switch {
+	case err != nil:
+		return err
+	case e.closed:
+		return ErrClosed
+	case a.stopped:
+		return fmt.Errorf("actor %q is stopped already", name)
+	}
+	a.stopped = true
+	e.doomed = append(e.doomed, a)
+	if !e.busy {
+		e.endStep()
+	}
+	return nil
+}
+
+// Start has an actor that was stopped start again, knowing nothing, when no other actor
+// can go on.
+func (e *Engine) Start(name string) error {
+	a, err := e.actor(name)
+	switch {
+	case err != nil:
+		return err
+	case e.closed:
+		return ErrClosed
+	case !a.stopped || !a.down:
+		return fmt.Errorf("actor %q is not stopped", name)
+	}
+	a.stopped = false
+	a.startAfter(0, always)
+	return nil
+}
+
+// halt is the crash of an actor that is to stay down.
+func (a *actor) halt() {
+	if !a.down {
+		a.down = true
+		a.stop()
+	}
+	a.life++ // what would have started it again is void
+	a.restart = time.Time{}
+	a.downtime, a.unawaited, a.ended = 0, false, false
+	a.engine.record(a.name, Stopped{})
+}
+
+// startAfter starts an actor that is down, unless it is stopped before.
+func (a *actor) startAfter(d time.Duration, foreground func() bool) {
+	e, life := a.engine, a.life
+	a.restart = e.Now().Add(d)
+	e.after(d, foreground, func() {
+		if a.life != life {
+			return
+		}
+		e.record(a.name, Restarted{})
+		if err := a.start(); err != nil {
+			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package storagesim
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/kubelet"
+)
+
+// AddNode has a node join: it gets a directory of its own, and a kubelet that
+// registers it with the next Settle, Step or RunFor.
+func (c *Cluster) AddNode(node Node) error {
+	cfg := c.cfg
+	cfg.Nodes = append(slices.Clone(c.cfg.Nodes), node)
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	if err := c.addNode(node); err != nil {
+		return err
+	}
+	c.cfg.Nodes = cfg.Nodes
+	return nil
+}
+
+// addNode makes the node's directory and starts its kubelet.
+func (c *Cluster) addNode(node Node) error {
+	root, err := c.openDisk(node.Name)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	c.roots[node.Name] = root
+	mounter, err := c.mounter(node.Name, root)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
+		Node: v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
+			Spec:       v1.NodeSpec{Taints: node.Taints},
+			Status:     v1.NodeStatus{Capacity: node.Capacity},
+		},
+		Root:       root,
+		Mounter:    c.failing(node.Name, mounter),
+		Plugins:    c.cfg.VolumePlugins,
+		Runtime:    node.Runtime,
+		Images:     node.Images,
+		CSIDrivers: node.CSIDrivers,
+	}))
+}

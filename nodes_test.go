@@ -1,0 +1,111 @@
+package storagesim_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
+)
+
+// taintsSeen are the keys of a node's taints after each write of it.
+func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
+	seen := &[][]string{}
+	c.Server().OnWrite(func(w api.Write) {
+		if node, ok := w.New.(*v1.Node); ok && node.Name == name && w.Err == nil && w.New != w.Old {
+			keys := []string{}
+			for _, t := range node.Spec.Taints {
+				keys = append(keys, t.Key)
+			}
+			*seen = append(*seen, keys)
+		}
+	})
+	return seen
+}
+
+// Upstream: plugin/pkg/admission/nodetaint and node_lifecycle_controller.go
+// doNoScheduleTaintingPass, v1.36; seen in the recording startup_kubelets_register.
+func TestANewNodeIsTaintedUntilItIsReady(t *testing.T) {
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(), NodeLifecycle: true})
+	require.NoError(t, err)
+	defer c.Close()
+	seen := taintsSeen(c, "late")
+	require.NoError(t, c.AddNode(storagesim.Node{Name: "late"}))
+	require.NoError(t, c.Settle())
+	notReady := []string{v1.TaintNodeNotReady}
+	assert.Equal(t, [][]string{notReady, notReady, {}}, *seen, "registered, ready, and then free of the taint")
+
+	assert.ErrorContains(t, c.AddNode(storagesim.Node{Name: "late"}), `"late"`, "names are unique")
+	assert.ErrorContains(t, c.AddNode(storagesim.Node{Name: "Late"}), `"Late" is not a node name`)
+}
+
+func TestWithoutTheNodeLifecycleControllerANewNodeHasNoTaint(t *testing.T) {
+	c, err := storagesim.New(storagesim.Config{})
+	require.NoError(t, err)
+	defer c.Close()
+	node, err := c.Client().CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, node.Spec.Taints)
+	assert.NotContains(t, c.Actors(), storagesim.NodeLifecycle)
+}
+
+func TestACordonedNodeIsTaintedAndKeepsItsOtherTaints(t *testing.T) {
+	own := v1.Taint{Key: "mine", Value: "x", Effect: v1.TaintEffectNoSchedule}
+	c, err := storagesim.New(storagesim.Config{Nodes: []storagesim.Node{{Name: "a", Taints: []v1.Taint{own}}}, NodeLifecycle: true})
+	require.NoError(t, err)
+	defer c.Close()
+	nodes := c.Client().CoreV1().Nodes()
+	patch := func(sub, data string) *v1.Node {
+		t.Helper()
+		var subs []string
+		if sub != "" {
+			subs = append(subs, sub)
+		}
+		_, err := nodes.Patch(context.Background(), "a", types.StrategicMergePatchType, []byte(data), metav1.PatchOptions{}, subs...)
+		require.NoError(t, err)
+		require.NoError(t, c.Settle())
+		node, err := nodes.Get(context.Background(), "a", metav1.GetOptions{})
+		require.NoError(t, err)
+		return node
+	}
+	node := patch("", `{"spec":{"unschedulable":true}}`)
+	require.Len(t, node.Spec.Taints, 2)
+	assert.Equal(t, own, node.Spec.Taints[0])
+	assert.Equal(t, v1.TaintNodeUnschedulable, node.Spec.Taints[1].Key)
+	assert.NotNil(t, node.Spec.Taints[1].TimeAdded)
+	node = patch("status", `{"status":{"conditions":[{"type":"NetworkUnavailable","status":"True"}]}}`)
+	assert.Len(t, node.Spec.Taints, 3)
+	assert.Equal(t, []v1.Taint{own}, patch("", `{"spec":{"unschedulable":false},"status":{}}`).Spec.Taints[:1])
+	node = patch("status", `{"status":{"conditions":[{"type":"NetworkUnavailable","status":"False"}]}}`)
+	assert.Equal(t, []v1.Taint{own}, node.Spec.Taints)
+}
+
+func TestAStoppedKubeletDoesNothingForItsPodsUntilItStarts(t *testing.T) {
+	c, err := storagesim.New(storagesim.Config{})
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.Stop("kubelet/node-1"))
+	require.NoError(t, c.Apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: c, image: nginx}]}
+`))
+	require.NoError(t, c.Settle())
+	pod, err := c.Pod("web")
+	require.NoError(t, err)
+	assert.Equal(t, "node-1", pod.Spec.NodeName)
+	assert.Equal(t, v1.PodPending, pod.Status.Phase)
+	require.NoError(t, c.Start("kubelet/node-1"))
+	require.NoError(t, c.Settle())
+	pod, err = c.Pod("web")
+	require.NoError(t, err)
+	assert.Equal(t, v1.PodRunning, pod.Status.Phase)
+	assert.Contains(t, c.Story(), "kubelet/node-1  is stopped")
+}
