@@ -118,7 +118,7 @@ func (c *Cluster) invoke(action clienttesting.Action) (runtime.Object, error) {
 func (c *Cluster) parseRef(ref string) (r manifest.Resource, namespace, name string, err error) {
 	parts := strings.Split(ref, "/")
 	if len(parts) < 2 || len(parts) > 3 || parts[len(parts)-1] == "" {
-		return r, "", "", fmt.Errorf("%q names no object: write kind/name or kind/namespace/name, for example pvc/data", ref)
+		return r, "", "", fmt.Errorf("%q does not name an object: write kind/name or kind/namespace/name, for example pvc/data", ref)
 	}
 	if r, err = manifest.FindResource(parts[0]); err != nil {
 		return r, "", "", err
@@ -126,7 +126,7 @@ func (c *Cluster) parseRef(ref string) (r manifest.Resource, namespace, name str
 	name = parts[len(parts)-1]
 	switch {
 	case !r.Namespaced && len(parts) == 3:
-		return r, "", "", fmt.Errorf("%q: a %s is in no namespace: write %s/%s", ref, r.Kind, parts[0], name)
+		return r, "", "", fmt.Errorf("%q: a %s has no namespace: write %s/%s", ref, r.Kind, parts[0], name)
 	case !r.Namespaced:
 		return r, "", name, nil
 	case len(parts) == 3:

@@ -140,11 +140,11 @@ func unjoin(err error) error {
 func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	c := storagesim.NewForTest(t, storagesim.Config{})
 	for ref, says := range map[string]string{
-		"data":           `"data" names no object: write kind/name or kind/namespace/name`,
-		"pvc/":           "names no object",
-		"pv/default/x":   "is in no namespace: write pv/x",
+		"data":           `"data" does not name an object: write kind/name or kind/namespace/name`,
+		"pvc/":           "does not name an object",
+		"pv/default/x":   "has no namespace: write pv/x",
 		"claim/data":     `doesn't have a resource type "claim"`,
-		"pvc/a/b/c":      "names no object",
+		"pvc/a/b/c":      "does not name an object",
 		"pvc/missing":    `persistentvolumeclaims "missing" not found`,
 		"pod/other/nope": `pods "nope" not found`,
 	} {
@@ -157,9 +157,9 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	_, err = c.Cluster.ReadFile("node/x", "/")
 	require.ErrorContains(t, err, `no node is called "x"; expected node-1`)
 	require.ErrorContains(t, c.Cluster.Crash("x"), `no actor is called "x"`)
-	require.ErrorContains(t, c.Cluster.RunFor(-1), "backwards")
+	require.ErrorContains(t, c.Cluster.RunFor(-1), "a negative time cannot pass: -1ns")
 	require.EqualError(t, c.Cluster.Apply(""), "manifest: is empty; expected at least one object in YAML or JSON")
-	require.EqualError(t, c.Cluster.Apply(), "there is nothing to apply; expected at least one object in YAML or JSON")
+	require.EqualError(t, c.Cluster.Apply(), "no manifest is given; expected at least one object in YAML or JSON")
 }
 
 func TestExplainSaysWhyAClaimIsPending(t *testing.T) {
@@ -184,7 +184,7 @@ spec:
 	c.Settle()
 	why := c.Explain("pvc/data")
 	require.Contains(t, why, "pvc default/data is Pending\n")
-	require.Contains(t, why, `its class "manual" does not exist, so only volumes that name the same class will do`)
+	require.Contains(t, why, `its class "manual" does not exist, so it can only be bound to a volume that names the same class`)
 	require.Contains(t, why, "volume tiny is passed over: capacity 1Mi is less than the requested 1Gi")
 	require.Contains(t, why, `persistentvolume-controller said Warning ProvisioningFailed: storageclass.storage.k8s.io "manual" not found`)
 	require.Contains(t, why, "it is used by pod default/web, which is Pending: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims")
@@ -204,11 +204,11 @@ func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
 
 	backend.holds["extra"] = true
 	err := c.Cluster.RequireNoLeaks()
-	require.ErrorContains(t, err, "volume extra in the backend of example.com/nfs, which no pv stands for (made by example.com/nfs)")
+	require.ErrorContains(t, err, "volume extra in the backend of example.com/nfs, for which there is no pv (made by example.com/nfs)")
 	delete(backend.holds, "extra")
 
 	delete(backend.holds, pv)
-	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "pv "+pv+" stands for a volume that the backend of example.com/nfs does not hold (made by example.com/nfs)")
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "pv "+pv+" refers to a volume that the backend of example.com/nfs does not have (made by example.com/nfs)")
 	backend.holds[pv] = true
 
 	// The provisioner cannot delete: its calls to the API fail.

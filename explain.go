@@ -127,7 +127,7 @@ func (x *explainer) lost(claim *v1.PersistentVolumeClaim) error {
 	case volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != claim.UID:
 		x.say("  it was bound to volume %s, which belongs to pvc %s/%s now", volume.Name, volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
 	default:
-		x.say("  it was bound to volume %s, which is there again", volume.Name)
+		x.say("  it was bound to volume %s, which exists again", volume.Name)
 	}
 	return nil
 }
@@ -197,13 +197,13 @@ func (x *explainer) class(claim *v1.PersistentVolumeClaim, reserved string) (*st
 		or = fmt.Sprintf(", and %s, which is reserved for it", reserved)
 	}
 	if name == "" {
-		x.say("  it has no class, so only volumes without a class will do%s", or)
+		x.say("  it has no class, so it can only be bound to a volume without a class%s", or)
 		return nil, false, nil
 	}
 	class, err := x.client.StorageV1().StorageClasses().Get(x.ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		x.say("  its class %q does not exist, so only volumes that name the same class will do%s", name, or)
+		x.say("  its class %q does not exist, so it can only be bound to a volume that names the same class%s", name, or)
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err

@@ -164,9 +164,9 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 		"a class that vanished": {explainPod("web", "", "vanished"), [][]string{
 			{
 				"  no node is looked at: pod has unbound immediate PersistentVolumeClaims",
-				`    pvc default/vanished is not bound: its class "vanished" does not exist, so nothing waits for a pod and the PV controller has to bind it first`,
+				`    pvc default/vanished is not bound: its class "vanished" does not exist, so the PV controller has to bind it before a pod is scheduled`,
 			},
-			{"pvc default/vanished is Pending", `  its class "vanished" does not exist, so only volumes that name the same class will do`},
+			{"pvc default/vanished is Pending", `  its class "vanished" does not exist, so it can only be bound to a volume that names the same class`},
 		}},
 		"affinity for two nodes at once": {
 			explainPod("web", "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: ["+
@@ -235,7 +235,7 @@ func TestExplainNamesTheVolumeReservedForAClaimWhateverItsClass(t *testing.T) {
 	c.Crash("persistent-volume-binder")
 	c.Apply(explainVolume("mine", "1Gi", "node-1", "  storageClassName: gold\n  claimRef: {namespace: default, name: data}"), explainClaim("data", "5Gi", ", storageClassName: ''"))
 	requireLines(t, c.Explain("pvc/data"), "pvc default/data is Pending",
-		"  it has no class, so only volumes without a class will do, and mine, which is reserved for it",
+		"  it has no class, so it can only be bound to a volume without a class, and mine, which is reserved for it",
 		"  volume mine is passed over: capacity 1Gi is less than the requested 5Gi")
 }
 
@@ -249,7 +249,7 @@ func TestTheSameClaimTwiceInAPodRunsOnceOneOfTwoVolumesIsFreeAgain(t *testing.T)
 	requireLines(t, why, "    more than one of the pod's volumes names pvc default/data, and a volume is searched for each",
 		"  node node-1: pvc default/data: no volume of class local fits, and the class has no provisioner",
 		"    pvc default/data: one would be bound to it",
-		"      volume one is passed over: it is promised to another claim of the same pod")
+		"      volume one is passed over: another claim of the same pod takes it")
 	require.Equal(t, 1, strings.Count(why, "pvc default/data is Pending"))
 
 	c.Apply(explainVolume("two", "5Gi", "node-1", "  storageClassName: local"))

@@ -102,7 +102,7 @@ func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
 			return nil, nil, err
 		}
 		if pod.Spec.NodeName == "" {
-			return nil, nil, fmt.Errorf("pod %s/%s is on no node yet", pod.Namespace, pod.Name)
+			return nil, nil, fmt.Errorf("pod %s/%s has no node yet", pod.Namespace, pod.Name)
 		}
 		root, err := c.root(pod.Spec.NodeName)
 		return root, pod, err

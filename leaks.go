@@ -193,12 +193,12 @@ func (l *leakFinder) backends() error {
 				continue // another one that answers to this name, with a backend of its own
 			}
 			if _, ok := slices.BinarySearch(held, pv.Name); !ok {
-				l.addObject("pv/"+pv.Name, maker, "pv %s stands for a volume that the backend of %s does not hold", pv.Name, p.name)
+				l.addObject("pv/"+pv.Name, maker, "pv %s refers to a volume that the backend of %s does not have", pv.Name, p.name)
 			}
 		}
 		for _, name := range held {
 			if !known.Has(name) {
-				l.add(p.name, "volume %s in the backend of %s, which no pv stands for", name, p.name)
+				l.add(p.name, "volume %s in the backend of %s, for which there is no pv", name, p.name)
 				l.leaks[len(l.leaks)-1].Known = l.known(p.name, 0, name)
 			}
 		}

@@ -141,13 +141,13 @@ func TestAVolumeOfAnotherProvisionerOfTheSameNameIsNoLeak(t *testing.T) {
 
 	volume := c.Claim("data").Spec.VolumeName
 	delete(mine.holds, volume)
-	requireLeaks(t, c, "pv "+volume+" stands for a volume that the backend of example.com/shelf does not hold (made by example.com/shelf)")
+	requireLeaks(t, c, "pv "+volume+" refers to a volume that the backend of example.com/shelf does not have (made by example.com/shelf)")
 }
 
 // kubernetes-csi/external-provisioner 486: nothing was written down before the process
 // ended, and the claim that would bring it back to the volume is gone.
 func TestWhatAProcessThatEndedLeftBehindIsNamedAsUpstreamsOwnLeak(t *testing.T) {
-	const known = "a leak of upstream's own"
+	const known = "a known leak of the upstream library"
 	for name, tt := range map[string]struct {
 		crash engine.Fault
 		known bool

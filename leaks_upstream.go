@@ -11,8 +11,8 @@ import (
 
 // knownLeak is the leak of the provisioner library itself: nothing is written down
 // before Provision is called.
-const knownLeak = "a leak of upstream's own, and no bug of the provisioner's: its process ended between making this and creating the pv, " +
-	"and the claim was deleted meanwhile, so nobody knows of it (kubernetes-csi/external-provisioner issue 486)"
+const knownLeak = "a known leak of the upstream library, not a bug of the provisioner: its process ended after it had made this and before it created the pv, " +
+	"and the claim was deleted meanwhile, so no object refers to it (kubernetes-csi/external-provisioner issue 486)"
 
 // known is knownLeak if what maker made is one: for a claim that is gone, of which no
 // PersistentVolume was ever created, and the maker's process ended since the entry of

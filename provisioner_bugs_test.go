@@ -55,7 +55,7 @@ func janitor(s *shelf) func(control.Env) (provisioner.Provisioner, error) {
 // Provision and before the object is there; the claim is deleted. The fix is a
 // provisioner that compares its backend with the API when it starts.
 func TestBug1ACrashBeforeTheObjectAndAClaimDeletedMeanwhile(t *testing.T) {
-	for fixed, want := range map[bool]string{false: "in the backend of example.com/shelf, which no pv stands for", true: ""} {
+	for fixed, want := range map[bool]string{false: "in the backend of example.com/shelf, for which there is no pv", true: ""} {
 		x := rigForTest(t, func(c *provisioner.Config) {
 			if s := c.Provisioner.(*provisioner.Faulty).Provisioner.(*shelf); fixed {
 				c.Provisioner, c.New = nil, janitor(s)
@@ -89,7 +89,7 @@ func requireLeak(t *testing.T, err error, want string) {
 // Background instead of Finished: nothing is over until a final answer.
 func TestBug2ATimeoutIsNoFinalAnswer(t *testing.T) {
 	for state, want := range map[provisioner.ProvisioningState]string{
-		provisioner.ProvisioningFinished:     "in the backend of example.com/shelf, which no pv stands for",
+		provisioner.ProvisioningFinished:     "in the backend of example.com/shelf, for which there is no pv",
 		provisioner.ProvisioningInBackground: "",
 	} {
 		x := rigForTest(t)
@@ -278,7 +278,7 @@ func TestBug7TheSelectedNodeIsFull(t *testing.T) {
 // Bug 8, external-provisioner 546, fixed by KEP-2644: the volume is deleted before
 // its claim, and the asset stays. The fix is the finalizer, Config.AddFinalizer.
 func TestBug8TheVolumeIsDeletedBeforeItsClaim(t *testing.T) {
-	for fixed, want := range map[bool]string{false: "in the backend of example.com/shelf, which no pv stands for", true: ""} {
+	for fixed, want := range map[bool]string{false: "in the backend of example.com/shelf, for which there is no pv", true: ""} {
 		x := rigForTest(t, func(c *provisioner.Config) { c.AddFinalizer = fixed })
 		require.NoError(t, x.Apply(shelfClaim("data")))
 		require.NoError(t, x.Settle())

@@ -81,7 +81,7 @@
 //     seconds. What the server itself writes is in whole seconds.
 //   - Subresources are status, pods/binding, pods/eviction (which deletes: there
 //     are no disruption budgets, and the pod gets no condition DisruptionTarget) and
-//     namespaces/finalize. Reviews and tokens are not served. Everybody may do
+//     namespaces/finalize. Reviews and tokens are not served. Every client may do
 //     everything. No warnings are sent.
 //   - Admission is what the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,

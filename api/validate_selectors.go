@@ -141,7 +141,7 @@ func (p *problems) podTerm(term *v1.PodAffinityTerm, at *field.Path) {
 
 // labelKeys validates the keys whose values a pod takes over from its own labels
 // into a selector. By now they are in the selector, too (see mergeLabelKeys): a key
-// that is there twice was named by the selector itself.
+// that is given twice was named by the selector itself.
 // Upstream: core/validation ValidateMatchLabelKeysAndMismatchLabelKeys, v1.36.
 func (p *problems) labelKeys(match, mismatch []string, selector *metav1.LabelSelector, at *field.Path) {
 	if len(match)+len(mismatch) == 0 {

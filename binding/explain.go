@@ -86,7 +86,7 @@ func (s *search) findBlocking(volumes []*v1.PersistentVolume) {
 
 func (s *search) verdict(volume *v1.PersistentVolume) Verdict {
 	if volume == s.best {
-		reason := "the smallest that will do"
+		reason := "the smallest that fits"
 		if volume.Spec.ClaimRef != nil {
 			reason = "it is reserved for the claim"
 		}
@@ -135,7 +135,7 @@ func inGroup(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool 
 func (s *search) reason(filter Filter, volume *v1.PersistentVolume) string {
 	switch filter {
 	case Excluded:
-		return "it is promised to another claim of the same pod"
+		return "another claim of the same pod takes it"
 	case Claimed:
 		return s.claimedBy(volume.Spec.ClaimRef)
 	case TooSmall:
@@ -158,7 +158,7 @@ func (s *search) reason(filter Filter, volume *v1.PersistentVolume) string {
 	case WrongAccessModes:
 		mode, missing := MissingAccessMode(s.claim, volume)
 		if !missing {
-			return "the claim requests an access mode that is none"
+			return "the claim requests an unknown access mode"
 		}
 		return fmt.Sprintf("it does not offer %s", mode)
 	case WrongNode:
@@ -196,11 +196,11 @@ func (s *search) outranked(volume *v1.PersistentVolume) string {
 	fewest, _ := modesOf(s.best.Spec.AccessModes)
 	switch {
 	case s.node == nil && fewest.len() < modes.len():
-		return fmt.Sprintf("it would do, but %s has fewer access modes", s.best.Name)
+		return fmt.Sprintf("it fits, but %s has fewer access modes", s.best.Name)
 	case s.best.Spec.ClaimRef != nil:
-		return fmt.Sprintf("it would do, but %s is reserved for the claim", s.best.Name)
+		return fmt.Sprintf("it fits, but %s is reserved for the claim", s.best.Name)
 	case best.Cmp(size) < 0:
-		return fmt.Sprintf("it would do, but %s is smaller", s.best.Name)
+		return fmt.Sprintf("it fits, but %s is smaller", s.best.Name)
 	}
-	return fmt.Sprintf("it would do, but %s comes first", s.best.Name)
+	return fmt.Sprintf("it fits, but %s comes first", s.best.Name)
 }

@@ -45,10 +45,10 @@ func TestEveryVolumePassedOverIsExplained(t *testing.T) {
 		"h is passed over: its labels do not match the claim's selector disk=fast",
 		`i is passed over: its class is "other", the claim wants "manual"`,
 		"j is passed over: it does not offer ReadWriteOnce",
-		"k is passed over: it would do, but m has fewer access modes",
-		"l is passed over: it would do, but m is smaller",
-		"m is chosen: the smallest that will do",
-		"n is passed over: it would do, but m comes first",
+		"k is passed over: it fits, but m has fewer access modes",
+		"l is passed over: it fits, but m is smaller",
+		"m is chosen: the smallest that fits",
+		"n is passed over: it fits, but m comes first",
 	}, verdicts(t, claim, nil, false,
 		fast("a", "9Gi", func(v *v1.PersistentVolume) {
 			v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "other"}
@@ -75,7 +75,7 @@ func TestTheSchedulersSearchIsExplainedWithTheNode(t *testing.T) {
 	free := volumeOf("free", "9Gi", v1.ReadWriteOnce)
 	require.Equal(t, []string{
 		`far is passed over: it cannot be reached from node node-2: kubernetes.io/hostname In [node-1], the node has "node-2"`,
-		"free is chosen: the smallest that will do",
+		"free is chosen: the smallest that fits",
 	}, verdicts(t, claim, nodeOf("node-2"), true, far, free))
 
 	mine := with(with(volumeOf("mine", "5Gi", v1.ReadWriteOnce), reserved("")), onNode("node-1"))
@@ -84,7 +84,7 @@ func TestTheSchedulersSearchIsExplainedWithTheNode(t *testing.T) {
 		`mine is passed over: it cannot be reached from node node-2: kubernetes.io/hostname In [node-1], the node has "node-2"`,
 	}, verdicts(t, claim, nodeOf("node-2"), true, free, mine))
 	require.Equal(t, []string{
-		"free is passed over: it would do, but mine is reserved for the claim",
+		"free is passed over: it fits, but mine is reserved for the claim",
 		"mine is chosen: it is reserved for the claim",
 	}, verdicts(t, claim, nodeOf("node-1"), true, free, mine))
 }

@@ -37,7 +37,7 @@
 // owner reference in field paths (newerPath), fields that were lost when the recorder
 // cut a long message (isCut), what a machine and its container runtime choose (chosen,
 // machines), and what two recorded runs of a case did not agree about (optionalEvents,
-// optionalWrites). In a case with kubelets, what nobody here writes (the node lifecycle
+// optionalWrites). In a case with kubelets, what no actor here writes (the node lifecycle
 // controller, sidecars) and the nodes' status writes are left out, too: see compare.
 //
 // A case that begins without nodes starts its kubelets itself. Only there the node

@@ -195,7 +195,7 @@ func (r *replay) holds(condition string) (bool, error) {
 	first, second, ok := strings.Cut(condition, " ")
 	switch {
 	case !ok:
-		return false, bad("until: %q is no condition that this package knows", condition)
+		return false, bad("until: %q is not a known condition", condition)
 	case first == "event":
 		return slices.ContainsFunc(r.cluster.Engine().Trace().Since(r.began), func(entry engine.Entry) bool {
 			e, ok := entry.Record.(engine.Event)
@@ -218,7 +218,7 @@ func (r *replay) holds(condition string) (bool, error) {
 		}
 		return err == nil && string(claim.Status.Phase) == second, nil
 	}
-	return false, bad("until: %q is no condition that this package knows", condition)
+	return false, bad("until: %q is not a known condition", condition)
 }
 
 // ready is the status of a node's condition Ready.

@@ -153,8 +153,8 @@ func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, `step 1: kubelet: node-1: "pause": expected start, stop or restart`)
 	for step, want := range map[string]string{
 		`{"host": ["reboot now"]}`:              `host: reboot now: expected mkdir [-p] DIR, touch FILE, rm FILE, rm -rf DIR, rmdir DIR, chmod MODE FILE or echo WORDS > FILE`,
-		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is no condition that this package knows`,
-		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is no condition that this package knows`,
+		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is not a known condition`,
+		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is not a known condition`,
 		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, pod/NAME or pvc/NAME`,
 		`{"kubelet": {"node-1": "start"}}`:      `kubelet: node-1: actor "kubelet/node-1" is not stopped`,
 		`{"kubelet": {"node-3": "stop"}}`:       `kubelet: node-3: no actor is called "kubelet/node-3" (did you mean "kubelet/node-1"?)`,

@@ -322,7 +322,7 @@ func TestALivelockIsReportedInWords(t *testing.T) {
 	require.NoError(t, e.Add("off", flip("on", "off")))
 	create(t, e, configMap("switch", "v", "on"))
 	err := e.Settle()
-	require.ErrorContains(t, err, "livelock: no rest after 5000 steps")
+	require.ErrorContains(t, err, "livelock: not at rest after 5000 steps")
 	require.ErrorContains(t, err, "on worked")
 	require.ErrorContains(t, err, "times on maps default/switch")
 	require.Regexp(t, `configmap default/switch was written \d{3,} times, by off and on`, err.Error())

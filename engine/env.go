@@ -83,7 +83,7 @@ func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond fu
 
 func (v *env) Every(name string, period time.Duration, f func(context.Context)) {
 	if period <= 0 {
-		panic(fmt.Sprintf("%s: Every %s: a period of %s is no period", v.actor.name, name, period))
+		panic(fmt.Sprintf("%s: Every %s: the period %s is not positive", v.actor.name, name, period))
 	}
 	a, first := v.actor, period
 	if phase := v.engine().cfg.Phase; a.life == 1 && phase > 0 {

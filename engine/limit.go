@@ -74,7 +74,7 @@ func (l *stepLimit) report() error {
 	for _, entry := range e.trace.Tail(4) {
 		lines = append(lines, fmt.Sprintf("latest: %s", entry))
 	}
-	return fmt.Errorf("livelock: no rest after %d steps in %s of virtual time; who keeps working on what:\n  %s",
+	return fmt.Errorf("livelock: not at rest after %d steps in %s of virtual time; what keeps it busy:\n  %s",
 		l.steps, e.Now().Sub(l.began).Round(time.Millisecond), strings.Join(lines, "\n  "))
 }
 

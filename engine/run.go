@@ -127,7 +127,7 @@ func (e *Engine) RunFor(d time.Duration) error {
 		return err
 	}
 	if d < 0 {
-		return fmt.Errorf("time does not run backwards: %s", d)
+		return fmt.Errorf("a negative time cannot pass: %s", d)
 	}
 	limit := e.newLimit(time.Minute)
 	end := e.Now().Add(d)

@@ -134,7 +134,7 @@ func TestALivelockOfTasksNamesThem(t *testing.T) {
 				})
 				return nil
 			}))
-			require.ErrorContains(t, run(e), "livelock: no rest after 1000 steps in 1ms of virtual time; who keeps working on what:\n  spinner worked 1001 times on spin")
+			require.ErrorContains(t, run(e), "livelock: not at rest after 1000 steps in 1ms of virtual time; what keeps it busy:\n  spinner worked 1001 times on spin")
 		})
 	}
 }
@@ -161,7 +161,7 @@ func TestALivelockThatCreatesObjectsIsReportedWithItsChain(t *testing.T) {
 	require.NoError(t, e.Add("pong", answer("pong", "ping")))
 	create(t, e, configMap("first", "for", "ping"))
 	err := e.Settle()
-	require.ErrorContains(t, err, "livelock: no rest after 302000 steps in 0s of virtual time", "of what was there when it began")
+	require.ErrorContains(t, err, "livelock: not at rest after 302000 steps in 0s of virtual time", "of what was there when it began")
 	require.Regexp(t, `ping worked \d{4,} times on maps: \d{4,} different keys`, err.Error())
 	require.Regexp(t, `ping created \d{4,} objects of kind ConfigMap, the latest is configmap default/pong-\d{4,}`, err.Error())
 	require.Regexp(t, `pong created \d{4,} objects of kind ConfigMap, the latest is configmap default/ping-\d{4,}`, err.Error())
@@ -322,7 +322,7 @@ func TestAPanicInAHandlerOrAFactoryFailsTheRunAndNamesIt(t *testing.T) {
 	require.ErrorContains(t, e.Add("never", func(env control.Env) error {
 		env.Every("round", 0, func(context.Context) {})
 		return nil
-	}), "a period of 0s is no period")
+	}), "the period 0s is not positive")
 	require.Empty(t, e.Actors())
 
 	lives := 0
@@ -459,7 +459,7 @@ func TestRunUntilTakesConditionsThatReadAndRefusesTimeBackwards(t *testing.T) {
 	require.NoError(t, e.Add("copier", copier("a", "b")))
 	create(t, e, configMap("m", "a", "1"))
 	require.NoError(t, e.RunUntil(time.Hour, func() bool { return get(t, e, "m").Data["b"] == "1" }))
-	require.ErrorContains(t, e.RunFor(-time.Second), "time does not run backwards: -1s")
+	require.ErrorContains(t, e.RunFor(-time.Second), "a negative time cannot pass: -1s")
 	require.Equal(t, engine.Start, e.Now())
 }
 

@@ -40,7 +40,7 @@
 // kubelet's start. A pod that is deleted goes in this order: status written, containers
 // stopped, status written, volumes unmounted, directories removed, what is not known of
 // its containers written as failed, API object deleted. A crash at
-// any point is made good by the next life: what is mounted is read from the
+// any point is repaired after the restart: what is mounted is read from the
 // node's disk as uncertain, and nothing is unmounted before all pods were looked
 // at.
 //
@@ -112,6 +112,6 @@
 //     not be mounted.
 //   - A container's environment has no values from ConfigMaps, Secrets and resources;
 //     only a subPathExpr and the commands read it.
-//   - Nobody waits until a pod's missing volumes are listed in the trace, after 2m3s: a
+//   - The kubelet does not wait until a pod's missing volumes are listed in the trace, after 2m3s: a
 //     cluster at rest may be one in which a pod lacks some.
 package kubelet

@@ -75,7 +75,7 @@ func locate(node *nodefs.Dir, pod *v1.Pod, containerPath string) (containerMount
 			return m, nil
 		}
 	}
-	return containerMount{}, fmt.Errorf("path %q of pod %s/%s is in none of its volumes", containerPath, pod.Namespace, pod.Name)
+	return containerMount{}, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes", containerPath, pod.Namespace, pod.Name)
 }
 
 // findMount is the mount with the longest path that is above name.

@@ -267,7 +267,7 @@ func TestProjectQuotasAreRecorded(t *testing.T) {
 	require.NoError(t, err)
 	p, err := run(nil, "xfs_quota", "-x", "-c", "limit -p bsoft=10k bhard=20k 7", "/opt")
 	require.NoError(t, err)
-	require.Equal(t, []string{"the limits of /disk/a are recorded, soft 10k and hard 20k; nobody enforces them here"}, p.notes)
+	require.Equal(t, []string{"the limits of /disk/a are recorded, soft 10k and hard 20k; this simulation does not enforce them"}, p.notes)
 	_, err = run(nil, "chattr", "+P", "-p", "3", "/opt/a")
 	require.NoError(t, err)
 	_, err = run(nil, "setquota", "-P", "3", "0", "5", "0", "0", "/opt")

@@ -1,5 +1,5 @@
 // Package provisioner is the external-provisioner library: the controller that
-// turns claims into volumes by calling somebody's Provisioner, and deletes the
+// turns claims into volumes by calling a Provisioner, and deletes the
 // volumes again when their claims are gone. Upstream it is
 // sigs.k8s.io/sig-storage-lib-external-provisioner, v13; the interfaces here
 // have its names and shapes, so that an author's type fits with a few lines.
@@ -78,7 +78,7 @@
 // engine.Config.Blocked of real time. Then its worker is lost and every other actor
 // goes on. Config.ProvisionTimeout and DeletionTimeout end waiting on the Env.
 //
-// A state that is none of the four counts as NoChange, as upstream, and the trace
+// A state other than these four counts as NoChange, as upstream, and the trace
 // says so. Config.VolumeName is an author's code, too: if it returns what cannot name
 // a volume, that is an event before anything is made.
 //
@@ -114,7 +114,7 @@
 //     known takes off those put on meanwhile.
 //   - The queue store creates the volume of a claim that is gone.
 //   - A claim annotated for provisioner A whose class names provisioner B is
-//     served by whoever knows both.
+//     served by any provisioner that knows both.
 //   - StoreVolume deletes the asset after its last failed try even if an earlier
 //     one created the volume and only its answer was lost, so that the volume
 //     stands for nothing.

@@ -44,7 +44,7 @@ func (c *controller) syncUnboundClaim(ctx context.Context, claim *v1.PersistentV
 
 // choice records why the volume was taken.
 func choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) control.Record {
-	reason := "the smallest that will do"
+	reason := "the smallest that fits"
 	if volume.Spec.ClaimRef != nil {
 		reason = "reserved for it"
 	}

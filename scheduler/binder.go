@@ -113,7 +113,7 @@ func newVolumeBinder(env control.Env, caches *caches, bindTimeout time.Duration)
 
 // GetPodVolumeClaims sorts a pod's claims: bound; waiting for this pod's node;
 // and the rest, for which the PV controller has not finished. A claim that two of
-// the pod's volumes name is there twice, and the search for its volume finds two
+// the pod's volumes name is given twice, and the search for its volume finds two
 // or fails: that is upstream's, too.
 // Upstream: binder.go GetPodVolumeClaims, v1.36.
 func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*PodVolumeClaims, error) {

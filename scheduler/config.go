@@ -53,7 +53,7 @@ func (cfg Config) withDefaults() (Config, error) {
 		}
 	}
 	if p := cfg.PercentageOfNodesToScore; p < 0 || p > 100 {
-		return cfg, fmt.Errorf("scheduler.Config.PercentageOfNodesToScore: %d is no percentage; it must be 1 to 100, or 0 to choose by the number of nodes", p)
+		return cfg, fmt.Errorf("scheduler.Config.PercentageOfNodesToScore: %d is not a percentage; it must be 1 to 100, or 0 to choose by the number of nodes", p)
 	}
 	if cfg.MaxBackoff < cfg.InitialBackoff {
 		return cfg, fmt.Errorf("scheduler.Config.MaxBackoff: %s is less than InitialBackoff, %s", cfg.MaxBackoff, cfg.InitialBackoff)

@@ -52,7 +52,7 @@
 // A pod that no node fits gets an event and the condition PodScheduled=False, and
 // waits for an event that could help the plugins that turned it down (each says
 // which in EventsToRegister), at most for five minutes. Each refusal earns it a backoff, 1 s doubling
-// to 10 s, during which it lets all others go first; with nobody else in line it is tried
+// to 10 s, during which it lets all others go first; when no other pod waits it is tried
 // again at once.
 //
 // A pod whose attempt failed with an error, or for which there are no nodes at all, waits

@@ -75,7 +75,7 @@ func TestExplainSaysWhatASmallerClaimOfThePodHasTaken(t *testing.T) {
 	assert.Equal(t, []string{
 		"node-1: pvc default/big: no volume of class delayed fits, and the class has no provisioner",
 		"  default/small: pv would be bound to it",
-		"    pv is passed over: it is promised to another claim of the same pod",
+		"    pv is passed over: another claim of the same pod takes it",
 	}, explained(t,
 		testNode("node-1"), testClass(delayed, "kubernetes.io/no-provisioner"), testVolume("pv", "9Gi", delayed, ""),
 		testClaim("big", "5Gi", delayed), testClaim("small", "1Gi", delayed), testPod("web", "big", "small"),
@@ -87,7 +87,7 @@ func TestExplainSaysThatTheSameClaimTwiceNeedsTwoVolumes(t *testing.T) {
 		"more than one of the pod's volumes names pvc default/data, and a volume is searched for each",
 		"node-1: pvc default/data: no volume of class delayed fits, and the class has no provisioner",
 		"  default/data: pv would be bound to it",
-		"    pv is passed over: it is promised to another claim of the same pod",
+		"    pv is passed over: another claim of the same pod takes it",
 	}, explained(t,
 		testNode("node-1"), testClass(delayed, "kubernetes.io/no-provisioner"), testVolume("pv", "9Gi", delayed, ""),
 		testClaim("data", "1Gi", delayed), testPod("web", "data", "data"),
@@ -130,7 +130,7 @@ func TestExplainSaysWhyAClaimIsThePVControllersBusiness(t *testing.T) {
 	assert.Equal(t, []string{
 		"pod has unbound immediate PersistentVolumeClaims",
 		"pvc default/classless is not bound: it has no class that waits for a pod, so the PV controller has to bind it first",
-		`pvc default/vanished is not bound: its class "vanished" does not exist, so nothing waits for a pod and the PV controller has to bind it first`,
+		`pvc default/vanished is not bound: its class "vanished" does not exist, so the PV controller has to bind it before a pod is scheduled`,
 		"pvc default/now is not bound: its class now does not wait for a pod, so the PV controller has to bind it first",
 		"pvc default/named is not bound: it names volume pv, and the PV controller has not finished binding the two",
 	}, explained(t,

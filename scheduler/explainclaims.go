@@ -132,7 +132,7 @@ func (s *scheduler) whyImmediate(claim *v1.PersistentVolumeClaim) string {
 	case className == "":
 		return "it has no class that waits for a pod, so the PV controller has to bind it first"
 	case !exists:
-		return fmt.Sprintf("its class %q does not exist, so nothing waits for a pod and the PV controller has to bind it first", className)
+		return fmt.Sprintf("its class %q does not exist, so the PV controller has to bind it before a pod is scheduled", className)
 	}
 	return fmt.Sprintf("its class %s does not wait for a pod, so the PV controller has to bind it first", className)
 }

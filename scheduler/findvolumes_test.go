@@ -228,7 +228,7 @@ func TestGetPodVolumeClaimsSortsClaimsByWhatIsToBeDone(t *testing.T) {
 		return list
 	}
 	assert.Equal(t, []string{"bound"}, names(got.boundClaims))
-	assert.Equal(t, []string{"waits", "waits"}, names(got.unboundClaimsDelayBinding), "a claim named twice is there twice, as upstream")
+	assert.Equal(t, []string{"waits", "waits"}, names(got.unboundClaimsDelayBinding), "a claim named twice is given twice, as upstream")
 	assert.Equal(t, []string{"named", "now", "classless", "vanished"}, names(got.unboundClaimsImmediate))
 }
 

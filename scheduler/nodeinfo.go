@@ -226,7 +226,7 @@ func claimNames(pod *v1.Pod) []podClaim {
 }
 
 // claimVolumes are the claims of the pod's volumes: a claim named by two volumes
-// is there twice.
+// is given twice.
 func claimVolumes(pod *v1.Pod) []podClaim {
 	var list []podClaim
 	for i := range pod.Spec.Volumes {

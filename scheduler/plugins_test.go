@@ -323,7 +323,7 @@ func TestABadConfigIsRefusedByField(t *testing.T) {
 	assert.ErrorContains(t, err, "scheduler.Config.BindTimeout")
 	for _, percentage := range []int{-1, 101} {
 		err = New(Config{PercentageOfNodesToScore: percentage})(stillEnv{})
-		assert.EqualError(t, err, fmt.Sprintf("scheduler.Config.PercentageOfNodesToScore: %d is no percentage; it must be 1 to 100, or 0 to choose by the number of nodes", percentage))
+		assert.EqualError(t, err, fmt.Sprintf("scheduler.Config.PercentageOfNodesToScore: %d is not a percentage; it must be 1 to 100, or 0 to choose by the number of nodes", percentage))
 	}
 	err = New(Config{InitialBackoff: 20e9})(stillEnv{})
 	assert.ErrorContains(t, err, "scheduler.Config.MaxBackoff")

@@ -1,12 +1,12 @@
 // Package statefulset is a minimal StatefulSet controller: it gives each replica a pod
 // with a name that lasts and claims that outlive the pod. The documents' pods come from
-// StatefulSets, and it is here that claims are made by somebody other than a user.
+// StatefulSets, so many claims are created by this controller and not by a user.
 //
 // # How it works
 //
 // Replica i of the set db is the pod db-i, and for each of the set's claim templates,
-// say data, it has the claim data-db-i. The claims are made before the pod; whoever
-// deletes the pod leaves them, so the next db-i finds the data of the last one. Scaling
+// say data, it has the claim data-db-i. The claims are created before the pod and
+// stay when the pod is deleted, so the next db-i finds the data of the last one. Scaling
 // down deletes pods, highest ordinal first, and keeps the claims for when the set grows
 // again. persistentVolumeClaimRetentionPolicy changes that: the controller then makes the
 // set, or the pod that scaling down deletes, the owner of the claims, and the garbage

@@ -35,7 +35,7 @@ read node/node-2:/x
 		"\nread node/node-2:/a\n----\nerror: read /a: input/output error\n",
 		"\nwrite node/node-2:/x one\n----\nerror: write /x: input/output error\n",
 		"\nmkdir node/node-2:/b\n----\nerror: mkdir /b: input/output error\n",
-		"all trouble is over\n", "\nread node/node-2:/x\n----\ntwo\n",
+		"all faults are removed\n", "\nread node/node-2:/x\n----\ntwo\n",
 	} {
 		assert.Contains(t, got, want)
 	}

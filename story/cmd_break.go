@@ -16,7 +16,7 @@ import (
 func breakCommand() *command {
 	return &command{
 		name: "break", usage: "break node/NAME|nfs/SERVER|any OP [PATH] error=NAME [times=N] [skip=N]", run: breakMachine,
-		help: "have mounts or files of a machine fail from now on, whoever works there\n" +
+		help: "make mounts or file operations of a machine fail from now on, for every actor\n" +
 			"OP is mount, unmount, look (any question about a mount point), mkdir, write, symlink, remove, rename, chmod, chown,\n" +
 			"read or stat; create is what a full disk refuses, change what a read-only file system refuses.\n" +
 			"PATH is what it happens to, or a directory above it; * stands for anything in an element.\n" +
@@ -27,7 +27,7 @@ func breakCommand() *command {
 }
 
 func mendCommand() *command {
-	return &command{name: "mend", usage: "mend", help: "end all trouble that break, fail and crash have set up, as far as it is still to come", run: mend}
+	return &command{name: "mend", usage: "mend", help: "remove all faults that break, fail and crash have set up and that are still to come", run: mend}
 }
 
 // errnos are the errors that break can give.
@@ -95,6 +95,6 @@ func mend(c *call) error {
 		return err
 	}
 	c.cluster.ClearFaults()
-	c.say("all trouble is over")
+	c.say("all faults are removed")
 	return nil
 }

@@ -129,12 +129,12 @@ func write(c *call) error {
 	lines := c.input
 	if len(c.args) > 1 {
 		if c.input != nil {
-			return c.misuse("the text is in the command and in the input; expected one of them")
+			return c.misuse("both words and input are given; expected one of them")
 		}
 		lines = []string{strings.Join(c.args[1:], " ")}
 	}
 	if lines == nil {
-		return c.misuse("there is no text to write")
+		return c.misuse("no text is given; expected words after the path, or input")
 	}
 	return missing("write", path, c.cluster.WriteFile(where, path, []byte(strings.Join(lines, "\n")+"\n")))
 }
@@ -150,7 +150,7 @@ func export(c *call) error {
 	}
 	name, ok := strings.CutPrefix(where, "nfs/")
 	if !ok {
-		return c.misuse("%q is no NFS server; expected nfs/SERVER:PATH", c.args[0])
+		return c.misuse("%q is not an NFS server; expected nfs/SERVER:PATH", c.args[0])
 	}
 	if server := c.cluster.NFSServer(name); server != nil {
 		return server.Export(path)

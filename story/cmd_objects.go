@@ -69,7 +69,7 @@ func (c *call) manifests() ([]manifest.Object, error) {
 	}
 	switch {
 	case len(paths) > 0 && c.input != nil:
-		return nil, c.misuse("there are -f and input; expected one of them")
+		return nil, c.misuse("both -f and input are given; expected one of them")
 	case len(paths) > 0:
 		return manifest.ParseFilesIn(folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
 	case c.input == nil:
@@ -216,9 +216,9 @@ func patch(c *call) error {
 	text := c.flag("patch")
 	switch {
 	case text != "" && c.input != nil:
-		return c.misuse("there are -p and input; expected one of them")
+		return c.misuse("both -p and input are given; expected one of them")
 	case text == "" && c.input == nil:
-		return c.misuse("there is no patch; expected -p or input")
+		return c.misuse("no patch is given; expected -p or input")
 	case text == "":
 		text = strings.Join(c.input, "\n")
 	}

@@ -31,7 +31,7 @@ func showCommands() []*command {
 		},
 		{
 			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: trace,
-			help: "tell everything from the beginning; words keep actors, topics and objects, as with settle",
+			help: "print everything that happened so far; words select actors, topics and objects, as with settle",
 		},
 		{
 			name: "leaks", usage: "leaks", help: "compare objects, backends, directories and mounts, and say what was left behind", run: leaks,

@@ -18,7 +18,7 @@ func timeCommands() []*command {
 	return []*command{
 		{
 			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME]", run: cluster,
-			help: "make the cluster; comes first. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
+			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
 				"provisioners=  " + strings.Join(storagesim.Installable(), ", ") + ", or empty for none\n" +
@@ -33,16 +33,16 @@ func timeCommands() []*command {
 				c.pending()
 				return nil
 			},
-			help: "let everything happen that nobody has to wait for, and tell it\n" +
-				"Words keep the actors, objects (pvc/data) and topics to tell: " + strings.Join(topics, ", ") + ". quiet tells nothing.",
+			help: "run until the cluster is at rest, and print what happened\n" +
+				"Words select the actors, objects (pvc/data) and topics to print: " + strings.Join(topics, ", ") + ". quiet prints nothing.",
 		},
 		{
 			name: "step", usage: "step [N] [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: step,
-			help: "take one step, or N, and tell what happened",
+			help: "take one step, or N, and print what happened",
 		},
 		{
 			name: "run-for", usage: "run-for TIME [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: runFor,
-			help: "let virtual time pass, for example 6m, and tell what happened",
+			help: "let virtual time pass, for example 6m, and print what happened",
 		},
 	}
 }

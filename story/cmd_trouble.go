@@ -20,7 +20,7 @@ func troubleCommands() []*command {
 		{
 			name: "crash", usage: "crash ACTOR [before|after VERB RESOURCE [NAME]] [skip=N] [restart=TIME]", run: crash,
 			help: "end an actor's process now, or at its next call to the API of that kind\n" +
-				"The actor starts again, remembering nothing, at once or after restart=, which settle does not wait for. skip= lets as many calls pass first.\n" +
+				"The actor starts again without its memory, at once or after restart=, for which settle does not wait. skip= lets that many calls pass first.\n" +
 				"VERB and RESOURCE may be any. Example: crash openebs.io/local before create pv",
 		},
 		{
@@ -30,8 +30,8 @@ func troubleCommands() []*command {
 				"lost=yes: the call is carried out and the caller is told it timed out.\n" +
 				"times= is how many calls, default 1; 0 is all. ACTOR, VERB and RESOURCE may be any.",
 		},
-		{name: "hold", usage: "hold ACTOR RESOURCE", help: "keep an actor's cache of a resource from hearing of changes", run: hold},
-		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache catch up", run: release},
+		{name: "hold", usage: "hold ACTOR RESOURCE", help: "stop an actor's cache of a resource from receiving changes", run: hold},
+		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache receive its changes", run: release},
 		breakCommand(), mendCommand(),
 	}
 }

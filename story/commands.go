@@ -161,4 +161,4 @@ func (c *call) on(name string) bool {
 	return value
 }
 
-var errNoInput = errors.New("there is no input; expected it between the command and ----")
+var errNoInput = errors.New("no input is given; expected it between the command and ----")

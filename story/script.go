@@ -81,7 +81,7 @@ func (s *script) command(lines []string, i int) (int, error) {
 			return end + 2, nil
 		}
 	}
-	return 0, &Error{s.file, i + 1, fmt.Sprintf("the output of %q begins with two ---- and lacks the two at its end", words[0])}
+	return 0, &Error{s.file, i + 1, fmt.Sprintf("the output of %q begins with two lines ---- and does not end with two", words[0])}
 }
 
 // printed is the command with its output, as the script has it.

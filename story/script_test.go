@@ -56,7 +56,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle" (did you mean "settle"?); expected one of cluster, settle, step,`,
 		"settle\n":                                                 `test.txt:1: the command "settle" has no ---- below it`,
 		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
-		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two ---- and lacks the two at its end`,
+		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two lines ---- and does not end with two`,
 		"get 'pv\n----\n":                                          `test.txt:1: a quote ' is not closed`,
 		"get\n----\n":                                              `test.txt:1: get: wrong number of arguments: 0; expected at least 1; usage: get TYPE[,TYPE...]`,
 		"get pv -x\n----\n":                                        `test.txt:1: get: unknown shorthand flag: 'x' in -x; usage: get`,
@@ -88,12 +88,12 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"mkdir node-1:/a\n----\n":                                  `test.txt:1: mkdir: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
 		"mkdir node/node-1:/a -m 0778\n----\n":                     `test.txt:1: mkdir: mode: "0778" is not an octal mode from 0 to 0777, such as 0755`,
 		"mkdir node/node-1:/a -m 1777\n----\n":                     `test.txt:1: mkdir: mode: "1777" is not an octal mode from 0 to 0777, such as 0755`,
-		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is no NFS server; expected nfs/SERVER:PATH`,
-		"write node/node-1:/a\n----\n":                             `test.txt:1: write: there is no text to write`,
-		"apply\n----\n":                                            `test.txt:1: apply: there is no input; expected it between the command and ----`,
-		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: there are -f and input; expected one of them`,
-		"delete pvc\n----\n":                                       `test.txt:1: delete: "pvc" names no object; expected TYPE/NAME or TYPE NAME`,
-		"patch pvc/x\n----\n":                                      `test.txt:1: patch: there is no patch; expected -p or input`,
+		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is not an NFS server; expected nfs/SERVER:PATH`,
+		"write node/node-1:/a\n----\n":                             `test.txt:1: write: no text is given; expected words after the path, or input`,
+		"apply\n----\n":                                            `test.txt:1: apply: no input is given; expected it between the command and ----`,
+		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: both -f and input are given; expected one of them`,
+		"delete pvc\n----\n":                                       `test.txt:1: delete: "pvc" does not name an object; expected TYPE/NAME or TYPE NAME`,
+		"patch pvc/x\n----\n":                                      `test.txt:1: patch: no patch is given; expected -p or input`,
 		"patch pvc/x -p '{a'\n----\n":                              `test.txt:1: patch: the patch is neither YAML nor JSON`,
 		"patch pvc/x -p '{}' --type x\n----\n":                     `test.txt:1: patch: unknown type "x"; expected strategic, merge or json`,
 		"label pvc/x\n----\n":                                      `test.txt:1: label: expected KEY=VALUE or KEY-`,
@@ -387,7 +387,7 @@ b/
 error: mkdir /mnt/file: file exists
 error: mkdir /../outside: the path contains "..": leads out of the node's directory
 error: no node is called "node-9" (did you mean "node-1"?); expected node-1
-error: path "/elsewhere" of pod default/web is in none of its volumes`, strings.Join(outputs(got)[1:], "\n"))
+error: path "/elsewhere" of pod default/web is not in any of its volumes`, strings.Join(outputs(got)[1:], "\n"))
 }
 
 func TestAStoryStopsBetweenCommandsWhenItsContextEnds(t *testing.T) {

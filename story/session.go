@@ -191,7 +191,7 @@ func (s *session) invoke(action clienttesting.Action) (runtime.Object, error) {
 		Invokes(action clienttesting.Action, defaultReturn runtime.Object) (runtime.Object, error)
 	})
 	if !ok {
-		return nil, errors.New("the cluster's client is not a clientset over the server")
+		return nil, errors.New("the client of the cluster is not a clientset of its server")
 	}
 	return client.Invokes(action, nil)
 }

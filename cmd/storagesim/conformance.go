@@ -51,7 +51,7 @@ wrong; 130 interrupted.`,
 		},
 	}
 	cmd.Flags().StringVar(&match, "run", "", "replay only the cases whose `name` matches this regular expression")
-	cmd.Flags().IntVar(&options.Seeds, "seeds", conformance.Seeds, "try so many schedules before a case counts as different")
+	cmd.Flags().IntVar(&options.Seeds, "seeds", conformance.Seeds, "try this many schedules before a case counts as different")
 	cmd.Flags().BoolVarP(&options.Verbose, "verbose", "v", false, "print all differences, of the run in order and of the best schedule")
 	return cmd
 }

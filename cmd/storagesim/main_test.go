@@ -87,7 +87,7 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so its containers are never started\n",
 		"\n\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
 		"\n  node node-1: node(s) didn't match Pod's node affinity/selector: nodeSelector wants disk=ssd, the node has no such label\n",
-		"\npvc default/data is Pending\n  its class \"missing\" does not exist, so only volumes that name the same class will do\n",
+		"\npvc default/data is Pending\n  its class \"missing\" does not exist, so it can only be bound to a volume that names the same class\n",
 	} {
 		assert.Contains(t, out, why)
 	}
@@ -160,18 +160,18 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"rnu":                                     `unknown command "rnu" (did you mean "run"?); expected one of conformance, help, run, story, version`,
 		"run":                                     `nothing to apply: give manifests with -f`,
 		"run -f x -o xml":                         `-o: unknown format "xml"; expected one of story, table, yaml, json`,
-		"run -f x --for -1s":                      `--for -1s: time does not run backwards`,
+		"run -f x --for -1s":                      `--for -1s: the time must not be negative`,
 		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; expected one of local-path, nfs, openebs`,
 		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
 		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
 		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
 		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
-		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is there twice`,
+		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is given twice`,
 		"run -f x --nfs nas":                      `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
 		"run -f x --nfs a_b:/x":                   `--nfs: "a_b" is neither an IP address nor a DNS name`,
 		"run -f x --nodes Node_1":                 `--nodes: "Node_1" is not a node name: `,
 		"run -f x --nodes ../x":                   `--nodes: "../x" is not a node name: `,
-		"run -f x --nodes a,b,a":                  `--nodes: "a" is there twice`,
+		"run -f x --nodes a,b,a":                  `--nodes: "a" is given twice`,
 		"run -f x --nodes=":                       `--nodes: name at least one node, such as node-1`,
 		"run -f x --keep=":                        `--keep: name a directory, new or empty`,
 		"run -f x --seed x":                       `--seed "x" is not a whole number such as 7`,
@@ -445,7 +445,7 @@ func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	assert.Contains(t, out, "\n  hint: --provisioners openebs runs it\n")
 	path = file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "example.com/shelf"))
 	_, out, _ = command(t, "", "run", "-f", path)
-	assert.Contains(t, out, "\n  hint: --provisioners knows local-path, nfs, openebs; any other provisioner needs a Go program")
+	assert.Contains(t, out, "\n  hint: --provisioners accepts local-path, nfs, openebs; any other provisioner needs a Go program")
 }
 
 func TestADeploymentThatNothingRunsIsNamedOnce(t *testing.T) {
@@ -463,7 +463,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: ngi
 `)
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, "note: nothing here makes pods for Deployment/web, Job/once: their controllers are not part of this simulation; Pods and StatefulSets run\n", errOut)
+	assert.Equal(t, "note: no pods are created for Deployment/web, Job/once: the simulation has no controllers for these kinds; it runs Pods and StatefulSets\n", errOut)
 }
 
 // What does not run at the end is explained, whatever its phase.

@@ -83,6 +83,6 @@ func tellIdle(errOut io.Writer, objects []manifest.Object) {
 		}
 	}
 	if len(idle) > 0 {
-		fmt.Fprintf(errOut, "note: nothing here makes pods for %s: their controllers are not part of this simulation; Pods and StatefulSets run\n", strings.Join(idle, ", "))
+		fmt.Fprintf(errOut, "note: no pods are created for %s: the simulation has no controllers for these kinds; it runs Pods and StatefulSets\n", strings.Join(idle, ", "))
 	}
 }

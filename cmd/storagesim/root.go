@@ -56,8 +56,8 @@ provisioners and a kubelet per node. There is no cluster, nothing to install, an
 nothing runs as root. Time is virtual: ten minutes pass in an instant, and the
 same input gives the same output, to the byte.
 
-The files of the nodes are real: each node has a directory of its own on this
-machine, and nothing in a manifest can reach outside it.`,
+The disks of the nodes are in memory. With run --keep DIR they are directories on this
+machine, one for each node, and nothing in a manifest can reach outside them.`,
 		Example: `  # Apply manifests, let the cluster come to rest, tell the story and show the tables.
   storagesim run -f class.yaml -f claim.yaml -f pod.yaml --nodes node-1,node-2
 

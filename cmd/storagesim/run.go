@@ -47,18 +47,19 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run -f FILE...",
 		Short: "Apply manifests, let the cluster come to rest, and tell what happened",
-		Long: `run makes a cluster, applies manifests in the order given, lets everything happen
-that nobody has to wait for, and prints the story (who did what, when and why), the
-tables that kubectl get would print and, for claims and pods that are Pending, why.
+		Long: `run makes a cluster, applies manifests in the order given, runs until the cluster is
+at rest, and prints the story (who did what, when and why), the tables that kubectl
+get would print and, for each pod that does not run and each claim that is not bound,
+why.
 
 Manifests are YAML or JSON. If anything in any of them is wrong (an unknown kind
 or field, a wrong type, a bad quantity, a duplicate), nothing is applied, and each
 problem is reported with file, line, object, field and what was expected. Objects
 that the API server refuses are reported, and the others are applied.
 
-The provisioners that the manifests' classes name run, as far as they exist here,
-unless --provisioners names others. Everything else Kubernetes' own control plane
-does. It makes pods for StatefulSets, not for Deployments, Jobs and the like.
+run starts the provisioners that the StorageClasses of the manifests name, if the
+simulation has them; --provisioners names others instead. The control plane creates
+pods for StatefulSets, but not for Deployments, Jobs and the like.
 
 Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
 the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
@@ -116,7 +117,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none (default: those of the classes)")
-	flags.Uint64Var(&o.seed, "seed", 0, "order of events to explore; 0 is the plain one")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.IntVar(&o.width, "width", 0, widthHelp)
@@ -133,14 +134,14 @@ func (o *runOptions) check() error {
 	case o.width != 0 && o.width < leastWidth:
 		return badWidth(o.width)
 	case o.passing < 0:
-		return fmt.Errorf("--for %s: time does not run backwards", o.passing)
+		return fmt.Errorf("--for %s: the time must not be negative", o.passing)
 	}
 	for i, name := range o.provisioners {
 		if !slices.Contains(storagesim.Installable(), name) {
 			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, storagesim.Installable()))
 		}
 		if slices.Contains(o.provisioners[:i], name) {
-			return fmt.Errorf("--provisioners: %q is there twice", name)
+			return fmt.Errorf("--provisioners: %q is given twice", name)
 		}
 	}
 	if _, err := nfsServers(o.nfs); err != nil {
@@ -164,7 +165,7 @@ func checkNodes(names []string) error {
 			return fmt.Errorf("--nodes: %q is not a node name: %s", name, strings.Join(msgs, "; "))
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("--nodes: %q is there twice", name)
+			return fmt.Errorf("--nodes: %q is given twice", name)
 		}
 	}
 	return nil

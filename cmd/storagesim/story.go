@@ -85,7 +85,7 @@ Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
 	cmd.Flags().BoolVar(&o.check, "check", false, "print nothing and fail if an output differs from the file's")
 	cmd.Flags().IntVar(&o.width, "width", 0, widthHelp)
 	cmd.Flags().StringArrayVar(&o.allow, "allow-files", nil, "let scripts read manifests in `DIR` besides their own folder; may be repeated")
-	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "order of events to explore, instead of the script's own")
+	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the order of events, instead of the script's own")
 	return cmd
 }
 

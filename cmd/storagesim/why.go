@@ -62,7 +62,7 @@ func hints(why storagesim.Explanation) string {
 		if short, ok := storagesim.InstallableAs(name); ok {
 			fmt.Fprintf(&b, "  hint: --provisioners %s runs it\n", short)
 		} else {
-			fmt.Fprintf(&b, "  hint: --provisioners knows %s; any other provisioner needs a Go program (Cluster.AddProvisioner)\n", strings.Join(storagesim.Installable(), ", "))
+			fmt.Fprintf(&b, "  hint: --provisioners accepts %s; any other provisioner needs a Go program (Cluster.AddProvisioner)\n", strings.Join(storagesim.Installable(), ", "))
 		}
 	}
 	for _, dir := range why.Directories {

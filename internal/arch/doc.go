@@ -8,7 +8,7 @@
 // run under any driver. Driven code is pure (driven.go): it starts no
 // goroutine, reads no clock, draws no random number, logs nothing and keeps no
 // global state, because one of these in one controller is enough to lose "same
-// seed, same trace". And no file names a place on somebody's machine (text.go).
+// seed, same trace". And no file names a place on one machine only (text.go).
 //
 // The checks read source files, whatever system they are for, and need neither
 // a build nor the network. Each takes an fs.FS, so that its own tests can hand

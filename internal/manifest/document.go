@@ -27,7 +27,7 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 	// file that is at fault.
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Error{File: file, Problem: fmt.Sprintf("not valid YAML: the parser gives up: %v", p)}
+			err = &Error{File: file, Problem: fmt.Sprintf("not valid YAML: the parser failed: %v", p)}
 		}
 	}()
 	trimmed := bytes.TrimSpace(data)
@@ -117,7 +117,7 @@ func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 		return e.fail(n, "values are nested more than %d deep", maxDepth)
 	case n.Kind == yaml.AliasNode:
 		if n.Alias == nil || e.open[n.Alias] {
-			return e.fail(n, "the alias *%s is inside what it stands for", n.Value)
+			return e.fail(n, "the alias *%s refers to a value that contains it", n.Value)
 		}
 		return e.expand(n.Alias, depth+1)
 	case n.Kind == yaml.ScalarNode:

@@ -97,7 +97,7 @@ func (p *parser) nothing(sources []Source) {
 		}
 	}
 	if len(sources) == 0 {
-		problem = "there is nothing to apply"
+		problem = "no manifest is given"
 	}
 	p.errs = append(p.errs, &Error{File: strings.Join(names, ", "), Problem: problem + "; expected at least one object in YAML or JSON"})
 }

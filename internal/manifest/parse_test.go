@@ -142,7 +142,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"open quote":             {"a: 1\nb: 'x\nc: 1\n", `a.yaml:2: not valid YAML: found unexpected end of stream`},
 		"open brace":             {"a: 1\nb: {x\nc: 1\n", `a.yaml:2: not valid YAML: did not find expected ',' or '}'`},
 		"unknown anchor":         {"a: 1\nb: *x\n", `a.yaml:2: not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes`},
-		"alias to itself":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\n  labels: *m\n", `a.yaml:5: the alias *m is inside what it stands for`},
+		"alias to itself":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\n  labels: *m\n", `a.yaml:5: the alias *m refers to a value that contains it`},
 		"list with a stray key":  {"apiVersion: v1\nkind: List\nitem: []\nitems: []\n", `a.yaml:3: List: item: unknown field (did you mean "items"?)`},
 		"list of text":           {"apiVersion: v1\nkind: List\nitems: [a]\n", `a.yaml:3: is text; expected an object with apiVersion, kind and metadata`},
 		"mapping as key":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {{a: b}: c}\n", `a.yaml:4: ConfigMap/a: data: is a mapping as a key; expected a word`},
@@ -293,7 +293,7 @@ func TestAnEmptyManifestIsAnErrorThatSaysSo(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 	_, err := ParseSet()
-	assert.EqualError(t, err, "there is nothing to apply; expected at least one object in YAML or JSON")
+	assert.EqualError(t, err, "no manifest is given; expected at least one object in YAML or JSON")
 	_, err = ParseSet(Source{Name: "a.yaml"}, Source{Name: "b.yaml"})
 	assert.EqualError(t, err, "a.yaml, b.yaml: is empty; expected at least one object in YAML or JSON")
 }

@@ -99,7 +99,7 @@ func newQueue(t testing.TB, usual int) *queue {
 	if text := os.Getenv("STORAGESIM_BUDGET"); text != "" {
 		var err error
 		if q.budget, err = time.ParseDuration(text); err != nil || q.budget <= 0 {
-			t.Fatalf("STORAGESIM_BUDGET: %q is no duration above 0, such as 60s", text)
+			t.Fatalf("STORAGESIM_BUDGET: %q is not a duration above 0, such as 60s", text)
 		}
 	}
 	return q
@@ -128,7 +128,7 @@ func number(t testing.TB, variable string) (n uint64, ok bool) {
 	}
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || n == 0 {
-		t.Fatalf("%s: %q is no whole number from 1 to 2147483647", variable, text)
+		t.Fatalf("%s: %q is not a whole number from 1 to 2147483647", variable, text)
 	}
 	return n, true
 }

@@ -98,7 +98,7 @@ func TestASeedThatFailsIsNamedAndTheOthersAreTried(t *testing.T) {
 	require.NotContains(t, out, "the story\n")
 	require.Contains(t, again(map[string]string{"STORAGESIM_SEED": "4"}), "the story\n")
 	for _, wrong := range []map[string]string{{"STORAGESIM_SEEDS": "many"}, {"STORAGESIM_SEEDS": "0"}, {"STORAGESIM_SEED": "-1"}} {
-		require.Contains(t, again(wrong), "is no whole number from 1 to 2147483647")
+		require.Contains(t, again(wrong), "is not a whole number from 1 to 2147483647")
 	}
-	require.Contains(t, again(map[string]string{"STORAGESIM_BUDGET": "60"}), `STORAGESIM_BUDGET: "60" is no duration above 0, such as 60s`)
+	require.Contains(t, again(map[string]string{"STORAGESIM_BUDGET": "60"}), `STORAGESIM_BUDGET: "60" is not a duration above 0, such as 60s`)
 }

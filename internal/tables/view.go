@@ -108,7 +108,7 @@ func ParseRefs(namespace string, args ...string) ([]Ref, error) {
 				return nil, err
 			}
 		case i == 0 && len(args) == 1:
-			return nil, fmt.Errorf("%q names no object; expected TYPE/NAME or TYPE NAME", arg)
+			return nil, fmt.Errorf("%q does not name an object; expected TYPE/NAME or TYPE NAME", arg)
 		case i == 0:
 			for _, kind := range strings.Split(arg, ",") {
 				for _, name := range args[1:] {

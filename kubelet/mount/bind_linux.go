@@ -105,7 +105,7 @@ func (b *Bind) flags(fstype string, options []string) (set uintptr, err error) {
 	for _, option := range options {
 		flag, ok := known[option]
 		if !ok {
-			return 0, fmt.Errorf("option %q is none of those that a bind mount can have", option)
+			return 0, fmt.Errorf("option %q is not an option of bind mounts", option)
 		}
 		set |= flag
 	}
@@ -213,7 +213,7 @@ func (b *Bind) Unmount(target string) error {
 func (b *Bind) unmount(target string) error {
 	clean := path.Clean(target)
 	if clean == "/" {
-		return errors.New("the node's root directory is nobody's mount")
+		return errors.New("the node's root directory is not a mount")
 	}
 	parent, err := b.dir.Handle(path.Dir(clean))
 	if err != nil {

@@ -66,7 +66,7 @@ func TestBindDoesWhatAKernelDoes(t *testing.T) {
 		t.Run("options that no bind mount has are refused", func(t *testing.T) {
 			node := newNode(t)
 			m := openBind(t, node)
-			require.ErrorContains(t, bind(m, "/disk/a", "/mnt/1", "vers=4.1"), `option "vers=4.1" is none of those`)
+			require.ErrorContains(t, bind(m, "/disk/a", "/mnt/1", "vers=4.1"), `option "vers=4.1" is not an option of bind mounts`)
 			require.Empty(t, places(t, m))
 		})
 		t.Run("a device is not opened", func(t *testing.T) {

@@ -54,8 +54,8 @@
 // of the node. Where mounts would be seen by others, or that cannot be told, NewBind
 // refuses.
 //
-// The mounts go with the namespace's last process. Whoever removes the node's
-// directory before that goes through them into what is mounted: UnmountAll first.
+// The mounts go with the namespace's last process. Removing the node's
+// directory before that also removes the files of what is mounted: call UnmountAll first.
 //
 // What it cannot do: mounts with a file system type, devices, propagation, remount.
 // Without privilege a kernel also refuses options that would change how the

@@ -35,9 +35,9 @@
 // repetition.
 //
 // What upstream loses, this loses too. An attempt that was cut short, by a crash
-// or a failed call between the helper pod and the volume, is made good by the
-// next one; if the claim is deleted before that, there is none, and nobody
-// remembers the directory, nor the helper pod if it was still there.
+// or a failed call between the helper pod and the volume, is completed by the
+// next one; if the claim is deleted before that, there is no next one, and the
+// directory stays, and so does the helper pod if there was one.
 //
 // # Deviations from upstream
 //
@@ -51,8 +51,8 @@
 //     doubled, misspelt, out of use (NodeAffinityLabel) or that have a value where a
 //     list belongs are errors, too; upstream ignores them.
 //   - Quotas: the helper pod is made, scheduled and run like the others, but the
-//     simulated kubelet only records the limits it sets (kubelet.Quotas) and nobody
-//     enforces them; that would need privilege and a file system of its own. The
+//     simulated kubelet only records the limits it sets (kubelet.Quotas) and does not
+//     enforce them; that would need privilege and a file system of its own. The
 //     pod's script is the part of upstream's for XFS or for ext4, whichever the
 //     class names; upstream's asks the file system which it is, and for a free
 //     project number, where here that number is a hash of the volume's name. Both

@@ -1,0 +1,123 @@
+package prose
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// unclear are words that leave open who does something, and forms that readers of English
+// as a second language stumble over, with what to write instead.
+var unclear = []struct {
+	form    *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|everybody|whoever)('s)?\b`), "the component, the user or the process by its name"},
+	{regexp.MustCompile(`%[qsd] is no [a-z]`), "%q is not a ..."},
+	{regexp.MustCompile(`(?i)\bis none of\b|\bnone of nothing\b`), "is not one of, or the full sentence"},
+	{regexp.MustCompile(`(?i)\b(dearest|hears? of|lets? go of|made good)\b`), "the most expensive, receives, releases, repeated"},
+	{regexp.MustCompile(`\?; there are\b`), "prose.OneOf"},
+}
+
+// code is what Markdown quotes: blocks between fences, and words between backticks.
+var code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+
+// readerTexts are the texts that a reader sees, each with its place: the string literals of
+// a Go file, its comment if it is a doc.go, the prose of Markdown, the comments of a story.
+func readerTexts(t *testing.T, path, text string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	switch {
+	case strings.HasSuffix(path, ".md"):
+		texts[path] = code.ReplaceAllString(text, "")
+	case strings.HasSuffix(path, ".txt"):
+		for i, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "#") {
+				texts[path+":"+strconv.Itoa(i+1)] = line
+			}
+		}
+	case strings.HasSuffix(path, ".go"):
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, text, parser.ParseComments)
+		require.NoError(t, err)
+		if filepath.Base(path) == "doc.go" {
+			texts[path] = file.Doc.Text()
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				value, err := strconv.Unquote(literal.Value)
+				require.NoError(t, err)
+				texts[set.Position(literal.Pos()).String()] = value
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+// wrongly says where a text uses an unclear form.
+func wrongly(texts map[string]string) []string {
+	var found []string
+	for place, text := range texts {
+		for _, rule := range unclear {
+			if form := rule.form.FindString(text); form != "" {
+				found = append(found, place+": "+strconv.Quote(form)+"; write "+rule.instead)
+			}
+		}
+	}
+	return found
+}
+
+func TestWhatReadersSeeNamesWhoDoesWhat(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if strings.HasPrefix(name, ".") && name != ".." && name != "." || name == "testdata" && !strings.HasSuffix(filepath.ToSlash(path), "story/testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		story := strings.Contains(filepath.ToSlash(path), "story/testdata/") && strings.HasSuffix(name, ".txt")
+		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+		if !story && !source && !strings.HasSuffix(name, ".md") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		read++
+		for _, wrong := range wrongly(readerTexts(t, path, string(text))) {
+			t.Error(wrong)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, read, 300)
+}
+
+func TestTheRulesOfWordingFindWhatTheyAreFor(t *testing.T) {
+	for text, want := range map[string]int{
+		"Nobody enforces `nobody` here.":           1,
+		"```\nnobody\n```\nThe kubelet mounts it.": 0,
+		"The dearest filter comes last.":           1,
+	} {
+		require.Len(t, wrongly(readerTexts(t, "x.md", text)), want, text)
+	}
+	require.Len(t, wrongly(readerTexts(t, "x.go", "package x\n\n// Nobody reads this.\nvar x = \"%q is no place\"\n")), 1)
+	require.Len(t, wrongly(readerTexts(t, "doc.go", "// Package x is for somebody.\npackage x\n")), 1)
+	require.Len(t, wrongly(readerTexts(t, "x.txt", "# Whoever comes first.\nget pv nobody\n")), 1)
+}
