@@ -7,7 +7,7 @@
 //
 // # Deviations from upstream
 //
-//   - Nobody watches the nodes' leases: a node whose kubelet has died stays Ready. So
+//   - The leases of nodes are not watched: a node whose kubelet has died stays Ready. So
 //     there are no NoExecute taints, and no pod is evicted.
 //   - Deprecated labels of nodes are not kept in step with the present ones.
 //   - A taint that could not be written is tried again with backoff; upstream tries

@@ -3,7 +3,7 @@
 // clock.
 //
 // A Program is one command of one container. Run carries it out until it sleeps or
-// ends; whoever runs it calls Run again when the time has come. There is no
+// ends; its runtime calls Run again when the time has come. There is no
 // goroutine and no clock of the machine in it.
 //
 //	program.go    Program: start, run, stop, what it printed

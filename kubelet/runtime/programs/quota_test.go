@@ -19,7 +19,7 @@ func TestProjectQuotasAreRecorded(t *testing.T) {
 
 	require.Zero(t, b.run("xfs_quota", "-x", "-c", "project -s -p /data/a 7", "/data").ExitCode())
 	p := b.run("xfs_quota", "-x", "-c", "limit -p bsoft=10k bhard=20k 7", "/data")
-	require.Equal(t, []string{"the limits of /disk/a are recorded, soft 10k and hard 20k; nobody enforces them here"}, p.Main().Notes)
+	require.Equal(t, []string{"the limits of /disk/a are recorded, soft 10k and hard 20k; this simulation does not enforce them"}, p.Main().Notes)
 	require.Zero(t, b.run("chattr", "+P", "-p", "3", "/data/a").ExitCode())
 	require.Zero(t, b.run("setquota", "-P", "3", "0", "5", "0", "0", "/data").ExitCode())
 	quotas, err := programs.Quotas(node)

@@ -101,7 +101,7 @@ func (p *Process) setLimits(project, soft, hard string) error {
 	dir := ""
 	err := p.changeQuota(project, func(q *ProjectQuota) { q.Soft, q.Hard, dir = soft, hard, q.Path })
 	if err == nil {
-		p.Note("the limits of %s are recorded, soft %s and hard %s; nobody enforces them here", dir, soft, hard)
+		p.Note("the limits of %s are recorded, soft %s and hard %s; this simulation does not enforce them", dir, soft, hard)
 	}
 	return err
 }
