@@ -45,6 +45,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"room for more pods":  changed(func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("111") }),
 		"small node added":    {nil, testNode("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1") })},
 		"pod scaled down":     {on(asking(testPod("other"), "2", "1Gi"), "node-1"), on(asking(testPod("other"), "1", "1Gi"), "node-1")},
+		"gpus given back":     {on(withGPUs(testPod("other"), "2"), "node-1"), on(withGPUs(testPod("other"), "1"), "node-1")},
 		"pod scaled up":       {on(asking(testPod("other"), "1", "1Gi"), "node-1"), on(asking(testPod("other"), "2", "1Gi"), "node-1")},
 		"pod made leaner":     {on(asking(testPod("other"), "2", "2Gi"), "node-1"), on(asking(testPod("other"), "2", "1Gi"), "node-1")},
 		"pod made modest":     {asking(testPod("web"), "2", "1Gi"), asking(testPod("web"), "1", "1Gi")},
@@ -128,6 +129,9 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 			with(anyNode, podsLeft, []string{"node grown", "room for more pods", "pod scaled down", "pod made modest"}),
 			func(event string) bool { return event == "small node added" },
 		)},
+		{resourcesFit{}, withGPUs(testPod("web"), "1"), with(podsLeft, []string{
+			"another resource", "gpus given back", "pod made modest", "node tainted", "node untainted", "node uncordoned",
+		})},
 		{volumeRestrictions{}, withDisk(testPod("web", "data"), "disk-1"), with(anyNode, []string{
 			"its claim's pod", "its disk's pod", "nominated pod", "its claim added",
 			"unplaced pod", // of whose end nobody is told
@@ -160,6 +164,12 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 			assert.ElementsMatch(t, tt.helped, helped)
 		})
 	}
+}
+
+// withGPUs has the pod ask for an extended resource.
+func withGPUs(pod *v1.Pod, n string) *v1.Pod {
+	pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{"example.com/gpu": resource.MustParse(n)}
+	return pod
 }
 
 // ephemeralPod has a claim that is made for it, "web-data".

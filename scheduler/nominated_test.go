@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
 )
@@ -65,4 +68,59 @@ func TestPodsArePlacedInOrderOfPriority(t *testing.T) {
 	w.settle()
 	assert.Equal(t, "node-1", w.nodeOf("urgent"))
 	assert.Empty(t, w.nodeOf("first"))
+}
+
+// A pod that was to go to a node and does not any longer has kept the place from pods of
+// its priority or less. Those are tried again, and no others.
+// Upstream: scheduler/eventhandlers.go hasNominatedNodeNameChanged, getLEPriorityPreCheck, v1.36.
+func TestTheEndOfANominationHelpsPodsOfItsPriorityOrLess(t *testing.T) {
+	never := v1.PreemptNever
+	for _, tt := range []struct {
+		name string
+		end  func(pods corev1.PodInterface) error
+		want string // pods that are tried again
+	}{
+		{"it is taken off", setNominated("null"), "equal low"},
+		{"it is another node", setNominated(`"node-2"`), "equal low"},
+		{"it stays", setNominated(`"node-1"`), ""},
+		{"the pod is deleted", func(pods corev1.PodInterface) error {
+			return pods.Delete(context.Background(), "nominated", metav1.DeleteOptions{})
+		}, "equal low"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("0") }))
+			for name, value := range map[string]int32{"high": 200, "equal": 100, "low": 1} {
+				_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, &schedulingv1.PriorityClass{
+					ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never,
+				}, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
+			for _, pod := range []struct{ name, class string }{{"nominated", "equal"}, {"high", "high"}, {"equal", "equal"}, {"low", "low"}} {
+				obj := newPod(pod.name)
+				obj.Spec.PriorityClassName = pod.class
+				w.create(obj)
+			}
+			pods := w.api.CoreV1().Pods("default")
+			require.NoError(t, setNominated(`"node-1"`)(pods))
+			w.settle()
+			require.Equal(t, "node-1", w.getPod("nominated").Status.NominatedNodeName, "a pod that does not preempt keeps it")
+			require.NoError(t, tt.end(pods))
+			w.settle()
+			var again []string
+			for _, name := range []string{"equal", "high", "low"} {
+				if len(w.attemptsAt(name)) > 1 {
+					again = append(again, name)
+				}
+			}
+			assert.Equal(t, tt.want, strings.Join(again, " "))
+		})
+	}
+}
+
+// setNominated writes the nominated node, a JSON value, of the pod of that name.
+func setNominated(node string) func(corev1.PodInterface) error {
+	return func(pods corev1.PodInterface) error {
+		_, err := pods.Patch(context.Background(), "nominated", types.MergePatchType, []byte(`{"status":{"nominatedNodeName":`+node+`}}`), metav1.PatchOptions{}, "status")
+		return err
+	}
 }

@@ -136,6 +136,49 @@ func TestAPodWhoseBindingFailsMakesRoom(t *testing.T) {
 	assert.Equal(t, "node-1", w.nodeOf("second"), "while the first backs off")
 }
 
+// A pod that is deleted while it is being bound frees its node at once, although its
+// binding has not noticed yet: also where a finalizer keeps it.
+// Upstream: scheduler/eventhandlers.go handleAssumedPodDeletion and deletePod, v1.36.
+func TestAPodThatIsDeletedWhileItIsBeingBoundMakesRoomAtOnce(t *testing.T) {
+	for name, finalizers := range map[string][]string{"it is gone": nil, "a finalizer keeps it": {"example.com/hold"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
+			w.class("dynamic", extProv, wffc)
+			w.claim("data", "5Gi", "dynamic") // nobody provisions it: the binding waits
+			first := newPod("first", "data")
+			first.Finalizers = finalizers
+			w.create(first)
+			w.settle()
+			w.pod("second")
+			w.settle()
+			require.Contains(t, w.condition("second").Message, "1 Too many pods.")
+			start := w.e.Now()
+			require.NoError(t, w.api.CoreV1().Pods("default").Delete(w.ctx, "first", metav1.DeleteOptions{}))
+			require.NoError(t, w.e.RunFor(10*time.Millisecond))
+			assert.Equal(t, "node-1", w.nodeOf("second"))
+			assert.Equal(t, 10*time.Millisecond, w.e.Now().Sub(start))
+		})
+	}
+}
+
+// Extended resources are counted like others, and given back.
+func TestAnExtendedResourceIsTakenAndGivenBack(t *testing.T) {
+	const gpu = "example.com/gpu"
+	w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Status.Allocatable[gpu] = resource.MustParse("2") }))
+	for _, name := range []string{"first", "second", "third"} {
+		pod := newPod(name)
+		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{gpu: resource.MustParse("1")}
+		w.create(pod)
+		w.settle()
+	}
+	assert.Equal(t, "node-1", w.nodeOf("second"))
+	require.Contains(t, w.condition("third").Message, "1 Insufficient "+gpu)
+	_, err := w.api.CoreV1().Pods("default").Patch(w.ctx, "first", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	w.settle()
+	assert.Equal(t, "node-1", w.nodeOf("third"))
+}
+
 func roomForOne(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }
 
 // No time passes, however often it has been turned down.
