@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -110,15 +111,14 @@ func (c *Client) react(action testing.Action) (bool, runtime.Object, error) {
 	}
 	defer c.relock(c.unlock())
 	c.forgetActions()
-	obj, err := c.answer(action)
+	obj, err := c.do(context.Background(), requestOf(c.name, action))
 	return true, obj, err
 }
 
-// answer has the server answer a call that passes the gate. What the action
-// holds becomes the server's own.
-func (c *Client) answer(action testing.Action) (obj runtime.Object, err error) {
-	err = c.pass(callOf(c.name, action), func() (err error) {
-		obj, err = c.server.serve(c.name, action)
+// do has the server carry out a request that passes the gate.
+func (c *Client) do(ctx context.Context, req Request) (obj runtime.Object, err error) {
+	err = c.pass(&req, func() (err error) {
+		obj, err = c.server.Do(ctx, req)
 		return err
 	})
 	if err != nil {
@@ -131,8 +131,9 @@ func (c *Client) reactWatch(action testing.Action) (bool, watch.Interface, error
 	defer c.relock(c.unlock())
 	c.forgetActions()
 	var w watch.Interface
-	err := c.pass(callOf(c.name, action), func() (err error) {
-		w, err = c.server.serveWatch(action)
+	req := requestOf(c.name, action)
+	err := c.pass(&req, func() (err error) {
+		w, err = c.server.Watch(context.Background(), req)
 		return err
 	})
 	if err != nil && w != nil {
@@ -157,11 +158,12 @@ func (c *Client) relock(held bool) {
 	}
 }
 
-// pass runs a call through the gate.
-func (c *Client) pass(call Call, do func() error) error {
+// pass runs a request through the gate.
+func (c *Client) pass(req *Request, do func() error) error {
 	if c.gate == nil {
 		return do()
 	}
+	call := req.call()
 	if err := c.gate.Before(call); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/testing"
 )
 
 // A fake clientset copies every object that it is given twice, whole, to
@@ -128,34 +127,50 @@ func (d direct[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions)
 	if !d.client.alone() {
 		return d.fake.Create(ctx, obj, opts)
 	}
-	return d.call(testing.NewCreateActionWithOptions(d.gvr, d.namespace, obj.DeepCopyObject(), opts))
+	req := d.request("create", "")
+	req.Object = obj.DeepCopyObject()
+	req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+	return d.do(ctx, req)
 }
 
 func (d direct[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	if !d.client.alone() {
 		return d.fake.Update(ctx, obj, opts)
 	}
-	return d.call(testing.NewUpdateActionWithOptions(d.gvr, d.namespace, part(obj, withoutStatus), opts))
+	return d.update(ctx, "", part(obj, withoutStatus), opts)
 }
 
 func (d direct[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	if !d.client.alone() {
 		return d.fake.UpdateStatus(ctx, obj, opts)
 	}
-	return d.call(testing.NewUpdateSubresourceActionWithOptions(d.gvr, "status", d.namespace, part(obj, withoutSpec), opts))
+	return d.update(ctx, "status", part(obj, withoutSpec), opts)
 }
 
 func (d direct[T]) Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error) {
 	if !d.client.alone() {
 		return d.fake.Get(ctx, name, opts)
 	}
-	return d.call(testing.NewGetActionWithOptions(d.gvr, d.namespace, name, opts))
+	req := d.request("get", "")
+	req.Name, req.Get = name, opts
+	return d.do(ctx, req)
 }
 
-// call has the server answer. Like a real client it returns an object, never
+func (d direct[T]) update(ctx context.Context, sub string, obj runtime.Object, opts metav1.UpdateOptions) (T, error) {
+	req := d.request("update", sub)
+	req.Object = obj
+	req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+	return d.do(ctx, req)
+}
+
+func (d direct[T]) request(verb, sub string) Request {
+	return Request{Actor: d.client.name, Verb: verb, Resource: d.gvr, Subresource: sub, Namespace: d.namespace}
+}
+
+// do has the server answer. Like a real client it returns an object, never
 // nil, next to an error.
-func (d direct[T]) call(action testing.Action) (T, error) {
-	obj, err := d.client.answer(action)
+func (d direct[T]) do(ctx context.Context, req Request) (T, error) {
+	obj, err := d.client.do(ctx, req)
 	if err != nil {
 		return kinds()[d.gvr].newObject().(T), err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -92,14 +93,14 @@ func (t tracker) Delete(gvr schema.GroupVersionResource, ns, name string, opts .
 }
 
 func (t tracker) Watch(gvr schema.GroupVersionResource, ns string, opts ...metav1.ListOptions) (watch.Interface, error) {
-	return t.client.server.serveWatch(testing.NewWatchActionWithOptions(gvr, ns, one(opts)))
+	return t.client.server.Watch(context.Background(), Request{Actor: t.client.name, Verb: "watch", Resource: gvr, Namespace: ns, List: one(opts)})
 }
 
 func (t tracker) serve(action testing.Action) (runtime.Object, error) {
 	if a, ok := action.(interface{ GetObject() runtime.Object }); ok && a.GetObject() == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("there is no object to %s", action.GetVerb()))
 	}
-	return t.client.server.serve(t.client.name, action)
+	return t.client.server.Do(context.Background(), requestOf(t.client.name, action))
 }
 
 func copyOf(obj runtime.Object) runtime.Object {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"strconv"
 	"sync"
 
@@ -29,9 +30,8 @@ type watcher struct {
 	stop   sync.Once
 }
 
-// watch begins a watch. Errors of a well-formed request come as an event, as
-// with a real API server.
-func (s *Server) watch(k *kind, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+// watch is Watch for a kind.
+func (s *Server) watch(ctx context.Context, k *kind, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
 	sel, err := selectorOf(k, namespace, opts)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,11 @@ func (s *Server) watch(k *kind, namespace string, opts metav1.ListOptions) (watc
 	if err := s.place(w, k, sel, rv, initial); err != nil {
 		return nil, err
 	}
-	go w.run()
+	release := context.AfterFunc(ctx, w.Stop)
+	go func() {
+		defer release()
+		w.run()
+	}()
 	return w, nil
 }
 

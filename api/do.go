@@ -1,0 +1,196 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Request is one request to the server, in the words of an audit log.
+type Request struct {
+	// Actor is who asks. It is the field manager of what it writes, unless Write says
+	// otherwise, and the trace names it.
+	Actor string
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
+	Verb string
+	// Resource is what the request is about, for example persistentvolumes in v1.
+	Resource schema.GroupVersionResource
+	// Subresource is "" for the object itself, or for example "status".
+	Subresource string
+	// Namespace is "" for what has none, and for a list of all namespaces.
+	Namespace string
+	// Name is the object's; to create or update an object it may be left out, but not to
+	// create a subresource, such as an eviction.
+	Name string
+	// Object is what to create or update. It becomes the server's own: nobody may change
+	// it afterwards.
+	Object runtime.Object
+	// PatchType and Patch are the patch.
+	PatchType types.PatchType
+	Patch     []byte
+
+	// Get are the options of get.
+	Get metav1.GetOptions
+	// List are those of list and watch, and select what deletecollection deletes.
+	List metav1.ListOptions
+	// Write are those of create, update and patch. Force is for an apply.
+	Write metav1.PatchOptions
+	// Delete are those of delete and deletecollection.
+	Delete metav1.DeleteOptions
+}
+
+// Do carries out a request, everything but a watch, as a real API server would: it
+// defaults, admits, validates, stores and reports. The answer is the caller's own; for
+// delete and deletecollection there is none. Errors are *apierrors.StatusError with the
+// code, reason and words of a real server, but that of a context which has ended: then
+// the server never hears of the request. Do is safe for concurrent use.
+func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k, ok := kinds()[req.Resource]
+	if !ok {
+		return nil, unknownResource(req.Resource)
+	}
+	r := &request{
+		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.about(),
+		manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
+	}
+	if !k.namespaced {
+		r.namespace = ""
+	}
+	switch req.Verb {
+	case "get":
+		if err := r.address(); err != nil {
+			return nil, err
+		}
+		return s.get(k, r.namespace, r.name, req.Get)
+	case "list":
+		return s.list(k, r.namespace, req.List)
+	case "create":
+		return s.serveCreate(r, req)
+	case "update", "patch":
+		return s.serveUpdate(r, req)
+	case "delete":
+		if err := r.address(); err != nil {
+			return nil, s.refuse(r, err)
+		}
+		return nil, s.delete(r, req.Delete)
+	case "deletecollection":
+		return nil, s.deleteCollection(r, req.Delete, req.List)
+	}
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("%s %s is nothing this server does", req.Verb, req.Resource.Resource))
+}
+
+// Watch begins a watch, which ends with ctx or when it is stopped. Errors of a
+// well-formed request, such as a version that is too old, come as an event, as with a
+// real API server.
+func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k, ok := kinds()[req.Resource]
+	if !ok {
+		return nil, unknownResource(req.Resource)
+	}
+	if !k.namespaced {
+		req.Namespace = ""
+	}
+	return s.watch(ctx, k, req.Namespace, req.List)
+}
+
+// about is the name of the object that a request is about, as far as it says so.
+func (req *Request) about() string {
+	if req.Name != "" {
+		return req.Name
+	}
+	obj, ok := req.Object.(object)
+	switch {
+	case !ok:
+		return ""
+	case obj.GetName() == "":
+		return obj.GetGenerateName()
+	}
+	return obj.GetName()
+}
+
+func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
+	var err error
+	if r.dryRun, err = dryRun(r.kind, r.name, req.Write.DryRun); err != nil {
+		return nil, s.refuse(r, err)
+	}
+	if r.kind.namespaced && r.namespace == "" {
+		return nil, s.refuse(r, apierrors.NewBadRequest("an empty namespace may not be set during creation"))
+	}
+	switch {
+	case r.sub == "":
+		return s.create(r, req.Object)
+	case r.sub == "binding" && r.kind.gvr == pods:
+		return req.Object, s.bind(r, req.Object)
+	case r.sub == "eviction" && r.kind.gvr == pods:
+		return req.Object, s.evict(r, req.Object)
+	case r.sub == "finalize" && r.kind.gvr == namespaces:
+		r.verb = "update" // as a real client puts it
+		return s.finalizeNamespace(r, req.Object)
+	}
+	return nil, s.refuse(r, noSubresource(r))
+}
+
+// evict deletes the pod. There are no disruption budgets.
+func (s *Server) evict(r *request, in runtime.Object) error {
+	var opts *metav1.DeleteOptions
+	switch eviction := in.(type) {
+	case *policyv1.Eviction:
+		opts = eviction.DeleteOptions
+	case *policyv1beta1.Eviction:
+		opts = eviction.DeleteOptions
+	default:
+		return s.refuse(r, apierrors.NewBadRequest("an Eviction is expected"))
+	}
+	if opts == nil {
+		opts = &metav1.DeleteOptions{}
+	}
+	return s.delete(r, *opts)
+}
+
+// serveUpdate updates or patches.
+func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
+	var err error
+	if r.dryRun, err = dryRun(r.kind, r.name, req.Write.DryRun); err != nil {
+		return nil, s.refuse(r, err)
+	}
+	if err := r.address(); err != nil {
+		return nil, s.refuse(r, err)
+	}
+	if req.Verb == "patch" {
+		return s.patch(r, req.PatchType, req.Patch, req.Write)
+	}
+	return s.update(r, req.Object)
+}
+
+// address checks that the request says which object it is about.
+func (r *request) address() error {
+	switch {
+	case r.kind.namespaced && r.namespace == "":
+		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
+	case r.name == "":
+		return apierrors.NewBadRequest("resource name may not be empty")
+	case r.sub != "" && (r.sub != "status" || r.kind.status < 0):
+		return noSubresource(r)
+	}
+	return nil
+}
+
+func noSubresource(r *request) error {
+	err := apierrors.NewNotFound(r.kind.gvr.GroupResource(), r.name)
+	err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource: %s has no %s here", r.kind.gvr.Resource, r.sub)
+	return err
+}
