@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
 )
 
 const manifests = `apiVersion: storage.k8s.io/v1
@@ -472,4 +474,36 @@ func TestRunExplainsAtItsEndAPodThatHasFailed(t *testing.T) {
 	code, out, errOut := command(t, pod, "run", "-f", "-")
 	require.Zero(t, code, errOut)
 	require.Contains(t, out, "pod default/once is Failed on node node-1\n  container maker exited with 1: Error: mkdir: ")
+}
+
+// The commands of README work as they are written there.
+func TestTheCommandsOfTheREADMEWork(t *testing.T) {
+	t.Chdir("../..")
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var said []string
+	for line := range strings.Lines(string(readme)) {
+		if args, ok := strings.CutPrefix(line, "go run ./cmd/storagesim "); ok {
+			said = append(said, args)
+			code, out, errOut := command(t, "", strings.Fields(args)...)
+			require.Zero(t, code, "%s: %s", args, errOut)
+			require.NotEmpty(t, out, args)
+			require.NotContains(t, out, "hint:", "%s: what it needs is there", args)
+		}
+	}
+	require.Greater(t, len(said), 3)
+	for _, flag := range []string{"--nodes", "--disk", "--provisioners", "--nfs"} {
+		require.Contains(t, strings.Join(said, ""), flag)
+	}
+}
+
+func TestTheREADMENamesTheProvisionersThatRunByDefault(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	for _, name := range []string{"openebs.io/local", "rancher.io/local-path", "provisioner.test.com/nfs"} {
+		short, ok := storagesim.InstallableAs(name)
+		require.True(t, ok)
+		require.Contains(t, strings.Join(strings.Fields(string(readme)), " "), "`"+name+"` ("+short+")")
+	}
+	require.Len(t, storagesim.Installable(), 3, "README names them all")
 }

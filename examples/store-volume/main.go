@@ -24,7 +24,7 @@ var manifests embed.FS
 func main() { show.Main(play) }
 
 func play(out io.Writer) error {
-	for _, part := range []func(*scene){apiDown, apiDownLonger, cleanupFails, lostAnswer, queue} {
+	for _, part := range []func(*scene){apiDown, apiDownLonger, cleanupFails, lostAnswer, queue, panics} {
 		s, err := newScene(out)
 		if err != nil {
 			return err
@@ -152,5 +152,18 @@ func queue(s *scene) {
 	s.cluster.Engine().ClearFaults()
 	s.RunFor(10 * time.Minute)
 	s.Get("pvc", "data")
+	s.leaks()
+}
+
+func panics(s *scene) {
+	s.Title("A bug: Provision makes the asset and then writes into a nil map, three times.")
+	s.start(provisioner.Config{})
+	s.shelf.bug = 3
+	s.Submit("class.yaml", "claim.yaml")
+	s.RunFor(5 * time.Second)
+	s.Explain("pvc/data")
+	s.RunFor(30 * time.Second)
+	s.Get("pvc", "data")
+	s.onTheShelf()
 	s.leaks()
 }

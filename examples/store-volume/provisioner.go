@@ -13,13 +13,21 @@ import (
 const provisionerName = "example.com/shelf"
 
 // shelf keeps its volumes in memory, which is enough to lose one.
-type shelf struct{ holds []string }
+type shelf struct {
+	holds  []string
+	labels map[string]string // never made: writing into it panics
+	bug    int               // how many calls of Provision run into it
+}
 
 var _ provisioner.Inventory = (*shelf)(nil)
 
 func (s *shelf) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	if !slices.Contains(s.holds, options.PVName) {
 		s.holds = append(s.holds, options.PVName)
+	}
+	if s.bug > 0 {
+		s.bug--
+		s.labels[options.PVName] = options.PVC.Name
 	}
 	return &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
