@@ -69,7 +69,8 @@ type Env interface {
 type Clock interface {
 	// Now is the current time, in UTC.
 	Now() time.Time
-	// Sleep waits for d. It returns ctx's error if ctx ends first.
+	// Sleep waits for d. It returns ctx's error if ctx ends first. Settling waits for
+	// it, unless ctx is one of InBackground.
 	Sleep(ctx context.Context, d time.Duration) error
 	// Poll calls cond every interval, first after one interval, until it
 	// returns true or an error, which Poll returns. It returns ErrTimeout after

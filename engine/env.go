@@ -42,13 +42,17 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	awaited := always
+	if control.IsInBackground(ctx) {
+		awaited = never
+	}
 	left, ends := control.Remaining(ctx, v.Now())
 	if ends && left < d {
-		v.actor.after(left, always, t.wake)
+		v.actor.after(left, awaited, t.wake)
 		t.park()
 		return context.DeadlineExceeded
 	}
-	v.actor.after(d, always, t.wake)
+	v.actor.after(d, awaited, t.wake)
 	t.park()
 	return ctx.Err()
 }

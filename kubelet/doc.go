@@ -20,7 +20,8 @@
 //	reconstruct.go  finds an earlier life's mounts on disk
 //	syncpod.go      Pending -> Running -> Terminating -> gone
 //	map.go          what would give a pod a raw device
-//	restarts.go     which containers are started, and started again, and when
+//	restarts.go     which containers are started, and started again, and when;
+//	                backoff.go how long those wait that keep ending
 //	start.go        starts containers; images.go their images; commands.go really
 //	                runs some, shell.go short scripts of them; environment.go is
 //	                their environment
@@ -105,8 +106,8 @@
 //     (VolumePermissionChangeInProgress).
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so. Their reasons survive a restart.
-//   - One that failed and is to be started again is shown as terminated until then, not
-//     as waiting in CrashLoopBackOff; the pod's containers have one backoff together.
+//   - One that waits in CrashLoopBackOff is looked at when its backoff is over; upstream
+//     also looks every minute, and says BackOff again each time.
 //     Containers with restart policies of their own, sidecars too, have their pod's.
 //   - No built-in plugin is attachable. CSI drivers can be registered, and their volumes
 //     not be mounted.

@@ -37,8 +37,12 @@ type podWorker struct {
 	// awaited; pastDeadline says that they are.
 	deadline     time.Time
 	pastDeadline bool
-	// restarting says that the restarts queue has the pod.
+	// restarting says that the restarts queue has the pod, since a container could not
+	// be created; nextStart is when one that has ended is started again, if that is
+	// awaited, and backOffs how long they wait.
 	restarting bool
+	nextStart  time.Time
+	backOffs   backOffs
 	// status is what the API was last told.
 	status *v1.PodStatus
 }

@@ -9,7 +9,6 @@ import (
 )
 
 var (
-	errCommandFailed     = errors.New("a command failed and will be run again")
 	errVolumesNotMounted = errors.New("the pod's volumes are not mounted yet")
 	errNotCreated        = errors.New("a container could not be created")
 )
@@ -49,17 +48,21 @@ func (r *podRecord) toStart(pod *v1.Pod) bool {
 	return false
 }
 
-// restartLater has containers started, or started again, after a while.
-func (k *kubelet) restartLater(w *podWorker) {
-	if !w.restarting {
+// restartLater has containers started that could not be created, after a while, and
+// those started again that have ended, when their backoff is over.
+func (k *kubelet) restartLater(w *podWorker, r *podRecord) {
+	if at, ok := k.nextStart(w, r); ok {
+		k.restartAt(w, at)
+	}
+	if r.uncreated() && !w.restarting {
 		w.restarting = true
 		k.restartQueue.AddRateLimited(string(w.uid))
 	}
 }
 
-// restartPod starts those of a pod's containers again that failed, or could not be
-// created; the restarts queue's backoff keeps the pace. A pod whose record is gone by
-// then starts from the beginning.
+// restartPod starts those of a pod's containers again that have ended, or could not be
+// created; the restarts queue's backoff keeps the pace of these. A pod whose record is
+// gone by then starts from the beginning.
 func (k *kubelet) restartPod(_ context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil || w.terminating() || w.pastDeadline {
@@ -78,12 +81,9 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 		}
 	}
 	k.podQueue.Add(key)
-	switch {
-	case r == nil || !r.toStart(w.pod):
-		w.restarting = false
-		return nil
-	case r.waiting():
+	w.restarting = r != nil && r.toStart(w.pod) && r.uncreated()
+	if w.restarting {
 		return errNotCreated
 	}
-	return errCommandFailed
+	return nil
 }

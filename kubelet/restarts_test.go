@@ -87,12 +87,11 @@ func TestAContainerThatCannotBeCreatedAgainLeavesItsPodRunning(t *testing.T) {
 			before := w.get("h").Status
 			require.Equal(t, v1.PodRunning, before.Phase)
 			ended := before.ContainerStatuses[0]
-			require.EqualValues(t, 1, ended.State.Terminated.ExitCode)
+			require.Equal(t, "CrashLoopBackOff", ended.State.Waiting.Reason)
 			require.NotZero(t, ended.RestartCount)
 			last := ended.LastTerminationState.Terminated
 			require.EqualValues(t, 1, last.ExitCode)
-			require.NotEqual(t, ended.ContainerID, last.ContainerID)
-			require.True(t, last.FinishedAt.Before(&ended.State.Terminated.StartedAt))
+			require.Equal(t, ended.ContainerID, last.ContainerID)
 
 			require.NoError(t, w.node.RemoveAll("/srv/a"))
 			require.NoError(t, w.node.WriteFile("/srv/file", nil, 0o644))
@@ -104,7 +103,7 @@ func TestAContainerThatCannotBeCreatedAgainLeavesItsPodRunning(t *testing.T) {
 			waits := now.ContainerStatuses[0]
 			require.Equal(t, "CreateContainerConfigError", waits.State.Waiting.Reason)
 			require.False(t, waits.Ready)
-			require.Equal(t, ended.State.Terminated, waits.LastTerminationState.Terminated)
+			require.Equal(t, last, waits.LastTerminationState.Terminated)
 			require.Equal(t, ended.ContainerID, waits.ContainerID)
 			require.Equal(t, ended.RestartCount, waits.RestartCount)
 
@@ -114,7 +113,7 @@ func TestAContainerThatCannotBeCreatedAgainLeavesItsPodRunning(t *testing.T) {
 			now = w.get("h").Status
 			require.Equal(t, v1.PodSucceeded, now.Phase)
 			require.Equal(t, ended.RestartCount+1, now.ContainerStatuses[0].RestartCount)
-			require.Equal(t, ended.State.Terminated, now.ContainerStatuses[0].LastTerminationState.Terminated)
+			require.Equal(t, last, now.ContainerStatuses[0].LastTerminationState.Terminated)
 			runs := 0
 			if init {
 				runs = 1
@@ -166,7 +165,12 @@ func TestAFailedInitContainerKeepsTheOthersFromBeginning(t *testing.T) {
 			require.NoError(t, w.e.RunFor(5*time.Minute))
 			s := w.get("h").Status
 			require.Equal(t, phase, s.Phase)
-			require.EqualValues(t, 1, s.InitContainerStatuses[0].State.Terminated.ExitCode)
+			ended := s.InitContainerStatuses[0].State.Terminated
+			if policy != v1.RestartPolicyNever {
+				require.Equal(t, "CrashLoopBackOff", s.InitContainerStatuses[0].State.Waiting.Reason)
+				ended = s.InitContainerStatuses[0].LastTerminationState.Terminated
+			}
+			require.EqualValues(t, 1, ended.ExitCode)
 			require.Equal(t, "PodInitializing", s.ContainerStatuses[0].State.Waiting.Reason)
 			for _, c := range s.Conditions {
 				if c.Type == v1.PodInitialized {

@@ -87,6 +87,13 @@ type containerMount struct {
 // waiting says whether a container could not be created yet.
 func (r *podRecord) waiting() bool { return anyWaits(r.Init) || anyWaits(r.Containers) }
 
+// uncreated says whether a container waits that could not be created.
+func (r *podRecord) uncreated() bool {
+	return slices.ContainsFunc(slices.Concat(r.Init, r.Containers), func(c containerRecord) bool {
+		return c.Waiting != nil && c.Waiting.Reason != crashLoopBackOff
+	})
+}
+
 func anyWaits(list []containerRecord) bool {
 	return slices.ContainsFunc(list, func(c containerRecord) bool { return c.Waiting != nil })
 }

@@ -31,12 +31,13 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, err e
 		if !shouldContainerBeRestarted(pod, records, i) {
 			return records[i]
 		}
-		record := k.startContainer(pod, r.IP, c, volumes, mustEnd)
+		var last *containerRecord
 		if i < len(records) {
-			record.Last = records[i].lastBegun()
+			last = records[i].lastBegun()
 		}
-		if record.Last != nil {
-			record.Restarts = record.Last.Restarts + 1
+		record := k.startContainer(pod, r.IP, c, volumes, last, mustEnd)
+		if record.Waiting != nil && record.Waiting.Reason == crashLoopBackOff {
+			record.Mounts = records[i].Mounts // its files can be read meanwhile
 		}
 		return *record
 	}
@@ -93,11 +94,18 @@ const (
 
 // startContainer pulls the image of one container, creates and starts it, and tells the
 // pod of each step. One whose command is known, or that must end for the pod to go on,
-// has ended when this returns. One that could not be created waits.
+// has ended when this returns. One that could not be created, or has ended too often,
+// waits. last is the container before it, nil if there was none.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.36.
-func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, mustEnd bool) *containerRecord {
-	record := &containerRecord{Name: c.Name, Started: k.now()}
+func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, last *containerRecord, mustEnd bool) *containerRecord {
+	record := &containerRecord{Name: c.Name, Started: k.now(), Last: last}
+	if last != nil {
+		record.Restarts = last.Restarts + 1
+	}
+	if record.Waiting = k.doBackOff(pod, c, last); record.Waiting != nil {
+		return record
+	}
 	if record.Waiting = k.ensureImageExists(pod, c); record.Waiting != nil {
 		return record
 	}
@@ -109,7 +117,7 @@ func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volume
 	}
 	if err != nil {
 		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
-		return &containerRecord{Name: c.Name, Waiting: &containerWaiting{reason, err.Error()}}
+		return &containerRecord{Name: c.Name, Last: last, Waiting: &containerWaiting{reason, err.Error()}}
 	}
 	k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
 	k.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")

@@ -30,7 +30,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error
 	}
 	switch {
 	case r.toStart(w.pod):
-		k.restartLater(w)
+		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted
 		k.releaseVolumes(w)
 	}

@@ -1,0 +1,111 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// crashLoopBackOff is why a container waits that keeps ending.
+//
+// Upstream: pkg/kubelet/container/sync_result.go ErrCrashLoopBackOff, v1.36.
+const crashLoopBackOff = "CrashLoopBackOff"
+
+// backOff is how long something waits before it is tried again: twice as long each time.
+//
+// Upstream: client-go util/flowcontrol Backoff, v0.36.
+type backOff struct {
+	delay   time.Duration
+	updated time.Time
+}
+
+// backOffs are those of one pod, by what is tried.
+type backOffs map[string]backOff
+
+// get is what holds for something that happened at that moment. After twice the longest
+// delay without trouble nothing holds any more.
+func (b backOffs) get(key string, event time.Time) (backOff, bool) {
+	entry, ok := b[key]
+	return entry, ok && event.Sub(entry.updated) <= 2*maxRestartBackoff
+}
+
+// next makes the delay longer.
+func (b backOffs) next(key string, event, now time.Time) {
+	delay := initialRestartBackoff
+	if entry, ok := b.get(key, event); ok {
+		delay = min(2*entry.delay, maxRestartBackoff)
+	}
+	b[key] = backOff{delay, now}
+}
+
+// doBackOff says whether a container that has ended must wait before it is started again:
+// the first time it need not. last is the container before it.
+//
+// Upstream: kuberuntime_manager.go doBackOff, v1.36.
+func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *containerRecord) *containerWaiting {
+	w := k.workers[pod.UID]
+	if w == nil || last == nil || last.Finished == nil {
+		return nil
+	}
+	event, now := last.Finished.Time, k.env.Now()
+	entry, ok := w.backOffs.get(c.Name, event)
+	if w.backOffs == nil {
+		w.backOffs = backOffs{}
+	}
+	if !ok || now.Sub(event) >= entry.delay {
+		w.backOffs.next(c.Name, event, now)
+		return nil
+	}
+	name := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
+	k.recorder.Eventf(pod, v1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s", c.Name, name)
+	return &containerWaiting{crashLoopBackOff, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", entry.delay, c.Name, name)}
+}
+
+// nextStart is the earliest moment at which a container that has ended is started again.
+func (k *kubelet) nextStart(w *podWorker, r *podRecord) (at time.Time, found bool) {
+	consider := func(t time.Time) {
+		if !found || t.Before(at) {
+			at, found = t, true
+		}
+	}
+	check := func(c *containerRecord, again bool) {
+		last := c.lastBegun()
+		switch {
+		case !again:
+		case c.Waiting == nil:
+			consider(k.env.Now())
+		case c.Waiting.Reason == crashLoopBackOff && last != nil && last.Finished != nil:
+			consider(last.Finished.Add(w.backOffs[c.Name].delay))
+		}
+	}
+	for i := range r.Init {
+		check(&r.Init[i], shouldContainerBeRestarted(w.pod, r.Init, i))
+	}
+	for i := range r.Containers {
+		check(&r.Containers[i], shouldContainerBeRestarted(w.pod, r.Containers, i))
+	}
+	return at, found
+}
+
+// restartAt has the restarts queue look at a pod at that moment. Settling does not wait
+// for one that is further away than a minute: the pod is stuck, not busy.
+func (k *kubelet) restartAt(w *podWorker, at time.Time) {
+	if !w.nextStart.IsZero() && !at.Before(w.nextStart) {
+		return
+	}
+	w.nextStart = at
+	delay := max(0, at.Sub(k.env.Now()))
+	k.env.Go("restart "+string(w.uid), func(ctx context.Context) {
+		if delay > time.Minute {
+			ctx = control.InBackground(ctx)
+		}
+		if k.env.Sleep(ctx, delay) == nil && w.nextStart.Equal(at) {
+			w.nextStart = time.Time{}
+			k.restartQueue.Add(string(w.uid))
+		}
+	})
+}
