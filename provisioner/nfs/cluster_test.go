@@ -138,7 +138,7 @@ func TestEachClaimGetsADirectoryOfTheExport(t *testing.T) {
 	c.RequireNoLeaks()
 }
 
-// semantics 4.3, and 4 must 5: what is done with the directory when the volume is
+// semantics 4.3 and semantics 4 must 5: what is done with the directory when the volume is
 // deleted.
 func TestWhatHappensToTheDirectoryOfADeletedVolume(t *testing.T) {
 	for name, tt := range map[string]struct {
