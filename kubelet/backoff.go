@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -21,6 +22,7 @@ const crashLoopBackOff = "CrashLoopBackOff"
 type backOff struct {
 	delay   time.Duration
 	updated time.Time
+	message string // what failed, of an image
 }
 
 // backOffs are those of one pod, by what is tried.
@@ -34,12 +36,24 @@ func (b backOffs) get(key string, event time.Time) (backOff, bool) {
 }
 
 // next makes the delay longer.
-func (b backOffs) next(key string, event, now time.Time) {
+func (b backOffs) next(key string, event, now time.Time, message string) {
 	delay := initialRestartBackoff
 	if entry, ok := b.get(key, event); ok {
 		delay = min(2*entry.delay, maxRestartBackoff)
 	}
-	b[key] = backOff{delay, now}
+	b[key] = backOff{delay, now, message}
+}
+
+// backOffsOf are the pod's.
+func (k *kubelet) backOffsOf(pod types.UID) backOffs {
+	w := k.workers[pod]
+	if w == nil {
+		return backOffs{}
+	}
+	if w.backOffs == nil {
+		w.backOffs = backOffs{}
+	}
+	return w.backOffs
 }
 
 // doBackOff says whether a container that has ended must wait before it is started again:
@@ -47,17 +61,13 @@ func (b backOffs) next(key string, event, now time.Time) {
 //
 // Upstream: kuberuntime_manager.go doBackOff, v1.36.
 func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *containerRecord) *containerWaiting {
-	w := k.workers[pod.UID]
-	if w == nil || last == nil || last.Finished == nil {
+	if last == nil || last.Finished == nil {
 		return nil
 	}
-	event, now := last.Finished.Time, k.env.Now()
-	entry, ok := w.backOffs.get(c.Name, event)
-	if w.backOffs == nil {
-		w.backOffs = backOffs{}
-	}
+	tries, event, now := k.backOffsOf(pod.UID), last.Finished.Time, k.env.Now()
+	entry, ok := tries.get(c.Name, event)
 	if !ok || now.Sub(event) >= entry.delay {
-		w.backOffs.next(c.Name, event, now)
+		tries.next(c.Name, event, now, "")
 		return nil
 	}
 	name := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
@@ -65,28 +75,33 @@ func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *containerRecord)
 	return &containerWaiting{crashLoopBackOff, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", entry.delay, c.Name, name)}
 }
 
-// nextStart is the earliest moment at which a container that has ended is started again.
+// nextStart is the earliest moment at which a container that has ended is started again,
+// or the kubelet looks at an image again that could not be pulled.
 func (k *kubelet) nextStart(w *podWorker, r *podRecord) (at time.Time, found bool) {
 	consider := func(t time.Time) {
 		if !found || t.Before(at) {
 			at, found = t, true
 		}
 	}
-	check := func(c *containerRecord, again bool) {
-		last := c.lastBegun()
+	check := func(spec *v1.Container, c *containerRecord, again bool) {
+		last, image := c.lastBegun(), w.backOffs[imageKey(spec)]
 		switch {
 		case !again:
 		case c.Waiting == nil:
 			consider(k.env.Now())
 		case c.Waiting.Reason == crashLoopBackOff && last != nil && last.Finished != nil:
 			consider(last.Finished.Add(w.backOffs[c.Name].delay))
+		case c.Waiting.Reason == errImagePull:
+			consider(image.updated.Add(backOffPeriod))
+		case c.Waiting.Reason == errImagePullBackOff:
+			consider(image.updated.Add(image.delay))
 		}
 	}
 	for i := range r.Init {
-		check(&r.Init[i], shouldContainerBeRestarted(w.pod, r.Init, i))
+		check(&w.pod.Spec.InitContainers[i], &r.Init[i], shouldContainerBeRestarted(w.pod, r.Init, i))
 	}
 	for i := range r.Containers {
-		check(&r.Containers[i], shouldContainerBeRestarted(w.pod, r.Containers, i))
+		check(&w.pod.Spec.Containers[i], &r.Containers[i], shouldContainerBeRestarted(w.pod, r.Containers, i))
 	}
 	return at, found
 }

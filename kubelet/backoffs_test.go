@@ -16,7 +16,7 @@ func TestABackOffDoublesUpToFiveMinutesAndIsForgottenAfterTen(t *testing.T) {
 	assert.False(t, known)
 	var delays []time.Duration
 	for range 7 {
-		b.next("c", now, now)
+		b.next("c", now, now, "")
 		e, _ := b.get("c", now)
 		delays = append(delays, e.delay/time.Second)
 		now = now.Add(e.delay)
@@ -28,6 +28,6 @@ func TestABackOffDoublesUpToFiveMinutesAndIsForgottenAfterTen(t *testing.T) {
 	later := updated.Add(10*time.Minute + time.Second)
 	_, known = b.get("c", later)
 	assert.False(t, known, "it ran for more than ten minutes")
-	b.next("c", later, later)
+	b.next("c", later, later, "")
 	assert.Equal(t, 10*time.Second, b["c"].delay)
 }

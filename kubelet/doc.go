@@ -82,7 +82,7 @@
 //   - A container runtime's record in which something else is written is taken for
 //     none: the pod is started again, or ends.
 //   - There are no registries: an image is empty, and there as soon as it is pulled.
-//     Every image name is valid. There are no probes, hooks, resource limits,
+//     There are no probes, hooks, resource limits,
 //     evictions, static pods, node leases or heartbeats. The kubelet admits every pod.
 //   - Times between attempts have no random part, which upstream adds to the 10 s of
 //     pods whose volumes cannot be processed.

@@ -90,6 +90,21 @@ func TestAnImageThatMustNotBePulledKeepsItsContainerWaiting(t *testing.T) {
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase, "it is there now")
 }
 
+func TestAnImageWhoseNameCannotBeParsedKeepsItsContainerWaiting(t *testing.T) {
+	w := simple(t)
+	for name, c := range map[string]struct{ image, why string }{
+		"upper": {"Busybox", "invalid reference format: repository name (library/Busybox) must be lowercase"},
+		"space": {"busy box", "invalid reference format"},
+		"tag":   {"busybox:a:b", "invalid reference format"},
+	} {
+		w.create(using(pod(name), c.image, ""))
+		w.settle()
+		text := `Failed to apply default image tag "` + c.image + `": couldn't parse image name "` + c.image + `": ` + c.why
+		w.requireWaiting(name, "c", "InvalidImageName", text)
+		require.Equal(t, []string{"InspectFailed: " + text, "Failed: Error: InvalidImageName"}, w.imageEvents(name)[:2])
+	}
+}
+
 func TestANodeHasTheImagesThatItIsGiven(t *testing.T) {
 	w := newWorld(t, engine.Config{}, kubelet.Config{Images: []string{"mine"}})
 	w.create(using(pod("web"), "mine:latest", v1.PullNever))
@@ -106,11 +121,25 @@ func TestAnImageThatDoesNotFitOnTheDiskIsPulledWhenItDoes(t *testing.T) {
 		}
 		return nil
 	})
+	began := w.e.Now()
+	at := func(seconds int, reason, message string) {
+		t.Helper()
+		require.NoError(t, w.e.RunFor(began.Add(time.Duration(seconds)*time.Second).Sub(w.e.Now())))
+		waits := w.get("web").Status.ContainerStatuses[0].State.Waiting
+		require.Equal(t, reason, waits.Reason, "after %d s", seconds)
+		require.Contains(t, waits.Message, message)
+		require.Contains(t, waits.Message, "no space left on device")
+	}
 	w.create(pod("web"))
-	w.settle()
+	at(1, "ErrImagePull", "")
 	w.requireEvent("web", "Failed", `Failed to pull image "busybox"`)
 	w.requireEvent("web", "Failed", "Error: ErrImagePull")
-	require.Equal(t, "ErrImagePull", w.get("web").Status.ContainerStatuses[0].State.Waiting.Reason)
+	at(11, "ErrImagePull", "") // tried again
+	at(21, "ImagePullBackOff", `Back-off pulling image "busybox": ErrImagePull: `)
+	w.requireEvent("web", "BackOff", `Back-off pulling image "busybox"`)
+	w.requireEvent("web", "Failed", "Error: ImagePullBackOff")
+	at(31, "ErrImagePull", "")
+	at(41, "ImagePullBackOff", `Back-off pulling image "busybox": ErrImagePull: `)
 	w.node.Fail(nil)
 	require.NoError(t, w.e.RunFor(10*time.Minute))
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)

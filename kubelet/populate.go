@@ -19,7 +19,8 @@ import (
 const pvcProtection = "kubernetes.io/pvc-protection"
 
 // backOffPeriod is how long a pod some of whose volumes could not be processed waits
-// until they are processed again.
+// until they are processed again, and one whose image could not be pulled until it is
+// looked at.
 //
 // Upstream: kubelet.go backOffPeriod, v1.36, and up to half as long again.
 const backOffPeriod = 10 * time.Second

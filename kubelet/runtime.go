@@ -87,10 +87,12 @@ type containerMount struct {
 // waiting says whether a container could not be created yet.
 func (r *podRecord) waiting() bool { return anyWaits(r.Init) || anyWaits(r.Containers) }
 
-// uncreated says whether a container waits that could not be created.
+// uncreated says whether a container waits that could not be created, and that has no
+// backoff of its own.
 func (r *podRecord) uncreated() bool {
+	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff}
 	return slices.ContainsFunc(slices.Concat(r.Init, r.Containers), func(c containerRecord) bool {
-		return c.Waiting != nil && c.Waiting.Reason != crashLoopBackOff
+		return c.Waiting != nil && !slices.Contains(paced, c.Waiting.Reason)
 	})
 }
 
