@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
@@ -28,44 +30,44 @@ func podWith(volume string) string {
 // the claim is bound, the pod is placed, and there it waits.
 func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 	for name, test := range map[string]struct {
-		make, mend func(c *storagesim.TestCluster)
+		make, mend func(c *storagesimtest.Cluster)
 		event      string
 	}{
 		"missing": {
-			func(*storagesim.TestCluster) {},
-			func(c *storagesim.TestCluster) { c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777) },
+			func(*storagesimtest.Cluster) {},
+			func(c *storagesimtest.Cluster) { c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777) },
 			`MountVolume.NewMounter initialization failed for volume "pv-local" : path "/data/k8s/localpv" does not exist`,
 		},
 		"a file": {
-			func(c *storagesim.TestCluster) {
+			func(c *storagesimtest.Cluster) {
 				c.MakeDir("node/node-1", "/data/k8s", 0o755)
 				c.WriteFile("node/node-1", "/data/k8s/localpv", "in the way")
 			},
-			func(c *storagesim.TestCluster) {
+			func(c *storagesimtest.Cluster) {
 				require.NoError(t, os.Remove(filepath.Join(c.Dir(), "node-1/data/k8s/localpv")))
 				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
 			},
 			`only directory and block device are supported`,
 		},
 		"below a file": {
-			func(c *storagesim.TestCluster) { c.WriteFile("node/node-1", "/data", "in the way") },
-			func(c *storagesim.TestCluster) {
+			func(c *storagesimtest.Cluster) { c.WriteFile("node/node-1", "/data", "in the way") },
+			func(c *storagesimtest.Cluster) {
 				require.NoError(t, os.Remove(filepath.Join(c.Dir(), "node-1/data")))
 				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
 			},
 			`not a directory`,
 		},
 		"denied": {
-			func(c *storagesim.TestCluster) {
+			func(c *storagesimtest.Cluster) {
 				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
 				c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Path: "/data/k8s", Times: -1, Err: syscall.EACCES})
 			},
-			func(c *storagesim.TestCluster) { c.ClearFaults() },
+			func(c *storagesimtest.Cluster) { c.ClearFaults() },
 			`permission denied`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := storagesim.NewForTest(t, storagesim.Config{})
+			c := storagesimtest.New(t, storagesim.Config{})
 			test.make(c)
 			c.Apply(localYAML)
 			c.Settle()
@@ -85,7 +87,7 @@ func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 
 // The provisioner makes directories in a pod, which fails; the claim's event says so.
 func TestAFullDiskFailsAProvisionersHelperAndTheClaimIsServedWhenThereIsSpace(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1")})
 	c.InstallOpenEBS()
 	c.InjectMachine(storagesim.MachineFault{Machine: "node/node1", Op: "create", Path: "/var/openebs", Times: -1, Err: syscall.ENOSPC})
 	c.Apply(mainStory...)
@@ -108,7 +110,7 @@ func (scratch) GetPluginName() string { return "example.com/scratch" }
 
 func TestTwoPluginsForOneVolumeUntilTheKubeletIsStartedWithoutOneOfThem(t *testing.T) {
 	installed := true
-	c := storagesim.NewForTest(t, storagesim.Config{VolumePlugins: func() []volume.VolumePlugin {
+	c := storagesimtest.New(t, storagesim.Config{VolumePlugins: func() []volume.VolumePlugin {
 		if installed {
 			return append(kubelet.DefaultPlugins(), scratch{emptydir.NewPlugin()})
 		}
@@ -129,7 +131,7 @@ func TestTwoPluginsForOneVolumeUntilTheKubeletIsStartedWithoutOneOfThem(t *testi
 
 func TestAnUnknownPluginUntilTheKubeletIsStartedWithIt(t *testing.T) {
 	var installed []volume.VolumePlugin
-	c := storagesim.NewForTest(t, storagesim.Config{VolumePlugins: func() []volume.VolumePlugin { return installed }})
+	c := storagesimtest.New(t, storagesim.Config{VolumePlugins: func() []volume.VolumePlugin { return installed }})
 	c.Apply(podWith("emptyDir: {}"))
 	c.Settle()
 	require.Equal(t, v1.PodPending, c.Pod("web").Status.Phase)
@@ -143,7 +145,7 @@ func TestAnUnknownPluginUntilTheKubeletIsStartedWithIt(t *testing.T) {
 // The scheduler binds every claim that a pod names; the kubelet mounts those that a
 // container uses.
 func TestAVolumeThatNoContainerMountsIsBoundAndNotMounted(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{}) // there is no /data/k8s/localpv
+	c := storagesimtest.New(t, storagesim.Config{}) // there is no /data/k8s/localpv
 	c.Apply(strings.Replace(localYAML, ", volumeMounts: [{name: data, mountPath: /data}]", "", 1))
 	c.Settle()
 	require.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
@@ -161,7 +163,7 @@ func TestAVolumeThatNoContainerMountsIsBoundAndNotMounted(t *testing.T) {
 }
 
 func TestAContainerThatMountsAVolumeThePodHasNotIsRefused(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	err := c.Cluster.Apply(strings.Replace(podWith("emptyDir: {}"), "volumes: [{name: data", "volumes: [{name: date", 1))
 	require.ErrorContains(t, err, `spec.containers[0].volumeMounts[0].name: Not found: "data"`)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +33,7 @@ func containsLine(text string, parts ...string) bool {
 }
 
 func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Settle()
 	require.Regexp(t, `node-1 +Ready`, c.Get("nodes"))
 	require.Equal(t, []string{
@@ -97,7 +99,7 @@ func TestNothingOfABadManifestIsApplied(t *testing.T) {
 		`data`:           claimYAML, // a second time
 		`not valid YAML`: "a: b: c",
 	} {
-		c := storagesim.NewForTest(t, storagesim.Config{})
+		c := storagesimtest.New(t, storagesim.Config{})
 		err := c.Cluster.Apply(claimYAML, bad)
 		require.ErrorContains(t, err, says)
 		_, err = c.Cluster.Claim("data")
@@ -106,7 +108,7 @@ func TestNothingOfABadManifestIsApplied(t *testing.T) {
 }
 
 func TestARefusedObjectIsNamedAndTheOthersAreApplied(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	err := c.Cluster.Apply("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: empty}\nspec:\n  capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]\n---" + claimYAML)
 	require.ErrorContains(t, err, "manifest:1: PersistentVolume/empty: ")
 	require.ErrorContains(t, err, "must specify a volume type")
@@ -114,7 +116,7 @@ func TestARefusedObjectIsNamedAndTheOthersAreApplied(t *testing.T) {
 }
 
 func TestApplyIsAThreeWayMerge(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(claimYAML)
 	claim := c.Claim("data")
 	claim.Labels["theirs"] = "stays"
@@ -138,7 +140,7 @@ func unjoin(err error) error {
 }
 
 func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	for ref, says := range map[string]string{
 		"data":           `"data" does not name an object: write kind/name or kind/namespace/name`,
 		"pvc/":           "does not name an object",
@@ -163,7 +165,7 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 }
 
 func TestExplainSaysWhyAClaimIsPending(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(claimYAML, `
 apiVersion: v1
 kind: PersistentVolume
@@ -195,7 +197,7 @@ spec:
 
 func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
 	backend := &myProvisioner{}
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddProvisioner("example.com/nfs", backend)
 	c.Apply(manifests)
 	c.Settle()
@@ -219,7 +221,7 @@ func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
 }
 
 func TestALostDirectoryOnANodeIsALeak(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallOpenEBS()
 	c.Apply(mainStory...)
 	c.Settle()
@@ -244,14 +246,14 @@ func TestALostDirectoryOnANodeIsALeak(t *testing.T) {
 
 func TestAPodDirectoryWithoutItsPodIsALeak(t *testing.T) {
 	dir := t.TempDir()
-	c := storagesim.NewForTest(t, storagesim.Config{Dir: dir})
+	c := storagesimtest.New(t, storagesim.Config{Dir: dir})
 	c.Settle()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node-1/var/lib/kubelet/pods/some-uid"), 0o755))
 	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "directory /var/lib/kubelet/pods/some-uid on node-1, whose pod is gone (made by kubelet/node-1)")
 }
 
 func TestANodeHasTheCapacityRuntimeAndDriversThatItIsGiven(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: []storagesim.Node{{
+	c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{{
 		Name: "node-1", Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3"), v1.ResourcePods: resource.MustParse("7")},
 		Runtime: kubelet.FakeRuntime, CSIDrivers: []kubelet.CSIDriver{{Name: "plain.csi.example.com", NodeID: "id"}},
 	}}})

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
@@ -28,7 +30,7 @@ func TestTheMainStoryIsTheSameOnBothKindsOfDisks(t *testing.T) {
 }
 
 func TestADiskIsThatOfAMachine(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{
+	c := storagesimtest.New(t, storagesim.Config{
 		Disks: storagesim.MemoryDisks, NFSServers: []storagesim.NFSServer{{Name: nfsServer, Exports: []string{"/srv"}}},
 	})
 	for machine, dir := range map[string]string{"node/node-1": "/", "nfs/" + nfsServer: "/srv"} {

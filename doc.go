@@ -4,7 +4,7 @@
 // virtual clock. There is nothing to install, no cluster and no root.
 //
 //	func TestMyProvisioner(t *testing.T) {
-//		c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+//		c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 //		c.AddProvisioner("example.com/nfs", &myProvisioner{}) // a provisioner.Provisioner
 //		c.Apply(manifests)                                    // YAML, as kubectl apply
 //		c.Settle()

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,7 +87,7 @@ func (p *myProvisioner) Volumes(context.Context) ([]string, error) {
 }
 
 func TestMyProvisioner(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.AddProvisioner("example.com/nfs", &myProvisioner{}) // a provisioner.Provisioner
 	c.Apply(manifests)                                    // YAML, as kubectl apply
 	c.Settle()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -35,9 +37,9 @@ volumeBindingMode: WaitForFirstConsumer
 )
 
 // fullDisk is a cluster whose node has no space below dir, with a pod and its claim.
-func fullDisk(t *testing.T, class, dir string) *storagesim.TestCluster {
+func fullDisk(t *testing.T, class, dir string) *storagesimtest.Cluster {
 	t.Helper()
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallLocalPath()
 	c.InstallOpenEBS()
 	c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "create", Path: dir, Times: -1, Err: syscall.ENOSPC})
@@ -46,7 +48,7 @@ func fullDisk(t *testing.T, class, dir string) *storagesim.TestCluster {
 }
 
 // unwrapped is a text with the UIDs in it replaced.
-func unwrapped(c *storagesim.TestCluster, ref, uid string) string {
+func unwrapped(c *storagesimtest.Cluster, ref, uid string) string {
 	return strings.ReplaceAll(c.Explain(ref), uid, "UID")
 }
 
@@ -91,7 +93,7 @@ func TestExplainFollowsAClaimToTheEventsAndTheContainersOfItsHelperPod(t *testin
 }
 
 func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallOpenEBS()
 	c.Apply(explainOpenEBS, explainClaim("data", "5Gi", ", storageClassName: made"), explainPod("web", "", "data"))
 	c.Settle()
@@ -112,7 +114,7 @@ func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testin
 
 // The NFS provisioner makes its directories itself.
 func TestExplainSaysThatTheDiskOfTheNFSServerIsFull(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallNFSSubdir(nfsprovisioner.Config{Server: "nas", Path: "/srv"})
 	c.InjectMachine(storagesim.MachineFault{Machine: "nfs/nas", Op: "create", Times: -1, Err: syscall.ENOSPC})
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: k8s-sigs.io/nfs-subdir-external-provisioner\n",
@@ -157,7 +159,7 @@ func TestExplainComparesWhatAProvisionerReturnedWithWhatTheClaimAsks(t *testing.
 }
 
 func TestExplainSaysWhereAProvisionerPanickedAndWhenItStartsAgain(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddProvisioner("example.com/shelf", &rogue{newShelf(), func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { panic("oh\nno") }})
 	c.Apply(shelfClass, shelfClaim("bad"))
 	c.Settle()
@@ -168,7 +170,7 @@ func TestExplainSaysWhereAProvisionerPanickedAndWhenItStartsAgain(t *testing.T) 
 }
 
 func TestAFailingRequireBoundAndRequireRunningExplainEachObject(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(explainClaim("data", "5Gi", ", storageClassName: ''"), explainPod("web", "", "data"), explainPod("fine", ""))
 	c.Settle()
 	c.RequireRunning("fine")

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +75,7 @@ func TestExplainCountsNodesOfWhichTheSameIsTrue(t *testing.T) {
 	for i := range nodes {
 		nodes[i] = storagesim.Node{Name: fmt.Sprintf("node-%03d", i)}
 	}
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: nodes})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: nodes})
 	c.Apply(explainClass, explainVolume("pv-a", "1Gi", "node-050", "  storageClassName: local"), explainVolume("pv-b", "9Gi", "node-060", "  storageClassName: local"),
 		explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-050}", "data"))
 	c.Settle()
@@ -93,7 +95,7 @@ func TestExplainCountsNodesOfWhichTheSameIsTrue(t *testing.T) {
 
 // The name of one is the beginning of the others', and a letter of every word.
 func TestExplainTellsNodesAlikeWhateverTheirNames(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("e", "e-1", "e-2", "e-3", "e-4", "e-5")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("e", "e-1", "e-2", "e-3", "e-4", "e-5")})
 	c.Apply(explainClass, explainVolume("pv", "9Gi", "e-10", "  storageClassName: local"),
 		explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
 	c.Settle()
@@ -105,7 +107,7 @@ func TestExplainTellsNodesAlikeWhateverTheirNames(t *testing.T) {
 }
 
 func TestExplainJoinsTheSchedulersVerdictsWithThePVControllers(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2", "node-3")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2", "node-3")})
 	c.Apply(explainClass,
 		explainVolume("pv-a", "1Gi", "node-1", "  storageClassName: local"), explainVolume("pv-b", "9Gi", "node-2", "  storageClassName: local"),
 		explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-1}", "data"))
@@ -130,7 +132,7 @@ func TestExplainJoinsTheSchedulersVerdictsWithThePVControllers(t *testing.T) {
 }
 
 func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.Apply(explainVolume("kept", "5Gi", "node-1", "  storageClassName: ''"), explainVolume("lost", "5Gi", "node-1", "  storageClassName: ''"),
 		explainClaim("kept", "5Gi", ", storageClassName: '', volumeName: kept"), explainClaim("lost", "5Gi", ", storageClassName: '', volumeName: lost"),
 		explainClaim("vanished", "1Gi", ", storageClassName: vanished"), explainPod("user", "", "kept"))
@@ -209,7 +211,7 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 
 // bugs: 22
 func TestExplainSaysThatAPodWithANodeOfItsOwnSelectsNone(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: later}\nprovisioner: example.com/ext\nvolumeBindingMode: WaitForFirstConsumer\n",
 		explainClaim("data", "1Gi", ", storageClassName: later"), explainPod("web", "  nodeName: node-1", "data"))
 	c.Settle()
@@ -223,7 +225,7 @@ func TestExplainSaysThatAPodWithANodeOfItsOwnSelectsNone(t *testing.T) {
 }
 
 func TestExplainSaysThatThereAreNoNodes(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Delete("node/node-1")
 	c.Apply(explainPod("web", ""))
 	c.Settle()
@@ -231,7 +233,7 @@ func TestExplainSaysThatThereAreNoNodes(t *testing.T) {
 }
 
 func TestExplainNamesTheVolumeReservedForAClaimWhateverItsClass(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Crash("persistent-volume-binder")
 	c.Apply(explainVolume("mine", "1Gi", "node-1", "  storageClassName: gold\n  claimRef: {namespace: default, name: data}"), explainClaim("data", "5Gi", ", storageClassName: ''"))
 	requireLines(t, c.Explain("pvc/data"), "pvc default/data is Pending",
@@ -242,7 +244,7 @@ func TestExplainNamesTheVolumeReservedForAClaimWhateverItsClass(t *testing.T) {
 // Each of the pod's two volumes is given a volume of its own, the claim takes one,
 // and the PV controller frees the other.
 func TestTheSameClaimTwiceInAPodRunsOnceOneOfTwoVolumesIsFreeAgain(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(explainClass, explainVolume("one", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data", "data"))
 	c.Settle()
 	why := c.Explain("pod/web")

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -25,7 +27,7 @@ import (
 )
 
 // requireLeaks checks what is found, all of it and in order.
-func requireLeaks(t *testing.T, c *storagesim.TestCluster, want ...string) {
+func requireLeaks(t *testing.T, c *storagesimtest.Cluster, want ...string) {
 	t.Helper()
 	var found *storagesim.LeakError
 	require.ErrorAs(t, c.Cluster.RequireNoLeaks(), &found)
@@ -38,7 +40,7 @@ func requireLeaks(t *testing.T, c *storagesim.TestCluster, want ...string) {
 
 func TestWhatANodeHasOfPodsThatAreGoneIsALeak(t *testing.T) {
 	dir := t.TempDir()
-	c := storagesim.NewForTest(t, storagesim.Config{Dir: dir})
+	c := storagesimtest.New(t, storagesim.Config{Dir: dir})
 	c.Apply(podYAML("web", "emptyDir: {}", "mountPath: /data", "[sleep]"))
 	c.Settle()
 	c.RequireNoLeaks()
@@ -66,7 +68,7 @@ func TestWhatANodeHasOfPodsThatAreGoneIsALeak(t *testing.T) {
 
 func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
 	dir := t.TempDir()
-	c := storagesim.NewForTest(t, storagesim.Config{Dir: dir, Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Dir: dir, Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.Apply(podYAML("web", "emptyDir: {}", "mountPath: /data", "[sleep]"))
 	c.Settle()
 	uid := string(c.Pod("web").UID)
@@ -75,7 +77,7 @@ func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
 }
 
 func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.InstallOpenEBS()
 	c.Apply(mainStory...)
 	c.Settle()
@@ -101,7 +103,7 @@ func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 }
 
 func TestAnAttachmentOfWhatIsGoneIsALeak(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	pv := "no-such-volume"
 	_, err := c.Client().StorageV1().VolumeAttachments().Create(context.Background(), &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: "csi-1"},
@@ -115,7 +117,7 @@ func TestAnAttachmentOfWhatIsGoneIsALeak(t *testing.T) {
 }
 
 func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(podYAML("web", hostPathYAML("/srv", "DirectoryOrCreate"), "mountPath: /data", `[mkdir, /data/mine]`))
 	c.Settle()
 	c.Delete("pod/web")
@@ -128,7 +130,7 @@ func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
 
 // IgnoredError is for several provisioners of one name: each has a backend of its own.
 func TestAVolumeOfAnotherProvisionerOfTheSameNameIsNoLeak(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: []storagesim.Node{}})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{}})
 	mine := newShelf()
 	theirs := &provisioner.Faulty{Provisioner: newShelf()}
 	theirs.OnProvision(provisioner.Answer{Times: -1, Err: &provisioner.IgnoredError{Reason: "it is not mine"}})
@@ -156,7 +158,7 @@ func TestWhatAProcessThatEndedLeftBehindIsNamedAsUpstreamsOwnLeak(t *testing.T) 
 		"its requests are refused": {engine.Fault{Actor: openebs.ProvisionerName, Resource: "pods", Verb: "delete", Times: -1, Err: errors.New("etcd is down")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := storagesim.NewForTest(t, storagesim.Config{})
+			c := storagesimtest.New(t, storagesim.Config{})
 			c.InstallOpenEBS()
 			c.Inject(tt.crash)
 			c.Apply(leakyManifests)

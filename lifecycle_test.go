@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,10 +82,10 @@ func TestClosingAtAnyMomentLeavesNoGoroutine(t *testing.T) {
 }
 
 // wholeLife runs the main story from claim to nothing, with a crash.
-func wholeLife(t *testing.T, cfg storagesim.Config) *storagesim.TestCluster {
+func wholeLife(t *testing.T, cfg storagesim.Config) *storagesimtest.Cluster {
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node1", "node2")
-	c := storagesim.NewForTest(t, cfg)
+	c := storagesimtest.New(t, cfg)
 	c.InstallOpenEBS()
 	c.Inject(engine.Fault{Verb: "create", Resource: "pv", After: true, Crash: true, Restart: time.Second})
 	c.Apply(mainStory...)
@@ -208,7 +210,7 @@ func TestTheMainStorySurvivesACrashAfterAnyStep(t *testing.T) {
 
 // Days take more steps than the limit, but no minute of them does.
 func TestDaysPassAndNothingHappens(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{StepLimit: 5000})
+	c := storagesimtest.New(t, storagesim.Config{StepLimit: 5000})
 	c.InstallOpenEBS()
 	c.Apply(mainStory...)
 	c.Settle()
@@ -218,7 +220,7 @@ func TestDaysPassAndNothingHappens(t *testing.T) {
 }
 
 func TestInterruptEndsARun(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	n := 0
 	err := c.Cluster.RunUntil(func() bool {
 		if n++; n == 100 {
@@ -232,7 +234,7 @@ func TestInterruptEndsARun(t *testing.T) {
 
 func TestResourcesInFaultsHaveAnyNameThatKubectlKnows(t *testing.T) {
 	for _, name := range []string{"pv", "PersistentVolume", "persistentvolumes"} {
-		c := storagesim.NewForTest(t, storagesim.Config{})
+		c := storagesimtest.New(t, storagesim.Config{})
 		c.AddProvisioner("example.com/nfs", &myProvisioner{})
 		c.Inject(engine.Fault{Verb: "create", Resource: name, Crash: true})
 		c.Hold(storagesim.PVController, name)
@@ -244,7 +246,7 @@ func TestResourcesInFaultsHaveAnyNameThatKubectlKnows(t *testing.T) {
 		c.Settle()
 		require.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
 	}
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Inject(engine.Fault{Verb: "create", Resource: "pods/binding", Times: -1, After: true})
 	require.EqualError(t, c.Cluster.Inject(engine.Fault{Resource: "pvs", Crash: true}), `fault: the server doesn't have a resource type "pvs" (did you mean "pv"?)`)
 	require.ErrorContains(t, c.Cluster.Hold(storagesim.Scheduler, "pvs"), `doesn't have a resource type "pvs"`)
@@ -252,7 +254,7 @@ func TestResourcesInFaultsHaveAnyNameThatKubectlKnows(t *testing.T) {
 }
 
 func TestAPodOnANodeThatNobodyRunsIsExplained(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {nodeName: %s, containers: [{name: a, image: b}]}\n"
 	c.Apply("apiVersion: v1\nkind: Node\nmetadata: {name: ghost}\n", fmt.Sprintf(pod, "one", "ghost"), fmt.Sprintf(pod, "two", "nowhere"))
 	c.Settle()
@@ -317,13 +319,13 @@ func TestAFailedTestPrintsSeedAndStory(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for name, test := range map[string]func(testing.TB){
 		"persistentvolumes \"none\" not found\n": func(t testing.TB) {
-			c := storagesim.NewForTest(t, storagesim.Config{Seed: 42})
+			c := storagesimtest.New(t, storagesim.Config{Seed: 42})
 			c.Apply(claimYAML)
 			c.Settle()
 			c.Volume("none")
 		},
 		"not like this": func(t testing.TB) { // in the middle of a step
-			c := storagesim.NewForTest(t, storagesim.Config{Seed: 42})
+			c := storagesimtest.New(t, storagesim.Config{Seed: 42})
 			c.AddProvisioner("example.com/nfs", &asserting{t: t})
 			c.Apply(manifests)
 			c.Settle()
@@ -340,9 +342,9 @@ func TestAFailedTestPrintsSeedAndStory(t *testing.T) {
 		require.Contains(t, logged, "creates pvc default/data\n")
 	}
 	f := &fakeTest{}
-	require.Empty(t, f.play(func(t testing.TB) { storagesim.NewForTest(t, storagesim.Config{Seed: 42}).Settle() }))
+	require.Empty(t, f.play(func(t testing.TB) { storagesimtest.New(t, storagesim.Config{Seed: 42}).Settle() }))
 	require.False(t, f.failed, "a test that passes says nothing")
-	require.Contains(t, (&fakeTest{}).play(func(t testing.TB) { storagesim.NewForTest(t, storagesim.Config{StepLimit: -1}) }),
+	require.Contains(t, (&fakeTest{}).play(func(t testing.TB) { storagesimtest.New(t, storagesim.Config{StepLimit: -1}) }),
 		"storagesim.New: Config.StepLimit: -1 is negative")
 	requireNoGoroutines(t, before)
 }

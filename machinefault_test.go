@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
@@ -23,7 +25,7 @@ func strikes(c *storagesim.Cluster) (list []string) {
 }
 
 func TestAFaultSkipsAndStrikesAsOftenAsItSays(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	made := 0
 	try := func() (answers string) {
 		for range 6 {
@@ -51,7 +53,7 @@ func TestAFaultSkipsAndStrikesAsOftenAsItSays(t *testing.T) {
 }
 
 func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.AddNFSServer(nfsServer, "/srv")
 	c.AddNFSServer("other.example.com", "/srv")
 	for _, node := range []string{"node/node-1", "node/node-2"} {
@@ -98,7 +100,7 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 
 // Whatever package nodefs calls it, the record says what can be injected.
 func TestARecordOfTroubleNamesAnOp(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.WriteFile("node/node-1", "/data", "x")
 	for op, do := range map[string]func(){
 		"read": func() { _, _ = c.Cluster.ListDir("node/node-1", "/") },
@@ -115,7 +117,7 @@ func TestARecordOfTroubleNamesAnOp(t *testing.T) {
 
 // Two for one: see MachineFault.Skip.
 func TestAWriteOnAShareIsAnOperationOfTheNodeAndOneOfTheServer(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/srv")
 	c.Apply(nfsPod("one", "node-1", `{server: 192.168.203.110, path: /srv}`))
 	c.Settle()
@@ -125,14 +127,14 @@ func TestAWriteOnAShareIsAnOperationOfTheNodeAndOneOfTheServer(t *testing.T) {
 }
 
 func TestAServerThatComesLaterHasTheTroubleOfAnyMachine(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InjectMachine(storagesim.MachineFault{Op: "write", Times: -1, Err: syscall.EIO})
 	c.AddNFSServer(nfsServer, "/srv")
 	require.ErrorIs(t, c.Cluster.WriteFile("nfs/"+nfsServer, "/srv/x", nil), syscall.EIO)
 }
 
 func TestClearFaultsEndsTheTroubleOfCallsToo(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Inject(engine.Fault{Actor: storagesim.PVController, Times: -1, Err: errors.New("no")})
 	c.ClearFaults()
 	c.Apply(localYAML)
@@ -141,7 +143,7 @@ func TestClearFaultsEndsTheTroubleOfCallsToo(t *testing.T) {
 }
 
 func TestASenselessMachineFaultIsRefusedInWords(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/srv")
 	for says, f := range map[string]storagesim.MachineFault{
 		`MachineFault.Machine: no node is called "node-9" (did you mean "node-1"?); expected node-1`:                    {Machine: "node/node-9", Err: syscall.EIO},

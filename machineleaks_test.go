@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
@@ -15,9 +17,9 @@ import (
 
 // lostDirectory is a cluster with a directory of OpenEBS's that no volume uses, and
 // the leak that it is.
-func lostDirectory(t *testing.T) (c *storagesim.TestCluster, lost string) {
+func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 	t.Helper()
-	c = storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c = storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
 	c.InstallOpenEBS()
 	c.Apply(mainStory...)
 	c.Settle()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
@@ -53,10 +55,10 @@ spec:
 `
 
 // withLocalVolume is a cluster whose node-1 has the volume's directory.
-func withLocalVolume(t *testing.T, cfg storagesim.Config) *storagesim.TestCluster {
+func withLocalVolume(t *testing.T, cfg storagesim.Config) *storagesimtest.Cluster {
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node-1", "node-2")
-	c := storagesim.NewForTest(t, cfg)
+	c := storagesimtest.New(t, cfg)
 	c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
 	return c
 }
@@ -114,7 +116,7 @@ func TestAPodWaitsForAMachineInTroubleAndThenRuns(t *testing.T) {
 var times = regexp.MustCompile(`\(\d+ times\)`)
 
 // eventsOf is what Explain says of an object, with N and UID for what varies.
-func eventsOf(c *storagesim.TestCluster, ref, uid string) string {
+func eventsOf(c *storagesimtest.Cluster, ref, uid string) string {
 	return times.ReplaceAllString(strings.ReplaceAll(c.Explain(ref), uid, "UID"), "(N times)")
 }
 
@@ -154,7 +156,7 @@ func TestAFullVolumeIsFullForItsPod(t *testing.T) {
 }
 
 func TestAFullDiskOfAnNFSServerIsFullForAllNodes(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.AddNFSServer(nfsServer, "/srv")
 	share := `{server: 192.168.203.110, path: /srv}`
 	c.Apply(nfsPod("one", "node-1", share))

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
@@ -27,7 +29,7 @@ spec:
 
 // The document's volume, claim and pod, as they stand there.
 func TestTheDocumentsNFSVolumeIsMounted(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{NFSServers: []storagesim.NFSServer{{Name: nfsServer, Exports: []string{"/data/nfs"}}}})
+	c := storagesimtest.New(t, storagesim.Config{NFSServers: []storagesim.NFSServer{{Name: nfsServer, Exports: []string{"/data/nfs"}}}})
 	for _, file := range []string{"nfs-pv.yaml", "nfs-pvc.yaml", "test-nfs.yaml"} {
 		text, err := os.ReadFile("examples/static-binding/" + file)
 		require.NoError(t, err)
@@ -49,7 +51,7 @@ func TestTheDocumentsNFSVolumeIsMounted(t *testing.T) {
 }
 
 func TestTwoNodesShareAnExport(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.AddNFSServer("fd00::1", "/srv")
 	share := `{server: "fd00:0::1", path: /srv}`
 	c.Apply(nfsPod("one", "node-1", share), nfsPod("two", "node-2", share), nfsPod("reader", "node-2", `{server: "fd00::1", path: /srv, readOnly: true}`))
@@ -65,7 +67,7 @@ func TestTwoNodesShareAnExport(t *testing.T) {
 }
 
 func TestWhatNoServerExportsFailsToMountUntilItDoes(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/data/nfs")
 	for name, test := range map[string]struct{ volume, want string }{
 		"server":  {`{server: 10.0.0.9, path: /x}`, "mount.nfs: Connection timed out for 10.0.0.9:/x"},
@@ -94,7 +96,7 @@ func TestWhatNoServerExportsFailsToMountUntilItDoes(t *testing.T) {
 func TestNFSServersAreChecked(t *testing.T) {
 	_, err := storagesim.New(storagesim.Config{NFSServers: []storagesim.NFSServer{{Name: "a b"}}})
 	require.ErrorContains(t, err, `Config.NFSServers[0].Name: "a b" is neither an IP address nor a DNS name`)
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer("nas")
 	for want, add := range map[string]func() error{
 		"called \"nas\" already":        func() error { _, err := c.Cluster.AddNFSServer("nas"); return err },

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -203,9 +205,9 @@ spec:
 // playRacks has a pod want a volume on some node, with a step between the
 // scheduler's choice and the provisioner's start. Nodes are objects without a
 // kubelet, so that a deleted one stays away.
-func playRacks(t *testing.T, r *racks, between func(c *storagesim.Cluster, chosen string)) *storagesim.TestCluster {
+func playRacks(t *testing.T, r *racks, between func(c *storagesim.Cluster, chosen string)) *storagesimtest.Cluster {
 	t.Helper()
-	c := storagesim.NewForTest(t, storagesim.Config{
+	c := storagesimtest.New(t, storagesim.Config{
 		Nodes: []storagesim.Node{},
 		Only:  []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler},
 	})

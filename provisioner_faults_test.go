@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -119,7 +121,7 @@ func TestAnAnswerLostIsAskedForAgainAfterTheClaimIsGone(t *testing.T) {
 
 // semantics: section 3 must 6, through the cluster: the scheduler chooses again.
 func TestARescheduleGoesBackToTheScheduler(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	p := &provisioner.Faulty{Provisioner: &myProvisioner{}}
 	c.AddProvisioner("example.com/nfs", p)
 	p.OnProvision(provisioner.Answer{Err: errors.New("no room here"), State: provisioner.ProvisioningReschedule})
@@ -241,7 +243,7 @@ func TestAProvisionerThatAlwaysPanicsDoesNotRunForEver(t *testing.T) {
 		"SupportsBlock":   func(p provisioner.Provisioner) provisioner.Provisioner { return panicsOnBlock{p} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := storagesim.NewForTest(t, storagesim.Config{})
+			c := storagesimtest.New(t, storagesim.Config{})
 			c.AddProvisioner("example.com/shelf", panics(newShelf()))
 			c.Apply(shelfClass, strings.Replace(shelfClaim("bad"), "spec:", "spec:\n  volumeMode: Block", 1))
 			began := c.Now()

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +23,7 @@ import (
 
 // The readiness check of local-path: one object of each kind that it reads.
 func TestLocalPathsReadinessCheckPasses(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallLocalPath()
 	ctx, one, core := t.Context(), metav1.ListOptions{Limit: 1}, c.Client().CoreV1()
 	maps, err := core.ConfigMaps(localpath.DefaultNamespace).List(ctx, one)
@@ -43,7 +45,7 @@ func TestLocalPathsReadinessCheckPasses(t *testing.T) {
 // The pod that local-path makes for a volume, by the calls that it makes: create, get
 // until it has succeeded, delete.
 func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	c.InstallLocalPath()
 	ctx, kind := t.Context(), v1.HostPathDirectoryOrCreate
 	pods := c.Client().CoreV1().Pods(localpath.DefaultNamespace)
@@ -80,7 +82,7 @@ func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
 // versions of local-path, ask the server for its version when they start, end if it is none, and
 // decide by it: whether there is storage.k8s.io/v1, finalizers, and what a pod may say.
 func TestTheServersVersionIsOneThatProvisionersDecideBy(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	requireVersion(t, c.Client())
 }
 
@@ -108,7 +110,7 @@ func requireVersion(t *testing.T, client kubernetes.Interface) {
 
 // The class, the claim and the pod that nfs-subdir-external-provisioner is shipped with.
 func TestTheManifestsOfNFSSubdirWorkAndItsEventsNameTheirSource(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	require.NoError(t, c.Cluster.InstallNFSSubdir(nfsprovisioner.Config{Server: "10.3.243.101", Path: "/ifs/kubernetes"}))
 	c.Apply(`
 apiVersion: storage.k8s.io/v1

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -207,7 +209,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 		"WaitForFirstConsumer": {v1.ClaimPending, ""},     // and the consumer will never be scheduled again
 	} {
 		t.Run(mode, func(t *testing.T) {
-			c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 			disk := func(n string) string { return strings.ReplaceAll(diskYAML, "NUM", n) }
 			c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", mode), disk("1"))
 			c.Settle()
@@ -241,7 +243,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 // With its caches up to date it waits for the new claim.
 func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
 	for seed := range uint64(seeds.Number(t, 30)) {
-		c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
+		c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
 		c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", "WaitForFirstConsumer"), strings.ReplaceAll(diskYAML, "NUM", "1"))
 		c.Settle()
 		c.Apply(strings.ReplaceAll(diskYAML, "NUM", "2"))

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
@@ -21,10 +23,13 @@ import (
 	"github.com/storagesim/storagesim/internal/seeds"
 )
 
+// tested is embedded by that name, so that Cluster is the storagesim.Cluster.
+type tested = storagesimtest.Cluster
+
 // prison is a cluster whose nodes' directories lie in a machine with canaries.
 // Node-2's directory is as much outside of node-1's as the rest of the machine.
 type prison struct {
-	*storagesim.TestCluster
+	*tested
 	t       testing.TB
 	machine string
 	before  string
@@ -38,10 +43,10 @@ func newPrison(t testing.TB) *prison {
 	for _, file := range []string{"canary", "etc/passwd", "secret/canary", "secret/deep/canary", "nodes/canary", "nodes/node-2/secret/canary"} {
 		require.NoError(t, os.WriteFile(filepath.Join(machine, file), []byte("alive"), 0o640))
 	}
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Dir: filepath.Join(machine, "nodes")})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Dir: filepath.Join(machine, "nodes")})
 	c.InstallOpenEBS()
 	c.Settle()
-	p := &prison{TestCluster: c, t: t, machine: machine}
+	p := &prison{tested: c, t: t, machine: machine}
 	p.before = p.outside()
 	return p
 }

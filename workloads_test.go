@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,7 +58,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 	for _, management := range []string{"OrderedReady", "Parallel"} {
 		for _, seed := range []uint64{0, 1, 2} {
 			t.Run(fmt.Sprintf("%s seed %d", management, seed), func(t *testing.T) {
-				c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
 				c.InstallOpenEBS()
 				c.Apply(openebsClass, setYAML(3, management))
 				c.Settle()
@@ -111,7 +113,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 func TestAStatefulSetRunsWhoeverCrashes(t *testing.T) {
 	for _, actor := range []string{storagesim.StatefulSets, storagesim.PVController, storagesim.Scheduler} {
 		for skip := range 12 {
-			c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")})
+			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")})
 			c.InstallOpenEBS()
 			c.Settle()
 			c.Inject(engine.Fault{Actor: actor, Skip: skip, Crash: true, After: skip%2 == 0, Restart: time.Second})
@@ -134,7 +136,7 @@ func ownedClaimsSet(replicas int) string {
 func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
 			c.InstallOpenEBS()
 			c.Apply(openebsClass, ownedClaimsSet(2))
 			c.Settle()
@@ -160,7 +162,7 @@ func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 func TestTheOrphansOfAStatefulSetRunOnAndNoLongerNameIt(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := storagesim.NewForTest(t, storagesim.Config{Seed: seed})
+			c := storagesimtest.New(t, storagesim.Config{Seed: seed})
 			c.InstallOpenEBS()
 			c.Apply(openebsClass, ownedClaimsSet(2))
 			c.Settle()
@@ -182,7 +184,7 @@ func TestTheOrphansOfAStatefulSetRunOnAndNoLongerNameIt(t *testing.T) {
 }
 
 func TestAPodWithAnEphemeralVolumeRuns(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallOpenEBS()
 	c.Apply(openebsClass, `
 apiVersion: v1
@@ -226,7 +228,7 @@ func TestTheRetentionPolicySaysWhetherClaimsGoWithTheirSetOrReplica(t *testing.T
 	for _, seed := range []uint64{0, 1, 2, 3} {
 		for _, policy := range [][2]string{{"Retain", "Retain"}, {"Delete", "Retain"}, {"Retain", "Delete"}, {"Delete", "Delete"}} {
 			t.Run(fmt.Sprint(policy, " seed ", seed), func(t *testing.T) {
-				c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
 				c.InstallOpenEBS()
 				c.Apply(openebsClass, retained(2, policy[0], policy[1]))
 				c.Settle()
@@ -285,7 +287,7 @@ spec:
 }
 
 func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(reclaimedYAML("Delete"))
 	c.Settle()
 	c.WriteFile("pod/web", "/data/x", "secret")
@@ -301,7 +303,7 @@ func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T)
 
 func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
 	for seed := range uint64(3) {
-		c := storagesim.NewForTest(t, storagesim.Config{Seed: seed})
+		c := storagesimtest.New(t, storagesim.Config{Seed: seed})
 		c.Apply(reclaimedYAML("Recycle"))
 		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync
 		c.WriteFile("pod/web", "/data/x", "secret")

@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
 	nfs "example.com/unit-test-your-provisioner"
+
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/provisioner"
@@ -56,15 +59,15 @@ spec:
 `
 
 // newCluster is a cluster of two nodes in which the provisioner runs.
-func newCluster(t *testing.T) (*storagesim.TestCluster, *nfs.Server) {
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+func newCluster(t *testing.T) (*storagesimtest.Cluster, *nfs.Server) {
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	server := &nfs.Server{}
 	c.AddProvisioner(name, &nfs.Provisioner{Address: "nfs.example.com", Server: server})
 	return c, server
 }
 
 // requireBound requires that the claim is bound to the only export there is.
-func requireBound(t *testing.T, c *storagesim.TestCluster, server *nfs.Server) {
+func requireBound(t *testing.T, c *storagesimtest.Cluster, server *nfs.Server) {
 	claim := c.Claim("default/data")
 	require.Equal(t, v1.ClaimBound, claim.Status.Phase)
 	require.Equal(t, []string{claim.Spec.VolumeName}, server.Exports())
@@ -75,7 +78,7 @@ func requireBound(t *testing.T, c *storagesim.TestCluster, server *nfs.Server) {
 }
 
 // requireGone deletes pod and claim and requires that nothing is left.
-func requireGone(t *testing.T, c *storagesim.TestCluster, server *nfs.Server) {
+func requireGone(t *testing.T, c *storagesimtest.Cluster, server *nfs.Server) {
 	c.Delete("pod/default/web", "pvc/default/data")
 	c.Settle()
 	c.RequireNoLeaks() // backend, API objects, mounts and directories agree
@@ -129,7 +132,7 @@ func TestTheAPIServerRefusesTheVolume(t *testing.T) {
 // provisioner is asked again. It is asked again all the same, and then the export is
 // deleted with its volume.
 func TestTheAnswerIsLostAndTheClaimDeleted(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	server := &nfs.Server{}
 	faulty := &provisioner.Faulty{Provisioner: &nfs.Provisioner{Address: "nfs.example.com", Server: server}}
 	faulty.OnProvision(provisioner.Answer{AnswerLost: true})

@@ -34,7 +34,7 @@ func Layers() []Layer {
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
-		{Name: "scripts", Tops: []string{"story", "conformance"}, May: cluster},
+		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: cluster},
 		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts")},
 	}
 }

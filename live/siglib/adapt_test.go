@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +23,7 @@ import (
 // story.
 func TestAnAdaptedProvisionerIsDeterministic(t *testing.T) {
 	story := func(seed uint64) string {
-		c := storagesim.NewForTest(t, storagesim.Config{Seed: seed})
+		c := storagesimtest.New(t, storagesim.Config{Seed: seed})
 		c.AddProvisioner(provisionerName, siglib.Adapt(&nfsProvisioner{}))
 		c.Apply(manifests)
 		c.RunUntil(func() bool { return c.Claim("my-nfs-pvc").Status.Phase == v1.ClaimBound })
@@ -82,7 +84,7 @@ func TestWhatIsOptionalCountsAsInTheLibrary(t *testing.T) {
 }
 
 func TestAnAdaptedProvisionersFailuresAreRetriedOnTheVirtualClock(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{Patience: time.Hour})
+	c := storagesimtest.New(t, storagesim.Config{Patience: time.Hour})
 	failures := 0
 	c.AddProvisioner(provisionerName, siglib.Adapt(&nfsProvisioner{provision: func() (controller.ProvisioningState, error) {
 		if failures++; failures <= 4 {

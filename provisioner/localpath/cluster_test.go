@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -55,8 +57,11 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `
 
+// tested is embedded by that name, so that Cluster is the storagesim.Cluster.
+type tested = storagesimtest.Cluster
+
 type cluster struct {
-	*storagesim.TestCluster
+	*tested
 	t *testing.T
 }
 
@@ -65,7 +70,7 @@ func newCluster(t *testing.T, cfg localpath.Config, nodes ...storagesim.Node) *c
 	if nodes == nil {
 		nodes = []storagesim.Node{{Name: "node1"}, {Name: "node2", Taints: []v1.Taint{{Key: "dedicated", Value: "db", Effect: v1.TaintEffectNoSchedule}}}}
 	}
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: nodes})
+	c := storagesimtest.New(t, storagesim.Config{Nodes: nodes})
 	c.InstallLocalPath(cfg)
 	return &cluster{c, t}
 }

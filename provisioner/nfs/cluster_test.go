@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -60,14 +62,17 @@ spec:
 `, name, node, claim)
 }
 
+// tested is embedded by that name, so that Cluster is the storagesim.Cluster.
+type tested = storagesimtest.Cluster
+
 type cluster struct {
-	*storagesim.TestCluster
+	*tested
 	t *testing.T
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := storagesim.NewForTest(t, storagesim.Config{
+	c := storagesimtest.New(t, storagesim.Config{
 		Nodes:      storagesim.Nodes("node1", "node2"),
 		NFSServers: []storagesim.NFSServer{{Name: server, Exports: []string{export}}},
 	})
@@ -338,7 +343,7 @@ func TestAServerThatDoesNotExportTheDirectoryIsTriedAgain(t *testing.T) {
 }
 
 func TestInstallingAddsTheServerIfThereIsNone(t *testing.T) {
-	c := storagesim.NewForTest(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallNFSSubdir(nfs.Config{Name: "team/nfs", Server: "fd00::1", Path: "/srv"})
 	c.Apply(classYAML("team/nfs", "parameters: {onDelete: delete}"), claimYAML("data", "", ""), podYAML("web", "data", "node-1"))
 	c.Settle()

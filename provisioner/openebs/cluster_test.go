@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/storagesimtest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -74,9 +76,9 @@ func (o classOptions) yaml() string {
 }
 
 // newCluster has two nodes whose host names are not their names, and a taint.
-func newCluster(t *testing.T, class classOptions) *storagesim.TestCluster {
+func newCluster(t *testing.T, class classOptions) *storagesimtest.Cluster {
 	t.Helper()
-	c := storagesim.NewForTest(t, storagesim.Config{Nodes: []storagesim.Node{
+	c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{
 		{Name: "node1", Labels: map[string]string{v1.LabelHostname: "host1", "zone": "a"}},
 		{
 			Name: "node2", Labels: map[string]string{v1.LabelHostname: "host2", "zone": "a"},
@@ -88,7 +90,7 @@ func newCluster(t *testing.T, class classOptions) *storagesim.TestCluster {
 	return c
 }
 
-func list(t *testing.T, c *storagesim.TestCluster, node, dir string) []string {
+func list(t *testing.T, c *storagesimtest.Cluster, node, dir string) []string {
 	t.Helper()
 	names, err := c.ListDir("node/"+node, dir)
 	require.NoError(t, err)
@@ -96,12 +98,12 @@ func list(t *testing.T, c *storagesim.TestCluster, node, dir string) []string {
 }
 
 // requireNoHelpers looks at the namespace of helper pods.
-func requireNoHelpers(t *testing.T, c *storagesim.TestCluster) {
+func requireNoHelpers(t *testing.T, c *storagesimtest.Cluster) {
 	t.Helper()
 	assert.Empty(t, helperPods(t, c))
 }
 
-func helperPods(t *testing.T, c *storagesim.TestCluster) (names []string) {
+func helperPods(t *testing.T, c *storagesimtest.Cluster) (names []string) {
 	t.Helper()
 	pods, err := c.Client().CoreV1().Pods(openebs.DefaultNamespace).List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -155,7 +157,7 @@ func TestTheDirectoryIsOnTheChosenNodeBeforeTheVolumeExists(t *testing.T) {
 	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 }
 
-func volumeNames(t *testing.T, c *storagesim.TestCluster) (names []string) {
+func volumeNames(t *testing.T, c *storagesimtest.Cluster) (names []string) {
 	t.Helper()
 	volumes, err := c.Client().CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
