@@ -22,7 +22,10 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	return s.write(r, func(st *store) (outcome, error) { return s.insert(r, st, obj) })
+	return s.write(r, func(st *store) (outcome, error) {
+		out, err := s.insert(r, st, obj)
+		return out, r.orTooLarge(obj, err)
+	})
 }
 
 func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
@@ -45,6 +48,9 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 		return outcome{}, asStatus(err)
 	}
 	if err := versionOnCreate(obj); err != nil {
+		return outcome{}, err
+	}
+	if err := r.fits(obj); err != nil {
 		return outcome{}, err
 	}
 	if there, taken := st.items[key(obj)]; taken {

@@ -163,7 +163,10 @@ func (s *Server) evict(r *request, in runtime.Object) error {
 
 // serveUpdate updates or patches.
 func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
-	var err error
+	err := r.receiveBody(req.Patch)
+	if err != nil {
+		return nil, s.refuse(r, err)
+	}
 	if r.dryRun, err = dryRun(r.kind, r.name, req.Write.DryRun); err != nil {
 		return nil, s.refuse(r, err)
 	}

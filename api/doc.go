@@ -107,6 +107,11 @@
 //     other are not combined, and there is no rate limit.
 //   - A quantity with an exponent beyond 999 or more than 1000 characters is refused
 //     with 422, and never parsed. A real server computes with it for minutes.
+//   - Sizes: a request of more than 3 MiB gets 413, an object of more than 1.5 MiB
+//     etcd's refusals, as on a cluster. Objects come without the text of a request;
+//     their JSON is measured before they are stored or where they are refused
+//     anyway. Parts that the server drops, such as the status of a new pod, do not
+//     count, and some hundred bytes that etcd adds neither.
 //   - A malformed label or field selector makes client-go's fake clientset panic
 //     before the server sees it.
 package api

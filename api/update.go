@@ -27,9 +27,10 @@ func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 	return s.write(r, func(st *store) (outcome, error) {
 		old, ok := st.items[keyOf(r.namespace, r.name)]
 		if !ok {
-			return outcome{}, r.notFound()
+			return outcome{}, r.orTooLarge(obj, r.notFound())
 		}
-		return s.replace(r, st, old, obj)
+		out, err := s.replace(r, st, old, obj)
+		return out, r.orTooLarge(obj, err)
 	})
 }
 
@@ -79,6 +80,9 @@ func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error)
 	}
 	if r.same(old, obj) {
 		return outcome{old: old, new: old}, nil
+	}
+	if err := r.fits(obj); err != nil {
+		return outcome{}, err
 	}
 	share(old, obj)
 	if !r.dryRun {

@@ -34,6 +34,10 @@ type Write struct {
 	// Last is the final state of an object that is gone with this write, shared
 	// and not to be changed.
 	Last runtime.Object
+	// Size is how many bytes New takes as etcd has it; 0 where it was not measured:
+	// nothing was created or changed, or it was by another request than create, update
+	// and patch.
+	Size int
 	// Code is the HTTP status code: 200 or 201, or that of the refusal.
 	Code int
 	// Err is why it was refused, an *apierrors.StatusError.
@@ -49,6 +53,7 @@ type request struct {
 	manager              string // field manager; the actor if empty
 	tracked              bool   // obj comes with its managedFields: an apply
 	strict               bool   // unknown fields in a patch are refused
+	size                 int    // of the object that is stored, in bytes; 0 if it was not measured
 }
 
 // outcome is what a request did to one object: see Write.
@@ -103,7 +108,7 @@ func (s *Server) report(r *request, out outcome, err error) {
 		w.Old = out.old
 	}
 	if out.new != nil {
-		w.New = out.new
+		w.New, w.Size = out.new, r.size
 	}
 	if out.last != nil {
 		w.Last = out.last

@@ -22,7 +22,10 @@ const (
 
 // newWrite is the record of a write.
 func newWrite(w api.Write) Write {
-	record := Write{Write: w, size: objectSize(w.New) + objectSize(w.Last)}
+	record := Write{Write: w, size: w.Size + objectSize(w.Last)}
+	if w.Size == 0 {
+		record.size += objectSize(w.New)
+	}
 	if w.Err != nil {
 		record.size = len(w.Err.Error())
 		return record

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// Limits of a cluster as it is usually set up, in bytes.
+const (
+	// maxBody is how large the body of a request may be.
+	// Upstream: apiserver server.NewConfig MaxRequestBodyBytes, v1.36.
+	maxBody = 3 << 20
+	// maxStored is how large an object may be in etcd.
+	// Upstream: etcd server/embed DefaultMaxRequestBytes (--max-request-bytes), v3.6.
+	maxStored = 3 << 19
+	// maxSent is how large a message may be that the API server sends to etcd.
+	// Upstream: etcd client/v3 defaultMaxCallSendMsgSize, v3.6.
+	maxSent = 2 << 20
+	// maxCopied is how much the copies that a JSON patch makes may add.
+	// Upstream: apiserver server.NewConfig JSONPatchMaxCopyBytes, v1.36.
+	maxCopied = 3 << 20
+)
+
+// The limit of copies is one of the patch library. Like upstream, a smaller one stays.
+func init() {
+	if limit := &jsonpatch.AccumulatedCopySizeLimit; *limit <= 0 || *limit > maxCopied {
+		*limit = maxCopied
+	}
+}
+
+// sizeOf is how many bytes the object takes in the encoding that is stored.
+func sizeOf(obj runtime.Object) int {
+	if sized, ok := obj.(interface{ Size() int }); ok {
+		return sized.Size()
+	}
+	return 0
+}
+
+// receiveBody refuses a body that is too large.
+// Upstream: apiserver endpoints/handlers limitedReadBody, v1.36.
+func (r *request) receiveBody(data []byte) error {
+	if len(data) > maxBody {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	}
+	return nil
+}
+
+// receive refuses an object that would not fit into the body of a request. Clients send
+// JSON. That of an object is rarely more than a few times as long as what is stored of
+// it, so that only large objects are encoded to measure them.
+func (r *request) receive(obj object) error {
+	if r.size = sizeOf(obj); r.verb == "patch" || r.size < maxBody/8 {
+		return nil
+	}
+	data, err := manifest.Marshal(obj)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return r.receiveBody(data)
+}
+
+// orTooLarge is the answer to a request that fails with err: the body of a request is
+// read before anything else is done with it. To measure an object costs time, so that it
+// is done only then, and for what is to be stored.
+func (r *request) orTooLarge(obj object, err error) error {
+	if err == nil {
+		return nil
+	}
+	if tooLarge := r.receive(obj); tooLarge != nil {
+		return tooLarge
+	}
+	return err
+}
+
+// fits refuses an object that etcd would not take. Is it too large with its managed
+// fields, it is stored without them; not so by an apply. The envelope of the object and
+// what a request to etcd has beside it, some hundred bytes, are not counted.
+// Upstream: apiserver endpoints/handlers isTooLargeError, createHandler and
+// patchResource, v1.36; etcd server processInternalRaftRequestOnce and client/v3, v3.6.
+func (r *request) fits(obj object) error {
+	if err := r.receive(obj); err != nil {
+		return err
+	}
+	if r.dryRun || r.size <= maxStored {
+		return nil
+	}
+	if !r.tracked {
+		obj.SetManagedFields(nil)
+		r.size = sizeOf(obj)
+	}
+	switch {
+	case r.size <= maxStored:
+		return nil
+	case r.size <= maxSent:
+		return internalError("etcdserver: request is too large")
+	default:
+		return internalError(fmt.Sprintf("rpc error: code = ResourceExhausted desc = trying to send message larger than max (%d vs. %d)", r.size, maxSent))
+	}
+}
