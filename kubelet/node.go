@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -95,8 +96,22 @@ func (k *kubelet) patchNode(_ context.Context, old, node *v1.Node) (*v1.Node, er
 		apiequality.Semantic.DeepEqual(old.Status, node.Status) {
 		return old, nil
 	}
-	updated, _, err := nodeutil.PatchNodeStatus(k.env.Client().CoreV1(), types.NodeName(node.Name), old, node)
+	from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
+	dropEqual(&from.Status, &to.Status)
+	updated, _, err := nodeutil.PatchNodeStatus(k.env.Client().CoreV1(), types.NodeName(node.Name), from, to)
 	return updated, err
+}
+
+// dropEqual empties the fields that are the same in both: what is converted to JSON to
+// make a patch of the others is most of the patch's cost.
+func dropEqual(a, b *v1.NodeStatus) {
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range x.NumField() {
+		if reflect.DeepEqual(x.Field(i).Addr().Interface(), y.Field(i).Addr().Interface()) {
+			x.Field(i).SetZero()
+			y.Field(i).SetZero()
+		}
+	}
 }
 
 // initialNode is the Node object as it is registered.
