@@ -159,7 +159,8 @@ func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 	}
 }
 
-func TestTheOrphansOfAStatefulSetRunOnAndNoLongerNameIt(t *testing.T) {
+// The same set made anew takes its pods and claims back.
+func TestTheOrphansOfAStatefulSetRunOnAndAreAdopted(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{Seed: seed})
@@ -176,8 +177,19 @@ func TestTheOrphansOfAStatefulSetRunOnAndNoLongerNameIt(t *testing.T) {
 				require.Empty(t, obj.GetOwnerReferences(), obj.GetName())
 				require.Nil(t, obj.GetDeletionTimestamp(), obj.GetName())
 			}
-			require.Equal(t, before.UID, c.Pod("db-1").UID)
-			require.Equal(t, v1.PodRunning, c.Pod("db-1").Status.Phase)
+			c.Apply(ownedClaimsSet(2))
+			c.Settle()
+			require.Equal(t, before.UID, c.Pod("db-1").UID, "it runs on")
+			require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
+			set, err := c.Client().AppsV1().StatefulSets("default").Get(context.Background(), "db", metav1.GetOptions{})
+			require.NoError(t, err)
+			for _, obj := range []metav1.Object{c.Pod("db-0"), c.Pod("db-1"), c.Claim("data-db-0"), c.Claim("data-db-1")} {
+				require.True(t, metav1.IsControlledBy(obj, set), obj.GetName())
+			}
+			c.Delete("sts/db")
+			c.Settle()
+			_, err = c.Cluster.Pod("db-0")
+			require.ErrorContains(t, err, "not found", "they go with the new one")
 			c.RequireNoLeaks()
 		})
 	}

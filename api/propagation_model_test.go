@@ -29,7 +29,7 @@ func (d *doomed) holds(rule string) bool { return d.broken != rule }
 // delete returns the code of the answer.
 func (d *doomed) delete(opts metav1.DeleteOptions, now time.Time) int {
 	switch {
-	case opts.PropagationPolicy != nil && opts.OrphanDependents != nil: //nolint:staticcheck // deprecated, and tested
+	case opts.PropagationPolicy != nil && opts.OrphanDependents != nil:
 		return 422
 	case opts.PropagationPolicy != nil && !slices.Contains([]metav1.DeletionPropagation{"Background", "Foreground", "Orphan"}, *opts.PropagationPolicy):
 		return 422
@@ -106,7 +106,7 @@ func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) {
 
 // orphan is shouldOrphanDependents.
 func (d *doomed) orphan(opts metav1.DeleteOptions) bool {
-	orphanDependents := opts.OrphanDependents //nolint:staticcheck // deprecated, and tested
+	orphanDependents := opts.OrphanDependents
 	switch {
 	case d.never && d.holds("events have no dependents"):
 		return false
@@ -130,7 +130,7 @@ func (d *doomed) orphan(opts metav1.DeleteOptions) bool {
 // foreground is shouldDeleteDependents.
 func (d *doomed) foreground(opts metav1.DeleteOptions) bool {
 	switch {
-	case d.never, opts.OrphanDependents != nil: //nolint:staticcheck // as above
+	case d.never, opts.OrphanDependents != nil:
 		return false
 	case opts.PropagationPolicy != nil && d.holds("the options win over a finalizer"):
 		return *opts.PropagationPolicy == "Foreground"

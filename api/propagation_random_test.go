@@ -76,7 +76,7 @@ func (r *rig) options() (opts metav1.DeleteOptions) {
 	if r.rng.IntN(20) == 0 {
 		opts.PropagationPolicy = new(metav1.DeletionPropagation("Sideways"))
 	}
-	opts.OrphanDependents = one(r.rng, nil, nil, nil, nil, new(true), new(false)) //nolint:staticcheck // as above
+	opts.OrphanDependents = one(r.rng, nil, nil, nil, nil, new(true), new(false))
 	opts.GracePeriodSeconds = one(r.rng, nil, nil, new(int64(-1)), new(int64(0)), new(int64(1)), new(int64(10)), new(int64(60)))
 	opts.Preconditions = &metav1.Preconditions{}
 	if r.rng.IntN(2) == 0 {

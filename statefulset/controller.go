@@ -17,9 +17,6 @@ import (
 // server, and the source of its events.
 const ActorName = "statefulset-controller"
 
-// podsByOwner is an index of pods by the UID of their controller.
-const podsByOwner = "owner"
-
 // New makes the controller.
 // Upstream: stateful_set.go NewStatefulSetController, v1.36.
 func New() control.Factory {
@@ -34,8 +31,8 @@ func New() control.Factory {
 		c.queue = env.Queue(control.QueueConfig{Name: "statefulsets", About: control.KeysOf("StatefulSet"), Reconcile: c.sync})
 		c.sets.Handle(control.Enqueue[*appsv1.StatefulSet](c.queue.Add))
 		c.pods.Handle(control.Handler[*v1.Pod]{
-			Add:    c.enqueueSetOf,
-			Update: func(_, pod *v1.Pod) { c.enqueueSetOf(pod) },
+			Add:    c.podAdded,
+			Update: c.podUpdated,
 			Delete: c.enqueueSetOf,
 		})
 		return nil
@@ -52,16 +49,8 @@ type controller struct {
 	queue    control.Queue
 }
 
-// ownerOf is the UID of the pod's controller, for the index.
-func ownerOf(pod *v1.Pod) []string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return []string{string(owner.UID)}
-	}
-	return nil
-}
-
 // enqueueSetOf has the set looked at whose pod has changed.
-// Upstream: stateful_set.go addPod, updatePod and deletePod, v1.36.
+// Upstream: stateful_set.go deletePod, resolveControllerRef, v1.36.
 func (c *controller) enqueueSetOf(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind != controllerKind {
@@ -79,9 +68,11 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	if !found {
 		return nil
 	}
-	pods := c.pods.ByIndex(podsByOwner, string(set.UID))
+	pods, err := c.claimPods(ctx, set)
+	if err != nil {
+		return err
+	}
 	status := newStatus(set, pods, c.env.Now())
-	var err error
 	if set.DeletionTimestamp == nil {
 		err = c.updateStatefulSet(ctx, set, pods)
 	}

@@ -16,7 +16,10 @@
 // all before it run and are ready, and one that is too much is deleted when all that
 // shall stay do. With Parallel all are made and deleted at once.
 //
-// control.go decides, in the order of upstream's functions, podcontrol.go makes and
+// A pod that has no controller, but a replica's name and labels that the selector matches,
+// is adopted: so a set that was deleted with its pods orphaned can be made again.
+//
+// claimpods.go says which pods are the set's, control.go decides, in the order of upstream's functions, podcontrol.go makes and
 // deletes, retention.go keeps the claims' owners, pod.go says what a pod and its claims
 // are, status.go counts.
 //
@@ -30,8 +33,6 @@
 //     the newest one.
 //   - A conflict when a claim's owners are written brings the set back into the queue;
 //     upstream tries some times on the spot.
-//   - Pods that match the selector but have no owner are not adopted: one that bears a
-//     replica's name is in the way until it is gone. Labels that are removed from a
-//     pod are not put back.
+//   - Labels that are removed from a pod are not put back.
 //   - maxUnavailable counts as 1, and there is one worker instead of five.
 package statefulset
