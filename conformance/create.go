@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,47 +16,77 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
+// nodes makes nodes, each by the requests that the recorder sent for it.
 func (r *replay) nodes(nodes []Node) error {
 	for _, n := range nodes {
-		labels := map[string]string{v1.LabelHostname: n.Name}
-		for key, value := range n.Labels {
-			labels[key] = value
-		}
-		node := &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations},
-			Spec:       v1.NodeSpec{Taints: n.Taints},
-		}
-		ctx, api := context.Background(), r.client.CoreV1().Nodes()
-		if _, err := api.Create(ctx, node, metav1.CreateOptions{}); err != nil {
-			return bad("create node %s: %w", n.Name, err)
-		}
-		if err := r.meanwhile(); err != nil {
-			return err
-		}
-		size := v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
-		}
-		status, err := json.Marshal(map[string]any{"status": v1.NodeStatus{
-			Capacity: size, Allocatable: size,
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
-		}})
-		if err != nil {
-			return err
-		}
-		if _, err := api.Patch(ctx, n.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
-			return bad("patch the status of node %s: %w", n.Name, err)
-		}
-		if err := r.meanwhile(); err != nil {
-			return err
+		for _, request := range r.requestsFor(n) {
+			if err := request(context.Background(), r.client.CoreV1().Nodes()); err != nil {
+				return bad("node %s: %w", n.Name, err)
+			}
+			if err := r.meanwhile(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// nodeRequest is one request of the user's about a node.
+type nodeRequest func(context.Context, typedv1.NodeInterface) error
+
+// requestsFor is what the recorder sent for a new node: all of it in one request, or
+// the node without its status and then a patch of that. A patch that is recorded with a
+// change brought the status; one without found it there.
+func (r *replay) requestsFor(n Node) []nodeRequest {
+	i := slices.IndexFunc(r.rec.Steps[r.current].Writes, func(e Entry) bool {
+		return e.Actor == storagesim.User && e.Verb == "patch" && e.Resource == "nodes/status" && e.Name == n.Name
+	})
+	node, status := newNode(n), readyStatus()
+	if i < 0 || len(r.rec.Steps[r.current].Writes[i].Changed) == 0 {
+		node.Status = status
+	}
+	create := func(ctx context.Context, api typedv1.NodeInterface) error {
+		_, err := api.Create(ctx, node, metav1.CreateOptions{})
+		return err
+	}
+	if i < 0 {
+		return []nodeRequest{create}
+	}
+	return []nodeRequest{create, func(ctx context.Context, api typedv1.NodeInterface) error {
+		patch, err := json.Marshal(map[string]any{"status": status})
+		if err != nil {
+			return err
+		}
+		_, err = api.Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	}}
+}
+
+func newNode(n Node) *v1.Node {
+	labels := map[string]string{v1.LabelHostname: n.Name}
+	maps.Copy(labels, n.Labels)
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, Annotations: n.Annotations},
+		Spec:       v1.NodeSpec{Taints: n.Taints},
+	}
+}
+
+func readyStatus() v1.NodeStatus {
+	size := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}
+	return v1.NodeStatus{
+		Capacity: size, Allocatable: size,
+		Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+	}
 }
 
 // create makes the objects one by one. A refusal is an observation.

@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/engine"
 )
@@ -131,4 +134,42 @@ func TestAHugeQuantityInARecordingIsAnErrorAtOnce(t *testing.T) {
 	differences, err := run(rec, Schedule{}, true)
 	require.NoError(t, err)
 	require.NotEmpty(t, differences, "the patch is refused, which the recording does not say")
+}
+
+func TestANodeComesByTheRequestsThatWereRecorded(t *testing.T) {
+	const create = `{"actor": "user", "verb": "create", "resource": "nodes", "name": "n", "code": 201}`
+	const patch = `, {"actor": "user", "verb": "patch", "resource": "nodes/status", "name": "n", "code": 200, "changed": %s}`
+	for name, test := range map[string]struct {
+		writes   string
+		requests []string
+		whole    bool
+	}{
+		"its status in a patch":           {create + strings.Replace(patch, "%s", `{"/status/capacity": {"cpu": "64"}}`, 1), []string{"create", "patch status"}, false},
+		"its status, and a patch of that": {create + strings.Replace(patch, "%s", "{}", 1), []string{"create", "patch status"}, true},
+		"all in one request":              {create, []string{"create"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, err := load(t, `{"steps": [{"step": {"nodes": [{"name": "n", "labels": {"zone": "a"}, "annotations": {"x": "y"},
+				"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}]}, "writes": [`+test.writes+`]}], "objects": []}`)
+			require.NoError(t, err)
+			r, err := newReplay(rec, Schedule{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, r.cluster.Close()) }()
+			require.NoError(t, r.nodes(rec.Steps[0].Action.Nodes))
+			var requests []string
+			for _, action := range r.client.Actions() {
+				requests = append(requests, strings.TrimSpace(action.GetVerb()+" "+action.GetSubresource()))
+				if a, ok := action.(clienttesting.CreateAction); ok {
+					node := a.GetObject().(*v1.Node)
+					assert.Equal(t, test.whole, len(node.Status.Capacity) > 0 && len(node.Status.Conditions) > 0)
+					assert.Equal(t, "y", node.Annotations["x"])
+					assert.Len(t, node.Spec.Taints, 1)
+				}
+			}
+			assert.Equal(t, test.requests, requests)
+			node, err := r.client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, "64", node.Status.Allocatable.Cpu().String())
+		})
+	}
 }
