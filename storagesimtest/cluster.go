@@ -47,8 +47,11 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 			t.Errorf("storagesim: Close: %v", err)
 		}
 	})
-	return &Cluster{c, t}
+	return Of(t, c)
 }
+
+// Of is a cluster that fails t. It is closed by whoever made it.
+func Of(t testing.TB, c *storagesim.Cluster) *Cluster { return &Cluster{c, t} }
 
 func (c *Cluster) must(err error) {
 	c.t.Helper()

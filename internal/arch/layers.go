@@ -35,6 +35,7 @@ func Layers() []Layer {
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: cluster},
+		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},
 		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts")},
 	}
 }
