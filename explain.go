@@ -30,6 +30,9 @@ type Explanation struct {
 	// Directories are those that a volume of a pod needs and that its node does not
 	// have.
 	Directories []NodeDirectory
+	// Exports are the NFS exports, such as "nas:/srv", that a volume of a pod needs and
+	// that no server of this cluster has.
+	Exports []string
 }
 
 // NodeDirectory is a directory of a node.

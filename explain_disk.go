@@ -1,49 +1,66 @@
 package storagesim
 
 import (
+	"net"
+	"path"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// missingDirectories are those that the volumes of a pod need and that its node does not
-// have.
-func (x *explainer) missingDirectories(pod *v1.Pod) (missing []NodeDirectory) {
+// missing finds the directories that the volumes of a pod need and that its node does not
+// have, and the exports that no NFS server has.
+func (x *explainer) missing(pod *v1.Pod) {
 	disk := x.roots[pod.Spec.NodeName]
 	if disk == nil || pod.Status.Phase != v1.PodPending {
-		return nil
+		return
 	}
 	for i := range pod.Spec.Volumes {
-		dir := x.directoryOf(pod, &pod.Spec.Volumes[i])
+		local, host, nfs := x.source(pod, &pod.Spec.Volumes[i])
+		dir := ""
+		switch {
+		case nfs != nil:
+			x.missingExport(nfs.Server, nfs.Path)
+		case local != nil:
+			dir = local.Path
+		case host != nil && host.Type != nil && *host.Type == v1.HostPathDirectory:
+			dir = host.Path
+		}
 		if dir == "" {
 			continue
 		}
 		if there, err := isThere(disk, dir); err == nil && !there {
-			missing = append(missing, NodeDirectory{pod.Spec.NodeName, dir})
+			x.found.Directories = append(x.found.Directories, NodeDirectory{pod.Spec.NodeName, dir})
 		}
 	}
-	return missing
 }
 
-// directoryOf is the directory that a volume of a pod needs on the node, "" if it needs
-// none or makes it.
-func (x *explainer) directoryOf(pod *v1.Pod, volume *v1.Volume) string {
-	host := volume.HostPath
-	if name := claimName(pod, volume); name != "" {
-		claim, err := x.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
-		if err != nil || claim.Spec.VolumeName == "" {
-			return ""
-		}
-		pv, err := x.client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-		switch {
-		case err != nil:
-			return ""
-		case pv.Spec.Local != nil:
-			return pv.Spec.Local.Path
-		}
-		host = pv.Spec.HostPath
+// missingExport notes a directory that no NFS server exports.
+func (x *explainer) missingExport(name, dir string) {
+	server := x.NFSServer(name)
+	if server != nil && slices.ContainsFunc(server.Exports(), func(export string) bool { return isAtOrBelow(path.Clean(dir), export) }) {
+		return
 	}
-	if host == nil || host.Type == nil || *host.Type != v1.HostPathDirectory {
-		return ""
+	if ip := net.ParseIP(name); ip != nil && ip.To4() == nil {
+		name = "[" + name + "]"
 	}
-	return host.Path
+	x.found.Exports = append(x.found.Exports, name+":"+dir)
+}
+
+// source is what a volume of a pod is, or what the volume bound to its claim is.
+func (x *explainer) source(pod *v1.Pod, volume *v1.Volume) (*v1.LocalVolumeSource, *v1.HostPathVolumeSource, *v1.NFSVolumeSource) {
+	name := claimName(pod, volume)
+	if name == "" {
+		return nil, volume.HostPath, volume.NFS
+	}
+	claim, err := x.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil || claim.Spec.VolumeName == "" {
+		return nil, nil, nil
+	}
+	pv, err := x.client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, nil
+	}
+	return pv.Spec.Local, pv.Spec.HostPath, pv.Spec.NFS
 }

@@ -33,7 +33,7 @@ func (x *explainer) pod(ns, name string) error {
 	}
 	x.containers(pod)
 	x.events("Pod", pod.UID, unscheduled(pod))
-	x.found.Directories = append(x.found.Directories, x.missingDirectories(pod)...)
+	x.missing(pod)
 	claims := claimNames(pod)
 	for i, claim := range claims {
 		if slices.Contains(claims[:i], claim) {

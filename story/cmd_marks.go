@@ -183,6 +183,8 @@ func parseTaint(text string) (t v1.Taint, removed bool, err error) {
 		return t, removed, fmt.Errorf("%q has no key; expected KEY[=VALUE]:EFFECT", text)
 	case !hasEffect && removed:
 		return t, removed, nil
+	case !hasEffect:
+		return t, removed, fmt.Errorf("%q has no effect; expected KEY[=VALUE]:EFFECT", text)
 	case !slices.Contains(effects, t.Effect):
 		return t, removed, fmt.Errorf("%q is not an effect%s", effect, prose.OneOf(effect, effects))
 	}

@@ -27,7 +27,7 @@ func showCommands() []*command {
 			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
 		},
 		{
-			name: "explain", usage: "explain pvc/NAME | pv/NAME | pod/NAME", help: "say why a claim, a volume or a pod is as it is", run: explain,
+			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME, where TYPE is pvc, pv or pod", help: "say why a claim, a volume or a pod is as it is", run: explain,
 		},
 		{
 			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: trace,
@@ -113,10 +113,10 @@ func events(c *call) error {
 }
 
 func explain(c *call) error {
-	if err := c.want(1, 1); err != nil {
+	if err := c.want(1, 2); err != nil {
 		return err
 	}
-	text, err := c.cluster.Explain(c.args[0])
+	text, err := c.cluster.Explain(strings.Join(c.args, "/"))
 	if text != "" {
 		c.say("%s", text)
 	}
@@ -128,7 +128,11 @@ func trace(c *call) error {
 	if err != nil {
 		return err
 	}
+	before := c.Len()
 	c.tell(c.trace().Entries(), keep)
+	if c.Len() == before {
+		c.say("nothing of this kind was recorded")
+	}
 	return nil
 }
 

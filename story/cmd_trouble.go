@@ -91,6 +91,9 @@ func crash(c *call) error {
 			return err
 		}
 	}
+	if len(c.args) == 0 {
+		return c.misuse("no actor is named%s", prose.OneOf("", c.cluster.Actors()))
+	}
 	if _, skips := set["skip"]; len(c.args) == 1 && !skips {
 		if err := c.cluster.CrashFor(c.args[0], downtime); err != nil {
 			return misuse{err}

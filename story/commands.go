@@ -51,7 +51,27 @@ func find(name string) (*command, error) {
 		}
 		names[i] = cmd.name
 	}
+	if instead, ok := habits[name]; ok {
+		return nil, fmt.Errorf("unknown command %q: %s", name, instead)
+	}
 	return nil, fmt.Errorf("unknown command %q%s", name, prose.OneOf(name, names))
+}
+
+// habits are words that users of a shell type, and what to write instead.
+var habits = map[string]string{
+	"kubectl": "commands are written without it, for example: get pvc",
+	"sleep":   "run-for TIME lets virtual time pass",
+	"wait":    "settle runs until the cluster is at rest, run-for TIME lets virtual time pass",
+	"cat":     "read prints a file",
+}
+
+// Commands are the names of the commands of scripts.
+func Commands() []string {
+	var names []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
+	}
+	return names
 }
 
 func help(c *call) error {

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,7 +26,8 @@ func TestSettleDoesNotSitOutARestartThatTheScriptHasSetForLater(t *testing.T) {
 func TestATraceCanBeThatOfOneObject(t *testing.T) {
 	got := play(t, claimData+"apply\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n----\n\nsettle quiet\n----\n\ntrace pvc/data\n----\n\ntrace ns/lab\n----\n\ntrace pvc/data event\n----\n\ntrace pvc/dat\n----\n")
 	lines := outputs(got)[2:]
-	require.Len(t, lines, 4)
+	require.Len(t, lines, 5)
+	assert.Equal(t, "nothing of this kind was recorded", lines[4])
 	assert.Contains(t, lines[0], "creates pvc default/data")
 	assert.Contains(t, lines[1], "says of pvc default/data: Normal FailedBinding")
 	assert.Contains(t, lines[2], "creates ns lab")
@@ -36,6 +38,11 @@ func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 	for script, want := range map[string]string{
 		"read kubelet/node-1:/x\n----\n":               `"kubelet/node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
 		"ls node-1:/x\n----\n":                         `"node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH`,
+		"kubectl get pvc\n----\n":                      `unknown command "kubectl": commands are written without it, for example: get pvc`,
+		"sleep 5m\n----\n":                             `unknown command "sleep": run-for TIME lets virtual time pass`,
+		"crash\n----\n":                                `no actor is named; expected one of persistent-volume-binder`,
+		"fail openebs create pvc\n----\n":              `no actor is called "openebs" (did you mean "openebs.io/local"?)`,
+		"taint node-1 dedicated\n----\n":               `"dedicated" has no effect; expected KEY[=VALUE]:EFFECT`,
 		"setle\n----\n":                                `unknown command "setle" (did you mean "settle"?); expected one of cluster,`,
 		"crash node/node-1\n----\n":                    `no actor is called "node/node-1" (did you mean "kubelet/node-1"?); expected one of persistent-volume-binder`,
 		"crash node-1\n----\n":                         `did you mean "kubelet/node-1"?`,
@@ -48,4 +55,14 @@ func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 		_, err := Run("test.txt", script)
 		assert.ErrorContains(t, err, want, script)
 	}
+}
+
+// Editors on Windows put a byte order mark in front and end lines with two characters.
+func TestAScriptMayBeWrittenOnWindows(t *testing.T) {
+	require.Equal(t, "get pvc\n----\nNo resources found in default namespace.\n", play(t, "\ufeffget pvc\r\n----\r\n"))
+}
+
+func TestExplainTakesAnObjectAsDescribeDoes(t *testing.T) {
+	got := play(t, claimData+"explain pvc/data\n----\n\nexplain pvc data\n----\n\nexplain pvc/default/data\n----\n")
+	require.Equal(t, 3, strings.Count(got, "\npvc default/data is Pending\n"), got)
 }

@@ -34,7 +34,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 // parse reads a script; outputs are dropped.
 func parse(file, text string) (*script, error) {
 	s := &script{file: file}
-	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n") // as editors on Windows write it
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i := 0; i < len(lines); {
 		line := lines[i]
 		if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' {

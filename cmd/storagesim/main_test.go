@@ -180,6 +180,8 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run -f x --seed -1":                      `--seed "-1" is not a whole number such as 7`,
 		"run -f x --for 5":                        `--for "5" is not a time such as 90s, 6m or 1h30m`,
 		"run x":                                   `run takes no arguments: write -f x`,
+		"explain pvc/data":                        `"explain" is a command of stories: write it into a script, and play that with storagesim story`,
+		"run --file x":                            `unknown flag: --file (did you mean "--filename"?)`,
 		"run --nope":                              `unknown flag: --nope (did you mean "--nodes"?)`,
 		"run -x":                                  `unknown shorthand flag: 'x' in -x`,
 		"story":                                   `nothing to play: name the file of a script, or - for standard input`,
@@ -506,4 +508,20 @@ func TestTheREADMENamesTheProvisionersThatRunByDefault(t *testing.T) {
 		require.Contains(t, strings.Join(strings.Fields(string(readme)), " "), "`"+name+"` ("+short+")")
 	}
 	require.Len(t, storagesim.Installable(), 3, "README names them all")
+}
+
+func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {
+	code, out, errOut := command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table")
+	require.Zero(t, code, errOut)
+	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none.\n", out)
+}
+
+func TestAMissingNFSServerIsHinted(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: web, image: b, volumeMounts: [{name: v, mountPath: /v}]}]\n  volumes: [{name: v, nfs: {server: 10.0.0.1, path: /data}}]\n"
+	_, out, _ := command(t, pod, "run", "-f", "-")
+	require.Contains(t, out, "  hint: --nfs 10.0.0.1:/data adds a server that exports it\n")
+	_, out, _ = command(t, pod, "run", "-f", "-", "--nfs", "10.0.0.1:/data")
+	require.NotContains(t, out, "hint:")
+	_, out, _ = command(t, strings.Replace(pod, "10.0.0.1", "fd00::1", 1), "run", "-f", "-")
+	require.Contains(t, out, "  hint: --nfs [fd00::1]:/data adds a server that exports it\n")
 }

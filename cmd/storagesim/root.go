@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/story"
 )
 
 // The exit codes, besides 0.
@@ -77,6 +79,9 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 				if !sub.Hidden {
 					names = append(names, sub.Name())
 				}
+			}
+			if slices.Contains(story.Commands(), args[0]) {
+				return usageError{fmt.Errorf("%q is a command of stories: write it into a script, and play that with storagesim story", args[0])}
 			}
 			return usageError{fmt.Errorf("unknown command %q%s", args[0], prose.OneOf(args[0], names))}
 		},

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 
@@ -259,6 +262,9 @@ func (o *runOptions) play(c *storagesim.Cluster, objects []manifest.Object, errO
 
 // read parses the manifests of all files as one set.
 func read(files []string, in io.Reader) ([]manifest.Object, error) {
+	if len(files) == 1 && files[0] == "/dev/stdin" {
+		files = []string{"-"}
+	}
 	if !slices.Contains(files, "-") {
 		return manifest.ParseFiles(files...)
 	}
@@ -304,7 +310,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	switch o.output {
 	case "", "table":
 		view := tables.View{Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs}
-		err := view.Get(out, tables.Options{AllNamespaces: true}, "sc,pv,pvc,sts,pods,va")
+		err := listAll(out, view)
 		if err != nil || o.output == "table" {
 			return err
 		}
@@ -313,4 +319,19 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 		return tables.Print(out, o.output, c.Server().Objects())
 	}
 	return nil
+}
+
+// listed is what the tables show.
+const listed = "sc,pv,pvc,sts,pods,va"
+
+// listAll prints the tables, or what they would show if there is no such object.
+func listAll(out io.Writer, view tables.View) error {
+	for _, obj := range view.Objects {
+		switch obj.(type) {
+		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *v1.Pod, *storagev1.VolumeAttachment:
+			return view.Get(out, tables.Options{AllNamespaces: true}, listed)
+		}
+	}
+	_, err := fmt.Fprintln(out, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none.")
+	return err
 }

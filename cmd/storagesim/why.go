@@ -68,5 +68,8 @@ func hints(why storagesim.Explanation) string {
 	for _, dir := range why.Directories {
 		fmt.Fprintf(&b, "  hint: --disk %s:%s gives the node this directory before the start\n", dir.Node, dir.Path)
 	}
+	for _, export := range why.Exports {
+		fmt.Fprintf(&b, "  hint: --nfs %s adds a server that exports it\n", export)
+	}
 	return b.String()
 }

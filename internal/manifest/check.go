@@ -63,12 +63,27 @@ func (c *checker) structure(n *yaml.Node, t reflect.Type, path string) any {
 	c.fields(n, path, func(key *yaml.Node, field string, value *yaml.Node) {
 		fieldType, ok := fieldOf(t, key.Value)
 		if !ok {
-			c.fail(key, field, "unknown field%s", prose.DidYouMean(key.Value, fieldNames(t)))
+			c.fail(key, field, "unknown field%s", c.whereItBelongs(t, path, key.Value))
 			return
 		}
 		out[key.Value] = c.check(value, fieldType, field)
 	})
 	return out
+}
+
+// whereItBelongs says that a field at the top of an object is one of its metadata or spec,
+// as when the indentation was lost, or else suggests the nearest field.
+func (c *checker) whereItBelongs(t reflect.Type, path, name string) string {
+	for _, parent := range []string{"metadata", "spec"} {
+		parentType, ok := fieldOf(t, parent)
+		if path != "" || !ok || deref(parentType).Kind() != reflect.Struct {
+			continue
+		}
+		if _, ok := fieldOf(deref(parentType), name); ok {
+			return fmt.Sprintf("; it belongs below %s, so indent it", parent)
+		}
+	}
+	return prose.DidYouMean(name, fieldNames(t))
 }
 
 func (c *checker) mapping(n *yaml.Node, t reflect.Type, path string) any {

@@ -30,6 +30,9 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 			err = &Error{File: file, Problem: fmt.Sprintf("not valid YAML: the parser failed: %v", p)}
 		}
 	}()
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil, &Error{File: file, Problem: "is encoded in UTF-16; expected UTF-8"}
+	}
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) == 0 {
 		return nil, nil
@@ -84,10 +87,26 @@ func syntaxError(file string, data []byte, err error) *Error {
 	if unknownAnchor.MatchString(text) { // it may be a password that begins with *
 		problem = "not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes"
 	}
-	if line <= len(lines) && line > 0 && strings.HasPrefix(strings.TrimLeft(lines[line-1], " "), "\t") {
-		problem += " (indent with spaces, not tabs)"
+	if line <= len(lines) {
+		problem += hint(lines[max(line-2, 0):line], text)
 	}
 	return &Error{File: file, Line: line, Problem: problem}
+}
+
+// hint says what is usually wrong with the last of these lines, or the one before.
+func hint(lines []string, problem string) string {
+	last, all := lines[len(lines)-1], strings.Join(lines, "\n")
+	switch {
+	case strings.HasPrefix(strings.TrimLeft(last, " "), "\t"):
+		return " (indent with spaces, not tabs)"
+	case strings.Contains(all, "{{"):
+		return " (is this a template? Render it first, for example with helm template)"
+	case strings.ContainsAny(all, "：，“”"):
+		return " (are there full-width or curly characters ：，“”? YAML wants : , \")"
+	case strings.Contains(problem, "did not find expected key"):
+		return " (is this line indented like its neighbours?)"
+	}
+	return ""
 }
 
 // expander replaces aliases by what they stand for and merge keys (<<) by the

@@ -59,7 +59,7 @@ func manifestsAt(files Files, path string) ([]string, error) {
 	}
 	info, err := files.Stat(path)
 	if err != nil || !info.IsDir() {
-		return []string{path}, err
+		return []string{path}, plainly(path, err)
 	}
 	dir, err := files.Open(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func manifestsAt(files Files, path string) ([]string, error) {
 func readFile(files Files, path string) ([]byte, error) {
 	info, err := files.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, plainly(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &Error{File: path, Problem: fmt.Sprintf("it is %s; expected a file or a directory", kindOfFile(info.Mode()))}
@@ -124,6 +124,20 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, &Error{File: path, Problem: "it is a directory; expected a file"}
 	}
 	return readFile(anywhere{}, path)
+}
+
+// plainly says what is wrong with a path without the name of a system call.
+func plainly(path string, err error) error {
+	wrong, ok := errors.AsType[*fs.PathError](err)
+	switch {
+	case !ok:
+		return err
+	case strings.Contains(path, "://"):
+		return &Error{File: path, Problem: "files are not downloaded; download it first, or write -f - and pipe it in"}
+	case strings.ContainsAny(path, "*?") && errors.Is(err, fs.ErrNotExist):
+		return &Error{File: path, Problem: "no such file; patterns are not expanded here: name a directory, or each file"}
+	}
+	return fmt.Errorf("%s: %w", path, wrong.Err)
 }
 
 func kindOfFile(mode fs.FileMode) string {

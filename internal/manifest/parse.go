@@ -201,9 +201,19 @@ func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resou
 	if len(versions) > 0 {
 		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "there is no %s in %s; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
 	} else {
-		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds))
+		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds), custom(gvk.Group))
 	}
 	return Resource{}, false
+}
+
+// custom says that custom resources are not served, if a group is none of Kubernetes'.
+func custom(group string) string {
+	for _, r := range resources() {
+		if r.Group == group {
+			return ""
+		}
+	}
+	return "; only the kinds of Kubernetes itself are served, no custom resources"
 }
 
 // object checks one object against its type, decodes it and adds it.

@@ -138,7 +138,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"nothing":                {"# nothing here\n", `a.yaml: has no object, only comments or empty documents; expected at least one object in YAML or JSON`},
 		"not YAML":               {"a: b: c\n", `a.yaml:1: not valid YAML: mapping values are not allowed in this context`},
 		"tabs":                   {"apiVersion: v1\nmetadata:\n\tname: x\n", `a.yaml:3: not valid YAML: found character that cannot start any token (indent with spaces, not tabs)`},
-		"bad indentation":        {"a:\n  b: 1\n c: 1\n", `a.yaml:3: not valid YAML: did not find expected key`},
+		"bad indentation":        {"a:\n  b: 1\n c: 1\n", `a.yaml:3: not valid YAML: did not find expected key (is this line indented like its neighbours?)`},
 		"open quote":             {"a: 1\nb: 'x\nc: 1\n", `a.yaml:2: not valid YAML: found unexpected end of stream`},
 		"open brace":             {"a: 1\nb: {x\nc: 1\n", `a.yaml:2: not valid YAML: did not find expected ',' or '}'`},
 		"unknown anchor":         {"a: 1\nb: *x\n", `a.yaml:2: not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes`},
@@ -296,4 +296,43 @@ func TestAnEmptyManifestIsAnErrorThatSaysSo(t *testing.T) {
 	assert.EqualError(t, err, "no manifest is given; expected at least one object in YAML or JSON")
 	_, err = ParseSet(Source{Name: "a.yaml"}, Source{Name: "b.yaml"})
 	assert.EqualError(t, err, "a.yaml, b.yaml: is empty; expected at least one object in YAML or JSON")
+}
+
+// What people paste: from a web page that lost the indentation, from a chart, from an
+// editor that writes UTF-16 or full-width characters.
+func TestWhatIsOftenWrongWithAManifestIsHinted(t *testing.T) {
+	for text, want := range map[string][]string{
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\nname: data\nspec:\naccessModes: [ReadWriteOnce]\n": {
+			"a.yaml:4: PersistentVolumeClaim: name: unknown field; it belongs below metadata, so indent it",
+			"a.yaml:6: PersistentVolumeClaim: accessModes: unknown field; it belongs below spec, so indent it",
+		},
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nname: a\n":                     {"a.yaml:4: ConfigMap/a: name: unknown field; it belongs below metadata, so indent it"},
+		"{{- if .Values.x }}\napiVersion: v1\n{{- end }}\n":                                   {"a.yaml:1: not valid YAML: did not find expected node content (is this a template? Render it first, for example with helm template)"},
+		"apiVersion：v1\nkind: ConfigMap\n":                                                    {"a.yaml:2: not valid YAML: mapping values are not allowed in this context (are there full-width or curly characters ：，“”? YAML wants : , \")"},
+		"\xff\xfea\x00p\x00i\x00":                                                             {"a.yaml: is encoded in UTF-16; expected UTF-8"},
+		"apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: a}\n": {`a.yaml:2: VolumeSnapshot/a: kind: unknown kind "VolumeSnapshot"; only the kinds of Kubernetes itself are served, no custom resources`},
+		"apiVersion: v1\nkind: Widget\nmetadata: {name: a}\n":                                 {`a.yaml:2: Widget/a: kind: unknown kind "Widget"`},
+	} {
+		_, err := Parse("a.yaml", []byte(text))
+		for _, line := range want {
+			assert.Contains(t, strings.Split(err.Error(), "\n"), line)
+		}
+	}
+}
+
+func TestACommentInAnyLanguageAndAByteOrderMarkAreRead(t *testing.T) {
+	objects, err := Parse("a.yaml", []byte("\ufeff# 这是一个注释\r\napiVersion: v1 # 版本\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a # 名字\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, "ConfigMap/a", objects[0].Ref())
+}
+
+func TestAPathThatCannotBeReadIsNamedWithoutASystemCall(t *testing.T) {
+	for path, want := range map[string]string{
+		"none.yaml":             "none.yaml: no such file or directory",
+		"*.yaml":                "*.yaml: no such file; patterns are not expanded here: name a directory, or each file",
+		"https://x.io/pvc.yaml": "https://x.io/pvc.yaml: files are not downloaded; download it first, or write -f - and pipe it in",
+	} {
+		_, err := ParseFiles(path)
+		assert.EqualError(t, err, want)
+	}
 }

@@ -35,10 +35,16 @@ func Suggest(word string) string {
 }
 
 // Nearest is the known word nearest to word, or "" if none is near. What has the same
-// name after its slash is nearest: "kubelet/node-1" for "node/node-1" or "node-1".
+// name after its slash is nearest: "kubelet/node-1" for "node/node-1" or "node-1"; then
+// what begins with the word: "--filename" for "--file".
 func Nearest(word string, known []string) string {
 	for _, k := range known {
 		if _, name, ok := strings.Cut(k, "/"); ok && k != word && name == word[strings.LastIndex(word, "/")+1:] {
+			return k
+		}
+	}
+	for _, k := range known {
+		if len(word) > 2 && word != k && strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) {
 			return k
 		}
 	}
