@@ -26,6 +26,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
@@ -47,6 +48,7 @@ type Cluster struct {
 	dir          string
 	temporary    bool
 	roots        map[string]*nodefs.Dir // by node; nil once closed
+	containers   []*runtime.Containers  // of the nodes
 	closing      []io.Closer            // the disks, when only real mounts keep them open
 	binds        []*mount.Bind          // of the nodes, if mounts are real
 	nfs          nfs.Network
@@ -172,6 +174,9 @@ func (c *Cluster) makeDir() error {
 // answers with engine.ErrClosed.
 func (c *Cluster) Close() error {
 	c.engine.Close()
+	for _, containers := range c.containers {
+		containers.Close()
+	}
 	c.clearMachineFaults()
 	if c.roots != nil {
 		for _, name := range slices.Sorted(maps.Keys(c.roots)) {

@@ -30,7 +30,8 @@ var mainStory = func() []string {
 	return texts
 }()
 
-const greeting = "Hello from OpenEBS Local PV.\n"
+// greeting is what the pod's own loop writes, after the time.
+const greeting = " [hello-local-hostpath-pod] Hello from OpenEBS Local PV.\n"
 
 // playMainStory plays it on a cluster made from cfg. It returns the transcript.
 // trouble, if not nil, is called when the cluster is up and before anything is
@@ -78,16 +79,13 @@ func playMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 		why, _ := c.Explain("pod/hello-local-hostpath-pod")
 		return "", fmt.Errorf("the pod does not run: %s", why)
 	}
-	if err := c.WriteFile("pod/hello-local-hostpath-pod", "/mnt/store/greet.txt", []byte(greeting)); err != nil {
-		return "", err
-	}
 	claim, err := c.Claim("local-hostpath-pvc")
 	if err != nil {
 		return "", err
 	}
 	data, err := c.ReadFile("node/"+pod.Spec.NodeName, "/var/openebs/local/"+claim.Spec.VolumeName+"/greet.txt")
-	if err != nil || string(data) != greeting {
-		return "", fmt.Errorf("the greeting is not in the volume's directory: %q, %w", data, err)
+	if err != nil || !strings.HasSuffix(string(data), greeting) {
+		return "", fmt.Errorf("the pod's greeting is not in the volume's directory: %q, %w", data, err)
 	}
 	if err := c.Delete("pod/hello-local-hostpath-pod", "pvc/local-hostpath-pvc"); err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
 // AddNode has a node join: it gets a directory of its own, and a kubelet that
@@ -36,7 +37,10 @@ func (c *Cluster) addNode(node Node) error {
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
+	containers := runtime.NewContainers(root, nil)
+	c.containers = append(c.containers, containers)
 	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
+		Containers: containers,
 		Node: v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
 			Spec:       v1.NodeSpec{Taints: node.Taints},

@@ -209,7 +209,7 @@ func hostPathYAML(path, kind string) string {
 
 const (
 	atData  = "mountPath: /data"
-	noShell = "[sleep]"
+	noShell = "[sleep, infinity]"
 	outLink = `["rm", "-rf", "/data/out", "/data/out/", "/data/out/canary", "/data/out/deep", "/data/../../../secret", "/data/", "/"]`
 	makeOut = `["mkdir", "-m", "0777", "-p", "/data/out/made", "/data/../../../secret/made", "/data/../out", "/made", "data/made"]`
 )

@@ -26,9 +26,10 @@
 //
 // Settle runs to a fixed point: nothing can run and no foreground timer is
 // left. Background timers are those that would fire for ever or only give up:
-// periodic work (Env.Every), polls for which nothing has changed since they last
-// looked, and retries whose backoff has grown beyond Config.Patience. They fire
-// while other work is awaited and during RunFor, but Settle does not wait for them.
+// periodic work (Env.Every), what sleeps in control.InBackground, polls for which
+// nothing has changed since they last looked, and retries whose backoff has grown
+// beyond Config.Patience. They fire while other work is awaited and during RunFor,
+// but Settle does not wait for them.
 //
 // # Trouble
 //

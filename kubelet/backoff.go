@@ -98,7 +98,7 @@ func (k *kubelet) nextStart(w *podWorker, r *podRecord) (at time.Time, found boo
 		}
 	}
 	for i := range r.Init {
-		check(&w.pod.Spec.InitContainers[i], &r.Init[i], shouldContainerBeRestarted(w.pod, r.Init, i))
+		check(&w.pod.Spec.InitContainers[i], &r.Init[i], shouldInitContainerBeStarted(w.pod, r.Init, i))
 	}
 	for i := range r.Containers {
 		check(&w.pod.Spec.Containers[i], &r.Containers[i], shouldContainerBeRestarted(w.pod, r.Containers, i))

@@ -22,9 +22,9 @@
 //	map.go          what would give a pod a raw device
 //	restarts.go     which containers are started, and started again, and when;
 //	                backoff.go how long those wait that keep ending
-//	start.go        starts containers; images.go their images; commands.go really
-//	                runs some, shell.go short scripts of them; environment.go is
-//	                their environment
+//	start.go        starts containers; images.go their images; environment.go is
+//	                their environment; containers.go runs their commands and lets
+//	                them go on when they have slept
 //	subpath.go      mounts the parts of volumes that containers ask for
 //	deadline.go     ends pods that are active for longer than they may
 //	status.go       writes a pod's status; podstatus.go says what it is to be,
@@ -60,22 +60,26 @@
 //
 // # Containers
 //
-// Processes are not run. A container just is running, except that in a pod with
-// restartPolicy Never or OnFailure the commands of Config.Commands (mkdir, rm, find,
-// chmod, chown) are really carried out on the node's files, through the container's volumes and
-// nowhere else; the container ends with their exit code. Init containers end at
-// once. ReadFile, WriteFile and List do what a container would.
+// Package runtime runs them, and package runtime/programs carries out their commands
+// on the node's files, through the container's volumes and nowhere else: scripts for
+// sh and bash, and the programs that such scripts use. A sleep is one on the virtual
+// clock, and in the background: settling does not wait for it, as it does not for
+// periodic work. That of an init container, and of a pod with restartPolicy Never or
+// OnFailure, is awaited for a minute from the container's start. A program that a
+// script does not find ends it with 127, as in a real shell; the container's status and
+// an event say so. What runs goes on when its kubelet has crashed and is back.
 //
-// There is no shell. "sh FILE" and "sh -c SCRIPT" (shell.go) read scripts that are
-// no more than lines of those commands, assignments and "set -eu", with quotes and
-// $VARIABLES: the default scripts of Rancher's local-path provisioner are such.
-// Any other file is refused, naming the line and the word, and exits with 2; any
-// other -c script leaves its container just running. xfs_quota, chattr and
-// setquota (quota.go) record project quotas, which are not enforced: a real one
-// needs privilege and a file system of its own.
+// A container without a command, and one whose command is no known program (it is one
+// of the image's, of which nothing is known), just is running; an init container ends
+// at once. With FakeRuntime that is so for all. ReadFile, WriteFile and List do what a
+// container would.
+//
+// xfs_quota, chattr and setquota record project quotas (programs.Quotas), which are not
+// enforced: a real one needs privilege and a file system of its own.
 //
 // # Deviations
 //
+//   - A container that sleeps while its kubelet is down goes on when that is back.
 //   - A killed container reports exit code 0, where a real one that does not
 //     handle the signal reports 143 or 137; so a deleted pod is Succeeded, never
 //     Failed, for the moment before it is gone. Stopping takes no time.

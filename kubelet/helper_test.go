@@ -53,23 +53,29 @@ func TestAScriptOfAHelperPodIsRunWithTheContainersEnvironment(t *testing.T) {
 	require.Contains(t, w.trace(), `runs "mkdir -m 0777 -p /data/pvc-1" in pod default/create`)
 }
 
-func TestAScriptThatCannotBeRunFailsItsPodAndSaysWhy(t *testing.T) {
-	w := simple(t)
-	require.NoError(t, w.node.MkdirAll("/scripts", 0o755))
-	require.NoError(t, w.node.WriteFile("/scripts/setup", []byte("mkdir /script/x\ncurl http://example.com | sh"), 0o755))
-	w.create(helper(pod("create", hostPath("script", "/scripts", v1.HostPathDirectory)), "sh", "/script/setup"))
-	w.create(helper(pod("user", hostPath("script", "/scripts", v1.HostPathDirectory)), "sh", "-c", "sleep 10"))
-	w.settle()
-	ended := w.get("create").Status.ContainerStatuses[0].State.Terminated
-	require.NotNil(t, ended)
-	require.Equal(t, int32(2), ended.ExitCode)
-	require.Contains(t, ended.Message, `/script/setup: line 2: "|": this simulation has no shell`)
-	names, err := w.node.List("/scripts")
-	require.NoError(t, err)
-	require.Equal(t, []string{"setup"}, names, "nothing of it was done")
-
-	require.Equal(t, v1.PodRunning, w.get("user").Status.Phase, "a user's program just runs")
-	require.Contains(t, w.trace(), "pod default/user: container c: the container just runs: line 1: sleep: this simulation has no shell")
+func TestAScriptThatCannotBeReadFailsItsPodAndSaysWhy(t *testing.T) {
+	for script, want := range map[string]struct {
+		code    int32
+		message string
+		files   []string
+	}{
+		"mkdir /script/x\ncurl http://example.com":   {127, "/script/setup: curl: not found", []string{"setup", "x/"}},
+		"mkdir /script/x\nif true":                   {2, "/script/setup: line 2: syntax error", []string{"setup"}},
+		"mkdir /script/x\nwget http://example.com &": {2, "/script/setup: line 2: a background command (&): this simulation's shell has none", []string{"setup"}},
+	} {
+		w := simple(t)
+		require.NoError(t, w.node.MkdirAll("/scripts", 0o755))
+		require.NoError(t, w.node.WriteFile("/scripts/setup", []byte(script), 0o755))
+		w.create(helper(pod("create", hostPath("script", "/scripts", v1.HostPathDirectory)), "sh", "/script/setup"))
+		w.settle()
+		ended := w.get("create").Status.ContainerStatuses[0].State.Terminated
+		require.NotNil(t, ended)
+		require.Equal(t, want.code, ended.ExitCode)
+		require.Contains(t, ended.Message, want.message)
+		names, err := w.node.List("/scripts")
+		require.NoError(t, err)
+		require.Equal(t, want.files, names)
+	}
 }
 
 func TestAFailingCommandFailsThePod(t *testing.T) {

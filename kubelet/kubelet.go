@@ -17,6 +17,8 @@ import (
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/kubelet/volume"
 )
 
@@ -62,10 +64,12 @@ type Config struct {
 	// CSIDrivers are the drivers that register with this kubelet, in this order. Their
 	// volumes cannot be mounted yet: they only show in the Node and CSINode objects.
 	CSIDrivers []CSIDriver
-	// Commands are the programs that containers can really run, by the first
-	// word of their command; default DefaultCommands. They run in pods with
-	// restartPolicy Never or OnFailure only.
-	Commands map[string]Command
+	// Commands are the programs that containers can run, by name; default
+	// programs.Default.
+	Commands map[string]programs.Command
+	// Containers runs them. It outlives the kubelet's crashes. Default: a
+	// runtime.Containers on Root with Commands.
+	Containers runtime.Service
 }
 
 // DefaultPlugins are all those of the packages below this one.
@@ -77,6 +81,9 @@ func DefaultPlugins() []volume.VolumePlugin {
 // New makes the kubelet of one node. The actor is called "kubelet/" and the
 // node's name. Bad configuration is the factory's error.
 func New(cfg Config) control.Factory {
+	if cfg.Containers == nil && cfg.Root != nil {
+		cfg.Containers = runtime.NewContainers(cfg.Root, cfg.Commands)
+	}
 	return func(env control.Env) error {
 		k, err := newKubelet(cfg, env)
 		if err != nil {
@@ -97,6 +104,9 @@ type kubelet struct {
 	plugins  *volume.VolumePluginMgr
 	recorder control.Recorder
 	runtime  *containerRuntime
+	// containers are those that run; resumed are those that this life lets go on.
+	containers runtime.Service
+	resumed    map[runtime.ID]bool
 
 	pods    *control.Cache[*v1.Pod]
 	workers map[types.UID]*podWorker
@@ -155,8 +165,8 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Plugins == nil {
 		cfg.Plugins = DefaultPlugins
 	}
-	if cfg.Commands == nil {
-		cfg.Commands = DefaultCommands()
+	if cfg.Containers == nil {
+		cfg.Containers = runtime.NewContainers(cfg.Root, cfg.Commands)
 	}
 	if cfg.Runtime == "" {
 		cfg.Runtime = Containerd
@@ -167,6 +177,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	k := &kubelet{
 		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime), started: env.Now(), fs: cfg.Root, mounter: cfg.Mounter,
 		recorder: env.Recorder("kubelet"), runtime: newContainerRuntime(cfg.Root, cfg.Images),
+		containers: cfg.Containers, resumed: map[runtime.ID]bool{},
 		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
 		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
 		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),

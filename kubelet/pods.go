@@ -161,5 +161,6 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if w.pastDeadline || k.pastActiveDeadline(w) {
 		return k.failPod(ctx, w, record)
 	}
+	k.resumeContainers(w)
 	return k.syncPod(ctx, w, record)
 }

@@ -23,12 +23,32 @@ func shouldContainerBeRestarted(pod *v1.Pod, records []containerRecord, i int) b
 		return false
 	case i >= len(records) || records[i].Waiting != nil:
 		return true
+	case records[i].running():
+		return false
+	}
+	return shouldRestart(pod, records[i].ExitCode)
+}
+
+// shouldInitContainerBeStarted says whether the init container at i is to be started, or
+// started again: it does its work once, and a sidecar goes on.
+//
+// Upstream: kuberuntime_container.go computeInitContainerActions, v1.36.
+func shouldInitContainerBeStarted(pod *v1.Pod, records []containerRecord, i int) bool {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return false
+	case i >= len(records) || records[i].Waiting != nil:
+		return true
+	case records[i].running():
+		return false
+	case isSidecar(&pod.Spec.InitContainers[i]):
+		return true
 	}
 	return records[i].failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
 }
 
 // toStart says whether any of the pod's containers is to be started.
-// None is where an init container failed for good.
+// None is where an init container failed for good, or has not done its work.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.36.
 func (r *podRecord) toStart(pod *v1.Pod) bool {
@@ -36,8 +56,11 @@ func (r *podRecord) toStart(pod *v1.Pod) bool {
 		return false
 	}
 	for i := range pod.Spec.InitContainers {
-		if shouldContainerBeRestarted(pod, r.Init, i) {
+		if shouldInitContainerBeStarted(pod, r.Init, i) {
 			return true
+		}
+		if i < len(r.Init) && r.Init[i].running() && !isSidecar(&pod.Spec.InitContainers[i]) {
+			return false
 		}
 	}
 	for i := range pod.Spec.Containers {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 )
 
 // containerRuntime stands for containerd. It keeps what it knows of a pod in a
@@ -55,7 +56,7 @@ type podRecord struct {
 // containerRecord is one container that was started, or is to be.
 type containerRecord struct {
 	Name     string           `json:"name"`
-	Mounts   []containerMount `json:"mounts,omitempty"`
+	Mounts   []programs.Mount `json:"mounts,omitempty"`
 	Started  metav1.Time      `json:"started"`
 	Finished *metav1.Time     `json:"finished,omitempty"`
 	ExitCode int32            `json:"exitCode,omitempty"`
@@ -71,17 +72,6 @@ type containerRecord struct {
 type containerWaiting struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-}
-
-// containerMount is a volume in a container.
-type containerMount struct {
-	// ContainerPath is where the container sees it.
-	ContainerPath string `json:"containerPath"`
-	// VolumePath is the volume's directory (or file) on the node.
-	VolumePath string `json:"volumePath"`
-	// SubPath is the part of the volume that is mounted, empty for all of it.
-	SubPath  string `json:"subPath,omitempty"`
-	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
 // waiting says whether a container could not be created yet.
@@ -118,8 +108,21 @@ func (r *podRecord) hasSandbox(pod *v1.Pod) bool {
 	return r != nil && (r.anyRunning() || r.waiting() || r.toStart(pod))
 }
 
-// finished says whether nothing runs, nor waits to be created.
-func (r *podRecord) finished() bool { return !r.waiting() && !r.running() }
+// finished says whether nothing runs, nor waits to be created; a sidecar alone counts
+// for nothing.
+func (r *podRecord) finished() bool {
+	return !r.waiting() && !r.running() && (len(r.Containers) > 0 || !r.anyRunning())
+}
+
+// initialized says whether the pod's init containers have done their work and its
+// containers have not begun.
+func (r *podRecord) initialized(pod *v1.Pod) bool {
+	if len(r.Init) == 0 || len(r.Containers) > 0 || r.waiting() || r.initFailed() {
+		return false
+	}
+	last := len(r.Init) - 1
+	return isSidecar(&pod.Spec.InitContainers[last]) || !r.Init[last].running()
+}
 
 func (c containerRecord) running() bool { return c.Finished == nil && c.Waiting == nil }
 
@@ -297,8 +300,7 @@ func (rt *containerRuntime) readIPs() {
 	}
 }
 
-// restartable says whether commands are run at all: only where a pod is meant to
-// come to an end.
-func restartable(pod *v1.Pod) bool {
+// meantToEnd says whether a pod is to come to an end.
+func meantToEnd(pod *v1.Pod) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
 }

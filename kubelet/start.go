@@ -8,11 +8,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
-// volumes are mounted, and runs those whose command is known to their end. It tells the
+// volumes are mounted, up to an init container that has not done its work. It tells the
 // pod what it does. earlier is what is recorded already. If r is nil, none was started.
 // Otherwise nothing here can be interrupted, and an error is that r is not on the disk
 // yet.
@@ -28,9 +28,6 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, err e
 	}
 	volumes := k.mountedPaths(pod)
 	start := func(c *v1.Container, records []containerRecord, i int, mustEnd bool) containerRecord {
-		if !shouldContainerBeRestarted(pod, records, i) {
-			return records[i]
-		}
 		var last *containerRecord
 		if i < len(records) {
 			last = records[i].lastBegun()
@@ -43,14 +40,22 @@ func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, err e
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		record := start(c, earlier.Init, i, !isSidecar(c))
-		r.Init = append(r.Init, record)
-		if record.Waiting != nil || record.failed() {
+		if shouldInitContainerBeStarted(pod, earlier.Init, i) {
+			r.Init = append(r.Init, start(c, earlier.Init, i, !isSidecar(c)))
+		} else {
+			r.Init = append(r.Init, earlier.Init[i])
+		}
+		record := r.Init[i]
+		if record.Waiting != nil || record.failed() || record.running() && !isSidecar(c) {
 			return r, k.runtime.save(r)
 		}
 	}
 	for i := range pod.Spec.Containers {
-		r.Containers = append(r.Containers, start(&pod.Spec.Containers[i], earlier.Containers, i, false))
+		if shouldContainerBeRestarted(pod, earlier.Containers, i) {
+			r.Containers = append(r.Containers, start(&pod.Spec.Containers[i], earlier.Containers, i, false))
+		} else {
+			r.Containers = append(r.Containers, earlier.Containers[i])
+		}
 	}
 	return r, k.runtime.save(r)
 }
@@ -93,9 +98,9 @@ const (
 )
 
 // startContainer pulls the image of one container, creates and starts it, and tells the
-// pod of each step. One whose command is known, or that must end for the pod to go on,
-// has ended when this returns. One that could not be created, or has ended too often,
-// waits. last is the container before it, nil if there was none.
+// pod of each step. One that must end for the pod to go on, and whose command cannot be
+// carried out, has ended when this returns. One that could not be created, or has ended
+// too often, waits. last is the container before it, nil if there was none.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.36.
 func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, last *containerRecord, mustEnd bool) *containerRecord {
@@ -125,71 +130,18 @@ func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volume
 	return record
 }
 
-// runContainer runs a container's command to its end if it is known. One that must end
-// does, also if it is not.
-func (k *kubelet) runContainer(pod *v1.Pod, c *v1.Container, record *containerRecord, env map[string]string, mustEnd bool) {
-	now := record.Started
-	if mustEnd {
-		record.Finished = &now
-	}
-	argv := expandCommand(c, env)
-	run := k.command(pod, argv)
-	if run == nil {
-		return
-	}
-	process := &Process{
-		Argv: argv, WorkingDir: c.WorkingDir, Env: env, node: k.fs, mounts: record.Mounts, commands: k.cfg.Commands,
-	}
-	err := run(process)
-	if errors.Is(err, errJustRuns) {
-		k.note(control.RefOf("Pod", pod), fmt.Sprintf("container %s: %v", c.Name, err))
-		return
-	}
-	record.Finished = &now
-	if err != nil {
-		record.ExitCode, record.Message = exitCode(err), err.Error()
-	}
-	k.traceCommand(pod, process, err)
-}
-
-// traceCommand tells what was run, and then what that ran.
-func (k *kubelet) traceCommand(pod *v1.Pod, p *Process, err error) {
-	about := control.RefOf("Pod", pod)
-	record := control.Command{About: about, Argv: p.Argv, Node: k.node.Name, Paths: p.paths}
-	if err != nil {
-		record.Err = err.Error()
-	}
-	k.env.Trace(record)
-	for _, note := range p.notes {
-		k.note(about, note)
-	}
-	for _, child := range p.children {
-		k.traceCommand(pod, child.process, child.err)
-	}
-}
-
-// command is the built-in command that argv names, nil if it is none or the pod
-// is not meant to end.
-func (k *kubelet) command(pod *v1.Pod, argv []string) Command {
-	if !restartable(pod) || len(argv) == 0 {
-		return nil
-	}
-	run, _ := lookup(k.cfg.Commands, argv[0])
-	return run
-}
-
 // makeMounts says what a container gets for its volumeMounts, and makes the parts of
 // volumes that it asks for.
 //
 // Upstream: kubelet_pods.go makeMounts, v1.36.
-func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, env map[string]string) ([]containerMount, error) {
-	var mounts []containerMount
+func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, env map[string]string) ([]programs.Mount, error) {
+	var mounts []programs.Mount
 	for i, m := range c.VolumeMounts {
 		v, ok := volumes[m.Name]
 		if !ok {
 			return nil, fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
 		}
-		cm := containerMount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
+		cm := programs.Mount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
 		name, err := expandSubPath(m, env)
 		if err == nil {
 			err = checkSubPath(name)
@@ -208,7 +160,7 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mo
 
 // makeHostPaths makes the host paths that do not exist, and refuses those that lead
 // nowhere, as containerd does: pkg/cri/opts WithMounts.
-func (k *kubelet) makeHostPaths(mounts []containerMount) error {
+func (k *kubelet) makeHostPaths(mounts []programs.Mount) error {
 	for _, m := range mounts {
 		if inPodDir(m.VolumePath) {
 			continue

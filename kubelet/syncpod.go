@@ -25,6 +25,12 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error
 			return err
 		}
 	}
+	if r.initialized(w.pod) && k.volumesMounted(w) {
+		var err error
+		if r, err = k.startAndTell(w, r); err != nil {
+			return err
+		}
+	}
 	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
@@ -133,6 +139,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 	if err := k.runtime.remove(w.uid); err != nil {
 		return err
 	}
+	k.containers.RemovePod(w.uid)
 	if w.gone {
 		delete(k.workers, w.uid)
 		return nil
@@ -170,6 +177,16 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podRecord) error
 
 // killPod stops the containers that run.
 func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
+	latest, err := k.loadRecord(w) // a container may have ended meanwhile
+	if err != nil {
+		return err
+	}
+	if latest != nil {
+		*r = *latest
+	}
+	for _, id := range k.containers.Running(w.uid) {
+		k.containers.StopContainer(id)
+	}
 	stopped := r.stop(k.now())
 	if len(stopped) == 0 {
 		return nil

@@ -7,6 +7,7 @@ package main
 import (
 	"embed"
 	"io"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -52,10 +53,9 @@ func play(out io.Writer) error {
 	}
 	s.YAML("pv", claim.Spec.VolumeName)
 
-	s.Title("The data. The pod's loop does not run here, so the example writes its greeting for it, through the pod's mount.")
-	greeting := "Thu Jan  7 10:48:49 CST 2021 [hello-local-hostpath-pod] Hello from OpenEBS Local PV.\n"
+	s.Title("The data. The pod writes a greeting every five minutes. After twenty minutes there are four, on node2's disk.")
 	dir := "/var/openebs/local/" + claim.Spec.VolumeName
-	s.Try(c.WriteFile("pod/hello-local-hostpath-pod", "/mnt/store/greet.txt", []byte(greeting)))
+	s.RunFor(20 * time.Minute)
 	s.Ls("node2", dir)
 	s.Cat("node2", dir+"/greet.txt")
 

@@ -29,6 +29,7 @@ func Driven() DrivenRules {
 		Files: []string{"kubelet/nodefs", "kubelet/mount"},
 		Vars: map[string][]string{
 			"binding": {"knownModes", "orderedModeSets"},
+			"kubelet": {"ErrReadOnly"}, // that of kubelet/runtime/programs
 			"control": {
 				"Pods", "Nodes", "PersistentVolumes", "PersistentVolumeClaims", "StorageClasses",
 				"CSIDrivers", "CSINodes", "CSIStorageCapacities", "VolumeAttachments", "shortNames",

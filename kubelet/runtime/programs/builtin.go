@@ -141,7 +141,7 @@ func (s *shell) commandWords(argv []string) {
 	if len(argv) == 0 {
 		return
 	}
-	if run, ok := builtins()[argv[0]]; ok {
+	if run, ok := s.program.builtins[argv[0]]; ok {
 		run(s, argv)
 		return
 	}
@@ -151,7 +151,7 @@ func (s *shell) commandWords(argv []string) {
 // whatIs is how a command would be found, "" if it would not.
 func (s *shell) whatIs(name string) string {
 	_, function := s.funcs[name]
-	_, own := builtins()[name]
+	_, own := s.program.builtins[name]
 	_, there := s.program.lookup(name)
 	switch {
 	case function || own:

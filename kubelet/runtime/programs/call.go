@@ -18,7 +18,10 @@ func (s *shell) call(call *syntax.CallExpr, redirs []*syntax.Redirect) {
 		s.expansionFailed(err)
 		return
 	}
-	saved := maps.Clone(s.fds)
+	saved := s.fds
+	if len(redirs) > 0 {
+		s.fds = maps.Clone(saved)
+	}
 	if err := s.redirect(redirs); err != nil {
 		s.fds = saved
 		s.fail(2, "%v", err)
@@ -29,7 +32,7 @@ func (s *shell) call(call *syntax.CallExpr, redirs []*syntax.Redirect) {
 	}
 	keep := len(argv) > 0 && argv[0] == "exec"
 	s.assignAndRun(call.Assigns, argv)
-	if !keep || s.status != 0 {
+	if len(redirs) > 0 && (!keep || s.status != 0) {
 		s.fds = saved
 	}
 }
@@ -37,7 +40,10 @@ func (s *shell) call(call *syntax.CallExpr, redirs []*syntax.Redirect) {
 // assignAndRun runs a command with the assignments before it; without a command they
 // are the shell's.
 func (s *shell) assignAndRun(assigns []*syntax.Assign, argv []string) {
-	before := map[string]*variable{}
+	var before map[string]*variable
+	if len(assigns) > 0 {
+		before = map[string]*variable{}
+	}
 	special := len(argv) == 0 || isSpecial(argv[0])
 	for _, a := range assigns {
 		value, err := s.assigned(a)
@@ -124,7 +130,7 @@ func (s *shell) invoke(argv []string) {
 		s.function(body, argv)
 		return
 	}
-	if builtin, ok := builtins()[argv[0]]; ok {
+	if builtin, ok := s.program.builtins[argv[0]]; ok {
 		s.before, s.status = s.status, 0
 		builtin(s, argv)
 		return
@@ -135,8 +141,9 @@ func (s *shell) invoke(argv []string) {
 // external runs a program.
 func (s *shell) external(argv []string) int32 {
 	p := s.process(argv)
+	p.Env = s.environ()
 	if _, ok := s.program.lookup(argv[0]); !ok && !strings.Contains(argv[0], "/") {
-		p.complain(&Exit{127, fmt.Sprintf("%s: %s: not found", s.name, argv[0])})
+		p.complain(&ExitError{127, fmt.Sprintf("%s: %s: not found", s.name, argv[0])})
 		return 127
 	}
 	return s.program.exec(p)
@@ -144,7 +151,7 @@ func (s *shell) external(argv []string) int32 {
 
 func (s *shell) process(argv []string) *Process {
 	return &Process{
-		Argv: argv, Dir: s.dir, Env: s.environ(), program: s.program,
+		Argv: argv, Dir: s.dir, program: s.program,
 		Stdin: s.in(), Stdout: s.out(1), Stderr: s.out(2),
 	}
 }
@@ -168,7 +175,7 @@ func (s *shell) function(body *syntax.Stmt, argv []string) {
 
 // expansionFailed is the end of a shell that cannot say what a word is.
 func (s *shell) expansionFailed(err error) {
-	var exit *Exit
+	var exit *ExitError
 	if errors.As(err, &exit) { // it has been said
 		s.status = exit.Code
 	} else {

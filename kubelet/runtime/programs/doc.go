@@ -31,7 +31,7 @@
 //
 // A program may take 10,000 steps (statements, rounds of a loop, files) until it
 // sleeps. Then it is stopped for a second of virtual time, and each further time in
-// a row for twice as long, up to a minute: a loop without a sleep goes on for ever
+// a row for twice as long, up to ten minutes: a loop without a sleep goes on for ever
 // and costs little. Values, captured output and scripts are bounded (limits.go);
 // beyond that the program ends with an error and exit code 2.
 //

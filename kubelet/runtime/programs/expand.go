@@ -183,7 +183,14 @@ func isQuotedArguments(p *syntax.ParamExp) bool { return p.Param != nil && p.Par
 
 // literal adds text of the script.
 func (e *expander) literal(text string, in quoting) {
-	special := map[quoting]string{quoted: "$`\"\\\n", document: "$`\\\n"}[in]
+	if in != document && !strings.Contains(text, "\\") && e.nested == 0 {
+		e.add(text, in != bare)
+		return
+	}
+	special := "$`\"\\\n"
+	if in == document { // a quote is nothing special there
+		special = "$`\\\n"
+	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if c != '\\' || i+1 == len(text) || in != bare && !strings.Contains(special, text[i+1:i+2]) {

@@ -24,9 +24,8 @@ func mkdir(p *Process) error {
 		}
 	}
 	parents := has(flags, "p")
-	if parents {
-		paths = p.withoutAbove(paths)
-		if len(paths) == 0 {
+	if parents && len(paths) > 0 {
+		if paths = p.withoutAbove(paths); len(paths) == 0 {
 			return nil
 		}
 	}
@@ -213,7 +212,7 @@ func readlink(p *Process) error {
 	return p.Do(args[0], false, func(dir *nodefs.Dir, name string) error {
 		text, err := dir.Readlink(name)
 		if err != nil {
-			return &Exit{Code: 1}
+			return &ExitError{Code: 1}
 		}
 		return p.printf("%s\n", text)
 	})

@@ -40,16 +40,12 @@ func (s *shell) matching(dirs []string, element string, inner bool) []string {
 			if hidden || !s.program.match(element, name) {
 				continue
 			}
-			info, err := s.program.file.lstat(s.path(dir + name))
-			if err != nil {
-				continue
+			look, end := s.program.file.lstat, ""
+			if inner {
+				look, end = s.program.file.stat, "/"
 			}
-			if !inner {
-				found = append(found, dir+name)
-				continue
-			}
-			if info, err = s.program.file.stat(s.path(dir + name)); err == nil && info.IsDir() {
-				found = append(found, dir+name+"/")
+			if info, err := look(s.path(dir + name)); err == nil && (!inner || info.IsDir()) {
+				found = append(found, dir+name+end)
 			}
 		}
 	}

@@ -10,18 +10,18 @@ import (
 func grep(p *Process) error {
 	flags, args, err := options(p.Argv, "EFGqvicnlxohs", "e")
 	if err != nil {
-		return &Exit{2, err.Error()}
+		return &ExitError{2, err.Error()}
 	}
 	pattern, given := flags["e"]
 	if !given {
 		if len(args) == 0 {
-			return &Exit{2, "grep: usage: grep [-EFqvicnlxohs] PATTERN [FILE...]"}
+			return &ExitError{2, "grep: usage: grep [-EFqvicnlxohs] PATTERN [FILE...]"}
 		}
 		pattern, args = args[0], args[1:]
 	}
 	re, err := grepPattern(pattern, flags)
 	if err != nil {
-		return &Exit{2, "grep: " + err.Error()}
+		return &ExitError{2, "grep: " + err.Error()}
 	}
 	found := false
 	err = inputs(p, args, func(name string, data []byte) error {
@@ -37,9 +37,9 @@ func grep(p *Process) error {
 	case found && has(flags, "q"):
 		return nil
 	case err != nil:
-		return &Exit{2, err.Error()}
+		return &ExitError{2, err.Error()}
 	case !found:
-		return &Exit{Code: 1}
+		return &ExitError{Code: 1}
 	}
 	return nil
 }

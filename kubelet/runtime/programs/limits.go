@@ -7,9 +7,9 @@ import (
 
 // How much a program may do.
 const (
-	maxSteps    = 10_000      // until it sleeps
-	firstPause  = time.Second // after so many steps
-	longPause   = time.Minute // after ever more of them
+	maxSteps    = 10_000           // until it sleeps
+	firstPause  = time.Second      // after so many steps
+	longPause   = 10 * time.Minute // after ever more of them
 	shortSleep  = 10 * time.Millisecond
 	maxDepth    = 100      // functions, subshells and scripts in each other
 	maxScript   = 64 << 10 // bytes of one script

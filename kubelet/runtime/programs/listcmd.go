@@ -16,7 +16,7 @@ import (
 func ls(p *Process) error {
 	flags, names, err := options(p.Argv, "aA1ldFphnR", "")
 	if err != nil {
-		return &Exit{2, err.Error()}
+		return &ExitError{2, err.Error()}
 	}
 	if len(names) == 0 {
 		names = []string{"."}
@@ -28,7 +28,7 @@ func ls(p *Process) error {
 		info, err := p.lookAt(name, has(flags, "l", "d"))
 		switch {
 		case err != nil:
-			errs = append(errs, &Exit{2, cannot("ls", "cannot access", name, err).Error()})
+			errs = append(errs, &ExitError{2, cannot("ls", "cannot access", name, err).Error()})
 		case info.IsDir() && !has(flags, "d"):
 			dirs = append(dirs, name)
 		default:
@@ -56,7 +56,7 @@ func (p *Process) lsDir(name string, flags map[string]string) error {
 	full := p.Path(name)
 	entries, err := p.program.file.list(full)
 	if err != nil {
-		return &Exit{2, cannot("ls", "cannot open directory", name, err).Error()}
+		return &ExitError{2, cannot("ls", "cannot open directory", name, err).Error()}
 	}
 	if has(flags, "l") {
 		err = p.printf("total %d\n", 0)
@@ -88,7 +88,7 @@ func (p *Process) lsDir(name string, flags map[string]string) error {
 func (p *Process) lsLine(name, full string, flags map[string]string) error {
 	info, err := p.program.file.lstat(full)
 	if err != nil {
-		return &Exit{2, cannot("ls", "cannot access", name, err).Error()}
+		return &ExitError{2, cannot("ls", "cannot access", name, err).Error()}
 	}
 	if info.IsDir() && has(flags, "F", "p") {
 		name += "/"

@@ -71,7 +71,7 @@ func printf(p *Process) error {
 		argv = argv[1:]
 	}
 	if len(argv) == 0 {
-		return &Exit{2, "printf: usage: printf FORMAT [ARG...]"}
+		return &ExitError{2, "printf: usage: printf FORMAT [ARG...]"}
 	}
 	f := &printer{p: p, args: argv[1:]}
 	for {
@@ -150,7 +150,7 @@ func (f *printer) directive(flags string, verb byte) {
 	case '%':
 		f.print("%")
 	case 's':
-		f.print(fmt.Sprintf(strings.ReplaceAll(flags, "0", "0")+"s", f.next()))
+		f.print(fmt.Sprintf(flags+"s", f.next()))
 	case 'b':
 		text, ends := unescape(f.next(), false)
 		f.ends = ends
@@ -180,7 +180,7 @@ func (f *printer) directive(flags string, verb byte) {
 }
 
 func (f *printer) fail(format string, args ...any) {
-	f.err = errors.Join(f.err, &Exit{1, fmt.Sprintf(format, args...)})
+	f.err = errors.Join(f.err, &ExitError{1, fmt.Sprintf(format, args...)})
 }
 
 // number is an argument as a number; 'x is the code of x.

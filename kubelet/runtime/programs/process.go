@@ -13,7 +13,7 @@ import (
 
 // Command is a program that containers can run: it does to the node's files,
 // through the container's volumes, what the real one would. An error is printed, and
-// makes the exit code 1 unless it is an Exit.
+// makes the exit code 1 unless it is an ExitError.
 type Command func(p *Process) error
 
 // Process is one run of a command in a container.
@@ -35,14 +35,14 @@ type Process struct {
 	top     bool     // it is the container's own command
 }
 
-// Exit is the end of a command with an exit code of its own. Text is printed, if
+// ExitError is the end of a command with an exit code of its own. Text is printed, if
 // there is any.
-type Exit struct {
+type ExitError struct {
 	Code int32
 	Text string
 }
 
-func (e *Exit) Error() string {
+func (e *ExitError) Error() string {
 	if e.Text != "" {
 		return e.Text
 	}
@@ -51,7 +51,7 @@ func (e *Exit) Error() string {
 
 // ExitCode is the exit code of a command that ended with err.
 func ExitCode(err error) int32 {
-	var exit *Exit
+	var exit *ExitError
 	switch {
 	case err == nil:
 		return 0
@@ -132,7 +132,7 @@ func (p *Process) another(argv []string) *Process {
 
 // complain prints an error that has words of its own.
 func (p *Process) complain(err error) {
-	var exit *Exit
+	var exit *ExitError
 	if err == nil || errors.As(err, &exit) && exit.Text == "" {
 		return
 	}

@@ -60,6 +60,7 @@ type Program struct {
 	steps, busy, depth int
 	random             uint64
 	seeded             bool
+	builtins           map[string]builtin
 	top                Report
 	reports            []Report
 	reported           int
@@ -107,7 +108,7 @@ func newProgram(cfg Config) *Program {
 	if cfg.Commands == nil {
 		cfg.Commands = Default()
 	}
-	return &Program{cfg: cfg, random: cfg.Seed, file: &Files{Node: cfg.Node, Mounts: cfg.Mounts}}
+	return &Program{cfg: cfg, random: cfg.Seed, builtins: builtins(), file: &Files{Node: cfg.Node, Mounts: cfg.Mounts}}
 }
 
 // Run carries the program out until it ends or waits: then it returns for how long,
@@ -162,7 +163,7 @@ func (p *Program) Main() Report {
 	r.Argv = p.cfg.Argv
 	r.Err = nil
 	if p.ended && p.code != 0 {
-		r.Err = &Exit{p.code, p.Message()}
+		r.Err = &ExitError{p.code, p.Message()}
 	}
 	return r
 }

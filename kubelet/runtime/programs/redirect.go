@@ -125,10 +125,8 @@ func (s *shell) hereDocument(r *syntax.Redirect) error {
 		s.fds[fd] = stream{in: &Input{data: []byte(text + "\n")}}
 		return err
 	}
-	text := ""
-	if quotedWord(r.Word) {
-		text = r.Hdoc.Lit()
-	} else {
+	text := r.Hdoc.Lit()
+	if !quotedWord(r.Word) {
 		var err error
 		if text, err = s.hereText(r.Hdoc); err != nil {
 			return err

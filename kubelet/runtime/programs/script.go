@@ -41,19 +41,19 @@ func sh(p *Process) error {
 	s := newShell(p)
 	args, inline, err := s.options(p.Argv[1:])
 	if err != nil {
-		return &Exit{2, fmt.Sprintf("%s: %v", p.Argv[0], err)}
+		return &ExitError{2, fmt.Sprintf("%s: %v", p.Argv[0], err)}
 	}
-	text := ""
+	var text string
 	switch {
 	case inline && len(args) == 0:
-		return &Exit{2, p.Argv[0] + ": -c requires an argument"}
+		return &ExitError{2, p.Argv[0] + ": -c requires an argument"}
 	case inline:
 		text, args = args[0], args[1:]
 	case len(args) == 0:
 		text = p.Stdin.text()
 	default:
 		if text, err = p.script(args[0]); err != nil {
-			return &Exit{2, fmt.Sprintf("%s: cannot open %s: %v", p.Argv[0], args[0], reason(err))}
+			return &ExitError{2, fmt.Sprintf("%s: cannot open %s: %v", p.Argv[0], args[0], reason(err))}
 		}
 	}
 	if len(args) > 0 {
@@ -112,13 +112,13 @@ func (p *Program) runFile(proc *Process) int32 {
 	}
 	switch {
 	case err != nil && reason(err).Error() == "permission denied":
-		proc.complain(&Exit{126, fmt.Sprintf("sh: %s: %v", name, reason(err))})
+		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: %v", name, reason(err))})
 		return 126
 	case err != nil:
-		proc.complain(&Exit{127, fmt.Sprintf("sh: %s: not found", name)})
+		proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: not found", name)})
 		return 127
 	case info.Mode().Perm()&0o111 == 0:
-		proc.complain(&Exit{126, fmt.Sprintf("sh: %s: permission denied", name)})
+		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: permission denied", name)})
 		return 126
 	}
 	interpreter := []string{"/bin/sh"}
@@ -133,7 +133,7 @@ func (p *Program) runFile(proc *Process) int32 {
 	}
 	command, ok := p.lookup(interpreter[0])
 	if !ok {
-		proc.complain(&Exit{127, fmt.Sprintf("sh: %s: %s: not found", name, interpreter[0])})
+		proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: %s: not found", name, interpreter[0])})
 		return 127
 	}
 	proc.Argv = append(interpreter, proc.Argv...)
@@ -160,6 +160,6 @@ func (p *Program) exec(proc *Process) int32 {
 	if strings.Contains(proc.Argv[0], "/") {
 		return p.runFile(proc)
 	}
-	proc.complain(&Exit{127, fmt.Sprintf("sh: %s: not found", proc.Argv[0])})
+	proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: not found", proc.Argv[0])})
 	return 127
 }

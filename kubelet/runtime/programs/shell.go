@@ -104,14 +104,14 @@ func (s *shell) subshell() *shell {
 func (s *shell) main(text string) error {
 	file, err := s.parse(s.name, text)
 	if err != nil {
-		return &Exit{2, fmt.Sprintf("%s: %v", s.name, err)}
+		return &ExitError{2, fmt.Sprintf("%s: %v", s.name, err)}
 	}
 	s.list(file.Stmts)
 	s.exitTrap()
 	if s.status == 0 {
 		return nil
 	}
-	return &Exit{Code: s.status}
+	return &ExitError{Code: s.status}
 }
 
 // exitTrap runs what is to be run at the end.
@@ -199,7 +199,8 @@ func (s *shell) redirected(stmt *syntax.Stmt) {
 		s.command(stmt.Cmd)
 		return
 	}
-	saved := maps.Clone(s.fds)
+	saved := s.fds
+	s.fds = maps.Clone(saved)
 	if err := s.redirect(stmt.Redirs); err != nil {
 		s.fail(2, "%v", err)
 	} else {

@@ -28,7 +28,7 @@ func Default() map[string]Command {
 
 func succeed(*Process) error { return nil }
 
-func fails(*Process) error { return &Exit{Code: 1} }
+func fails(*Process) error { return &ExitError{Code: 1} }
 
 // busybox is "busybox PROGRAM [ARG...]".
 func busybox(p *Process) error {
@@ -43,7 +43,7 @@ func (p *Process) become(argv []string, env map[string]string) error {
 	child := p.another(argv)
 	child.Env = env
 	if code := p.program.exec(child); code != 0 {
-		return &Exit{Code: code}
+		return &ExitError{Code: code}
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func xargs(p *Process) error {
 	var failed error
 	for batch := range slices.Chunk(words, size) {
 		if err := p.become(slices.Concat(args, batch), p.Env); err != nil {
-			failed = &Exit{Code: 123}
+			failed = &ExitError{Code: 123}
 		}
 	}
 	return failed
@@ -256,7 +256,7 @@ func pwd(p *Process) error { return p.printf("%s\n", p.Dir) }
 // mount lists the container's volumes. It mounts nothing.
 func mount(p *Process) error {
 	if len(p.Argv) > 1 {
-		return &Exit{32, "mount: permission denied: a container mounts nothing here"}
+		return &ExitError{32, "mount: permission denied: a container mounts nothing here"}
 	}
 	var errs []error
 	for _, m := range p.program.file.Mounts {

@@ -21,21 +21,21 @@ func test(p *Process) error {
 	t := &tester{p: p, args: p.Argv[1:]}
 	if p.Argv[0] == "[" {
 		if len(t.args) == 0 || t.args[len(t.args)-1] != "]" {
-			return &Exit{2, "[: missing ]"}
+			return &ExitError{2, "[: missing ]"}
 		}
 		t.args = t.args[:len(t.args)-1]
 	}
 	if len(t.args) > 1000 {
-		return &Exit{2, "test: too many arguments"}
+		return &ExitError{2, "test: too many arguments"}
 	}
 	holds := t.whole()
 	switch {
 	case t.err != nil:
-		return &Exit{2, fmt.Sprintf("%s: %v", p.Argv[0], t.err)}
+		return &ExitError{2, fmt.Sprintf("%s: %v", p.Argv[0], t.err)}
 	case len(t.args) > 0:
-		return &Exit{2, fmt.Sprintf("%s: %s: unexpected operator", p.Argv[0], t.args[0])}
+		return &ExitError{2, fmt.Sprintf("%s: %s: unexpected operator", p.Argv[0], t.args[0])}
 	case !holds:
-		return &Exit{Code: 1}
+		return &ExitError{Code: 1}
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (p *Process) fileIs(op, name string) bool {
 		return false
 	}
 	if isDevice(full) {
-		return strings.Contains("-e -c -r -w", op)
+		return op == "-e" || op == "-c" || op == "-r" || op == "-w"
 	}
 	look := p.program.file.stat
 	if op == "-L" || op == "-h" {
