@@ -96,14 +96,24 @@ func (x *explainer) hasTrouble(pod *v1.Pod) bool {
 // containers says what keeps a pod's containers from running, or how they failed.
 func (x *explainer) containers(pod *v1.Pod) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		waiting, ended := c.State.Waiting, c.State.Terminated
-		switch {
-		case waiting != nil && waiting.Message != "":
-			x.say("  container %s waits: %s: %s", c.Name, waiting.Reason, oneLine(waiting.Message))
-		case ended != nil && ended.ExitCode != 0:
-			x.say("  container %s exited with %d: %s", c.Name, ended.ExitCode, oneLine(ended.Reason+": "+ended.Message))
+		if waiting := c.State.Waiting; waiting != nil && waiting.Message != "" {
+			x.say("  container %s waits: %s", c.Name, reasonAnd(waiting.Reason, waiting.Message))
+		}
+		for _, ended := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if ended != nil && ended.ExitCode != 0 {
+				x.say("  container %s exited with %d: %s", c.Name, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
+				break
+			}
 		}
 	}
+}
+
+// reasonAnd is a reason and its message, if there is one.
+func reasonAnd(reason, message string) string {
+	if message == "" {
+		return reason
+	}
+	return reason + ": " + oneLine(message)
 }
 
 // oneLine joins the lines of a message.

@@ -180,3 +180,14 @@ func TestAFailingRequireBoundAndRequireRunningExplainEachObject(t *testing.T) {
 	require.EqualError(t, c.Cluster.RequireRunning(), "no pod is named")
 
 }
+
+// A container that is restarted again and again waits most of the time.
+func TestExplainSaysOfAContainerThatIsRestartedHowItEndedLast(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: maker, image: busybox, command: [mkdir, /not/there]}]\n")
+	c.RunFor(time.Minute)
+	why := c.Explain("pod/web")
+	require.Contains(t, why, "  container maker waits: CrashLoopBackOff: back-off ")
+	require.Contains(t, why, "  container maker exited with 1: Error: mkdir: ")
+	require.ErrorContains(t, c.Cluster.RequireRunning("web"), "container maker of pod web does not run\n"+why[:20])
+}
