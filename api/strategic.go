@@ -155,14 +155,20 @@ func (f structField) merge(field reflect.Value, raw json.RawMessage) (done bool,
 			field.SetString(string(raw[1 : len(raw)-1]))
 			return true, nil
 		}
-		value := reflect.New(field.Type())
-		if strict, err := kjson.UnmarshalStrict(raw, value.Interface()); err != nil || len(strict) > 0 {
-			return false, nil // the conversion of maps allows more
+		value, ok := decoded(field.Type(), raw)
+		if ok {
+			field.Set(value)
 		}
-		field.Set(value.Elem())
-		return true, nil
+		return ok, nil // the conversion of maps allows more
 	}
 	return false, nil
+}
+
+// decoded is a value as the patch has it, if it is strictly one of that type.
+func decoded(t reflect.Type, raw json.RawMessage) (reflect.Value, bool) {
+	value := reflect.New(t)
+	strict, err := kjson.UnmarshalStrict(raw, value.Interface())
+	return value.Elem(), err == nil && len(strict) == 0
 }
 
 // plain says whether a text in JSON is what stands between its quotes.
