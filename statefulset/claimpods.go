@@ -24,7 +24,7 @@ import (
 func (c *controller) claimPods(ctx context.Context, set *appsv1.StatefulSet) ([]*v1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
-		return nil, nil // no set with such a selector was ever accepted
+		return nil, err // the API server accepts no such set
 	}
 	match := func(pod *v1.Pod) bool {
 		_, member := ordinalOf(set, pod)
