@@ -14,52 +14,35 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/garbagecollector"
 )
 
 var ctx = context.Background()
 
 // cluster is an API server and the garbage collector, and nobody else.
-type cluster struct {
-	*testing.T
-	engine *engine.Engine
-	user   kubernetes.Interface
-}
+type cluster struct{ *enginetest.Rig }
 
 func newCluster(t *testing.T, cfg engine.Config) *cluster {
 	t.Helper()
-	e := engine.New(cfg)
-	t.Cleanup(e.Close)
-	require.NoError(t, e.Add(garbagecollector.ActorName, garbagecollector.New()))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log("\n" + e.Trace().Story(engine.Start))
-		}
-	})
-	return &cluster{T: t, engine: e, user: e.Server().Client("user")}
+	return &cluster{enginetest.New(t, cfg, garbagecollector.ActorName, garbagecollector.New())}
 }
 
 // atEverySeed runs a scenario in order and under some seeds.
 func atEverySeed(t *testing.T, scenario func(c *cluster)) {
 	t.Helper()
-	t.Run("in order", func(t *testing.T) { scenario(newCluster(t, engine.Config{})) })
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { scenario(newCluster(t, engine.Config{Policy: engine.Seeded(seed)})) })
-	}
-}
-
-func (c *cluster) settle() {
-	c.Helper()
-	require.NoError(c, c.engine.Settle())
+	enginetest.AtEverySeed(t, func(t *testing.T, cfg engine.Config) {
+		t.Helper()
+		scenario(newCluster(t, cfg))
+	})
 }
 
 // object makes a config map with these owners.
 func (c *cluster) object(name string, owners ...metav1.OwnerReference) *v1.ConfigMap {
 	c.Helper()
-	cm, err := c.user.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{
+	cm, err := c.User.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owners},
 	}, metav1.CreateOptions{})
 	require.NoError(c, err)
@@ -68,7 +51,7 @@ func (c *cluster) object(name string, owners ...metav1.OwnerReference) *v1.Confi
 
 func (c *cluster) patch(name, patch string) {
 	c.Helper()
-	_, err := c.user.CoreV1().ConfigMaps("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := c.User.CoreV1().ConfigMaps("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(c, err)
 }
 
@@ -76,13 +59,13 @@ func (c *cluster) delete(name string) { c.deleteWith(name, metav1.DeletePropagat
 
 func (c *cluster) deleteWith(name string, policy metav1.DeletionPropagation) {
 	c.Helper()
-	require.NoError(c, c.user.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}))
+	require.NoError(c, c.User.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}))
 }
 
 // objects are the names of the config maps there are, joined.
 func (c *cluster) objects() string {
 	c.Helper()
-	list, err := c.user.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+	list, err := c.User.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
 	require.NoError(c, err)
 	var names []string
 	for _, cm := range list.Items {
@@ -93,7 +76,7 @@ func (c *cluster) objects() string {
 
 func (c *cluster) get(name string) *v1.ConfigMap {
 	c.Helper()
-	cm, err := c.user.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
+	cm, err := c.User.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
 	require.NoError(c, err)
 	return cm
 }
@@ -109,10 +92,10 @@ func TestWhatItsOwnersLeaveBehindIsDeletedWithAllThatItOwns(t *testing.T) {
 		b := c.object("b", owned(a))
 		c.object("c", owned(b))
 		c.object("other")
-		c.settle()
+		c.Settle()
 		require.Equal(c, "a b c other", c.objects())
 		c.delete("a")
-		c.settle()
+		c.Settle()
 		require.Equal(c, "other", c.objects())
 	})
 }
@@ -121,13 +104,13 @@ func TestAnObjectStaysWhileOneOfItsOwnersDoes(t *testing.T) {
 	atEverySeed(t, func(c *cluster) {
 		a, b := c.object("a"), c.object("b")
 		c.object("child", owned(a), owned(b))
-		c.settle()
+		c.Settle()
 		c.delete("a")
-		c.settle()
+		c.Settle()
 		require.Equal(c, "b child", c.objects())
 		require.Equal(c, []metav1.OwnerReference{owned(b)}, c.get("child").OwnerReferences, "it no longer names the one that is gone")
 		c.delete("b")
-		c.settle()
+		c.Settle()
 		require.Empty(c, c.objects())
 	})
 }
@@ -135,48 +118,48 @@ func TestAnObjectStaysWhileOneOfItsOwnersDoes(t *testing.T) {
 func TestAnOwnerOfTheSameNameIsAnotherOne(t *testing.T) {
 	atEverySeed(t, func(c *cluster) {
 		a := c.object("a")
-		c.settle()
+		c.Settle()
 		c.delete("a")
 		c.object("a")
-		c.settle()
+		c.Settle()
 		c.object("child", owned(a))
-		c.settle()
+		c.Settle()
 		require.Equal(c, "a", c.objects())
 	})
 }
 
 func TestAnOwnerInAnotherNamespaceIsNone(t *testing.T) {
 	c := newCluster(t, engine.Config{})
-	elsewhere, err := c.user.CoreV1().ConfigMaps("elsewhere").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	elsewhere, err := c.User.CoreV1().ConfigMaps("elsewhere").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = c.user.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}, metav1.CreateOptions{})
+		_, err = c.User.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		elsewhere, err = c.user.CoreV1().ConfigMaps("elsewhere").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+		elsewhere, err = c.User.CoreV1().ConfigMaps("elsewhere").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	}
 	require.NoError(t, err)
-	c.settle()
+	c.Settle()
 	c.object("child", owned(elsewhere))
-	c.settle()
+	c.Settle()
 	require.Empty(t, c.objects())
 }
 
 func TestAClusterScopedObjectWithAnOwnerInANamespaceIsLeftAlone(t *testing.T) {
 	c := newCluster(t, engine.Config{})
-	_, err := c.user.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{
+	_, err := c.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: "n", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "1"}},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	c.settle()
-	_, err = c.user.CoreV1().Nodes().Get(ctx, "n", metav1.GetOptions{})
+	c.Settle()
+	_, err = c.User.CoreV1().Nodes().Get(ctx, "n", metav1.GetOptions{})
 	require.NoError(t, err)
 }
 
 func TestAnOwnerOfAnUnknownKindIsNamedAndItsObjectStays(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.object("child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Database", Name: "db", UID: "1"})
-	c.settle()
+	c.Settle()
 	require.Equal(t, "child", c.objects())
-	require.Contains(t, c.engine.Trace().String(), "the garbage collector does not know the kind Database of example.com/v1, which owns ConfigMap default/child")
+	require.Contains(t, c.Engine.Trace().String(), "the garbage collector does not know the kind Database of example.com/v1, which owns ConfigMap default/child")
 }
 
 func TestAnOwnerDeletedInTheForegroundGoesLast(t *testing.T) {
@@ -185,14 +168,14 @@ func TestAnOwnerDeletedInTheForegroundGoesLast(t *testing.T) {
 		b := c.object("b", owned(a))
 		c.object("c", owned(b))
 		c.patch("c", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-		c.settle()
+		c.Settle()
 		c.deleteWith("a", metav1.DeletePropagationForeground)
-		c.settle()
+		c.Settle()
 		require.NotNil(c, c.get("a").DeletionTimestamp, "it waits for b, which waits for c")
 		require.Equal(c, []string{"foregroundDeletion"}, c.get("b").Finalizers, "what has dependents is deleted in the foreground as well")
 		require.Equal(c, "a b c", c.objects())
 		c.patch("c", `{"metadata":{"finalizers":null}}`)
-		c.settle()
+		c.Settle()
 		require.Empty(c, c.objects())
 	})
 }
@@ -206,12 +189,12 @@ func TestOnlyDependentsThatBlockHoldAnOwnerUp(t *testing.T) {
 		c.object("free", free)
 		c.patch("blocking", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 		c.patch("free", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-		c.settle()
+		c.Settle()
 		c.deleteWith("a", metav1.DeletePropagationForeground)
-		c.settle()
+		c.Settle()
 		require.Equal(c, "a blocking free", c.objects())
 		c.patch("blocking", `{"metadata":{"ownerReferences":null}}`) // blocks no longer
-		c.settle()
+		c.Settle()
 		require.Equal(c, "blocking free", c.objects())
 	})
 }
@@ -221,9 +204,9 @@ func TestACircleOfOwnersDeletedInTheForegroundIsCut(t *testing.T) {
 		a := c.object("a")
 		b := c.object("b", owned(a))
 		c.patch("a", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"%s","blockOwnerDeletion":true}]}}`, b.UID))
-		c.settle()
+		c.Settle()
 		c.deleteWith("a", metav1.DeletePropagationForeground)
-		c.settle()
+		c.Settle()
 		require.Empty(c, c.objects())
 	})
 }
@@ -233,9 +216,9 @@ func TestOrphansStayAndNoLongerNameTheirOwner(t *testing.T) {
 		a, b := c.object("a"), c.object("b")
 		c.object("one", owned(a))
 		c.object("two", owned(b), owned(a))
-		c.settle()
+		c.Settle()
 		c.deleteWith("a", metav1.DeletePropagationOrphan)
-		c.settle()
+		c.Settle()
 		require.Equal(c, "b one two", c.objects())
 		require.Empty(c, c.get("one").OwnerReferences)
 		require.Equal(c, []metav1.OwnerReference{owned(b)}, c.get("two").OwnerReferences)
@@ -250,9 +233,9 @@ func TestAFinalizerWrittenByHandSaysHowAnOwnerIsDeleted(t *testing.T) {
 			c := newCluster(t, engine.Config{})
 			c.object("child", owned(c.object("a")))
 			c.patch("a", `{"metadata":{"finalizers":["`+finalizer+`"]}}`)
-			c.settle()
-			require.NoError(t, c.user.CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{}))
-			c.settle()
+			c.Settle()
+			require.NoError(t, c.User.CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{}))
+			c.Settle()
 			require.Equal(t, left, c.objects())
 		})
 	}
@@ -267,12 +250,12 @@ func TestADeletionInTheForegroundCanBeTurnedIntoAnother(t *testing.T) {
 			atEverySeed(t, func(c *cluster) {
 				c.object("child", owned(c.object("a")))
 				c.patch("child", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-				c.settle()
+				c.Settle()
 				c.deleteWith("a", metav1.DeletePropagationForeground)
-				c.settle()
+				c.Settle()
 				require.Equal(c, "a child", c.objects())
 				c.deleteWith("a", policy)
-				c.settle()
+				c.Settle()
 				require.Equal(c, left, c.objects())
 			})
 		})
@@ -287,21 +270,21 @@ func TestAJobLeavesItsPodsUnlessToldOtherwise(t *testing.T) {
 	}{{metav1.DeleteOptions{}, true}, {metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, false}} {
 		c := newCluster(t, engine.Config{})
 		spec := v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "busybox"}}}
-		job, err := c.user.BatchV1().Jobs("default").Create(ctx, &batchv1.Job{
+		job, err := c.User.BatchV1().Jobs("default").Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: "once"}, Spec: batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: spec}},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		_, err = c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+		_, err = c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "once-1", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
 			Spec:       spec,
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		c.settle()
-		require.NoError(t, c.user.BatchV1().Jobs("default").Delete(ctx, "once", tt.options))
-		c.settle()
-		_, err = c.user.BatchV1().Jobs("default").Get(ctx, "once", metav1.GetOptions{})
+		c.Settle()
+		require.NoError(t, c.User.BatchV1().Jobs("default").Delete(ctx, "once", tt.options))
+		c.Settle()
+		_, err = c.User.BatchV1().Jobs("default").Get(ctx, "once", metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "the garbage collector lets it go: %v", err)
-		pod, err := c.user.CoreV1().Pods("default").Get(ctx, "once-1", metav1.GetOptions{})
+		pod, err := c.User.CoreV1().Pods("default").Get(ctx, "once-1", metav1.GetOptions{})
 		require.Equal(t, tt.stays, err == nil, err)
 		if tt.stays {
 			require.Empty(t, pod.OwnerReferences)
@@ -314,12 +297,12 @@ func TestWhatWasLeftBehindIsDeletedWhereverTheCollectorCrashes(t *testing.T) {
 		c := newCluster(t, engine.Config{})
 		a := c.object("a")
 		c.object("b", owned(c.object("child", owned(a))))
-		c.settle()
-		require.NoError(t, c.engine.Inject(engine.Fault{Actor: garbagecollector.ActorName, Skip: n, Crash: true, After: n%2 == 1}))
+		c.Settle()
+		require.NoError(t, c.Engine.Inject(engine.Fault{Actor: garbagecollector.ActorName, Skip: n, Crash: true, After: n%2 == 1}))
 		c.delete("a")
-		c.settle()
+		c.Settle()
 		require.Empty(t, c.objects(), "crash at call %d", n)
-		if !strings.Contains(c.engine.Trace().String(), "is down") {
+		if !strings.Contains(c.Engine.Trace().String(), "is down") {
 			require.Greater(t, n, 4)
 			return
 		}
@@ -335,13 +318,13 @@ func TestAnObjectChangedMeanwhileIsDeletedUnlessItsOwnersChanged(t *testing.T) {
 			c := newCluster(t, engine.Config{})
 			a, b := c.object("a"), c.object("b")
 			c.object("child", owned(a))
-			c.settle()
-			require.NoError(t, c.engine.Inject(engine.Fault{Actor: garbagecollector.ActorName, Verb: "delete", Delay: time.Minute}))
+			c.Settle()
+			require.NoError(t, c.Engine.Inject(engine.Fault{Actor: garbagecollector.ActorName, Verb: "delete", Delay: time.Minute}))
 			c.delete("a")
-			require.NoError(t, c.engine.RunFor(time.Second))
+			require.NoError(t, c.Engine.RunFor(time.Second))
 			require.Equal(t, "b child", c.objects(), "it has looked at the child and is about to delete it")
 			c.patch("child", strings.ReplaceAll(tt.patch, "%s", string(b.UID)))
-			c.settle()
+			c.Settle()
 			require.Equal(t, tt.want, c.objects())
 		})
 	}
@@ -351,7 +334,7 @@ func TestAnObjectChangedMeanwhileIsDeletedUnlessItsOwnersChanged(t *testing.T) {
 func TestThePodsOfADeletedStatefulSetGoWithIt(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	labels := map[string]string{"app": "db"}
-	set, err := c.user.AppsV1().StatefulSets("default").Create(ctx, &appsv1.StatefulSet{
+	set, err := c.User.AppsV1().StatefulSets("default").Create(ctx, &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "db"},
 		Spec: appsv1.StatefulSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -359,15 +342,15 @@ func TestThePodsOfADeletedStatefulSetGoWithIt(t *testing.T) {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+	_, err = c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "db-0", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	c.settle()
-	require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
-	c.settle()
-	_, err = c.user.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
+	c.Settle()
+	require.NoError(t, c.User.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
+	c.Settle()
+	_, err = c.User.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
-	require.Contains(t, c.engine.Trace().String(), "generic-garbage-collector pod default/db-0: its owner is gone: statefulset default/db")
+	require.Contains(t, c.Engine.Trace().String(), "generic-garbage-collector pod default/db-0: its owner is gone: statefulset default/db")
 }

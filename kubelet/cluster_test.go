@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nodefs"
@@ -42,8 +43,6 @@ func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
 // newWorldOf is newWorld with another kind of kubelet.
 func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory func(kubelet.Config) control.Factory) *world {
 	t.Helper()
-	e := engine.New(cfg)
-	t.Cleanup(e.Close)
 	node := kcfg.Root
 	if node == nil {
 		var err error
@@ -51,9 +50,9 @@ func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory fu
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() { _ = node.Close() })
-	w := &world{t: t, e: e, user: e.Server().Client("user"), node: node}
 	kcfg.Node.Name, kcfg.Root = "node-1", node
-	require.NoError(t, e.Add(actor, factory(kcfg)))
+	rig := enginetest.New(t, cfg, actor, factory(kcfg))
+	w := &world{t: t, e: rig.Engine, user: rig.User, node: node}
 	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
 	return w
 }

@@ -19,7 +19,7 @@ import (
 // orphan makes a pod that no controller made.
 func (c *cluster) orphan(name, app string, owners ...metav1.OwnerReference) *v1.Pod {
 	c.Helper()
-	pod, err := c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+	pod, err := c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}, OwnerReferences: owners},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
 	}, metav1.CreateOptions{})
@@ -29,14 +29,14 @@ func (c *cluster) orphan(name, app string, owners ...metav1.OwnerReference) *v1.
 
 func (c *cluster) relabel(name, app string) {
 	c.Helper()
-	_, err := c.user.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"`+app+`"}}}`), metav1.PatchOptions{})
+	_, err := c.User.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"`+app+`"}}}`), metav1.PatchOptions{})
 	require.NoError(c, err)
 }
 
 // controllerOf is the name of the pod's controller.
 func (c *cluster) controllerOf(name string) string {
 	c.Helper()
-	pod, err := c.user.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+	pod, err := c.User.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 	require.NoError(c, err)
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		return owner.Kind + " " + owner.Name
@@ -55,21 +55,21 @@ func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
 			c.orphan("dbs-0", "db")
 			c.orphan("db-2", "db", metav1.OwnerReference{APIVersion: "v1", Kind: "ReplicationController", Name: "rc", UID: "u", Controller: new(true)})
 			c.apply(3, parallel)
-			c.settle()
+			c.Settle()
 			for name, want := range map[string]string{
 				"db-0": "StatefulSet db", "db-1": "", "db-x": "", "dbs-0": "", "db-2": "ReplicationController rc",
 			} {
 				assert.Equal(t, want, c.controllerOf(name), name)
 			}
-			after, err := c.user.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
+			after, err := c.User.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, before.UID, after.UID)
 
 			c.relabel("db-1", "db")
-			c.settle()
+			c.Settle()
 			assert.Equal(t, "StatefulSet db", c.controllerOf("db-1"), "its labels match now")
 			c.orphan("db-3", "db")
-			c.settle()
+			c.Settle()
 			assert.Equal(t, "StatefulSet db", c.adoptedBefore("db-3"), "also one beyond its replicas, which is then deleted")
 		})
 	}
@@ -78,7 +78,7 @@ func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
 // adoptedBefore is the controller that the trace says the pod got.
 func (c *cluster) adoptedBefore(name string) string {
 	c.Helper()
-	for _, w := range c.engine.Trace().Entries() {
+	for _, w := range c.Engine.Trace().Entries() {
 		if write, ok := w.Record.(engine.Write); ok && write.Name == name && write.Verb == "patch" {
 			if pod, ok := write.New.(*v1.Pod); ok && metav1.GetControllerOf(pod) != nil {
 				return metav1.GetControllerOf(pod).Kind + " " + metav1.GetControllerOf(pod).Name
@@ -92,39 +92,39 @@ func (c *cluster) adoptedBefore(name string) string {
 func TestASetReleasesAPodThatItsSelectorDoesNotMatchAnyMore(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(2, parallel)
-	c.settle()
+	c.Settle()
 	c.relabel("db-1", "debugged")
-	c.settle()
+	c.Settle()
 	assert.Empty(t, c.controllerOf("db-1"))
 	assert.Equal(t, "StatefulSet db", c.controllerOf("db-0"))
 	c.relabel("db-1", "db")
-	c.settle()
+	c.Settle()
 	assert.Equal(t, "StatefulSet db", c.controllerOf("db-1"), "and takes it back")
 }
 
 func TestASetThatIsBeingDeletedAdoptsAndReleasesNobody(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, func(set *appsv1.StatefulSet) { set.Finalizers = []string{"example.com/hold"} })
-	c.settle()
-	require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
+	c.Settle()
+	require.NoError(t, c.User.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
 	c.orphan("db-1", "db")
 	c.relabel("db-0", "debugged")
-	c.settle()
+	c.Settle()
 	assert.Empty(t, c.controllerOf("db-1"))
 	assert.Equal(t, "StatefulSet db", c.controllerOf("db-0"))
-	assert.NotContains(t, c.engine.Trace().String(), "can't adopt", "it does not even try")
+	assert.NotContains(t, c.Engine.Trace().String(), "can't adopt", "it does not even try")
 }
 
 func TestAPodThatIsBeingDeletedIsNotAdopted(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.orphan("db-0", "db")
 	c.patchPod("db-0", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-	require.NoError(t, c.user.CoreV1().Pods("default").Delete(ctx, "db-0", metav1.DeleteOptions{}))
+	require.NoError(t, c.User.CoreV1().Pods("default").Delete(ctx, "db-0", metav1.DeleteOptions{}))
 	c.apply(1)
-	require.NoError(t, c.engine.RunFor(time.Second))
+	require.NoError(t, c.Engine.RunFor(time.Second))
 	assert.Empty(t, c.controllerOf("db-0"))
 	c.patchPod("db-0", `{"metadata":{"finalizers":null}}`)
-	require.NoError(t, c.engine.RunFor(time.Hour))
+	require.NoError(t, c.Engine.RunFor(time.Hour))
 	assert.Equal(t, "StatefulSet db", c.controllerOf("db-0"), "made by the set when the name is free")
 }
 
@@ -134,17 +134,17 @@ func TestASetThatIsGoneAdoptsNobody(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("made anew: ", again), func(t *testing.T) {
 			c := newCluster(t, engine.Config{})
-			require.NoError(t, c.engine.Inject(engine.Fault{Actor: statefulset.ActorName, Verb: "get", Resource: "statefulsets", Delay: time.Minute}))
+			require.NoError(t, c.Engine.Inject(engine.Fault{Actor: statefulset.ActorName, Verb: "get", Resource: "statefulsets", Delay: time.Minute}))
 			c.orphan("db-0", "db")
 			first := c.apply(1)
-			require.NoError(t, c.engine.RunFor(time.Second))
+			require.NoError(t, c.Engine.RunFor(time.Second))
 			require.Empty(t, c.controllerOf("db-0"), "it is about to look")
-			require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
+			require.NoError(t, c.User.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
 			if again {
 				c.apply(1)
 			}
-			c.settle()
-			for _, e := range c.engine.Trace().Entries() {
+			c.Settle()
+			for _, e := range c.Engine.Trace().Entries() {
 				if w, ok := e.Record.(engine.Write); ok && w.Verb == "patch" && w.Name == "db-0" {
 					require.NotContains(t, fmt.Sprint(w.New), first.UID)
 				}

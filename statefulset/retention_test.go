@@ -28,7 +28,7 @@ func retention(whenDeleted, whenScaled string) func(*appsv1.StatefulSet) {
 // question mark.
 func (c *cluster) owners(claim string) (owners []string) {
 	c.Helper()
-	obj, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})
+	obj, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})
 	require.NoError(c, err)
 	for _, ref := range obj.OwnerReferences {
 		owner := ref.Kind + "/" + ref.Name
@@ -44,7 +44,7 @@ func (c *cluster) own(claim string, refs ...metav1.OwnerReference) {
 	c.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": refs}})
 	require.NoError(c, err)
-	_, err = c.user.CoreV1().PersistentVolumeClaims("default").Patch(ctx, claim, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = c.User.CoreV1().PersistentVolumeClaims("default").Patch(ctx, claim, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(c, err)
 }
 
@@ -64,7 +64,7 @@ func TestThePolicySaysWhoOwnsAReplicasClaim(t *testing.T) {
 			t.Run(fmt.Sprint(tt.whenDeleted, tt.whenScaled, management), func(t *testing.T) {
 				c := newCluster(t, engine.Config{})
 				c.apply(2, retention(tt.whenDeleted, tt.whenScaled), func(set *appsv1.StatefulSet) { set.Spec.PodManagementPolicy = management })
-				c.settle()
+				c.Settle()
 				c.runs("db-0")
 				c.runs("db-1")
 				require.Equal(t, tt.replica, c.owners("data-db-0"))
@@ -82,23 +82,23 @@ func TestThePolicySaysWhoOwnsAReplicasClaim(t *testing.T) {
 // hold gives a pod a finalizer.
 func (c *cluster) hold(pod string) {
 	c.Helper()
-	_, err := c.user.CoreV1().Pods("default").Patch(ctx, pod, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{})
+	_, err := c.User.CoreV1().Pods("default").Patch(ctx, pod, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{})
 	require.NoError(c, err)
-	c.settle()
+	c.Settle()
 }
 
 func TestANewPolicyChangesTheOwnersOfRunningReplicasClaims(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1)
-	c.settle()
+	c.Settle()
 	c.runs("db-0")
 	require.Empty(t, c.owners("data-db-0"))
 	c.patch(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`)
-	c.settle()
+	c.Settle()
 	require.Equal(t, []string{"StatefulSet/db"}, c.owners("data-db-0"))
-	require.Contains(t, c.engine.Trace().String(), "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful")
+	require.Contains(t, c.Engine.Trace().String(), "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful")
 	c.patch(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`)
-	c.settle()
+	c.Settle()
 	require.Empty(t, c.owners("data-db-0"))
 }
 
@@ -106,7 +106,7 @@ func TestAClaimThatSomebodyElseControlsIsLeftAloneWithAWarning(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "1", Controller: new(true)}
 	c.apply(1, retention("Delete", "Retain"))
-	c.settle()
+	c.Settle()
 	require.Equal(t, []string{"StatefulSet/db"}, c.owners("data-db-0"))
 	c.own("data-db-0", other)
 	c.runs("db-0")
@@ -115,13 +115,13 @@ func TestAClaimThatSomebodyElseControlsIsLeftAloneWithAWarning(t *testing.T) {
 	c.own("data-db-0", other, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: c.set().UID})
 	c.becomes("db-0", v1.PodPending, v1.ConditionFalse)
 	require.Equal(t, []string{"ConfigMap/other?"}, c.owners("data-db-0"), "the set takes itself away")
-	require.Contains(t, c.engine.Trace().String(), "ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference")
+	require.Contains(t, c.Engine.Trace().String(), "ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference")
 }
 
 func TestAnOwnerThatIsNoControllerIsMadeOne(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, retention("Delete", "Retain"))
-	c.settle()
+	c.Settle()
 	c.own("data-db-0", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: c.set().UID})
 	require.Equal(t, []string{"StatefulSet/db?"}, c.owners("data-db-0"))
 	c.runs("db-0")
@@ -133,19 +133,19 @@ func TestAnOwnerThatIsNoControllerIsMadeOne(t *testing.T) {
 func TestAPodIsNotMadeWhileTheClaimOfItsPredecessorIsThere(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, retention("Retain", "Delete"))
-	c.settle()
+	c.Settle()
 	c.runs("db-0")
 	c.scale(0)
 	require.Empty(t, c.pods())
 	require.Equal(t, []string{"Pod/db-0"}, c.owners("data-db-0"))
 	c.scale(1)
 	require.Empty(t, c.pods())
-	claims := c.user.CoreV1().PersistentVolumeClaims("default")
+	claims := c.User.CoreV1().PersistentVolumeClaims("default")
 	require.NoError(t, claims.Delete(ctx, "data-db-0", metav1.DeleteOptions{}))
 	_, err := claims.Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err) // nobody uses it any more
 	c.patch(`{"metadata":{"labels":{"look":"again"}}}`)
-	c.settle()
+	c.Settle()
 	require.Equal(t, "db-0", c.pods())
 	require.Empty(t, c.owners("data-db-0"))
 }
@@ -153,10 +153,10 @@ func TestAPodIsNotMadeWhileTheClaimOfItsPredecessorIsThere(t *testing.T) {
 func TestAClaimOfAnEarlierSetOfTheNameIsNotTouched(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, retention("Delete", "Retain"))
-	c.settle()
+	c.Settle()
 	c.own("data-db-0", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "earlier", Controller: new(true), BlockOwnerDeletion: new(true)})
 	c.runs("db-0")
-	claim, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
+	claim, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, types.UID("earlier"), claim.OwnerReferences[0].UID)
 	require.Len(t, claim.OwnerReferences, 1)
@@ -165,16 +165,16 @@ func TestAClaimOfAnEarlierSetOfTheNameIsNotTouched(t *testing.T) {
 func TestAConflictOverAClaimsOwnersIsTriedAgain(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1)
-	c.settle()
+	c.Settle()
 	c.runs("db-0")
-	require.NoError(t, c.engine.Hold(statefulset.ActorName, "persistentvolumeclaims"))
-	_, err := c.user.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	require.NoError(t, c.Engine.Hold(statefulset.ActorName, "persistentvolumeclaims"))
+	_, err := c.User.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.patch(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`)
-	c.settle()
+	c.Settle()
 	require.Empty(t, c.owners("data-db-0"))
-	require.Contains(t, c.engine.Trace().String(), "FailedUpdate: Update Pod db-0 in StatefulSet db failed error: could not update claim data-db-0 for delete policy ownerRefs")
-	require.NoError(t, c.engine.Release(statefulset.ActorName, "persistentvolumeclaims"))
-	require.NoError(t, c.engine.RunFor(1000*1000*1000*1000))
+	require.Contains(t, c.Engine.Trace().String(), "FailedUpdate: Update Pod db-0 in StatefulSet db failed error: could not update claim data-db-0 for delete policy ownerRefs")
+	require.NoError(t, c.Engine.Release(statefulset.ActorName, "persistentvolumeclaims"))
+	require.NoError(t, c.Engine.RunFor(1000*1000*1000*1000))
 	require.Equal(t, []string{"StatefulSet/db"}, c.owners("data-db-0"))
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/statefulset"
 )
 
@@ -24,28 +24,11 @@ var ctx = context.Background()
 
 // cluster is an API server and the StatefulSet controller, and nobody else: the test
 // plays the kubelets.
-type cluster struct {
-	*testing.T
-	engine *engine.Engine
-	user   kubernetes.Interface
-}
+type cluster struct{ *enginetest.Rig }
 
 func newCluster(t *testing.T, cfg engine.Config) *cluster {
 	t.Helper()
-	e := engine.New(cfg)
-	t.Cleanup(e.Close)
-	require.NoError(t, e.Add(statefulset.ActorName, statefulset.New()))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log("\n" + e.Trace().Story(engine.Start))
-		}
-	})
-	return &cluster{T: t, engine: e, user: e.Server().Client("user")}
-}
-
-func (c *cluster) settle() {
-	c.Helper()
-	require.NoError(c, c.engine.Settle())
+	return &cluster{enginetest.New(t, cfg, statefulset.ActorName, statefulset.New())}
 }
 
 // apply creates the set db with a claim template data.
@@ -70,7 +53,7 @@ func (c *cluster) apply(replicas int32, change ...func(*appsv1.StatefulSet)) *ap
 	for _, f := range change {
 		f(set)
 	}
-	set, err := c.user.AppsV1().StatefulSets("default").Create(ctx, set, metav1.CreateOptions{})
+	set, err := c.User.AppsV1().StatefulSets("default").Create(ctx, set, metav1.CreateOptions{})
 	require.NoError(c, err)
 	return set
 }
@@ -79,19 +62,19 @@ func parallel(set *appsv1.StatefulSet) { set.Spec.PodManagementPolicy = appsv1.P
 
 func (c *cluster) patch(patch string) {
 	c.Helper()
-	_, err := c.user.AppsV1().StatefulSets("default").Patch(ctx, "db", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := c.User.AppsV1().StatefulSets("default").Patch(ctx, "db", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(c, err)
 }
 
 func (c *cluster) scale(replicas int) {
 	c.Helper()
 	c.patch(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
-	c.settle()
+	c.Settle()
 }
 
 // pods and claims are the names there are, joined.
 func (c *cluster) pods() string {
-	list, err := c.user.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	list, err := c.User.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	require.NoError(c, err)
 	var names []string
 	for _, pod := range list.Items {
@@ -101,7 +84,7 @@ func (c *cluster) pods() string {
 }
 
 func (c *cluster) claims() string {
-	list, err := c.user.CoreV1().PersistentVolumeClaims("default").List(ctx, metav1.ListOptions{})
+	list, err := c.User.CoreV1().PersistentVolumeClaims("default").List(ctx, metav1.ListOptions{})
 	require.NoError(c, err)
 	var names []string
 	for _, claim := range list.Items {
@@ -112,14 +95,14 @@ func (c *cluster) claims() string {
 
 func (c *cluster) pod(name string) *v1.Pod {
 	c.Helper()
-	pod, err := c.user.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+	pod, err := c.User.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 	require.NoError(c, err)
 	return pod
 }
 
 func (c *cluster) set() *appsv1.StatefulSet {
 	c.Helper()
-	set, err := c.user.AppsV1().StatefulSets("default").Get(ctx, "db", metav1.GetOptions{})
+	set, err := c.User.AppsV1().StatefulSets("default").Get(ctx, "db", metav1.GetOptions{})
 	require.NoError(c, err)
 	return set
 }
@@ -129,10 +112,10 @@ func (c *cluster) becomes(name string, phase v1.PodPhase, ready v1.ConditionStat
 	c.Helper()
 	pod := c.pod(name)
 	pod.Status.Phase = phase
-	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(c.engine.Now())}}
-	_, err := c.user.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(c.Engine.Now())}}
+	_, err := c.User.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	require.NoError(c, err)
-	c.settle()
+	c.Settle()
 }
 
 func (c *cluster) runs(names ...string) {
@@ -144,14 +127,14 @@ func (c *cluster) runs(names ...string) {
 
 func (c *cluster) deletePod(name string) {
 	c.Helper()
-	require.NoError(c, c.user.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}))
-	c.settle()
+	require.NoError(c, c.User.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}))
+	c.Settle()
 }
 
 // said are the events on an object, repeats left out.
 func (c *cluster) said(name string) []string {
 	var said []string
-	for _, entry := range c.engine.Trace().Entries() {
+	for _, entry := range c.Engine.Trace().Entries() {
 		if event, ok := entry.Record.(engine.Event); ok && event.About.Name == name && !event.Repeated {
 			said = append(said, event.Type+" "+event.Reason+": "+event.Message)
 		}
@@ -165,7 +148,7 @@ func TestAReplicaIsAPodWithItsNameItsClaimsAndItsOwner(t *testing.T) {
 		set.Spec.Template.Spec.Volumes = []v1.Volume{{Name: "tmp"}, {Name: "data"}} // the claim replaces the second
 		set.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"kind": "data", "app": "other"}
 	})
-	c.settle()
+	c.Settle()
 	pod := c.pod("db-0")
 	hash := pod.Labels["controller-revision-hash"]
 	require.Equal(t, c.set().Status.UpdateRevision, hash)
@@ -183,7 +166,7 @@ func TestAReplicaIsAPodWithItsNameItsClaimsAndItsOwner(t *testing.T) {
 	require.Equal(t, "data-db-0", pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
 	require.Equal(t, "tmp", pod.Spec.Volumes[1].Name)
 
-	claim, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
+	claim, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"kind": "data", "app": "db"}, claim.Labels)
 	require.Empty(t, claim.OwnerReferences)
@@ -197,7 +180,7 @@ func TestOrderedReadyMakesAndDeletesOnePodAfterTheOther(t *testing.T) {
 	for seed := range 5 {
 		c := newCluster(t, engine.Config{Policy: engine.Seeded(uint64(seed))})
 		c.apply(3)
-		c.settle()
+		c.Settle()
 		require.Equal(t, "db-0", c.pods())
 		c.becomes("db-0", v1.PodRunning, v1.ConditionFalse)
 		require.Equal(t, "db-0", c.pods(), "running is not ready")
@@ -228,7 +211,7 @@ func TestOrderedReadyMakesAndDeletesOnePodAfterTheOther(t *testing.T) {
 func TestOrderedReadyDeletesNoUnwellPodWhileALowerOneIsUnwellToo(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(3)
-	c.settle()
+	c.Settle()
 	c.runs("db-0", "db-1", "db-2")
 	c.becomes("db-1", v1.PodRunning, v1.ConditionFalse)
 	c.becomes("db-2", v1.PodRunning, v1.ConditionFalse)
@@ -241,7 +224,7 @@ func TestOrderedReadyDeletesNoUnwellPodWhileALowerOneIsUnwellToo(t *testing.T) {
 func TestOrderedReadyDeletesTheUnwellPodItself(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(2)
-	c.settle()
+	c.Settle()
 	c.runs("db-0")
 	require.Equal(t, "db-0 db-1", c.pods())
 	c.scale(1)
@@ -251,7 +234,7 @@ func TestOrderedReadyDeletesTheUnwellPodItself(t *testing.T) {
 func TestParallelMakesAndDeletesAllPodsAtOnce(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(3, parallel)
-	c.settle()
+	c.Settle()
 	require.Equal(t, "db-0 db-1 db-2", c.pods())
 	require.EqualValues(t, 3, c.set().Status.Replicas)
 	require.EqualValues(t, 0, c.set().Status.ReadyReplicas)
@@ -265,10 +248,10 @@ func TestParallelMakesAndDeletesAllPodsAtOnce(t *testing.T) {
 func TestADeletedOrEndedPodIsReplacedAndKeepsItsClaim(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(2)
-	c.settle()
+	c.Settle()
 	c.runs("db-0", "db-1")
 	first := c.pod("db-0").UID
-	claim, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
+	claim, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
 	require.NoError(t, err)
 	c.deletePod("db-0")
 	second := c.pod("db-0").UID
@@ -278,7 +261,7 @@ func TestADeletedOrEndedPodIsReplacedAndKeepsItsClaim(t *testing.T) {
 		c.becomes("db-0", phase, v1.ConditionFalse)
 		require.NotEqual(t, before, c.pod("db-0").UID, phase)
 	}
-	after, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
+	after, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, claim.UID, after.UID)
 }
@@ -286,14 +269,14 @@ func TestADeletedOrEndedPodIsReplacedAndKeepsItsClaim(t *testing.T) {
 func TestAClaimDeletedUnderAPendingPodIsMadeAgain(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1)
-	c.settle()
-	claims := c.user.CoreV1().PersistentVolumeClaims("default")
+	c.Settle()
+	claims := c.User.CoreV1().PersistentVolumeClaims("default")
 	require.NoError(t, claims.Delete(ctx, "data-db-0", metav1.DeleteOptions{}))
 	c.becomes("db-0", v1.PodPending, v1.ConditionFalse)
 	_, err := claims.Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	require.NoError(t, c.engine.RunFor(5*time.Minute)) // its backoff
-	require.Contains(t, c.engine.Trace().String(), "pvc data-db-0 is being deleted")
+	require.NoError(t, c.Engine.RunFor(5*time.Minute)) // its backoff
+	require.Contains(t, c.Engine.Trace().String(), "pvc data-db-0 is being deleted")
 	claim, err := claims.Get(ctx, "data-db-0", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Nil(t, claim.DeletionTimestamp)
@@ -302,11 +285,11 @@ func TestAClaimDeletedUnderAPendingPodIsMadeAgain(t *testing.T) {
 func TestOrdinalsMayStartAnywhere(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(2, parallel, func(set *appsv1.StatefulSet) { set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5} })
-	c.settle()
+	c.Settle()
 	require.Equal(t, "db-5 db-6", c.pods())
 	require.Equal(t, "5", c.pod("db-5").Labels["apps.kubernetes.io/pod-index"])
 	c.patch(`{"spec":{"ordinals":{"start":6}}}`)
-	c.settle()
+	c.Settle()
 	require.Equal(t, "db-6 db-7", c.pods())
 }
 
@@ -315,12 +298,12 @@ func TestARollingUpdateReplacesPodsFromTheTopDown(t *testing.T) {
 	c.apply(3, func(set *appsv1.StatefulSet) {
 		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}
 	})
-	c.settle()
+	c.Settle()
 	c.runs("db-0", "db-1", "db-2")
 	old := c.set().Status.CurrentRevision
 	image := func(name string) string { return c.pod(name).Spec.Containers[0].Image }
 	c.patch(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox:2"}]}}}}`)
-	c.settle()
+	c.Settle()
 	require.Equal(t, []string{"busybox", "busybox", "busybox:2"}, []string{image("db-0"), image("db-1"), image("db-2")})
 	require.Equal(t, old, c.set().Status.CurrentRevision)
 	require.NotEqual(t, old, c.set().Status.UpdateRevision)
@@ -330,7 +313,7 @@ func TestARollingUpdateReplacesPodsFromTheTopDown(t *testing.T) {
 	c.runs("db-1")
 	require.Equal(t, "busybox", image("db-0"), "below the partition")
 	c.patch(`{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`)
-	c.settle()
+	c.Settle()
 	require.Equal(t, old, c.set().Status.CurrentRevision, "db-0 is not ready yet")
 	c.runs("db-0")
 	require.Equal(t, c.set().Status.UpdateRevision, c.set().Status.CurrentRevision)
@@ -340,10 +323,10 @@ func TestARollingUpdateReplacesPodsFromTheTopDown(t *testing.T) {
 func TestOnDeleteLeavesThePodsToTheUser(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, func(set *appsv1.StatefulSet) { set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType })
-	c.settle()
+	c.Settle()
 	c.runs("db-0")
 	c.patch(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox:2"}]}}}}`)
-	c.settle()
+	c.Settle()
 	require.Equal(t, "busybox", c.pod("db-0").Spec.Containers[0].Image)
 	c.deletePod("db-0")
 	require.Equal(t, "busybox:2", c.pod("db-0").Spec.Containers[0].Image)
@@ -352,17 +335,17 @@ func TestOnDeleteLeavesThePodsToTheUser(t *testing.T) {
 func TestAPodIsAvailableWhenItHasBeenReadyLongEnough(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(2, func(set *appsv1.StatefulSet) { set.Spec.MinReadySeconds = 30 })
-	c.settle()
+	c.Settle()
 	pod := c.pod("db-0")
 	pod.Status.Phase = v1.PodRunning
-	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(c.engine.Now())}}
-	_, err := c.user.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(c.Engine.Now())}}
+	_, err := c.User.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, c.engine.RunFor(29*time.Second))
+	require.NoError(t, c.Engine.RunFor(29*time.Second))
 	require.Equal(t, "db-0", c.pods())
 	require.EqualValues(t, 1, c.set().Status.ReadyReplicas)
 	require.EqualValues(t, 0, c.set().Status.AvailableReplicas)
-	require.NoError(t, c.engine.RunFor(2*time.Second))
+	require.NoError(t, c.Engine.RunFor(2*time.Second))
 	require.Equal(t, "db-0 db-1", c.pods())
 	require.EqualValues(t, 1, c.set().Status.AvailableReplicas)
 }
@@ -375,9 +358,9 @@ func TestARefusedPodOrClaimIsReportedOnTheSet(t *testing.T) {
 	} {
 		c := newCluster(t, engine.Config{})
 		fault.Actor, fault.Err = statefulset.ActorName, apierrors.NewInternalError(fmt.Errorf("no"))
-		require.NoError(t, c.engine.Inject(fault))
+		require.NoError(t, c.Engine.Inject(fault))
 		c.apply(1)
-		c.settle()
+		c.Settle()
 		require.Equal(t, "db-0", c.pods(), "tried again")
 		c.scale(0)
 		require.Empty(t, c.pods())
@@ -387,34 +370,34 @@ func TestARefusedPodOrClaimIsReportedOnTheSet(t *testing.T) {
 
 func TestAPodOfSomebodyElseIsInTheWayAndLeftAlone(t *testing.T) {
 	c := newCluster(t, engine.Config{})
-	stranger, err := c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+	stranger, err := c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "db-0", Namespace: "default"},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.apply(1)
-	c.settle()
+	c.Settle()
 	require.Equal(t, stranger.UID, c.pod("db-0").UID)
 	c.scale(0)
 	require.Equal(t, stranger.UID, c.pod("db-0").UID)
 	c.scale(1)
 	c.deletePod("db-0")
-	require.NoError(t, c.engine.RunFor(10*time.Minute))
+	require.NoError(t, c.Engine.RunFor(10*time.Minute))
 	require.NotEqual(t, stranger.UID, c.pod("db-0").UID)
 }
 
 func TestASetOfTheSameNameDoesNotTakeTheOldOnesPods(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1)
-	c.settle()
-	require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
+	c.Settle()
+	require.NoError(t, c.User.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
 	old := c.pod("db-0").UID
 	c.apply(1)
-	c.settle()
+	c.Settle()
 	require.Equal(t, old, c.pod("db-0").UID)
 	require.EqualValues(t, 0, c.set().Status.Replicas)
 	c.deletePod("db-0")
-	require.NoError(t, c.engine.RunFor(10*time.Minute))
+	require.NoError(t, c.Engine.RunFor(10*time.Minute))
 	require.NotEqual(t, old, c.pod("db-0").UID)
 }
 
@@ -424,11 +407,11 @@ func TestTheSetConvergesWhereverTheControllerCrashes(t *testing.T) {
 			c := newCluster(t, engine.Config{Policy: engine.Seeded(uint64(seed))})
 			c.apply(2, parallel)
 			for range n {
-				_, err := c.engine.Step()
+				_, err := c.Engine.Step()
 				require.NoError(t, err)
 			}
-			require.NoError(t, c.engine.Crash(statefulset.ActorName))
-			c.settle()
+			require.NoError(t, c.Engine.Crash(statefulset.ActorName))
+			c.Settle()
 			require.Equal(t, "db-0 db-1", c.pods(), "seed %d, step %d", seed, n)
 			require.Equal(t, "data-db-0 data-db-1", c.claims())
 			require.EqualValues(t, 2, c.set().Status.Replicas)
@@ -442,7 +425,7 @@ func TestTheSetConvergesWhereverTheControllerCrashes(t *testing.T) {
 // deletions counts the controller's deletes of a pod.
 func (c *cluster) deletions(pod string) int {
 	n := 0
-	for _, entry := range c.engine.Trace().Entries() {
+	for _, entry := range c.Engine.Trace().Entries() {
 		if w, ok := entry.Record.(engine.Write); ok && w.Actor == statefulset.ActorName && w.Verb == "delete" && w.Name == pod {
 			n++
 		}
@@ -452,9 +435,9 @@ func (c *cluster) deletions(pod string) int {
 
 func (c *cluster) patchPod(name, patch string) {
 	c.Helper()
-	_, err := c.user.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := c.User.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(c, err)
-	c.settle()
+	c.Settle()
 }
 
 func TestAPodThatIsBeingDeletedIsWaitedForAndNotDeletedAgain(t *testing.T) {
@@ -462,14 +445,14 @@ func TestAPodThatIsBeingDeletedIsWaitedForAndNotDeletedAgain(t *testing.T) {
 		"it has ended": func(c *cluster) { c.becomes("db-0", v1.PodFailed, v1.ConditionFalse) },
 		"it is outdated": func(c *cluster) {
 			c.patch(`{"spec":{"template":{"metadata":{"annotations":{"note":"y"}}}}}`)
-			c.settle()
+			c.Settle()
 		},
 		"it is too much": func(c *cluster) { c.scale(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, engine.Config{})
 			c.apply(1, parallel)
-			c.settle()
+			c.Settle()
 			c.runs("db-0")
 			c.patchPod("db-0", `{"metadata":{"finalizers":["example.com/wait"]}}`)
 			end(c)
@@ -483,8 +466,8 @@ func TestAPodThatIsBeingDeletedIsWaitedForAndNotDeletedAgain(t *testing.T) {
 func TestASetThatIsBeingDeletedMakesNoPods(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, func(set *appsv1.StatefulSet) { set.Finalizers = []string{"example.com/wait"} })
-	c.settle()
-	require.NoError(t, c.user.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
+	c.Settle()
+	require.NoError(t, c.User.AppsV1().StatefulSets("default").Delete(ctx, "db", metav1.DeleteOptions{}))
 	c.deletePod("db-0")
 	require.Empty(t, c.pods())
 	require.EqualValues(t, 0, c.set().Status.Replicas, "it still counts")
@@ -494,7 +477,7 @@ func TestAnOwnedPodWithoutAReplicasNameIsLeftAlone(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	set := c.apply(0)
 	for _, name := range []string{"db-01", "db-x", "other-0"} {
-		_, err := c.user.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+		_, err := c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet")),
 			}},
@@ -502,26 +485,26 @@ func TestAnOwnedPodWithoutAReplicasNameIsLeftAlone(t *testing.T) {
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	c.settle()
+	c.Settle()
 	require.Equal(t, "db-01 db-x other-0", c.pods())
 }
 
 func TestAClaimThatIsThereAlreadyIsTakenEvenIfTheCacheLags(t *testing.T) {
 	c := newCluster(t, engine.Config{})
-	c.settle()
-	require.NoError(t, c.engine.Hold(statefulset.ActorName, "persistentvolumeclaims"))
+	c.Settle()
+	require.NoError(t, c.Engine.Hold(statefulset.ActorName, "persistentvolumeclaims"))
 	c.apply(1)
 	template := c.set().Spec.VolumeClaimTemplates[0]
-	claim, err := c.user.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
+	claim, err := c.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "data-db-0", Namespace: "default"}, Spec: template.Spec,
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	c.settle()
+	c.Settle()
 	require.Empty(t, c.pods())
-	require.NoError(t, c.engine.Release(statefulset.ActorName, "persistentvolumeclaims"))
-	require.NoError(t, c.engine.RunFor(10*time.Minute))
+	require.NoError(t, c.Engine.Release(statefulset.ActorName, "persistentvolumeclaims"))
+	require.NoError(t, c.Engine.RunFor(10*time.Minute))
 	require.Equal(t, claim.UID, func() types.UID {
-		claim, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
+		claim, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
 		require.NoError(t, err)
 		return claim.UID
 	}())

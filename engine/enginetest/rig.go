@@ -1,0 +1,51 @@
+// Package enginetest is what tests of single controllers have in common.
+package enginetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// Rig is an API server and one actor: the test plays all others as User. When the test
+// fails, it logs the story.
+type Rig struct {
+	testing.TB
+
+	Engine *engine.Engine
+	User   kubernetes.Interface
+}
+
+// New makes a Rig, which is closed when the test ends.
+func New(t testing.TB, cfg engine.Config, actor string, factory control.Factory) *Rig {
+	t.Helper()
+	e := engine.New(cfg)
+	t.Cleanup(e.Close)
+	require.NoError(t, e.Add(actor, factory))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("\n" + e.Trace().Story(engine.Start))
+		}
+	})
+	return &Rig{TB: t, Engine: e, User: e.Server().Client("user")}
+}
+
+// Settle runs until the actor is at rest.
+func (r *Rig) Settle() {
+	r.Helper()
+	require.NoError(r, r.Engine.Settle())
+}
+
+// AtEverySeed plays a scenario in order and under some seeds.
+func AtEverySeed(t *testing.T, scenario func(t *testing.T, cfg engine.Config)) {
+	t.Helper()
+	t.Run("in order", func(t *testing.T) { scenario(t, engine.Config{}) })
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { scenario(t, engine.Config{Policy: engine.Seeded(seed)}) })
+	}
+}
