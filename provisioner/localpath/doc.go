@@ -30,7 +30,7 @@
 // kubelet carries them out, and any script as simple (see package kubelet). Any
 // other it refuses, by the line and the word. As upstream, the claim's event says
 // no more than "create process timeout after 120 seconds" then; the helper pod's
-// status and the story say why.
+// status, Explain and the story say why.
 //
 // # Next to OpenEBS
 //
