@@ -249,6 +249,7 @@ func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
 			defer func() { require.NoError(t, r.cluster.Close()) }()
 			for i, step := range rec.Steps {
 				r.steering.begin(i + 1)
+				r.current = i
 				got, err := r.step(step.Action)
 				require.NoError(t, err)
 				require.Empty(t, r.compare(i, got))
@@ -402,8 +403,8 @@ func TestAStepThatCannotBeCarriedOutIsAnErrorAndNoDifference(t *testing.T) {
 		"an unknown kind":        {`{"create": [{"apiVersion": "v1", "kind": "Pud"}]}`, `no kind "Pud"`},
 		"no reference":           {`{"delete": "data"}`, `"data" does not name an object: expected kind/name`},
 		"an unknown resource":    {`{"delete": "pvk/data"}`, `resource type "pvk"`},
-		"one node twice":         {`{"nodes": ["a", "a"]}`, "create node a: "},
-		"a name that is no name": {`{"nodes": ["A_"]}`, "create node A_: "},
+		"one node twice":         {`{"nodes": ["a", "a"]}`, `step 1: node a: nodes "a" already exists`},
+		"a name that is no name": {`{"nodes": ["A_"]}`, `step 1: node A_: Node "A_" is invalid`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
