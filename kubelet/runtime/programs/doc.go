@@ -15,7 +15,7 @@
 //	shell.go      carries out statements; compound.go those with a body;
 //	              call.go simple commands; redirect.go redirections
 //	expand.go     words: param.go, fields.go, glob.go, arithmetic.go
-//	builtin*.go   the shell's own commands, test.go among them
+//	builtin*.go   the shell's own commands; getopts.go, readline.go and test.go
 //	*cmd.go       the programs
 //
 // The grammar is read by mvdan.cc/sh/v3/syntax.
