@@ -248,8 +248,7 @@ func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, r.cluster.Close()) }()
 			for i, step := range rec.Steps {
-				r.steering.begin(i + 1)
-				r.current = i
+				r.begin(i)
 				got, err := r.step(step.Action)
 				require.NoError(t, err)
 				require.Empty(t, r.compare(i, got))

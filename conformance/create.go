@@ -29,7 +29,7 @@ func (r *replay) nodes(nodes []Node) error {
 	for _, n := range nodes {
 		for _, request := range r.requestsFor(n) {
 			if err := request(context.Background(), r.client.CoreV1().Nodes()); err != nil {
-				return bad("node %s: %w", n.Name, err)
+				return &stepError{err}
 			}
 			if err := r.meanwhile(); err != nil {
 				return err
@@ -54,8 +54,10 @@ func (r *replay) requestsFor(n Node) []nodeRequest {
 		node.Status = status
 	}
 	create := func(ctx context.Context, api typedv1.NodeInterface) error {
-		_, err := api.Create(ctx, node, metav1.CreateOptions{})
-		return err
+		if _, err := api.Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create node %s: %w", n.Name, err)
+		}
+		return nil
 	}
 	if i < 0 {
 		return []nodeRequest{create}
@@ -65,8 +67,10 @@ func (r *replay) requestsFor(n Node) []nodeRequest {
 		if err != nil {
 			return err
 		}
-		_, err = api.Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		return err
+		if _, err = api.Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			return fmt.Errorf("patch the status of node %s: %w", n.Name, err)
+		}
+		return nil
 	}}
 }
 

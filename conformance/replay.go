@@ -91,8 +91,7 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
 	for i, step := range rec.Steps {
-		r.steering.begin(i + 1)
-		r.current = i
+		r.begin(i)
 		got, err := r.step(step.Action)
 		var impossible *stepError
 		switch {
@@ -114,6 +113,12 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 		return nil, err
 	}
 	return append(found, r.compareEnd(objects)...), nil
+}
+
+// begin turns to the step of that index.
+func (r *replay) begin(i int) {
+	r.current = i
+	r.steering.begin(i + 1)
 }
 
 // step does what the user did and says what came of it.
