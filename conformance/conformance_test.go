@@ -402,8 +402,8 @@ func TestAStepThatCannotBeCarriedOutIsAnErrorAndNoDifference(t *testing.T) {
 		"an unknown kind":        {`{"create": [{"apiVersion": "v1", "kind": "Pud"}]}`, `no kind "Pud"`},
 		"no reference":           {`{"delete": "data"}`, `"data" does not name an object: expected kind/name`},
 		"an unknown resource":    {`{"delete": "pvk/data"}`, `resource type "pvk"`},
-		"one node twice":         {`{"nodes": ["a", "a"]}`, `step 1: node a: nodes "a" already exists`},
-		"a name that is no name": {`{"nodes": ["A_"]}`, `step 1: node A_: Node "A_" is invalid`},
+		"one node twice":         {`{"nodes": ["a", "a"]}`, `step 1: create node a: nodes "a" already exists`},
+		"a name that is no name": {`{"nodes": ["A_"]}`, `step 1: create node A_: Node "A_" is invalid`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
