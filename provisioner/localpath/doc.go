@@ -27,10 +27,10 @@
 //   - provision.go, delete.go: Provision and Delete, which put these together.
 //
 // The default scripts are "set -eu" and mkdir -m 0777 -p or rm -rf. The simulated
-// kubelet carries them out, and any script as simple (see package kubelet). Any
-// other it refuses, by the line and the word. As upstream, the claim's event says
-// no more than "create process timeout after 120 seconds" then; the helper pod's
-// status, Explain and the story say why.
+// kubelet carries them out, and others, as they are written (see package
+// kubelet/runtime/programs). If a script fails, the claim's event says, as upstream,
+// no more than "create process timeout after 120 seconds"; the helper pod's status,
+// Explain and the story say why.
 //
 // # Next to OpenEBS
 //
