@@ -1,7 +1,5 @@
 package mount
 
-import ()
-
 // Verbs of Op.
 const (
 	VerbMount   = "mount"
