@@ -239,7 +239,10 @@ func object(t *testing.T, rec *Recording, kind string) map[string]any {
 // write, event or refusal, or change any value anywhere, and it is noticed.
 func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
 	recordings, _ := loadAll(t)
-	for _, rec := range recordings {
+	for i, rec := range recordings {
+		if testing.Short() && i%5 != 0 { // a fifth of them
+			continue
+		}
 		t.Run(rec.Case, func(t *testing.T) {
 			result, err := Check(rec, Options{})
 			require.NoError(t, err)
