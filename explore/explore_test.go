@@ -89,10 +89,20 @@ func TestAPanicIsAFailureAndAnEndedContextIsNone(t *testing.T) {
 	require.ErrorContains(t, err, "seed 1: the scenario panicked: oh\n")
 	require.ErrorContains(t, err, "explore_test.go")
 
+	o := &outer{TB: t}
+	explore.Test(o, explore.Config{Runs: 1}, func(*explore.Cluster) { forgetsSomething() })
+	require.Contains(t, o.fatal, "seed 1: the scenario panicked: assignment to entry in nil map\n")
+	require.Contains(t, o.fatal, "forgetsSomething", "where it was")
+
 	ctx, cancel := context.WithCancel(t.Context())
 	runs, err := explore.Run(ctx, explore.Config{}, func(*storagesim.Cluster) error { cancel(); return nil })
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, runs, explore.DefaultRuns)
+}
+
+func forgetsSomething() {
+	var m map[string]int
+	m["a"] = 1 //nolint:staticcheck // the mistake
 }
 
 func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {

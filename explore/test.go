@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +56,7 @@ func (r *run) do(f func()) {
 			defer close(done)
 			defer func() {
 				if p := recover(); p != nil && r.panicked == nil {
-					r.panicked = p
+					r.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack()) // where it was, not where it is raised again
 				}
 			}()
 			next()
