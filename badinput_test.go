@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/emptydir"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // podWith is a pod on node-1 that has a volume at /data.

@@ -23,10 +23,10 @@ import (
 	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
-	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
@@ -47,10 +47,10 @@ type Cluster struct {
 	client       *api.Client
 	dir          string
 	temporary    bool
-	roots        map[string]*nodefs.Dir // by node; nil once closed
-	containers   []*runtime.Containers  // of the nodes
-	closing      []io.Closer            // the disks, when only real mounts keep them open
-	binds        []*mount.Bind          // of the nodes, if mounts are real
+	roots        map[string]*disk.Disk // by node; nil once closed
+	containers   []*runtime.Containers // of the nodes
+	closing      []io.Closer           // the disks, when only real mounts keep them open
+	binds        []*mount.Bind         // of the nodes, if mounts are real
 	nfs          nfs.Network
 	trouble      machineTrouble
 	applied      map[string][]byte // what Apply last applied, by object
@@ -77,7 +77,7 @@ func New(cfg Config) (*Cluster, error) {
 	})
 	c := &Cluster{
 		cfg: cfg, engine: e, client: e.Server().ClientWithGate(User, nil), dir: cfg.Dir,
-		roots: map[string]*nodefs.Dir{}, applied: map[string][]byte{},
+		roots: map[string]*disk.Disk{}, applied: map[string][]byte{},
 	}
 	if err := c.start(); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -145,14 +145,14 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 
 // openDisk makes the disk of a machine; dir is where in the directory of all machines'
 // directories it is, if it is there.
-func (c *Cluster) openDisk(dir string) (*nodefs.Dir, error) {
+func (c *Cluster) openDisk(dir string) (*disk.Disk, error) {
 	if c.cfg.Disks == MemoryDisks {
-		return nodefs.InMemory(c.Now), nil
+		return disk.InMemory(c.Now), nil
 	}
 	if err := c.makeDir(); err != nil {
 		return nil, err
 	}
-	return nodefs.Open(filepath.Join(c.dir, dir))
+	return disk.Open(filepath.Join(c.dir, dir))
 }
 
 // makeDir makes the directory of all machines' directories.

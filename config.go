@@ -14,10 +14,10 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/kubelet/volume"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // The names of the control plane's actors.

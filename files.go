@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // ReadFile reads a file of a node ("node/node-1", path on the node) or of a pod
@@ -75,7 +75,7 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 // the machine; nothing done through it leaves the machine's files. It is closed by
 // Close, and belongs to the cluster: do not close it. An error says which machines
 // there are.
-func (c *Cluster) Disk(machine string) (*nodefs.Dir, error) {
+func (c *Cluster) Disk(machine string) (*disk.Disk, error) {
 	root, pod, err := c.locate(machine)
 	if err == nil && pod != nil {
 		err = fmt.Errorf("%s is not a machine and has no disk of its own", machine)
@@ -87,7 +87,7 @@ func (c *Cluster) Disk(machine string) (*nodefs.Dir, error) {
 }
 
 // locate finds the node's directory, and the pod if it is a pod that is meant.
-func (c *Cluster) locate(where string) (*nodefs.Dir, *v1.Pod, error) {
+func (c *Cluster) locate(where string) (*disk.Disk, *v1.Pod, error) {
 	kind, rest, _ := strings.Cut(where, "/")
 	switch kind {
 	case "node":
@@ -123,7 +123,7 @@ func (c *Cluster) Machines() []string {
 	return names
 }
 
-func (c *Cluster) root(node string) (*nodefs.Dir, error) {
+func (c *Cluster) root(node string) (*disk.Disk, error) {
 	if c.roots == nil {
 		return nil, engine.ErrClosed
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // directories finds what helper pods made on nodes and no volume uses.
@@ -47,7 +47,7 @@ func (l *leakFinder) directories() error {
 }
 
 // isThere says whether a disk has a file, which it has not below a plain one either.
-func isThere(disk *nodefs.Dir, name string) (bool, error) {
+func isThere(disk *disk.Disk, name string) (bool, error) {
 	_, err := disk.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return false, nil

@@ -20,8 +20,8 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
@@ -45,7 +45,7 @@ func TestWhatANodeHasOfPodsThatAreGoneIsALeak(t *testing.T) {
 	c.Settle()
 	c.RequireNoLeaks()
 
-	node, err := nodefs.Open(filepath.Join(dir, "node-1"))
+	node, err := disk.Open(filepath.Join(dir, "node-1"))
 	require.NoError(t, err)
 	defer node.Close()
 	mounter, err := mount.NewTempDir(mount.Config{Dir: node})

@@ -12,8 +12,8 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/errno"
 	"github.com/storagesim/storagesim/internal/prose"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // MachineFault is trouble on purpose with the mounts and files of a machine: it
@@ -59,7 +59,7 @@ var machineOps = map[string][]string{
 	"change": {"mkdir", "write", "symlink", "remove", "rename", "chmod", "chown"},
 }
 
-// fileOps are the Ops of operations that package nodefs calls otherwise.
+// fileOps are the Ops of operations that package disk calls otherwise.
 var fileOps = map[string]string{
 	"removeall": "remove", "lchown": "chown", "readdir": "read", "readlink": "read", "open": "read", "lstat": "stat",
 }
@@ -119,7 +119,7 @@ func (c *Cluster) checkMachineFault(f MachineFault) error {
 		return fmt.Errorf("MachineFault.Op: unknown operation %q%s", f.Op, prose.OneOf(f.Op, slices.Sorted(maps.Keys(machineOps))))
 	}
 	if f.Path != "" {
-		if err := nodefs.Check(f.Path); err != nil {
+		if err := disk.Check(f.Path); err != nil {
 			return fmt.Errorf("MachineFault.Path: %q: %w", f.Path, err)
 		}
 		for _, element := range elements(f.Path) {
@@ -152,7 +152,7 @@ func (c *Cluster) clearMachineFaults() {
 
 // watchDisks has all disks ask for faults if there are any.
 func (c *Cluster) watchDisks() {
-	disks := map[string]*nodefs.Dir{}
+	disks := map[string]*disk.Disk{}
 	for name, root := range c.roots {
 		disks["node/"+name] = root
 	}
@@ -177,7 +177,7 @@ func (c *Cluster) watchDisks() {
 // links. The last element is followed if the operation follows it. There is none of a
 // directory to be made that is there already, nor of the mount table, which is on no
 // disk but in the kernel's memory.
-func names(disk *nodefs.Dir, op, name string) []string {
+func names(disk *disk.Disk, op, name string) []string {
 	if isAtOrBelow(name, mount.TableDir) {
 		return nil
 	}

@@ -98,7 +98,7 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 	}
 }
 
-// Whatever package nodefs calls it, the record says what can be injected.
+// Whatever package disk calls it, the record says what can be injected.
 func TestARecordOfTroubleNamesAnOp(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.WriteFile("node/node-1", "/data", "x")

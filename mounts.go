@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // mounter makes what a node mounts with. Like a kernel it outlives the kubelet.
-func (c *Cluster) mounter(node string, root *nodefs.Dir) (mount.Interface, error) {
+func (c *Cluster) mounter(node string, root *disk.Disk) (mount.Interface, error) {
 	if !c.cfg.RealMounts {
 		return mount.NewTempDir(mount.Config{Dir: root, Remote: c.nfs.Mount})
 	}
@@ -25,7 +25,7 @@ func (c *Cluster) mounter(node string, root *nodefs.Dir) (mount.Interface, error
 }
 
 // tryMount finds out whether this process may mount at all.
-func tryMount(bind *mount.Bind, root *nodefs.Dir) error {
+func tryMount(bind *mount.Bind, root *disk.Disk) error {
 	const dir, source, target = "/run/storagesim", "/run/storagesim/source", "/run/storagesim/target"
 	err := errors.Join(root.MkdirAll(source, 0o755), root.MkdirAll(target, 0o755))
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // AddNFSServer adds an NFS server that all nodes can reach: a machine with a
@@ -48,7 +48,7 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 // NFSServer is the NFS server of that name, nil if there is none.
 func (c *Cluster) NFSServer(name string) *nfs.Server { return c.nfs.Server(name) }
 
-func (c *Cluster) nfsDisk(name string) (*nodefs.Dir, error) {
+func (c *Cluster) nfsDisk(name string) (*disk.Disk, error) {
 	if c.roots == nil {
 		return nil, engine.ErrClosed
 	}

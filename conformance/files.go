@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // look reads the directories that a step looks at from the nodes' disks.
@@ -49,7 +49,7 @@ func (r *replay) readDir(node, dir string) (File, error) {
 }
 
 // readDir reads a directory, or a file, as the recorder did: links are followed.
-func readDir(disk *nodefs.Dir, dir string) (File, error) {
+func readDir(disk *disk.Disk, dir string) (File, error) {
 	info, err := disk.Stat(dir)
 	if err != nil {
 		return File{}, err
@@ -86,7 +86,7 @@ func readDir(disk *nodefs.Dir, dir string) (File, error) {
 // owner is a file's owner and group. Recordings were made as root, and so are memory
 // disks: nobody else's files are on them.
 func owner(info fs.FileInfo) (uid, gid int) {
-	uid, gid, _ = nodefs.Owner(info)
+	uid, gid, _ = disk.Owner(info)
 	return uid, gid
 }
 

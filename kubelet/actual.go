@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // mountState is how sure the kubelet is of a mount.

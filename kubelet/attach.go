@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // isAttachable says whether the volume must be attached before it is mounted.

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/local"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // asDevice has the pod's container use a volume as a raw device.

@@ -18,8 +18,8 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 const actor = "kubelet/node-1"
@@ -30,7 +30,7 @@ type world struct {
 	t    testing.TB
 	e    *engine.Engine
 	user kubernetes.Interface
-	node *nodefs.Dir
+	node *disk.Disk
 	// during, if set, calls f, which lets the kubelet work.
 	during func(f func() error) error
 }
@@ -46,7 +46,7 @@ func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory fu
 	node := kcfg.Root
 	if node == nil {
 		var err error
-		node, err = nodefs.Open(t.TempDir())
+		node, err = disk.Open(t.TempDir())
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() { _ = node.Close() })

@@ -47,7 +47,7 @@
 //
 // # The node's disk
 //
-// Everything is below the node's own directory (package nodefs), laid out as
+// Everything is below the node's own directory (package disk), laid out as
 // upstream's: /var/lib/kubelet/pods/<uid>/volumes/<plugin>/<name>, "/" in the
 // plugin's name written "~", and for a part of a volume (subPath)
 // /var/lib/kubelet/pods/<uid>/volume-subpaths/<name>/<container>/<number>. That an

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Upstream: empty_dir.go SetUpAt, v1.36: a volume that is ready is the pod's.
@@ -96,7 +96,7 @@ func TestVolumesOfTheAPIBelongToThePodsGroup(t *testing.T) {
 			info, err := w.node.Stat(home + "/volumes/kubernetes.io~configmap/config" + name)
 			require.NoError(t, err)
 			require.Equal(t, mode, info.Mode(), "%q", name)
-			if _, gid, ok := nodefs.Owner(info); ok && grouped && os.Geteuid() == 0 {
+			if _, gid, ok := disk.Owner(info); ok && grouped && os.Geteuid() == 0 {
 				require.Equal(t, int(group), gid, "%q", name)
 			}
 		}

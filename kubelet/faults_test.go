@@ -12,8 +12,8 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // diskFaults makes some of the kubelet's file operations fail: those from number
@@ -106,7 +106,7 @@ func TestADirectoryThatCannotBeMadeIsReported(t *testing.T) {
 // mountFaults is a kubelet whose mounter fails as f says.
 func mountFaults(t *testing.T, f func(mount.Op) error) *world {
 	t.Helper()
-	node, err := nodefs.Open(t.TempDir())
+	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
 	m, err := mount.NewTempDir(mount.Config{Dir: node})
 	require.NoError(t, err)

@@ -7,16 +7,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // ErrReadOnly is returned for writes into a volume that is mounted read-only.
 var ErrReadOnly = programs.ErrReadOnly
 
 // ReadFile reads a file as a container of the pod sees it.
-func ReadFile(node *nodefs.Dir, pod *v1.Pod, containerPath string) (data []byte, err error) {
-	err = inPod(node, pod, containerPath, false, func(dir *nodefs.Dir, name string) error {
+func ReadFile(node *disk.Disk, pod *v1.Pod, containerPath string) (data []byte, err error) {
+	err = inPod(node, pod, containerPath, false, func(dir *disk.Disk, name string) error {
 		data, err = dir.ReadFile(name)
 		return err
 	})
@@ -25,32 +25,32 @@ func ReadFile(node *nodefs.Dir, pod *v1.Pod, containerPath string) (data []byte,
 
 // WriteFile writes a file as a container of the pod would, replacing what is
 // there. Volumes mounted read-only refuse it with ErrReadOnly.
-func WriteFile(node *nodefs.Dir, pod *v1.Pod, containerPath string, data []byte) error {
-	return inPod(node, pod, containerPath, true, func(dir *nodefs.Dir, name string) error {
+func WriteFile(node *disk.Disk, pod *v1.Pod, containerPath string, data []byte) error {
+	return inPod(node, pod, containerPath, true, func(dir *disk.Disk, name string) error {
 		return dir.WriteFile(name, data, 0o644)
 	})
 }
 
 // MakeDir makes a directory as a container of the pod would with mkdir -p. What
-// it means for mode see nodefs.Dir.MakeDir. Volumes mounted read-only refuse it
+// it means for mode see disk.Disk.MakeDir. Volumes mounted read-only refuse it
 // with ErrReadOnly.
-func MakeDir(node *nodefs.Dir, pod *v1.Pod, containerPath string, mode fs.FileMode) error {
-	return inPod(node, pod, containerPath, true, func(dir *nodefs.Dir, name string) error {
+func MakeDir(node *disk.Disk, pod *v1.Pod, containerPath string, mode fs.FileMode) error {
+	return inPod(node, pod, containerPath, true, func(dir *disk.Disk, name string) error {
 		return dir.MakeDir(name, mode)
 	})
 }
 
 // List is the names in a directory as a container of the pod sees it, sorted;
 // those of directories end in a slash.
-func List(node *nodefs.Dir, pod *v1.Pod, containerPath string) (names []string, err error) {
-	err = inPod(node, pod, containerPath, false, func(dir *nodefs.Dir, name string) error {
+func List(node *disk.Disk, pod *v1.Pod, containerPath string) (names []string, err error) {
+	err = inPod(node, pod, containerPath, false, func(dir *disk.Disk, name string) error {
 		names, err = dir.List(name)
 		return err
 	})
 	return names, err
 }
 
-func inPod(node *nodefs.Dir, pod *v1.Pod, containerPath string, write bool, f func(*nodefs.Dir, string) error) error {
+func inPod(node *disk.Disk, pod *v1.Pod, containerPath string, write bool, f func(*disk.Disk, string) error) error {
 	m, err := locate(node, pod, containerPath)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func inPod(node *nodefs.Dir, pod *v1.Pod, containerPath string, write bool, f fu
 
 // locate finds the mount that a container path is in, in the first container
 // that has one.
-func locate(node *nodefs.Dir, pod *v1.Pod, containerPath string) (programs.Mount, error) {
+func locate(node *disk.Disk, pod *v1.Pod, containerPath string) (programs.Mount, error) {
 	r, err := loadRecord(node, pod.UID)
 	if err != nil {
 		return programs.Mount{}, err

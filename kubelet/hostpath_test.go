@@ -8,7 +8,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Upstream: containerd's pkg/cri/opts WithMounts, which stats a host path first.
@@ -21,7 +21,7 @@ func TestAHostPathWithoutATypeThatCannotBeResolvedIsNotRun(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			root := t.TempDir()
-			node, err := nodefs.Open(root)
+			node, err := disk.Open(root)
 			require.NoError(t, err)
 			w := newWorld(t, engine.Config{}, kubelet.Config{Root: node})
 			require.NoError(t, os.Mkdir(root+"/h", 0o755))

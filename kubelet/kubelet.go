@@ -14,12 +14,12 @@ import (
 	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/hostpath"
 	"github.com/storagesim/storagesim/kubelet/local"
-	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // Backoff of everything that failed, per pod or per volume of a pod.
@@ -46,13 +46,13 @@ type Config struct {
 	// podCIDR the pods' addresses are made of the node's name.
 	Node v1.Node
 	// Root is the node's file system.
-	Root *nodefs.Dir
+	Root *disk.Disk
 	// Mounter mounts on the node. It outlives the kubelet's crashes, as a kernel
 	// does. Default: a mount.TempDir on Root.
 	Mounter mount.Interface
 	// Remote finds what the default Mounter mounts with a file system type:
 	// mount.Config.Remote. Default: no type is known.
-	Remote func(fstype, source string) (*nodefs.Dir, error)
+	Remote func(fstype, source string) (*disk.Disk, error)
 	// Plugins makes the volume plugins, anew for every start; default
 	// DefaultPlugins.
 	Plugins func() []volume.VolumePlugin
@@ -99,7 +99,7 @@ type kubelet struct {
 	cfg      Config
 	env      control.Env
 	node     *v1.Node // the template, with defaults
-	fs       *nodefs.Dir
+	fs       *disk.Disk
 	mounter  mount.Interface
 	plugins  *volume.VolumePluginMgr
 	recorder control.Recorder
@@ -226,9 +226,15 @@ func (h volumeHost) GetNodeName() types.NodeName          { return types.NodeNam
 func (h volumeHost) GetPodsDir() string                   { return podsDir }
 func (h volumeHost) GetPluginDir(name string) string      { return pluginDir(name) }
 func (h volumeHost) GetMounter() mount.Interface          { return h.k.mounter }
-func (h volumeHost) GetFS() *nodefs.Dir                   { return h.k.fs }
+func (h volumeHost) GetFS() *disk.Disk                    { return h.k.fs }
 func (h volumeHost) GetEventRecorder() control.Recorder   { return h.k.recorder }
 func (h volumeHost) Trace(about control.Ref, text string) { h.k.note(about, text) }
+func (h volumeHost) NewWrapperMounter(name string, spec volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	return h.k.plugins.NewWrapperMounter(name, spec, pod)
+}
+func (h volumeHost) NewWrapperUnmounter(name string, spec volume.Spec, uid types.UID) (volume.Unmounter, error) {
+	return h.k.plugins.NewWrapperUnmounter(name, spec, uid)
+}
 func (h volumeHost) GetPodVolumeDir(uid types.UID, plugin, name string) string {
 	return podVolumeDir(uid, plugin, name)
 }

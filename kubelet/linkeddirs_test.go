@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // linkedKinds are volumes by the directory of their plugin, shared by pods as far as
@@ -31,9 +31,9 @@ func linkedKinds(pod string) map[string]v1.Volume {
 // linkedWorld is a world with a server "nas", and where the directories of both are.
 func linkedWorld(t *testing.T) (w *world, root, share string) {
 	root, share = t.TempDir(), t.TempDir()
-	node, err := nodefs.Open(root)
+	node, err := disk.Open(root)
 	require.NoError(t, err)
-	disk, err := nodefs.Open(share)
+	disk, err := disk.Open(share)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = disk.Close() })
 	server, err := nfs.NewServer("nas", disk, "/srv")
@@ -51,7 +51,7 @@ func files(t *testing.T, dirs ...string) (list []string) {
 			require.NoError(t, err)
 			info, err := e.Info()
 			require.NoError(t, err)
-			_, gid, _ := nodefs.Owner(info)
+			_, gid, _ := disk.Owner(info)
 			text, _ := os.Readlink(name)
 			if info.Mode().IsRegular() {
 				data, err := os.ReadFile(name)

@@ -3,7 +3,7 @@ package kubelet
 import (
 	"fmt"
 
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // mapVolume goes the steps from a volume of mode Block to its device in the pod, and

@@ -13,8 +13,8 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // BenchmarkMountUnmount mounts a local volume for a pod and unmounts it again,
@@ -69,7 +69,7 @@ func newManager(b *testing.B) *manager {
 	b.Helper()
 	m := &manager{b: b, e: engine.New(engine.Config{TraceLimit: 100})}
 	b.Cleanup(m.e.Close)
-	node, err := nodefs.Open(b.TempDir())
+	node, err := disk.Open(b.TempDir())
 	m.check(err)
 	b.Cleanup(func() { _ = node.Close() })
 	cfg := Config{Root: node}

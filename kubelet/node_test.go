@@ -12,7 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 func TestAKubeletRegistersItsNode(t *testing.T) {
@@ -124,7 +124,7 @@ func TestBadRuntimesAndDriversAreRefused(t *testing.T) {
 		},
 	} {
 		cfg.Node.Name = "node-1"
-		root, err := nodefs.Open(t.TempDir())
+		root, err := disk.Open(t.TempDir())
 		require.NoError(t, err)
 		cfg.Root = root
 		e := engine.New(engine.Config{})

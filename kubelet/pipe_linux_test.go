@@ -11,13 +11,13 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // A named pipe where a directory is expected kept the whole simulation waiting for ever.
 func TestANamedPipeInAPodsVolumeKeepsNobodyWaiting(t *testing.T) {
 	root := t.TempDir()
-	node, err := nodefs.Open(root)
+	node, err := disk.Open(root)
 	require.NoError(t, err)
 	w := newWorld(t, engine.Config{}, kubelet.Config{Root: node})
 	require.NoError(t, node.MkdirAll("/srv", 0o755))

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // reconstruct finds in the pods' directories what an earlier life of this

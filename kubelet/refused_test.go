@@ -11,7 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/mount"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // semantics 5 must 7.

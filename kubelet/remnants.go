@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // Remnant is something that a node's disk has because of a pod.
@@ -24,7 +24,7 @@ type Remnant struct {
 // their mounts, the container runtime's records, and records of mounts that are
 // none. While pods run that is as it should be; of a pod that is gone there must
 // be nothing. It changes nothing.
-func Remnants(node *nodefs.Dir) ([]Remnant, error) {
+func Remnants(node *disk.Disk) ([]Remnant, error) {
 	directories, err1 := namesIn(node, podsDir)
 	records, err2 := namesIn(node, runtimeDir)
 	mounts, stale, err3 := mount.Read(node)
@@ -52,7 +52,7 @@ func Remnants(node *nodefs.Dir) ([]Remnant, error) {
 }
 
 // namesIn are those in a directory, sorted; a missing one has none.
-func namesIn(node *nodefs.Dir, dir string) ([]string, error) {
+func namesIn(node *disk.Disk, dir string) ([]string, error) {
 	entries, err := node.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

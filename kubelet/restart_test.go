@@ -12,8 +12,8 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // crashAfter plays a pod's whole life, and crashes the kubelet after so many steps,
@@ -78,7 +78,7 @@ func TestAPodThatVanishesWhileTheKubeletIsDownLeavesNothingWheneverThatIs(t *tes
 
 // kubeletOf is a world whose kubelet is made by factory, and has a mounter of its
 // own if m is not nil.
-func kubeletOf(t *testing.T, node *nodefs.Dir, m mount.Interface, factory func(kubelet.Config) control.Factory) *world {
+func kubeletOf(t *testing.T, node *disk.Disk, m mount.Interface, factory func(kubelet.Config) control.Factory) *world {
 	t.Helper()
 	return newWorldOf(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m}, factory)
 }
@@ -102,7 +102,7 @@ func TestMountsOfAPodThatVanishedAreFoundOnDisk(t *testing.T) {
 
 // orphan leaves in a pod's directory a mount that no plugin knows and nobody can
 // unmount, of a directory with data, and starts a kubelet.
-func orphan(t *testing.T, node *nodefs.Dir, m mount.Interface, factory func(kubelet.Config) control.Factory) *world {
+func orphan(t *testing.T, node *disk.Disk, m mount.Interface, factory func(kubelet.Config) control.Factory) *world {
 	t.Helper()
 	for _, dir := range []string{"/disk/data/lost+found", orphaned} {
 		require.NoError(t, node.MkdirAll(dir, 0o755))
@@ -126,7 +126,7 @@ const orphaned = "/var/lib/kubelet/pods/gone/volumes/example.com~gone/pv-1"
 func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		left := func(factory func(kubelet.Config) control.Factory) []string {
-			node, err := nodefs.Open(t.TempDir())
+			node, err := disk.Open(t.TempDir())
 			require.NoError(t, err)
 			m, err := mount.NewBind(node)
 			require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 }
 
 func TestCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
-	node, err := nodefs.Open(t.TempDir())
+	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
 	m, err := mount.NewTempDir(mount.Config{Dir: node})
 	require.NoError(t, err)
@@ -158,7 +158,7 @@ func TestCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 // bind mounts, read-only is the kernel's, and a crash is survived.
 func TestBindServesAKubelet(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
-		node, err := nodefs.Open(t.TempDir())
+		node, err := disk.Open(t.TempDir())
 		require.NoError(t, err)
 		m, err := mount.NewBind(node)
 		require.NoError(t, err)

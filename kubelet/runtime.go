@@ -15,15 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // containerRuntime stands for containerd. It keeps what it knows of a pod in a
 // file of the node, so a pod goes on running, and a command is not run twice,
 // when the kubelet crashes.
 type containerRuntime struct {
-	fs *nodefs.Dir
+	fs *disk.Disk
 	// ips are the addresses of pods that run, by pod, and taken the pods that have
 	// them; nil until they are read.
 	ips   map[types.UID]string
@@ -35,7 +35,7 @@ type containerRuntime struct {
 	images map[string]bool
 }
 
-func newContainerRuntime(fs *nodefs.Dir, images []string) *containerRuntime {
+func newContainerRuntime(fs *disk.Disk, images []string) *containerRuntime {
 	rt := &containerRuntime{fs: fs, unsaved: map[types.UID]*podRecord{}, images: map[string]bool{}}
 	for _, image := range images {
 		rt.images[withDefaultTag(image)] = true
@@ -174,7 +174,7 @@ func (k *kubelet) loadRecord(w *podWorker) (*podRecord, error) {
 	}
 	if !errors.Is(err, errSpoilt) {
 		info, looked := k.fs.Lstat(recordFile(w.uid))
-		if looked != nil || info.Mode().IsRegular() && !errors.Is(err, nodefs.ErrLinked) {
+		if looked != nil || info.Mode().IsRegular() && !errors.Is(err, disk.ErrLinked) {
 			return nil, err
 		}
 	}
@@ -186,7 +186,7 @@ func (k *kubelet) loadRecord(w *podWorker) (*podRecord, error) {
 var errSpoilt = errors.New("it is spoilt")
 
 // loadRecord reads a pod's record from a node, nil if it was never started.
-func loadRecord(node *nodefs.Dir, uid types.UID) (*podRecord, error) {
+func loadRecord(node *disk.Disk, uid types.UID) (*podRecord, error) {
 	data, err := node.ReadFile(recordFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

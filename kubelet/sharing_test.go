@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 func TestTwoPodsShareALocalVolume(t *testing.T) {
@@ -50,8 +50,8 @@ func TestAnotherFSGroupIsWarnedAndOwnershipUntouched(t *testing.T) {
 	after, err := w.node.Stat("/disk/data")
 	require.NoError(t, err)
 	require.Equal(t, before.Mode(), after.Mode())
-	_, had, _ := nodefs.Owner(before)
-	_, has, _ := nodefs.Owner(after)
+	_, had, _ := disk.Owner(before)
+	_, has, _ := disk.Owner(after)
 	require.Equal(t, had, has, "the group's number")
 	require.Equal(t, v1.PodRunning, w.get("two").Status.Phase)
 	w.requireEvent("two", "AlreadyMountedVolume", "The requested fsGroup is 4343, but the volume pv-data has GID")

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // containerSubPathDirectoryName is the directory of a pod in which the parts of
@@ -82,7 +82,7 @@ func (k *kubelet) makeSubPath(pod *v1.Pod, s subPath) error {
 // in them.
 //
 // Upstream: subpath_linux.go SafeMakeDir, v1.36.
-func safeMakeDir(inside *nodefs.Dir, name string, mode fs.FileMode) error {
+func safeMakeDir(inside *disk.Disk, name string, mode fs.FileMode) error {
 	mode &= fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 	at := ""
 	for element := range strings.SplitSeq(path.Clean(name), "/") {
@@ -99,7 +99,7 @@ func safeMakeDir(inside *nodefs.Dir, name string, mode fs.FileMode) error {
 // by now and is unmounted first.
 //
 // Upstream: subpath_linux.go PrepareSafeSubpath, v1.36.
-func (k *kubelet) prepareSafeSubpath(pod *v1.Pod, s subPath, inside *nodefs.Dir) error {
+func (k *kubelet) prepareSafeSubpath(pod *v1.Pod, s subPath, inside *disk.Disk) error {
 	base, err := k.fs.EvalSymlinks(s.volume.path)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // subPathsOf is where the parts of a pod's volumes are mounted.
@@ -287,7 +287,7 @@ func TestAPartIsMountedAnewForAContainerThatStartsAgain(t *testing.T) {
 // With real mounts: what is mounted is what is in the volume, and goes with it.
 func TestBindMountsPartsOfVolumes(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
-		node, err := nodefs.Open(t.TempDir())
+		node, err := disk.Open(t.TempDir())
 		require.NoError(t, err)
 		m, err := mount.NewBind(node)
 		require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // narrator is a mounter that prints what it is asked, and fails when told to.
@@ -71,7 +71,7 @@ func (m *narrator) Unmount(target string) error {
 
 // describe prints what the plugin says of a volume.
 func (n *node) describe() {
-	name, err := n.plugin.GetVolumeName(n.spec(disk))
+	name, err := n.plugin.GetVolumeName(n.spec(volumePath))
 	n.try(err)
 	n.printf("GetVolumeName: %s\n", name)
 	n.printf("GetPath: %s\n", n.podDir("a"))

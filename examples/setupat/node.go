@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/kubelet/local"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
-	"github.com/storagesim/storagesim/kubelet/volume/volumetest"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
+	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 // Groups as they are printed. The first is really that of whoever runs this, who may
@@ -45,7 +45,7 @@ func newNode(out io.Writer) (*node, error) {
 		return nil, err
 	}
 	n := &node{out: out, dir: dir, plugin: local.NewPlugin()}
-	files, err := nodefs.Open(dir)
+	files, err := disk.Open(dir)
 	n.try(err)
 	n.host = &volumetest.Host{FS: files}
 	if n.err == nil {
@@ -53,13 +53,13 @@ func newNode(out io.Writer) (*node, error) {
 		n.try(err)
 		n.mounts = &narrator{Interface: mounter, out: out}
 		n.host.Mounter = n.mounts
-		n.try(files.MakeDir(disk, 0o755))
+		n.try(files.MakeDir(volumePath, 0o755))
 		n.try(n.plugin.Init(n.host))
 	}
 	if n.err == nil {
-		info, err := files.Stat(disk)
+		info, err := files.Stat(volumePath)
 		n.try(err)
-		_, n.gid, _ = nodefs.Owner(info)
+		_, n.gid, _ = disk.Owner(info)
 	}
 	return n, n.err
 }

@@ -25,8 +25,8 @@ type DrivenRules struct {
 // Driven is the rule of this repository.
 func Driven() DrivenRules {
 	return DrivenRules{
-		Tops:  []string{"binding", "control", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"},
-		Files: []string{"kubelet/nodefs", "kubelet/mount"},
+		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"},
+		Files: []string{"machine/disk", "machine/mount"},
 		Vars: map[string][]string{
 			"binding": {"knownModes", "orderedModeSets"},
 			"kubelet": {"ErrReadOnly"}, // that of kubelet/runtime/programs
@@ -51,9 +51,9 @@ var noImport = []struct {
 	{"log", false, "control.Env.Trace or Recorder"},
 	{"k8s.io/klog", false, "control.Env.Trace or Recorder"},
 	{"github.com/go-logr", false, "control.Env.Trace or Recorder"},
-	{"os", true, "the node's own file system in kubelet/nodefs"},
-	{"syscall", true, "kubelet/mount"},
-	{"golang.org/x/sys", true, "kubelet/mount"},
+	{"os", true, "the node's own file system in machine/disk"},
+	{"syscall", true, "machine/mount"},
+	{"golang.org/x/sys", true, "machine/mount"},
 }
 
 // noTime is what driven code must not take from package time: everything that

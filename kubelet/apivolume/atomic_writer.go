@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Names of the links in a volume's directory. Everything that begins with ".." is
@@ -38,7 +38,7 @@ type FileProjection struct {
 // Upstream: pkg/volume/util/atomic_writer.go AtomicWriter, v1.36.
 type AtomicWriter struct {
 	// Node is the node's file system, Dir the volume's directory there.
-	Node *nodefs.Dir
+	Node *disk.Disk
 	Dir  string
 	// Now names the directory of a change.
 	Now time.Time

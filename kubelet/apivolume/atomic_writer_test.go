@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim/kubelet/apivolume"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 func newWriter(t *testing.T) *apivolume.AtomicWriter {
-	node, err := nodefs.Open(t.TempDir())
+	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
 	require.NoError(t, node.MkdirAll("/v", 0o755))

@@ -3,7 +3,7 @@ package apivolume
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // Every pod of a real cluster has a volume kube-api-access-..., with a token and

@@ -9,5 +9,5 @@
 //
 // Deviations: the recycler, and provisioning and deleting of hostPath PVs, which
 // upstream has for tests only, are left out. The path is one of the node's own
-// directory (package nodefs), whatever it says.
+// directory (package disk), whatever it says.
 package hostpath

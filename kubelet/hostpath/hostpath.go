@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // PluginName is the plugin's name.
@@ -94,7 +94,7 @@ type hostPathMounter struct {
 	path     string
 	pathType v1.HostPathType
 	readOnly bool
-	node     *nodefs.Dir
+	node     *disk.Disk
 }
 
 // GetPath is the path itself.

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // checkType makes the path if its type is one of the OrCreate ones and it does
@@ -15,7 +15,7 @@ import (
 // nothing.
 //
 // Upstream: host_path.go checkTypeInternal, v1.36.
-func checkType(node *nodefs.Dir, name string, pathType v1.HostPathType) error {
+func checkType(node *disk.Disk, name string, pathType v1.HostPathType) error {
 	switch pathType {
 	case v1.HostPathUnset:
 		return nil
@@ -48,10 +48,10 @@ func checkType(node *nodefs.Dir, name string, pathType v1.HostPathType) error {
 // want refuses what is something else, or cannot be looked at: because there is nothing,
 // or a file or a loop of links on the way. Only what leads out of the node's directory
 // says so, since upstream knows no such thing.
-func want(node *nodefs.Dir, name, what string, is func(fs.FileMode) bool) error {
+func want(node *disk.Disk, name, what string, is func(fs.FileMode) bool) error {
 	info, err := node.Stat(name)
 	switch {
-	case errors.Is(err, nodefs.ErrOutside):
+	case errors.Is(err, disk.ErrOutside):
 		return fmt.Errorf("hostPath type check failed: %w", err)
 	case err != nil || !is(info.Mode()):
 		return fmt.Errorf("hostPath type check failed: %s is not a %s", name, what)
@@ -63,7 +63,7 @@ func want(node *nodefs.Dir, name, what string, is func(fs.FileMode) bool) error 
 // link that leads nowhere: the container runtime will not be.
 //
 // Upstream: host_path.go makeDir, v1.36.
-func makeDir(node *nodefs.Dir, name string) error {
+func makeDir(node *disk.Disk, name string) error {
 	if err := node.MkdirAll(name, 0o755); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -73,7 +73,7 @@ func makeDir(node *nodefs.Dir, name string) error {
 // makeFile makes an empty file. What is wrong is told as upstream does, which opens it.
 //
 // Upstream: pkg/volume/util/hostutil MakeFile, v1.36.
-func makeFile(node *nodefs.Dir, name string) error {
+func makeFile(node *disk.Disk, name string) error {
 	err := node.WriteFile(name, nil, 0o644)
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {

@@ -1,7 +1,7 @@
 package local
 
 import (
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // CanDeviceMount is always true: whether there is a device to mount shows when

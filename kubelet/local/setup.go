@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // localVolumeMounter bind mounts a local volume for one pod.
@@ -108,7 +108,7 @@ func (m *localVolumeMounter) warnOfOtherGroup(fsGroup int64) error {
 	if err != nil {
 		return fmt.Errorf("failed to check fsGroup for %s (%w)", m.globalPath, err)
 	}
-	if _, gid, ok := nodefs.Owner(info); ok && int64(gid) != fsGroup {
+	if _, gid, ok := disk.Owner(info); ok && int64(gid) != fsGroup {
 		m.plugin.host.GetEventRecorder().Eventf(m.pod, v1.EventTypeWarning, "AlreadyMountedVolume",
 			"The requested fsGroup is %d, but the volume %s has GID %d. The volume may not be shareable.", fsGroup, m.volName, gid)
 	}

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/kubelet/local"
-	"github.com/storagesim/storagesim/kubelet/mount"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
-	"github.com/storagesim/storagesim/kubelet/volume/volumetest"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
+	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 const pvDir = "/volumes/kubernetes.io~local-volume/pv"
@@ -29,7 +29,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	node, err := nodefs.Open(t.TempDir())
+	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
 	require.NoError(t, node.MkdirAll("/disk", 0o755))
@@ -72,7 +72,7 @@ func (r *rig) group() (own, other int64) {
 	r.t.Helper()
 	info, err := r.FS.Stat("/disk")
 	require.NoError(r.t, err)
-	_, gid, ok := nodefs.Owner(info)
+	_, gid, ok := disk.Owner(info)
 	if !ok {
 		return 0, 1
 	}

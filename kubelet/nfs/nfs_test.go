@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/mount"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
-	"github.com/storagesim/storagesim/kubelet/volume"
-	"github.com/storagesim/storagesim/kubelet/volume/volumetest"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
+	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 // rig is a network with one server, and a node with the plugin.
@@ -26,8 +26,8 @@ type rig struct {
 	plugin volume.VolumePlugin
 }
 
-func openDir(t *testing.T, name string) *nodefs.Dir {
-	d, err := nodefs.Open(filepath.Join(t.TempDir(), name))
+func openDir(t *testing.T, name string) *disk.Disk {
+	d, err := disk.Open(filepath.Join(t.TempDir(), name))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d

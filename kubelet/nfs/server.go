@@ -11,20 +11,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Server is an NFS server: its disk, and which directories of it nodes may mount.
 type Server struct {
 	name    string
-	disk    *nodefs.Dir
+	disk    *disk.Disk
 	exports []string
 }
 
 // NewServer makes a server on a directory, which Close closes. name is what
 // volumes call it, a DNS name or an IP address. Exports are absolute paths; each is
 // made if there is no such directory, writable for every user.
-func NewServer(name string, disk *nodefs.Dir, exports ...string) (*Server, error) {
+func NewServer(name string, disk *disk.Disk, exports ...string) (*Server, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
@@ -52,14 +52,14 @@ func CheckName(name string) error {
 func (s *Server) Name() string { return s.name }
 
 // Disk is the server's own file system, of which the exports are part.
-func (s *Server) Disk() *nodefs.Dir { return s.disk }
+func (s *Server) Disk() *disk.Disk { return s.disk }
 
 // Exports are the directories that can be mounted, with all below them, sorted.
 func (s *Server) Exports() []string { return slices.Clone(s.exports) }
 
 // Export lets nodes mount a directory, which is made if there is none.
 func (s *Server) Export(dir string) error {
-	if err := nodefs.Check(dir); err != nil {
+	if err := disk.Check(dir); err != nil {
 		return fmt.Errorf("NFS server %s: export %q: %w", s.name, dir, err)
 	}
 	dir = path.Clean(dir)
@@ -84,8 +84,8 @@ func (s *Server) Unexport(dir string) {
 func (s *Server) Close() error { return s.disk.Close() }
 
 // mount is the directory at an exported path as a file system of its own.
-func (s *Server) mount(source, dir string) (*nodefs.Dir, error) {
-	if nodefs.Check(dir) != nil || !slices.ContainsFunc(s.exports, func(e string) bool { return isIn(path.Clean(dir), e) }) {
+func (s *Server) mount(source, dir string) (*disk.Disk, error) {
+	if disk.Check(dir) != nil || !slices.ContainsFunc(s.exports, func(e string) bool { return isIn(path.Clean(dir), e) }) {
 		return nil, fmt.Errorf("mount.nfs: access denied by server while mounting %s", source)
 	}
 	info, err := s.disk.Stat(dir)
@@ -143,7 +143,7 @@ func canonical(name string) string {
 
 // Mount finds what "server:path" is, for mount.Config.Remote. An IPv6 address is
 // in brackets. Its errors read as those of mount.nfs(8).
-func (n *Network) Mount(fstype, source string) (*nodefs.Dir, error) {
+func (n *Network) Mount(fstype, source string) (*disk.Disk, error) {
 	if fstype != fsType {
 		return nil, fmt.Errorf("mount: unknown filesystem type '%s'", fstype)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // ID is one start of one container.
@@ -79,7 +79,7 @@ type Service interface {
 
 // Containers is a node's container runtime. It is not safe for concurrent use.
 type Containers struct {
-	node     *nodefs.Dir
+	node     *disk.Disk
 	commands map[string]programs.Command
 	pods     map[types.UID]map[ID]*container
 }
@@ -95,7 +95,7 @@ var _ Service = (*Containers)(nil)
 
 // NewContainers makes the runtime of a node on whose files containers work. commands
 // are the programs that they can run; nil means programs.Default.
-func NewContainers(node *nodefs.Dir, commands map[string]programs.Command) *Containers {
+func NewContainers(node *disk.Disk, commands map[string]programs.Command) *Containers {
 	return &Containers{node: node, commands: commands, pods: map[types.UID]map[ID]*container{}}
 }
 

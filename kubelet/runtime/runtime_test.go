@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 type host struct{ now time.Time }
@@ -17,7 +17,7 @@ func (h *host) Now() time.Time { return h.now }
 func (*host) Choose(int) int   { return 0 }
 
 func TestAContainerIsStartedResumedStoppedAndItsLogStays(t *testing.T) {
-	node := nodefs.InMemory(func() time.Time { return time.Time{} })
+	node := disk.InMemory(func() time.Time { return time.Time{} })
 	require.NoError(t, node.MkdirAll("/disk", 0o755))
 	var service runtime.Service = runtime.NewContainers(node, nil)
 	h := &host{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}

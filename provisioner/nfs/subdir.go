@@ -30,7 +30,7 @@ const KindExport = "Export"
 const mountPath = "/persistentvolumes"
 
 // Directory is the export as the provisioner sees it, "/" being the export. A
-// nodefs.Dir is one.
+// disk.Disk is one.
 type Directory interface {
 	// Lstat describes name itself; fs.ErrNotExist if there is none.
 	Lstat(name string) (fs.FileInfo, error)

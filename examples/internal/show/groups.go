@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Who is not privileged can give files to groups of his own only, so what an fsGroup
@@ -23,7 +23,7 @@ const (
 // WithGroups is show.New for manifests with fsGroup 1000 and 2000, and nothing else
 // to do with groups.
 func WithGroups(c *storagesim.Cluster, node string, files fs.FS, out io.Writer) (*Show, error) {
-	root, err := nodefs.Open(filepath.Join(c.Dir(), node))
+	root, err := disk.Open(filepath.Join(c.Dir(), node))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func WithGroups(c *storagesim.Cluster, node string, files fs.FS, out io.Writer) 
 	if err != nil {
 		return nil, err
 	}
-	_, gid, _ := nodefs.Owner(info)
+	_, gid, _ := disk.Owner(info)
 	var in, back []string
 	for _, shown := range []int{ownGroup, foreignGroup} {
 		real := gid + shown - ownGroup

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // cp copies files; -r and -a directories too.
@@ -87,7 +87,7 @@ func (p *Process) copy(from, to string, links bool) error {
 		return p.copyTree(from, to, info, links)
 	case info.Mode()&fs.ModeSymlink != 0:
 		text := ""
-		err = p.Do(from, false, func(dir *nodefs.Dir, name string) error {
+		err = p.Do(from, false, func(dir *disk.Disk, name string) error {
 			text, err = dir.Readlink(name)
 			return err
 		})
@@ -109,7 +109,7 @@ func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
 		return err
 	}
 	p.program.step(1 + len(data)/10_000)
-	return p.Do(to, true, func(dir *nodefs.Dir, name string) error {
+	return p.Do(to, true, func(dir *disk.Disk, name string) error {
 		old, err := dir.Stat(name)
 		if err == nil && old.IsDir() {
 			return errIsDirectory
@@ -124,7 +124,7 @@ func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
 
 func (p *Process) copyTree(from, to string, info fs.FileInfo, links bool) error {
 	defer p.program.enter()()
-	err := p.Do(to, true, func(dir *nodefs.Dir, name string) error {
+	err := p.Do(to, true, func(dir *disk.Disk, name string) error {
 		if old, err := dir.Stat(name); err == nil {
 			if old.IsDir() {
 				return nil
@@ -181,7 +181,7 @@ func (p *Process) move(from, to string) error {
 		return p.remove(from, true, true)
 	}
 	p.worksOn(from)
-	return p.Do(to, true, func(dir *nodefs.Dir, name string) error {
+	return p.Do(to, true, func(dir *disk.Disk, name string) error {
 		was, err := dir.Lstat(inside)
 		if err != nil {
 			return err

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // outcome is all that a script leaves.
@@ -75,7 +75,7 @@ func inDash(t *testing.T, script string) outcome {
 // inOurs is what a program of a container does with it, in a volume at /data.
 func inOurs(t *testing.T, script string) (outcome, *programs.Program) {
 	dir := t.TempDir()
-	node, err := nodefs.Open(dir)
+	node, err := disk.Open(dir)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, node.Close()) }()
 	out := &bytes.Buffer{}

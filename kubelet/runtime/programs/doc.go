@@ -23,7 +23,7 @@
 // # Boundary
 //
 // A container has no files but its volumes (Mount). Every path is looked up in one
-// of them, through nodefs, and links cannot lead out of it. Directories above a
+// of them, through package disk, and links cannot lead out of it. Directories above a
 // volume can be listed and entered; nothing can be made in them. /dev/null,
 // /dev/stdin, /dev/stdout and /dev/stderr exist, without a file.
 //

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // mkdir makes directories. -p makes parents and takes those that exist; -m sets
@@ -29,7 +29,7 @@ func mkdir(p *Process) error {
 			return nil
 		}
 	}
-	return each(p, paths, "cannot create directory", func(dir *nodefs.Dir, name string) error {
+	return each(p, paths, "cannot create directory", func(dir *disk.Disk, name string) error {
 		_, existed := dir.Stat(name)
 		if parents {
 			err = dir.MkdirAll(name, 0o755)
@@ -77,7 +77,7 @@ func rm(p *Process) error {
 }
 
 func (p *Process) remove(name string, recursive, force bool) error {
-	return p.Do(name, true, func(dir *nodefs.Dir, inside string) error {
+	return p.Do(name, true, func(dir *disk.Disk, inside string) error {
 		info, err := dir.Lstat(inside)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && force:
@@ -108,7 +108,7 @@ func rmdir(p *Process) error {
 		}
 		paths = all
 	}
-	return each(p, paths, "failed to remove", func(dir *nodefs.Dir, name string) error {
+	return each(p, paths, "failed to remove", func(dir *disk.Disk, name string) error {
 		info, err := dir.Lstat(name)
 		switch {
 		case err != nil:
@@ -128,7 +128,7 @@ func touch(p *Process) error {
 	if err != nil {
 		return err
 	}
-	return each(p, paths, "cannot touch", func(dir *nodefs.Dir, name string) error {
+	return each(p, paths, "cannot touch", func(dir *disk.Disk, name string) error {
 		_, err := dir.Stat(name)
 		if !errors.Is(err, fs.ErrNotExist) || has(flags, "c") {
 			return nil
@@ -179,7 +179,7 @@ func (p *Process) link(target, name string, force bool) error {
 	if !ok || from != in {
 		return errors.New("it would lead out of its volume, which this simulation does not follow")
 	}
-	return p.Do(name, true, func(dir *nodefs.Dir, name string) error {
+	return p.Do(name, true, func(dir *disk.Disk, name string) error {
 		if _, err := dir.Lstat(name); err == nil && force {
 			if err := dir.Remove(name); err != nil {
 				return err
@@ -209,7 +209,7 @@ func readlink(p *Process) error {
 	if has(flags, "f", "e") {
 		return p.printf("%s\n", p.Path(args[0]))
 	}
-	return p.Do(args[0], false, func(dir *nodefs.Dir, name string) error {
+	return p.Do(args[0], false, func(dir *disk.Disk, name string) error {
 		text, err := dir.Readlink(name)
 		if err != nil {
 			return &ExitError{Code: 1}

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Files are a container's files: what is in its volumes, and the directories above
 // them, which are not on the node. Names are absolute paths of the container.
 type Files struct {
-	Node   *nodefs.Dir
+	Node   *disk.Disk
 	Mounts []Mount
 }
 
@@ -51,7 +51,7 @@ func (f *Files) isAbove(name string) bool {
 	return path.Clean(name) == "/" || len(f.children(name)) > 0
 }
 
-func (f *Files) in(name string, write bool, do func(dir *nodefs.Dir, name string) error) error {
+func (f *Files) in(name string, write bool, do func(dir *disk.Disk, name string) error) error {
 	if f.isAbove(name) && write {
 		return ErrReadOnly
 	}
@@ -63,7 +63,7 @@ func (f *Files) stat(name string) (info fs.FileInfo, err error) {
 	if f.isAbove(name) {
 		return above{path.Base(name)}, nil
 	}
-	err = f.in(name, false, func(dir *nodefs.Dir, name string) error {
+	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		info, err = dir.Stat(name)
 		return err
 	})
@@ -75,7 +75,7 @@ func (f *Files) lstat(name string) (info fs.FileInfo, err error) {
 	if f.isAbove(name) {
 		return above{path.Base(name)}, nil
 	}
-	err = f.in(name, false, func(dir *nodefs.Dir, name string) error {
+	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		info, err = dir.Lstat(name)
 		return err
 	})
@@ -88,7 +88,7 @@ func (f *Files) list(name string) (names []string, err error) {
 	if f.isAbove(name) {
 		return names, nil
 	}
-	err = f.in(name, false, func(dir *nodefs.Dir, name string) error {
+	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		entries, err := dir.ReadDir(name)
 		for _, e := range entries {
 			names = append(names, e.Name())
@@ -103,7 +103,7 @@ func (f *Files) read(name string) (data []byte, err error) {
 	if f.isAbove(name) {
 		return nil, errIsDirectory
 	}
-	err = f.in(name, false, func(dir *nodefs.Dir, name string) error {
+	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
 			return errIsDirectory
 		}
@@ -115,7 +115,7 @@ func (f *Files) read(name string) (data []byte, err error) {
 
 // create makes an empty file, or empties one.
 func (f *Files) create(name string) error {
-	return f.in(name, true, func(dir *nodefs.Dir, name string) error {
+	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
 			return errIsDirectory
 		}
@@ -125,7 +125,7 @@ func (f *Files) create(name string) error {
 
 // appendTo makes a file if there is none.
 func (f *Files) appendTo(name string) error {
-	return f.in(name, true, func(dir *nodefs.Dir, name string) error {
+	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		switch info, err := dir.Stat(name); {
 		case err != nil:
 			return dir.WriteFile(name, nil, 0o666)
@@ -139,7 +139,7 @@ func (f *Files) appendTo(name string) error {
 // write appends to a file that was opened. What was removed since takes it too, and
 // nobody sees it.
 func (f *Files) write(name string, data []byte) error {
-	return f.in(name, true, func(dir *nodefs.Dir, name string) error {
+	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if _, err := dir.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -149,7 +149,7 @@ func (f *Files) write(name string, data []byte) error {
 
 // removeAll removes a file or a tree. A volume itself is emptied and stays.
 func (f *Files) removeAll(name string) error {
-	return f.in(name, true, func(dir *nodefs.Dir, name string) error {
+	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if name != "/" {
 			return dir.RemoveAll(name)
 		}

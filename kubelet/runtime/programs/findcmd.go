@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // found is a file that find looks at.
@@ -236,7 +236,7 @@ func (f *finder) remove(file *found) bool {
 	if file.name == "." {
 		return true
 	}
-	err := f.p.Do(file.full, true, func(dir *nodefs.Dir, name string) error {
+	err := f.p.Do(file.full, true, func(dir *disk.Disk, name string) error {
 		if name == "/" {
 			return errBusy
 		}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // ls lists directories, one name a line.
@@ -108,7 +108,7 @@ func (p *Process) lsLine(name, full string, flags map[string]string) error {
 }
 
 func (p *Process) linkText(full string) (text string) {
-	_ = p.program.file.in(full, false, func(dir *nodefs.Dir, name string) (err error) { // a name alone is enough
+	_ = p.program.file.in(full, false, func(dir *disk.Disk, name string) (err error) { // a name alone is enough
 		text, err = dir.Readlink(name)
 		return err
 	})
@@ -127,7 +127,7 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 	if _, ok := info.(above); ok {
 		return 0, 0
 	}
-	uid, gid, _ = nodefs.Owner(info)
+	uid, gid, _ = disk.Owner(info)
 	return uid, gid
 }
 

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // ErrReadOnly is returned for writes into a volume that is mounted read-only.
@@ -44,7 +44,7 @@ func FindMount(mounts []Mount, name string) (best Mount, rest string, ok bool) {
 // InVolume calls f with the volume that a container path is in, as a file system
 // of its own: a link in a volume cannot lead out of it. A path outside of all volumes,
 // and one in a read-only volume if write is asked for, is an error.
-func InVolume(node *nodefs.Dir, mounts []Mount, name string, write bool, f func(dir *nodefs.Dir, name string) error) error {
+func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(dir *disk.Disk, name string) error) error {
 	m, rest, ok := FindMount(mounts, name)
 	switch {
 	case !ok:
@@ -62,7 +62,7 @@ func InVolume(node *nodefs.Dir, mounts []Mount, name string, write bool, f func(
 
 // openMount opens a mount's directory; for a mount that is a file, the directory
 // that it is in.
-func openMount(node *nodefs.Dir, m Mount, rest string) (*nodefs.Dir, string, error) {
+func openMount(node *disk.Disk, m Mount, rest string) (*disk.Disk, string, error) {
 	if m.SubPath == "" {
 		return openOrParent(node, m.VolumePath, rest)
 	}
@@ -74,7 +74,7 @@ func openMount(node *nodefs.Dir, m Mount, rest string) (*nodefs.Dir, string, err
 	return openOrParent(whole, "/"+m.SubPath, rest)
 }
 
-func openOrParent(in *nodefs.Dir, name, rest string) (*nodefs.Dir, string, error) {
+func openOrParent(in *disk.Disk, name, rest string) (*disk.Disk, string, error) {
 	info, err := in.Stat(name)
 	if err != nil {
 		return nil, "", err

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // chmod changes the mode of files.
@@ -17,7 +17,7 @@ func chmod(p *Process) error {
 		if _, ok := changeMode(0, text); !ok {
 			return nil, fmt.Errorf("chmod: invalid mode '%s': it must be octal, up to 7777, or symbolic, like u=rwx,g+s", text)
 		}
-		return func(dir *nodefs.Dir, name string, info fs.FileInfo) error {
+		return func(dir *disk.Disk, name string, info fs.FileInfo) error {
 			if info.Mode()&fs.ModeSymlink != 0 {
 				return nil // met on the way; as the real one
 			}
@@ -32,7 +32,7 @@ func chmod(p *Process) error {
 func chown(p *Process) error {
 	return change(p, "cannot change ownership of", func(text string) (changer, error) {
 		uid, gid, err := parseOwner(text)
-		return func(dir *nodefs.Dir, name string, _ fs.FileInfo) error {
+		return func(dir *disk.Disk, name string, _ fs.FileInfo) error {
 			err := dir.Lchown(name, uid, gid)
 			if errors.Is(err, fs.ErrPermission) {
 				p.Note("the owner of %s does not become %s here: that takes privilege", path.Base(name), text)
@@ -44,7 +44,7 @@ func chown(p *Process) error {
 }
 
 // changer changes one file.
-type changer func(dir *nodefs.Dir, name string, info fs.FileInfo) error
+type changer func(dir *disk.Disk, name string, info fs.FileInfo) error
 
 // change runs "COMMAND [-R] WHAT PATH...": to makes a changer of WHAT.
 func change(p *Process, cannotDo string, to func(what string) (changer, error)) error {
@@ -59,7 +59,7 @@ func change(p *Process, cannotDo string, to func(what string) (changer, error)) 
 	if err != nil {
 		return err
 	}
-	return each(p, args[1:], cannotDo, func(dir *nodefs.Dir, name string) error {
+	return each(p, args[1:], cannotDo, func(dir *disk.Disk, name string) error {
 		if has(flags, "R") {
 			return dir.WalkUp(name, func(name string, info fs.FileInfo) error {
 				p.program.step(1)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Command is a program that containers can run: it does to the node's files,
@@ -84,7 +84,7 @@ func (p *Process) Path(name string) string {
 // path in there, "/" being the volume itself. Links cannot lead out of the
 // volume. A path outside of all volumes, and one in a read-only volume if write
 // is asked for, is an error.
-func (p *Process) Do(name string, write bool, f func(dir *nodefs.Dir, name string) error) error {
+func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string) error) error {
 	p.program.step(1)
 	if name == "" {
 		return errors.New("no such file or directory")
@@ -141,7 +141,7 @@ func (p *Process) complain(err error) {
 
 // each does something to every path, and goes on after errors as these programs
 // do.
-func each(p *Process, paths []string, what string, f func(dir *nodefs.Dir, name string) error) error {
+func each(p *Process, paths []string, what string, f func(dir *disk.Disk, name string) error) error {
 	if len(paths) == 0 {
 		return fmt.Errorf("%s: missing operand", p.Argv[0])
 	}

@@ -9,7 +9,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Host is what a program asks of the world while it runs.
@@ -31,7 +31,7 @@ type Config struct {
 	// Hostname is what "hostname" prints.
 	Hostname string
 	// Node is the node's file system, Mounts the container's volumes in it.
-	Node   *nodefs.Dir
+	Node   *disk.Disk
 	Mounts []Mount
 	// Commands are the programs that there are; default Default.
 	Commands map[string]Command

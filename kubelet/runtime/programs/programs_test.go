@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // host is a clock that moves when a program sleeps.
@@ -21,14 +21,14 @@ func (h *host) Choose(n int) int { return 0 }
 // box is a container with a volume at /data and scripts at /script.
 type box struct {
 	t    testing.TB
-	node *nodefs.Dir
+	node *disk.Disk
 	host *host
 	env  map[string]string
 }
 
 func newBox(t testing.TB) *box {
 	t.Helper()
-	node, err := nodefs.Open(t.TempDir())
+	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	require.NoError(t, node.MkdirAll("/disk", 0o755))

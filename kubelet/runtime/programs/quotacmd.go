@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storagesim/storagesim/kubelet/nodefs"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // quotasDir has a file for each project quota of the node.
@@ -29,7 +29,7 @@ type ProjectQuota struct {
 }
 
 // Quotas are the project quotas recorded on a node, in order of project number.
-func Quotas(node *nodefs.Dir) ([]ProjectQuota, error) {
+func Quotas(node *disk.Disk) ([]ProjectQuota, error) {
 	entries, err := node.ReadDir(quotasDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -78,7 +78,7 @@ func (p *Process) changeQuota(project string, change func(*ProjectQuota)) error 
 
 // setProject makes a directory the tree of a project.
 func (p *Process) setProject(project, dir string) error {
-	err := p.Do(dir, true, func(in *nodefs.Dir, name string) error {
+	err := p.Do(dir, true, func(in *disk.Disk, name string) error {
 		info, err := in.Stat(name)
 		if err == nil && !info.IsDir() {
 			err = errors.New("Not a directory")

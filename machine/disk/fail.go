@@ -1,0 +1,66 @@
+package disk
+
+import (
+	"io/fs"
+	"path"
+
+	"github.com/storagesim/storagesim/internal/errno"
+)
+
+// Fail has fail asked before every operation from now on: op is what the error's
+// Op would be ("mkdir", "remove", "write", "symlink", "stat", ...), name the node
+// path. An error from it, such as syscall.ENOSPC or syscall.EACCES, is the outcome,
+// and nothing happens. For what is attached both are asked, this under the node's
+// path and that of the attached Disk under its own; for a Sub, also whom it is part
+// of. fail may be called by several at a time, and may itself use Resolve and Fail.
+// nil ends it.
+func (d *Disk) Fail(fail func(op, name string) error) {
+	if fail == nil {
+		d.fail.Store(nil)
+		return
+	}
+	d.fail.Store(&fail)
+}
+
+// part is where a Sub lies in another Disk.
+type part struct {
+	of *Disk
+	at string
+}
+
+// mayFail says whether faults can be injected here.
+func (d *Disk) mayFail() bool {
+	if d.fail.Load() != nil {
+		return true
+	}
+	for _, p := range d.parts {
+		if p.of.mayFail() {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Disk) failing(op, name string) error {
+	if !d.mayFail() {
+		return nil
+	}
+	if err := d.ask(op, name); err != nil {
+		return &fs.PathError{Op: op, Path: shorten(name), Err: errno.Linux(err)}
+	}
+	return nil
+}
+
+func (d *Disk) ask(op, name string) error {
+	if fail := d.fail.Load(); fail != nil {
+		if err := (*fail)(op, name); err != nil {
+			return err
+		}
+	}
+	for _, p := range d.parts {
+		if err := p.of.ask(op, path.Join(p.at, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,371 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrInMemory is returned by Handle for what is not on the machine that runs the
+// simulation.
+var ErrInMemory = errors.New("is in memory and cannot be opened by the machine's kernel")
+
+// errMode is how os refuses a mode with more than permission bits.
+var errMode = errors.New("unsupported file mode")
+
+// umask is taken from the mode of what is made in memory.
+const umask = 0o022
+
+// InMemory makes an empty file system that is nowhere on this machine. Everything in
+// it belongs to root, whoever runs the simulation, and its owner can be changed; no
+// permission is asked for. The umask is 022. There are no devices, named pipes and
+// hard links. now tells when a file was changed.
+func InMemory(now func() time.Time) *Disk {
+	t := &tree{now: now}
+	return &Disk{store: &memory{tree: t, top: t.make(nil, fs.ModeDir|0o755)}}
+}
+
+// tree is what the stores of one memory disk have in common.
+type tree struct {
+	mu     sync.Mutex // for all inodes
+	now    func() time.Time
+	inodes uint64
+}
+
+// inode is a file, a directory or a symbolic link.
+type inode struct {
+	number   uint64
+	mode     fs.FileMode
+	uid, gid int
+	changed  time.Time
+	data     []byte            // of a file
+	text     string            // of a link
+	entries  map[string]*inode // of a directory
+	gone     bool              // a directory that has been removed: nothing can be made in it
+}
+
+// make makes an inode that is to be in a directory; nil for none.
+func (t *tree) make(in *inode, mode fs.FileMode) *inode {
+	t.inodes++
+	n := &inode{number: t.inodes, mode: mode, changed: t.now()}
+	if mode.IsDir() {
+		n.entries = map[string]*inode{}
+	}
+	if in != nil && in.mode&fs.ModeSetgid != 0 { // Linux: inode_init_owner
+		n.gid = in.gid
+		if mode.IsDir() {
+			n.mode |= fs.ModeSetgid
+		}
+	}
+	return n
+}
+
+func (n *inode) isLink() bool { return n.mode&fs.ModeSymlink != 0 }
+
+// memory is a directory of a tree as a store.
+type memory struct {
+	tree   *tree
+	top    *inode
+	closed bool
+}
+
+// lock keeps others out until the function that it returns is called.
+func (m *memory) lock() (unlock func(), err error) {
+	m.tree.mu.Lock()
+	if m.closed {
+		m.tree.mu.Unlock()
+		return nil, fs.ErrClosed
+	}
+	return m.tree.mu.Unlock, nil
+}
+
+// Close ends the store. The files of a Sub are those of its Disk and stay.
+func (m *memory) Close() error {
+	unlock, err := m.lock()
+	if err != nil {
+		return nil
+	}
+	defer unlock()
+	m.closed = true
+	return nil
+}
+
+// at calls f with what rel leads to, through a link at its end if follow is true.
+func (m *memory) at(rel string, follow bool, f func(p place) error) error {
+	unlock, err := m.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := m.find(rel, follow)
+	if err != nil {
+		return err
+	}
+	return f(p)
+}
+
+// existing is at for what must be there.
+func (m *memory) existing(rel string, follow bool, f func(p place) error) error {
+	return m.at(rel, follow, func(p place) error {
+		if p.file == nil {
+			return syscall.ENOENT
+		}
+		return f(p)
+	})
+}
+
+func (m *memory) Mkdir(rel string, perm fs.FileMode) error {
+	if perm&^fs.ModePerm != 0 {
+		return errMode
+	}
+	return m.at(rel, false, func(p place) error { return m.mkdir(p, perm) })
+}
+
+func (m *memory) mkdir(p place, perm fs.FileMode) error {
+	return m.add(p, fs.ModeDir|perm&^umask, func(*inode) {})
+}
+
+// add makes a new file at a place and fills it.
+func (m *memory) add(p place, mode fs.FileMode, fill func(n *inode)) error {
+	switch {
+	case p.file != nil:
+		return syscall.EEXIST
+	case p.dir.gone:
+		return syscall.ENOENT
+	}
+	n := m.tree.make(p.dir, mode)
+	fill(n)
+	m.put(p, n)
+	return nil
+}
+
+// put has a place hold n; nil takes away what is there.
+func (m *memory) put(p place, n *inode) {
+	if n == nil {
+		delete(p.dir.entries, p.base)
+	} else {
+		p.dir.entries[p.base] = n
+	}
+	p.dir.changed = m.tree.now()
+}
+
+// MkdirAll is os.Root's: it makes what a link on the way leads to, but not what one at
+// the end does.
+func (m *memory) MkdirAll(rel string, perm fs.FileMode) error {
+	if perm&^fs.ModePerm != 0 {
+		return errMode
+	}
+	unlock, err := m.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := m.findOrMake(rel, false, func(p place) error { return m.mkdir(p, perm) })
+	if err == nil && p.file != nil && p.file.isLink() {
+		return m.leadsToDir(rel)
+	}
+	switch {
+	case err != nil:
+		return err
+	case p.file == nil:
+		return m.mkdir(p, perm)
+	case !p.file.mode.IsDir():
+		return syscall.EEXIST
+	}
+	return nil
+}
+
+// leadsToDir says what is wrong with a link where a directory should be.
+func (m *memory) leadsToDir(rel string) error {
+	p, err := m.find(rel, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && p.file == nil:
+		return syscall.EEXIST
+	case err == nil && !p.file.mode.IsDir():
+		return syscall.ENOTDIR
+	}
+	return err
+}
+
+func (m *memory) Remove(rel string) error { return m.existing(rel, false, m.remove) }
+
+func (m *memory) remove(p place) error {
+	if len(p.file.entries) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	p.file.gone = true
+	m.put(p, nil)
+	return nil
+}
+
+func (m *memory) RemoveAll(rel string) error {
+	err := m.existing(rel, false, func(p place) error {
+		p.file.empty()
+		m.put(p, nil)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// empty takes all away from a directory that is removed. The order does not matter.
+func (n *inode) empty() {
+	for _, below := range n.entries {
+		below.empty()
+	}
+	n.gone = true
+	clear(n.entries)
+}
+
+// Rename is os.Root's: a directory is not replaced, not even an empty one.
+func (m *memory) Rename(rel, newrel string) error {
+	return m.at(rel, false, func(from place) error {
+		to, err := m.find(newrel, false)
+		switch {
+		case err != nil:
+			return err
+		case from.file == nil:
+			return syscall.ENOENT
+		case to.file != nil && to.file.mode.IsDir():
+			return syscall.EEXIST
+		case from.file == to.file:
+			return nil
+		case from.dir == nil: // the disk's own directory
+			return syscall.EBUSY
+		case from.file.mode.IsDir() && slices.Contains(to.above, from.file):
+			return syscall.EINVAL
+		case to.dir.gone:
+			return syscall.ENOENT
+		case from.file.mode.IsDir() && to.file != nil:
+			return syscall.ENOTDIR
+		}
+		m.put(from, nil)
+		m.put(to, from.file)
+		return nil
+	})
+}
+
+func (m *memory) Symlink(text, rel string) error {
+	return m.at(rel, false, func(p place) error { return m.symlink(text, p) })
+}
+
+func (m *memory) symlink(text string, p place) error {
+	if text == "" {
+		return syscall.ENOENT
+	}
+	return m.add(p, fs.ModeSymlink|fs.ModePerm, func(n *inode) { n.text = text })
+}
+
+func (m *memory) Readlink(rel string) (text string, err error) {
+	err = m.existing(rel, false, func(p place) error { text, err = p.readlink(); return err })
+	return text, err
+}
+
+func (p place) readlink() (string, error) {
+	if !p.file.isLink() {
+		return "", syscall.EINVAL
+	}
+	return p.file.text, nil
+}
+
+func (m *memory) Chmod(rel string, mode fs.FileMode) error {
+	const bits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+	return m.existing(rel, true, func(p place) error {
+		p.file.mode = p.file.mode&^bits | mode&bits
+		return nil
+	})
+}
+
+// Lchown follows chown(2): a program loses its setuid and setgid bits.
+func (m *memory) Lchown(rel string, uid, gid int) error {
+	return m.existing(rel, false, func(p place) error {
+		n := p.file
+		if uid != -1 {
+			n.uid = uid
+		}
+		if gid != -1 {
+			n.gid = gid
+		}
+		if n.mode.IsRegular() {
+			n.mode &^= fs.ModeSetuid
+			if n.mode&0o010 != 0 {
+				n.mode &^= fs.ModeSetgid
+			}
+		}
+		return nil
+	})
+}
+
+func (m *memory) readDir(rel string) (list []fs.DirEntry, err error) {
+	err = m.existing(rel, true, func(p place) error {
+		if !p.file.mode.IsDir() {
+			return syscall.ENOTDIR
+		}
+		list = make([]fs.DirEntry, 0, len(p.file.entries))
+		for name, n := range p.file.entries { // Disk sorts them
+			list = append(list, fs.FileInfoToDirEntry(n.info(name)))
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (m *memory) readFile(rel string) (data []byte, err error) {
+	err = m.existing(rel, true, func(p place) error {
+		if !p.file.mode.IsRegular() {
+			return ErrNotRegular
+		}
+		data = append([]byte{}, p.file.data...)
+		return nil
+	})
+	return data, err
+}
+
+func (m *memory) writeFile(rel string, data []byte, perm fs.FileMode) error {
+	return m.at(rel, true, func(p place) error {
+		switch {
+		case p.file == nil:
+			return m.add(p, perm.Perm()&^umask, func(n *inode) { n.data = slices.Clone(data) })
+		case p.file.mode.IsDir():
+			return syscall.EISDIR
+		}
+		p.file.data, p.file.changed = slices.Clone(data), m.tree.now()
+		return nil
+	})
+}
+
+// appendFile takes the time that the new data takes, not that of the whole file: what
+// follows data in the slice's array was never lent to anybody.
+func (m *memory) appendFile(rel string, data []byte) error {
+	return m.existing(rel, true, func(p place) error {
+		switch {
+		case p.file.mode.IsDir():
+			return syscall.EISDIR
+		case len(p.file.data)+len(data) > maxFile:
+			return ErrTooLarge
+		}
+		p.file.data, p.file.changed = append(p.file.data, data...), m.tree.now()
+		return nil
+	})
+}
+
+func (m *memory) handle(rel string) (*os.File, error) {
+	return nil, m.existing(rel, true, func(place) error { return ErrInMemory })
+}
+
+func (m *memory) sub(rel string) (below store, err error) {
+	err = m.existing(rel, true, func(p place) error {
+		if !p.file.mode.IsDir() {
+			return syscall.ENOTDIR
+		}
+		below = &memory{tree: m.tree, top: p.file}
+		return nil
+	})
+	return below, err
+}

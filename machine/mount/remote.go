@@ -1,0 +1,83 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// mountRemote mounts what lies outside of the node. What fails reads as the mount
+// program's answer does.
+//
+// Upstream: k8s.io/mount-utils mount_linux.go doMount, v0.36.
+func (t *TempDir) mountRemote(op Op, fstype string) error {
+	r := record{Source: op.Source, Type: fstype, Options: slices.Clone(op.Options)}
+	err := t.checkRemote(op, &r)
+	if err == nil {
+		err = t.save(r)
+	}
+	if err == nil {
+		if err = t.attach(r); err != nil {
+			err = errors.Join(err, t.forget(r))
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	args := []string{"-t", fstype}
+	if len(op.Options) > 0 {
+		args = append(args, "-o", strings.Join(op.Options, ","))
+	}
+	return fmt.Errorf("mount failed: exit status 32\nMounting command: mount\nMounting arguments: %s\nOutput: %w",
+		strings.Join(append(args, op.Source, op.Target), " "), err)
+}
+
+// checkRemote finds the target and looks at it.
+func (t *TempDir) checkRemote(op Op, r *record) (err error) {
+	if slices.Contains(op.Options, "bind") || slices.Contains(op.Options, "remount") {
+		return fmt.Errorf("mount: options %q go with no type: bind mounts have none, and remounting is not possible without privilege", op.Options)
+	}
+	var info fs.FileInfo
+	err = t.at(op.Target, func(at *disk.At, base string) (err error) {
+		r.Target = at.Path(base)
+		if _, mounted, err := t.mounted(at, base); err != nil {
+			return err
+		} else if mounted {
+			return alreadyMounted(op.Target)
+		}
+		info, err = at.Lstat(base)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.Target != path.Clean(op.Target): // see disk.Disk.Attach
+		return fmt.Errorf("mount: %s: there is a symbolic link on the way, which only bind mounts allow without privilege", op.Target)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return errors.New("mount: the mount point is a symbolic link")
+	case !info.IsDir():
+		return fmt.Errorf("mount: %s: the mount point is not a directory", op.Target)
+	}
+	return t.isEmpty(r.Target)
+}
+
+// attach has the node see what a record names.
+func (t *TempDir) attach(r record) error {
+	if t.cfg.Remote == nil {
+		return fmt.Errorf("mount: %s: unknown filesystem type '%s'", r.Target, r.Type)
+	}
+	dir, err := t.cfg.Remote(r.Type, r.Source)
+	if err != nil {
+		return err
+	}
+	if err := t.cfg.Dir.Attach(r.Target, dir, slices.Contains(r.Options, "ro")); err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	t.table[r.Target] = r
+	return nil
+}

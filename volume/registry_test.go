@@ -1,0 +1,71 @@
+package volume_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/kubelet/emptydir"
+	"github.com/storagesim/storagesim/kubelet/hostpath"
+	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// named is a plugin under another name, which may fail to start.
+type named struct {
+	volume.VolumePlugin
+	name string
+	err  error
+}
+
+func (n named) GetPluginName() string          { return n.name }
+func (n named) Init(h volume.VolumeHost) error { return n.err }
+
+func pvSpec(source v1.PersistentVolumeSource) *volume.Spec {
+	pv := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{PersistentVolumeSource: source}}
+	pv.Name = "pv"
+	return volume.NewSpecFromPersistentVolume(pv, false)
+}
+
+func TestExactlyOnePluginTakesAVolume(t *testing.T) {
+	pm, err := volume.InitPlugins([]volume.VolumePlugin{local.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}, nil)
+	require.NoError(t, err)
+	hostPath := &v1.HostPathVolumeSource{Path: "/x"}
+	for want, spec := range map[string]*volume.Spec{
+		local.PluginName:    pvSpec(v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/x"}}),
+		hostpath.PluginName: pvSpec(v1.PersistentVolumeSource{HostPath: hostPath}),
+		emptydir.PluginName: volume.NewSpecFromVolume(&v1.Volume{Name: "e", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}),
+	} {
+		plugin, err := pm.FindPluginBySpec(spec)
+		require.NoError(t, err)
+		require.Equal(t, want, plugin.GetPluginName())
+	}
+	_, err = pm.FindPluginBySpec(nil)
+	require.ErrorContains(t, err, "volume spec is nil")
+	_, err = pm.FindPluginBySpec(pvSpec(v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{}}))
+	require.ErrorIs(t, err, volume.ErrNoPluginMatched)
+	require.ErrorContains(t, err, `PersistentVolume "pv" of kind nfs`)
+	_, err = pm.FindPluginByName("example.com/none")
+	require.ErrorContains(t, err, "no volume plugin matched name: example.com/none")
+}
+
+func TestTwoPluginsForOneVolumeAreAnErrorThatNamesThem(t *testing.T) {
+	pm, err := volume.InitPlugins([]volume.VolumePlugin{local.NewPlugin(), named{local.NewPlugin(), "example.com/local", nil}}, nil)
+	require.NoError(t, err)
+	_, err = pm.FindPluginBySpec(pvSpec(v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{}}))
+	require.EqualError(t, err, "multiple volume plugins matched: example.com/local,kubernetes.io/local-volume")
+}
+
+func TestPluginNamesAreChecked(t *testing.T) {
+	for name, want := range map[string]string{
+		"local": "invalid name", "a/b/c": "invalid name", "exa mple/x": "invalid name", "": "invalid name",
+		local.PluginName: "was registered more than once",
+	} {
+		_, err := volume.InitPlugins([]volume.VolumePlugin{local.NewPlugin(), named{local.NewPlugin(), name, nil}}, nil)
+		require.ErrorContains(t, err, want, "%q", name)
+	}
+	_, err := volume.InitPlugins([]volume.VolumePlugin{named{local.NewPlugin(), "example.com/x", errors.New("no")}}, nil)
+	require.EqualError(t, err, "failed to load volume plugin example.com/x, error: no")
+}

@@ -1,0 +1,123 @@
+// Package volumetest runs a volume plugin without a kubelet: for the tests of
+// plugins, and for looking at one.
+//
+// Upstream: pkg/volume/testing, v1.36.
+package volumetest
+
+import (
+	"fmt"
+	"path"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
+)
+
+const rootDir = "/var/lib/kubelet"
+
+// Host is a kubelet as a plugin sees it. FS and Mounter are required; what the
+// plugin says is in Events and Notes.
+type Host struct {
+	// FS is the node's file system, Mounter mounts on it.
+	FS      *disk.Disk
+	Mounter mount.Interface
+	// Objects are the API's. What is not here is not found.
+	Objects map[volume.ObjectRef]runtime.Object
+	// Plugins are those that the plugin under test may need for a volume that its
+	// own is made with: NewWrapperMounter finds them.
+	Plugins []volume.VolumePlugin
+	// Time is what Now answers.
+	Time time.Time
+	// Allocatable is what the node has for pods.
+	Allocatable v1.ResourceList
+
+	// Events are "type reason: message", Notes what was traced.
+	Events, Notes []string
+}
+
+var _ volume.VolumeHost = (*Host)(nil)
+
+// GetNodeName implements volume.VolumeHost.
+func (h *Host) GetNodeName() types.NodeName { return "node-1" }
+
+// GetPodsDir implements volume.VolumeHost.
+func (h *Host) GetPodsDir() string { return rootDir + "/pods" }
+
+// GetPluginDir implements volume.VolumeHost.
+func (h *Host) GetPluginDir(name string) string {
+	return path.Join(rootDir, "plugins", volume.EscapeQualifiedName(name))
+}
+
+// GetPodVolumeDir implements volume.VolumeHost.
+func (h *Host) GetPodVolumeDir(uid types.UID, plugin, name string) string {
+	return path.Join(h.GetPodsDir(), string(uid), "volumes", plugin, name)
+}
+
+// GetPodPluginDir implements volume.VolumeHost.
+func (h *Host) GetPodPluginDir(uid types.UID, plugin string) string {
+	return path.Join(h.GetPodsDir(), string(uid), "plugins", plugin)
+}
+
+// NewWrapperMounter implements volume.VolumeHost.
+func (h *Host) NewWrapperMounter(volName string, spec volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	pm, err := volume.InitPlugins(h.Plugins, h)
+	if err != nil {
+		return nil, err
+	}
+	return pm.NewWrapperMounter(volName, spec, pod)
+}
+
+// NewWrapperUnmounter implements volume.VolumeHost.
+func (h *Host) NewWrapperUnmounter(volName string, spec volume.Spec, podUID types.UID) (volume.Unmounter, error) {
+	pm, err := volume.InitPlugins(h.Plugins, h)
+	if err != nil {
+		return nil, err
+	}
+	return pm.NewWrapperUnmounter(volName, spec, podUID)
+}
+
+// GetNodeAllocatable implements volume.VolumeHost.
+func (h *Host) GetNodeAllocatable() v1.ResourceList { return h.Allocatable }
+
+// GetObject implements volume.VolumeHost.
+func (h *Host) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
+	if object, ok := h.Objects[ref]; ok {
+		return object, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: ref.Kind}, ref.Name)
+}
+
+// Now implements volume.VolumeHost.
+func (h *Host) Now() time.Time { return h.Time }
+
+// GetMounter implements volume.VolumeHost.
+func (h *Host) GetMounter() mount.Interface { return h.Mounter }
+
+// GetFS implements volume.VolumeHost.
+func (h *Host) GetFS() *disk.Disk { return h.FS }
+
+// GetEventRecorder implements volume.VolumeHost.
+func (h *Host) GetEventRecorder() control.Recorder { return h }
+
+// Trace implements volume.VolumeHost.
+func (h *Host) Trace(about control.Ref, text string) {
+	h.Notes = append(h.Notes, fmt.Sprintf("%s: %s", about, text))
+}
+
+// Event implements control.Recorder.
+func (h *Host) Event(_ runtime.Object, eventtype, reason, message string) {
+	h.Events = append(h.Events, eventtype+" "+reason+": "+message)
+}
+
+// Eventf implements control.Recorder.
+func (h *Host) Eventf(object runtime.Object, eventtype, reason, format string, args ...any) {
+	h.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
+}
