@@ -7,6 +7,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/strategy"
 )
 
 var (
@@ -33,7 +35,7 @@ func admitCreate(s *Server, obj runtime.Object) error {
 			addNotReadyTaint(o)
 		}
 	case *v1.Pod:
-		addDefaultTolerations(&o.Spec)
+		strategy.AddDefaultTolerations(&o.Spec)
 		if err := admitPriority(o, func(name string) *schedulingv1.PriorityClass {
 			found, _ := s.peek(priorityClasses, name)
 			class, _ := found.(*schedulingv1.PriorityClass)

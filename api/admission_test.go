@@ -12,18 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/internal/apitest"
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
 )
 
 func classAt(name, annotation, value string, age time.Duration) *storagev1.StorageClass {
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Annotations: map[string]string{annotation: value}, CreationTimestamp: metav1.NewTime(testNow.Add(-age)),
+		Name: name, Annotations: map[string]string{annotation: value}, CreationTimestamp: metav1.NewTime(apitest.Now.Add(-age)),
 	}}
 }
 
 // semantics 8 must 13.
 func TestTheNewestDefaultClassWinsAndTheSmallerNameBreaksTies(t *testing.T) {
 	claim := func(classes ...runtime.Object) *string {
-		c := parse(t, goodClaim, "spec: {storageClassName: null}").(*v1.PersistentVolumeClaim)
+		c := apitest.Parse(t, apitest.GoodClaim, "spec: {storageClassName: null}").(*v1.PersistentVolumeClaim)
 		applyDefaultClass(c, classes)
 		return c.Spec.StorageClassName
 	}
@@ -38,10 +42,10 @@ func TestTheNewestDefaultClassWinsAndTheSmallerNameBreaksTies(t *testing.T) {
 }
 
 func TestAClaimThatSaysAnythingOfItsClassKeepsIt(t *testing.T) {
-	require.False(t, claimHasClass(parse(t, goodClaim, "spec: {storageClassName: null}").(*v1.PersistentVolumeClaim)))
+	require.False(t, claimHasClass(apitest.Parse(t, apitest.GoodClaim, "spec: {storageClassName: null}").(*v1.PersistentVolumeClaim)))
 	for _, patch := range []string{"spec: {storageClassName: ''}", "spec: {storageClassName: a}",
 		"{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: ''}}, spec: {storageClassName: null}}"} {
-		require.True(t, claimHasClass(parse(t, goodClaim, patch).(*v1.PersistentVolumeClaim)), patch)
+		require.True(t, claimHasClass(apitest.Parse(t, apitest.GoodClaim, patch).(*v1.PersistentVolumeClaim)), patch)
 	}
 }
 
@@ -55,19 +59,20 @@ func TestAClaimGrowsOnlyWhereItsClassAllows(t *testing.T) {
 	}
 	none := func(string) *storagev1.StorageClass { return nil }
 	resize := func(phase v1.PersistentVolumeClaimPhase, size string, class func(string) *storagev1.StorageClass) error {
-		old := claimIn(t, phase)
+		old := apitest.Created(t, apitest.GoodClaim).(*v1.PersistentVolumeClaim)
+		old.Status.Phase = phase
 		claim := old.DeepCopy()
 		claim.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse(size)
 		return admitResize(claim, old, class)
 	}
-	require.NoError(t, resize(v1.ClaimBound, "6Gi", class(ptr(true))))
+	require.NoError(t, resize(v1.ClaimBound, "6Gi", class(new(true))))
 	require.NoError(t, resize(v1.ClaimBound, "5Gi", none), "nothing grows")
 	require.NoError(t, resize(v1.ClaimBound, "4Gi", none), "shrinking is for validation to refuse")
 
 	const recorded = `persistentvolumeclaims "data" is forbidden: only dynamically provisioned pvc can be resized ` +
 		`and the storageclass that provisions the pvc must support resize`
 	for name, class := range map[string]func(string) *storagev1.StorageClass{
-		"no class": none, "a silent class": class(nil), "a class against it": class(ptr(false))} {
+		"no class": none, "a silent class": class(nil), "a class against it": class(new(false))} {
 		err := resize(v1.ClaimBound, "6Gi", class)
 		require.True(t, apierrors.IsForbidden(err), name)
 		require.EqualError(t, err, recorded, name)
@@ -78,8 +83,8 @@ func TestAClaimGrowsOnlyWhereItsClassAllows(t *testing.T) {
 
 func TestAPodToleratesALostNodeForFiveMinutesUnlessItSaysOtherwise(t *testing.T) {
 	keys := func(tolerations string) (keys []string) {
-		pod := parse(t, goodPod, "spec: {tolerations: ["+tolerations+"]}").(*v1.Pod)
-		addDefaultTolerations(&pod.Spec)
+		pod := apitest.Parse(t, apitest.GoodPod, "spec: {tolerations: ["+tolerations+"]}").(*v1.Pod)
+		strategy.AddDefaultTolerations(&pod.Spec)
 		for _, toleration := range pod.Spec.Tolerations {
 			keys = append(keys, toleration.Key)
 		}
@@ -93,7 +98,7 @@ func TestAPodToleratesALostNodeForFiveMinutesUnlessItSaysOtherwise(t *testing.T)
 }
 
 func TestAPodsPriorityComesFromItsClass(t *testing.T) {
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7, PreemptionPolicy: ptr(v1.PreemptNever)}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7, PreemptionPolicy: new(v1.PreemptNever)}
 	normal := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "normal"}, Value: 3, GlobalDefault: true}
 	find := func(name string) *schedulingv1.PriorityClass {
 		if name == class.Name {
@@ -102,7 +107,7 @@ func TestAPodsPriorityComesFromItsClass(t *testing.T) {
 		return nil
 	}
 	admit := func(patch string, classes ...runtime.Object) (*v1.Pod, error) {
-		pod := parse(t, goodPod, patch).(*v1.Pod)
+		pod := apitest.Parse(t, apitest.GoodPod, patch).(*v1.Pod)
 		return pod, admitPriority(pod, find, classes)
 	}
 	for _, row := range []struct {
@@ -130,4 +135,13 @@ func TestAPodsPriorityComesFromItsClass(t *testing.T) {
 	_, err = admit("spec: {priority: 9}")
 	require.EqualError(t, err, `pods "web" is forbidden: the integer value of priority (9) must not be provided in pod spec; `+
 		`priority admission controller computed 0 from the given PriorityClass name`)
+}
+
+func TestAnUpdateFromTheOriginalManifestOfAPodKeepsWhatAdmissionWrote(t *testing.T) {
+	old := apitest.Created(t, apitest.GoodPod).(*v1.Pod)
+	strategy.AddDefaultTolerations(&old.Spec)
+	require.NoError(t, admitPriority(old, nil, nil))
+	pod := apitest.Created(t, apitest.GoodPod, "metadata: {labels: {a: b}}")
+	strategy.PrepareForUpdate(pod, old, apitest.Now)
+	require.Empty(t, apitest.Words(validation.Update(pod, old)))
 }

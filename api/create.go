@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -34,13 +36,13 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	}
 	now := s.now()
 	r.dropStatus(obj)
-	setDefaults(obj)
-	canonicalize(obj)
+	strategy.SetDefaults(obj)
+	strategy.Canonicalize(obj)
 	if err := admitCreate(s, obj); err != nil {
 		return outcome{}, asStatus(err)
 	}
 	s.fillSystemFields(r, st, obj, now)
-	prepareForCreate(obj, now)
+	strategy.PrepareForCreate(obj, now)
 	if errs := append(validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
@@ -122,10 +124,10 @@ func (s *Server) privilegeErrors(obj object) field.ErrorList {
 		return nil
 	}
 	if pod, ok := obj.(*v1.Pod); ok {
-		return denyPrivileged(&pod.Spec, specPath)
+		return validation.DenyPrivileged(&pod.Spec, field.NewPath("spec"))
 	}
-	if t := podTemplate(obj); t != nil {
-		return denyPrivileged(&t.Spec, specPath.Child("template", "spec"))
+	if t := strategy.PodTemplate(obj); t != nil {
+		return validation.DenyPrivileged(&t.Spec, field.NewPath("spec").Child("template", "spec"))
 	}
 	return nil
 }
@@ -137,9 +139,9 @@ func qualityOf(obj object) v1.PodQOSClass {
 	return ""
 }
 
-// validateNew is validateCreate, and never lets an object without a name pass.
+// validateNew is Create, and never lets an object without a name pass.
 func validateNew(obj object) field.ErrorList {
-	errs := validateCreate(obj)
+	errs := validation.Create(obj)
 	if len(errs) == 0 && obj.GetName() == "" {
 		errs = append(errs, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
 	}

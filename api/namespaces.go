@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/strategy"
 )
 
 var (
@@ -31,7 +33,7 @@ func (s *Server) addNamespace(name string) {
 		Name: name, UID: s.uid(st, name), CreationTimestamp: s.now(),
 	}}
 	ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
-	defaultNamespace(ns)
+	strategy.SetDefaults(ns)
 	s.put(st, nil, ns)
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -204,7 +205,7 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 		return nil, errors.New("strict decoding error: " + joined(strict))
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	setDefault(&gvk.Kind, r.kind.gvk.Kind)
+	gvk.Kind = cmp.Or(gvk.Kind, r.kind.gvk.Kind)
 	switch {
 	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
 		obj.SetName("")

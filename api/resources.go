@@ -68,7 +68,7 @@ var kinds = sync.OnceValue(func() map[schema.GroupVersionResource]*kind {
 		}
 	}
 	// The status of a CSINode came after release 1.36: what the library has of it is
-	// dropped (see canonicalize).
+	// dropped (see Canonicalize of package strategy).
 	table[storagev1.SchemeGroupVersion.WithResource("csinodes")].status = -1
 	return table
 })

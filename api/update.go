@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
 )
 
 // errModified is upstream's OptimisticLockErrorMsg.
@@ -41,19 +44,19 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 		return outcome{}, err
 	}
 	now := s.now()
-	setDefaults(obj)
-	canonicalize(obj)
+	strategy.SetDefaults(obj)
+	strategy.Canonicalize(obj)
 	r.keepSystemFields(old, obj)
 	var errs field.ErrorList
 	if r.sub == "status" && r.kind.status >= 0 {
 		r.keepSpec(old, obj)
-		prepareForStatusUpdate(obj, old, now)
-		errs = validateStatusUpdate(obj, old)
+		strategy.PrepareForStatusUpdate(obj, old, now)
+		errs = validation.StatusUpdate(obj, old)
 	} else {
 		r.keepStatus(old, obj)
-		prepareForUpdate(obj, old, now)
+		strategy.PrepareForUpdate(obj, old, now)
 		r.countGeneration(old, obj)
-		errs = append(validateUpdate(obj, old), s.privilegeErrors(obj)...)
+		errs = append(validation.Update(obj, old), s.privilegeErrors(obj)...)
 	}
 	if len(errs) > 0 {
 		return outcome{}, r.invalid(errs)

@@ -1,0 +1,152 @@
+// Package apitest has what the tests of the server and of its rules share: good
+// manifests, changes of them, and objects as the server stores them.
+package apitest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim/api/strategy"
+)
+
+// Manifests that are accepted as they stand; the tables change one thing in them.
+const (
+	GoodClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}, storageClassName: manual}`
+
+	GoodVolume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv}
+spec: {accessModes: [ReadWriteOnce], capacity: {storage: 5Gi}, hostPath: {path: /tmp/pv}, storageClassName: manual}`
+
+	GoodPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default}
+spec:
+  containers: [{name: c, image: busybox, volumeMounts: [{name: v0, mountPath: /d0}]}]
+  volumes: [{name: v0, persistentVolumeClaim: {claimName: data}}]`
+
+	GoodClass = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: sc}
+provisioner: example.com/ext`
+
+	GoodAttachment = `
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttachment
+metadata: {name: va}
+spec: {attacher: x.example.com, nodeName: node-1, source: {persistentVolumeName: pv}}`
+
+	GoodCSINode = `
+apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: node-1}
+spec: {drivers: [{name: x.example.com, nodeID: node-1}]}`
+
+	GoodCSIDriver = `
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: x.example.com}
+spec: {attachRequired: true}`
+
+	GoodCapacity = `
+apiVersion: storage.k8s.io/v1
+kind: CSIStorageCapacity
+metadata: {name: cap, namespace: default}
+storageClassName: sc
+nodeTopology: {matchLabels: {zone: a}}
+capacity: 5Gi`
+
+	GoodNode = `
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+spec: {}`
+
+	GoodStatefulSet = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: default}
+spec:
+  selector: {matchLabels: {app: db}}
+  serviceName: db
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /d}]}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: ext}`
+)
+
+// Parse decodes a manifest changed by JSON merge patches, written as YAML.
+func Parse(t testing.TB, manifest string, patches ...string) runtime.Object {
+	t.Helper()
+	tree := map[string]any{}
+	require.NoError(t, yaml.Unmarshal([]byte(manifest), &tree))
+	for _, patch := range patches {
+		change := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(patch), &change))
+		merge(tree, change)
+	}
+	data, err := yaml.Marshal(tree)
+	require.NoError(t, err)
+	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	require.NoError(t, err)
+	return obj
+}
+
+func merge(tree, change map[string]any) {
+	for key, value := range change {
+		below, isMap := value.(map[string]any)
+		old, wasMap := tree[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(tree, key)
+		case isMap && wasMap:
+			merge(old, below)
+		default:
+			tree[key] = value
+		}
+	}
+}
+
+// Now is when objects are created.
+var Now = metav1.Unix(1_700_000_000, 0)
+
+// Created is the object as the server stores it.
+func Created(t testing.TB, manifest string, patches ...string) runtime.Object {
+	t.Helper()
+	obj := Parse(t, manifest, patches...)
+	m, err := meta.Accessor(obj)
+	require.NoError(t, err)
+	m.SetUID("uid")
+	m.SetResourceVersion("1")
+	m.SetCreationTimestamp(Now)
+	strategy.SetDefaults(obj)
+	strategy.PrepareForCreate(obj, Now)
+	return obj
+}
+
+// Words are the problems, each as "field: type: message".
+func Words(errs field.ErrorList) []string {
+	var words []string
+	for _, err := range errs {
+		text, _, _ := strings.Cut(err.Error(), "\n") // what changed follows, line by line
+		words = append(words, text)
+	}
+	return words
+}

@@ -1,0 +1,137 @@
+package strategy
+
+import (
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/internal/containers"
+)
+
+// Canonicalize does to an object what upstream's conversion to its internal
+// version and back does: two fields for the same thing say the same, and what
+// release 1.36 does not know, or not without a feature gate, is dropped. It is done
+// to whatever comes in, after defaults are set.
+func Canonicalize(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *v1.Pod:
+		if grace := o.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
+			one := int64(1)
+			o.Spec.TerminationGracePeriodSeconds = &one
+		}
+		canonicalPodIPs(&o.Status)
+	case *v1.Node:
+		canonicalPodCIDRs(&o.Spec)
+	case *storagev1.CSIDriver:
+		o.Spec.PreventPodSchedulingIfMissing = nil
+	case *storagev1.CSINode:
+		o.Status = storagev1.CSINodeStatus{}
+		if len(o.Spec.Drivers) == 0 {
+			o.Spec.Drivers = nil
+		}
+		for i := range o.Spec.Drivers {
+			if len(o.Spec.Drivers[i].TopologyKeys) == 0 {
+				o.Spec.Drivers[i].TopologyKeys = nil
+			}
+		}
+	}
+}
+
+// canonicalPodCIDRs: podCIDR is the first of podCIDRs. If both are there and
+// differ, podCIDR counts. Upstream: core/v1 Convert_v1_NodeSpec_To_core_NodeSpec,
+// v1.36.
+func canonicalPodCIDRs(spec *v1.NodeSpec) {
+	if one := spec.PodCIDR; one != "" && (len(spec.PodCIDRs) == 0 || spec.PodCIDRs[0] != one) {
+		spec.PodCIDRs = []string{one}
+	}
+	if len(spec.PodCIDRs) > 0 {
+		spec.PodCIDR = spec.PodCIDRs[0]
+	}
+}
+
+// canonicalPodIPs: podIP is the first of podIPs. If both are there and differ,
+// podIP counts. Upstream: core/v1 Convert_v1_PodStatus_To_core_PodStatus, v1.36.
+func canonicalPodIPs(status *v1.PodStatus) {
+	if one := status.PodIP; one != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != one) {
+		status.PodIPs = []v1.PodIP{{IP: one}}
+	}
+	if len(status.PodIPs) > 0 {
+		status.PodIP = status.PodIPs[0].IP
+	}
+}
+
+// dropDisabledPodFields drops from a pod's spec what is behind feature gates that
+// are off in release 1.36.
+// Upstream: pkg/api/pod dropDisabledFields, v1.36.
+func dropDisabledPodFields(spec *v1.PodSpec) {
+	spec.SchedulingGroup = nil
+	for i := range spec.Volumes {
+		if spec.Volumes[i].Projected == nil {
+			continue
+		}
+		for j := range spec.Volumes[i].Projected.Sources {
+			spec.Volumes[i].Projected.Sources[j].ClusterTrustBundle = nil
+			spec.Volumes[i].Projected.Sources[j].PodCertificate = nil
+		}
+	}
+	for _, group := range containers.Groups(spec) {
+		for i := range group.Containers {
+			if lifecycle := group.Containers[i].Lifecycle; lifecycle != nil {
+				lifecycle.StopSignal = nil
+			}
+		}
+	}
+	for i := range spec.EphemeralContainers {
+		if lifecycle := spec.EphemeralContainers[i].Lifecycle; lifecycle != nil {
+			lifecycle.StopSignal = nil
+		}
+	}
+}
+
+// mergeLabelKeys adds to the selectors of a new pod what matchLabelKeys and
+// mismatchLabelKeys take over from its labels.
+// Upstream: registry/core/pod mutatePodAffinity and mutateTopologySpreadConstraints,
+// v1.36.
+func mergeLabelKeys(pod *v1.Pod) {
+	for _, term := range podAffinityTerms(pod.Spec.Affinity) {
+		addLabelKeys(term.LabelSelector, term.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)
+		addLabelKeys(term.LabelSelector, term.MismatchLabelKeys, metav1.LabelSelectorOpNotIn, pod.Labels)
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		addLabelKeys(c.LabelSelector, c.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)
+	}
+}
+
+func podAffinityTerms(a *v1.Affinity) (terms []*v1.PodAffinityTerm) {
+	if a == nil {
+		return nil
+	}
+	add := func(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
+		for i := range preferred {
+			terms = append(terms, &preferred[i].PodAffinityTerm)
+		}
+		for i := range required {
+			terms = append(terms, &required[i])
+		}
+	}
+	if n := a.PodAffinity; n != nil {
+		add(n.RequiredDuringSchedulingIgnoredDuringExecution, n.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if n := a.PodAntiAffinity; n != nil {
+		add(n.RequiredDuringSchedulingIgnoredDuringExecution, n.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return terms
+}
+
+func addLabelKeys(selector *metav1.LabelSelector, keys []string, op metav1.LabelSelectorOperator, labels map[string]string) {
+	if selector == nil {
+		return
+	}
+	for _, key := range keys {
+		if value, ok := labels[key]; ok {
+			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: op, Values: []string{value}})
+		}
+	}
+}

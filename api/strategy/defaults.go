@@ -1,0 +1,190 @@
+package strategy
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// SetDefaults fills in what the client left out, as upstream does when it
+// decodes an object. Setting defaults twice changes nothing. Kinds not named
+// here have no defaults.
+func SetDefaults(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		defaultClaimSpec(&o.Spec)
+		setDefault(&o.Status.Phase, v1.ClaimPending)
+		roundUp(o.Status.Capacity)
+		roundUp(o.Status.AllocatedResources)
+	case *v1.PersistentVolume:
+		defaultVolume(o)
+	case *v1.Pod:
+		defaultPod(o)
+	case *storagev1.StorageClass:
+		setDefaultPtr(&o.ReclaimPolicy, v1.PersistentVolumeReclaimDelete)
+		setDefaultPtr(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	case *storagev1.CSIDriver:
+		defaultCSIDriver(&o.Spec)
+	case *storagev1.VolumeAttachment:
+		if o.Spec.Source.InlineVolumeSpec != nil {
+			setDefaultPtr(&o.Spec.Source.InlineVolumeSpec.VolumeMode, v1.PersistentVolumeFilesystem)
+		}
+	case *v1.Node:
+		if len(o.Status.Allocatable) == 0 && len(o.Status.Capacity) > 0 {
+			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
+		}
+		roundUp(o.Status.Capacity)
+		roundUp(o.Status.Allocatable)
+	case *v1.Namespace:
+		defaultNamespace(o)
+	case *v1.Secret:
+		defaultSecret(o)
+	case *v1.Service:
+		defaultService(&o.Spec)
+	case *appsv1.StatefulSet:
+		defaultStatefulSet(&o.Spec)
+	case *appsv1.Deployment:
+		defaultDeployment(&o.Spec)
+	case *appsv1.DaemonSet:
+		defaultDaemonSet(&o.Spec)
+	case *appsv1.ReplicaSet:
+		setDefaultPtr(&o.Spec.Replicas, 1)
+		defaultPodSpec(&o.Spec.Template.Spec)
+	case *batchv1.Job:
+		defaultJob(&o.Spec)
+	}
+}
+
+// setDefault sets an empty value.
+func setDefault[T comparable](value *T, to T) {
+	var zero T
+	if *value == zero {
+		*value = to
+	}
+}
+
+// setDefaultPtr sets a value that is not there.
+func setDefaultPtr[T any](value **T, to T) {
+	if *value == nil {
+		set := to // so that nothing is allocated where nothing is set
+		*value = &set
+	}
+}
+
+// roundUp raises quantities to the next multiple of 1m, the smallest there is.
+func roundUp(list v1.ResourceList) {
+	for name, q := range list {
+		if !q.RoundUp(resource.Milli) {
+			list[name] = q
+		}
+	}
+}
+
+// defaultVolume. Upstream: core/v1 SetDefaults_PersistentVolume, v1.36.
+func defaultVolume(pv *v1.PersistentVolume) {
+	setDefault(&pv.Status.Phase, v1.VolumePending)
+	setDefault(&pv.Spec.PersistentVolumeReclaimPolicy, v1.PersistentVolumeReclaimRetain)
+	setDefaultPtr(&pv.Spec.VolumeMode, v1.PersistentVolumeFilesystem)
+	roundUp(pv.Spec.Capacity)
+	switch {
+	case pv.Spec.HostPath != nil:
+		setDefaultPtr(&pv.Spec.HostPath.Type, v1.HostPathUnset)
+	case pv.Spec.ISCSI != nil:
+		setDefault(&pv.Spec.ISCSI.ISCSIInterface, "default")
+	case pv.Spec.RBD != nil:
+		defaultRBD(&pv.Spec.RBD.RBDPool, &pv.Spec.RBD.RadosUser, &pv.Spec.RBD.Keyring)
+	case pv.Spec.AzureDisk != nil:
+		defaultAzureDisk(pv.Spec.AzureDisk)
+	case pv.Spec.ScaleIO != nil:
+		setDefault(&pv.Spec.ScaleIO.StorageMode, "ThinProvisioned")
+		setDefault(&pv.Spec.ScaleIO.FSType, "xfs")
+	}
+}
+
+// defaultClaimSpec is for claims and templates of claims alike.
+func defaultClaimSpec(spec *v1.PersistentVolumeClaimSpec) {
+	setDefaultPtr(&spec.VolumeMode, v1.PersistentVolumeFilesystem)
+	roundUp(spec.Resources.Requests)
+	roundUp(spec.Resources.Limits)
+}
+
+// defaultCSIDriver. Upstream: storage/v1 SetDefaults_CSIDriver, v1.36.
+func defaultCSIDriver(spec *storagev1.CSIDriverSpec) {
+	setDefaultPtr(&spec.AttachRequired, true)
+	setDefaultPtr(&spec.PodInfoOnMount, false)
+	setDefaultPtr(&spec.StorageCapacity, false)
+	setDefaultPtr(&spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	setDefaultPtr(&spec.RequiresRepublish, false)
+	setDefaultPtr(&spec.SELinuxMount, false)
+	if len(spec.VolumeLifecycleModes) == 0 {
+		spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	}
+}
+
+func defaultNamespace(ns *v1.Namespace) {
+	setDefault(&ns.Status.Phase, v1.NamespaceActive)
+	if ns.Name == "" {
+		return // a generated name is not known yet; PrepareForCreate sets the label
+	}
+	if ns.Labels == nil {
+		ns.Labels = map[string]string{}
+	}
+	ns.Labels[v1.LabelMetadataName] = ns.Name
+}
+
+// defaultSecret also turns the text that clients may write into data.
+func defaultSecret(s *v1.Secret) {
+	setDefault(&s.Type, v1.SecretTypeOpaque)
+	if len(s.StringData) == 0 {
+		return
+	}
+	if s.Data == nil {
+		s.Data = make(map[string][]byte, len(s.StringData))
+	}
+	for key, text := range s.StringData {
+		s.Data[key] = []byte(text)
+	}
+	s.StringData = nil
+}
+
+// defaultService. Upstream: core/v1 SetDefaults_Service, v1.36.
+func defaultService(spec *v1.ServiceSpec) {
+	setDefault(&spec.Type, v1.ServiceTypeClusterIP)
+	setDefault(&spec.SessionAffinity, v1.ServiceAffinityNone)
+	if spec.SessionAffinity == v1.ServiceAffinityNone {
+		spec.SessionAffinityConfig = nil
+	}
+	for i := range spec.Ports {
+		port := &spec.Ports[i]
+		setDefault(&port.Protocol, v1.ProtocolTCP)
+		if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
+			port.TargetPort = intstr.FromInt32(port.Port)
+		}
+	}
+	if spec.Type != v1.ServiceTypeExternalName {
+		setDefaultPtr(&spec.InternalTrafficPolicy, v1.ServiceInternalTrafficPolicyCluster)
+	}
+	if spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeLoadBalancer {
+		setDefault(&spec.ExternalTrafficPolicy, v1.ServiceExternalTrafficPolicyCluster)
+	}
+	if spec.Type == v1.ServiceTypeLoadBalancer {
+		setDefaultPtr(&spec.AllocateLoadBalancerNodePorts, true)
+	}
+}
+
+func defaultRBD(pool, user, keyring *string) {
+	setDefault(pool, "rbd")
+	setDefault(user, "admin")
+	setDefault(keyring, "/etc/ceph/keyring")
+}
+
+func defaultAzureDisk(v *v1.AzureDiskVolumeSource) {
+	setDefaultPtr(&v.CachingMode, v1.AzureDataDiskCachingReadWrite)
+	setDefaultPtr(&v.Kind, v1.AzureSharedBlobDisk)
+	setDefaultPtr(&v.FSType, "ext4")
+	setDefaultPtr(&v.ReadOnly, false)
+}

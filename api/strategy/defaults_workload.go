@@ -1,0 +1,68 @@
+package strategy
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Defaults of the kinds that make pods. Upstream: apps/v1 and batch/v1
+// defaults.go, v1.36.
+
+func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
+	setDefault(&spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+	setDefault(&spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
+	if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate.Partition, 0)
+	}
+	setDefaultPtr(&spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	setDefault(&spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setDefault(&spec.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setDefaultPtr(&spec.Replicas, 1)
+	setDefaultPtr(&spec.RevisionHistoryLimit, 10)
+	defaultPodSpec(&spec.Template.Spec)
+	for i := range spec.VolumeClaimTemplates {
+		template := &spec.VolumeClaimTemplates[i]
+		template.APIVersion, template.Kind = "v1", "PersistentVolumeClaim"
+		SetDefaults(template)
+	}
+}
+
+func defaultDeployment(spec *appsv1.DeploymentSpec) {
+	setDefaultPtr(&spec.Replicas, 1)
+	setDefault(&spec.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
+	if spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
+		setDefaultPtr(&spec.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
+		setDefaultPtr(&spec.Strategy.RollingUpdate.MaxUnavailable, intstr.FromString("25%"))
+		setDefaultPtr(&spec.Strategy.RollingUpdate.MaxSurge, intstr.FromString("25%"))
+	}
+	setDefaultPtr(&spec.RevisionHistoryLimit, 10)
+	setDefaultPtr(&spec.ProgressDeadlineSeconds, 600)
+	defaultPodSpec(&spec.Template.Spec)
+}
+
+func defaultDaemonSet(spec *appsv1.DaemonSetSpec) {
+	setDefault(&spec.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
+	if spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
+		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	setDefaultPtr(&spec.RevisionHistoryLimit, 10)
+	defaultPodSpec(&spec.Template.Spec)
+}
+
+// defaultJob leaves the restart policy to validation, which wants another than
+// the default.
+func defaultJob(spec *batchv1.JobSpec) {
+	if spec.Completions == nil && spec.Parallelism == nil {
+		setDefaultPtr(&spec.Completions, 1)
+	}
+	setDefaultPtr(&spec.Parallelism, 1)
+	setDefaultPtr(&spec.BackoffLimit, 6)
+	setDefaultPtr(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+	setDefaultPtr(&spec.Suspend, false)
+	setDefaultPtr(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+	defaultPodSpec(&spec.Template.Spec)
+}

@@ -1,0 +1,64 @@
+package strategy
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/api/internal/containers"
+)
+
+// newPodStatus is the status of a new pod, before any controller has seen it.
+// Its quality of service is computed unless it is said.
+func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.PodStatus {
+	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: said}
+	if said == "" {
+		status.QOSClass = qosClass(spec)
+	}
+	if len(spec.SchedulingGates) > 0 {
+		status.Conditions = []v1.PodCondition{{
+			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated, LastTransitionTime: now,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		}}
+	}
+	return status
+}
+
+// qosClass says how well the pod is treated when its node runs short: best
+// effort if it asks for nothing, guaranteed if every container asks for exactly
+// its limits, burstable otherwise. Only CPU and memory count.
+// Upstream: core/helper/qos ComputePodQOS, v1.36.
+func qosClass(spec *v1.PodSpec) v1.PodQOSClass {
+	if spec.Resources != nil {
+		return qosOf(spec.Resources)
+	}
+	class, first := v1.PodQOSBestEffort, true
+	for _, group := range containers.Groups(spec) {
+		for i := range group.Containers {
+			switch own := qosOf(&group.Containers[i].Resources); {
+			case first:
+				class = own
+			case own != class:
+				class = v1.PodQOSBurstable
+			}
+			first = false
+		}
+	}
+	return class
+}
+
+func qosOf(r *v1.ResourceRequirements) v1.PodQOSClass {
+	some, guaranteed := false, true
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		request, limit := r.Requests[name], r.Limits[name]
+		some = some || request.Sign() > 0 || limit.Sign() > 0
+		guaranteed = guaranteed && limit.Sign() > 0 && request.Cmp(limit) == 0
+	}
+	switch {
+	case !some:
+		return v1.PodQOSBestEffort
+	case guaranteed:
+		return v1.PodQOSGuaranteed
+	default:
+		return v1.PodQOSBurstable
+	}
+}

@@ -1,0 +1,98 @@
+package strategy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/api/internal/apitest"
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// semantics 8 must 6.
+func TestWhatAClientSaysOfANewObjectsStatusIsDropped(t *testing.T) {
+	volume := apitest.Created(t, apitest.GoodVolume, "status: {phase: Bound, message: mine}").(*v1.PersistentVolume)
+	require.Equal(t, v1.PersistentVolumeStatus{Phase: v1.VolumePending, LastPhaseTransitionTime: &apitest.Now}, volume.Status)
+	claim := apitest.Created(t, apitest.GoodClaim, "status: {phase: Bound, capacity: {storage: 5Gi}}").(*v1.PersistentVolumeClaim)
+	require.Equal(t, v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}, claim.Status)
+	pod := apitest.Created(t, apitest.GoodPod, "status: {phase: Running, podIP: 10.0.0.1}").(*v1.Pod)
+	require.Equal(t, v1.PodStatus{Phase: v1.PodPending, QOSClass: v1.PodQOSBestEffort}, pod.Status)
+}
+
+func TestAGatedPodSaysWhyItIsNotScheduled(t *testing.T) {
+	pod := apitest.Created(t, apitest.GoodPod, "spec: {schedulingGates: [{name: a}]}").(*v1.Pod)
+	require.Equal(t, []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: apitest.Now,
+		Message: "Scheduling is blocked due to non-empty scheduling gates"}}, pod.Status.Conditions)
+}
+
+func TestAPodsQualityOfServiceFollowsItsResources(t *testing.T) {
+	const full = "resources: {limits: {cpu: 1, memory: 1Gi}}"
+	for containers, want := range map[string]v1.PodQOSClass{
+		"{name: a, image: i}":                                                                 v1.PodQOSBestEffort,
+		"{name: a, image: i, " + full + "}":                                                   v1.PodQOSGuaranteed,
+		"{name: a, image: i, " + full + "}, {name: b, image: i}":                              v1.PodQOSBurstable,
+		"{name: a, image: i, resources: {limits: {cpu: 1}}}":                                  v1.PodQOSBurstable,
+		"{name: a, image: i, resources: {requests: {ephemeral-storage: 1Gi}}}":                v1.PodQOSBestEffort,
+		"{name: a, image: i, " + full + "}, {name: b, image: i, " + full + "}":                v1.PodQOSGuaranteed,
+		"{name: a, image: i, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 0}}}": v1.PodQOSBurstable,
+	} {
+		pod := apitest.Created(t, apitest.GoodPod, "spec: {containers: ["+containers+"]}").(*v1.Pod)
+		require.Equal(t, want, pod.Status.QOSClass, containers)
+	}
+}
+
+func TestAVolumeNotesWhenItsPhaseChanged(t *testing.T) {
+	later, chosen := metav1.Unix(1_800_000_000, 0), metav1.Unix(1_900_000_000, 0)
+	old := apitest.Created(t, apitest.GoodVolume).(*v1.PersistentVolume)
+	update := func(change func(*v1.PersistentVolumeStatus)) *metav1.Time {
+		volume := old.DeepCopy()
+		change(&volume.Status)
+		strategy.PrepareForStatusUpdate(volume, old, later)
+		return volume.Status.LastPhaseTransitionTime
+	}
+	require.Equal(t, &later, update(func(s *v1.PersistentVolumeStatus) { s.Phase = v1.VolumeAvailable }))
+	require.Equal(t, &later, update(func(s *v1.PersistentVolumeStatus) { s.Phase, s.LastPhaseTransitionTime = v1.VolumeAvailable, nil }))
+	require.Equal(t, &apitest.Now, update(func(s *v1.PersistentVolumeStatus) { s.Message = "same phase" }))
+	require.Equal(t, &apitest.Now, update(func(s *v1.PersistentVolumeStatus) { s.LastPhaseTransitionTime = nil }))
+	require.Equal(t, &chosen, update(func(s *v1.PersistentVolumeStatus) { s.Phase, s.LastPhaseTransitionTime = v1.VolumeAvailable, &chosen }))
+}
+
+func TestDataSourcesAreMirroredAndUnknownKindsDropped(t *testing.T) {
+	const snapshot = "{name: s, kind: VolumeSnapshot, apiGroup: snapshot.storage.k8s.io}"
+	const unknown = "{name: u, kind: Backup, apiGroup: example.com}"
+	type sources struct{ source, ref string }
+	show := func(claim *v1.PersistentVolumeClaim) (s sources) {
+		if claim.Spec.DataSource != nil {
+			s.source = claim.Spec.DataSource.Kind
+		}
+		if claim.Spec.DataSourceRef != nil {
+			s.ref = claim.Spec.DataSourceRef.Kind
+		}
+		return s
+	}
+	for patch, want := range map[string]sources{
+		"dataSource: " + snapshot:                            {"VolumeSnapshot", "VolumeSnapshot"},
+		"dataSource: " + unknown:                             {},
+		"dataSourceRef: " + snapshot:                         {"VolumeSnapshot", "VolumeSnapshot"},
+		"dataSourceRef: " + unknown:                          {"Backup", "Backup"},
+		"dataSource: {name: c, kind: PersistentVolumeClaim}": {"PersistentVolumeClaim", "PersistentVolumeClaim"},
+		"dataSource: {name: c, kind: Pod}":                   {},
+	} {
+		claim := apitest.Created(t, apitest.GoodClaim, "spec: {"+patch+"}").(*v1.PersistentVolumeClaim)
+		require.Equal(t, want, show(claim), patch)
+	}
+	claim := apitest.Created(t, apitest.GoodClaim, "spec: {dataSourceRef: {name: c, kind: PersistentVolumeClaim, namespace: other}}").(*v1.PersistentVolumeClaim)
+	require.Nil(t, claim.Spec.DataSourceRef, "claims across namespaces are an alpha feature")
+	require.Nil(t, claim.Spec.DataSource)
+}
+
+func TestAPodsStatusUpdateMayLeaveOutItsQualityOfService(t *testing.T) {
+	old := apitest.Created(t, apitest.GoodPod).(*v1.Pod)
+	pod := old.DeepCopy()
+	pod.Status = v1.PodStatus{Phase: v1.PodRunning}
+	strategy.PrepareForStatusUpdate(pod, old, apitest.Now)
+	require.Empty(t, apitest.Words(validation.StatusUpdate(pod, old)))
+}

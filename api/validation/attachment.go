@@ -1,0 +1,70 @@
+package validation
+
+import (
+	"math"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxAttachmentMetadata = 256 << 10 // bytes, keys and values together
+	maxVolumeError        = 1024      // bytes
+)
+
+// attachment validates a VolumeAttachment.
+// Upstream: storage/validation ValidateVolumeAttachment, v1.36.
+func (p *problems) attachment(va *storagev1.VolumeAttachment) {
+	p.driverName(va.Spec.Attacher, specPath.Child("attacher"))
+	p.attachmentSource(&va.Spec.Source, specPath.Child("source"))
+	p.subdomain(va.Spec.NodeName, specPath.Child("nodeName"))
+
+	size := 0
+	for key, value := range va.Status.AttachmentMetadata {
+		size += len(key) + len(value)
+	}
+	if size > maxAttachmentMetadata {
+		p.add(field.TooLong(statusPath.Child("attachmentMetadata"), "", maxAttachmentMetadata))
+	}
+	p.volumeError(va.Status.AttachError, "attachError")
+	p.volumeError(va.Status.DetachError, "detachError")
+	if name := va.Spec.Source.PersistentVolumeName; name != nil {
+		p.subdomain(*name, specPath.Child("source", "persistentVolumeName"))
+	}
+}
+
+func (p *problems) volumeError(e *storagev1.VolumeError, name string) {
+	if e == nil {
+		return
+	}
+	if len(e.Message) > maxVolumeError { // upstream names the wrong limit
+		p.add(field.TooLong(statusPath.Child(name, "message"), "", maxAttachmentMetadata))
+	}
+	if e.ErrorCode != nil && *e.ErrorCode < 0 {
+		p.invalid(statusPath.Child(name, "errorCode"), *e.ErrorCode, validation.InclusiveRangeError(0, math.MaxInt32))
+	}
+}
+
+func (p *problems) attachmentSource(s *storagev1.VolumeAttachmentSource, at *field.Path) {
+	const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+	switch {
+	case s.InlineVolumeSpec == nil && s.PersistentVolumeName == nil:
+		p.required(at, one)
+	case s.InlineVolumeSpec != nil && s.PersistentVolumeName != nil:
+		p.forbidden(at, one)
+	case s.InlineVolumeSpec != nil:
+		p.inlineVolumeSpec(s.InlineVolumeSpec, at.Child("inlineVolumeSpec"))
+	case *s.PersistentVolumeName == "":
+		p.required(at.Child("persistentVolumeName"), "must specify non empty persistentVolumeName")
+	}
+}
+
+func (p *problems) attachmentUpdate(va, old *storagev1.VolumeAttachment) {
+	p.attachment(va)
+	if !apiequality.Semantic.DeepEqual(va.Spec, old.Spec) {
+		p.invalid(specPath, va.Spec, apivalidation.FieldImmutableErrorMsg)
+	}
+}

@@ -1,0 +1,228 @@
+package validation
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const claimImmutable = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+
+// claimSpec validates the spec of a claim or claim template. old is the stored
+// spec on an update, and nil otherwise.
+// Upstream: core/validation ValidatePersistentVolumeClaimSpec, v1.36.
+func (p *problems) claimSpec(spec *v1.PersistentVolumeClaimSpec, path *field.Path, old *v1.PersistentVolumeClaimSpec) {
+	if len(spec.AccessModes) == 0 {
+		p.required(path.Child("accessModes"), "at least 1 access mode is required")
+	}
+	if spec.Selector != nil && (old == nil || !apiequality.Semantic.DeepEqual(spec.Selector, old.Selector)) {
+		p.labelSelector(spec.Selector, path.Child("selector"))
+	}
+	p.accessModes(spec.AccessModes, path)
+
+	// The odd path, without "requests", is upstream's.
+	if size, ok := spec.Resources.Requests[v1.ResourceStorage]; !ok {
+		p.required(path.Child("resources").Key(string(v1.ResourceStorage)), "")
+	} else {
+		p.positive(size, path.Child("resources"), string(v1.ResourceStorage))
+	}
+
+	if spec.StorageClassName != nil && *spec.StorageClassName != "" {
+		p.className(*spec.StorageClassName, path, "storageClassName")
+	}
+	p.volumeMode(spec.VolumeMode, path)
+	p.dataSources(spec, old, path)
+	if name := spec.VolumeAttributesClassName; name != nil && *name != "" {
+		p.className(*name, path, "volumeAttributesClassName")
+	}
+}
+
+// dataSources checks dataSource and dataSourceRef, which must agree.
+func (p *problems) dataSources(spec, old *v1.PersistentVolumeClaimSpec, path *field.Path) {
+	// Where a group was named before, any other is allowed, too: what cannot change
+	// is refused anyhow.
+	hadGroup := old != nil && (old.DataSource != nil && old.DataSource.APIGroup != nil ||
+		old.DataSourceRef != nil && old.DataSourceRef.APIGroup != nil)
+	src, ref := spec.DataSource, spec.DataSourceRef
+	if src != nil {
+		p.dataSource(src.APIGroup, src.Kind, src.Name, hadGroup, path.Child("dataSource"))
+	}
+	if ref != nil {
+		p.dataSource(ref.APIGroup, ref.Kind, ref.Name, hadGroup, path.Child("dataSourceRef"))
+		if ref.Namespace != nil && *ref.Namespace != "" {
+			p.messages(path.Child("dataSourceRef", "namespace"), *ref.Namespace,
+				apivalidation.ValidateNamespaceName(*ref.Namespace, false))
+		}
+	}
+	switch {
+	case src == nil || ref == nil:
+	case ref.Namespace != nil && *ref.Namespace != "":
+		p.invalid(path, path.Child("dataSource"), "may not be specified when dataSourceRef.namespace is specified")
+	case !samePtr(src.APIGroup, ref.APIGroup) || src.Kind != ref.Kind || src.Name != ref.Name:
+		p.invalid(path, path.Child("dataSource"), "must match dataSourceRef")
+	}
+}
+
+func (p *problems) dataSource(group *string, kind, name string, anyGroup bool, path *field.Path) {
+	p.need(path, "name", name)
+	p.need(path, "kind", kind)
+	if group == nil || *group == "" {
+		if kind != "PersistentVolumeClaim" {
+			p.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+		}
+		return
+	}
+	if !anyGroup {
+		p.subdomain(*group, path.Child("apiGroup"))
+	}
+}
+
+// claimUpdate lets a claim change what the control plane needs to change and
+// nothing else: quotas and limits were checked when it was created.
+// Upstream: core/validation ValidatePersistentVolumeClaimUpdate, v1.36.
+func (p *problems) claimUpdate(claim, old *v1.PersistentVolumeClaim) {
+	p.claimSpec(&claim.Spec, specPath, &old.Spec)
+
+	classMaySet := p.claimClassUpdate(claim, old)
+	if !sameClaimSpec(claim, old, classMaySet) {
+		p.forbidden(specPath, claimImmutable+"\n"+diff.Diff(&old.Spec, &claim.Spec))
+	}
+
+	size, oldSize := claim.Spec.Resources.Requests[v1.ResourceStorage], old.Spec.Resources.Requests[v1.ResourceStorage]
+	capacity := old.Status.Capacity[v1.ResourceStorage]
+	// A request may shrink back to what was never provided, and no further: that
+	// is how a user gives up a failed expansion.
+	if size.Cmp(oldSize) < 0 && size.Cmp(capacity) <= 0 {
+		p.forbidden(specPath.Child("resources", "requests", "storage"), "field can not be less than status.capacity")
+	}
+	if !samePtr(claim.Spec.VolumeMode, old.Spec.VolumeMode) {
+		p.immutable(claim.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))
+	}
+	if name := claim.Spec.VolumeAttributesClassName; old.Status.CurrentVolumeAttributesClassName != nil && !samePtr(name, old.Spec.VolumeAttributesClassName) {
+		switch {
+		case name == nil:
+			p.forbidden(specPath.Child("volumeAttributesClassName"),
+				"update to nil is forbidden when status.currentVolumeAttributesClassName is not nil")
+		case *name == "":
+			p.forbidden(specPath.Child("volumeAttributesClassName"),
+				"update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil")
+		}
+	}
+}
+
+// claimClassUpdate reports whether the class may go from unset to a value, and
+// keeps the legacy class annotation fixed.
+func (p *problems) claimClassUpdate(claim, old *v1.PersistentVolumeClaim) bool {
+	annotation, annotated := claim.Annotations[v1.BetaStorageClassAnnotation]
+	oldAnnotation, oldAnnotated := old.Annotations[v1.BetaStorageClassAnnotation]
+	unset := old.Spec.StorageClassName == nil && claim.Spec.StorageClassName != nil
+
+	// The move from the annotation to the field may drop the annotation.
+	if unset && oldAnnotated && *claim.Spec.StorageClassName == oldAnnotation && (!annotated || annotation == oldAnnotation) {
+		return true
+	}
+	if annotation != oldAnnotation {
+		p.invalid(metadataPath.Child("annotations", v1.BetaStorageClassAnnotation), annotation,
+			apivalidation.FieldImmutableErrorMsg)
+	}
+	return unset && (!oldAnnotated || *claim.Spec.StorageClassName == oldAnnotation)
+}
+
+// sameClaimSpec compares the specs but for what may change.
+func sameClaimSpec(claim, old *v1.PersistentVolumeClaim, classMaySet bool) bool {
+	a, b := &claim.Spec, &old.Spec
+	bound := claim.Status.Phase == v1.ClaimBound
+	switch {
+	case a.VolumeName != b.VolumeName && b.VolumeName != "":
+		return false
+	case !samePtr(a.StorageClassName, b.StorageClassName) && !classMaySet:
+		return false
+	case !samePtr(a.VolumeAttributesClassName, b.VolumeAttributesClassName) && !bound:
+		return false
+	case !samePtr(a.VolumeMode, b.VolumeMode) || !slices.Equal(a.AccessModes, b.AccessModes):
+		return false
+	case !sameResources(a.Resources.Requests, b.Resources.Requests, bound && a.Resources.Requests != nil):
+		return false
+	case !sameResources(a.Resources.Limits, b.Resources.Limits, false):
+		return false
+	}
+	return sameDataSources(a, b) && (a.Selector == b.Selector || apiequality.Semantic.DeepEqual(a.Selector, b.Selector))
+}
+
+func sameDataSources(a, b *v1.PersistentVolumeClaimSpec) bool {
+	if a.DataSource == nil && b.DataSource == nil && a.DataSourceRef == nil && b.DataSourceRef == nil {
+		return true
+	}
+	return apiequality.Semantic.DeepEqual(a.DataSource, b.DataSource) &&
+		apiequality.Semantic.DeepEqual(a.DataSourceRef, b.DataSourceRef)
+}
+
+// sameResources compares two lists, ignoring storage if told so.
+func sameResources(a, b v1.ResourceList, ignoreStorage bool) bool {
+	if ignoreStorage {
+		a, b = withoutStorage(a), withoutStorage(b)
+	}
+	if len(a) != len(b) {
+		return false
+	}
+	for name, q := range a {
+		if other, ok := b[name]; !ok || q.Cmp(other) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func withoutStorage(list v1.ResourceList) v1.ResourceList {
+	if _, ok := list[v1.ResourceStorage]; !ok {
+		return list
+	}
+	if len(list) == 1 {
+		return nil
+	}
+	list = maps.Clone(list)
+	delete(list, v1.ResourceStorage)
+	return list
+}
+
+// claimStatus validates a status update.
+// Upstream: core/validation ValidatePersistentVolumeClaimStatusUpdate, v1.36.
+func (p *problems) claimStatus(claim *v1.PersistentVolumeClaim) {
+	for _, name := range resourceNames(claim.Status.Capacity) {
+		p.basicResource(claim.Status.Capacity[name], statusPath.Child("capacity"), string(name))
+	}
+	for _, name := range resourceNames(claim.Status.AllocatedResources) {
+		path := statusPath.Child("allocatedResources")
+		if p.claimResource(name, path) {
+			p.basicResource(claim.Status.AllocatedResources[name], path, string(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(claim.Status.AllocatedResourceStatuses)) {
+		path := statusPath.Child("allocatedResourceStatuses")
+		p.claimResource(name, path)
+		if !slices.Contains(resizeStatuses, claim.Status.AllocatedResourceStatuses[name]) {
+			p.add(field.NotSupported(path, name, resizeStatuses))
+		}
+	}
+}
+
+var resizeStatuses = []v1.ClaimResourceStatus{
+	v1.PersistentVolumeClaimControllerResizeInfeasible, v1.PersistentVolumeClaimControllerResizeInProgress,
+	v1.PersistentVolumeClaimNodeResizeInfeasible, v1.PersistentVolumeClaimNodeResizeInProgress,
+	v1.PersistentVolumeClaimNodeResizePending,
+}
+
+// claimResource checks that the resource is one a claim can have.
+func (p *problems) claimResource(name v1.ResourceName, path *field.Path) bool {
+	before := len(p.list)
+	p.qualifiedName(string(name), path)
+	if len(p.list) == before && isNativeResource(string(name)) && name != v1.ResourceStorage {
+		p.add(field.NotSupported(path, string(name), []v1.ResourceName{v1.ResourceStorage}))
+	}
+	return len(p.list) == before
+}

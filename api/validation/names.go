@@ -1,0 +1,93 @@
+package validation
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+)
+
+// A nameRule says what names a kind may have: quick accepts the good ones
+// without a regular expression, full explains the bad ones.
+type nameRule struct {
+	quick func(string) bool
+	full  apivalidation.ValidateNameFunc
+}
+
+var (
+	dnsSubdomain = nameRule{isSubdomain, apivalidation.NameIsDNSSubdomain}
+	dnsLabel     = nameRule{isLabel, apivalidation.NameIsDNSLabel}
+	dns1035Label = nameRule{isLabel1035, apivalidation.NameIsDNS1035Label}
+	pathSegment  = nameRule{isSubdomain, validatePathSegmentName}
+)
+
+// validatePathSegmentName says why a name cannot be part of a path.
+func validatePathSegmentName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+
+func isLowerAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+func isAlnum(c byte) bool { return isLowerAlnum(c) || c >= 'A' && c <= 'Z' }
+
+// isLabel reports whether s is a DNS label (RFC 1123).
+func isLabel(s string) bool { return len(s) <= 63 && isSubdomainPart(s) }
+
+// isLabel1035 reports whether s is a DNS label that starts with a letter (RFC 1035).
+func isLabel1035(s string) bool { return isLabel(s) && (s[0] < '0' || s[0] > '9') }
+
+func isSubdomainPart(s string) bool {
+	if s == "" || !isLowerAlnum(s[0]) || !isLowerAlnum(s[len(s)-1]) {
+		return false
+	}
+	for i := 1; i < len(s)-1; i++ {
+		if !isLowerAlnum(s[i]) && s[i] != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isSubdomain reports whether s is a DNS subdomain (RFC 1123). As upstream, the
+// whole is limited to 253 characters and its parts are not limited to 63.
+func isSubdomain(s string) bool {
+	if len(s) > 253 {
+		return false
+	}
+	for {
+		dot := strings.IndexByte(s, '.')
+		if dot < 0 {
+			return isSubdomainPart(s)
+		}
+		if !isSubdomainPart(s[:dot]) {
+			return false
+		}
+		s = s[dot+1:]
+	}
+}
+
+// isQualifiedName reports whether s is a label or annotation key: a name of at
+// most 63 characters, optionally after a DNS subdomain and a slash.
+func isQualifiedName(s string) bool {
+	if slash := strings.IndexByte(s, '/'); slash >= 0 {
+		if !isSubdomain(s[:slash]) {
+			return false
+		}
+		s = s[slash+1:]
+	}
+	return s != "" && isLabelValue(s)
+}
+
+// isLabelValue reports whether s may be the value of a label.
+func isLabelValue(s string) bool {
+	if s == "" {
+		return true
+	}
+	if len(s) > 63 || !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
+		return false
+	}
+	for i := 1; i < len(s)-1; i++ {
+		if c := s[i]; !isAlnum(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
