@@ -34,6 +34,7 @@ import (
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/statefulset"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // User is the actor that Cluster.Client calls as.
@@ -289,13 +290,13 @@ func (c *Cluster) cache(do func(actor, resource string) error, actor, resource s
 // Story is the transcript so far: who did what, when and why, one line a record. How
 // the cluster came up is not part of it. A very long story has lost its beginning,
 // and says so.
-func (c *Cluster) Story() string { return c.tell(engine.Telling{Start: c.started()}) }
+func (c *Cluster) Story() string { return c.tell(trace.Telling{Start: c.started()}) }
 
 // Transcript is the story for people to read: identifiers are short, as ShortIDs
 // makes them, and lines that are wider than width characters continue on the next
 // one. 0 wraps nothing.
 func (c *Cluster) Transcript(width int) string {
-	return c.tell(engine.Telling{Start: c.started(), Width: width, Shorten: c.ShortIDs})
+	return c.tell(trace.Telling{Start: c.started(), Width: width, Shorten: c.ShortIDs})
 }
 
 // ShortIDs shortens the UIDs in a text to their first eight digits, or to more where
@@ -317,10 +318,10 @@ func (c *Cluster) FullIDs(text string) string {
 	return c.ids.Expand(text)
 }
 
-func (c *Cluster) tell(how engine.Telling) string {
-	trace := c.engine.Trace()
-	story := engine.Tell(trace.Since(c.began), how)
-	if lost := trace.Dropped() - c.began; lost > 0 {
+func (c *Cluster) tell(how trace.Telling) string {
+	log := c.engine.Trace()
+	story := trace.Tell(log.Since(c.began), how)
+	if lost := log.Dropped() - c.began; lost > 0 {
 		story = fmt.Sprintf("(the first %d records are not kept)\n", lost) + story
 	}
 	return story

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // helperAttempt is one pod that a provisioner started for a claim. The next attempt has
@@ -27,7 +27,7 @@ func (x *explainer) helperPods(claim types.UID) {
 	var names []string
 	attempts := map[string][]*helperAttempt{}
 	for _, entry := range x.engine.Trace().Entries() {
-		w, ok := entry.Record.(engine.Write)
+		w, ok := entry.Record.(trace.Write)
 		if !ok || w.Kind != "Pod" || w.Err != nil || !strings.Contains(w.Name, string(claim)) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (x *explainer) helperPods(claim types.UID) {
 }
 
 // see takes over what a write says of the pod.
-func (a *helperAttempt) see(w engine.Write) {
+func (a *helperAttempt) see(w trace.Write) {
 	a.gone = w.New == nil
 	for _, version := range []any{w.New, w.Last, w.Old} {
 		if pod, ok := version.(*v1.Pod); ok && pod != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // provisioner says what the provisioner of a claim's class is to do, and when.
@@ -47,7 +47,7 @@ func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, provisioner st
 func (x *explainer) panicked(about control.Object, provisioner string) {
 	restart, down := x.engine.Down()[provisioner]
 	for _, entry := range slices.Backward(x.engine.Trace().Entries()) {
-		p, ok := entry.Record.(engine.Panicked)
+		p, ok := entry.Record.(trace.Panicked)
 		if !ok || entry.Actor != provisioner {
 			continue
 		}
@@ -61,7 +61,7 @@ func (x *explainer) panicked(about control.Object, provisioner string) {
 	}
 }
 
-func (x *explainer) offset(at time.Time) string { return engine.Offset(at.Sub(x.started())) }
+func (x *explainer) offset(at time.Time) string { return trace.Offset(at.Sub(x.started())) }
 
 // returned compares what a provisioner returned for a claim with what the claim asks
 // for, if the claim cannot be bound to it.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Leak is something that was left behind.
@@ -120,7 +120,7 @@ type leakFinder struct {
 	podList     []v1.Pod
 	nodes       map[string]*v1.Node
 	attached    []storagev1.VolumeAttachment
-	makers      map[control.Ref]string // who created what last
+	makers      map[trace.Ref]string // who created what last
 }
 
 func (l *leakFinder) add(maker, format string, args ...any) {
@@ -152,10 +152,10 @@ func (l *leakFinder) read() error {
 	for i := range nodes.Items {
 		l.nodes[nodes.Items[i].Name] = &nodes.Items[i]
 	}
-	l.makers = map[control.Ref]string{}
+	l.makers = map[trace.Ref]string{}
 	for _, entry := range l.engine.Trace().Entries() {
-		if w, ok := entry.Record.(engine.Write); ok && w.Err == nil && w.Old == nil && w.New != nil {
-			l.makers[control.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = entry.Actor
+		if w, ok := entry.Record.(trace.Write); ok && w.Err == nil && w.Old == nil && w.New != nil {
+			l.makers[trace.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = entry.Actor
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func (l *leakFinder) read() error {
 
 // volumeMaker is who created a PersistentVolume.
 func (l *leakFinder) volumeMaker(name string) string {
-	return l.makers[control.Ref{Kind: "PersistentVolume", Name: name}]
+	return l.makers[trace.Ref{Kind: "PersistentVolume", Name: name}]
 }
 
 // isProvisioner says whether an actor is one of the provisioners.
@@ -253,7 +253,7 @@ func (l *leakFinder) attachments() error {
 // helpers finds pods that a provisioner started and left.
 func (l *leakFinder) helpers() error {
 	for _, pod := range l.podList {
-		if maker := l.makers[control.RefOf("Pod", &pod)]; l.isProvisioner(maker) {
+		if maker := l.makers[trace.RefOf("Pod", &pod)]; l.isProvisioner(maker) {
 			l.addObject("pod/"+pod.Namespace+"/"+pod.Name, maker, "helper pod %s/%s (%s)", pod.Namespace, pod.Name, pod.Status.Phase)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/storagesim/storagesim/control"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // exports finds what provisioners made on NFS servers and no volume uses. What a
@@ -19,7 +19,7 @@ func (l *leakFinder) exports() error {
 		switch r := entry.Record.(type) {
 		case nfsprovisioner.Retained:
 			delete(makers, place{r.Server, r.Path})
-		case control.Command:
+		case trace.Command:
 			if r.About.Kind != nfsprovisioner.KindExport || r.Argv[0] != "mkdir" || r.Err != "" || !l.isProvisioner(entry.Actor) {
 				continue
 			}

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // directories finds what helper pods made on nodes and no volume uses.
@@ -22,7 +22,7 @@ func (l *leakFinder) directories() error {
 	type place struct{ node, dir string }
 	seen := map[place]bool{}
 	for i, entry := range l.engine.Trace().Entries() {
-		command, ok := entry.Record.(control.Command)
+		command, ok := entry.Record.(trace.Command)
 		maker, root := l.makers[command.About], l.roots[command.Node]
 		if !ok || root == nil || !l.isProvisioner(maker) || len(command.Argv) == 0 || command.Argv[0] != "mkdir" {
 			continue

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // knownLeak is the leak of the provisioner library itself: nothing is written down
@@ -24,7 +24,7 @@ func (l *leakFinder) known(maker string, since int, names ...string) string {
 		return ""
 	}
 	for _, entry := range l.engine.Trace().Entries()[since:] {
-		if _, ended := entry.Record.(engine.Crashed); ended && entry.Actor == maker {
+		if _, ended := entry.Record.(trace.Crashed); ended && entry.Actor == maker {
 			return knownLeak
 		}
 	}

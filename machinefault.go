@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // MachineFault is trouble on purpose with the mounts and files of a machine: it
@@ -62,24 +63,6 @@ var machineOps = map[string][]string{
 // fileOps are the Ops of operations that package disk calls otherwise.
 var fileOps = map[string]string{
 	"removeall": "remove", "lchown": "chown", "readdir": "read", "readlink": "read", "open": "read", "lstat": "stat",
-}
-
-// MachineStruck is a MachineFault that struck.
-type MachineStruck struct {
-	// Machine is where, Op and Path what failed; Op is none that stands for several.
-	Machine, Op, Path string
-	Err               error
-}
-
-// Topic implements control.Record.
-func (MachineStruck) Topic() string { return "fault" }
-
-func (s MachineStruck) String() string {
-	verb := s.Op
-	if verb == mount.VerbLook {
-		verb = "look at"
-	}
-	return fmt.Sprintf("cannot %s %s on %s: %v", verb, s.Path, s.Machine, s.Err)
 }
 
 // InjectMachine adds a fault of a machine. It says what is wrong with one that makes
@@ -224,6 +207,6 @@ func (c *Cluster) strike(machine, op, about string, paths ...string) error {
 	if f == nil {
 		return nil
 	}
-	c.engine.Record(User, MachineStruck{Machine: machine, Op: op, Path: about, Err: f.Err})
+	c.engine.Record(User, trace.MachineStruck{Machine: machine, Op: op, Path: about, Err: f.Err})
 	return f.Err
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // strikes are the records of faults that struck.
 func strikes(c *storagesim.Cluster) (list []string) {
 	for _, entry := range c.Engine().Trace().Entries() {
-		if struck, ok := entry.Record.(storagesim.MachineStruck); ok {
+		if struck, ok := entry.Record.(trace.MachineStruck); ok {
 			list = append(list, entry.Actor+" "+struck.String())
 		}
 	}

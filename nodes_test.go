@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // taintsSeen are the keys of a node's taints after each write of it.
 func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
 	seen := &[][]string{}
-	c.Server().OnWrite(func(w api.Write) {
+	c.Server().OnWrite(func(w trace.Write) {
 		if node, ok := w.New.(*v1.Node); ok && node.Name == name && w.Err == nil && w.New != w.Old {
 			keys := []string{}
 			for _, t := range node.Spec.Taints {

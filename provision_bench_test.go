@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // BenchmarkClaimToRunningPod takes n claims with a pod each from their creation to
@@ -102,13 +102,13 @@ func claimsToRunningPods(b *testing.B, n int, sum *stopwatch) {
 	err = c.RunUntil(func() bool {
 		now := time.Now()
 		sum.spent[kindOf(c.Engine().LastActor())] += now.Sub(last)
-		trace := c.Engine().Trace()
-		for _, entry := range trace.Since(told) {
-			if w, ok := entry.Record.(engine.Write); ok && startsPod(w) {
+		log := c.Engine().Trace()
+		for _, entry := range log.Since(told) {
+			if w, ok := entry.Record.(trace.Write); ok && startsPod(w) {
 				running++
 			}
 		}
-		told = trace.Len()
+		told = log.Len()
 		last = time.Now()
 		return running == n
 	})
@@ -122,7 +122,7 @@ func claimsToRunningPods(b *testing.B, n int, sum *stopwatch) {
 }
 
 // startsPod says whether a write reports a pod of ours as running.
-func startsPod(w engine.Write) bool {
+func startsPod(w trace.Write) bool {
 	after, isPod := w.New.(*v1.Pod)
 	before, _ := w.Old.(*v1.Pod)
 	return isPod && w.Err == nil && after.Namespace == metav1.NamespaceDefault && before != nil &&

@@ -12,10 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
 )
 
 const shelfName = "example.com/shelf"
@@ -141,7 +140,7 @@ func (x *shelfRig) safe() error {
 
 // watch checks after every write that a claim has one volume at most, and that a
 // bound claim's volume is on the shelf.
-func (x *shelfRig) watch(w api.Write) {
+func (x *shelfRig) watch(w trace.Write) {
 	if w.Err != nil {
 		return
 	}
@@ -177,7 +176,7 @@ func (x *shelfRig) watch(w api.Write) {
 func (x *shelfRig) crashes() int {
 	n := 0
 	for _, entry := range x.Engine().Trace().Entries() {
-		if _, ok := entry.Record.(engine.Crashed); ok && entry.Actor == shelfName {
+		if _, ok := entry.Record.(trace.Crashed); ok && entry.Actor == shelfName {
 			n++
 		}
 	}
@@ -220,8 +219,8 @@ func (x *shelfRig) lastMessage(t require.TestingT, name, reason string) string {
 }
 
 // countNodeRemovals counts the writes that take selected-node off a claim.
-func countNodeRemovals(n *int) func(api.Write) {
-	return func(w api.Write) {
+func countNodeRemovals(n *int) func(trace.Write) {
+	return func(w trace.Write) {
 		old, _ := w.Old.(*v1.PersistentVolumeClaim)
 		claim, _ := w.New.(*v1.PersistentVolumeClaim)
 		if w.Err == nil && old != nil && claim != nil && old.Annotations[binding.AnnSelectedNode] != "" && claim.Annotations[binding.AnnSelectedNode] == "" {

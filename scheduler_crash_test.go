@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The scheduler's process ends anywhere in PreBind and starts again at once.
@@ -169,7 +170,7 @@ func (x *prebind) tooLate(claim string) bool {
 		if entry.Actor != storagesim.Scheduler {
 			continue
 		}
-		w, ok := entry.Record.(engine.Write)
+		w, ok := entry.Record.(trace.Write)
 		struck := x.Engine().Trace().Since(x.mark)[0].Time
 		return ok && w.Subresource == "binding" && entry.Time.Equal(struck) &&
 			slices.Equal(x.unsafe, []string{fmt.Sprintf("pod web is bound to %s, and claim %s is not bound", x.nodeOf("web"), claim)})

@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // prebind is a run in which the pod web gets two volumes: one that exists, on node-1 or
@@ -126,11 +127,11 @@ func (x *prebind) stopsWaiting(says ...string) error {
 	}
 	for _, record := range x.since(storagesim.Scheduler) {
 		switch r := record.(type) {
-		case engine.Write:
+		case trace.Write:
 			if r.Subresource == "binding" {
 				return nil // it had looked for the last time before
 			}
-		case engine.Event:
+		case trace.Event:
 			if r.Reason != "FailedScheduling" {
 				continue
 			}

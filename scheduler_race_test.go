@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // race is one run: two pods, each with a claim of its own, want the one volume there
@@ -41,7 +41,7 @@ func newRace(seed uint64) (*race, error) {
 		return nil, err
 	}
 	x := &race{rig: r, rng: rng, home: anyNode(), wants: map[string]string{"one": "", "two": ""}, calmly: rng.IntN(3) == 0}
-	x.Server().OnWrite(func(w api.Write) {
+	x.Server().OnWrite(func(w trace.Write) {
 		if w.Err != nil && w.Actor == storagesim.Scheduler && w.Kind == "PersistentVolume" {
 			x.lost++
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // fourClaims is a pod with two claims to bind and two to provision: BindPodVolumes
@@ -97,7 +98,7 @@ func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T)
 func decisionsWritten(r *rig) map[string]int {
 	n := map[string]int{}
 	for _, entry := range r.Engine().Trace().Entries() {
-		if w, ok := entry.Record.(engine.Write); ok && entry.Actor == storagesim.Scheduler && w.Err == nil && w.Old != w.New && w.Kind != "Pod" {
+		if w, ok := entry.Record.(trace.Write); ok && entry.Actor == storagesim.Scheduler && w.Err == nil && w.Old != w.New && w.Kind != "Pod" {
 			n[w.Name]++
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // rig is a control plane whose nodes are objects and nothing else: a pod is where
@@ -63,7 +63,7 @@ func (r *rig) safe() error {
 }
 
 // watch hears of every write.
-func (r *rig) watch(w api.Write) {
+func (r *rig) watch(w trace.Write) {
 	if w.Err != nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (r *rig) watch(w api.Write) {
 	}
 }
 
-func remember[T any](objects map[string]T, key string, w api.Write) {
+func remember[T any](objects map[string]T, key string, w trace.Write) {
 	if obj, ok := w.New.(T); ok {
 		objects[key] = obj
 	} else {
@@ -95,7 +95,7 @@ func remember[T any](objects map[string]T, key string, w api.Write) {
 
 // watchVolume: a volume that belongs to a claim stays with it, and stays while the
 // claim does.
-func (r *rig) watchVolume(w api.Write) {
+func (r *rig) watchVolume(w trace.Write) {
 	pv, _ := w.New.(*v1.PersistentVolume)
 	old, _ := w.Old.(*v1.PersistentVolume)
 	if old == nil || old.Spec.ClaimRef == nil || old.Spec.ClaimRef.UID == "" {
@@ -111,7 +111,7 @@ func (r *rig) watchVolume(w api.Write) {
 
 // watchClaim: a claim that is bound stays with its volume, and no volume has two such
 // claims. What an unbound claim names is no more than a wish.
-func (r *rig) watchClaim(w api.Write) {
+func (r *rig) watchClaim(w trace.Write) {
 	claim, _ := w.New.(*v1.PersistentVolumeClaim)
 	old, _ := w.Old.(*v1.PersistentVolumeClaim)
 	if bound(old) && claim != nil && old.Spec.VolumeName != claim.Spec.VolumeName {
@@ -133,7 +133,7 @@ func bound(claim *v1.PersistentVolumeClaim) bool {
 }
 
 // watchPod: a pod gets one node, and on it all of its volumes.
-func (r *rig) watchPod(w api.Write) {
+func (r *rig) watchPod(w trace.Write) {
 	pod, _ := w.New.(*v1.Pod)
 	old, _ := w.Old.(*v1.Pod)
 	switch {

@@ -19,11 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/seeds"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // troubleYAML is a claim and the pod that uses it, on a node of its own.
@@ -84,7 +84,7 @@ func (x *trouble) violated(format string, args ...any) {
 }
 
 // watch checks what must hold after every write.
-func (x *trouble) watch(w api.Write) {
+func (x *trouble) watch(w trace.Write) {
 	if w.Err != nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (x *trouble) watch(w api.Write) {
 	}
 }
 
-func (x *trouble) watchVolume(w api.Write) {
+func (x *trouble) watchVolume(w trace.Write) {
 	volume, _ := w.New.(*v1.PersistentVolume)
 	old, _ := w.Old.(*v1.PersistentVolume)
 	switch {
@@ -127,7 +127,7 @@ func (x *trouble) watchVolume(w api.Write) {
 	}
 }
 
-func (x *trouble) watchClaim(w api.Write) {
+func (x *trouble) watchClaim(w trace.Write) {
 	claim, _ := w.New.(*v1.PersistentVolumeClaim)
 	if claim == nil {
 		uid := string(w.Old.(*v1.PersistentVolumeClaim).UID)
@@ -341,16 +341,16 @@ func (x *trouble) forgotten(uid string) bool {
 	begun, cut, gone := false, false, false
 	for _, entry := range x.Engine().Trace().Entries() {
 		switch r := entry.Record.(type) {
-		case engine.Write:
+		case trace.Write:
 			if r.Err == nil && r.Kind == "Pod" && r.Old == nil && r.Name == "init-pvc-"+uid {
 				begun, cut = true, false
 			}
 			if r.Err == nil && r.Kind == "PersistentVolumeClaim" && r.New == nil {
 				gone = gone || string(r.Old.(*v1.PersistentVolumeClaim).UID) == uid
 			}
-		case engine.Crashed:
+		case trace.Crashed:
 			cut = cut || begun && entry.Actor == openebs.ProvisionerName
-		case engine.Retry:
+		case trace.Retry:
 			cut = cut || begun && entry.Actor == openebs.ProvisionerName && r.Queue == "claims" && r.Key == uid
 		}
 	}

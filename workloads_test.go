@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // openebsClass is the storage class openebs-hostpath of the main story.
@@ -142,7 +142,7 @@ func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 			c.Settle()
 			require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
 			var gone []string
-			c.Server().OnWrite(func(w api.Write) {
+			c.Server().OnWrite(func(w trace.Write) {
 				if w.Last != nil && w.Namespace == "default" {
 					gone = append(gone, w.Kind+" "+w.Name)
 				}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/trace"
 )
 
 var ctx = context.Background()
@@ -169,8 +170,8 @@ func said(changes []api.Change) []string {
 func nameOf(obj runtime.Object) string { return obj.(metav1.Object).GetName() }
 
 // writes records what a server reports.
-func writes(s *api.Server) *[]api.Write {
-	var all []api.Write
-	s.OnWrite(func(w api.Write) { all = append(all, w) })
+func writes(s *api.Server) *[]trace.Write {
+	var all []trace.Write
+	s.OnWrite(func(w trace.Write) { all = append(all, w) })
 	return &all
 }

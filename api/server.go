@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Config says how a server tells the time, what it names things and how much it
@@ -36,7 +38,7 @@ type Server struct {
 	mu     sync.RWMutex // guards everything below, and every cursor's position
 	rv     uint64       // of the latest write: one counter for all resources
 	stores map[schema.GroupVersionResource]*store
-	hooks  []func(Write)
+	hooks  []func(trace.Write)
 	events eventIndex
 	// unprivileged: containers may not be privileged.
 	unprivileged bool
@@ -64,7 +66,7 @@ func NewServer(cfg Config) *Server {
 // that changed nothing included, in order. f runs before the client has its
 // answer and must not call the server. Dry runs are not reported, nor is what
 // Event records.
-func (s *Server) OnWrite(f func(Write)) {
+func (s *Server) OnWrite(f func(trace.Write)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = append(s.hooks, f)

@@ -3,46 +3,15 @@ package api
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// Write is what came of one request to change an object, as an audit log has it.
-type Write struct {
-	// RV is the version the store had after the write: that of the object, if
-	// the write changed it.
-	RV   uint64
-	Time time.Time
-	// Actor is the name of the client that asked.
-	Actor string
-	// Verb is create, update, patch (also for apply), delete or deletecollection.
-	Verb                         string
-	Resource                     schema.GroupVersionResource
-	Subresource, Namespace, Name string
-	// Kind of the object, "Pod" also for pods/binding.
-	Kind string
-	// Old and New are the object before and after, shared and not to be changed.
-	// Old is nil when it was created, New when it is gone, both when the write
-	// was refused. They are the same pointer when nothing changed.
-	Old, New runtime.Object
-	// Last is the final state of an object that is gone with this write, shared
-	// and not to be changed.
-	Last runtime.Object
-	// Size is how many bytes New takes as etcd has it; 0 where it was not measured:
-	// nothing was created or changed, or it was by another request than create, update
-	// and patch.
-	Size int
-	// Code is the HTTP status code: 200 or 201, or that of the refusal.
-	Code int
-	// Err is why it was refused, an *apierrors.StatusError.
-	Err error
-}
+	"github.com/storagesim/storagesim/trace"
+)
 
 // request is one write request on its way through the server.
 type request struct {
@@ -100,7 +69,7 @@ func (s *Server) report(r *request, out outcome, err error) {
 	if len(s.hooks) == 0 || r.dryRun {
 		return
 	}
-	w := Write{
+	w := trace.Write{
 		RV: s.rv, Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.gvr, Subresource: r.sub,
 		Namespace: r.namespace, Name: r.name, Kind: r.kind.gvk.Kind, Code: codeOf(r, out, err), Err: err,
 	}

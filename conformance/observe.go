@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // observer watches a replay as the audit log watched the recording.
@@ -99,9 +98,9 @@ func (o *observer) end() (*observed, error) {
 // listen reads what has been said since it was called last. A new event is a write for
 // which the recorder waited; a repeated one is not.
 func (o *observer) listen() {
-	trace := o.cluster.Engine().Trace()
-	for _, entry := range trace.Since(o.heard) {
-		e, ok := entry.Record.(engine.Event)
+	log := o.cluster.Engine().Trace()
+	for _, entry := range log.Since(o.heard) {
+		e, ok := entry.Record.(trace.Event)
 		if !ok {
 			continue
 		}
@@ -112,7 +111,7 @@ func (o *observer) listen() {
 			o.step.repeated = append(o.step.repeated, eventText(entry.Actor, e.Type, e.Reason, objectKey(e.About.Kind, e.About.Namespace, e.About.Name)))
 		}
 	}
-	o.heard = trace.Len()
+	o.heard = log.Len()
 }
 
 func later(a, b time.Time) time.Time {
@@ -152,7 +151,7 @@ func compared(resource string) bool {
 	return true
 }
 
-func (o *observer) onWrite(w api.Write) {
+func (o *observer) onWrite(w trace.Write) {
 	if w.Old != nil {
 		o.uids.learn(w.Kind, w.Old)
 	}
@@ -188,7 +187,7 @@ func (o *observer) onWrite(w api.Write) {
 }
 
 // describe adds what the write did to the object.
-func (o *observer) describe(got *write, w api.Write) error {
+func (o *observer) describe(got *write, w trace.Write) error {
 	var old, new map[string]any
 	var err error
 	if w.Old != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func TestAStepWaitsUntilEventsHaveEndedToo(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAStepWaitsUntilEventsHaveEndedToo(t *testing.T) {
 		_, err := r.step(step.Action)
 		require.NoError(t, err)
 		for _, entry := range r.cluster.Engine().Trace().Entries() {
-			if e, ok := entry.Record.(engine.Event); ok && !e.Repeated {
+			if e, ok := entry.Record.(trace.Event); ok && !e.Repeated {
 				assert.False(t, entry.Time.Add(step.Action.quiet(3*time.Second)).After(r.cluster.Now()), "the step ended %s after %s", r.cluster.Now(), entry)
 				if entry.Time.After(began.Add(time.Second)) {
 					late++

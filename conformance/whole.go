@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Where recordings of the whole stack write <host> and <root>, nodes here have these.
@@ -197,8 +197,8 @@ func (r *replay) holds(condition string) (bool, error) {
 	case !ok:
 		return false, bad("until: %q is not a known condition", condition)
 	case first == "event":
-		return slices.ContainsFunc(r.cluster.Engine().Trace().Since(r.began), func(entry engine.Entry) bool {
-			e, ok := entry.Record.(engine.Event)
+		return slices.ContainsFunc(r.cluster.Engine().Trace().Since(r.began), func(entry trace.Entry) bool {
+			e, ok := entry.Record.(trace.Event)
 			return ok && e.Reason == second
 		}), nil
 	case first == "gone":

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/trace"
 )
 
 // A Factory builds one controller on the Env it is given: it makes caches and
@@ -54,7 +56,7 @@ type Env interface {
 	EventRecorder(reportingController string) EventRecorder
 	// Trace adds a record of what the controller did or decided to the trace.
 	// It is the only log there is.
-	Trace(Record)
+	Trace(trace.Record)
 	// Choose picks one of n equal alternatives, 0 <= result < n, where upstream leaves
 	// the choice to chance: a random number, the order of a Go map. The driver's policy
 	// decides: in order it is always 0, seeded any, and a replay repeats it. It is no
@@ -101,6 +103,12 @@ type QueueConfig struct {
 	// MaxRetries gives a key up, failures not forgotten, once it has failed
 	// this many times and fails again; 0 means never.
 	MaxRetries int
+}
+
+// KeysOf is a QueueConfig.About for a queue whose keys are those of one kind of object:
+// "namespace/name", or "name" for objects without a namespace.
+func KeysOf(kind string) func(key string) string {
+	return func(key string) string { return trace.Ref{Kind: kind, Name: key}.String() }
 }
 
 // RateLimiter is the delay before a failed key is tried again: exponential per

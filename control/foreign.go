@@ -1,6 +1,10 @@
 package control
 
-import "time"
+import (
+	"time"
+
+	"github.com/storagesim/storagesim/trace"
+)
 
 // Foreign is what an Env may offer beside Env: to call code that is not the
 // controller's own and may never return.
@@ -15,5 +19,5 @@ type Foreign interface {
 	//
 	// If f panics, the actor's process ends, as a real one would, and is started again,
 	// each time later than before.
-	Foreign(doing string, about Ref, f func(), blocked func(took time.Duration))
+	Foreign(doing string, about trace.Ref, f func(), blocked func(took time.Duration))
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // actor is one controller process: its factory, and what the factory made in
@@ -108,7 +109,7 @@ func (a *actor) crash() {
 	e := a.engine
 	a.down = true
 	a.stop()
-	e.record(a.name, Crashed{Downtime: a.downtime})
+	e.record(a.name, trace.Crashed{Downtime: a.downtime})
 	foreground := always
 	if a.unawaited || a.ended && a.downtime > e.cfg.Patience {
 		foreground = never

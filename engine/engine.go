@@ -10,6 +10,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Start is when virtual time begins unless Config says otherwise.
@@ -83,7 +84,7 @@ type Engine struct {
 	awaken  func()  // told when ready grows
 	world   uint64  // counts changes that an actor might see
 	objects int     // in the store
-	trace   Trace
+	trace   *trace.Log
 }
 
 // New makes an engine with an API server of its own and no actors.
@@ -107,7 +108,7 @@ func New(cfg Config) *Engine {
 	if cfg.TraceBytes <= 0 {
 		cfg.TraceBytes = 1 << 30
 	}
-	e.trace.limit, e.trace.byteLimit = cfg.TraceLimit, cfg.TraceBytes
+	e.trace = trace.New(cfg.TraceLimit, cfg.TraceBytes)
 	e.server = api.NewServer(api.Config{Now: e.Now, Seed: cfg.Seed})
 	e.server.OnWrite(e.observe)
 	return e
@@ -151,16 +152,16 @@ func (e *Engine) advance(to time.Time) {
 }
 
 // record adds to the trace.
-func (e *Engine) record(actor string, r control.Record) {
+func (e *Engine) record(actor string, r trace.Record) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.trace.add(Entry{Time: e.now, Actor: actor, Record: r})
+	e.trace.Add(trace.Entry{Time: e.now, Actor: actor, Record: r})
 }
 
 // Record adds to the trace what the running actor meets outside of the API, such as a
 // disk that is full. outside is who that is outside of any actor's code. Any goroutine
 // may call it; a call from another goroutine counts for the running actor.
-func (e *Engine) Record(outside string, r control.Record) {
+func (e *Engine) Record(outside string, r trace.Record) {
 	if t := e.current.Load(); t != nil {
 		outside = t.actor.name
 	}
@@ -171,7 +172,7 @@ func (e *Engine) Record(outside string, r control.Record) {
 func (e *Engine) Steps() uint64 { return e.steps }
 
 // Trace is what has happened so far.
-func (e *Engine) Trace() *Trace { return &e.trace }
+func (e *Engine) Trace() *trace.Log { return e.trace }
 
 // Choices are the choices made so far where there was one, for Replay.
 func (e *Engine) Choices() []uint32 { return e.choices }
@@ -261,7 +262,7 @@ func (e *Engine) choose(n int) int {
 }
 
 // observe hears of every write at the API server.
-func (e *Engine) observe(w api.Write) {
+func (e *Engine) observe(w trace.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.Err == nil && w.Old != w.New {
@@ -278,5 +279,5 @@ func (e *Engine) observe(w api.Write) {
 	if w.Resource.Resource == "events" {
 		return
 	}
-	e.trace.add(Entry{Time: e.now, Actor: w.Actor, Record: newWrite(w)})
+	e.trace.Add(trace.Entry{Time: e.now, Actor: w.Actor, Record: w})
 }

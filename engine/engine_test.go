@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 var configMaps = v1.SchemeGroupVersion.WithResource("configmaps")
@@ -510,13 +511,13 @@ func TestTheStoryOmitsWhatWasSaidBefore(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, e.Settle())
-	require.Equal(t, 1, strings.Count(engine.Tell(e.Trace().Entries(), engine.Telling{}), "here I am"))
+	require.Equal(t, 1, strings.Count(trace.Tell(e.Trace().Entries(), trace.Telling{}), "here I am"))
 	require.Equal(t, 3, strings.Count(e.Trace().String(), "here I am"))
 	events, err := e.Server().Client("user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, events.Items, 1)
 	require.EqualValues(t, 3, events.Items[0].Count)
-	require.Equal(t, "0:00:01.500", engine.Offset(1500*time.Millisecond))
+	require.Equal(t, "0:00:01.500", trace.Offset(1500*time.Millisecond))
 }
 
 func TestTheTraceKeepsOnlyTheLatest(t *testing.T) {
@@ -543,7 +544,7 @@ func TestTheTraceOfManyUpdatesOfALargeObjectTakesLittleMemory(t *testing.T) {
 	}
 	held := 0
 	for _, entry := range e.Trace().Entries() {
-		w := entry.Record.(engine.Write)
+		w := entry.Record.(trace.Write)
 		for _, obj := range []any{w.Old, w.New, w.Last} {
 			if sized, ok := obj.(interface{ Size() int }); ok {
 				held += sized.Size()
@@ -591,7 +592,7 @@ func TestALargeObjectsRecordsSayTheSame(t *testing.T) {
 		require.NoError(t, err)
 		var told []string
 		for _, entry := range e.Trace().Entries() {
-			w := entry.Record.(engine.Write)
+			w := entry.Record.(trace.Write)
 			told = append(told, fmt.Sprint(entry, w.Old == nil, w.New == nil, w.Last == nil, w.Old == w.New))
 		}
 		return told
@@ -641,12 +642,12 @@ func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
 }
 
 func TestATranscriptIsAsWideAsItIsTold(t *testing.T) {
-	entries := []engine.Entry{
-		{Time: engine.Start, Actor: "user", Record: control.Decision{About: control.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: "one two three four"}},
-		{Time: engine.Start, Actor: "kubelet", Record: control.Decision{About: control.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
+	entries := []trace.Entry{
+		{Time: engine.Start, Actor: "user", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: "one two three four"}},
+		{Time: engine.Start, Actor: "kubelet", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
 	}
 	require.Equal(t, "  0:00:00  user     pod default/web: one\n                      two three four\n           kubelet  pod a: one; two\n",
-		engine.Tell(entries, engine.Telling{Width: 42}))
+		trace.Tell(entries, trace.Telling{Width: 42}))
 	require.Equal(t, "  0:00:00  user     POD DEFAULT/WEB: ONE TWO THREE FOUR\n           kubelet  POD A: ONE; TWO\n",
-		engine.Tell(entries, engine.Telling{Shorten: strings.ToUpper}))
+		trace.Tell(entries, trace.Telling{Shorten: strings.ToUpper}))
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // env is what an actor sees of the engine during one life.
@@ -115,7 +116,7 @@ func (v *env) Go(name string, f func(context.Context)) {
 	}
 }
 
-func (v *env) Trace(r control.Record) {
+func (v *env) Trace(r trace.Record) {
 	if v.alive() {
 		v.engine().record(v.actor.name, r)
 	}

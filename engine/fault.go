@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Fault is trouble on purpose: it strikes calls to the API server that match.
@@ -192,7 +193,7 @@ func (g *gate) caller() (*task, error) {
 }
 
 func (g *gate) suffer(t *task, f *Fault, call api.Call) error {
-	g.actor.engine.record(g.actor.name, Struck{Call: call.String(), Fault: *f})
+	g.actor.engine.record(g.actor.name, trace.Struck{Call: call.String(), After: f.After, Crash: f.Crash, Delay: f.Delay, Err: f.Err})
 	switch {
 	case f.Crash:
 		g.actor.downtime, g.actor.unawaited = f.Restart, f.Unawaited

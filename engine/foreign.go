@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 var _ control.Foreign = (*env)(nil)
@@ -18,7 +19,7 @@ type foreign struct {
 
 // Foreign implements control.Foreign. The call begins at a yield point, so that
 // the engine watches each of its steps.
-func (v *env) Foreign(doing string, about control.Ref, f func(), blocked func(took time.Duration)) {
+func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took time.Duration)) {
 	t := v.task("Foreign")
 	outer := t.foreign
 	call := &foreign{blocked: blocked}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func TestForeignCodeThatBlocksIsGivenUp(t *testing.T) {
@@ -19,7 +20,7 @@ func TestForeignCodeThatBlocksIsGivenUp(t *testing.T) {
 	var took time.Duration
 	require.NoError(t, e.Add("host", func(env control.Env) error {
 		env.Go("guest", func(context.Context) {
-			env.(control.Foreign).Foreign("a visit", control.Ref{}, func() { <-never }, func(d time.Duration) { took = d })
+			env.(control.Foreign).Foreign("a visit", trace.Ref{}, func() { <-never }, func(d time.Duration) { took = d })
 			after = true
 		})
 		return nil
@@ -45,7 +46,7 @@ func TestForeignCodeMayUseTheEnvAndTakeAsLongAsItLikesThere(t *testing.T) {
 	var ended time.Time
 	require.NoError(t, e.Add("host", func(env control.Env) error {
 		env.Go("guest", func(ctx context.Context) {
-			env.(control.Foreign).Foreign("a visit", control.Ref{}, func() {
+			env.(control.Foreign).Foreign("a visit", trace.Ref{}, func() {
 				assert.NoError(t, env.Sleep(ctx, 1000*time.Hour))
 			}, func(time.Duration) { t.Error("given up") })
 			ended = env.Now()
@@ -93,7 +94,7 @@ func TestAPanicInForeignCodeEndsTheProcessWhichIsStartedAgainLaterEachTime(t *te
 			if len(began) == 9 { // it runs for long now
 				assert.NoError(t, env.Sleep(ctx, 11*time.Minute))
 			}
-			env.(control.Foreign).Foreign("a visit", control.Ref{}, func() { panic("oh") }, nil)
+			env.(control.Foreign).Foreign("a visit", trace.Ref{}, func() { panic("oh") }, nil)
 		})
 		return nil
 	}))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // workKey names what a worker worked on, for the livelock report: a key of a
@@ -120,10 +120,10 @@ func (l *stepLimit) about(work workKey, key string) string {
 // again and again, or more and more objects.
 func (l *stepLimit) written() []string {
 	type maker struct{ actor, kind string }
-	writes, made := map[control.Ref]int{}, map[maker]int{}
-	by, latest := map[control.Ref][]string{}, map[maker]control.Ref{}
+	writes, made := map[trace.Ref]int{}, map[maker]int{}
+	by, latest := map[trace.Ref][]string{}, map[maker]trace.Ref{}
 	for _, entry := range l.engine.trace.Since(l.traced) {
-		w, ok := entry.Record.(Write)
+		w, ok := entry.Record.(trace.Write)
 		if !ok || w.Err != nil || w.Old == w.New {
 			continue
 		}
@@ -143,7 +143,7 @@ func (l *stepLimit) written() []string {
 			lines = append(lines, fmt.Sprintf("%s created %d objects of kind %s, the latest is %s", m.actor, made[m], m.kind, latest[m]))
 		}
 	}
-	maps.DeleteFunc(writes, func(_ control.Ref, n int) bool { return n <= 10 }) // as any object may be
+	maps.DeleteFunc(writes, func(_ trace.Ref, n int) bool { return n <= 10 }) // as any object may be
 	for _, about := range mostFirst(writes) {
 		lines = append(lines, fmt.Sprintf("%s was written %d times, by %s", about, writes[about], strings.Join(by[about], " and ")))
 	}

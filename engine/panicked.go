@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The pace at which a process that ends by a panic is started again: at once, and then
@@ -22,39 +22,6 @@ const (
 	crashLoopMax   = 5 * time.Minute
 	crashLoopReset = 2 * crashLoopMax
 )
-
-// Panicked is a process that ended because somebody's code in it panicked.
-type Panicked struct {
-	// Doing is what the code was called for, for example "Provision", and About the
-	// object it was called for, if any. Value is what it panicked with, and At the
-	// file, with its folder, and the line.
-	Doing     string
-	About     control.Ref
-	Value, At string
-	// Restart is how long the process stays down.
-	Restart time.Duration
-}
-
-// Topic implements control.Record.
-func (Panicked) Topic() string { return "fault" }
-
-func (p Panicked) String() string {
-	again := "at once"
-	if p.Restart > 0 {
-		again = "in " + p.Restart.String()
-	}
-	return fmt.Sprintf("panics in %s: %s; its process ends, and starts again %s", p.Where(), p.Value, again)
-}
-
-// Where says in which call and at which line, for example "Provision of pvc
-// default/data, at mine/provisioner.go:12".
-func (p Panicked) Where() string {
-	call := p.Doing
-	if p.About.Kind != "" {
-		call += " of " + p.About.String()
-	}
-	return call + ", at " + p.At
-}
 
 // crashLoop is how the process of an actor has ended by itself lately.
 type crashLoop struct {
@@ -75,10 +42,10 @@ func (c *crashLoop) after(now time.Time) time.Duration {
 
 // panicked ends the actor's process because code that is not its own has panicked.
 // It must be called by what recovered from the panic, and unwinds the task.
-func (t *task) panicked(doing string, about control.Ref, value any, at string) {
+func (t *task) panicked(doing string, about trace.Ref, value any, at string) {
 	a, e := t.actor, t.actor.engine
 	a.downtime, a.ended = a.loop.after(e.Now()), true
-	e.record(a.name, Panicked{Doing: doing, About: about, Value: fmt.Sprint(value), At: at, Restart: a.downtime})
+	e.record(a.name, trace.Panicked{Doing: doing, About: about, Value: fmt.Sprint(value), At: at, Restart: a.downtime})
 	e.doomed = append(e.doomed, a)
 	t.dead = true
 	panic(crashed{a.name})

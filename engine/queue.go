@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // queue is a work queue with its workers. Its semantics are those of client-go's
@@ -102,10 +103,10 @@ func (q *queue) done(key string, err error) {
 	case err == nil:
 		q.Forget(key)
 	case q.cfg.MaxRetries > 0 && q.failures[key] >= q.cfg.MaxRetries:
-		q.trace(GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: q.failures[key] + 1, Err: err})
+		q.trace(trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: q.failures[key] + 1, Err: err})
 	default:
 		delay := q.retry(key)
-		q.trace(Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: err})
+		q.trace(trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: err})
 	}
 }
 
@@ -118,7 +119,7 @@ func (q *queue) about(key string) string {
 	return q.cfg.About(key)
 }
 
-func (q *queue) trace(r control.Record) {
+func (q *queue) trace(r trace.Record) {
 	q.actor.engine.record(q.actor.name, r)
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // recorder records API events at once, without a yield point: upstream's
@@ -38,9 +38,9 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 
 // said notes an event in the trace.
 func (a *actor) said(obj runtime.Object, eventtype, reason, message string) {
-	e, about := a.engine, control.RefOf(kindOf(obj), obj)
+	e, about := a.engine, trace.RefOf(kindOf(obj), obj)
 	key := saidKey{a.name, uidOf(obj), reason, message}
-	e.record(a.name, Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: e.said[key]})
+	e.record(a.name, trace.Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: e.said[key]})
 	e.said[key] = true
 }
 

@@ -4,17 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
-
-// Stopped is an actor's process that was ended until somebody starts it again.
-type Stopped struct{}
-
-// Topic implements control.Record.
-func (Stopped) Topic() string  { return "fault" }
-func (Stopped) String() string { return "is stopped" }
-
-var _ control.Record = Stopped{}
 
 // Stop ends an actor's process, which stays down until Start. During a step it ends
 // right after the step. An actor that is down already does not start again by itself.
@@ -62,7 +53,7 @@ func (a *actor) halt() {
 	a.life++ // what would have started it again is void
 	a.restart = time.Time{}
 	a.downtime, a.unawaited, a.ended = 0, false, false
-	a.engine.record(a.name, Stopped{})
+	a.engine.record(a.name, trace.Stopped{})
 }
 
 // startAfter starts an actor that is down, unless it is stopped before.
@@ -73,7 +64,7 @@ func (a *actor) startAfter(d time.Duration, foreground func() bool) {
 		if a.life != life {
 			return
 		}
-		e.record(a.name, Restarted{})
+		e.record(a.name, trace.Restarted{})
 		if err := a.start(); err != nil {
 			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
 		}

@@ -14,9 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // requireNoCoroutines waits for coroutines that have ended to be gone.
@@ -276,7 +276,7 @@ func TestACrashDuringAStepComesAfterIt(t *testing.T) {
 				}
 				require.NoError(t, e.Add("one", factory("one")))
 				require.NoError(t, e.Add("two", factory("two")))
-				e.Server().OnWrite(func(w api.Write) {
+				e.Server().OnWrite(func(w trace.Write) {
 					if w.Actor == "one" {
 						crash("observer")
 					}

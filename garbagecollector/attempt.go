@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // attemptToDeleteItem deletes an object if all its owners are gone, or goes on with one
@@ -96,7 +97,7 @@ func (c *controller) classifyReferences(ctx context.Context, k *kind, obj contro
 // its owners, it is deleted all the same.
 // Upstream: operations.go deleteObject, v1.36.
 func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Object, policy metav1.DeletionPropagation, why string) error {
-	c.env.Trace(control.Decision{About: control.RefOf(k.name, obj), Text: why})
+	c.env.Trace(trace.Decision{About: trace.RefOf(k.name, obj), Text: why})
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	options := metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
 	err := k.delete(ctx, obj.GetNamespace(), obj.GetName(), options)
@@ -128,7 +129,7 @@ func why(obj control.Object, dangling, waiting []metav1.OwnerReference) string {
 func names(obj control.Object, refs []metav1.OwnerReference) string {
 	var list []string
 	for _, ref := range refs {
-		list = append(list, control.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}.String())
+		list = append(list, trace.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}.String())
 	}
 	return strings.Join(list, ", ")
 }

@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -33,7 +33,7 @@ type mountedVolume struct {
 	readOnly bool
 	// remount says that it must be set up again to be up to date.
 	remount bool
-	about   control.Ref
+	about   trace.Ref
 }
 
 // mountedDevice is a volume that is mounted, or may be, for the node.

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // runs are the moments at which a command ran, in seconds since then.
 func (w *world) runs(since time.Time) (at []int) {
 	for _, entry := range w.e.Trace().Entries() {
-		if _, ok := entry.Record.(control.Command); ok {
+		if _, ok := entry.Record.(trace.Command); ok {
 			at = append(at, int(entry.Time.Sub(since).Seconds()))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // awaitedFor is how long after its start a container's sleep is awaited when settling,
@@ -29,7 +30,7 @@ func (k *kubelet) runContainer(pod *v1.Pod, c *v1.Container, record *containerRe
 			record.Finished = &now
 		}
 		if len(c.Command) > 0 && k.cfg.Runtime != FakeRuntime {
-			k.note(control.RefOf("Pod", pod), fmt.Sprintf("container %s: %s is a program of its image, of which nothing is known here; it %s",
+			k.note(trace.RefOf("Pod", pod), fmt.Sprintf("container %s: %s is a program of its image, of which nothing is known here; it %s",
 				c.Name, container.Argv[0], map[bool]string{true: "ends at once", false: "just runs"}[mustEnd]))
 		}
 		return
@@ -62,8 +63,8 @@ func (k *kubelet) hostname(pod *v1.Pod) string {
 
 // traceCommand tells what a container ran.
 func (k *kubelet) traceCommand(pod *v1.Pod, r programs.Report) {
-	about := control.RefOf("Pod", pod)
-	record := control.Command{About: about, Argv: r.Argv, Node: k.node.Name, Paths: r.Paths}
+	about := trace.RefOf("Pod", pod)
+	record := trace.Command{About: about, Argv: r.Argv, Node: k.node.Name, Paths: r.Paths}
 	if r.Err != nil {
 		record.Err = r.Err.Error()
 	}
@@ -81,7 +82,7 @@ func (k *kubelet) traceReports(pod *v1.Pod, container string, reports []programs
 			continue
 		}
 		for _, note := range r.Notes {
-			k.note(control.RefOf("Pod", pod), fmt.Sprintf("container %s %s", container, note))
+			k.note(trace.RefOf("Pod", pod), fmt.Sprintf("container %s %s", container, note))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -37,7 +37,7 @@ func (v *volumeToMount) mounterArgs() volume.MounterArgs {
 	return volume.MounterArgs{}
 }
 
-func (v *volumeToMount) ref() control.Ref { return control.RefOf("Pod", v.about) }
+func (v *volumeToMount) ref() trace.Ref { return trace.RefOf("Pod", v.about) }
 
 // desiredStateOfWorld is which volumes are to be mounted for which pods.
 //

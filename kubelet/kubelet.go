@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -222,13 +223,13 @@ type volumeHost struct{ k *kubelet }
 
 var _ volume.VolumeHost = volumeHost{}
 
-func (h volumeHost) GetNodeName() types.NodeName          { return types.NodeName(h.k.node.Name) }
-func (h volumeHost) GetPodsDir() string                   { return podsDir }
-func (h volumeHost) GetPluginDir(name string) string      { return pluginDir(name) }
-func (h volumeHost) GetMounter() mount.Interface          { return h.k.mounter }
-func (h volumeHost) GetFS() *disk.Disk                    { return h.k.fs }
-func (h volumeHost) GetEventRecorder() control.Recorder   { return h.k.recorder }
-func (h volumeHost) Trace(about control.Ref, text string) { h.k.note(about, text) }
+func (h volumeHost) GetNodeName() types.NodeName        { return types.NodeName(h.k.node.Name) }
+func (h volumeHost) GetPodsDir() string                 { return podsDir }
+func (h volumeHost) GetPluginDir(name string) string    { return pluginDir(name) }
+func (h volumeHost) GetMounter() mount.Interface        { return h.k.mounter }
+func (h volumeHost) GetFS() *disk.Disk                  { return h.k.fs }
+func (h volumeHost) GetEventRecorder() control.Recorder { return h.k.recorder }
+func (h volumeHost) Trace(about trace.Ref, text string) { h.k.note(about, text) }
 func (h volumeHost) NewWrapperMounter(name string, spec volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
 	return h.k.plugins.NewWrapperMounter(name, spec, pod)
 }
@@ -246,8 +247,8 @@ func (h volumeHost) GetPodPluginDir(uid types.UID, plugin string) string {
 func (k *kubelet) now() metav1.Time { return metav1.NewTime(k.env.Now().Truncate(time.Second)) }
 
 // note puts a decision into the trace.
-func (k *kubelet) note(about control.Ref, text string) {
-	k.env.Trace(control.Decision{About: about, Text: text})
+func (k *kubelet) note(about trace.Ref, text string) {
+	k.env.Trace(trace.Decision{About: about, Text: text})
 }
 
 // allPodsSeen says whether the desired state of the world has every pod that

@@ -13,6 +13,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func TestAKubeletRegistersItsNode(t *testing.T) {
@@ -76,7 +77,7 @@ func TestANodeIsRegisteredNotReadyThenItsCSINodeAndThenItIsReady(t *testing.T) {
 		"update csinodes spec.drivers",
 	}
 	require.Equal(t, registered, w.writes("node-1"))
-	first := w.e.Trace().Entries()[0].Record.(engine.Write).New.(*v1.Node)
+	first := w.e.Trace().Entries()[0].Record.(trace.Write).New.(*v1.Node)
 	require.Equal(t, v1.ConditionFalse, first.Status.Conditions[3].Status)
 	require.Equal(t, map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}, first.Annotations)
 	require.Equal(t, map[string]string{

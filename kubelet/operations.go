@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -204,7 +204,7 @@ func (k *kubelet) setUp(v *volumeToMount, mounter volume.Mounter) error {
 	err := mounter.SetUp(v.mounterArgs())
 	path := mounter.GetPath()
 	if inPodDir(path) && (err != nil || !known) {
-		record := control.Mount{Op: "mount", About: v.ref(), Volume: v.spec.Name(), Target: path}
+		record := trace.Mount{Op: "mount", About: v.ref(), Volume: v.spec.Name(), Target: path}
 		if d := k.actual.devices[v.volume]; d != nil {
 			record.Source = d.path
 		} else if from, ok := mounter.(volume.MountedFrom); ok {
@@ -265,7 +265,7 @@ func (k *kubelet) unmountVolume(key podVolume) error {
 	if w := k.workers[key.pod]; w != nil {
 		about = w.ref()
 	}
-	record := control.Mount{Op: "unmount", About: about, Volume: v.spec.Name(), Target: v.path}
+	record := trace.Mount{Op: "unmount", About: about, Volume: v.spec.Name(), Target: v.path}
 	if err != nil {
 		err = fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", v.spec.Name(), err)
 		record.Err = err.Error()

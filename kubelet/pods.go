@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // podWorker is what the kubelet knows of one pod, by UID: a pod of the same name
@@ -60,11 +60,11 @@ func (w *podWorker) ended() bool {
 	return isTerminal(w.pod.Status.Phase)
 }
 
-func (w *podWorker) ref() control.Ref {
+func (w *podWorker) ref() trace.Ref {
 	if w.pod == nil {
-		return control.Ref{Kind: "Pod", Name: string(w.uid)}
+		return trace.Ref{Kind: "Pod", Name: string(w.uid)}
 	}
-	return control.RefOf("Pod", w.pod)
+	return trace.RefOf("Pod", w.pod)
 }
 
 // aboutPod is what a queue's key, a pod's UID, stands for.
@@ -72,7 +72,7 @@ func (k *kubelet) aboutPod(key string) string {
 	if w := k.workers[types.UID(key)]; w != nil {
 		return w.ref().String()
 	}
-	return control.Ref{Kind: "Pod", Name: key}.String()
+	return trace.Ref{Kind: "Pod", Name: key}.String()
 }
 
 func (k *kubelet) podAdded(pod *v1.Pod) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // writes are the kubelet's writes to objects of a name, "patch pods/status" and so on,
@@ -20,7 +21,7 @@ import (
 func (w *world) writes(name string) (list []string) {
 	w.t.Helper()
 	for _, entry := range w.e.Trace().Entries() {
-		write, ok := entry.Record.(engine.Write)
+		write, ok := entry.Record.(trace.Write)
 		if !ok || entry.Actor != actor || write.Name != name || write.Err != nil {
 			continue
 		}

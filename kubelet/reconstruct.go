@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -64,7 +64,7 @@ func (k *kubelet) subdirs(dir string) []string {
 	return names
 }
 
-func (k *kubelet) nodeRef() control.Ref { return control.Ref{Kind: "Node", Name: k.node.Name} }
+func (k *kubelet) nodeRef() trace.Ref { return trace.Ref{Kind: "Node", Name: k.node.Name} }
 
 // reconstructVolume adds one directory as an uncertain mount, or to the
 // leftovers.
@@ -129,6 +129,6 @@ func (k *kubelet) constructMountedVolume(uid types.UID, pluginDir, name, where s
 	}
 	return &mountedVolume{
 		podVolume: podVolume{volume: unique, pod: uid}, state: stateUncertain,
-		plugin: plugin, spec: rebuilt.Spec, path: where, about: control.Ref{Kind: "Pod", Name: string(uid)},
+		plugin: plugin, spec: rebuilt.Spec, path: where, about: trace.Ref{Kind: "Pod", Name: string(uid)},
 	}, nil
 }

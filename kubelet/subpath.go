@@ -12,8 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -52,7 +52,7 @@ func checkSubPath(name string) error {
 //
 // Upstream: kubelet_pods.go makeMounts, v1.36.
 func (k *kubelet) makeSubPath(pod *v1.Pod, s subPath) error {
-	about := control.RefOf("Pod", pod)
+	about := trace.RefOf("Pod", pod)
 	fail := func(what string, err error) error {
 		k.note(about, fmt.Sprintf("subPath %q of volume %s: %v", s.path, s.volume.name, err))
 		return fmt.Errorf("failed to %s for volumeMount %q of container %q", what, s.mount.Name, s.container)
@@ -117,7 +117,7 @@ func (k *kubelet) prepareSafeSubpath(pod *v1.Pod, s subPath, inside *disk.Disk) 
 		return err
 	}
 	target := path.Join(dir, strconv.Itoa(s.index))
-	about := control.RefOf("Pod", pod)
+	about := trace.RefOf("Pod", pod)
 	if err := k.cleanSubPath(about, s.volume.name, target); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (k *kubelet) prepareSafeSubpath(pod *v1.Pod, s subPath, inside *disk.Disk) 
 	} else {
 		err = k.fs.WriteFile(target, nil, 0o640)
 	}
-	record := control.Mount{Op: "mount", About: about, Volume: s.volume.name, Source: path.Join(base, part), Target: target}
+	record := trace.Mount{Op: "mount", About: about, Volume: s.volume.name, Source: path.Join(base, part), Target: target}
 	if err == nil {
 		err = k.mounter.Mount(record.Source, target, "", []string{"bind"})
 	}
@@ -193,7 +193,7 @@ func (k *kubelet) cleanSubPaths(uid types.UID, volumeName string) error {
 			return err
 		}
 	}
-	about := control.Ref{Kind: "Pod", Name: string(uid)}
+	about := trace.Ref{Kind: "Pod", Name: string(uid)}
 	if w != nil {
 		about = w.ref()
 	}
@@ -231,7 +231,7 @@ func (k *kubelet) cleanAllSubPaths(uid types.UID) error {
 }
 
 // cleanContainerSubPaths is cleanSubPaths for one container.
-func (k *kubelet) cleanContainerSubPaths(about control.Ref, volumeName, dir string) error {
+func (k *kubelet) cleanContainerSubPaths(about trace.Ref, volumeName, dir string) error {
 	mounts, err := k.fs.ReadDir(dir)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (k *kubelet) cleanContainerSubPaths(about control.Ref, volumeName, dir stri
 // that it was mounted on. A directory that is not empty holds data, and stays.
 //
 // Upstream: subpath_linux.go doCleanSubPath, v1.36.
-func (k *kubelet) cleanSubPath(about control.Ref, volumeName, target string) error {
+func (k *kubelet) cleanSubPath(about trace.Ref, volumeName, target string) error {
 	mounted, err := k.mounter.IsMountPoint(target)
 	if err == nil && !mounted {
 		if info, err := k.fs.Lstat(target); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
@@ -257,7 +257,7 @@ func (k *kubelet) cleanSubPath(about control.Ref, volumeName, target string) err
 	}
 	err = volume.CleanupMountPoint(target, k.mounter, k.fs)
 	if mounted {
-		record := control.Mount{Op: "unmount", About: about, Volume: volumeName, Target: target}
+		record := trace.Mount{Op: "unmount", About: about, Volume: volumeName, Target: target}
 		if err != nil {
 			record.Err = err.Error()
 		}

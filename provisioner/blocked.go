@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // call is a call of the provisioner's code that has not returned.
@@ -36,11 +37,11 @@ func (ctrl *ProvisionController) foreign(method string, about control.Object, f 
 	})
 }
 
-func refOf(about control.Object) control.Ref {
+func refOf(about control.Object) trace.Ref {
 	if _, ok := about.(*v1.PersistentVolume); ok {
-		return control.RefOf("PersistentVolume", about)
+		return trace.RefOf("PersistentVolume", about)
 	}
-	return control.RefOf("PersistentVolumeClaim", about)
+	return trace.RefOf("PersistentVolumeClaim", about)
 }
 
 // reportBlocked says of each call that has been under way for a whole resync

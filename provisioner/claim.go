@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // syncClaimHandler takes one claim, by UID, and ends its time in
@@ -45,9 +45,9 @@ func (ctrl *ProvisionController) claimByUID(uid string) (*v1.PersistentVolumeCla
 // aboutClaim is what a key of the claim queue stands for.
 func (ctrl *ProvisionController) aboutClaim(uid string) string {
 	if claim, ok := ctrl.claimByUID(uid); ok {
-		return control.RefOf("PersistentVolumeClaim", claim).String()
+		return trace.RefOf("PersistentVolumeClaim", claim).String()
 	}
-	return control.Ref{Kind: "PersistentVolumeClaim", Name: uid}.String()
+	return trace.Ref{Kind: "PersistentVolumeClaim", Name: uid}.String()
 }
 
 // syncClaim provisions a volume for the claim if it should have one, and keeps

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // deleteVolumeOperation deletes first the asset, then the object, then the
@@ -18,7 +18,7 @@ import (
 func (ctrl *ProvisionController) deleteVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
 	if err := ctrl.callDelete(ctx, volume); err != nil {
 		if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
-			ctrl.env.Trace(control.Decision{About: control.RefOf("PersistentVolume", volume), Text: "deleting is " + ignored.Error()})
+			ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: "deleting is " + ignored.Error()})
 			return nil
 		}
 		ctrl.events.Event(volume, v1.EventTypeWarning, "VolumeFailedDelete", err.Error())

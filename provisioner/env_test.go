@@ -18,6 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // fakeEnv drives one controller by hand: caches hold what the test puts there,
@@ -36,7 +37,7 @@ var _ control.Env = (*fakeEnv)(nil)
 func (e *fakeEnv) Name() string                 { return "fake" }
 func (e *fakeEnv) Client() kubernetes.Interface { return e.client }
 func (e *fakeEnv) Now() time.Time               { return e.now }
-func (e *fakeEnv) Trace(r control.Record)       { e.traced = append(e.traced, r.String()) }
+func (e *fakeEnv) Trace(r trace.Record)         { e.traced = append(e.traced, r.String()) }
 func (e *fakeEnv) Choose(int) int               { return 0 }
 func (e *fakeEnv) Follow(control.Feed)          {}
 

@@ -8,7 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // shouldProvision says whether this provisioner should make a volume for the
@@ -62,5 +62,5 @@ func (ctrl *ProvisionController) traceSkipped(claim *v1.PersistentVolumeClaim, r
 }
 
 func (ctrl *ProvisionController) trace(claim *v1.PersistentVolumeClaim, text string) {
-	ctrl.env.Trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: text})
+	ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: text})
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // queueStore saves volumes whatever it takes: what cannot be created at once is
@@ -39,7 +40,7 @@ func newQueueStore(ctrl *ProvisionController) *queueStore {
 // Upstream: controller/volume_store.go queueStore.StoreVolume, v13.
 func (q *queueStore) StoreVolume(ctx context.Context, _ *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error {
 	if err := q.doSaveVolume(ctx, volume); err != nil {
-		q.ctrl.env.Trace(control.Decision{About: control.RefOf("PersistentVolume", volume), Text: "will be saved later: " + err.Error()})
+		q.ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: "will be saved later: " + err.Error()})
 		q.unsaved[volume.Name] = volume
 		q.queue.Add(volume.Name)
 	}

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Upstream: controller.go syncVolumeHandler, v13.
@@ -32,7 +32,7 @@ func (ctrl *ProvisionController) syncVolume(ctx context.Context, volume *v1.Pers
 	should, reason := ctrl.shouldDelete(ctx, volume)
 	if !should {
 		if volume.Status.Phase == v1.VolumeReleased && volume.DeletionTimestamp == nil {
-			ctrl.env.Trace(control.Decision{About: control.RefOf("PersistentVolume", volume), Text: "does not delete: " + reason})
+			ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: "does not delete: " + reason})
 		}
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // syncClaim brings one claim forward. Whether it has been bound before is all that
@@ -43,12 +44,12 @@ func (c *controller) syncUnboundClaim(ctx context.Context, claim *v1.PersistentV
 }
 
 // choice records why the volume was taken.
-func choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) control.Record {
+func choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) trace.Record {
 	reason := "the smallest that fits"
 	if volume.Spec.ClaimRef != nil {
 		reason = "reserved for it"
 	}
-	return control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf("takes pv %s, %s", volume.Name, reason)}
+	return trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf("takes pv %s, %s", volume.Name, reason)}
 }
 
 // syncUnmatchedClaim says or does something about a claim for which there is no

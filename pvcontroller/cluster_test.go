@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // cluster is an API server, the PV controller and the small controllers beside it, and
@@ -183,7 +184,7 @@ func (c *cluster) removeVolume(name string) {
 func (c *cluster) events(name string) []string {
 	var said []string
 	for _, entry := range c.engine.Trace().Entries() {
-		if event, ok := entry.Record.(engine.Event); ok && event.About.Name == name && !event.Repeated {
+		if event, ok := entry.Record.(trace.Event); ok && event.About.Name == name && !event.Repeated {
 			said = append(said, event.Type+" "+event.Reason)
 		}
 	}
@@ -195,11 +196,11 @@ func (c *cluster) events(name string) []string {
 func (c *cluster) writes(name string, since int) []string {
 	var done []string
 	for _, entry := range c.engine.Trace().Since(since) {
-		w, ok := entry.Record.(engine.Write)
+		w, ok := entry.Record.(trace.Write)
 		if !ok || w.Name != name || w.Err != nil || w.Actor == "user" {
 			continue
 		}
-		resource := w.Write.Resource.Resource
+		resource := w.Resource.Resource
 		if w.Subresource != "" {
 			resource += "/" + w.Subresource
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // troubles are the ways in which a call can go wrong.
@@ -41,7 +42,7 @@ func atEveryCall(t *testing.T, prepare, act, check func(c *cluster)) {
 				c.settle()
 				hit := false
 				for _, entry := range c.engine.Trace().Entries() {
-					_, is := entry.Record.(engine.Struck)
+					_, is := entry.Record.(trace.Struck)
 					hit = hit || is
 				}
 				c.engine.ClearFaults()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func TestBindingIsFourWrites(t *testing.T) {
@@ -205,7 +206,7 @@ func TestADefaultClassThatArrivesLateIsGivenToClaimsWithoutAClass(t *testing.T) 
 		require.Equal(c, new("a"), c.claim("data").Spec.StorageClassName, "of two of one age the first by name")
 		require.Equal(c, new(""), c.claim("explicit-none").Spec.StorageClassName)
 		for _, entry := range c.engine.Trace().Entries() {
-			if w, ok := entry.Record.(engine.Write); ok && w.Name == "explicit-none" {
+			if w, ok := entry.Record.(trace.Write); ok && w.Name == "explicit-none" {
 				require.NoError(c, w.Err, "it is not even tried")
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // requireQuiet: the controllers have nothing more to do, however often they look.
@@ -21,7 +22,7 @@ func (c *cluster) requireQuiet() {
 		c.resync()
 	}
 	for _, entry := range c.engine.Trace().Since(since) {
-		if w, ok := entry.Record.(engine.Write); ok {
+		if w, ok := entry.Record.(trace.Write); ok {
 			c.Errorf("still at work: %s", w)
 		}
 	}

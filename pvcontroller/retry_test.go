@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func TestAFailedKeyIsTriedAgainSoonAndThenEverLater(t *testing.T) { // semantics 1.1: 5 ms, doubled
@@ -28,7 +29,7 @@ func TestAFailedKeyIsTriedAgainSoonAndThenEverLater(t *testing.T) { // semantics
 	require.NoError(t, c.engine.RunUntil(time.Second, func() bool { return c.claim("data").Status.Phase == v1.ClaimBound }))
 	var delays []time.Duration
 	for _, entry := range c.engine.Trace().Entries() {
-		if retry, ok := entry.Record.(engine.Retry); ok {
+		if retry, ok := entry.Record.(trace.Retry); ok {
 			require.Equal(t, "default/data", retry.Key)
 			delays = append(delays, retry.Delay)
 		}

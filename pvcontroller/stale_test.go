@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func TestNoClaimIsLostBecauseTheVolumesHaveNotBeenListedYet(t *testing.T) {
@@ -65,7 +66,7 @@ func TestAnOlderVersionThanItsOwnLastWriteIsNotActedUpon(t *testing.T) { // sema
 func (c *cluster) requireNothingRefused() {
 	c.Helper()
 	for _, entry := range c.engine.Trace().Entries() {
-		if w, ok := entry.Record.(engine.Write); ok {
+		if w, ok := entry.Record.(trace.Write); ok {
 			require.NoError(c, w.Err)
 		}
 	}

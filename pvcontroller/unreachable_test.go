@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // These objects no API server lets in; one that is older, or newer, might have. The
@@ -66,7 +67,7 @@ func TestAVolumeOfAnUnknownReclaimPolicyFailsAndSaysSoOnce(t *testing.T) { // se
 	})
 	said := 0
 	for _, entry := range e.Trace().Entries() {
-		if event, ok := entry.Record.(engine.Event); ok {
+		if event, ok := entry.Record.(trace.Event); ok {
 			require.Equal(t, "Warning VolumeUnknownReclaimPolicy", event.Type+" "+event.Reason)
 			said++
 		}

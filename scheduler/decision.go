@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // maxNodesTold is how many nodes a decision in the trace tells apart.
@@ -70,7 +71,7 @@ func (s *scheduler) trace(c *cycle, text string) {
 		return
 	}
 	c.entry.said = text
-	s.env.Trace(control.Decision{About: control.RefOf("Pod", c.pod), Text: text})
+	s.env.Trace(trace.Decision{About: trace.RefOf("Pod", c.pod), Text: text})
 }
 
 // perNode says for each node passed over why, claim by claim where volumes are

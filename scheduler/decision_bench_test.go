@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 var wholeScan = flag.Bool("whole-scan", false, "BenchmarkSchedulingDecision scans for every node, which takes minutes, and not for one in a hundred")
@@ -105,8 +105,8 @@ func localWorld(nodes, volumes int) *scheduler {
 // quietEnv is for decisions alone: in order, and nobody is told.
 type quietEnv struct{ stillEnv }
 
-func (quietEnv) Choose(int) int       { return 0 }
-func (quietEnv) Trace(control.Record) {}
+func (quietEnv) Choose(int) int     { return 0 }
+func (quietEnv) Trace(trace.Record) {}
 
 // A decision leaves nothing behind and makes no garbage for nodes: what it allocates
 // is the same for a hundred times the nodes.

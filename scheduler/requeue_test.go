@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // csiDriver is a provisioner that is a CSI driver, too.
@@ -282,7 +283,7 @@ func TestAPodWithoutAVolumeIsTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing
 	attempts := func() int {
 		n := 0
 		for _, e := range w.e.Trace().Entries() {
-			if said, ok := e.Record.(engine.Event); ok && said.Reason == "FailedScheduling" {
+			if said, ok := e.Record.(trace.Event); ok && said.Reason == "FailedScheduling" {
 				n++
 			}
 		}
@@ -317,7 +318,7 @@ func TestAPodWithoutAVolumeIsTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing
 func (w *world) attemptsAt(pod string) []float64 {
 	var at []float64
 	for _, e := range w.e.Trace().Entries() {
-		if said, ok := e.Record.(engine.Event); ok && said.Reason == "FailedScheduling" && said.About.Name == pod {
+		if said, ok := e.Record.(trace.Event); ok && said.Reason == "FailedScheduling" && said.About.Name == pod {
 			at = append(at, e.Time.Sub(engine.Start).Seconds())
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/trace"
 )
 
 const actor = "kube-scheduler"
@@ -207,13 +208,13 @@ func (w *world) did() []string {
 			continue
 		}
 		switch r := entry.Record.(type) {
-		case engine.Write:
+		case trace.Write:
 			line := r.Verb + " " + strings.TrimSuffix(r.Resource.Resource+"/"+r.Subresource, "/") + " " + r.Name
 			if r.Err != nil {
 				line += " refused"
 			}
 			list = append(list, line)
-		case engine.Event:
+		case trace.Event:
 			list = append(list, r.Reason+" "+r.About.Name)
 		}
 	}

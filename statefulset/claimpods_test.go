@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/statefulset"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // orphan makes a pod that no controller made.
@@ -79,7 +80,7 @@ func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
 func (c *cluster) adoptedBefore(name string) string {
 	c.Helper()
 	for _, w := range c.Engine.Trace().Entries() {
-		if write, ok := w.Record.(engine.Write); ok && write.Name == name && write.Verb == "patch" {
+		if write, ok := w.Record.(trace.Write); ok && write.Name == name && write.Verb == "patch" {
 			if pod, ok := write.New.(*v1.Pod); ok && metav1.GetControllerOf(pod) != nil {
 				return metav1.GetControllerOf(pod).Kind + " " + metav1.GetControllerOf(pod).Name
 			}
@@ -145,7 +146,7 @@ func TestASetThatIsGoneAdoptsNobody(t *testing.T) {
 			}
 			c.Settle()
 			for _, e := range c.Engine.Trace().Entries() {
-				if w, ok := e.Record.(engine.Write); ok && w.Verb == "patch" && w.Name == "db-0" {
+				if w, ok := e.Record.(trace.Write); ok && w.Verb == "patch" && w.Name == "db-0" {
 					require.NotContains(t, fmt.Sprint(w.New), first.UID)
 				}
 			}

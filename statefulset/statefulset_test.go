@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/statefulset"
+	"github.com/storagesim/storagesim/trace"
 )
 
 var ctx = context.Background()
@@ -135,7 +136,7 @@ func (c *cluster) deletePod(name string) {
 func (c *cluster) said(name string) []string {
 	var said []string
 	for _, entry := range c.Engine.Trace().Entries() {
-		if event, ok := entry.Record.(engine.Event); ok && event.About.Name == name && !event.Repeated {
+		if event, ok := entry.Record.(trace.Event); ok && event.About.Name == name && !event.Repeated {
 			said = append(said, event.Type+" "+event.Reason+": "+event.Message)
 		}
 	}
@@ -426,7 +427,7 @@ func TestTheSetConvergesWhereverTheControllerCrashes(t *testing.T) {
 func (c *cluster) deletions(pod string) int {
 	n := 0
 	for _, entry := range c.Engine.Trace().Entries() {
-		if w, ok := entry.Record.(engine.Write); ok && w.Actor == statefulset.ActorName && w.Verb == "delete" && w.Name == pod {
+		if w, ok := entry.Record.(trace.Write); ok && w.Actor == statefulset.ActorName && w.Verb == "delete" && w.Name == pod {
 			n++
 		}
 	}

@@ -30,7 +30,7 @@ func showCommands() []*command {
 			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME, where TYPE is pvc, pv or pod", help: "say why a claim, a volume or a pod is as it is", run: explain,
 		},
 		{
-			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: trace,
+			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: showTrace,
 			help: "print everything that happened so far; words select actors, topics and objects, as with settle",
 		},
 		{
@@ -123,7 +123,7 @@ func explain(c *call) error {
 	return err
 }
 
-func trace(c *call) error {
+func showTrace(c *call) error {
 	keep, err := c.filter(c.args)
 	if err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func timeCommands() []*command {
@@ -132,9 +132,9 @@ func runFor(c *call) error {
 var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry"}
 
 // filter reads the words that keep actors, topics and what is said of objects. quiet keeps nothing.
-func (c *call) filter(words []string) (keep func(engine.Entry) bool, err error) {
+func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 	if slices.Equal(words, []string{"quiet"}) {
-		return func(engine.Entry) bool { return false }, nil
+		return func(trace.Entry) bool { return false }, nil
 	}
 	actors := append(c.cluster.Actors(), storagesim.User)
 	var ofActors, ofTopics []string
@@ -151,11 +151,11 @@ func (c *call) filter(words []string) (keep func(engine.Entry) bool, err error) 
 				return nil, c.misuse("%q%s is not an actor, a topic or an object such as pvc/data; actors: %s; topics: %s",
 					word, prose.DidYouMean(word, slices.Concat(actors, topics)), strings.Join(actors, ", "), strings.Join(topics, ", "))
 			}
-			name := control.Ref{Kind: refs[0].Resource.Kind, Namespace: refs[0].Namespace, Name: refs[0].Name}.String()
+			name := trace.Ref{Kind: refs[0].Resource.Kind, Namespace: refs[0].Namespace, Name: refs[0].Name}.String()
 			about = append(about, regexp.MustCompile(`(^|[^-\w./])`+regexp.QuoteMeta(name)+`($|[^-\w./])`))
 		}
 	}
-	return func(e engine.Entry) bool {
+	return func(e trace.Entry) bool {
 		names := func(object *regexp.Regexp) bool { return object.MatchString(e.Record.String()) }
 		return (about == nil || slices.ContainsFunc(about, names)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil || slices.Contains(ofTopics, e.Record.Topic()))
 	}, nil
@@ -181,11 +181,11 @@ func (c *call) pending() {
 			c.say("%s is stopped", actor)
 			continue
 		}
-		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, engine.Offset(down[actor].Sub(engine.Start)))
+		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, trace.Offset(down[actor].Sub(engine.Start)))
 	}
 }
 
 // tell prints entries of the trace.
-func (c *call) tell(entries []engine.Entry, keep func(engine.Entry) bool) {
-	c.WriteString(engine.Tell(entries, engine.Telling{Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
+	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }

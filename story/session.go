@@ -13,9 +13,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Options say how to play a story. The zero value is right for most.
@@ -179,7 +179,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 	return nil
 }
 
-func (s *session) trace() *engine.Trace { return s.cluster.Engine().Trace() }
+func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
 func (s *session) view() tables.View {
 	return tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}

@@ -10,6 +10,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // VolumePlugin is one kind of volume.
@@ -191,5 +192,5 @@ type VolumeHost interface {
 	// GetEventRecorder records events as the kubelet.
 	GetEventRecorder() control.Recorder
 	// Trace notes what was done or left out about a pod.
-	Trace(about control.Ref, text string)
+	Trace(about trace.Ref, text string)
 }

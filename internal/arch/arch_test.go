@@ -53,7 +53,7 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 		"a volume imports the kubelet":                {"volume/a.go", `import ` + module + `/kubelet"`, "volume (volumes) imports kubelet (controllers)"},
 		"the API server imports a machine":            {"api/a.go", `import ` + module + `/machine"`, "api (api) imports machine (machines)"},
 		"a controller imports a helper":               {"kubelet/a.go", `import ` + module + `/internal/x"`, ""},
-		"a controller imports another":                {"scheduler/a.go", `import ` + module + `/pvcontroller/protection"`, "scheduler (controllers) imports pvcontroller/protection (controllers): it may import only internal, binding, control, machine, volume"},
+		"a controller imports another":                {"scheduler/a.go", `import ` + module + `/pvcontroller/protection"`, "scheduler (controllers) imports pvcontroller/protection (controllers): it may import only internal, binding, trace, control, machine, volume"},
 		"a controller's subpackage imports another":   {"kubelet/local/a.go", `import ` + module + `/provisioner"`, "kubelet/local (controllers) imports provisioner (controllers)"},
 		"a controller imports the API server":         {"pvcontroller/a.go", `import ` + module + `/api"`, "imports api (api)"},
 		"a controller imports the engine, renamed":    {"pvcontroller/a.go", `import e ` + module + `/engine"`, "imports engine (drivers)"},

@@ -23,16 +23,17 @@ type Layer struct {
 
 // Layers is the house, from the ground up.
 func Layers() []Layer {
-	ground := []string{"rules", "contract", "machines", "volumes"}
+	ground := []string{"rules", "trace", "contract", "machines", "volumes"}
 	cluster := append(slices.Clone(ground), "api", "drivers", "controllers", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
 		{Name: "rules", Tops: []string{"binding"}},
-		{Name: "contract", Tops: []string{"control"}},
+		{Name: "trace", Tops: []string{"trace"}},
+		{Name: "contract", Tops: []string{"control"}, May: []string{"trace"}},
 		{Name: "machines", Tops: []string{"machine"}},
-		{Name: "volumes", Tops: []string{"volume"}, May: []string{"contract", "machines"}},
-		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "contract"}},
-		{Name: "drivers", Tops: []string{"engine"}, May: []string{"contract", "api"}},
+		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
+		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
+		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},

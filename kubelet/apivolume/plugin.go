@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -177,7 +177,7 @@ func (v *apiVolume) collect() (map[string]FileProjection, error) {
 }
 
 func (v *apiVolume) note(text string) {
-	v.plugin.host.Trace(control.RefOf("Pod", v.pod), text)
+	v.plugin.host.Trace(trace.RefOf("Pod", v.pod), text)
 }
 
 // TearDown is TearDownAt of the pod's directory.

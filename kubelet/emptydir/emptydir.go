@@ -21,7 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -188,7 +188,7 @@ func (ed *emptyDir) noteLimits() {
 }
 
 func (ed *emptyDir) note(text string) {
-	ed.plugin.host.Trace(control.RefOf("Pod", ed.pod), text)
+	ed.plugin.host.Trace(trace.RefOf("Pod", ed.pod), text)
 }
 
 // TearDown is TearDownAt of the pod's directory.

@@ -9,8 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -143,7 +143,7 @@ func (m *localVolumeMounter) setOwnership(dir string, args volume.MounterArgs, o
 }
 
 func (m *localVolumeMounter) note(text string) {
-	m.plugin.host.Trace(control.RefOf("Pod", m.pod), text)
+	m.plugin.host.Trace(trace.RefOf("Pod", m.pod), text)
 }
 
 // localVolumeUnmounter takes a local volume away from a pod.

@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -59,7 +59,7 @@ func (m *nfsMounter) SetUpAt(dir string, _ volume.MounterArgs) error {
 		return nil
 	}
 	if undo := volume.CleanupMountPoint(dir, mounter, m.plugin.host.GetFS()); undo != nil {
-		m.plugin.host.Trace(control.RefOf("Pod", m.pod), fmt.Sprintf("after the failed mount of volume %s: %v", m.volName, undo))
+		m.plugin.host.Trace(trace.RefOf("Pod", m.pod), fmt.Sprintf("after the failed mount of volume %s: %v", m.volName, undo))
 	}
 	return err // that of the mount, whatever happened to the clean-up
 }

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Delete removes the volume's directory from its node, unless it is to be
@@ -42,8 +42,8 @@ func (p *Provisioner) deleteFor(ctx context.Context, pv *v1.PersistentVolume, co
 	if vol.node != "" {
 		_, err := p.client.CoreV1().Nodes().Get(ctx, vol.node, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			p.env.Trace(control.Decision{
-				About: control.RefOf("PersistentVolume", pv),
+			p.env.Trace(trace.Decision{
+				About: trace.RefOf("PersistentVolume", pv),
 				Text:  fmt.Sprintf("node %s does not exist, so cleanup of %s is skipped", vol.node, vol.path),
 			})
 			return nil

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // action is what a helper pod is for.
@@ -56,7 +56,7 @@ func (p *Provisioner) runHelperPod(ctx context.Context, do action, config *pathC
 	}
 	err = p.awaitHelperPod(ctx, pod.Name, config.cmdTimeoutSeconds)
 	if left := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}); left != nil {
-		p.env.Trace(control.Decision{About: control.RefOf("Pod", pod), Text: "unable to delete the helper pod: " + left.Error()})
+		p.env.Trace(trace.Decision{About: trace.RefOf("Pod", pod), Text: "unable to delete the helper pod: " + left.Error()})
 	}
 	return err
 }

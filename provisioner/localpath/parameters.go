@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The parameters of a storage class. The last four can be annotations of it as
@@ -75,7 +75,7 @@ func allowUnsafePath(class *storagev1.StorageClass) (allow bool, wrong error) {
 func (p *Provisioner) traceIgnored(options provisioner.ProvisionOptions) {
 	class, claim := options.StorageClass, options.PVC
 	ignored := func(format string, args ...any) {
-		p.env.Trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(format, args...)})
+		p.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(format, args...)})
 	}
 	known := []string{
 		paramNodePath, paramNodeAffinityKey, paramPathPattern, paramAllowUnsafePathPattern,

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The keys of the ConfigMap.
@@ -141,8 +141,8 @@ func (p *Provisioner) complain(key string, why error) {
 
 // trace says something of the ConfigMap.
 func (p *Provisioner) trace(text string) {
-	p.env.Trace(control.Decision{
-		About: control.Ref{Kind: "ConfigMap", Namespace: p.cfg.Namespace, Name: p.cfg.ConfigMapName},
+	p.env.Trace(trace.Decision{
+		About: trace.Ref{Kind: "ConfigMap", Namespace: p.cfg.Namespace, Name: p.cfg.ConfigMapName},
 		Text:  text,
 	})
 }

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Delete removes the volume's directory, renames it or leaves it, as the class
@@ -30,7 +30,7 @@ func (p *Subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 		return err
 	}
 	if !exists {
-		p.trace(control.Decision{About: control.RefOf("PersistentVolume", volume), Text: fmt.Sprintf(
+		p.trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: fmt.Sprintf(
 			"path %s does not exist, deletion skipped", path.Join(mountPath, dir))})
 		return nil
 	}
@@ -40,7 +40,7 @@ func (p *Subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	}
 	switch onDelete {
 	case onDeleteRetain:
-		p.trace(Retained{About: control.RefOf("PersistentVolume", volume), Server: p.cfg.Server, Path: path.Join(p.cfg.Path, dir)})
+		p.trace(Retained{About: trace.RefOf("PersistentVolume", volume), Server: p.cfg.Server, Path: path.Join(p.cfg.Path, dir)})
 		return nil
 	case onDeleteDelete:
 		return p.change("rm -rf", dir, "", func(export Directory) error { return export.RemoveAll("/" + dir) })
@@ -99,11 +99,11 @@ func (p *Subdir) onDelete(ctx context.Context, volume *v1.PersistentVolume) (str
 // class says so.
 type Retained struct {
 	// About is the volume. Server and Path are where its directory is.
-	About        control.Ref
+	About        trace.Ref
 	Server, Path string
 }
 
-// Topic implements control.Record.
+// Topic implements trace.Record.
 func (Retained) Topic() string { return "decision" }
 
 func (r Retained) String() string {

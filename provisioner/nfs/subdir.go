@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // SubdirName is what classes call the provisioner of subdirectories, unless
@@ -75,7 +76,7 @@ func (c Config) check() error {
 type Subdir struct {
 	cfg    Config
 	client kubernetes.Interface
-	trace  func(control.Record)
+	trace  func(trace.Record)
 }
 
 var _ provisioner.Provisioner = (*Subdir)(nil)
@@ -119,8 +120,8 @@ func (p *Subdir) change(command, dir, to string, do func(export Directory) error
 	if to != "" {
 		argv = append(argv, path.Join(mountPath, to))
 	}
-	record := control.Command{
-		About: control.Ref{Kind: KindExport, Name: p.cfg.Server + ":" + p.cfg.Path}, Argv: argv, Paths: []string{path.Join(p.cfg.Path, dir)},
+	record := trace.Command{
+		About: trace.Ref{Kind: KindExport, Name: p.cfg.Server + ":" + p.cfg.Path}, Argv: argv, Paths: []string{path.Join(p.cfg.Path, dir)},
 	}
 	export, err := p.cfg.Mount()
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
 )
 
 const (
@@ -79,7 +80,7 @@ type Provisioner struct {
 	cfg    Config
 	client kubernetes.Interface
 	clock  control.Clock
-	trace  func(control.Record)
+	trace  func(trace.Record)
 }
 
 var (

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Provision makes the volume's directory on the selected node.
@@ -48,7 +48,7 @@ func (p *Provisioner) Provision(ctx context.Context, options provisioner.Provisi
 // limited.
 func (p *Provisioner) makeDirectory(ctx context.Context, claim *v1.PersistentVolumeClaim, vol volume) error {
 	if vol.owner != "" {
-		p.trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(
+		p.trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(
 			"the volume's directory does not get the owner %s of %s: OpenEBS reads it and does nothing with it", vol.owner, keyFilePermissions)})
 	}
 	if err := p.runHelperPod(ctx, p.initPod(vol)); err != nil || vol.quota == nil {
@@ -103,7 +103,7 @@ func validateVolumeSource(claim *v1.PersistentVolumeClaim) error {
 func (p *Provisioner) traceParameters(options provisioner.ProvisionOptions) {
 	class := options.StorageClass
 	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
-		p.trace(control.Decision{About: control.RefOf("PersistentVolumeClaim", options.PVC), Text: fmt.Sprintf(
+		p.trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", options.PVC), Text: fmt.Sprintf(
 			"storage class %s has the parameter %s: %q, which is ignored; the settings of %s are in the annotation %s",
 			class.Name, name, class.Parameters[name], ProvisionerName, AnnCASConfig)})
 	}

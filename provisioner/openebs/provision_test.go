@@ -21,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // nodes plays the scheduler and the kubelets: it runs helper pods on the node
@@ -430,7 +431,7 @@ type envOf struct {
 }
 
 func (e *envOf) Client() kubernetes.Interface { return e.client }
-func (e *envOf) Trace(control.Record)         {}
+func (e *envOf) Trace(trace.Record)           {}
 
 func TestARetainedVolumeIsNotDeletedEvenIfAsked(t *testing.T) {
 	volume := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain}}

@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -108,7 +109,7 @@ func (h *Host) GetFS() *disk.Disk { return h.FS }
 func (h *Host) GetEventRecorder() control.Recorder { return h }
 
 // Trace implements volume.VolumeHost.
-func (h *Host) Trace(about control.Ref, text string) {
+func (h *Host) Trace(about trace.Ref, text string) {
 	h.Notes = append(h.Notes, fmt.Sprintf("%s: %s", about, text))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Show plays steps on a cluster and prints them. The first error ends it: the
@@ -126,9 +127,9 @@ func (s *Show) RunFor(d time.Duration) {
 // happened: it stops the cluster in the middle of things. It is an error if that
 // does not happen within an hour.
 func (s *Show) Until(text string) {
-	trace, seen := s.cluster.Engine().Trace(), s.told
+	log, seen := s.cluster.Engine().Trace(), s.told
 	err := s.cluster.RunUntil(func() bool {
-		for _, e := range trace.Since(seen) {
+		for _, e := range log.Since(seen) {
 			if seen++; strings.Contains(e.Record.String(), text) {
 				return true
 			}
@@ -143,12 +144,12 @@ func (s *Show) Until(text string) {
 }
 
 func (s *Show) tell() {
-	trace := s.cluster.Engine().Trace()
-	s.print(engine.Tell(trace.Since(s.told), engine.Telling{Keep: s.keep, Width: width, Shorten: s.cluster.ShortIDs}) + "\n")
-	s.told = trace.Len()
+	log := s.cluster.Engine().Trace()
+	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start, Keep: s.keep, Width: width, Shorten: s.cluster.ShortIDs}) + "\n")
+	s.told = log.Len()
 }
 
-func (s *Show) keep(e engine.Entry) bool {
+func (s *Show) keep(e trace.Entry) bool {
 	return len(s.only) == 0 || slices.Contains(s.only, e.Actor)
 }
 

@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 )
 
 // Telling says how to tell a transcript. The zero value tells everything, one line
-// an entry, with times since Start.
+// an entry, with times since the first.
 type Telling struct {
-	// Start is the moment that times count from; default the variable Start.
+	// Start is the moment that times count from; default the time of the first entry.
 	Start time.Time
 	// Keep chooses the entries to tell; nil keeps all.
 	Keep func(Entry) bool
@@ -24,7 +24,7 @@ type Telling struct {
 
 // Story tells the whole trace, and before it how many records were dropped, if any. See
 // Tell.
-func (t *Trace) Story(start time.Time) string {
+func (t *Log) Story(start time.Time) string {
 	return t.missing() + Tell(t.entries, Telling{Start: start})
 }
 
@@ -32,8 +32,8 @@ func (t *Trace) Story(start time.Time) string {
 // where they change. Events that were said before are left out. The ends of lines
 // in quoted texts become "; ".
 func Tell(entries []Entry, how Telling) string {
-	if how.Start.IsZero() {
-		how.Start = Start
+	if how.Start.IsZero() && len(entries) > 0 {
+		how.Start = entries[0].Time
 	}
 	if how.Shorten == nil {
 		how.Shorten = func(text string) string { return text }

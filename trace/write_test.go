@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/seeds"
 )
 
@@ -55,6 +54,6 @@ func TestTheChangesOfAWriteAreThoseOfTheWholeObjects(t *testing.T) {
 			return &v1.ConfigMap{ObjectMeta: p.ObjectMeta, Data: some()}
 		}
 		a, b := random(), random()
-		require.Equal(t, diff(nil, toMap(a), toMap(b), nil), Write{Write: api.Write{Old: a, New: b}}.Changes(), "seed %d", seed)
+		require.Equal(t, diff(nil, toMap(a), toMap(b), nil), Write{Old: a, New: b}.Changes(), "seed %d", seed)
 	})
 }

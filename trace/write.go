@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"bytes"
@@ -8,33 +8,58 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/control"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Write is a write request at the API server, carried out or refused. Of a large object
-// it keeps what changed, with long values cut, and not the versions: then Old, New and
-// Last have only their metadata.
+// Write is what came of one request to change an object at the API server, carried out or
+// refused, as an audit log has it. Of a large object a Log keeps what changed, with long
+// values cut, and not the versions: then Old, New and Last have only their metadata.
 type Write struct {
-	api.Write
+	// RV is the version the store had after the write: that of the object, if
+	// the write changed it.
+	RV   uint64
+	Time time.Time
+	// Actor is the name of the client that asked.
+	Actor string
+	// Verb is create, update, patch (also for apply), delete or deletecollection.
+	Verb                         string
+	Resource                     schema.GroupVersionResource
+	Subresource, Namespace, Name string
+	// Kind of the object, "Pod" also for pods/binding.
+	Kind string
+	// Old and New are the object before and after, shared and not to be changed.
+	// Old is nil when it was created, New when it is gone, both when the write
+	// was refused. They are the same pointer when nothing changed.
+	Old, New runtime.Object
+	// Last is the final state of an object that is gone with this write, shared
+	// and not to be changed.
+	Last runtime.Object
+	// Size is how many bytes New takes as etcd has it; 0 where it was not measured:
+	// nothing was created or changed, or it was by another request than create, update
+	// and patch.
+	Size int
+	// Code is the HTTP status code: 200 or 201, or that of the refusal.
+	Code int
+	// Err is why it was refused, an *apierrors.StatusError.
+	Err error
 
-	size    int // of the version it holds, in bytes, about
+	held    int // how many bytes the record holds, about
 	compact bool
 	changes []FieldChange // if compact
 }
 
-// Topic implements control.Record.
+// Topic implements Record.
 func (Write) Topic() string { return "write" }
 
 // About is the object written.
-func (w Write) About() control.Ref {
-	return control.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+func (w Write) About() Ref {
+	return Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 }
 
 func (w Write) String() string {
@@ -305,7 +330,7 @@ func brief(v any) string {
 	case map[string]any:
 		if kind, ok := v["kind"].(string); ok && v["name"] != nil {
 			ns, _ := v["namespace"].(string)
-			return control.Ref{Kind: kind, Namespace: ns, Name: fmt.Sprint(v["name"])}.String()
+			return Ref{Kind: kind, Namespace: ns, Name: fmt.Sprint(v["name"])}.String()
 		}
 		if v["type"] != nil && v["status"] != nil {
 			s := fmt.Sprintf("%v=%v", v["type"], v["status"])

@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"testing"
@@ -6,17 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/storagesim/storagesim/api"
 )
 
 func TestTheTraceDoesNotShowTheDataOfASecret(t *testing.T) {
 	secret := func(data map[string][]byte) *v1.Secret {
 		return &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}, Data: data}
 	}
-	w := newWrite(api.Write{
+	w := Write{
 		Verb: "update", Kind: "Secret", Namespace: "default", Name: "s",
 		Old: secret(map[string][]byte{"a": []byte("old"), "b": []byte("old")}), New: secret(map[string][]byte{"a": []byte("new")}),
-	})
+	}.kept()
 	require.Equal(t, "updates secret default/s: data.a = (not shown), data.b removed", w.String())
 }

@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/storagesim/storagesim/api"
 )
 
 const (
@@ -20,30 +18,30 @@ const (
 	longValue = 1000
 )
 
-// newWrite is the record of a write.
-func newWrite(w api.Write) Write {
-	record := Write{Write: w, size: w.Size + objectSize(w.Last)}
+// kept is the write as the log keeps it: without the versions of a large object.
+func (w Write) kept() Write {
+	w.held = w.Size + objectSize(w.Last)
 	if w.Size == 0 {
-		record.size += objectSize(w.New)
+		w.held += objectSize(w.New)
 	}
 	if w.Err != nil {
-		record.size = len(w.Err.Error())
-		return record
+		w.held = len(w.Err.Error())
+		return w
 	}
-	if record.size < largeObject && objectSize(w.Old) < largeObject {
-		return record
+	if w.held < largeObject && objectSize(w.Old) < largeObject {
+		return w
 	}
-	for _, c := range record.Changes() {
+	for _, c := range w.Changes() {
 		c.Value, c.old = cut(newItems(c.old, c.Value)), nil
-		record.changes = append(record.changes, c)
+		w.changes = append(w.changes, c)
 	}
-	old := w.Old
-	record.Old, record.Last, record.compact = bare(w.Old), bare(w.Last), true
-	if record.New = record.Old; w.New != old {
-		record.New = bare(w.New)
+	changed := w.New != w.Old
+	w.Old, w.Last, w.compact = bare(w.Old), bare(w.Last), true
+	if w.New = bare(w.New); !changed {
+		w.New = w.Old
 	}
-	record.size = len(record.String())
-	return record
+	w.held = len(w.String())
+	return w
 }
 
 // objectSize is about how many bytes the object takes, 0 for nil.

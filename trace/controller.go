@@ -1,0 +1,64 @@
+package trace
+
+import (
+	"fmt"
+	"time"
+)
+
+// Decision is a choice a controller made, with the reason.
+type Decision struct {
+	About Ref
+	Text  string
+}
+
+// Topic implements Record.
+func (Decision) Topic() string { return "decision" }
+
+func (d Decision) String() string { return fmt.Sprintf("%s: %s", d.About, d.Text) }
+
+// Event is an API event.
+type Event struct {
+	About                 Ref
+	Type, Reason, Message string
+	// Repeated is true when the same was said before.
+	Repeated bool
+}
+
+// Topic implements Record.
+func (Event) Topic() string { return "event" }
+
+func (v Event) String() string {
+	return fmt.Sprintf("says of %s: %s %s: %s", v.About, v.Type, v.Reason, v.Message)
+}
+
+// Retry is a failed key put back.
+type Retry struct {
+	Queue, Key string
+	// About is what the key stands for, such as "pvc default/data".
+	About string
+	Delay time.Duration
+	Err   error
+}
+
+// Topic implements Record.
+func (Retry) Topic() string { return "retry" }
+
+func (r Retry) String() string {
+	return fmt.Sprintf("will retry %s in %s: %v", r.About, r.Delay, r.Err)
+}
+
+// GaveUp is a key that failed too often.
+type GaveUp struct {
+	Queue, Key string
+	// About is what the key stands for, such as "pvc default/data".
+	About    string
+	Failures int
+	Err      error
+}
+
+// Topic implements Record.
+func (GaveUp) Topic() string { return "retry" }
+
+func (g GaveUp) String() string {
+	return fmt.Sprintf("gives up %s after %d failures: %v", g.About, g.Failures, g.Err)
+}

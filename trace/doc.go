@@ -1,0 +1,11 @@
+// Package trace owns the records of what happened in a cluster, and their sentences. It is
+// the only log there is.
+//
+// A record is a plain value: a write at the API server (Write), an event that a controller
+// recorded (Event), a decision and its reason (Decision), a key that failed (Retry,
+// GaveUp), a process that ended and began again (Crashed, Stopped, Restarted, Panicked), a
+// fault that struck (Struck, MachineStruck), a mount (Mount), a command in a container
+// (Command). Its String is a sentence without its subject; an Entry adds the time and the
+// actor, a Log keeps entries, and Tell writes them as a transcript. Whoever shows what
+// happened takes the records from here and does not word them again.
+package trace
