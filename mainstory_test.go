@@ -13,7 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // The main story: an OpenEBS local volume from claim to data on disk and back to
@@ -110,12 +110,12 @@ func TestTheMainStoryIsTheSameForOneSeed(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	different := map[string]bool{}
-	tried := seeds.Run(t, "seeds", 100, func(t *testing.T, seed uint64) {
+	tried := seedtest.Each(t, 100, func(t testing.TB, seed uint64) {
 		first, err := playMainStory(storagesim.Config{Seed: seed, Disks: storagesim.MemoryDisks}, nil)
-		require.NoError(t, err, "seed %d\n%s", seed, first)
+		require.NoError(t, err, first)
 		again, err := playMainStory(storagesim.Config{Seed: seed, Disks: storagesim.MemoryDisks}, nil)
-		require.NoError(t, err, "seed %d", seed)
-		require.Equal(t, first, again, "seed %d", seed)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
 		mu.Lock()
 		defer mu.Unlock()
 		different[first] = true

@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -117,11 +117,11 @@ type unlucky struct {
 	lastPut map[string]int // volume -> crashes when Provision last put it there
 }
 
-func newUnlucky(seed uint64) (*unlucky, error) {
-	x := &unlucky{rng: rand.New(rand.NewPCG(seed, 3)), lastPut: map[string]int{}}
+func newUnlucky(c *explore.Cluster) (*unlucky, error) {
+	x := &unlucky{rng: rand.New(rand.NewPCG(c.Seed, 3)), lastPut: map[string]int{}}
 	way := []string{"plain", "with finalizer", "with a queue", "with both of them"}[x.rng.IntN(4)]
 	x.lasting = x.rng.IntN(2) == 0
-	rig, err := newShelfRig(storagesim.Config{Seed: seed}, ways()[way], func(c *provisioner.Config) { c.FailedProvisionThreshold = -1 })
+	rig, err := shelfRigOf(c.Cluster.Cluster, ways()[way], func(c *provisioner.Config) { c.FailedProvisionThreshold = -1 })
 	if err != nil {
 		return nil, err
 	}
@@ -249,20 +249,12 @@ func (x *unlucky) unlessForgotten(err error) error {
 	return &storagesim.LeakError{Leaks: rest}
 }
 
-func playUnlucky(seed uint64) (story string, err error) {
-	x, err := newUnlucky(seed)
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		story = x.Story()
-		err = errors.Join(err, x.Close())
-	}()
-	return "", x.play()
-}
-
 // semantics: section 3 must 1, 2, 4, 8, 9, 10 and 11. CI tries more seeds.
 func TestAnUnluckyProvisionerLeaksNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 300, playUnlucky)
+	explore.Test(t, explore.Config{Runs: 300, Cluster: shelfConfig()}, func(c *explore.Cluster) {
+		x, err := newUnlucky(c)
+		require.NoError(c.T, err)
+		require.NoError(c.T, x.play())
+	})
 }

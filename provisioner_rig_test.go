@@ -100,14 +100,27 @@ type shelfRig struct {
 }
 
 func newShelfRig(cfg storagesim.Config, change ...func(*provisioner.Config)) (*shelfRig, error) {
-	cfg.Nodes = []storagesim.Node{}
+	cfg.Nodes = shelfConfig().Nodes
 	if cfg.Only == nil {
-		cfg.Only = []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}
+		cfg.Only = shelfConfig().Only
 	}
 	c, err := storagesim.New(cfg)
 	if err != nil {
 		return nil, err
 	}
+	return shelfRigOf(c, change...)
+}
+
+// shelfConfig is the configuration of a shelf rig's cluster.
+func shelfConfig() storagesim.Config {
+	return storagesim.Config{
+		Nodes: []storagesim.Node{},
+		Only:  []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection},
+	}
+}
+
+// shelfRigOf is newShelfRig for a cluster that there is.
+func shelfRigOf(c *storagesim.Cluster, change ...func(*provisioner.Config)) (*shelfRig, error) {
 	s := newShelf()
 	x := &shelfRig{
 		Cluster: c, shelf: s, faulty: &provisioner.Faulty{Provisioner: s},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -41,18 +41,18 @@ func TestASchedulerThatCrashesAtAnyCallAndComesBackLaterGoesOn(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("down %s after=%v", down, after), func(t *testing.T) {
 				t.Parallel()
-				for skip, crashed := 0, true; crashed; skip++ {
-					for seed := range uint64(seeds.Number(t, 2)) {
+				seedtest.Each(t, 2, func(t testing.TB, seed uint64) {
+					for skip, crashed := 0, true; crashed; skip++ {
 						x, err := newPrebind(seed)
 						require.NoError(t, err)
 						require.NoError(t, x.Inject(engine.Fault{Actor: storagesim.Scheduler, Skip: skip, After: after, Crash: true, Restart: down}))
-						require.NoError(t, x.settled(), "seed %d, crash at call %d\n%s", seed, skip, x.Story())
+						require.NoError(t, x.settled(), "crash at call %d\n%s", skip, x.Story())
 						crashed = containsLine(x.Story(), storagesim.Scheduler, "starts again")
-						require.NoError(t, x.cleared(), "seed %d, crash at call %d\n%s", seed, skip, x.Story())
+						require.NoError(t, x.cleared(), "crash at call %d\n%s", skip, x.Story())
 						require.NoError(t, x.Close())
+						require.True(t, crashed || skip >= 4, "nomination, disk, cache, binding: %d calls", skip)
 					}
-					require.True(t, crashed || skip >= 4, "nomination, disk, cache, binding: %d calls", skip)
-				}
+				})
 			})
 		}
 	}

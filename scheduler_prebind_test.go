@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -82,27 +82,22 @@ func eachStep(t *testing.T, window func(seed uint64) (first, last int, err error
 	if testing.Short() {
 		stride = 5
 	}
-	for seed := uint64(1); seed <= uint64(seeds.Number(t, 1)); seed++ {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			first, last, err := window(seed)
+	t.Parallel()
+	seedtest.Each(t, 1, func(t testing.TB, seed uint64) {
+		first, last, err := window(seed)
+		require.NoError(t, err)
+		require.Greater(t, last-first, 12, "writes, polls, and what the others do meanwhile")
+		for n := first; n <= last; n += stride {
+			x, err := newPrebind(seed)
 			require.NoError(t, err)
-			require.Greater(t, last-first, 12, "writes, polls, and what the others do meanwhile")
-			for n := first; n <= last; n += stride {
-				x, err := newPrebind(seed)
-				require.NoError(t, err)
-				require.NoError(t, x.step(n))
-				x.mark = x.Engine().Trace().Len()
-				if err := play(x); err != nil {
-					t.Errorf("seed %d, after step %d of %d to %d: %v\n%s", seed, n, first, last, err, x.Story())
-				}
-				require.NoError(t, x.Close())
-				if t.Failed() {
-					return // one story is enough to read
-				}
+			require.NoError(t, x.step(n))
+			x.mark = x.Engine().Trace().Len()
+			if err := play(x); err != nil {
+				t.Fatalf("after step %d of %d to %d: %v\n%s", n, first, last, err, x.Story())
 			}
-		})
-	}
+			require.NoError(t, x.Close())
+		}
+	})
 }
 
 // since are the records of an actor since trouble struck.

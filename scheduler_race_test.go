@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -32,11 +33,11 @@ type race struct {
 	lost   int  // writes of the volume that the scheduler tried in vain
 }
 
-func newRace(seed uint64) (*race, error) {
-	rng := rand.New(rand.NewPCG(seed, 2))
+func newRace(c *explore.Cluster) (*race, error) {
+	rng := rand.New(rand.NewPCG(c.Seed, 2))
 	nodes := []string{"node-1", "node-2", "node-3"}[:1+rng.IntN(3)]
 	anyNode := func() string { return append([]string{""}, nodes...)[rng.IntN(len(nodes)+1)] }
-	r, err := newRig(storagesim.Config{Seed: seed}, nodes...)
+	r, err := rigOf(c.Cluster.Cluster, nodes...)
 	if err != nil {
 		return nil, err
 	}
@@ -215,20 +216,12 @@ func (x *race) nextInLine(winner string) error {
 	return x.placed(loser)
 }
 
-func playRace(seed uint64) (story string, err error) {
-	x, err := newRace(seed)
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		story = x.Story()
-		err = errors.Join(err, x.Close())
-	}()
-	return "", x.play()
-}
-
 // semantics: section 2 must 2; bugs 10 and 19. CI tries more seeds.
 func TestTwoPodsRacingForOneVolumeAreNeverBothServedNorBothStuck(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 300, playRace)
+	explore.Test(t, explore.Config{Runs: 300, Cluster: rigConfig()}, func(c *explore.Cluster) {
+		x, err := newRace(c)
+		require.NoError(c.T, err)
+		require.NoError(c.T, x.play())
+	})
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/trace"
 )
 
 // fourClaims is a pod with two claims to bind and two to provision: BindPodVolumes
 // writes the disks small and large, then the claims cache and logs.
-func fourClaims(seed uint64) (*rig, *rack, error) {
-	r, err := newRig(storagesim.Config{Seed: seed}, "node-1")
+func fourClaims(c *storagesim.Cluster) (*rig, *rack, error) {
+	r, err := rigOf(c, "node-1")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,16 +65,16 @@ func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T)
 		for i, write := range binderWrites {
 			t.Run(fmt.Sprintf("%s at %s", says, write.name), func(t *testing.T) {
 				t.Parallel()
-				mine := fault
-				for seed := range uint64(seeds.Number(t, 5)) {
-					r, p, err := fourClaims(seed)
+				explore.Test(t, explore.Config{Runs: 5, Cluster: rigConfig()}, func(c *explore.Cluster) {
+					t, mine := c.T, fault
+					r, p, err := fourClaims(c.Cluster.Cluster)
 					require.NoError(t, err)
 					mine.Actor, mine.Verb, mine.Resource, mine.Name = storagesim.Scheduler, "update", write.resource, write.name
 					require.NoError(t, r.Inject(mine))
 					failed := func() bool {
 						return containsLine(r.Story(), storagesim.Scheduler, "FailedScheduling", says)
 					}
-					require.NoError(t, r.RunUntil(failed), "seed %d\n%s", seed, r.Story())
+					require.NoError(t, r.RunUntil(failed))
 					var want []string
 					for _, w := range binderWrites[:i] {
 						want = append(want, w.name)
@@ -82,13 +82,12 @@ func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T)
 					if fault.After {
 						want = append(want, write.name)
 					}
-					require.Equal(t, want, inAPI(r), "seed %d\n%s", seed, r.Story())
+					require.Equal(t, want, inAPI(r))
 
-					require.NoError(t, errors.Join(r.Settle(), r.RunFor(flushed), r.placed("web"), r.consistent()), "seed %d\n%s", seed, r.Story())
+					require.NoError(t, errors.Join(r.Settle(), r.RunFor(flushed), r.placed("web"), r.consistent()))
 					require.Len(t, p.holds, 2)
-					require.Equal(t, map[string]int{"small": 1, "large": 1, "cache": 1, "logs": 1}, decisionsWritten(r), "seed %d\n%s", seed, r.Story())
-					require.NoError(t, r.Close())
-				}
+					require.Equal(t, map[string]int{"small": 1, "large": 1, "cache": 1, "logs": 1}, decisionsWritten(r))
+				})
 			})
 		}
 	}
@@ -148,49 +147,46 @@ func TestAPodThatGotHalfOfItsVolumesIsStuckWhenAnotherTakesTheRest(t *testing.T)
 
 // playHalves has a pod that needs two volumes and one that needs one race for two, while
 // writes of volumes are refused. One always runs, and with a volume more both do.
-func playHalves(seed uint64) (story string, err error) {
-	r, err := newRig(storagesim.Config{Seed: seed}, "node-1", "node-2")
+func playHalves(c *explore.Cluster) error {
+	r, err := rigOf(c.Cluster.Cluster, "node-1", "node-2")
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer func() {
-		story = r.Story()
-		err = errors.Join(err, r.Close())
-	}()
+	seed := c.Seed
 	err = errors.Join(r.volume("disk-1", "5Gi", "node-1"), r.volume("disk-2", "5Gi", "node-1"),
 		r.claim("a", "5Gi", "local"), r.claim("b", "5Gi", "local"), r.claim("c", "5Gi", "local"),
 		r.Inject(engine.Fault{Actor: storagesim.Scheduler, Verb: "update", Resource: "pv", Skip: int(seed % 3), Times: int(seed % 4), After: seed%5 == 0, Err: errors.New("the network is down")}),
 		r.pod("two", "", "a", "b"), r.pod("one", "", "c"), r.Settle(), r.RunFor(flushed), r.consistent())
 	if err != nil {
-		return "", err
+		return err
 	}
 	if r.nodeOf("one") == "" && r.nodeOf("two") == "" {
-		return "", errors.New("neither runs")
+		return errors.New("neither runs")
 	}
-	return "", errors.Join(r.volume("disk-3", "5Gi", "node-1"), r.Settle(), r.RunFor(flushed), r.placed("one", "two"), r.consistent())
+	return errors.Join(r.volume("disk-3", "5Gi", "node-1"), r.Settle(), r.RunFor(flushed), r.placed("one", "two"), r.consistent())
 }
 
 func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 100, playHalves)
+	explore.Test(t, explore.Config{Runs: 100, Cluster: rigConfig()}, func(c *explore.Cluster) { require.NoError(c.T, playHalves(c)) })
 }
 
 // A provisioner whose node is full gives it back until the pod is where there is room.
 // What exists already, or was made first, keeps the pod where it is.
 // semantics: section 2 must 4
 func TestAProvisionerThatGivesTheNodeBackIsAskedForAnother(t *testing.T) {
-	for seed := range uint64(seeds.Number(t, 40)) {
-		r, err := newRig(storagesim.Config{Seed: seed + 1}, "node-1", "node-2", "node-3")
+	explore.Test(t, explore.Config{Runs: 40, Cluster: rigConfig()}, func(c *explore.Cluster) {
+		t := c.T
+		r, err := rigOf(c.Cluster.Cluster, "node-1", "node-2", "node-3")
 		require.NoError(t, err)
 		p, err := r.addRack("node-1", "node-3")
 		require.NoError(t, errors.Join(err, r.claim("cache", "5Gi", "made"), r.pod("web", "", "cache"), r.Settle(), r.RunFor(2*time.Hour)))
-		require.NoError(t, errors.Join(r.placed("web"), r.consistent()), "seed %d\n%s", seed+1, r.Story())
+		require.NoError(t, errors.Join(r.placed("web"), r.consistent()))
 		require.Equal(t, "node-2", r.nodeOf("web"))
 		require.Equal(t, "node-2", p.asked[len(p.asked)-1])
 		require.Equal(t, 1, countOf(p.asked, "node-2"), "asked once where there is room")
 		require.NoError(t, r.RequireNoLeaks())
-		require.NoError(t, r.Close())
-	}
+	})
 }
 
 func countOf(list []string, s string) int {

@@ -30,14 +30,27 @@ type rig struct {
 // newRig has the nodes named, the class "local" for volumes that exist and the
 // class "made", both WaitForFirstConsumer.
 func newRig(cfg storagesim.Config, nodes ...string) (*rig, error) {
-	cfg.Nodes = []storagesim.Node{}
+	cfg.Nodes = rigConfig().Nodes
 	if cfg.Only == nil {
-		cfg.Only = []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler}
+		cfg.Only = rigConfig().Only
 	}
 	c, err := storagesim.New(cfg)
 	if err != nil {
 		return nil, err
 	}
+	return rigOf(c, nodes...)
+}
+
+// rigConfig is the configuration of a rig's cluster.
+func rigConfig() storagesim.Config {
+	return storagesim.Config{
+		Nodes: []storagesim.Node{},
+		Only:  []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler},
+	}
+}
+
+// rigOf is newRig for a cluster that there is.
+func rigOf(c *storagesim.Cluster, nodes ...string) (*rig, error) {
 	r := &rig{
 		Cluster: c, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{},
 		claims: map[string]*v1.PersistentVolumeClaim{}, volumes: map[string]*v1.PersistentVolume{},

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore"
 )
 
 // staleFrom has one of the scheduler's caches fall behind after each step, from the pod's
@@ -242,8 +242,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 
 // With its caches up to date it waits for the new claim.
 func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
-	for seed := range uint64(seeds.Number(t, 30)) {
-		c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
+	explore.Test(t, explore.Config{Runs: 30, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}}, func(c *explore.Cluster) {
 		c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", "WaitForFirstConsumer"), strings.ReplaceAll(diskYAML, "NUM", "1"))
 		c.Settle()
 		c.Apply(strings.ReplaceAll(diskYAML, "NUM", "2"))
@@ -252,7 +251,7 @@ func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
 		c.Settle() // the claim is being deleted, and everybody knows
 		c.Delete("pod/db-0")
 		c.Settle()
-		require.Equal(t, v1.PodRunning, c.Pod("db-0").Status.Phase, "seed %d", seed)
-		require.Equal(t, "node-2", c.Pod("db-0").Spec.NodeName, "seed %d", seed)
-	}
+		require.Equal(c.T, v1.PodRunning, c.Pod("db-0").Status.Phase)
+		require.Equal(c.T, "node-2", c.Pod("db-0").Spec.NodeName)
+	})
 }

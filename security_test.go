@@ -20,7 +20,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // tested is embedded by that name, so that Cluster is the storagesim.Cluster.
@@ -484,7 +484,5 @@ func playHostile(t testing.TB, seed uint64) {
 
 func TestNoManifestMadeOfHostilePathsReachesOutOfItsNode(t *testing.T) {
 	t.Parallel()
-	seeds.Run(t, "seeds", 60, func(t *testing.T, seed uint64) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { playHostile(t, seed) })
-	})
+	seedtest.Each(t, 60, playHostile)
 }

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,8 +20,9 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -58,22 +58,23 @@ type trouble struct {
 	volumeOf map[string]string // claim's UID -> its PersistentVolume, while there is one
 	hadOne   map[string]bool   // UIDs of claims that ever had one
 	claims   map[string]string // UIDs of claims that live -> name
-	written  map[string]string // claim's UID -> file outside that must be there
+	written  map[string]file   // claim's UID -> file that must be there
 	nodeOf   map[string]string // name of pod and claim -> node
 }
 
-func newTrouble(seed uint64) (*trouble, error) {
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
-	if err != nil {
-		return nil, err
-	}
+// troubleConfig is the configuration of its cluster.
+func troubleConfig() storagesim.Config {
+	return storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
+}
+
+func newTrouble(c *storagesim.Cluster, seed uint64) (*trouble, error) {
 	x := &trouble{
 		Cluster: c, rng: rand.New(rand.NewPCG(seed, 1)),
-		volumeOf: map[string]string{}, hadOne: map[string]bool{}, claims: map[string]string{}, written: map[string]string{},
+		volumeOf: map[string]string{}, hadOne: map[string]bool{}, claims: map[string]string{}, written: map[string]file{},
 		nodeOf: map[string]string{"a": "node-1", "b": "node-2"},
 	}
 	if err := errors.Join(c.InstallOpenEBS(), c.Settle(), c.Apply(mainStory[0])); err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, err
 	}
 	c.Server().OnWrite(x.watch)
 	return x, nil
@@ -95,17 +96,29 @@ func (x *trouble) watch(w trace.Write) {
 		x.watchClaim(w)
 	case "Pod":
 		if pod, ok := w.Old.(*v1.Pod); ok && w.New == nil && strings.HasPrefix(w.Actor, "kubelet/") {
-			if _, err := os.Lstat(filepath.Join(x.Dir(), pod.Spec.NodeName, "var/lib/kubelet/pods", string(pod.UID))); err == nil {
+			if x.onDisk(file{pod.Spec.NodeName, path.Join("/var/lib/kubelet/pods", string(pod.UID))}) == nil {
 				x.violated("pod %s is gone and its directory is not", pod.Name)
 			}
 		}
 	}
 	for uid, file := range x.written {
-		if _, err := os.Stat(file); err != nil {
+		if err := x.onDisk(file); err != nil {
 			x.violated("the data of claim %s is lost: %v", x.claims[uid], err)
 			delete(x.written, uid)
 		}
 	}
+}
+
+// file is a file on a node's disk.
+type file struct{ node, path string }
+
+// onDisk is nil if the file is there.
+func (x *trouble) onDisk(f file) error {
+	disk, err := x.Disk("node/" + f.node)
+	if err == nil {
+		_, err = disk.Lstat(f.path)
+	}
+	return err
 }
 
 func (x *trouble) watchVolume(w trace.Write) {
@@ -224,7 +237,7 @@ func (x *trouble) write(name string) error {
 	if err := x.WriteFile("pod/"+name, "/data/keep", []byte(claim.UID)); err != nil {
 		return fmt.Errorf("a running pod cannot write: %w", err)
 	}
-	x.written[string(claim.UID)] = filepath.Join(x.Dir(), pod.Spec.NodeName, openebs.DefaultBasePath, claim.Spec.VolumeName, "keep")
+	x.written[string(claim.UID)] = file{pod.Spec.NodeName, path.Join(openebs.DefaultBasePath, claim.Spec.VolumeName, "keep")}
 	return nil
 }
 
@@ -364,28 +377,19 @@ func (x *trouble) safe() error {
 	return errors.New("unsafe: " + strings.Join(x.unsafe, "; "))
 }
 
-func playTrouble(seed uint64) (story string, err error) {
-	x, err := newTrouble(seed)
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		story = x.Story()
-		err = errors.Join(err, x.Close())
-	}()
-	return "", x.play()
-}
-
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 60, playTrouble)
+	explore.Test(t, explore.Config{Runs: 60, Cluster: troubleConfig()}, func(c *explore.Cluster) {
+		x, err := newTrouble(c.Cluster.Cluster, c.Seed)
+		require.NoError(c.T, err)
+		require.NoError(c.T, x.play())
+	})
 }
 
 // What upstream loses is lost here too, and no more is excused than that.
 func TestADirectoryIsForgottenIfItsClaimGoesWhileTheProvisionerIsDown(t *testing.T) {
-	x, err := newTrouble(0)
+	x, err := newTrouble(storagesimtest.New(t, troubleConfig()).Cluster, 0)
 	require.NoError(t, err)
-	defer x.Close()
 	require.NoError(t, x.Inject(engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "persistentvolumes", Crash: true, Restart: time.Minute}))
 	require.NoError(t, x.Apply(troubleYAML("a", "node-1")))
 	require.NoError(t, x.RunFor(10*time.Second))
@@ -414,9 +418,8 @@ func TestADirectoryIsForgottenIfItsClaimGoesWhileTheProvisionerIsDown(t *testing
 
 // provisioner/doc.go: StoreVolume cannot know that its first try succeeded.
 func TestAVolumeWhoseCreationIsNeverConfirmedLosesItsDirectory(t *testing.T) {
-	x, err := newTrouble(0)
+	x, err := newTrouble(storagesimtest.New(t, troubleConfig()).Cluster, 0)
 	require.NoError(t, err)
-	defer x.Close()
 	create := engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "persistentvolumes"}
 	lost, refused := create, create
 	lost.After = true

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // One seed is an object and a patch made for another object of its kind: with the orders,
@@ -30,7 +30,7 @@ import (
 // directives, nulls, unknown fields and values of the wrong type.
 func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) {
 	var refused atomic.Int64
-	tried := seeds.Run(t, "patches", 1000, func(t *testing.T, seed uint64) {
+	tried := seedtest.Each(t, 1000, func(t testing.TB, seed uint64) {
 		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
 		kind := g.kind()
 		old, patch := g.object(kind), g.patch(kind)
@@ -43,15 +43,15 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 
 		got, err := r.strategicPatch(old, patch)
 		want, wantErr := byLibrary(r, old, patch)
-		require.Equal(t, wantErr == nil, err == nil, "seed %d: the library says %v, the server %v of %s", seed, wantErr, err, patch)
+		require.Equal(t, wantErr == nil, err == nil, "the library says %v, the server %v of %s", wantErr, err, patch)
 		unchanged, _ := json.Marshal(old)
-		require.Equal(t, string(before), string(unchanged), "seed %d: the stored object was changed", seed)
+		require.Equal(t, string(before), string(unchanged), "the stored object was changed")
 		if err != nil {
 			refused.Add(1)
 			return
 		}
 		if got := asJSON(r, old, got); got != want {
-			t.Fatalf("seed %d: the patch %s gives %s, which should be %s", seed, patch, got, want)
+			t.Fatalf("the patch %s gives %s, which should be %s", patch, got, want)
 		}
 	})
 	require.Less(t, int(refused.Load()), tried/2, "most patches can be applied")

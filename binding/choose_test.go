@@ -53,7 +53,7 @@ func TestChanceFindsJustTheVolumesThatUpstreamMayFind(t *testing.T) {
 
 // schedulersMatch is upstream's answer to the scheduler's question, for the volumes in
 // their present order.
-func schedulersMatch(t *testing.T, w world) *v1.PersistentVolume {
+func schedulersMatch(t testing.TB, w world) *v1.PersistentVolume {
 	t.Helper()
 	ofClass := slices.DeleteFunc(slices.Clone(w.Volumes), func(volume *v1.PersistentVolume) bool {
 		return upstream.GetPersistentVolumeClass(volume) != upstream.GetPersistentVolumeClaimClass(w.Claim)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // Another base gives other worlds.
@@ -19,12 +19,7 @@ var base = flag.Uint64("base", 1, "where a differential run's seeds begin")
 func TestADifferentialRunFindsNoDifferenceFromUpstream(t *testing.T) {
 	var mu sync.Mutex
 	tally := map[binding.Filter]int{}
-	worlds := seeds.Run(t, "worlds", 20_000, func(t *testing.T, seed uint64) {
-		defer func() {
-			if t.Failed() {
-				t.Logf("seed (%d, %d)", *base, seed)
-			}
-		}()
+	worlds := seedtest.Each(t, 20_000, func(t testing.TB, seed uint64) {
 		verdicts := agree(t, dice{rand.New(rand.NewPCG(*base, seed))}.world())
 		mu.Lock()
 		defer mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // verdicts explains a search and gives the sentences.
-func verdicts(t *testing.T, claim *v1.PersistentVolumeClaim, node *v1.Node, delay bool, volumes ...*v1.PersistentVolume) []string {
+func verdicts(t testing.TB, claim *v1.PersistentVolumeClaim, node *v1.Node, delay bool, volumes ...*v1.PersistentVolume) []string {
 	t.Helper()
 	list, err := binding.Explain(claim, volumes, node, nil, delay)
 	require.NoError(t, err)

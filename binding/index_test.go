@@ -49,7 +49,7 @@ func (d dice) changing(name string) *v1.PersistentVolume {
 	return volume
 }
 
-func answersAsTheLinearRules(t *testing.T, d dice, index *binding.Index, live map[string]*v1.PersistentVolume) {
+func answersAsTheLinearRules(t testing.TB, d dice, index *binding.Index, live map[string]*v1.PersistentVolume) {
 	t.Helper()
 	claim, volumes := claimOf(pick(d, "1Gi", "2Gi", "3Gi", "4Gi"), v1.ReadWriteOnce), inOrder(live)
 	if d.oneIn(2) { // of a name that nobody has reserved a volume for

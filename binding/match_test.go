@@ -59,7 +59,7 @@ func nodeOf(name string) *v1.Node {
 }
 
 // find asks the linear rule and the index, which must agree; "" is no volume.
-func find(t *testing.T, claim *v1.PersistentVolumeClaim, delay bool, volumes ...*v1.PersistentVolume) string {
+func find(t testing.TB, claim *v1.PersistentVolumeClaim, delay bool, volumes ...*v1.PersistentVolume) string {
 	t.Helper()
 	linear, err := binding.FindBestMatchForClaim(claim, volumes, delay)
 	require.NoError(t, err)

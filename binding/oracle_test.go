@@ -27,7 +27,7 @@ func (s shown) String() string {
 
 // agree compares every rule, the index and the explanation on one random world with
 // upstream's own code. It returns the verdicts.
-func agree(t *testing.T, w world) []binding.Verdict {
+func agree(t testing.TB, w world) []binding.Verdict {
 	t.Helper()
 	text := shown{w}
 
@@ -56,7 +56,7 @@ func agree(t *testing.T, w world) []binding.Verdict {
 	return agreeOnVerdicts(t, w)
 }
 
-func agreeOnBinding(t *testing.T, volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) {
+func agreeOnBinding(t testing.TB, volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) {
 	t.Helper()
 	before := volume.DeepCopy()
 	want, wantDirty, wantErr := upstream.GetBindVolumeToClaim(volume, claim)
@@ -68,7 +68,7 @@ func agreeOnBinding(t *testing.T, volume *v1.PersistentVolume, claim *v1.Persist
 	require.Equal(t, before, volume, "what binding does not change is shared, and stays as it was")
 }
 
-func agreeOnNode(t *testing.T, volume *v1.PersistentVolume, node *v1.Node) {
+func agreeOnNode(t testing.TB, volume *v1.PersistentVolume, node *v1.Node) {
 	t.Helper()
 	text := shown{volume.Spec.NodeAffinity}
 	want := upstream.CheckNodeAffinity(volume, node.Labels)
@@ -89,7 +89,7 @@ func agreeOnNode(t *testing.T, volume *v1.PersistentVolume, node *v1.Node) {
 
 // agreeOnIndex: the index answers as upstream does, whatever it held before, and is
 // empty when all is taken out.
-func agreeOnIndex(t *testing.T, w world) {
+func agreeOnIndex(t testing.TB, w world) {
 	t.Helper()
 	text := shown{w}
 	index := binding.NewIndex()
@@ -136,14 +136,14 @@ func agreeOnIndex(t *testing.T, w world) {
 }
 
 // equal and same are require.Equal and require.Same for code that runs millions of times.
-func equal[T comparable](t *testing.T, want, got T, what string, text shown) {
+func equal[T comparable](t testing.TB, want, got T, what string, text shown) {
 	t.Helper()
 	if want != got {
 		require.Equal(t, want, got, "%s\n%s", what, text)
 	}
 }
 
-func same(t *testing.T, want, got *v1.PersistentVolume, what string, text shown) {
+func same(t testing.TB, want, got *v1.PersistentVolume, what string, text shown) {
 	t.Helper()
 	if want != got {
 		require.Same(t, want, got, "%s\n%s", what, text)

@@ -75,7 +75,7 @@ func firstFailed(w world, volume *v1.PersistentVolume) binding.Filter {
 // agreeOnVerdicts: Explain chooses what the search finds, and of every other volume
 // names the filter at which upstream drops it; those that pass all are outranked, or
 // blocked by a reserved volume out of reach.
-func agreeOnVerdicts(t *testing.T, w world) []binding.Verdict {
+func agreeOnVerdicts(t testing.TB, w world) []binding.Verdict {
 	t.Helper()
 	text := shown{w}
 	verdicts, err := binding.Explain(w.Claim, w.Volumes, w.Node, w.Excluded, w.Delay)
@@ -105,7 +105,7 @@ func agreeOnVerdicts(t *testing.T, w world) []binding.Verdict {
 }
 
 // searched is what the search that Explain explains finds.
-func searched(t *testing.T, w world) *v1.PersistentVolume {
+func searched(t testing.TB, w world) *v1.PersistentVolume {
 	t.Helper()
 	if w.Node != nil {
 		found, err := upstream.FindMatchingVolume(w.Claim, w.Volumes, w.Node, w.Excluded, w.Delay, true)

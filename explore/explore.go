@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
-	"sync"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seeds"
 )
 
 // DefaultRuns is Config.Runs where it is 0.
@@ -43,7 +42,7 @@ func (cfg Config) check() error {
 
 // Failure is a run that failed, and the error that says so.
 type Failure struct { //nolint:errname // it is more than an error
-	// Seed is the run's, as in storagesim.Config.Seed; 0 for a replay.
+	// Seed is the run's, as in storagesim.Config.Seed.
 	Seed uint64
 	// Choices are those that were made where there was one, for Replay.
 	Choices []uint32
@@ -55,11 +54,7 @@ type Failure struct { //nolint:errname // it is more than an error
 
 // Error is the reason, the seed and the story.
 func (f *Failure) Error() string {
-	how := fmt.Sprintf("seed %d", f.Seed)
-	if f.Seed == 0 {
-		how = "replay"
-	}
-	return fmt.Sprintf("%s: %v\nthe story:\n%s", how, f.Err, f.Story)
+	return fmt.Sprintf("seed %d: %v\nthe story:\n%s", f.Seed, f.Err, f.Story)
 }
 
 // Unwrap is Err.
@@ -73,81 +68,54 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	if err := cfg.check(); err != nil {
 		return 0, err
 	}
-	if cfg.Runs == 0 {
-		cfg.Runs = DefaultRuns
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = runtime.GOMAXPROCS(0)
-	}
-	e := &exploration{cfg: cfg, scenario: scenario}
-	var workers sync.WaitGroup
-	for range cfg.Workers {
-		workers.Go(func() {
-			for seed := e.next(ctx); seed != 0; seed = e.next(ctx) {
-				e.done(cfg.play(seed, nil, scenario))
-			}
-		})
-	}
-	workers.Wait()
+	first, runs := seeds.First(ctx, seeds.Config{Runs: cfg.runs(), Workers: cfg.Workers}, func(seed uint64) *Failure {
+		return cfg.play(seed, nil, scenario)
+	})
 	switch {
-	case e.first != nil:
-		return int(e.first.Seed), e.first
-	case e.begun < cfg.Runs:
-		return e.begun, ctx.Err()
+	case first != nil:
+		return runs, first
+	case runs < cfg.runs():
+		return runs, ctx.Err()
 	}
-	return e.begun, nil
+	return runs, nil
 }
 
-// Replay repeats the run that made these choices. It returns a *Failure if the scenario
-// fails, and nil if it does not.
-func Replay(cfg Config, choices []uint32, scenario func(c *storagesim.Cluster) error) error {
+// Replay repeats the run of that seed which made these choices: Seed and Choices of a
+// Failure. When the choices are used up, it goes on in order. It returns a *Failure if the
+// scenario fails, and nil if it does not.
+func Replay(cfg Config, seed uint64, choices []uint32, scenario func(c *storagesim.Cluster) error) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	if f := cfg.play(0, engine.Replay(choices), scenario); f != nil {
+	if f := cfg.play(seed, engine.Replay(choices), scenario); f != nil {
 		return f
 	}
 	return nil
 }
 
-// exploration hands out seeds in order, as long as a smaller one has not failed.
-type exploration struct {
-	cfg      Config
-	scenario func(c *storagesim.Cluster) error
-
-	mu    sync.Mutex
-	begun int
-	first *Failure
-}
-
-func (e *exploration) next(ctx context.Context) (seed uint64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.begun == e.cfg.Runs || e.first != nil || ctx.Err() != nil {
-		return 0
+// runs is how many orders to try.
+func (cfg Config) runs() int {
+	if cfg.Runs == 0 {
+		return DefaultRuns
 	}
-	e.begun++
-	return uint64(e.begun)
+	return cfg.Runs
 }
 
-func (e *exploration) done(f *Failure) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if f != nil && (e.first == nil || f.Seed < e.first.Seed) {
-		e.first = f
-	}
-}
-
-// play is one run: of a seed, or with a policy.
-func (cfg Config) play(seed uint64, policy engine.Policy, scenario func(c *storagesim.Cluster) error) *Failure {
+// of is the configuration of one run's cluster; a nil policy is that of the seed.
+func (cfg Config) of(seed uint64, policy engine.Policy) storagesim.Config {
 	cluster := cfg.Cluster
 	cluster.Seed, cluster.Policy, cluster.Disks = seed, policy, storagesim.MemoryDisks
-	c, err := storagesim.New(cluster)
+	return cluster
+}
+
+// play is one run.
+func (cfg Config) play(seed uint64, policy engine.Policy, scenario func(c *storagesim.Cluster) error) *Failure {
+	c, err := storagesim.New(cfg.of(seed, policy))
 	if err != nil {
 		return &Failure{Seed: seed, Err: err}
 	}
 	err = guarded(c, scenario)
-	f := &Failure{Seed: seed, Choices: c.Engine().Choices(), Err: err}
+	f := &Failure{Seed: seed, Choices: c.Engine().Choices()}
 	if f.Err = errors.Join(err, c.Close()); f.Err == nil {
 		return nil
 	}

@@ -63,11 +63,10 @@ func TestTheFailureOfTheSmallestSeedIsFoundHoweverManyWorkThere(t *testing.T) {
 	require.Equal(t, failures[0], failures[2])
 	require.Greater(t, failures[0].Seed, uint64(1), "not every order does it")
 
-	err := explore.Replay(explore.Config{}, failures[0].Choices, firstComeFirstServed)
-	again, ok := errors.AsType[*explore.Failure](err)
-	require.True(t, ok, "%v", err)
-	require.ErrorIs(t, again, errOrder)
-	require.NoError(t, explore.Replay(explore.Config{}, nil, firstComeFirstServed), "in order, a comes first")
+	seed := failures[0].Seed
+	err := explore.Replay(explore.Config{}, seed, failures[0].Choices, firstComeFirstServed)
+	require.Equal(t, failures[0], err, "the same story, to the byte")
+	require.NoError(t, explore.Replay(explore.Config{}, seed, nil, firstComeFirstServed), "in order, a comes first")
 }
 
 func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {
@@ -91,7 +90,8 @@ func TestAPanicIsAFailureAndAnEndedContextIsNone(t *testing.T) {
 
 	o := &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 1}, func(*explore.Cluster) { forgetsSomething() })
-	require.Contains(t, o.fatal, "seed 1: the scenario panicked: assignment to entry in nil map\n")
+	require.Contains(t, o.fatal, "seed 1 fails; ")
+	require.Contains(t, o.fatal, "panic: assignment to entry in nil map\n")
 	require.Contains(t, o.fatal, "forgetsSomething", "where it was")
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,7 +116,10 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 		_, err := explore.Run(t.Context(), cfg, firstComeFirstServed)
 		require.ErrorContains(t, err, says)
 	}
-	require.ErrorContains(t, explore.Replay(explore.Config{Runs: -1}, nil, firstComeFirstServed), "negative")
+	o := &outer{TB: t}
+	explore.Test(o, explore.Config{Runs: -1}, func(*explore.Cluster) {})
+	require.Equal(t, "explore: Config.Runs: -1 is negative", o.fatal)
+	require.ErrorContains(t, explore.Replay(explore.Config{Runs: -1}, 1, nil, firstComeFirstServed), "negative")
 }
 
 // outer stands for the test of somebody else.
@@ -125,8 +128,10 @@ type outer struct {
 	fatal string
 }
 
-func (o *outer) Helper()           {}
-func (o *outer) Fatal(args ...any) { o.fatal = fmt.Sprint(args...) }
+func (o *outer) Helper()                      {}
+func (o *outer) Name() string                 { return "TestOfSomebody/else" }
+func (o *outer) Fatal(args ...any)            { o.fatal = fmt.Sprint(args...) }
+func (o *outer) Fatalf(form string, a ...any) { o.fatal = fmt.Sprintf(form, a...) }
 
 func TestATestFailsWithWhatDidNotHoldTheSeedAndTheStory(t *testing.T) {
 	cleaned := atomic.Int64{}
@@ -140,14 +145,15 @@ func TestATestFailsWithWhatDidNotHoldTheSeedAndTheStory(t *testing.T) {
 			c.T.Skip("and nothing is said of it")
 		}
 	})
-	require.Contains(t, o.fatal, "seed ")
+	require.Regexp(t, `^seed (\d+) fails; this repeats it: STORAGESIM_SEED=(\d+) go test -run '\^TestOfSomebody\$/\^else\$' \.\n`, o.fatal)
 	require.Contains(t, o.fatal, `expected: "Pending"`)
-	require.Equal(t, 1, strings.Count(o.fatal, "\nthe story:\n"))
+	require.Equal(t, 1, strings.Count(o.fatal, "; the story so far:\n"))
+	require.Contains(t, o.fatal, "updates pvc default/b status")
 	require.Positive(t, cleaned.Load())
 
 	o = &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 1}, func(c *explore.Cluster) { c.Apply("kind: nonsense") })
-	require.Contains(t, o.fatal, "seed 1: ")
+	require.Contains(t, o.fatal, "seed 1 fails; ")
 	explore.Test(t, explore.Config{Runs: 20}, func(c *explore.Cluster) { c.Apply(oneVolume); c.Settle(); c.RequireNoLeaks() })
 }
 

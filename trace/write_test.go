@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
 }
 
 func TestTheChangesOfAWriteAreThoseOfTheWholeObjects(t *testing.T) {
-	seeds.Run(t, "pairs", 300, func(t *testing.T, seed uint64) {
+	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		word := func() string { return []string{"", "a", "b"}[rng.IntN(3)] }
 		some := func() map[string]string {
@@ -54,6 +54,6 @@ func TestTheChangesOfAWriteAreThoseOfTheWholeObjects(t *testing.T) {
 			return &v1.ConfigMap{ObjectMeta: p.ObjectMeta, Data: some()}
 		}
 		a, b := random(), random()
-		require.Equal(t, diff(nil, toMap(a), toMap(b), nil), Write{Old: a, New: b}.Changes(), "seed %d", seed)
+		require.Equal(t, diff(nil, toMap(a), toMap(b), nil), Write{Old: a, New: b}.Changes())
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
@@ -23,7 +23,7 @@ import (
 func TestMemoryDoesWhatADirectoryDoes(t *testing.T) {
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
-	seeds.Run(t, "programs", 400, func(t *testing.T, seed uint64) {
+	seedtest.Each(t, 400, func(t testing.TB, seed uint64) {
 		directory, err := disk.Open(filepath.Join(t.TempDir(), "node"))
 		require.NoError(t, err)
 		memory := disk.InMemory(time.Now)
@@ -37,9 +37,9 @@ func TestMemoryDoesWhatADirectoryDoes(t *testing.T) {
 			if strings.Contains(want, syscall.ELOOP.Error()) {
 				return // os.Root follows fewer links than a kernel, which is asked where it can be
 			}
-			require.Equal(t, want, got, "seed %d:\n%s", seed, strings.Join(done, "\n"))
+			require.Equal(t, want, got, "%s", strings.Join(done, "\n"))
 		}
-		require.Equal(t, allFiles(t, directory), allFiles(t, memory), "seed %d:\n%s", seed, strings.Join(done, "\n"))
+		require.Equal(t, allFiles(t, directory), allFiles(t, memory), "%s", strings.Join(done, "\n"))
 	})
 }
 
@@ -148,7 +148,7 @@ func described(info fs.FileInfo, err error) (any, error) {
 	return fmt.Sprint(info.Name(), info.Mode(), size, uid, gid), nil
 }
 
-func allFiles(t *testing.T, d *disk.Disk) string {
+func allFiles(t testing.TB, d *disk.Disk) string {
 	var b strings.Builder
 	require.NoError(t, d.WalkUp("/", func(name string, info fs.FileInfo) error {
 		what, _ := described(info, nil)

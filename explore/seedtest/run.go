@@ -1,0 +1,110 @@
+package seedtest
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+)
+
+// run is the testing.TB of one seed.
+type run struct {
+	testing.TB
+	seed uint64
+
+	mu       sync.Mutex
+	failed   bool
+	said     []string
+	cleanups []func()
+}
+
+// tryOne calls try for a seed.
+func tryOne(t testing.TB, seed uint64, try func(t testing.TB, seed uint64)) *run {
+	r := &run{TB: t, seed: seed}
+	r.do(func() { try(r, seed) })
+	return r
+}
+
+// do runs f, which may end its goroutine as FailNow does, and then what it left to be
+// cleaned up.
+func (r *run) do(f func()) {
+	for next := f; next != nil; next = r.cleanup() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() {
+				if p := recover(); p != nil {
+					r.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+			}()
+			next()
+		}()
+		<-done
+	}
+}
+
+func (r *run) cleanup() (last func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.cleanups); n > 0 {
+		last, r.cleanups = r.cleanups[n-1], r.cleanups[:n-1]
+	}
+	return last
+}
+
+func (r *run) say(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, text)
+}
+
+// The methods of testing.TB that concern one seed.
+
+func (r *run) Helper()                      {}
+func (r *run) Log(args ...any)              { r.say(fmt.Sprint(args...)) }
+func (r *run) Logf(form string, a ...any)   { r.say(fmt.Sprintf(form, a...)) }
+func (r *run) Error(args ...any)            { r.Log(args...); r.Fail() }
+func (r *run) Errorf(form string, a ...any) { r.Logf(form, a...); r.Fail() }
+func (r *run) Fatal(args ...any)            { r.Log(args...); r.FailNow() }
+func (r *run) Fatalf(form string, a ...any) { r.Logf(form, a...); r.FailNow() }
+func (r *run) Skip(...any)                  { r.SkipNow() }
+func (r *run) Skipf(string, ...any)         { r.SkipNow() }
+func (r *run) SkipNow()                     { runtime.Goexit() } // the other seeds are tried
+
+func (r *run) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}
+
+func (r *run) TempDir() string {
+	dir, err := os.MkdirTemp("", "seed")
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			r.Error(err)
+		}
+	})
+	return dir
+}
+
+func (r *run) Fail() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+}
+
+func (r *run) FailNow() {
+	r.Fail()
+	runtime.Goexit()
+}
+
+func (r *run) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
