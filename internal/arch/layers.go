@@ -24,7 +24,7 @@ type Layer struct {
 // Layers is the house, from the ground up.
 func Layers() []Layer {
 	ground := []string{"rules", "trace", "contract", "machines", "volumes"}
-	cluster := append(slices.Clone(ground), "api", "drivers", "controllers", "cluster")
+	cluster := append(slices.Clone(ground), "api", "drivers", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
 		{Name: "rules", Tops: []string{"binding"}},
@@ -36,6 +36,7 @@ func Layers() []Layer {
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
+		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: cluster},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},

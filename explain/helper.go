@@ -1,4 +1,4 @@
-package storagesim
+package explain
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ type helperAttempt struct {
 func (x *explainer) helperPods(claim types.UID) {
 	var names []string
 	attempts := map[string][]*helperAttempt{}
-	for _, entry := range x.engine.Trace().Entries() {
+	for _, entry := range x.Log.Entries() {
 		w, ok := entry.Record.(trace.Write)
 		if !ok || w.Kind != "Pod" || w.Err != nil || !strings.Contains(w.Name, string(claim)) {
 			continue
@@ -87,7 +87,7 @@ func (x *explainer) hasTrouble(pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodFailed || unscheduled(pod) != "" {
 		return true
 	}
-	events, err := x.client.CoreV1().Events(pod.Namespace).List(x.ctx, metav1.ListOptions{})
+	events, err := x.Client.CoreV1().Events(pod.Namespace).List(x.ctx, metav1.ListOptions{})
 	return err == nil && slices.ContainsFunc(events.Items, func(e v1.Event) bool {
 		return e.InvolvedObject.UID == pod.UID && e.Type == v1.EventTypeWarning
 	})

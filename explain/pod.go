@@ -1,4 +1,4 @@
-package storagesim
+package explain
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // pod explains a pod: what the scheduler thinks of each node for it, or whether
 // it runs, its events and its claims.
 func (x *explainer) pod(ns, name string) error {
-	pod, err := x.client.CoreV1().Pods(ns).Get(x.ctx, name, metav1.GetOptions{})
+	pod, err := x.Client.CoreV1().Pods(ns).Get(x.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -53,10 +53,10 @@ func (x *explainer) pod(ns, name string) error {
 // an object: such a pod waits for ever.
 func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 	node := pod.Spec.NodeName
-	if node == "" || x.roots[node] != nil {
+	if node == "" || x.HasKubelet(node) {
 		return nil
 	}
-	_, err := x.client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
+	_, err := x.Client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		x.say("  there is no node %s, so its containers are never started", node)
@@ -71,7 +71,7 @@ func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 // bypassed names the pods that use a claim which waits for the scheduler to place a
 // pod, and that have a node already: the scheduler does not look at them.
 func (x *explainer) bypassed(claim *v1.PersistentVolumeClaim) error {
-	pods, err := x.client.CoreV1().Pods(claim.Namespace).List(x.ctx, metav1.ListOptions{})
+	pods, err := x.Client.CoreV1().Pods(claim.Namespace).List(x.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (x *explainer) bypassed(claim *v1.PersistentVolumeClaim) error {
 
 // nodes says which nodes could take a pod, and why the others could not.
 func (x *explainer) nodes(pod string) error {
-	why, err := scheduler.Explain(pod, x.Server().Objects())
+	why, err := scheduler.Explain(pod, x.Objects())
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 	if node := pod.Status.NominatedNodeName; node != "" {
 		x.say("  node %s is nominated while its volumes are bound", node)
 	}
-	nodes, err := x.client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{Limit: 1})
+	nodes, err := x.Client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{Limit: 1})
 	switch {
 	case err != nil:
 		return err

@@ -1,9 +1,7 @@
-package storagesim
+package explain
 
 import (
 	"net"
-	"path"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +10,7 @@ import (
 // missing finds the directories that the volumes of a pod need and that its node does not
 // have, and the exports that no NFS server has.
 func (x *explainer) missing(pod *v1.Pod) {
-	disk := x.roots[pod.Spec.NodeName]
-	if disk == nil || pod.Status.Phase != v1.PodPending {
+	if !x.HasKubelet(pod.Spec.NodeName) || pod.Status.Phase != v1.PodPending {
 		return
 	}
 	for i := range pod.Spec.Volumes {
@@ -27,10 +24,7 @@ func (x *explainer) missing(pod *v1.Pod) {
 		case host != nil && host.Type != nil && *host.Type == v1.HostPathDirectory:
 			dir = host.Path
 		}
-		if dir == "" {
-			continue
-		}
-		if there, err := isThere(disk, dir); err == nil && !there {
+		if dir != "" && !x.HasPath(pod.Spec.NodeName, dir) {
 			x.found.Directories = append(x.found.Directories, NodeDirectory{pod.Spec.NodeName, dir})
 		}
 	}
@@ -38,8 +32,7 @@ func (x *explainer) missing(pod *v1.Pod) {
 
 // missingExport notes a directory that no NFS server exports.
 func (x *explainer) missingExport(name, dir string) {
-	server := x.NFSServer(name)
-	if server != nil && slices.ContainsFunc(server.Exports(), func(export string) bool { return isAtOrBelow(path.Clean(dir), export) }) {
+	if x.HasExport(name, dir) {
 		return
 	}
 	if ip := net.ParseIP(name); ip != nil && ip.To4() == nil {
@@ -54,11 +47,11 @@ func (x *explainer) source(pod *v1.Pod, volume *v1.Volume) (*v1.LocalVolumeSourc
 	if name == "" {
 		return nil, volume.HostPath, volume.NFS
 	}
-	claim, err := x.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
+	claim, err := x.Client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
 	if err != nil || claim.Spec.VolumeName == "" {
 		return nil, nil, nil
 	}
-	pv, err := x.client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	pv, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, nil
 	}

@@ -1,4 +1,4 @@
-package storagesim
+package explain
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 // provisioner says what the provisioner of a claim's class is to do, and when.
 func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, delayed bool) {
-	node, runs := claim.Annotations[binding.AnnSelectedNode], x.hasProvisioner(name)
+	node, runs := claim.Annotations[binding.AnnSelectedNode], slices.Contains(x.Provisioners, name)
 	if !runs && !slices.Contains(x.found.Provisioners, name) {
 		x.found.Provisioners = append(x.found.Provisioners, name)
 	}
@@ -45,8 +45,8 @@ func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, provisioner st
 // panicked says where the provisioner's code panicked last, if that was for this claim
 // or if its process is still down.
 func (x *explainer) panicked(about control.Object, provisioner string) {
-	restart, down := x.engine.Down()[provisioner]
-	for _, entry := range slices.Backward(x.engine.Trace().Entries()) {
+	restart, down := x.Down[provisioner]
+	for _, entry := range slices.Backward(x.Log.Entries()) {
 		p, ok := entry.Record.(trace.Panicked)
 		if !ok || entry.Actor != provisioner {
 			continue
@@ -61,7 +61,7 @@ func (x *explainer) panicked(about control.Object, provisioner string) {
 	}
 }
 
-func (x *explainer) offset(at time.Time) string { return trace.Offset(at.Sub(x.started())) }
+func (x *explainer) offset(at time.Time) string { return trace.Offset(at.Sub(x.Start)) }
 
 // returned compares what a provisioner returned for a claim with what the claim asks
 // for, if the claim cannot be bound to it.
@@ -76,8 +76,4 @@ func (x *explainer) returned(claim *v1.PersistentVolumeClaim, volume *v1.Persist
 	}
 	x.say("  provisioner %s returned pv %s with capacity %s and access modes %v; the claim asks for %s and %v (%s is %q, it should be %q)", by, volume.Name,
 		volume.Spec.Capacity.Storage(), volume.Spec.AccessModes, claim.Spec.Resources.Requests.Storage(), claim.Spec.AccessModes, mismatch.Field, mismatch.Has, mismatch.Wants)
-}
-
-func (c *Cluster) hasProvisioner(name string) bool {
-	return slices.ContainsFunc(c.provisioners, func(p *installed) bool { return p.name == name })
 }

@@ -1,0 +1,328 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Explanation is what Explain says, and what is missing as values for programs.
+type Explanation struct {
+	// Text is what Explain returns.
+	Text string
+	// Objects are those explained, such as "pod/default/web": the one asked for, and
+	// the claims of a pod.
+	Objects []string
+	// Provisioners are the names of provisioners that should make a volume and do not
+	// run in this cluster.
+	Provisioners []string
+	// Directories are those that a volume of a pod needs and that its node does not
+	// have.
+	Directories []NodeDirectory
+	// Exports are the NFS exports, such as "nas:/srv", that a volume of a pod needs and
+	// that no server of this cluster has.
+	Exports []string
+}
+
+// NodeDirectory is a directory of a node.
+type NodeDirectory struct{ Node, Path string }
+
+// World is what can be looked at to explain an object.
+type World struct {
+	// Client reads the API's objects. Nothing is written.
+	Client kubernetes.Interface
+	// Objects are all objects of the API. They are shared and not changed.
+	Objects func() []runtime.Object
+	// Log is what has happened, and Start when it began.
+	Log   *trace.Log
+	Start time.Time
+	// Down are the actors whose process is down, with when each starts again.
+	Down map[string]time.Time
+	// HasKubelet says whether a kubelet runs on a node, HasPath whether that node's disk
+	// has a path, and HasExport whether an NFS server exports a directory.
+	HasKubelet func(node string) bool
+	HasPath    func(node, path string) bool
+	HasExport  func(server, path string) bool
+	// Provisioners are the names of those that run.
+	Provisioners []string
+}
+
+// ErrKind is the error for objects of any other kind.
+var ErrKind = errors.New("only pods, claims (pvc) and volumes (pv) can be explained")
+
+// Object says why an object is as it is. kind is "Pod", "PersistentVolumeClaim" or
+// "PersistentVolume"; namespace is "" for a volume.
+func Object(ctx context.Context, w World, kind, namespace, name string) (Explanation, error) {
+	x := &explainer{World: w, ctx: ctx}
+	var err error
+	switch kind {
+	case "PersistentVolumeClaim":
+		err = x.claim(namespace, name)
+	case "PersistentVolume":
+		err = x.volume(name)
+	case "Pod":
+		err = x.pod(namespace, name)
+	default:
+		err = ErrKind
+	}
+	x.found.Text = x.b.String()
+	return x.found, err
+}
+
+// explainer collects the lines of an explanation.
+type explainer struct {
+	World
+	ctx context.Context
+	b   strings.Builder
+	of  string // the pod that is explained, if it is one
+
+	indent string // before each line
+	found  Explanation
+}
+
+func (x *explainer) say(format string, args ...any) {
+	fmt.Fprintf(&x.b, x.indent+format+"\n", args...)
+}
+
+// claim explains a claim: its class, a verdict for every volume, its events and
+// the pods that wait for it.
+func (x *explainer) claim(ns, name string) error {
+	claim, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	x.found.Objects = append(x.found.Objects, "pvc/"+ns+"/"+name)
+	x.say("pvc %s/%s is %s%s", ns, name, claim.Status.Phase, boundWhere(claim))
+	switch claim.Status.Phase {
+	case v1.ClaimPending:
+		if err := x.pending(claim); err != nil {
+			return err
+		}
+	case v1.ClaimLost:
+		if err := x.lost(claim); err != nil {
+			return err
+		}
+	}
+	if claim.DeletionTimestamp != nil {
+		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(claim.Finalizers, ", "))
+	}
+	x.events("PersistentVolumeClaim", claim.UID, "")
+	pods, err := x.Client.CoreV1().Pods(ns).List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; slices.Contains(claimNames(pod), name) && pod.Name != x.of {
+			x.say("  it is used by pod %s/%s, which is %s%s", ns, pod.Name, pod.Status.Phase, scheduledWhere(pod))
+		}
+	}
+	return nil
+}
+
+// lost says what became of the volume of a claim that has lost it.
+func (x *explainer) lost(claim *v1.PersistentVolumeClaim) error {
+	volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  it was bound to volume %s, which is gone", claim.Spec.VolumeName)
+	case err != nil:
+		return err
+	case volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != claim.UID:
+		x.say("  it was bound to volume %s, which belongs to pvc %s/%s now", volume.Name, volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+	default:
+		x.say("  it was bound to volume %s, which exists again", volume.Name)
+	}
+	return nil
+}
+
+func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
+	volumes, err := x.Client.CoreV1().PersistentVolumes().List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	class, delayed, err := x.class(claim, reservedFor(claim, volumes.Items))
+	if err != nil {
+		return err
+	}
+	if claim.Spec.VolumeName != "" {
+		x.say("  it asks for volume %s and no other", claim.Spec.VolumeName)
+	}
+	var pointers []*v1.PersistentVolume
+	for i := range volumes.Items {
+		if name := claim.Spec.VolumeName; name == "" || name == volumes.Items[i].Name {
+			pointers = append(pointers, &volumes.Items[i])
+		}
+	}
+	verdicts, err := binding.Explain(claim, pointers, nil, nil, delayed)
+	if err != nil {
+		x.say("  %v", err)
+		return nil
+	}
+	if class != nil && external(class) {
+		x.provisioner(claim, class.Provisioner, delayed)
+		x.provisioning(claim, class.Provisioner, volumes.Items)
+	}
+	switch {
+	case len(verdicts) > 0:
+	case claim.Spec.VolumeName != "":
+		x.say("  there is no such volume")
+	default:
+		x.say("  there are no volumes")
+	}
+	for _, v := range verdicts {
+		x.say("  volume %s", v)
+	}
+	if delayed && claim.Annotations[binding.AnnSelectedNode] == "" {
+		return x.bypassed(claim)
+	}
+	return nil
+}
+
+// reservedFor names the volumes that are reserved for a claim: their class does
+// not matter. It is "" if there are none.
+func reservedFor(claim *v1.PersistentVolumeClaim, volumes []v1.PersistentVolume) string {
+	var names []string
+	for i := range volumes {
+		ref := volumes[i].Spec.ClaimRef
+		if ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && (ref.UID == "" || ref.UID == claim.UID) {
+			names = append(names, volumes[i].Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// class says which class the claim has and what that means. reserved are the
+// volumes reserved for the claim.
+func (x *explainer) class(claim *v1.PersistentVolumeClaim, reserved string) (*storagev1.StorageClass, bool, error) {
+	name := binding.GetPersistentVolumeClaimClass(claim)
+	or := ""
+	if reserved != "" {
+		or = fmt.Sprintf(", and %s, which is reserved for it", reserved)
+	}
+	if name == "" {
+		x.say("  it has no class, so it can only be bound to a volume without a class%s", or)
+		return nil, false, nil
+	}
+	class, err := x.Client.StorageV1().StorageClasses().Get(x.ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  its class %q does not exist, so it can only be bound to a volume that names the same class%s", name, or)
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	delayed := class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	switch {
+	case delayed:
+		x.say("  its class %s binds when the first pod that uses the claim is scheduled (WaitForFirstConsumer)", name)
+	case class.Provisioner == binding.NotSupportedProvisioner:
+		x.say("  its class %s has no provisioner, so a user must create a volume for it", name)
+	default:
+		x.say("  its class %s binds at once (Immediate)", name)
+	}
+	return class, delayed, nil
+}
+
+func external(class *storagev1.StorageClass) bool {
+	return !strings.HasPrefix(class.Provisioner, "kubernetes.io/")
+}
+
+func (x *explainer) volume(name string) error {
+	volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	x.found.Objects = append(x.found.Objects, "pv/"+name)
+	x.say("pv %s is %s", name, volume.Status.Phase)
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		claim, err := x.Client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(x.ctx, ref.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			x.say("  it belongs to pvc %s/%s, which is gone", ref.Namespace, ref.Name)
+		case err != nil:
+			return err
+		case ref.UID == "":
+			x.say("  it is reserved for pvc %s/%s", ref.Namespace, ref.Name)
+		case ref.UID != claim.UID:
+			x.say("  it belongs to an earlier pvc %s/%s, not to the one of that name now", ref.Namespace, ref.Name)
+		default:
+			x.say("  it belongs to pvc %s/%s, which is %s", ref.Namespace, ref.Name, claim.Status.Phase)
+			x.returned(claim, volume)
+		}
+	}
+	if volume.Status.Phase == v1.VolumeReleased {
+		x.say("  its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
+		x.panicked(volume, volume.Annotations[binding.AnnDynamicallyProvisioned])
+		x.helperPods(volume.Spec.ClaimRef.UID)
+	}
+	if volume.DeletionTimestamp != nil {
+		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(volume.Finalizers, ", "))
+	}
+	x.events("PersistentVolume", volume.UID, "")
+	return nil
+}
+
+// events says what was said of an object, oldest first, but for the message that
+// is known already.
+func (x *explainer) events(kind string, uid types.UID, known string) {
+	events, err := x.Client.CoreV1().Events(metav1.NamespaceAll).List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	slices.SortStableFunc(events.Items, func(a, b v1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
+	for _, e := range events.Items {
+		if e.InvolvedObject.Kind != kind || e.InvolvedObject.UID != uid || e.Message == known {
+			continue
+		}
+		times, count := "", e.Count
+		if e.Series != nil {
+			count = e.Series.Count
+		}
+		if count > 1 {
+			times = fmt.Sprintf(" (%d times)", count)
+		}
+		said := x.sayer(cmp.Or(e.Source.Component, e.ReportingController))
+		x.say("  %s said %s %s%s: %s", said, e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
+	}
+}
+
+// lastSeen is the second in which an event was last said, as far as it says so itself.
+func lastSeen(e v1.Event) time.Time {
+	if e.Series != nil {
+		return e.Series.LastObservedTime.Truncate(time.Second)
+	}
+	return cmp.Or(e.LastTimestamp.Time, e.EventTime.Truncate(time.Second))
+}
+
+// sayer is a component without what tells its instances apart: a provisioner says
+// "<name>_<host>_<uuid>".
+func (w World) sayer(component string) string {
+	for _, name := range w.Provisioners {
+		if strings.HasPrefix(component, name+"_") {
+			return name
+		}
+	}
+	return component
+}
+
+func boundWhere(claim *v1.PersistentVolumeClaim) string {
+	if claim.Status.Phase == v1.ClaimBound {
+		return " to pv " + claim.Spec.VolumeName
+	}
+	return ""
+}
