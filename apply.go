@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -57,9 +58,12 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 func (c *Cluster) apply(obj manifest.Object) error {
 	gvr, meta := obj.Resource.GroupVersionResource(), obj.Meta()
 	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
-	current, err := c.invoke(clienttesting.NewGetAction(gvr, meta.GetNamespace(), meta.GetName()))
+	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	req.Verb = "get"
+	current, err := c.Do(req)
 	if meta.GetName() == "" || apierrors.IsNotFound(err) {
-		_, err := c.invoke(clienttesting.NewCreateAction(gvr, meta.GetNamespace(), obj.Object))
+		req.Verb, req.Object = "create", obj.Object.DeepCopyObject()
+		_, err := c.Do(req)
 		if err == nil {
 			c.applied[key] = obj.JSON
 		}
@@ -81,7 +85,8 @@ func (c *Cluster) apply(obj manifest.Object) error {
 		return err
 	}
 	if string(patch) != "{}" {
-		_, err = c.invoke(clienttesting.NewPatchAction(gvr, meta.GetNamespace(), meta.GetName(), types.StrategicMergePatchType, patch))
+		req.Verb, req.PatchType, req.Patch = "patch", types.StrategicMergePatchType, patch
+		_, err = c.Do(req)
 	}
 	if err == nil {
 		c.applied[key] = obj.JSON
@@ -99,8 +104,10 @@ func (c *Cluster) Delete(refs ...string) error {
 		resource, ns, name, err := c.parseRef(ref)
 		if err == nil {
 			background := metav1.DeletePropagationBackground
-			_, err = c.invoke(clienttesting.NewDeleteActionWithOptions(resource.GroupVersionResource(), ns, name,
-				metav1.DeleteOptions{PropagationPolicy: &background}))
+			_, err = c.Do(api.Request{
+				Verb: "delete", Resource: resource.GroupVersionResource(), Namespace: ns, Name: name,
+				Delete: metav1.DeleteOptions{PropagationPolicy: &background},
+			})
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("delete %s: %w", ref, err))
@@ -109,9 +116,10 @@ func (c *Cluster) Delete(refs ...string) error {
 	return errors.Join(errs...)
 }
 
-// invoke sends a request of any kind through the user's clientset.
-func (c *Cluster) invoke(action clienttesting.Action) (runtime.Object, error) {
-	return c.client.Invokes(action, nil)
+// Do carries out a request of any kind as the user, through the clientset of Client. A
+// request's object becomes the server's own.
+func (c *Cluster) Do(req api.Request) (runtime.Object, error) {
+	return c.client.Do(context.Background(), req)
 }
 
 // parseRef reads "kind/name" or "kind/namespace/name".

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/garbagecollector"
@@ -45,7 +46,7 @@ const User = "user"
 type Cluster struct {
 	cfg          Config
 	engine       *engine.Engine
-	client       *api.Client
+	client       *fakeclient.Clientset
 	dir          string
 	temporary    bool
 	roots        map[string]*disk.Disk // by node; nil once closed
@@ -77,7 +78,7 @@ func New(cfg Config) (*Cluster, error) {
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 	})
 	c := &Cluster{
-		cfg: cfg, engine: e, client: e.Server().ClientWithGate(User, nil), dir: cfg.Dir,
+		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		roots: map[string]*disk.Disk{}, applied: map[string][]byte{},
 	}
 	if err := c.start(); err != nil {
@@ -204,7 +205,7 @@ func (c *Cluster) Close() error {
 }
 
 // Client is a clientset that calls as "user". It is one of client-go's fakes
-// (*api.Client), so PrependReactor works, but it does not remember its calls: the
+// (*fakeclient.Clientset), so PrependReactor works, but it does not remember its calls: the
 // trace does.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/storagesimtest"
 
 	"github.com/stretchr/testify/assert"
@@ -91,7 +92,7 @@ func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 	helper := &v1.Pod{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(podYAML("helper", hostPathYAML("/var/openebs/local", "DirectoryOrCreate"), "mountPath: /data", "[mkdir, /data/"+pv+"]")), helper))
 	helper.Spec.NodeName = other
-	pods := c.Server().Client(openebs.ProvisionerName).CoreV1().Pods("default")
+	pods := fakeclient.New(c.Server(), openebs.ProvisionerName).CoreV1().Pods("default")
 	_, err := pods.Create(context.Background(), helper, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Settle()

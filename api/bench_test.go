@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 )
 
 // The clientsets that are compared: ours with all semantics, and client-go's
@@ -24,7 +25,7 @@ var clientsets = []struct {
 	name string
 	make func() kubernetes.Interface
 }{
-	{"api", func() kubernetes.Interface { return api.NewServer(api.Config{}).Client("user") }},
+	{"api", func() kubernetes.Interface { return fakeclient.New(api.NewServer(api.Config{}), "user") }},
 	{"simple", func() kubernetes.Interface { return fake.NewSimpleClientset() }},
 	{"newclientset", func() kubernetes.Interface { return fake.NewClientset() }},
 }
@@ -159,7 +160,7 @@ func BenchmarkPatch(b *testing.B) {
 // BenchmarkPodStatusPatch is what a kubelet writes when a pod's containers run: its
 // phase, its conditions and its containers' statuses.
 func BenchmarkPodStatusPatch(b *testing.B) {
-	client := api.NewServer(api.Config{}).Client("kubelet")
+	client := fakeclient.New(api.NewServer(api.Config{}), "kubelet")
 	pods := client.CoreV1().Pods("default")
 	_, err := pods.Create(context.Background(), pod("web"), metav1.CreateOptions{})
 	require.NoError(b, err)
@@ -195,7 +196,7 @@ func heapAfterWrites(tb testing.TB, writes, watchers int) float64 {
 	ctx := context.Background()
 	before := heap()
 	s := api.NewServer(api.Config{})
-	client := s.Client("user")
+	client := fakeclient.New(s, "user")
 	claims := client.CoreV1().PersistentVolumeClaims("default")
 	claim, err := claims.Create(ctx, benchClaim("claim"), metav1.CreateOptions{})
 	require.NoError(tb, err)

@@ -13,9 +13,9 @@ import (
 	"github.com/storagesim/storagesim/internal/release"
 )
 
-// serverVersion is what the server says of its version. Programs decide by it what they
-// may use.
-func serverVersion() *apimachineryversion.Info {
+// Version is what the server says of its version. Programs decide by it what they may
+// use.
+func (s *Server) Version() *apimachineryversion.Info {
 	v := version.MustParseSemantic(release.Kubernetes)
 	major, minor := strconv.FormatUint(uint64(v.Major()), 10), strconv.FormatUint(uint64(v.Minor()), 10)
 	return &apimachineryversion.Info{
@@ -31,9 +31,8 @@ func verbsOf(k *kind) metav1.Verbs {
 	return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" && k.gvr == namespaces })
 }
 
-// resourceLists is what discovery tells: every resource of every group, in
-// order.
-func resourceLists() []*metav1.APIResourceList {
+// Resources is what discovery tells: every resource of every group, in order.
+func (s *Server) Resources() []*metav1.APIResourceList {
 	byVersion := map[string]*metav1.APIResourceList{}
 	var lists []*metav1.APIResourceList
 	for gvr, k := range kinds() {

@@ -61,7 +61,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		return nil, unknownResource(req.Resource)
 	}
 	r := &request{
-		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.about(),
+		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
 		manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.namespaced {
@@ -105,21 +105,6 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 		req.Namespace = ""
 	}
 	return s.watch(ctx, k, req.Namespace, req.List)
-}
-
-// about is the name of the object that a request is about, as far as it says so.
-func (req *Request) about() string {
-	if req.Name != "" {
-		return req.Name
-	}
-	obj, ok := req.Object.(object)
-	switch {
-	case !ok:
-		return ""
-	case obj.GetName() == "":
-		return obj.GetGenerateName()
-	}
-	return obj.GetName()
 }
 
 func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 )
 
 // aboutConfigMaps is a request about ConfigMaps in "default".
@@ -95,7 +96,7 @@ func TestAContextThatHasEndedStoresNothingAndEndsAWatch(t *testing.T) {
 	_, err = s.Do(t.Context(), aboutConfigMaps("get", "a"))
 	require.True(t, apierrors.IsNotFound(err))
 
-	client := s.ClientWithGate("me", nil)
+	client := fakeclient.NewWithoutActions(s, "me")
 	_, err = client.CoreV1().PersistentVolumes().Create(ctx, &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, metav1.CreateOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }

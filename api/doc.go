@@ -2,7 +2,7 @@
 // to objects, without HTTP, processes or disks.
 //
 //	server := api.NewServer(api.Config{})
-//	client := server.Client("user") // a kubernetes.Interface
+//	client := fakeclient.New(server, "user") // a kubernetes.Interface
 //
 // # The store and its log
 //
@@ -46,12 +46,11 @@
 // and updates before it interleaved; a generated name depends on how many
 // objects of its resource were created.
 //
-// # Clients
+// # Requests
 //
-// A [Client] is one of client-go's fake clientsets with a name, and the server
-// behind it: PrependReactor and Actions work as ever (the latest actions, at
-// most 1000, are kept). A [Gate] sees every call before and after the server
-// does and may wait, refuse or crash; it runs without any lock.
+// [Server.Do] carries out one [Request], and [Server.Watch] begins a watch. What stands
+// before a server and waits, refuses or changes answers is a [Handler], too. Clients are
+// adapters over a Handler: package api/fakeclient has one of client-go's clientsets.
 //
 // # What differs from a real API server
 //

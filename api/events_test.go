@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 )
 
-func listEvents(t *testing.T, c *api.Client, opts metav1.ListOptions) []v1.Event {
+func listEvents(t *testing.T, c *fakeclient.Clientset, opts metav1.ListOptions) []v1.Event {
 	list, err := c.CoreV1().Events("").List(ctx, opts)
 	require.NoError(t, err)
 	return list.Items
@@ -47,7 +48,7 @@ func TestAnEventNamesItsObjectAndItsSource(t *testing.T) {
 func TestARepeatedEventIsCounted(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := s.Client("user")
+	c := fakeclient.New(s, "user")
 	pvc := createClaim(t, c, claim("data"))
 	say := func(message string) {
 		s.Event("binder", "controller", "", pvc, v1.EventTypeNormal, "Waiting", message)
@@ -78,7 +79,7 @@ func TestAnEventOnAnObjectCreatedAgainIsANewOne(t *testing.T) {
 func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := s.Client("user")
+	c := fakeclient.New(s, "user")
 	m := createMap(t, c, configMap("a"))
 	say := func(message string) { s.Event("x", "x", "", m, v1.EventTypeNormal, "R", message) }
 	say("repeated")
@@ -102,7 +103,7 @@ func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := s.Client("user")
+	c := fakeclient.New(s, "user")
 	m := createMap(t, c, configMap("a"))
 	about, ok := api.ReferenceTo(m)
 	require.True(t, ok)

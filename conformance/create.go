@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
@@ -115,8 +115,8 @@ func (r *replay) create(objects []json.RawMessage) error {
 		if res.Namespaced && m.GetNamespace() == "" {
 			m.SetNamespace(metav1.NamespaceDefault)
 		}
-		action := clienttesting.NewCreateAction(res.GroupVersionResource(), m.GetNamespace(), obj)
-		if err := r.invoke(action, obj); err != nil {
+		req := api.Request{Verb: "create", Resource: res.GroupVersionResource(), Namespace: m.GetNamespace(), Object: obj}
+		if err := r.request(req); err != nil {
 			return err
 		}
 		if err := r.rest(r.afterCreate); err != nil {

@@ -10,13 +10,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -35,7 +33,7 @@ const restLimit = 30 * time.Minute
 type replay struct {
 	rec      *Recording
 	cluster  *storagesim.Cluster
-	client   *api.Client
+	client   *fakeclient.Clientset
 	uids     *uids
 	seen     *observer
 	steering *steering
@@ -62,7 +60,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 		return nil, err
 	}
 	cluster.Server().DenyPrivileged() // as in the recorded cluster
-	r := &replay{rec: rec, cluster: cluster, client: cluster.Server().Client(storagesim.User), uids: newUIDs(), steering: steering}
+	r := &replay{rec: rec, cluster: cluster, client: fakeclient.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {
@@ -227,8 +225,8 @@ func (r *replay) delete(refs []string, grace *int64) error {
 		if res.Kind == "Pod" {
 			options.GracePeriodSeconds = grace
 		}
-		action := clienttesting.NewDeleteActionWithOptions(res.GroupVersionResource(), namespace, name, options)
-		if err := r.invoke(action, nil); err != nil {
+		req := api.Request{Verb: "delete", Resource: res.GroupVersionResource(), Namespace: namespace, Name: name, Delete: options}
+		if err := r.request(req); err != nil {
 			return err
 		}
 		if err := r.meanwhile(); err != nil {
@@ -247,20 +245,14 @@ func (r *replay) patch(p Patch) error {
 	if err != nil {
 		return &stepError{err}
 	}
-	var subresources []string
-	if p.Subresource != "" {
-		subresources = []string{p.Subresource}
-	}
-	kind, err := scheme.Scheme.New(res.GroupVersionKind)
-	if err != nil {
-		return err
-	}
 	options := metav1.PatchOptions{}
 	if patchTypes[p.Type] == types.ApplyPatchType {
 		options.FieldManager = "kubectl"
 	}
-	return r.invoke(clienttesting.NewPatchSubresourceActionWithOptions(
-		res.GroupVersionResource(), namespace, name, patchTypes[p.Type], []byte(filled), options, subresources...), kind)
+	return r.request(api.Request{
+		Verb: "patch", Resource: res.GroupVersionResource(), Subresource: p.Subresource, Namespace: namespace, Name: name,
+		PatchType: patchTypes[p.Type], Patch: []byte(filled), Write: options,
+	})
 }
 
 // patchTypes are the types of patches by what recordings call them.
@@ -289,12 +281,12 @@ func (r *replay) attachments(node string, do func(name string) error) error {
 	return nil
 }
 
-// invoke makes the user's request. That it is refused is something to compare;
+// request makes the user's request. That it is refused is something to compare;
 // anything but an answer of the API server is not.
-func (r *replay) invoke(action clienttesting.Action, result runtime.Object) error {
-	_, err := r.client.Invokes(action, result)
+func (r *replay) request(req api.Request) error {
+	_, err := r.client.Do(context.Background(), req)
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
-		return bad("%s %s: %w", action.GetVerb(), action.GetResource().Resource, err)
+		return bad("%s %s: %w", req.Verb, req.Resource.Resource, err)
 	}
 	return nil
 }

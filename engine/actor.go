@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -45,7 +46,7 @@ func (a *actor) start() error {
 	a.down = false
 	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
-	a.client = a.engine.server.ClientWithGate(a.name, &gate{actor: a, life: a.life})
+	a.client = fakeclient.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
 	err := a.build(&env{actor: a, life: a.life})
 	a.listed()
 	return err

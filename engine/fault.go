@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/prose"
@@ -115,7 +118,7 @@ func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 }
 
 // strike finds the fault that hits a call, if any.
-func (e *Engine) strike(call api.Call, after bool) *Fault {
+func (e *Engine) strike(call *api.Request, after bool) *Fault {
 	for i, f := range e.faults {
 		if f.After != after || !f.matches(call) {
 			continue
@@ -133,26 +136,60 @@ func (e *Engine) strike(call api.Call, after bool) *Fault {
 	return nil
 }
 
-func (f *Fault) matches(call api.Call) bool {
+func (f *Fault) matches(call *api.Request) bool {
 	resource := call.Resource.Resource
 	if call.Subresource != "" {
 		resource += "/" + call.Subresource
 	}
 	matches := func(want, got string) bool { return want == "" || want == got }
-	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Name, call.Name)
+	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Name, call.ObjectName())
 }
 
-// gate stands between an actor and the API server: each call is a yield point,
-// and here faults strike.
+// gate is the API server as an actor reaches it: each call is a yield point, and here
+// faults strike.
 type gate struct {
+	*api.Server
 	actor *actor
 	life  int
 }
 
-var _ api.Gate = (*gate)(nil)
+// Do implements api.Handler.
+func (g *gate) Do(ctx context.Context, req api.Request) (obj runtime.Object, err error) {
+	err = g.pass(&req, func() error {
+		obj, err = g.Server.Do(ctx, req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
 
-// Before implements api.Gate.
-func (g *gate) Before(call api.Call) error {
+// Watch implements api.Handler.
+func (g *gate) Watch(ctx context.Context, req api.Request) (w watch.Interface, err error) {
+	err = g.pass(&req, func() error {
+		w, err = g.Server.Watch(ctx, req)
+		return err
+	})
+	if err == nil {
+		return w, nil
+	}
+	if w != nil {
+		w.Stop()
+	}
+	return nil, err
+}
+
+// pass makes a call, unless a fault strikes before, and says what the caller hears.
+func (g *gate) pass(req *api.Request, do func() error) error {
+	req.Name = req.ObjectName() // as it is now: the server names the object
+	if err := g.before(req); err != nil {
+		return err
+	}
+	return g.after(req, do())
+}
+
+func (g *gate) before(call *api.Request) error {
 	t, err := g.caller()
 	if err != nil || t == nil {
 		return err
@@ -164,8 +201,7 @@ func (g *gate) Before(call api.Call) error {
 	return nil
 }
 
-// After implements api.Gate.
-func (g *gate) After(call api.Call, answer error) error {
+func (g *gate) after(call *api.Request, answer error) error {
 	t, err := g.caller()
 	if err != nil || t == nil {
 		return answer
@@ -192,7 +228,7 @@ func (g *gate) caller() (*task, error) {
 	return nil, nil
 }
 
-func (g *gate) suffer(t *task, f *Fault, call api.Call) error {
+func (g *gate) suffer(t *task, f *Fault, call *api.Request) error {
 	g.actor.engine.record(g.actor.name, trace.Struck{Call: call.String(), After: f.After, Crash: f.Crash, Delay: f.Delay, Err: f.Err})
 	switch {
 	case f.Crash:

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/trace"
@@ -216,7 +217,7 @@ func TestOneCacheCanBeHeldWhileOthersHear(t *testing.T) {
 	require.NoError(t, e.Settle())
 	require.NoError(t, e.Hold("listener", "configmaps"))
 	create(t, e, configMap("m"))
-	_, err := e.Server().Client("user").CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{})
+	_, err := fakeclient.New(e.Server(), "user").CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, e.Settle())
 	require.Equal(t, []string{"secret"}, heard)

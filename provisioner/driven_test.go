@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
@@ -94,7 +95,7 @@ func newWorldOn(t *testing.T, engineCfg engine.Config, change ...func(*provision
 	t.Helper()
 	e := engine.New(engineCfg)
 	t.Cleanup(e.Close)
-	w := &world{Engine: e, t: t, user: e.Server().Client("user"), backend: &backend{volumes: map[string]bool{}}}
+	w := &world{Engine: e, t: t, user: fakeclient.New(e.Server(), "user"), backend: &backend{volumes: map[string]bool{}}}
 	cfg := provisioner.Config{Name: name, New: w.backend.New}
 	for _, f := range change {
 		f(&cfg)

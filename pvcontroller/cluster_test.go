@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
@@ -47,7 +48,7 @@ func newCluster(t *testing.T, ecfg engine.Config, cfg pvcontroller.Config) *clus
 			t.Log("\n" + e.Trace().Story(engine.Start))
 		}
 	})
-	return &cluster{T: t, engine: e, user: e.Server().Client("user")}
+	return &cluster{T: t, engine: e, user: fakeclient.New(e.Server(), "user")}
 }
 
 func (c *cluster) settle() {

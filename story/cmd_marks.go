@@ -74,7 +74,7 @@ func (c *call) markOne(ref tables.Ref, verb string, changes map[string]any, data
 			return fmt.Errorf("'%s' already has a value (%s), and --overwrite is false", key, old)
 		}
 	}
-	changed, err := c.patch(ref, types.MergePatchType, data)
+	changed, err := c.patch(ref, types.MergePatchType, data, "")
 	done := verb + "ed"
 	switch {
 	case err != nil:
@@ -119,7 +119,7 @@ func (c *call) cordon(on bool) error {
 		if err != nil {
 			return err
 		}
-		changed, err := c.patch(ref, types.StrategicMergePatchType, data)
+		changed, err := c.patch(ref, types.StrategicMergePatchType, data, "")
 		switch {
 		case err != nil:
 			return err
@@ -164,7 +164,7 @@ func taint(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.patch(ref, types.MergePatchType, data); err != nil {
+	if _, err := c.patch(ref, types.MergePatchType, data, ""); err != nil {
 		return err
 	}
 	c.say("%s %s", ref.Qualified(), word)

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/tables"
 )
@@ -125,8 +125,13 @@ func (c *call) version(ref tables.Ref) string {
 	return obj.GetResourceVersion()
 }
 
+// about is a request about that object.
+func about(verb string, ref tables.Ref) api.Request {
+	return api.Request{Verb: verb, Resource: ref.Resource.GroupVersionResource(), Namespace: ref.Namespace, Name: ref.Name}
+}
+
 func (c *call) get(ref tables.Ref) (metav1.Object, error) {
-	obj, err := c.invoke(clienttesting.NewGetAction(ref.Resource.GroupVersionResource(), ref.Namespace, ref.Name))
+	obj, err := c.cluster.Do(about("get", ref))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +139,9 @@ func (c *call) get(ref tables.Ref) (metav1.Object, error) {
 }
 
 func (c *call) createOne(obj manifest.Object) error {
-	made, err := c.invoke(clienttesting.NewCreateAction(obj.Resource.GroupVersionResource(), obj.Meta().GetNamespace(), obj.Object))
+	req := about("create", tables.Ref{Resource: obj.Resource, Namespace: obj.Meta().GetNamespace()})
+	req.Object = obj.Object
+	made, err := c.cluster.Do(req)
 	if err != nil {
 		return err
 	}
@@ -165,8 +172,9 @@ func remove(c *call) error {
 	}
 	var errs []error
 	for _, ref := range refs {
-		_, err := c.invoke(clienttesting.NewDeleteActionWithOptions(ref.Resource.GroupVersionResource(), ref.Namespace, ref.Name, opts))
-		if err != nil {
+		req := about("delete", ref)
+		req.Delete = opts
+		if _, err := c.cluster.Do(req); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -231,11 +239,7 @@ func patch(c *call) error {
 	if !ok {
 		return c.misuse("unknown type %q; expected strategic, merge or json", c.flag("type"))
 	}
-	var sub []string
-	if s := c.flag("subresource"); s != "" {
-		sub = []string{s}
-	}
-	changed, err := c.patch(refs[0], kind, data, sub...)
+	changed, err := c.patch(refs[0], kind, data, c.flag("subresource"))
 	if err == nil && !changed {
 		c.say("%s patched (no change)", refs[0].Qualified())
 	} else if err == nil {
@@ -245,9 +249,11 @@ func patch(c *call) error {
 }
 
 // patch patches an object and says whether that changed it.
-func (c *call) patch(ref tables.Ref, kind types.PatchType, data []byte, sub ...string) (bool, error) {
+func (c *call) patch(ref tables.Ref, kind types.PatchType, data []byte, sub string) (bool, error) {
 	before := c.version(ref)
-	after, err := c.invoke(clienttesting.NewPatchSubresourceAction(ref.Resource.GroupVersionResource(), ref.Namespace, ref.Name, kind, data, sub...))
+	req := about("patch", ref)
+	req.PatchType, req.Patch, req.Subresource = kind, data, sub
+	after, err := c.cluster.Do(req)
 	if err != nil {
 		return false, err
 	}

@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
-
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -183,17 +180,6 @@ func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
 func (s *session) view() tables.View {
 	return tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
-}
-
-// invoke sends a request of any kind as the user.
-func (s *session) invoke(action clienttesting.Action) (runtime.Object, error) {
-	client, ok := s.cluster.Client().(interface {
-		Invokes(action clienttesting.Action, defaultReturn runtime.Object) (runtime.Object, error)
-	})
-	if !ok {
-		return nil, errors.New("the client of the cluster is not a clientset of its server")
-	}
-	return client.Invokes(action, nil)
 }
 
 // out is a call's output.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 )
@@ -32,7 +33,7 @@ func New(t testing.TB, cfg engine.Config, actor string, factory control.Factory)
 			t.Log("\n" + e.Trace().Story(engine.Start))
 		}
 	})
-	return &Rig{TB: t, Engine: e, User: e.Server().Client("user")}
+	return &Rig{TB: t, Engine: e, User: fakeclient.New(e.Server(), "user")}
 }
 
 // Settle runs until the actor is at rest.

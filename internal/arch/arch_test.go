@@ -25,6 +25,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("client-go's fakes stay in their adapter", func(t *testing.T) {
+		found, err := arch.CheckKeptImports(top, arch.KeptImports())
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("no file names a place on one machine", func(t *testing.T) {
 		found, err := arch.CheckText(top, arch.NoText())
 		require.NoError(t, err)
@@ -76,6 +81,29 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, err := arch.CheckImports(tree(tt.file, tt.src), arch.Layers())
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestAnImportOfClientGosFakesOutsideTheirAdapterIsFound(t *testing.T) {
+	tests := map[string]struct {
+		file, src string
+		want      string // "" if it is allowed
+	}{
+		"the API server imports client-go's actions": {"api/a.go", `import "k8s.io/client-go/testing"`, "imports k8s.io/client-go/testing, which only api/fakeclient may"},
+		"the API server imports the fake clientset":  {"api/a.go", `import "k8s.io/client-go/kubernetes/fake"`, "imports k8s.io/client-go/kubernetes/fake"},
+		"the cluster imports another fake":           {"a.go", `import "k8s.io/client-go/dynamic/fake"`, "imports k8s.io/client-go/dynamic/fake"},
+		"the engine imports a typed fake":            {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1/fake"`, "imports k8s.io/client-go/kubernetes/typed/core/v1/fake"},
+		"the adapter imports them":                   {"api/fakeclient/a.go", `import "k8s.io/client-go/testing"`, ""},
+		"a test imports them":                        {"api/a_test.go", `import "k8s.io/client-go/testing"`, ""},
+		"the API server imports another package":     {"api/a.go", `import "k8s.io/client-go/kubernetes/scheme"`, ""},
+		"a typed client is no fake":                  {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1"`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := arch.CheckKeptImports(tree(tt.file, tt.src), arch.KeptImports())
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/provisioner/helperpod"
@@ -32,7 +33,7 @@ func run(t *testing.T, ends v1.PodPhase, prepare func(*engine.Engine)) (took tim
 	t.Helper()
 	e := engine.New(engine.Config{})
 	t.Cleanup(e.Close)
-	pods := e.Server().Client("user").CoreV1().Pods("default")
+	pods := fakeclient.New(e.Server(), "user").CoreV1().Pods("default")
 	done := false
 	require.NoError(t, e.Add("node", func(env control.Env) error {
 		env.Every("run", time.Second/2, func(ctx context.Context) {
@@ -99,7 +100,7 @@ func TestHowAPodEndsIsWhatRunSays(t *testing.T) {
 // A crash left a pod of that name, which has succeeded: that is not believed.
 func TestAPodLeftBehindIsMadeAnew(t *testing.T) {
 	leftover := func(e *engine.Engine) {
-		pods := e.Server().Client("user").CoreV1().Pods("default")
+		pods := fakeclient.New(e.Server(), "user").CoreV1().Pods("default")
 		pod, err := pods.Create(t.Context(), helper(), metav1.CreateOptions{})
 		require.NoError(t, err)
 		pod.Status.Phase = v1.PodSucceeded

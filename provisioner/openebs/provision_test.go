@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
@@ -78,7 +79,7 @@ func newWorld(t *testing.T, policy engine.Policy) *world {
 	t.Helper()
 	e := engine.New(engine.Config{Policy: policy})
 	t.Cleanup(e.Close)
-	w := &world{Engine: e, t: t, user: e.Server().Client("user"), nodes: &nodes{dirs: map[string]bool{}}}
+	w := &world{Engine: e, t: t, user: fakeclient.New(e.Server(), "user"), nodes: &nodes{dirs: map[string]bool{}}}
 	require.NoError(t, e.Add("nodes", w.nodes.New))
 	require.NoError(t, e.Add(openebs.ProvisionerName, provisioner.New(provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(openebs.Config{})})))
 

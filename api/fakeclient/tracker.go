@@ -1,4 +1,4 @@
-package api
+package fakeclient
 
 import (
 	"context"
@@ -15,14 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/testing"
+
+	"github.com/storagesim/storagesim/api"
 )
 
 // Tracker is the server as the object tracker of client-go's fakes, for tests
 // that seed a clientset through it. What is added goes through the server like
 // any other write, and gets its status by a second one.
-func (c *Client) Tracker() testing.ObjectTracker { return tracker{c} }
+func (c *Clientset) Tracker() testing.ObjectTracker { return tracker{c} }
 
-type tracker struct{ client *Client }
+type tracker struct{ client *Clientset }
 
 var _ testing.ObjectTracker = tracker{}
 
@@ -51,13 +53,18 @@ func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns 
 	if err != nil {
 		return err
 	}
-	k, ok := kinds()[gvr]
-	if !ok || k.status < 0 || reflect.ValueOf(obj).Elem().Field(k.status).IsZero() {
+	status := statusOf(obj)
+	if !status.IsValid() || status.IsZero() || !t.client.serves(gvr, "status") {
 		return nil
 	}
-	keep(k.status, created, obj)
+	statusOf(created).Set(status)
 	_, err = t.serve(testing.NewUpdateSubresourceAction(gvr, "status", ns, created.DeepCopyObject()))
 	return err
+}
+
+// statusOf is the field Status of an object; it is not valid if there is none.
+func statusOf(obj runtime.Object) reflect.Value {
+	return reflect.ValueOf(obj).Elem().FieldByName("Status")
 }
 
 func (t tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
@@ -93,7 +100,7 @@ func (t tracker) Delete(gvr schema.GroupVersionResource, ns, name string, opts .
 }
 
 func (t tracker) Watch(gvr schema.GroupVersionResource, ns string, opts ...metav1.ListOptions) (watch.Interface, error) {
-	return t.client.server.Watch(context.Background(), Request{Actor: t.client.name, Verb: "watch", Resource: gvr, Namespace: ns, List: one(opts)})
+	return t.client.server.Watch(context.Background(), api.Request{Actor: t.client.name, Verb: "watch", Resource: gvr, Namespace: ns, List: one(opts)})
 }
 
 func (t tracker) serve(action testing.Action) (runtime.Object, error) {

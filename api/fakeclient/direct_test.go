@@ -1,4 +1,4 @@
-package api_test
+package fakeclient_test
 
 import (
 	"encoding/json"
@@ -12,24 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 )
-
-// openGate lets everything through.
-func openGate() gate {
-	return gate{before: func(api.Call) error { return nil }, after: func(_ api.Call, err error) error { return err }}
-}
 
 // The short way to the server and client-go's, with somebody listening in, must
 // not be told apart by what they answer.
 func TestTheShortWayAnswersAsClientGosWayDoes(t *testing.T) {
 	short, _ := newServer()
 	long, _ := newServer()
-	longClient := long.ClientWithGate("controller", openGate())
+	longClient := fakeclient.NewWithoutActions(long, "controller")
 	heard := 0
 	longClient.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtimeObject, error) { heard++; return false, nil, nil })
 	want := tell(longClient)
-	got := tell(short.ClientWithGate("controller", openGate()))
+	got := tell(fakeclient.NewWithoutActions(short, "controller"))
 	require.Len(t, got, len(want))
 	for i := range want {
 		assert.Equal(t, want[i], got[i], "call %d", i)
@@ -39,7 +34,7 @@ func TestTheShortWayAnswersAsClientGosWayDoes(t *testing.T) {
 
 // tell makes each kind of call for each kind of object, right and wrong, and
 // tells what came back.
-func tell(c *api.Client) []string {
+func tell(c *fakeclient.Clientset) []string {
 	var said []string
 	note := func(obj any, err error) {
 		text, _ := json.Marshal(obj)
@@ -103,7 +98,7 @@ func tell(c *api.Client) []string {
 
 func TestTheShortWayKeepsNothingOfTheCallers(t *testing.T) {
 	s, _ := newServer()
-	c := s.ClientWithGate("controller", openGate()).CoreV1().PersistentVolumes()
+	c := fakeclient.NewWithoutActions(s, "controller").CoreV1().PersistentVolumes()
 	given := volume("pv")
 	answer, err := c.Create(ctx, given, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -133,7 +128,7 @@ func TestTheShortWayKeepsNothingOfTheCallers(t *testing.T) {
 
 func TestAReactorPutBeforeAGatedClientIsAsked(t *testing.T) {
 	s, _ := newServer()
-	c := s.ClientWithGate("controller", openGate())
+	c := fakeclient.NewWithoutActions(s, "controller")
 	pv, err := c.CoreV1().PersistentVolumes().Create(ctx, volume("pv"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.PrependReactor("update", "persistentvolumes", func(clienttesting.Action) (bool, runtimeObject, error) {
@@ -145,7 +140,7 @@ func TestAReactorPutBeforeAGatedClientIsAsked(t *testing.T) {
 
 func TestTheShortWayRefusesNothing(t *testing.T) {
 	s, user := newServer()
-	for name, c := range map[string]*api.Client{"client-go's way": user, "the short way": s.ClientWithGate("controller", openGate())} {
+	for name, c := range map[string]*fakeclient.Clientset{"client-go's way": user, "the short way": fakeclient.NewWithoutActions(s, "controller")} {
 		volumes := c.CoreV1().PersistentVolumes()
 		_, create := volumes.Create(ctx, nil, metav1.CreateOptions{})
 		_, update := volumes.Update(ctx, nil, metav1.UpdateOptions{})

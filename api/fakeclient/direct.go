@@ -1,13 +1,29 @@
-package api
+package fakeclient
 
 import (
 	"context"
+	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// object is a pointer to a typed API object.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+var (
+	volumes = v1.SchemeGroupVersion.WithResource("persistentvolumes")
+	claims  = v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+	pods    = v1.SchemeGroupVersion.WithResource("pods")
+	nodes   = v1.SchemeGroupVersion.WithResource("nodes")
 )
 
 // A fake clientset copies every object that it is given twice, whole, to
@@ -19,11 +35,11 @@ import (
 // coreV1 is client-go's, but for the kinds below.
 type coreV1 struct {
 	corev1.CoreV1Interface
-	client *Client
+	client *Clientset
 }
 
 // CoreV1 implements kubernetes.Interface.
-func (c *Client) CoreV1() corev1.CoreV1Interface {
+func (c *Clientset) CoreV1() corev1.CoreV1Interface {
 	if c.remembers {
 		return c.Clientset.CoreV1()
 	}
@@ -89,7 +105,7 @@ func (c *coreV1) Nodes() corev1.NodeInterface {
 }
 
 // kept is the typed client of that kind and namespace, made at first use.
-func kept[C any](c *Client, gvr schema.GroupVersionResource, namespace string, make func() C) C {
+func kept[C any](c *Clientset, gvr schema.GroupVersionResource, namespace string, make func() C) C {
 	type address struct{ resource, namespace string }
 	at := address{gvr.Resource, namespace}
 	if known, ok := c.typed.Load(at); ok {
@@ -102,7 +118,7 @@ func kept[C any](c *Client, gvr schema.GroupVersionResource, namespace string, m
 // direct makes the calls for one kind, in one namespace. fake is client-go's
 // way, for when a reactor listens.
 type direct[T object] struct {
-	client    *Client
+	client    *Clientset
 	gvr       schema.GroupVersionResource
 	namespace string
 	fake      calls[T]
@@ -117,7 +133,7 @@ type calls[T object] interface {
 }
 
 // alone: only the server answers this client's calls.
-func (c *Client) alone() bool {
+func (c *Clientset) alone() bool {
 	c.RLock()
 	defer c.RUnlock()
 	return len(c.ReactionChain) == 1
@@ -163,16 +179,16 @@ func (d direct[T]) update(ctx context.Context, sub string, obj runtime.Object, o
 	return d.do(ctx, req)
 }
 
-func (d direct[T]) request(verb, sub string) Request {
-	return Request{Actor: d.client.name, Verb: verb, Resource: d.gvr, Subresource: sub, Namespace: d.namespace}
+func (d direct[T]) request(verb, sub string) api.Request {
+	return api.Request{Actor: d.client.name, Verb: verb, Resource: d.gvr, Subresource: sub, Namespace: d.namespace}
 }
 
 // do has the server answer. Like a real client it returns an object, never
 // nil, next to an error.
-func (d direct[T]) do(ctx context.Context, req Request) (T, error) {
+func (d direct[T]) do(ctx context.Context, req api.Request) (T, error) {
 	obj, err := d.client.do(ctx, req)
 	if err != nil {
-		return kinds()[d.gvr].newObject().(T), err
+		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), err
 	}
 	return obj.(T), nil
 }

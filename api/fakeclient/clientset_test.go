@@ -1,4 +1,4 @@
-package api_test
+package fakeclient_test
 
 import (
 	"errors"
@@ -19,40 +19,33 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // runtimeObject is what reactors return.
 type runtimeObject = runtime.Object
 
-// gate is a Gate made of two functions.
-type gate struct {
-	before func(api.Call) error
-	after  func(api.Call, error) error
-}
-
-func (g gate) Before(c api.Call) error           { return g.before(c) }
-func (g gate) After(c api.Call, err error) error { return g.after(c, err) }
-
-func TestAGateSeesEveryCallAndMayRefuseItOrChangeItsOutcome(t *testing.T) {
+func TestWhatStandsBeforeTheServerSeesEveryCallAndMayRefuseItOrChangeItsOutcome(t *testing.T) {
 	s, user := newServer()
 	var calls []string
 	lost := errors.New("connection lost")
-	c := s.ClientWithGate("controller", gate{
-		before: func(call api.Call) error {
-			calls = append(calls, call.Actor+": "+call.String())
-			if call.Name == "refused" {
+	c := fakeclient.NewWithoutActions(gated{
+		Server: s,
+		before: func(req *api.Request) error {
+			calls = append(calls, req.Actor+": "+req.String())
+			if req.ObjectName() == "refused" {
 				return lost
 			}
 			return nil
 		},
-		after: func(call api.Call, err error) error {
-			if call.Name == "answer-lost" {
+		after: func(req *api.Request, err error) error {
+			if req.ObjectName() == "answer-lost" {
 				return lost
 			}
 			return err
 		},
-	})
+	}, "controller")
 	maps := c.CoreV1().ConfigMaps("default")
 	_, err := maps.Create(ctx, configMap("refused"), metav1.CreateOptions{})
 	assert.ErrorIs(t, err, lost)
@@ -66,7 +59,7 @@ func TestAGateSeesEveryCallAndMayRefuseItOrChangeItsOutcome(t *testing.T) {
 	require.NoError(t, err)
 	_, _ = maps.List(ctx, metav1.ListOptions{})
 	_, _ = c.CoreV1().PersistentVolumes().Patch(ctx, "pv", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}, "status")
-	_ = c.CoreV1().Pods("default").Bind(ctx, bindingTo("n"), metav1.CreateOptions{})
+	_ = c.CoreV1().Pods("default").Bind(ctx, &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Target: v1.ObjectReference{Name: "n"}}, metav1.CreateOptions{})
 	_ = maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	w, err := c.CoreV1().PersistentVolumes().Watch(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
@@ -81,39 +74,41 @@ func TestAGateSeesEveryCallAndMayRefuseItOrChangeItsOutcome(t *testing.T) {
 		"controller: deletecollection configmaps in default",
 		"controller: watch persistentvolumes",
 	}, calls)
-	assert.LessOrEqual(t, len(c.Actions()), 1, "a gated client does not keep its actions")
+	assert.LessOrEqual(t, len(c.Actions()), 1, "this client does not keep its actions")
 }
 
-func TestAClientIsUsableAgainAfterAPanicInItsGate(t *testing.T) {
+func TestAClientIsUsableAgainAfterAPanicBeforeTheServer(t *testing.T) {
 	s, _ := newServer()
 	crash := true
-	c := s.ClientWithGate("controller", gate{
-		before: func(api.Call) error {
+	c := fakeclient.NewWithoutActions(gated{
+		Server: s,
+		before: func(*api.Request) error {
 			if crash {
 				panic("crashed")
 			}
 			return nil
 		},
-		after: func(_ api.Call, err error) error { return err },
-	})
+		after: func(_ *api.Request, err error) error { return err },
+	}, "controller")
 	assert.PanicsWithValue(t, "crashed", func() { createMap(t, c, configMap("a")) })
 	crash = false
 	createMap(t, c, configMap("a"))
 }
 
-func TestAGateMayWaitWhileOthersUseTheSameClient(t *testing.T) {
+func TestACallMayWaitWhileOthersUseTheSameClient(t *testing.T) {
 	s, _ := newServer()
 	waiting, release := make(chan struct{}), make(chan struct{})
-	c := s.ClientWithGate("controller", gate{
-		before: func(call api.Call) error {
-			if call.Name == "slow" {
+	c := fakeclient.NewWithoutActions(gated{
+		Server: s,
+		before: func(req *api.Request) error {
+			if req.ObjectName() == "slow" {
 				close(waiting)
 				<-release
 			}
 			return nil
 		},
-		after: func(_ api.Call, err error) error { return err },
-	})
+		after: func(_ *api.Request, err error) error { return err },
+	}, "controller")
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = c.CoreV1().ConfigMaps("default").Create(ctx, configMap("slow"), metav1.CreateOptions{}) })
 	<-waiting
@@ -130,7 +125,7 @@ func TestAPrependedReactorAnswersInsteadOfTheServer(t *testing.T) {
 	m := createMap(t, c, configMap("a"))
 	_, err := c.CoreV1().ConfigMaps("default").Update(ctx, m, metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsServiceUnavailable(err))
-	updateMap(t, s.Client("another"), m, "x")
+	updateMap(t, fakeclient.New(s, "another"), m, "x")
 	assert.Len(t, c.Actions(), 2)
 }
 
@@ -146,7 +141,7 @@ func TestTheWriterOfAWriteIsTheClientsName(t *testing.T) {
 	s, c := newServer()
 	seen := writes(s)
 	m := createMap(t, c, configMap("a"))
-	updateMap(t, s.Client("kube-scheduler"), m, "1")
+	updateMap(t, fakeclient.New(s, "kube-scheduler"), m, "1")
 	assert.Equal(t, "user", (*seen)[0].Actor)
 	assert.Equal(t, "kube-scheduler", (*seen)[1].Actor)
 }
