@@ -219,9 +219,17 @@ func (x *race) nextInLine(winner string) error {
 // semantics: section 2 must 2; bugs 10 and 19. CI tries more seeds.
 func TestTwoPodsRacingForOneVolumeAreNeverBothServedNorBothStuck(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, explore.Config{Runs: 300, Cluster: rigConfig()}, func(c *explore.Cluster) {
-		x, err := newRace(c)
-		require.NoError(c.T, err)
-		require.NoError(c.T, x.play())
-	})
+	explore.Test(t, explore.Config{Runs: 300, Cluster: rigConfig()}, twoPodsRace)
+}
+
+func twoPodsRace(c *explore.Cluster) {
+	x, err := newRace(c)
+	require.NoError(c.T, err)
+	require.NoError(c.T, x.play())
+}
+
+// BenchmarkTwoPodsRace is one run of one seed after the other: a cluster is made, two pods race
+// for one volume, the outcome is checked, the cluster closed.
+func BenchmarkTwoPodsRace(b *testing.B) {
+	explore.Test(b, explore.Config{Runs: b.N, Workers: 1, Cluster: rigConfig()}, twoPodsRace)
 }

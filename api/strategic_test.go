@@ -170,6 +170,7 @@ func (g *patchMaker) fillKind(v reflect.Value, depth int) {
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
 				g.fill(v.Field(i), depth+1)
+				g.name(v.Field(i), v.Type().Field(i).Tag.Get("patchMergeKey"))
 			}
 		}
 	case reflect.Pointer:
@@ -198,6 +199,19 @@ func (g *patchMaker) fillKind(v reflect.Value, depth int) {
 			g.fill(key, depth)
 			g.fill(value, depth+1)
 			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// name gives most lists whose items have a key keys that differ.
+func (g *patchMaker) name(list reflect.Value, key string) {
+	if key == "" || g.chance(5) {
+		return
+	}
+	names := g.Perm(5)
+	for i := range list.Len() {
+		if f, ok := fieldsOf(list.Type().Elem())[key]; ok && list.Index(i).Field(f.index).Kind() == reflect.String {
+			list.Index(i).Field(f.index).SetString(string(rune('a' + names[i])))
 		}
 	}
 }
@@ -237,6 +251,7 @@ func (g *patchMaker) change(v reflect.Value) {
 			g.change(f)
 		default:
 			g.fill(f, 1)
+			g.name(f, v.Type().Field(i).Tag.Get("patchMergeKey"))
 		}
 	}
 }
