@@ -87,8 +87,13 @@ func bindStatically(b *testing.B, n int) {
 // reportHeld reports the memory that is still in use.
 func reportHeld(b *testing.B) {
 	b.Helper()
+	b.ReportMetric(heldBytes()/1e6, "MB-held")
+}
+
+// heldBytes is the memory that is still in use.
+func heldBytes() float64 {
 	runtime.GC()
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	b.ReportMetric(float64(mem.HeapAlloc)/1e6, "MB-held")
+	return float64(mem.HeapAlloc)
 }

@@ -1,19 +1,18 @@
 package binding
 
-import (
-	"iter"
-	"slices"
+import "slices"
 
-	v1 "k8s.io/api/core/v1"
-)
-
-// ground is where the free volumes of a class are.
+// ground is where the free volumes of a class are. As long as there are any, empty racks
+// stay: there are as many as places that volumes had, usually one for each node.
 type ground struct {
-	// anywhere are those that have no place; nil if there are none.
-	anywhere *rack
+	volumes int
+	// anywhere are those that have no place.
+	anywhere rack
 	// labels are those that have, in no particular order; usually by one label, the
 	// host's name.
 	labels []labelled
+	// version counts the racks that were added.
+	version int
 }
 
 // labelled are the volumes that ask for a label, by the value they ask for.
@@ -22,64 +21,36 @@ type labelled struct {
 	values map[string]*rack
 }
 
-// putOn puts the volume at its places.
-func (g *ground) putOn(o *offer) {
+// rackAt is the rack of a place.
+func (g *ground) rackAt(at place) *rack {
+	if at == (place{}) {
+		return &g.anywhere
+	}
+	i := slices.IndexFunc(g.labels, func(l labelled) bool { return l.label == at.label })
+	if i < 0 {
+		i, g.labels = len(g.labels), append(g.labels, labelled{at.label, map[string]*rack{}})
+	}
+	r, found := g.labels[i].values[at.value]
+	if !found {
+		r = &rack{}
+		g.labels[i].values[at.value] = r
+		g.version++
+	}
+	return r
+}
+
+// put puts the volume at its places.
+func (g *ground) put(o *offer) {
+	g.volumes++
 	for at := range placesOf(o.volume) {
-		if at == (place{}) {
-			if g.anywhere == nil {
-				g.anywhere = &rack{}
-			}
-			g.anywhere.put(o)
-			continue
-		}
-		i := g.find(at.label)
-		if i < 0 {
-			i, g.labels = len(g.labels), append(g.labels, labelled{at.label, map[string]*rack{}})
-		}
-		putOn(g.labels[i].values, at.value, o)
+		g.rackAt(at).put(o)
 	}
 }
 
-// takeFrom takes the volume from its places, and says whether the ground is empty
-// then.
-func (g *ground) takeFrom(o *offer) (empty bool) {
+// take takes the volume from its places.
+func (g *ground) take(o *offer) {
+	g.volumes--
 	for at := range placesOf(o.volume) {
-		if at == (place{}) {
-			if g.anywhere.take(o); g.anywhere.empty() {
-				g.anywhere = nil
-			}
-			continue
-		}
-		i := g.find(at.label)
-		if i < 0 {
-			continue // the volume has this place twice
-		}
-		takeFrom(g.labels[i].values, at.value, o)
-		if len(g.labels[i].values) == 0 {
-			g.labels = slices.Delete(g.labels, i, i+1)
-		}
-	}
-	return g.anywhere == nil && len(g.labels) == 0
-}
-
-func (g *ground) find(label string) int {
-	return slices.IndexFunc(g.labels, func(l labelled) bool { return l.label == label })
-}
-
-// racksAt walks the racks of the volumes that the node may reach.
-func (g *ground) racksAt(node *v1.Node) iter.Seq[*rack] {
-	return func(yield func(*rack) bool) {
-		if g.anywhere != nil && !yield(g.anywhere) {
-			return
-		}
-		for i := range g.labels {
-			value, found := node.Labels[g.labels[i].label]
-			if !found {
-				continue
-			}
-			if r := g.labels[i].values[value]; r != nil && !yield(r) {
-				return
-			}
-		}
+		g.rackAt(at).take(o)
 	}
 }

@@ -94,7 +94,7 @@ func (ix *Index) Delete(name string) {
 		if ix.placed == nil {
 			return
 		}
-		if g := ix.placed[class]; g.takeFrom(taken) {
+		if ix.placed[class].take(taken); ix.placed[class].volumes == 0 {
 			delete(ix.placed, class)
 		}
 	}
@@ -107,7 +107,7 @@ func (ix *Index) place(volume *v1.PersistentVolume) {
 		g = &ground{}
 		ix.placed[class] = g
 	}
-	g.putOn(newOffer(volume))
+	g.put(newOffer(volume))
 }
 
 // FindBestMatchForClaim is the PV controller's question; see the function of that
@@ -195,7 +195,7 @@ func (ix *Index) FindMatchingVolume(
 	if err != nil {
 		return nil, err
 	}
-	return search.On(node, excluded, choose), nil
+	return search.On(&Site{Node: node}, excluded, choose), nil
 }
 
 // reservedFor are the volumes whose claimRef has the claim's namespace and name; nil

@@ -54,9 +54,10 @@ func (ix *Index) placeAll() {
 	}
 }
 
-// On is the volume that the claim would get on the node, nil if none: see
+// On is the volume that the claim would get on the site's node, nil if none: see
 // Index.FindMatchingVolume. Of several equal ones, choose picks one.
-func (s *Search) On(node *v1.Node, excluded map[string]*v1.PersistentVolume, choose Choose) *v1.PersistentVolume {
+func (s *Search) On(site *Site, excluded map[string]*v1.PersistentVolume, choose Choose) *v1.PersistentVolume {
+	node := site.Node
 	if reserved := s.reservedBut(excluded); len(reserved) > 0 {
 		volume := reserved[choose.among(len(reserved))]
 		if !reachable(volume, node) {
@@ -64,11 +65,12 @@ func (s *Search) On(node *v1.Node, excluded map[string]*v1.PersistentVolume, cho
 		}
 		return volume
 	}
-	if node == nil || s.free == nil {
+	if node == nil || s.free == nil || s.n == 0 {
 		return nil
 	}
+	site.look(s.free)
 	var best *offer
-	for r := range s.free.racksAt(node) {
+	for r := range site.racks() {
 		best = s.smallest(r, node, excluded, best)
 	}
 	if best == nil {
@@ -78,7 +80,7 @@ func (s *Search) On(node *v1.Node, excluded map[string]*v1.PersistentVolume, cho
 		return best.volume
 	}
 	var equal ties
-	for r := range s.free.racksAt(node) {
+	for r := range site.racks() {
 		for _, modes := range s.modes[:s.n] {
 			equal.add(r[modes], best)
 		}

@@ -149,11 +149,7 @@ func (c *Cache[T]) List() []T {
 // ByIndex returns the objects that the named index files under value, in order
 // of key. It panics if there is no such index: that is a programming error.
 func (c *Cache[T]) ByIndex(name, value string) []T {
-	ix, ok := c.indexes[name]
-	if !ok {
-		panic(fmt.Sprintf("cache of %s has no index %q", c.source.Resource.Resource, name))
-	}
-	set := ix.keys[value]
+	set := c.index(name).keys[value]
 	keys := make([]string, 0, len(set))
 	for key := range set {
 		keys = append(keys, key)
@@ -164,6 +160,18 @@ func (c *Cache[T]) ByIndex(name, value string) []T {
 		list[i] = c.items[key]
 	}
 	return list
+}
+
+// HasIndex says whether the named index files any object under value. It panics if there
+// is no such index.
+func (c *Cache[T]) HasIndex(name, value string) bool { return len(c.index(name).keys[value]) > 0 }
+
+func (c *Cache[T]) index(name string) *index[T] {
+	ix, ok := c.indexes[name]
+	if !ok {
+		panic(fmt.Sprintf("cache of %s has no index %q", c.source.Resource.Resource, name))
+	}
+	return ix
 }
 
 // Source implements Feed.

@@ -39,6 +39,7 @@ func newCaches(env control.Env) *caches {
 	c.volumes.AddIndex(byClass, func(pv *v1.PersistentVolume) []string {
 		return []string{binding.GetPersistentVolumeClass(pv)}
 	})
+	c.csiNodes.AddIndex(byLimitedDriver, limitedDrivers)
 	c.attachments.AddIndex(byNode, func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} })
 	return c
 }

@@ -74,11 +74,28 @@ func topologySelector(terms []v1.TopologySelectorTerm) *v1.NodeSelector {
 // reasonSet is a set of reasons, a bit for each of conflictReasons.
 type reasonSet uint8
 
+// allReasons is the set of all of them.
+const allReasons reasonSet = 1<<4 - 1
+
+// setOf is the set of one reason.
+func setOf(reason ConflictReason) reasonSet {
+	switch reason {
+	case ErrReasonNodeConflict:
+		return 1
+	case ErrReasonBindConflict:
+		return 1 << 1
+	case ErrReasonNotEnoughSpace:
+		return 1 << 2
+	default: // ErrReasonPVNotExist
+		return 1 << 3
+	}
+}
+
 // texts are the reasons in upstream's order.
 func (s reasonSet) texts() []string {
 	var list []string
-	for i, reason := range conflictReasons() {
-		if s&(1<<i) != 0 {
+	for _, reason := range conflictReasons() {
+		if s&setOf(reason) != 0 {
 			list = append(list, string(reason))
 		}
 	}

@@ -20,7 +20,7 @@ func (nodeUnschedulable) Why(*cycle, *nodeInfo) string {
 }
 
 func (taintToleration) Why(c *cycle, node *nodeInfo) string {
-	taint := untolerated(c.pod, node.node)
+	taint := untolerated(c.pod, node.taints)
 	return fmt.Sprintf("the pod does not tolerate the taint %s", taint.ToString())
 }
 

@@ -75,7 +75,8 @@ func (s *scheduler) findNodesThatFitPod(c *cycle) ([]*nodeInfo, *status) {
 // at once and so at a few more.
 func (s *scheduler) findNodesThatPassFilters(c *cycle, filters []filterPlugin, nodes []*nodeInfo) *status {
 	s.feasible = s.feasible[:0]
-	c.diagnosis.nodes, s.refused = s.refused[:0], nil
+	c.diagnosis.nodes = s.refused[:0]
+	defer func() { s.refused = c.diagnosis.nodes }()
 	wanted := numFeasibleNodesToFind(s.cfg.PercentageOfNodesToScore, len(nodes))
 	for i := range nodes {
 		node := nodes[(s.nextStartNodeIndex+i)%len(nodes)]
@@ -84,7 +85,7 @@ func (s *scheduler) findNodesThatPassFilters(c *cycle, filters []filterPlugin, n
 		case st.is(failed):
 			return st
 		case !st.is(success):
-			c.diagnosis.nodes = append(c.diagnosis.nodes, nodeVerdict{node.node.Name, st})
+			c.diagnosis.nodes = append(c.diagnosis.nodes, nodeVerdict{node.name, st})
 			continue
 		}
 		if s.feasible = append(s.feasible, node); len(s.feasible) == wanted {

@@ -6,16 +6,24 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/binding"
 )
 
 // nodeInfo is a node with what the pods on it use.
 // Upstream: framework.NodeInfo, v1.36.
 type nodeInfo struct {
-	node        *v1.Node // nil if there is no such Node
+	node *v1.Node // nil if there is no such Node
+	// What each decision reads of very many nodes is kept here, side by side: name, cordoned
+	// and taints are the node's own, site is where its volumes are.
+	name          string
+	cordoned      bool
+	taints        []v1.Taint
+	pods, maxPods int64
+	site          binding.Site
+
 	allocatable resources
-	maxPods     int64
 	requested   resources
-	pods        int64
 	ports       []hostPort // in use, in no particular order
 	// volumePods are the pods among them that have volumes, in no particular order.
 	volumePods []*v1.Pod
@@ -115,7 +123,8 @@ func newNodeInfo(node *v1.Node) *nodeInfo {
 }
 
 func (info *nodeInfo) setNode(node *v1.Node) {
-	info.node = node
+	info.node, info.name, info.cordoned, info.taints = node, node.Name, node.Spec.Unschedulable, node.Spec.Taints
+	info.site = binding.Site{Node: node}
 	info.allocatable = resourcesOf(node.Status.Allocatable)
 	info.maxPods = node.Status.Allocatable.Pods().Value()
 }

@@ -34,7 +34,7 @@ func isSchedulableAfterCordonChange(_ *v1.Pod, before, after *v1.Node) bool {
 }
 
 func (nodeUnschedulable) Filter(c *cycle, node *nodeInfo) *status {
-	if !node.node.Spec.Unschedulable || toleratesCordon(c.pod) {
+	if !node.cordoned || toleratesCordon(c.pod) {
 		return nil
 	}
 	return refuse(unresolvable, reasonUnschedulable)
@@ -66,20 +66,20 @@ func (taintToleration) EventsToRegister() []registration {
 // or loses the last one.
 // Upstream: taint_toleration.go isSchedulableAfterNodeChange, v1.36.
 func isSchedulableAfterTaintChange(pod *v1.Pod, before, after *v1.Node) bool {
-	return untolerated(pod, after) == nil && (before == nil || untolerated(pod, before) != nil)
+	return untolerated(pod, after.Spec.Taints) == nil && (before == nil || untolerated(pod, before.Spec.Taints) != nil)
 }
 
 func (taintToleration) Filter(c *cycle, node *nodeInfo) *status {
-	if untolerated(c.pod, node.node) != nil {
+	if untolerated(c.pod, node.taints) != nil {
 		return refuse(unresolvable, reasonTaint)
 	}
 	return nil
 }
 
-// untolerated is the first taint that keeps the pod off the node.
-func untolerated(pod *v1.Pod, node *v1.Node) *v1.Taint {
-	for i := range node.Spec.Taints {
-		taint := &node.Spec.Taints[i]
+// untolerated is the first taint that keeps the pod off.
+func untolerated(pod *v1.Pod, taints []v1.Taint) *v1.Taint {
+	for i := range taints {
+		taint := &taints[i]
 		if taint.Effect != v1.TaintEffectPreferNoSchedule && !tolerated(pod, taint) {
 			return taint
 		}
@@ -90,8 +90,8 @@ func untolerated(pod *v1.Pod, node *v1.Node) *v1.Taint {
 // Score counts the taints that would rather keep the pod off.
 func (taintToleration) Score(c *cycle, node *nodeInfo) int64 {
 	bad := 0
-	for i := range node.node.Spec.Taints {
-		taint := &node.node.Spec.Taints[i]
+	for i := range node.taints {
+		taint := &node.taints[i]
 		if taint.Effect == v1.TaintEffectPreferNoSchedule && !tolerated(c.pod, taint) {
 			bad++
 		}

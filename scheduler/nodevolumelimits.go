@@ -16,6 +16,19 @@ const reasonMaxVolumeCount = "node(s) exceed max volume count"
 // byNode indexes VolumeAttachments by their node.
 const byNode = "node"
 
+// byLimitedDriver indexes CSINodes by the drivers that have a limit there.
+const byLimitedDriver = "limited driver"
+
+func limitedDrivers(node *storagev1.CSINode) []string {
+	var drivers []string
+	for _, d := range node.Spec.Drivers {
+		if d.Allocatable != nil && d.Allocatable.Count != nil {
+			drivers = addOnce(drivers, d.Name)
+		}
+	}
+	return drivers
+}
+
 // nodeVolumeLimits: a CSI driver attaches at most so many volumes to a node as
 // its CSINode says; a driver that says nothing has no limit. A volume counts once,
 // however many pods use it and whether it is attached already or still to be.
@@ -68,13 +81,11 @@ func limitGrew(old, node *storagev1.CSINode) bool {
 	})
 }
 
-// PreFilter lists what the pod needs attached. A claim that is missing is
-// VolumeBinding's to report.
+// PreFilter lists what the pod needs attached by drivers that have a limit on any node. A
+// claim that is missing is VolumeBinding's to report.
 func (p nodeVolumeLimits) PreFilter(c *cycle) *status {
-	if p.csiNodes.Len() == 0 {
-		return refuse(skip) // no driver has a limit
-	}
-	if c.attach = p.volumesOf(c.pod, nil); len(c.attach) == 0 {
+	c.attach = slices.DeleteFunc(p.volumesOf(c.pod, nil), func(v csiVolume) bool { return !p.csiNodes.HasIndex(byLimitedDriver, v.driver) })
+	if len(c.attach) == 0 {
 		return refuse(skip)
 	}
 	return nil
@@ -93,7 +104,7 @@ func (p nodeVolumeLimits) Filter(c *cycle, node *nodeInfo) *status {
 // can, "" if there is none.
 func (p nodeVolumeLimits) overLimit(c *cycle, node *nodeInfo) (driver string, attached, limit int) {
 	csiNode, ok := p.csiNodes.Get(node.node.Name)
-	if !ok || !slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Allocatable != nil && d.Allocatable.Count != nil }) {
+	if !ok || len(limitedDrivers(csiNode)) == 0 {
 		return "", 0, 0
 	}
 	there := p.attachedTo(node)

@@ -118,7 +118,7 @@ func (a *nodeAnswer) topologies(claim *v1.PersistentVolumeClaim) []v1.TopologySe
 func (a *nodeAnswer) reasons() reasonSet {
 	var set reasonSet
 	for _, p := range a.problems {
-		set |= 1 << slices.Index(conflictReasons(), p.reason)
+		set |= setOf(p.reason)
 	}
 	return set
 }

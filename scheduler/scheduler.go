@@ -131,7 +131,7 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	node, equals := s.selectHost(c, feasible)
 	c.node = node
 	s.traceChoice(c, len(feasible), equals)
-	s.refused, c.diagnosis.nodes = c.diagnosis.nodes, nil // told, and the next cycle's
+	c.diagnosis.nodes = nil // told, and its memory is the next cycle's
 	s.cluster.assume(c.pod, node)
 	if st := s.plugins.runReservePlugins(c); st.stops() {
 		s.giveBack(c)

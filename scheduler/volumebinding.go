@@ -21,7 +21,7 @@ type volumeBinding struct{ binder *volumeBinder }
 type volumeState struct {
 	claims *PodVolumeClaims
 	// refusals are the verdicts so far by their reasons: many nodes have the same.
-	refusals map[reasonSet]*status
+	refusals [allReasons + 1]*status
 	// onNode is what was found on the chosen node, and Reserve has taken.
 	onNode   *PodVolumes
 	allBound bool
@@ -103,7 +103,7 @@ func (p volumeBinding) PreFilter(c *cycle) *status {
 	if len(claims.unboundClaimsImmediate) > 0 {
 		return refuse(unresolvable, "pod has unbound immediate PersistentVolumeClaims")
 	}
-	c.volumes = volumeState{claims: claims, refusals: map[reasonSet]*status{}}
+	c.volumes = volumeState{claims: claims}
 	return nil
 }
 
@@ -134,19 +134,17 @@ func claimNotFound(pc podClaim) string {
 // Filter asks whether the node has what the pod needs. What that is, Reserve asks
 // of the chosen node, upstream keeps it for every node: nothing can change meanwhile.
 func (p volumeBinding) Filter(c *cycle, node *nodeInfo) *status {
-	reasons, err := p.binder.podVolumeReasons(c.volumes.claims, node.node)
+	reasons, err := p.binder.podVolumeReasons(c.volumes.claims, &node.site)
 	if err != nil {
 		return asStatus(err)
 	}
 	if reasons == 0 {
 		return nil
 	}
-	refusal, ok := c.volumes.refusals[reasons]
-	if !ok {
-		refusal = refuse(unresolvable, reasons.texts()...)
-		c.volumes.refusals[reasons] = refusal
+	if c.volumes.refusals[reasons] == nil {
+		c.volumes.refusals[reasons] = refuse(unresolvable, reasons.texts()...)
 	}
-	return refusal
+	return c.volumes.refusals[reasons]
 }
 
 // found is what Filter has found on the node.

@@ -1,0 +1,101 @@
+package storagesim_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/binding"
+)
+
+// BenchmarkBigCluster runs pods on many nodes with a kubelet and a memory disk each. Each
+// pod has a claim that waits for its first consumer, and there is a local volume for each:
+// from the first volume to the last pod Running. All of the control plane runs. kB-held/pod
+// is what the cluster then keeps in memory, nodes included.
+func BenchmarkBigCluster(b *testing.B) {
+	for _, tt := range []struct{ nodes, pods int }{{1_000, 4_000}, {5_000, 20_000}, {5_000, 40_000}, {5_000, 150_000}} {
+		b.Run(fmt.Sprintf("%d/%d", tt.nodes, tt.pods), func(b *testing.B) {
+			for b.Loop() {
+				fillBigCluster(b, benchSize(tt.nodes), benchSize(tt.pods))
+			}
+		})
+	}
+}
+
+func fillBigCluster(b *testing.B, nodes, pods int) {
+	b.StopTimer()
+	names := make([]string, nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("node-%04d", i)
+	}
+	began := time.Now()
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(names...), Disks: storagesim.MemoryDisks})
+	mustBench(b, err)
+	defer func() { _ = c.Close() }()
+	b.ReportMetric(time.Since(began).Seconds(), "s-nodes")
+	r := &rig{Cluster: c}
+	mustBench(b, r.class("local", binding.NotSupportedProvisioner))
+	b.StartTimer()
+	began = time.Now()
+	core, ctx := c.Client().CoreV1(), context.Background()
+	for i := range pods {
+		name, node := fmt.Sprintf("v-%06d", i), names[i%nodes]
+		mustBench(b, c.MakeDir("node/"+node, "/disks/"+name, 0o755))
+		_, err := core.PersistentVolumes().Create(ctx, benchLocalVolume(name, node), metav1.CreateOptions{})
+		mustBench(b, err)
+	}
+	for i := range pods {
+		name := fmt.Sprintf("p-%06d", i)
+		mustBench(b, r.claim(name, "1Gi", "local"))
+		_, err := core.Pods("default").Create(ctx, benchPod(name), metav1.CreateOptions{})
+		mustBench(b, err)
+	}
+	mustBench(b, c.Settle())
+	b.StopTimer()
+	b.ReportMetric(time.Since(began).Seconds()*1e3/float64(pods), "ms/pod")
+	b.ReportMetric(heldBytes()/1e3/float64(pods), "kB-held/pod")
+	requireAllRun(b, c, pods)
+	b.StartTimer()
+}
+
+// benchLocalVolume is a directory of the node's disk.
+func benchLocalVolume(name, node string) *v1.PersistentVolume {
+	return &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PersistentVolumeSpec{
+		AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: "local",
+		Capacity:               v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")},
+		PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/disks/" + name}},
+		NodeAffinity:           onNode(node),
+	}}
+}
+
+// benchPod is a pod that mounts the claim of its name.
+func benchPod(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PodSpec{
+		Containers: []v1.Container{{Name: "c", Image: "busybox", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+		Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
+			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}}},
+	}}
+}
+
+// requireAllRun fails unless there are n pods and all run.
+func requireAllRun(b *testing.B, c *storagesim.Cluster, n int) {
+	b.Helper()
+	list, err := c.Client().CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{})
+	mustBench(b, err)
+	running := 0
+	for i := range list.Items {
+		if list.Items[i].Status.Phase == v1.PodRunning {
+			running++
+		}
+	}
+	if running != n {
+		b.Fatalf("%d of %d pods run", running, n)
+	}
+}
