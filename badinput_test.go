@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/emptydir"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -60,7 +61,7 @@ func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 		"denied": {
 			func(c *storagesimtest.Cluster) {
 				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
-				c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Path: "/data/k8s", Times: -1, Err: syscall.EACCES})
+				c.InjectMachine(machine.Fault{Machine: "node/node-1", Path: "/data/k8s", Times: -1, Err: syscall.EACCES})
 			},
 			func(c *storagesimtest.Cluster) { c.ClearFaults() },
 			`permission denied`,
@@ -89,7 +90,7 @@ func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 func TestAFullDiskFailsAProvisionersHelperAndTheClaimIsServedWhenThereIsSpace(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1")})
 	c.InstallOpenEBS()
-	c.InjectMachine(storagesim.MachineFault{Machine: "node/node1", Op: "create", Path: "/var/openebs", Times: -1, Err: syscall.ENOSPC})
+	c.InjectMachine(machine.Fault{Machine: "node/node1", Op: "create", Path: "/var/openebs", Times: -1, Err: syscall.ENOSPC})
 	c.Apply(mainStory...)
 	c.RunFor(2 * time.Minute)
 	require.Equal(t, v1.ClaimPending, c.Claim("local-hostpath-pvc").Status.Phase)

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +23,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
-	"github.com/storagesim/storagesim/machine/disk"
-	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
@@ -49,12 +45,10 @@ type Cluster struct {
 	client       *fakeclient.Clientset
 	dir          string
 	temporary    bool
-	roots        map[string]*disk.Disk // by node; nil once closed
+	closed       bool
+	machines     machine.Set
 	containers   []*runtime.Containers // of the nodes
-	closing      []io.Closer           // the disks, when only real mounts keep them open
-	binds        []*mount.Bind         // of the nodes, if mounts are real
 	nfs          nfs.Network
-	trouble      machineTrouble
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
 	began        int // how much of the trace is about starting up
@@ -79,8 +73,9 @@ func New(cfg Config) (*Cluster, error) {
 	})
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
-		roots: map[string]*disk.Disk{}, applied: map[string][]byte{},
+		applied: map[string][]byte{},
 	}
+	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
 	if err := c.start(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -134,39 +129,15 @@ func (c *Cluster) start() error {
 func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	deleters := map[string]pvcontroller.Deleter{
 		pvcontroller.HostPathPlugin: pvcontroller.NewHostPathDeleter(func(path string) error {
-			if len(c.cfg.Nodes) == 0 {
+			if len(c.machines.Of(machine.Node)) == 0 {
 				return nil // and no disk that it could be on
 			}
-			return c.roots[c.cfg.Nodes[0].Name].RemoveAll(path)
+			return c.machines.Of(machine.Node)[0].Disk().RemoveAll(path)
 		}),
 	}
 	maps.Copy(deleters, cfg.Deleters)
 	cfg.Deleters = deleters
 	return cfg
-}
-
-// openDisk makes the disk of a machine; dir is where in the directory of all machines'
-// directories it is, if it is there.
-func (c *Cluster) openDisk(dir string) (*disk.Disk, error) {
-	if c.cfg.Disks == MemoryDisks {
-		return disk.InMemory(c.Now), nil
-	}
-	if err := c.makeDir(); err != nil {
-		return nil, err
-	}
-	return disk.Open(filepath.Join(c.dir, dir))
-}
-
-// makeDir makes the directory of all machines' directories.
-func (c *Cluster) makeDir() error {
-	if c.dir != "" {
-		return nil
-	}
-	dir, err := os.MkdirTemp("", "storagesim-")
-	if err == nil {
-		c.dir, c.temporary = dir, true
-	}
-	return err
 }
 
 // Close ends the actors and all trouble of machines, takes real mounts away and
@@ -175,33 +146,21 @@ func (c *Cluster) makeDir() error {
 // story can still be read; whatever needs the actors or the nodes' directories
 // answers with engine.ErrClosed.
 func (c *Cluster) Close() error {
+	c.closed = true
 	c.engine.Close()
 	for _, containers := range c.containers {
 		containers.Close()
 	}
-	c.clearMachineFaults()
-	if c.roots != nil {
-		for _, name := range slices.Sorted(maps.Keys(c.roots)) {
-			c.closing = append(c.closing, c.roots[name])
-		}
-		for _, server := range c.nfs.Servers() {
-			c.closing = append(c.closing, server)
-		}
-		c.roots = nil
-	}
-	if err := c.unmountAll(); err != nil {
+	c.machines.ClearFaults()
+	if err := c.machines.Unmount(); err != nil {
 		return err // unmounting needs the disks, and rm -rf goes through mounts
 	}
-	var errs []error
-	for _, disk := range c.closing {
-		errs = append(errs, disk.Close())
-	}
-	c.closing, c.binds = nil, nil
+	err := c.machines.Close()
 	if c.temporary {
 		c.temporary = false
-		errs = append(errs, os.RemoveAll(c.dir))
+		err = errors.Join(err, os.RemoveAll(c.dir))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Client is a clientset that calls as "user". It is one of client-go's fakes

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 
 	"github.com/storagesim/storagesim/explain"
+	"github.com/storagesim/storagesim/machine"
 )
 
 // Explanation is what Explain says, and what is missing as values for programs.
@@ -27,8 +26,8 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	c.trouble.pause(true) // looking at a disk is not what a fault is for
-	defer c.trouble.pause(false)
+	c.machines.PauseFaults(true) // looking at a disk is not what a fault is for
+	defer c.machines.PauseFaults(false)
 	why, err := explain.Object(context.Background(), c.world(), resource.Kind, ns, name)
 	if errors.Is(err, explain.ErrKind) {
 		err = fmt.Errorf("explain %s: %w", ref, err)
@@ -40,14 +39,14 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
-		HasKubelet: func(node string) bool { return c.roots[node] != nil },
+		HasKubelet: func(node string) bool { return c.machines.Disk(machine.Node, node) != nil },
 		HasPath: func(node, path string) bool {
-			there, err := isThere(c.roots[node], path)
+			there, err := isThere(c.machines.Disk(machine.Node, node), path)
 			return there || err != nil // what cannot be looked at is not known to be missing
 		},
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
-			return s != nil && slices.ContainsFunc(s.Exports(), func(export string) bool { return isAtOrBelow(path.Clean(dir), export) })
+			return s != nil && s.Offers(dir)
 		},
 	}
 	for _, p := range c.provisioners {

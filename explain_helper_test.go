@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/machine"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 )
 
@@ -42,7 +43,7 @@ func fullDisk(t *testing.T, class, dir string) *storagesimtest.Cluster {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallLocalPath()
 	c.InstallOpenEBS()
-	c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "create", Path: dir, Times: -1, Err: syscall.ENOSPC})
+	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "create", Path: dir, Times: -1, Err: syscall.ENOSPC})
 	c.Apply(class, explainClaim("data", "5Gi", ", storageClassName: made"), explainPod("web", "", "data"))
 	return c
 }
@@ -98,7 +99,7 @@ func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testin
 	c.Apply(explainOpenEBS, explainClaim("data", "5Gi", ", storageClassName: made"), explainPod("web", "", "data"))
 	c.Settle()
 	claim := c.Claim("data")
-	c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "remove", Path: "/var/openebs/local", Times: -1, Err: syscall.EROFS})
+	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "remove", Path: "/var/openebs/local", Times: -1, Err: syscall.EROFS})
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(time.Minute)
 	why := unwrapped(c, "pv/"+claim.Spec.VolumeName, string(claim.UID))
@@ -116,7 +117,7 @@ func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testin
 func TestExplainSaysThatTheDiskOfTheNFSServerIsFull(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallNFSSubdir(nfsprovisioner.Config{Server: "nas", Path: "/srv"})
-	c.InjectMachine(storagesim.MachineFault{Machine: "nfs/nas", Op: "create", Times: -1, Err: syscall.ENOSPC})
+	c.InjectMachine(machine.Fault{Machine: "nfs/nas", Op: "create", Times: -1, Err: syscall.ENOSPC})
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: k8s-sigs.io/nfs-subdir-external-provisioner\n",
 		explainClaim("data", "5Gi", ", storageClassName: made"))
 	c.RunFor(time.Minute)

@@ -7,9 +7,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
@@ -75,10 +75,10 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 // the machine; nothing done through it leaves the machine's files. It is closed by
 // Close, and belongs to the cluster: do not close it. An error says which machines
 // there are.
-func (c *Cluster) Disk(machine string) (*disk.Disk, error) {
-	root, pod, err := c.locate(machine)
+func (c *Cluster) Disk(name string) (*disk.Disk, error) {
+	root, pod, err := c.locate(name)
 	if err == nil && pod != nil {
-		err = fmt.Errorf("%s is not a machine and has no disk of its own", machine)
+		err = fmt.Errorf("%s is not a machine and has no disk of its own", name)
 	}
 	if err != nil {
 		return nil, err
@@ -86,53 +86,25 @@ func (c *Cluster) Disk(machine string) (*disk.Disk, error) {
 	return root, nil
 }
 
-// locate finds the node's directory, and the pod if it is a pod that is meant.
-func (c *Cluster) locate(where string) (*disk.Disk, *v1.Pod, error) {
+// locate finds the machine's disk, and the pod if it is a pod that is meant.
+func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 	kind, rest, _ := strings.Cut(where, "/")
 	switch kind {
-	case "node":
-		root, err := c.root(rest)
-		return root, nil, err
-	case "nfs":
-		disk, err := c.nfsDisk(rest)
-		return disk, nil, err
+	case string(machine.Node), string(machine.NFSServer):
 	case "pod":
-		pod, err := c.Pod(rest)
-		if err != nil {
+		if pod, err = c.Pod(rest); err != nil {
 			return nil, nil, err
 		}
 		if pod.Spec.NodeName == "" {
 			return nil, nil, fmt.Errorf("pod %s/%s has no node yet", pod.Namespace, pod.Name)
 		}
-		root, err := c.root(pod.Spec.NodeName)
-		return root, pod, err
+		where = "node/" + pod.Spec.NodeName
+	default:
+		return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.Machines()))
 	}
-	return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.Machines()))
-}
-
-// Machines are the places of files, except pods: "node/NAME" for each node and
-// "nfs/NAME" for each NFS server.
-func (c *Cluster) Machines() []string {
-	var names []string
-	for _, n := range c.cfg.Nodes {
-		names = append(names, "node/"+n.Name)
+	m, err := c.machine(where)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, server := range c.nfs.Servers() {
-		names = append(names, "nfs/"+server.Name())
-	}
-	return names
-}
-
-func (c *Cluster) root(node string) (*disk.Disk, error) {
-	if c.roots == nil {
-		return nil, engine.ErrClosed
-	}
-	if root := c.roots[node]; root != nil {
-		return root, nil
-	}
-	names := make([]string, len(c.cfg.Nodes))
-	for i, n := range c.cfg.Nodes {
-		names[i] = n.Name
-	}
-	return nil, fmt.Errorf("no node is called %q%s", node, prose.OneOf(node, names))
+	return m.Disk(), pod, nil
 }

@@ -84,11 +84,11 @@ func (e *LeakError) Error() string {
 // Helper pods and their directories are known from the trace: those too old for
 // it are not found. The faults of InjectMachine do not strike the search.
 func (c *Cluster) RequireNoLeaks() error {
-	if c.roots == nil {
+	if c.closed {
 		return engine.ErrClosed
 	}
-	c.trouble.pause(true)
-	defer c.trouble.pause(false)
+	c.machines.PauseFaults(true)
+	defer c.machines.PauseFaults(false)
 	l := &leakFinder{Cluster: c, ctx: context.Background()}
 	if err := l.read(); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -23,7 +24,7 @@ func (l *leakFinder) directories() error {
 	seen := map[place]bool{}
 	for i, entry := range l.engine.Trace().Entries() {
 		command, ok := entry.Record.(trace.Command)
-		maker, root := l.makers[command.About], l.roots[command.Node]
+		maker, root := l.makers[command.About], l.machines.Disk(machine.Node, command.Node)
 		if !ok || root == nil || !l.isProvisioner(maker) || len(command.Argv) == 0 || command.Argv[0] != "mkdir" {
 			continue
 		}
@@ -75,17 +76,17 @@ func (l *leakFinder) pods() error {
 	for _, pod := range l.podList {
 		on[pod.UID] = pod.Spec.NodeName
 	}
-	for _, node := range l.cfg.Nodes {
-		remnants, err := kubelet.Remnants(l.roots[node.Name])
+	for _, node := range l.machines.Of(machine.Node) {
+		remnants, err := kubelet.Remnants(node.Disk())
 		if err != nil {
 			return err
 		}
 		for _, r := range remnants {
 			switch {
 			case r.Pod == "":
-				l.add("kubelet/"+node.Name, "%s on %s, whose mount is gone", r.What, node.Name)
-			case on[r.Pod] != node.Name:
-				l.add("kubelet/"+node.Name, "%s on %s, whose pod is gone", r.What, node.Name)
+				l.add("kubelet/"+node.Name(), "%s on %s, whose mount is gone", r.What, node.Name())
+			case on[r.Pod] != node.Name():
+				l.add("kubelet/"+node.Name(), "%s on %s, whose pod is gone", r.What, node.Name())
 			}
 		}
 	}

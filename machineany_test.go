@@ -10,11 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/machine"
 )
 
 // troubledLife plays a local volume's pod from nothing to nothing. Trouble strikes
 // while it starts, or while it ends. It says how often it struck.
-func troubledLife(t *testing.T, seed uint64, ending bool, f storagesim.MachineFault) (struck int, story string) {
+func troubledLife(t *testing.T, seed uint64, ending bool, f machine.Fault) (struck int, story string) {
 	t.Helper()
 	c := withLocalVolume(t, storagesim.Config{Seed: seed})
 	c.WriteFile("node/node-1", "/data/k8s/localpv/old", "kept")
@@ -43,7 +44,7 @@ func troubledLife(t *testing.T, seed uint64, ending bool, f storagesim.MachineFa
 // end, ends in the end, and its data is there.
 func TestAPodsLifeEndsWellWhateverFailsOnItsMachine(t *testing.T) {
 	for _, ending := range []bool{false, true} {
-		for _, f := range []storagesim.MachineFault{
+		for _, f := range []machine.Fault{
 			{Err: syscall.EIO}, {Op: "create", Times: 3, Err: syscall.ENOSPC}, {Op: "mount", Err: syscall.EBUSY},
 			{Op: "unmount", Err: syscall.EBUSY}, {Op: "look", Times: 3, Err: syscall.ESTALE},
 		} {
@@ -62,7 +63,7 @@ func TestAPodsLifeEndsWellWhateverFailsOnItsMachine(t *testing.T) {
 
 func TestTroubleOfMachinesIsTheSameForOneSeed(t *testing.T) {
 	for seed := range uint64(10) {
-		f := storagesim.MachineFault{Skip: int(seed), Times: 5, Err: errors.New("trouble")}
+		f := machine.Fault{Skip: int(seed), Times: 5, Err: errors.New("trouble")}
 		struck, first := troubledLife(t, seed, false, f)
 		require.Positive(t, struck)
 		_, again := troubledLife(t, seed, false, f)

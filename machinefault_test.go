@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -42,12 +43,12 @@ func TestAFaultSkipsAndStrikesAsOftenAsItSays(t *testing.T) {
 		}
 		return answers
 	}
-	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Op: "mkdir", Err: syscall.EIO})
 	require.Equal(t, "I.....", try(), "once unless it says more")
-	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Skip: 1, Times: 2, Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Op: "mkdir", Skip: 1, Times: 2, Err: syscall.EIO})
 	require.Equal(t, ".II...", try())
-	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Skip: 2, Err: syscall.EIO})
-	c.InjectMachine(storagesim.MachineFault{Op: "mkdir", Times: -1, Err: syscall.ENOSPC})
+	c.InjectMachine(machine.Fault{Op: "mkdir", Skip: 2, Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Op: "mkdir", Times: -1, Err: syscall.ENOSPC})
 	require.Equal(t, "NNINNN", try(), "the first that matches")
 	c.ClearFaults()
 	require.Equal(t, "......", try())
@@ -61,7 +62,7 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 		c.MakeDir(node, "/data/a/deep", 0o755)
 		c.MakeDir(node, "/database", 0o755)
 	}
-	fails := func(f storagesim.MachineFault, where, path string) bool {
+	fails := func(f machine.Fault, where, path string) bool {
 		f.Err = syscall.EIO
 		c.InjectMachine(f)
 		defer c.ClearFaults()
@@ -70,30 +71,31 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 		return err != nil
 	}
 	for _, test := range []struct {
-		fault       storagesim.MachineFault
+		fault       machine.Fault
 		where, path string
 		want        bool
 	}{
-		{storagesim.MachineFault{}, "node/node-1", "/x", true},
-		{storagesim.MachineFault{}, "nfs/" + nfsServer, "/srv/x", true},
-		{storagesim.MachineFault{Machine: "node/node-1"}, "node/node-1", "/x", true},
-		{storagesim.MachineFault{Machine: "node/node-1"}, "node/node-2", "/x", false},
-		{storagesim.MachineFault{Machine: "node/node-1"}, "nfs/" + nfsServer, "/srv/x", false},
-		{storagesim.MachineFault{Machine: "nfs/" + nfsServer}, "nfs/" + nfsServer, "/srv/x", true},
-		{storagesim.MachineFault{Machine: "nfs/" + nfsServer}, "nfs/other.example.com", "/srv/x", false},
-		{storagesim.MachineFault{Path: "/"}, "node/node-1", "/x", true},
-		{storagesim.MachineFault{Path: "/data"}, "node/node-1", "/data/a/deep/x", true},
-		{storagesim.MachineFault{Path: "/data"}, "node/node-1", "/database/x", false},
-		{storagesim.MachineFault{Path: "/data/*/deep"}, "node/node-1", "/data/a/deep/x", true},
-		{storagesim.MachineFault{Path: "/data/*/dee?/x"}, "node/node-1", "/data/a/deep/x", true},
-		{storagesim.MachineFault{Path: "/*/deep"}, "node/node-1", "/data/a/deep/x", false},
-		{storagesim.MachineFault{Path: "/data/a/deep/x/y"}, "node/node-1", "/data/a/deep/x", false},
-		{storagesim.MachineFault{Op: "write"}, "node/node-1", "/x", true},
-		{storagesim.MachineFault{Op: "create"}, "node/node-1", "/x", true},
-		{storagesim.MachineFault{Op: "change"}, "node/node-1", "/x", true},
-		{storagesim.MachineFault{Op: "mkdir"}, "node/node-1", "/x", false},
-		{storagesim.MachineFault{Op: "read"}, "node/node-1", "/x", false},
-		{storagesim.MachineFault{Op: "mount"}, "node/node-1", "/x", false},
+		{machine.Fault{}, "node/node-1", "/x", true},
+		{machine.Fault{}, "nfs/" + nfsServer, "/srv/x", true},
+		{machine.Fault{Machine: "node/node-1"}, "node/node-1", "/x", true},
+		{machine.Fault{Machine: "node/node-1"}, "node/node-2", "/x", false},
+		{machine.Fault{Machine: "node/node-1"}, "nfs/" + nfsServer, "/srv/x", false},
+		{machine.Fault{Machine: "nfs/" + nfsServer}, "nfs/" + nfsServer, "/srv/x", true},
+		{machine.Fault{Machine: "nfs/" + nfsServer}, "nfs/other.example.com", "/srv/x", false},
+		{machine.Fault{Machine: "nfs/Other.Example.Com"}, "nfs/other.example.com", "/srv/x", true},
+		{machine.Fault{Path: "/"}, "node/node-1", "/x", true},
+		{machine.Fault{Path: "/data"}, "node/node-1", "/data/a/deep/x", true},
+		{machine.Fault{Path: "/data"}, "node/node-1", "/database/x", false},
+		{machine.Fault{Path: "/data/*/deep"}, "node/node-1", "/data/a/deep/x", true},
+		{machine.Fault{Path: "/data/*/dee?/x"}, "node/node-1", "/data/a/deep/x", true},
+		{machine.Fault{Path: "/*/deep"}, "node/node-1", "/data/a/deep/x", false},
+		{machine.Fault{Path: "/data/a/deep/x/y"}, "node/node-1", "/data/a/deep/x", false},
+		{machine.Fault{Op: "write"}, "node/node-1", "/x", true},
+		{machine.Fault{Op: "create"}, "node/node-1", "/x", true},
+		{machine.Fault{Op: "change"}, "node/node-1", "/x", true},
+		{machine.Fault{Op: "mkdir"}, "node/node-1", "/x", false},
+		{machine.Fault{Op: "read"}, "node/node-1", "/x", false},
+		{machine.Fault{Op: "mount"}, "node/node-1", "/x", false},
 	} {
 		require.Equal(t, test.want, fails(test.fault, test.where, test.path), "%+v: %s:%s", test.fault, test.where, test.path)
 	}
@@ -107,7 +109,7 @@ func TestARecordOfTroubleNamesAnOp(t *testing.T) {
 		"read": func() { _, _ = c.Cluster.ListDir("node/node-1", "/") },
 		"stat": func() { _ = c.Cluster.MakeDir("node/node-1", "/x", 0o755) },
 	} {
-		c.InjectMachine(storagesim.MachineFault{Op: op, Err: syscall.EIO})
+		c.InjectMachine(machine.Fault{Op: op, Err: syscall.EIO})
 		before := len(strikes(c.Cluster))
 		do()
 		struck := strikes(c.Cluster)[before:]
@@ -116,20 +118,20 @@ func TestARecordOfTroubleNamesAnOp(t *testing.T) {
 	}
 }
 
-// Two for one: see MachineFault.Skip.
+// Two for one: see machine.Fault.Skip.
 func TestAWriteOnAShareIsAnOperationOfTheNodeAndOneOfTheServer(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/srv")
 	c.Apply(nfsPod("one", "node-1", `{server: 192.168.203.110, path: /srv}`))
 	c.Settle()
-	c.InjectMachine(storagesim.MachineFault{Op: "write", Skip: 1, Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Op: "write", Skip: 1, Err: syscall.EIO})
 	require.ErrorIs(t, c.Cluster.WriteFile("pod/one", "/data/x", nil), syscall.EIO)
 	require.Equal(t, []string{"user cannot write /srv/x on nfs/" + nfsServer + ": input/output error"}, strikes(c.Cluster))
 }
 
 func TestAServerThatComesLaterHasTheTroubleOfAnyMachine(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InjectMachine(storagesim.MachineFault{Op: "write", Times: -1, Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Op: "write", Times: -1, Err: syscall.EIO})
 	c.AddNFSServer(nfsServer, "/srv")
 	require.ErrorIs(t, c.Cluster.WriteFile("nfs/"+nfsServer, "/srv/x", nil), syscall.EIO)
 }
@@ -146,23 +148,23 @@ func TestClearFaultsEndsTheTroubleOfCallsToo(t *testing.T) {
 func TestASenselessMachineFaultIsRefusedInWords(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/srv")
-	for says, f := range map[string]storagesim.MachineFault{
-		`MachineFault.Machine: no node is called "node-9" (did you mean "node-1"?); expected node-1`:                    {Machine: "node/node-9", Err: syscall.EIO},
-		`MachineFault.Machine: no NFS server is called "x"; expected 192.168.203.110`:                                   {Machine: "nfs/x", Err: syscall.EIO},
-		`MachineFault.Machine: "node-1" is not a machine (did you mean "node/node-1"?); expected node/NAME or nfs/NAME`: {Machine: "node-1", Err: syscall.EIO},
-		`MachineFault.Machine: "pod/web" is not a machine`:                                                              {Machine: "pod/web", Err: syscall.EIO},
-		`MachineFault.Op: "mount" is done by nodes; nfs/192.168.203.110 is a server`:                                    {Machine: "nfs/" + nfsServer, Op: "mount", Err: syscall.EIO},
-		`MachineFault.Op: unknown operation "umount" (did you mean "unmount"?); expected one of change, chmod`:          {Op: "umount", Err: syscall.EIO},
-		`MachineFault.Path: "data": `:                                     {Path: "data", Err: syscall.EIO},
-		`MachineFault.Path: "/data/../etc": `:                             {Path: "/data/../etc", Err: syscall.EIO},
-		`MachineFault.Path: "/data/[": "[": syntax error in pattern`:      {Path: "/data/[", Err: syscall.EIO},
-		`MachineFault.Path: "/data/[a/b]": "[a": syntax error in pattern`: {Path: "/data/[a/b]", Err: syscall.EIO},
-		`MachineFault.Skip: -1 is negative`:                               {Skip: -1, Err: syscall.EIO},
-		`MachineFault.Err is nil; it must be an error`:                    {Op: "mount"},
+	for says, f := range map[string]machine.Fault{
+		`machine.Fault.Machine: no node is called "node-9" (did you mean "node-1"?); expected node-1`:                    {Machine: "node/node-9", Err: syscall.EIO},
+		`machine.Fault.Machine: no NFS server is called "x"; expected 192.168.203.110`:                                   {Machine: "nfs/x", Err: syscall.EIO},
+		`machine.Fault.Machine: "node-1" is not a machine (did you mean "node/node-1"?); expected node/NAME or nfs/NAME`: {Machine: "node-1", Err: syscall.EIO},
+		`machine.Fault.Machine: "pod/web" is not a machine`:                                                              {Machine: "pod/web", Err: syscall.EIO},
+		`machine.Fault.Op: "mount" is done by nodes; nfs/192.168.203.110 is a server`:                                    {Machine: "nfs/" + nfsServer, Op: "mount", Err: syscall.EIO},
+		`machine.Fault.Op: unknown operation "umount" (did you mean "unmount"?); expected one of change, chmod`:          {Op: "umount", Err: syscall.EIO},
+		`machine.Fault.Path: "data": `:                                     {Path: "data", Err: syscall.EIO},
+		`machine.Fault.Path: "/data/../etc": `:                             {Path: "/data/../etc", Err: syscall.EIO},
+		`machine.Fault.Path: "/data/[": "[": syntax error in pattern`:      {Path: "/data/[", Err: syscall.EIO},
+		`machine.Fault.Path: "/data/[a/b]": "[a": syntax error in pattern`: {Path: "/data/[a/b]", Err: syscall.EIO},
+		`machine.Fault.Skip: -1 is negative`:                               {Skip: -1, Err: syscall.EIO},
+		`machine.Fault.Err is nil; it must be an error`:                    {Op: "mount"},
 	} {
 		require.ErrorContains(t, c.Cluster.InjectMachine(f), says)
 	}
 	c.MakeDir("node/node-1", "/x", 0o755)
 	require.NoError(t, c.Close())
-	require.ErrorIs(t, c.Cluster.InjectMachine(storagesim.MachineFault{Err: syscall.EIO}), engine.ErrClosed)
+	require.ErrorIs(t, c.Cluster.InjectMachine(machine.Fault{Err: syscall.EIO}), engine.ErrClosed)
 }

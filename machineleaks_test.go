@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
@@ -37,7 +38,7 @@ func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 func TestTheSearchForLeaksMeetsNoTroubleOfMachines(t *testing.T) {
 	c, lost := lostDirectory(t)
 	requireLeaks(t, c, lost)
-	c.InjectMachine(storagesim.MachineFault{Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Err: syscall.EIO})
 	requireLeaks(t, c, lost)
 	require.Empty(t, strikes(c.Cluster))
 	require.ErrorIs(t, c.Cluster.WriteFile("node/node-1", "/x", nil), syscall.EIO)

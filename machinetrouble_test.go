@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/machine"
 )
 
 // localYAML is a local volume at /data/k8s/localpv on node-1, a claim and a pod that
@@ -67,27 +68,27 @@ func withLocalVolume(t *testing.T, cfg storagesim.Config) *storagesimtest.Cluste
 // the cause is gone.
 func TestAPodWaitsForAMachineInTroubleAndThenRuns(t *testing.T) {
 	for name, test := range map[string]struct {
-		fault storagesim.MachineFault
+		fault machine.Fault
 		event string
 	}{
 		"mount fails": {
-			storagesim.MachineFault{Op: "mount", Path: "/data/k8s/localpv", Err: syscall.EIO},
+			machine.Fault{Op: "mount", Path: "/data/k8s/localpv", Err: syscall.EIO},
 			`Warning FailedMount (N times): MountVolume.SetUp failed for volume "pv-local" : input/output error`,
 		},
 		"mount is corrupted": {
-			storagesim.MachineFault{Op: "look", Path: "/var/lib/kubelet/pods/*/volumes", Err: syscall.ESTALE},
+			machine.Fault{Op: "look", Path: "/var/lib/kubelet/pods/*/volumes", Err: syscall.ESTALE},
 			`Warning FailedMount (N times): MountVolume.SetUp failed for volume "pv-local" : stale`,
 		},
 		"disk is full": {
-			storagesim.MachineFault{Op: "create", Path: "/var/lib/kubelet/pods/*/volumes/kubernetes.io~local-volume", Err: syscall.ENOSPC},
+			machine.Fault{Op: "create", Path: "/var/lib/kubelet/pods/*/volumes/kubernetes.io~local-volume", Err: syscall.ENOSPC},
 			`Warning FailedMount (N times): MountVolume.SetUp failed for volume "pv-local" : mkdir /var/lib/kubelet/pods/UID/volumes/kubernetes.io~local-volume/pv-local: no space left on device`,
 		},
 		"directory cannot be read": {
-			storagesim.MachineFault{Path: "/data", Err: syscall.EACCES},
+			machine.Fault{Path: "/data", Err: syscall.EACCES},
 			`Warning FailedMount (N times): MountVolume.`,
 		},
 		"file system is read-only": {
-			storagesim.MachineFault{Op: "change", Path: "/var/lib/kubelet/pods", Err: syscall.EROFS},
+			machine.Fault{Op: "change", Path: "/var/lib/kubelet/pods", Err: syscall.EROFS},
 			`Warning Failed (N times): error making pod data directories: mkdir /var/lib/kubelet/pods/UID`,
 		},
 	} {
@@ -125,7 +126,7 @@ func TestABusyVolumeKeepsItsPodUntilItIsFreeAndLosesNothing(t *testing.T) {
 	c.Apply(localYAML)
 	c.Settle()
 	c.WriteFile("pod/web", "/data/x", "kept")
-	c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "unmount", Times: -1, Err: syscall.EBUSY})
+	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "unmount", Times: -1, Err: syscall.EBUSY})
 	c.Delete("pod/web")
 	c.RunFor(10 * time.Minute)
 	require.NotNil(t, c.Pod("web").DeletionTimestamp)
@@ -144,7 +145,7 @@ func TestAFullVolumeIsFullForItsPod(t *testing.T) {
 	c.Apply(localYAML)
 	c.Settle()
 	c.WriteFile("pod/web", "/data/x", "kept")
-	c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "create", Path: "/data/k8s/localpv", Times: -1, Err: syscall.ENOSPC})
+	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "create", Path: "/data/k8s/localpv", Times: -1, Err: syscall.ENOSPC})
 	require.ErrorIs(t, c.Cluster.WriteFile("pod/web", "/data/y", nil), syscall.ENOSPC)
 	require.ErrorIs(t, c.Cluster.WriteFile("pod/web", "/data/x", nil), syscall.ENOSPC)
 	require.ErrorIs(t, c.Cluster.MakeDir("pod/web", "/data/dir", 0o755), syscall.ENOSPC)
@@ -161,7 +162,7 @@ func TestAFullDiskOfAnNFSServerIsFullForAllNodes(t *testing.T) {
 	share := `{server: 192.168.203.110, path: /srv}`
 	c.Apply(nfsPod("one", "node-1", share))
 	c.Settle()
-	c.InjectMachine(storagesim.MachineFault{Machine: "nfs/" + nfsServer, Op: "create", Path: "/srv", Times: -1, Err: syscall.ENOSPC})
+	c.InjectMachine(machine.Fault{Machine: "nfs/" + nfsServer, Op: "create", Path: "/srv", Times: -1, Err: syscall.ENOSPC})
 	c.Apply(nfsPod("two", "node-2", share)) // mounts an export that is full already
 	c.Settle()
 	for _, pod := range []string{"pod/one", "pod/two"} {
@@ -175,7 +176,7 @@ func TestAFullDiskOfAnNFSServerIsFullForAllNodes(t *testing.T) {
 
 func TestAKubeletThatCrashesMeetsTheSameTrouble(t *testing.T) {
 	c := withLocalVolume(t, storagesim.Config{})
-	c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "mount", Times: -1, Err: syscall.EIO})
+	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "mount", Times: -1, Err: syscall.EIO})
 	c.Apply(localYAML)
 	c.Settle()
 	before := len(strikes(c.Cluster))

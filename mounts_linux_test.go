@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
+	"github.com/storagesim/storagesim/machine"
 )
 
 // kernelMounts are the mounts below a directory of this machine.
@@ -54,7 +55,7 @@ func TestBindNodesOfAClusterMountForReal(t *testing.T) {
 		c.WriteFile("pod/web", "/data/x", "there")
 		require.Equal(t, "there", c.ReadFile("node/node-1", "/data/k8s/localpv/x"))
 
-		c.InjectMachine(storagesim.MachineFault{Machine: "node/node-1", Op: "unmount", Times: 3, Err: syscall.EBUSY})
+		c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "unmount", Times: 3, Err: syscall.EBUSY})
 		c.Crash("kubelet/node-1")
 		c.Delete("pod/web")
 		c.RunFor(time.Minute)
@@ -125,7 +126,7 @@ func TestBindCloseTakesEveryMountAwayWhateverFails(t *testing.T) {
 		c.Settle()
 		dir := c.Dir()
 		require.Len(t, kernelMounts(t, dir), 1)
-		c.InjectMachine(storagesim.MachineFault{Times: -1, Err: syscall.EIO})
+		c.InjectMachine(machine.Fault{Times: -1, Err: syscall.EIO})
 		require.NoError(t, c.Close())
 		require.Empty(t, kernelMounts(t, dir))
 		require.NoDirExists(t, dir)

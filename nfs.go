@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine"
 )
 
 // AddNFSServer adds an NFS server that all nodes can reach: a machine with a
@@ -30,34 +28,19 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	if c.cfg.RealMounts {
 		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts nodes make bind mounts only", name)
 	}
-	disk, err := c.openDisk(filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_"))) // no node has such a name
+	m, err := c.addMachine(machine.NFSServer, name, filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_"))) // no node has such a name
 	if err != nil {
 		return nil, fmt.Errorf("NFS server %s: %w", name, err)
 	}
-	server, err := nfs.NewServer(name, disk, exports...)
+	server, err := nfs.NewServer(name, m.Disk(), exports...)
 	if err == nil {
 		err = c.nfs.Add(server)
 	}
 	if err != nil {
-		return nil, errors.Join(err, disk.Close())
+		return nil, errors.Join(err, c.machines.Remove(m))
 	}
-	c.watchDisks()
 	return server, nil
 }
 
 // NFSServer is the NFS server of that name, nil if there is none.
 func (c *Cluster) NFSServer(name string) *nfs.Server { return c.nfs.Server(name) }
-
-func (c *Cluster) nfsDisk(name string) (*disk.Disk, error) {
-	if c.roots == nil {
-		return nil, engine.ErrClosed
-	}
-	if server := c.nfs.Server(name); server != nil {
-		return server.Disk(), nil
-	}
-	var names []string
-	for _, server := range c.nfs.Servers() {
-		names = append(names, server.Name())
-	}
-	return nil, fmt.Errorf("no NFS server is called %q%s", name, prose.OneOf(name, names))
-}

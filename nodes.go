@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/machine"
 )
 
 // AddNode has a node join: it gets a directory of its own, and a kubelet that
@@ -26,18 +27,13 @@ func (c *Cluster) AddNode(node Node) error {
 	return nil
 }
 
-// addNode makes the node's directory and starts its kubelet.
+// addNode makes the node's machine and starts its kubelet.
 func (c *Cluster) addNode(node Node) error {
-	root, err := c.openDisk(node.Name)
+	m, err := c.addMachine(machine.Node, node.Name, node.Name)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
-	c.roots[node.Name] = root
-	mounter, err := c.mounter(node.Name, root)
-	if err != nil {
-		return fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	containers := runtime.NewContainers(root, nil)
+	containers := runtime.NewContainers(m.Disk(), nil)
 	c.containers = append(c.containers, containers)
 	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
 		Containers: containers,
@@ -46,8 +42,8 @@ func (c *Cluster) addNode(node Node) error {
 			Spec:       v1.NodeSpec{Taints: node.Taints},
 			Status:     v1.NodeStatus{Capacity: node.Capacity},
 		},
-		Root:       root,
-		Mounter:    c.failing(node.Name, mounter),
+		Root:       m.Disk(),
+		Mounter:    m.Mounter(),
 		Plugins:    c.cfg.VolumePlugins,
 		Runtime:    node.Runtime,
 		Images:     node.Images,

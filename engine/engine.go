@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/fault"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -66,7 +67,7 @@ type Engine struct {
 
 	timers   timers
 	timerSeq uint64
-	faults   []*Fault
+	faults   fault.Script[*Fault]
 	choices  []uint32
 
 	work    map[workKey]int

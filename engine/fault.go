@@ -43,8 +43,6 @@ type Fault struct {
 	Err error
 	// Delay is how long the call takes.
 	Delay time.Duration
-
-	struck int
 }
 
 // ErrAnswerLost is what a caller sees of a call whose answer was lost.
@@ -79,15 +77,12 @@ func (e *Engine) Inject(f Fault) error {
 	case what == 0:
 		f.Err = ErrAnswerLost
 	}
-	if f.Times == 0 {
-		f.Times = 1
-	}
-	e.faults = append(e.faults, &f)
+	e.faults.Add(&f, f.Skip, f.Times)
 	return nil
 }
 
 // ClearFaults ends all trouble.
-func (e *Engine) ClearFaults() { e.faults = nil }
+func (e *Engine) ClearFaults() { e.faults.Clear() }
 
 // Crash ends an actor's process and has it start again when no other actor can go
 // on. During a step (an actor's own code or an observer of the server calls) the
@@ -117,23 +112,10 @@ func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 	return nil
 }
 
-// strike finds the fault that hits a call, if any.
+// strike finds the fault that hits a call, nil if none does.
 func (e *Engine) strike(call *api.Request, after bool) *Fault {
-	for i, f := range e.faults {
-		if f.After != after || !f.matches(call) {
-			continue
-		}
-		if f.Skip > 0 {
-			f.Skip--
-			continue
-		}
-		f.struck++
-		if f.Times > 0 && f.struck >= f.Times {
-			e.faults = slices.Delete(e.faults, i, i+1)
-		}
-		return f
-	}
-	return nil
+	f, _ := e.faults.Strike(func(f *Fault) bool { return f.After == after && f.matches(call) })
+	return f
 }
 
 func (f *Fault) matches(call *api.Request) bool {

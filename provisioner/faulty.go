@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/internal/fault"
 )
 
 // Faulty puts trouble in front of a Provisioner: a script of answers, each given
@@ -31,10 +31,7 @@ type Faulty struct {
 	// Provisioner is who answers when the script has nothing to say.
 	Provisioner Provisioner
 
-	// A call that blocks for ever is given up by the engine, without waiting for it:
-	// the next is made from a goroutine that knows nothing of it.
-	mu                    sync.Mutex
-	onProvision, onDelete []*Answer
+	onProvision, onDelete fault.Script[*Answer]
 }
 
 // Answer is what a Faulty says instead of its Provisioner. The zero Answer is a
@@ -49,7 +46,9 @@ type Faulty struct {
 type Answer struct {
 	// Claim, if set, is whose volume it is about: "namespace/name".
 	Claim string
-	// Times is how many calls get this answer: default 1, negative for ever.
+	// Skip lets so many calls about it pass first.
+	Skip int
+	// Times is how many calls then get this answer: default 1, negative for ever.
 	Times int
 	// Before is done first: for example, a crash asked for.
 	Before func()
@@ -72,50 +71,34 @@ var ErrAnswerLost = errors.New("the answer was lost")
 var errFaulty = errors.New("refused on purpose")
 
 // OnProvision adds answers to calls of Provision, in order.
-func (f *Faulty) OnProvision(answers ...Answer) { f.add(&f.onProvision, answers) }
+func (f *Faulty) OnProvision(answers ...Answer) { add(&f.onProvision, answers) }
 
 // OnDelete adds answers to calls of Delete, in order. Their State means nothing.
-func (f *Faulty) OnDelete(answers ...Answer) { f.add(&f.onDelete, answers) }
+func (f *Faulty) OnDelete(answers ...Answer) { add(&f.onDelete, answers) }
 
 // Clear ends all trouble.
 func (f *Faulty) Clear() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.onProvision, f.onDelete = nil, nil
+	f.onProvision.Clear()
+	f.onDelete.Clear()
 }
 
-func (f *Faulty) add(script *[]*Answer, answers []Answer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func add(script *fault.Script[*Answer], answers []Answer) {
 	for _, answer := range answers {
-		if answer.Times == 0 {
-			answer.Times = 1
-		}
-		*script = append(*script, &answer)
+		script.Add(&answer, answer.Skip, answer.Times)
 	}
 }
 
-// next takes the first answer about the claim out of the script.
-func (f *Faulty) next(script *[]*Answer, claim string) *Answer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i, answer := range *script {
-		if answer.Claim != "" && answer.Claim != claim {
-			continue
-		}
-		if answer.Times > 0 {
-			if answer.Times--; answer.Times == 0 {
-				*script = slices.Delete(*script, i, i+1)
-			}
-		}
-		return answer
-	}
-	return nil
+// next takes the first answer about the claim out of a script, nil if there is none. The
+// script may be asked from several goroutines: a call that blocks for ever is given up
+// by the engine, without waiting for it.
+func next(script *fault.Script[*Answer], claim string) *Answer {
+	answer, _ := script.Strike(func(a *Answer) bool { return a.Claim == "" || a.Claim == claim })
+	return answer
 }
 
 // Provision implements Provisioner.
 func (f *Faulty) Provision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
-	answer := f.next(&f.onProvision, claimToClaimKey(options.PVC))
+	answer := next(&f.onProvision, claimToClaimKey(options.PVC))
 	err = answer.give(func() (err error) {
 		volume, state, err = f.Provisioner.Provision(ctx, options)
 		return err
@@ -137,7 +120,7 @@ func (f *Faulty) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		claim = ref.Namespace + "/" + ref.Name
 	}
-	answer := f.next(&f.onDelete, claim)
+	answer := next(&f.onDelete, claim)
 	return answer.give(func() error { return f.Provisioner.Delete(ctx, volume) })
 }
 

@@ -58,6 +58,21 @@ func TestFaultyGivesItsAnswersAndThenTheProvisionersOwn(t *testing.T) {
 	assert.Empty(t, b.volumes)
 }
 
+func TestFaultyLetsCallsPassFirst(t *testing.T) {
+	f := &provisioner.Faulty{Provisioner: &backend{volumes: map[string]bool{}, clock: fixedClock{}, inFlight: map[string]int{}}}
+	full := errors.New("full")
+	f.OnProvision(provisioner.Answer{Claim: "default/data", Skip: 1, Err: full})
+	for _, call := range []struct {
+		claim string
+		want  error
+	}{{"data", nil}, {"other", nil}, {"data", full}, {"data", nil}} {
+		options := provisioner.ProvisionOptions{PVName: "pvc-1", PVC: &v1.PersistentVolumeClaim{}}
+		options.PVC.Namespace, options.PVC.Name = "default", call.claim
+		_, _, err := f.Provision(context.Background(), options)
+		require.Equal(t, call.want, err)
+	}
+}
+
 func TestFaultyAnswersForItsProvisionersOptionalInterfaces(t *testing.T) {
 	plain := &provisioner.Faulty{Provisioner: &backend{}}
 	ctx := context.Background()

@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
@@ -173,7 +174,7 @@ func (c *Cluster) Inject(f engine.Fault) {
 }
 
 // InjectMachine adds a fault of a machine, as Cluster.InjectMachine does.
-func (c *Cluster) InjectMachine(f storagesim.MachineFault) {
+func (c *Cluster) InjectMachine(f machine.Fault) {
 	c.t.Helper()
 	c.must(c.Cluster.InjectMachine(f))
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/errno"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/machine"
 )
 
 func breakCommand() *command {
@@ -44,7 +44,7 @@ func breakMachine(c *call) error {
 	if err := c.want(2, 3); err != nil {
 		return err
 	}
-	f := storagesim.MachineFault{Machine: unlessAny(c.args[0]), Op: unlessAny(c.args[1]), Times: -1}
+	f := machine.Fault{Machine: unlessAny(c.args[0]), Op: unlessAny(c.args[1]), Times: -1}
 	if len(c.args) == 3 {
 		f.Path = c.args[2]
 	}
@@ -76,7 +76,7 @@ func breakMachine(c *call) error {
 }
 
 // whatFails says which operations a fault strikes.
-func whatFails(f storagesim.MachineFault) string {
+func whatFails(f machine.Fault) string {
 	words := []string{cmp.Or(f.Op, "do anything")}
 	if f.Path != "" {
 		words = append(words, f.Path)

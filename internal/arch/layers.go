@@ -30,7 +30,7 @@ func Layers() []Layer {
 		{Name: "rules", Tops: []string{"binding"}},
 		{Name: "trace", Tops: []string{"trace"}},
 		{Name: "contract", Tops: []string{"control"}, May: []string{"trace"}},
-		{Name: "machines", Tops: []string{"machine"}},
+		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
 		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api"}},

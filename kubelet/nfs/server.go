@@ -85,7 +85,7 @@ func (s *Server) Close() error { return s.disk.Close() }
 
 // mount is the directory at an exported path as a file system of its own.
 func (s *Server) mount(source, dir string) (*disk.Disk, error) {
-	if disk.Check(dir) != nil || !slices.ContainsFunc(s.exports, func(e string) bool { return isIn(path.Clean(dir), e) }) {
+	if !s.Offers(dir) {
 		return nil, fmt.Errorf("mount.nfs: access denied by server while mounting %s", source)
 	}
 	info, err := s.disk.Stat(dir)
@@ -100,9 +100,12 @@ func (s *Server) mount(source, dir string) (*disk.Disk, error) {
 	return s.disk.Sub(dir)
 }
 
-// isIn says whether dir is the exported directory or below it.
-func isIn(dir, export string) bool {
-	return dir == export || strings.HasPrefix(dir, strings.TrimSuffix(export, "/")+"/")
+// Offers says whether a directory may be mounted: an exported one, or one below it,
+// whether it is there or not.
+func (s *Server) Offers(dir string) bool {
+	return disk.Check(dir) == nil && slices.ContainsFunc(s.exports, func(export string) bool {
+		return path.Clean(dir) == export || strings.HasPrefix(path.Clean(dir), strings.TrimSuffix(export, "/")+"/")
+	})
 }
 
 // Network is the NFS servers that nodes can reach. The zero value has none.

@@ -1,0 +1,70 @@
+// Package fault counts what faults strike: how many matching things each lets pass
+// first, and how many it strikes then. What a fault is, and what it matches, its users
+// say: the engine of calls to the API server, package machine of mounts and files,
+// provisioner.Faulty of calls to a backend.
+package fault
+
+import (
+	"slices"
+	"sync"
+)
+
+// Script is a list of faults, in the order they were added. The zero value is empty. It
+// is safe for concurrent use.
+type Script[F any] struct {
+	mu    sync.Mutex
+	lines []*line[F]
+}
+
+type line[F any] struct {
+	fault       F
+	skip, times int // that are left
+}
+
+// Add adds a fault. It lets skip things that it matches pass, strikes the next times
+// (0 means 1, a negative number all until Clear), and is gone then.
+func (s *Script[F]) Add(fault F, skip, times int) {
+	if times == 0 {
+		times = 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, &line[F]{fault, skip, times})
+}
+
+// Strike is the fault that strikes something; matches says whether it is what a fault is
+// about. Of several that match, the first strikes that has nothing to let pass any more.
+// matches must not use the script.
+func (s *Script[F]) Strike(matches func(F) bool) (fault F, struck bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, l := range s.lines {
+		switch {
+		case !matches(l.fault):
+			continue
+		case l.skip > 0:
+			l.skip--
+			continue
+		case l.times > 0:
+			if l.times--; l.times == 0 {
+				s.lines = slices.Delete(s.lines, i, i+1)
+			}
+		}
+		return l.fault, true
+	}
+	return fault, false
+}
+
+// Any says whether there is a fault that may strike.
+func (s *Script[F]) Any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lines) > 0
+}
+
+// Clear removes all faults.
+func (s *Script[F]) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = nil
+}

@@ -1,0 +1,141 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+)
+
+// Kind is what a machine is for.
+type Kind string
+
+// The kinds of machines.
+const (
+	// Node runs pods.
+	Node Kind = "node"
+	// NFSServer has directories that nodes mount.
+	NFSServer Kind = "nfs"
+)
+
+func (k Kind) String() string {
+	if k == NFSServer {
+		return "NFS server"
+	}
+	return string(k)
+}
+
+// kinds are all, in the order in which machines are listed.
+func kinds() []Kind { return []Kind{Node, NFSServer} }
+
+// Config says what a machine is like.
+type Config struct {
+	// Kind and Name are required: together they name the machine, "node/node-1".
+	Kind Kind
+	Name string
+	// Dir is the directory, on the machine that runs the simulation, that has this
+	// machine's files. It is made if there is none. Default: the files are in memory.
+	Dir string
+	// Now is the time at which files in memory change; it is required for them.
+	Now func() time.Time
+	// Remote finds what is mounted with a file system type; see mount.Config.
+	Remote func(fstype, source string) (*disk.Disk, error)
+	// RealMounts has the kernel mount; see mount.Bind. It needs Dir.
+	RealMounts bool
+}
+
+// Machine is a computer of the cluster. Set.Add makes it.
+type Machine struct {
+	kind    Kind
+	name    string
+	dir     string
+	disk    *disk.Disk
+	mounter mount.Interface
+	bind    *mount.Bind // if mounts are real
+}
+
+// newMachine makes a machine; its mounter fails as fail says.
+func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machine, err error) {
+	m = &Machine{kind: cfg.Kind, name: cfg.Name, dir: cfg.Dir}
+	if cfg.Dir == "" {
+		m.disk = disk.InMemory(cfg.Now)
+	} else if m.disk, err = disk.Open(cfg.Dir); err != nil {
+		return nil, err
+	}
+	var mounter mount.Interface
+	if cfg.RealMounts {
+		mounter, err = m.realMounts()
+	} else {
+		mounter, err = mount.NewTempDir(mount.Config{Dir: m.disk, Remote: cfg.Remote})
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.disk.Close())
+	}
+	m.mounter = mount.Failing(mounter, func(op mount.Op) error { return fail(m, op) })
+	return m, nil
+}
+
+// Kind is what the machine is for.
+func (m *Machine) Kind() Kind { return m.kind }
+
+// Name is what the machine is called among those of its kind.
+func (m *Machine) Name() string { return m.name }
+
+// String is how the machine is called among all, "node/node-1".
+func (m *Machine) String() string { return string(m.kind) + "/" + m.name }
+
+// Disk is the machine's files.
+func (m *Machine) Disk() *disk.Disk { return m.disk }
+
+// Mounter mounts on the machine. Like a kernel, it outlives what uses it.
+func (m *Machine) Mounter() mount.Interface { return m.mounter }
+
+// realMounts makes a mounter of real bind mounts, and tries it.
+func (m *Machine) realMounts() (mount.Interface, error) {
+	bind, err := mount.NewBind(m.disk)
+	if err == nil {
+		err = tryMount(bind, m.disk)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Config.RealMounts: %w", err)
+	}
+	m.bind = bind
+	return bind, nil
+}
+
+// tryMount finds out whether this process may mount at all.
+func tryMount(bind *mount.Bind, root *disk.Disk) error {
+	const dir, source, target = "/run/storagesim", "/run/storagesim/source", "/run/storagesim/target"
+	err := errors.Join(root.MkdirAll(source, 0o755), root.MkdirAll(target, 0o755))
+	if err == nil {
+		err = bind.Mount(source, target, "", []string{"bind"})
+	}
+	if err == nil {
+		err = bind.Unmount(target)
+	}
+	// Not RemoveAll: should the mount be there still, it goes no further.
+	for _, made := range []string{target, source, dir} {
+		err = errors.Join(err, root.Remove(made))
+	}
+	return err
+}
+
+// unmountAll takes real mounts away. Others are on the disk and stay there.
+func (m *Machine) unmountAll() error {
+	if m.bind == nil {
+		return nil
+	}
+	if err := m.bind.UnmountAll(); err != nil {
+		return fmt.Errorf("%w; what is mounted stays, and so does %s", err, m.dir)
+	}
+	return nil
+}
+
+// split takes a machine's whole name apart.
+func split(name string) (Kind, string) {
+	kind, name, _ := strings.Cut(name, "/")
+	return Kind(kind), name
+}
