@@ -142,6 +142,7 @@ func TestAnUpdateFromTheOriginalManifestOfAPodKeepsWhatAdmissionWrote(t *testing
 	strategy.AddDefaultTolerations(&old.Spec)
 	require.NoError(t, admitPriority(old, nil, nil))
 	pod := apitest.Created(t, apitest.GoodPod, "metadata: {labels: {a: b}}")
-	strategy.PrepareForUpdate(pod, old, apitest.Now)
-	require.Empty(t, apitest.Words(validation.Update(pod, old)))
+	apitest.Updated(pod, old)
+	rules := validation.Pods()
+	require.Empty(t, apitest.Words(rules.ValidateUpdate(pod, old)))
 }

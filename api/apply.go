@@ -172,7 +172,7 @@ func (s *Server) trackFields(r *request, old, obj object) error {
 		return err
 	}
 	obj.SetManagedFields(out.(object).GetManagedFields())
-	obj.GetObjectKind().SetGroupVersionKind(emptyGVK)
+	r.kind.label(obj)
 	s.stampFields(old, obj)
 	return nil
 }

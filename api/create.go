@@ -35,15 +35,18 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 		return outcome{}, err
 	}
 	now := s.now()
-	r.dropStatus(obj)
-	strategy.SetDefaults(obj)
-	strategy.Canonicalize(obj)
+	if r.kind.status >= 0 && !r.kind.Strategy.KeepStatus {
+		drop(r.kind.status, obj)
+	}
+	r.kind.setDefaults(obj)
 	if err := admitCreate(s, obj); err != nil {
 		return outcome{}, asStatus(err)
 	}
 	s.fillSystemFields(r, st, obj, now)
-	strategy.PrepareForCreate(obj, now)
-	if errs := append(validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
+	if prepare := r.kind.Strategy.Create; prepare != nil {
+		prepare(obj, now)
+	}
+	if errs := append(r.validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
 	if err := admitNew(s, obj); err != nil {
@@ -96,24 +99,14 @@ func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.
 		obj.SetManagedFields(nil)
 	}
 	// A CSIDriver, and kinds that do not count, keep what they come with.
-	if r.kind.generation && r.kind.gvk.Kind != "CSIDriver" {
+	if r.kind.Generations && r.kind.gvk.Kind != "CSIDriver" {
 		obj.SetGeneration(1)
 	}
 }
 
-// dropStatus: a new object has no status but what the server gives it. Nodes are
-// the exception: a kubelet registers its node complete. Of a pod upstream keeps the
-// quality of service, if one is named.
-func (r *request) dropStatus(obj object) {
-	if r.kind.status >= 0 && r.kind.gvr != nodes {
-		class := qualityOf(obj)
-		reflect.ValueOf(obj).Elem().Field(r.kind.status).SetZero()
-		if pod, ok := obj.(*v1.Pod); ok {
-			pod.Status.QOSClass = class
-		}
-	}
-	if ns, ok := obj.(*v1.Namespace); ok && !slices.Contains(ns.Spec.Finalizers, v1.FinalizerKubernetes) {
-		ns.Spec.Finalizers = append(ns.Spec.Finalizers, v1.FinalizerKubernetes)
+func (k *kind) setDefaults(obj object) {
+	if k.Strategy.Default != nil {
+		k.Strategy.Default(obj)
 	}
 }
 
@@ -132,16 +125,10 @@ func (s *Server) privilegeErrors(obj object) field.ErrorList {
 	return nil
 }
 
-func qualityOf(obj object) v1.PodQOSClass {
-	if pod, ok := obj.(*v1.Pod); ok {
-		return pod.Status.QOSClass
-	}
-	return ""
-}
-
-// validateNew is Create, and never lets an object without a name pass.
-func validateNew(obj object) field.ErrorList {
-	errs := validation.Create(obj)
+// validateNew says what is wrong with a new object, and never lets one without a name
+// pass.
+func (r *request) validateNew(obj object) field.ErrorList {
+	errs := r.kind.Validation.ValidateCreate(obj, r.kind.namespaced)
 	if len(errs) == 0 && obj.GetName() == "" {
 		errs = append(errs, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
 	}
@@ -157,7 +144,7 @@ func (r *request) accept(in runtime.Object) (object, error) {
 	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.typ) {
 		return nil, apierrors.NewBadRequest(typeMismatch(r.kind, in))
 	}
-	obj.GetObjectKind().SetGroupVersionKind(emptyGVK)
+	r.kind.label(obj)
 	obj.SetOwnerReferences(distinct(obj.GetOwnerReferences()))
 	switch {
 	case !r.kind.namespaced:

@@ -30,16 +30,13 @@ type Cursor struct {
 //
 // notify is called whenever a change is appended that the selector could
 // concern. It is called while the server is locked: it must be quick, and must
-// not call the server or the cursor. An unknown resource, and a field that the
-// resource cannot be selected by, select nothing.
+// not call the server or the cursor. An unknown resource, until its kind is registered, and a field
+// that the resource cannot be selected by, select nothing.
 func (s *Server) Follow(gvr schema.GroupVersionResource, sel Selector, notify func()) *Cursor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, err := s.store(gvr)
-	if err != nil {
-		st = newStore(&kind{gvr: gvr}, 1)
-	}
-	c := &Cursor{server: s, store: st, filter: newFilter(sel), notify: notify}
+	st := s.followed(gvr)
+	c := &Cursor{server: s, store: st, filter: newFilter(st.kind, sel), notify: notify}
 	c.follow()
 	return c
 }
@@ -65,8 +62,13 @@ func (c *Cursor) wake(n uint64) {
 // List is all selected objects, shared and in order of key. It moves the cursor
 // to now: Next continues from here.
 func (c *Cursor) List() []runtime.Object {
-	c.server.mu.RLock()
-	defer c.server.mu.RUnlock()
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if c.store.retired && !c.stopped {
+		c.store = c.server.followed(c.store.kind.gvr)
+		c.filter = newFilter(c.store.kind, c.filter.Selector)
+		c.follow()
+	}
 	c.listed, c.idle = true, true
 	return c.store.list(&c.filter)
 }
@@ -87,6 +89,8 @@ func (c *Cursor) advance() (Change, bool, error) {
 		return Change{}, false, nil
 	case !c.listed:
 		return Change{}, false, apierrors.NewResourceExpired("nothing was listed yet")
+	case c.store.retired:
+		return Change{}, false, apierrors.NewResourceExpired("the kind of the objects is no longer what it was")
 	}
 	for !c.idle {
 		if c.next < log.first() {

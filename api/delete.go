@@ -219,7 +219,7 @@ func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpt
 func (s *Server) selected(k *kind, sel Selector) []runtime.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	f := newFilter(sel)
+	f := newFilter(k, sel)
 	st, ok := s.stores[k.gvr]
 	if !ok {
 		return nil

@@ -4,53 +4,45 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/version"
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/storagesim/storagesim/internal/release"
 )
 
 // Version is what the server says of its version. Programs decide by it what they may
 // use.
-func (s *Server) Version() *apimachineryversion.Info {
-	v := version.MustParseSemantic(release.Kubernetes)
+func (s *Server) Version() *version.Info {
+	v := utilversion.MustParseSemantic(release.Kubernetes)
 	major, minor := strconv.FormatUint(uint64(v.Major()), 10), strconv.FormatUint(uint64(v.Minor()), 10)
-	return &apimachineryversion.Info{
+	return &version.Info{
 		Major: major, Minor: minor, EmulationMajor: major, EmulationMinor: minor,
 		MinCompatibilityMajor: major, MinCompatibilityMinor: strconv.FormatUint(uint64(v.Minor()-1), 10),
 		GitVersion: release.Kubernetes, GitTreeState: "clean",
 	}
 }
 
-var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-
-func verbsOf(k *kind) metav1.Verbs {
-	return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" && k.gvr == namespaces })
-}
-
 // Resources is what discovery tells: every resource of every group, in order.
-func (s *Server) Resources() []*metav1.APIResourceList {
+func (s *Server) Resources() []*metav1.APIResourceList { return s.cfg.Registry.ResourceLists() }
+
+// ResourceLists are all resources with their subresources, by group and version: what the
+// documents at /api/v1 and /apis/GROUP/VERSION say. They are in order.
+func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 	byVersion := map[string]*metav1.APIResourceList{}
 	var lists []*metav1.APIResourceList
-	for gvr, k := range kinds() {
-		gv := gvr.GroupVersion().String()
+	for _, k := range r.table.Load().kinds {
+		gv := k.gvk.GroupVersion().String()
 		list, ok := byVersion[gv]
 		if !ok {
 			list = &metav1.APIResourceList{GroupVersion: gv}
 			byVersion[gv] = list
 			lists = append(lists, list)
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: gvr.Resource, SingularName: strings.ToLower(k.gvk.Kind), Namespaced: k.namespaced,
-			Kind: k.gvk.Kind, Verbs: verbsOf(k), ShortNames: shortNames[gvr.Resource],
-		})
-		if k.status >= 0 {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: gvr.Resource + "/status", Namespaced: k.namespaced, Kind: k.gvk.Kind, Verbs: metav1.Verbs{"get", "patch", "update"},
-			})
+		for _, resource := range append([]metav1.APIResource{k.APIResource()}, k.subresources()...) {
+			resource.Group, resource.Version = "", "" // that is the list's
+			list.APIResources = append(list.APIResources, resource)
 		}
 	}
 	for _, list := range lists {
@@ -60,8 +52,25 @@ func (s *Server) Resources() []*metav1.APIResourceList {
 	return lists
 }
 
-var shortNames = map[string][]string{
-	"persistentvolumes": {"pv"}, "persistentvolumeclaims": {"pvc"}, "storageclasses": {"sc"}, "pods": {"po"}, "nodes": {"no"},
-	"namespaces": {"ns"}, "events": {"ev"}, "configmaps": {"cm"}, "services": {"svc"}, "serviceaccounts": {"sa"},
-	"statefulsets": {"sts"}, "deployments": {"deploy"}, "daemonsets": {"ds"}, "replicasets": {"rs"}, "volumeattributesclasses": {"vac"},
+// Groups are the groups in order of registration, each with its versions, the preferred
+// one first: what the documents at /api and /apis say. The first group has no name.
+func (r *Registry) Groups() []metav1.APIGroup {
+	var groups []metav1.APIGroup
+	for _, k := range r.table.Load().kinds {
+		at := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == k.gvk.Group })
+		if at < 0 {
+			groups, at = append(groups, metav1.APIGroup{Name: k.gvk.Group}), len(groups)
+		}
+		served := metav1.GroupVersionForDiscovery{GroupVersion: k.gvk.GroupVersion().String(), Version: k.gvk.Version}
+		if !slices.Contains(groups[at].Versions, served) {
+			groups[at].Versions = append(groups[at].Versions, served)
+		}
+	}
+	for i := range groups {
+		slices.SortFunc(groups[i].Versions, func(a, b metav1.GroupVersionForDiscovery) int {
+			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+		})
+		groups[i].PreferredVersion = groups[i].Versions[0]
+	}
+	return groups
 }

@@ -56,7 +56,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k, ok := kinds()[req.Resource]
+	k, ok := s.cfg.Registry.at(req.Resource)
 	if !ok {
 		return nil, unknownResource(req.Resource)
 	}
@@ -97,7 +97,7 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k, ok := kinds()[req.Resource]
+	k, ok := s.cfg.Registry.at(req.Resource)
 	if !ok {
 		return nil, unknownResource(req.Resource)
 	}
@@ -115,22 +115,17 @@ func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
 	if r.kind.namespaced && r.namespace == "" {
 		return nil, s.refuse(r, apierrors.NewBadRequest("an empty namespace may not be set during creation"))
 	}
-	switch {
-	case r.sub == "":
+	if r.sub == "" {
 		return s.create(r, req.Object)
-	case r.sub == "binding" && r.kind.gvr == pods:
-		return req.Object, s.bind(r, req.Object)
-	case r.sub == "eviction" && r.kind.gvr == pods:
-		return req.Object, s.evict(r, req.Object)
-	case r.sub == "finalize" && r.kind.gvr == namespaces:
-		r.verb = "update" // as a real client puts it
-		return s.finalizeNamespace(r, req.Object)
+	}
+	if post, ok := r.kind.posts[r.sub]; ok {
+		return post(s, r, req.Object)
 	}
 	return nil, s.refuse(r, noSubresource(r))
 }
 
-// evict deletes the pod. There are no disruption budgets.
-func (s *Server) evict(r *request, in runtime.Object) error {
+// evictPod deletes the pod. There are no disruption budgets.
+func (s *Server) evictPod(r *request, in runtime.Object) (runtime.Object, error) {
 	var opts *metav1.DeleteOptions
 	switch eviction := in.(type) {
 	case *policyv1.Eviction:
@@ -138,12 +133,12 @@ func (s *Server) evict(r *request, in runtime.Object) error {
 	case *policyv1beta1.Eviction:
 		opts = eviction.DeleteOptions
 	default:
-		return s.refuse(r, apierrors.NewBadRequest("an Eviction is expected"))
+		return in, s.refuse(r, apierrors.NewBadRequest("an Eviction is expected"))
 	}
 	if opts == nil {
 		opts = &metav1.DeleteOptions{}
 	}
-	return s.delete(r, *opts)
+	return in, s.delete(r, *opts)
 }
 
 // serveUpdate updates or patches.

@@ -78,7 +78,7 @@ func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
-	f := newFilter(sel)
+	f := newFilter(k, sel)
 	items := st.list(&f)
 	if token.Start != "" {
 		items = items[sort.Search(len(items), func(i int) bool { return key(items[i].(object)) > token.Start }):]

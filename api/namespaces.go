@@ -7,9 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/storagesim/storagesim/api/strategy"
 )
 
 var (
@@ -19,8 +16,6 @@ var (
 	volumes    = v1.SchemeGroupVersion.WithResource("persistentvolumes")
 	claims     = v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 	events     = v1.SchemeGroupVersion.WithResource("events")
-
-	emptyGVK schema.GroupVersionKind
 )
 
 // addNamespace makes one of the namespaces that are always there.
@@ -33,7 +28,7 @@ func (s *Server) addNamespace(name string) {
 		Name: name, UID: s.uid(st, name), CreationTimestamp: s.now(),
 	}}
 	ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
-	strategy.SetDefaults(ns)
+	st.kind.Strategy.Default(ns)
 	s.put(st, nil, ns)
 }
 
@@ -100,6 +95,7 @@ func (r *request) checkNamespacePreconditions(old *v1.Namespace, p *metav1.Preco
 
 // finalizeNamespace sets spec.finalizers and nothing else.
 func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Object, error) {
+	r.verb = "update" // as a real client puts it
 	obj, err := r.accept(in)
 	if err != nil {
 		return nil, s.refuse(r, err)

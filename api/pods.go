@@ -14,15 +14,15 @@ import (
 // podBindings is how a conflict names the subresource.
 var podBindings = schema.GroupResource{Resource: "pods/binding"}
 
-// bind assigns a pod to a node. Whether there is such a node is the scheduler's
+// bindPod assigns a pod to a node. Whether there is such a node is the scheduler's
 // business. Upstream: pkg/registry/core/pod/storage BindingREST, v1.36.
-func (s *Server) bind(r *request, in runtime.Object) error {
+func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) {
 	binding, ok := in.(*v1.Binding)
 	if !ok {
-		return s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
+		return in, s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
 	}
 	if errs := validateBinding(binding); len(errs) > 0 {
-		return s.refuse(r, apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Binding").GroupKind(), r.name, errs))
+		return in, s.refuse(r, apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Binding").GroupKind(), r.name, errs))
 	}
 	_, err := s.writeLocked(r, func(st *store) (outcome, error) {
 		found, ok := st.items[keyOf(r.namespace, r.name)]
@@ -39,7 +39,7 @@ func (s *Server) bind(r *request, in runtime.Object) error {
 		}
 		return outcome{old: old, new: pod}, nil
 	})
-	return err
+	return in, err
 }
 
 func validateBinding(b *v1.Binding) field.ErrorList {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +24,7 @@ type Selector struct {
 type filter struct {
 	Selector
 	bucket bucket
+	fields selectable
 }
 
 // bucket is where a follower waits for changes: under a field with one value,
@@ -38,8 +38,8 @@ const (
 	fieldNodeName  = "spec.nodeName"
 )
 
-func newFilter(sel Selector) filter {
-	f := filter{Selector: sel}
+func newFilter(k *kind, sel Selector) filter {
+	f := filter{Selector: sel, fields: k.Fields}
 	if f.Labels != nil && f.Labels.Empty() {
 		f.Labels = nil
 	}
@@ -90,7 +90,7 @@ func (f *filter) matches(obj runtime.Object) bool {
 	if f.Labels != nil && !f.Labels.Matches(labels.Set(o.GetLabels())) {
 		return false
 	}
-	return f.Fields == nil || f.Fields.Matches(selectableFields{o})
+	return f.Fields == nil || f.Fields.Matches(selectedFields{o, f.fields})
 }
 
 // see is a change as a watcher with this filter sees it: an object that leaves
@@ -156,31 +156,33 @@ func knowsField(k *kind, field string) error {
 	if field == fieldName || field == fieldNamespace {
 		return nil
 	}
-	getters, ok := selectable[k.typ]
-	if !ok {
+	if len(k.Fields) == 0 {
 		return fmt.Errorf("%q is not a known field selector: only %q, %q", field, fieldName, fieldNamespace)
 	}
-	if _, ok := getters[field]; !ok {
+	if _, ok := k.Fields[field]; !ok {
 		return fmt.Errorf("field label not supported: %s", field)
 	}
 	return nil
 }
 
-// selectableFields shows an object's selectable fields.
-type selectableFields struct{ object }
+// selectedFields shows the fields by which an object can be selected.
+type selectedFields struct {
+	object
+	by selectable
+}
 
 // Has implements fields.Fields.
-func (f selectableFields) Has(field string) bool { return f.Get(field) != "" }
+func (f selectedFields) Has(field string) bool { return f.Get(field) != "" }
 
 // Get implements fields.Fields.
-func (f selectableFields) Get(field string) string {
+func (f selectedFields) Get(field string) string {
 	switch field {
 	case fieldName:
 		return f.GetName()
 	case fieldNamespace:
 		return f.GetNamespace()
 	}
-	if get, ok := selectable[reflect.TypeOf(f.object).Elem()][field]; ok {
+	if get, ok := f.by[field]; ok {
 		return get(f.object)
 	}
 	return ""

@@ -26,6 +26,9 @@ type Config struct {
 	// LogLimit is how many changes are kept for each resource; default 10000. A
 	// watcher further behind gets 410 Gone and lists again.
 	LogLimit int
+	// Registry is the kinds that the server has; default: NewRegistry, the kinds of
+	// Kubernetes. Kinds may be added and removed while the server runs.
+	Registry *Registry
 }
 
 // DefaultLogLimit is Config.LogLimit where it is 0.
@@ -55,12 +58,19 @@ func NewServer(cfg Config) *Server {
 	if cfg.LogLimit <= 0 {
 		cfg.LogLimit = DefaultLogLimit
 	}
+	if cfg.Registry == nil {
+		cfg.Registry = NewRegistry()
+	}
 	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: newEventIndex()}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
 		s.addNamespace(name)
 	}
+	cfg.Registry.onChange(s.retireStores)
 	return s
 }
+
+// Registry is the kinds that the server has.
+func (s *Server) Registry() *Registry { return s.cfg.Registry }
 
 // OnWrite has f called for every write a client attempts, refused ones and those
 // that changed nothing included, in order. f runs before the client has its

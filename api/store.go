@@ -25,15 +25,18 @@ type store struct {
 	lastBookmark time.Time
 	created      uint64 // how many objects were ever created
 	deleted      uint64 // how many were ever removed
+	// placeholder: there is no such kind yet, but it has followers. retired: the kind is
+	// gone, or the placeholder is no longer needed.
+	placeholder, retired bool
 }
 
 // store returns the store of a resource, making it at first use. An unknown
 // resource is a 404 in words.
 func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
-	if st, ok := s.stores[gvr]; ok {
+	if st, ok := s.stores[gvr]; ok && !st.placeholder {
 		return st, nil
 	}
-	k, ok := kinds()[gvr]
+	k, ok := s.cfg.Registry.at(gvr)
 	if !ok {
 		return nil, unknownResource(gvr)
 	}
@@ -41,6 +44,40 @@ func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
 	st.lastBookmark = s.cfg.Now()
 	s.stores[gvr] = st
 	return st, nil
+}
+
+// followed is the store of a resource for one who follows it: a placeholder where there is
+// no such kind.
+func (s *Server) followed(gvr schema.GroupVersionResource) *store {
+	if st, err := s.store(gvr); err == nil {
+		return st
+	}
+	st, ok := s.stores[gvr]
+	if !ok {
+		st = newStore(&kind{gvr: gvr}, 1)
+		st.placeholder = true
+		s.stores[gvr] = st
+	}
+	return st
+}
+
+// retireStores is called when kinds have come or gone. The objects of a kind that is gone
+// are gone with it, and its followers get 410 Gone.
+func (s *Server) retireStores() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.sortedStores() {
+		if k, ok := s.cfg.Registry.at(st.kind.gvr); k == st.kind || !ok && st.placeholder {
+			continue
+		}
+		delete(s.stores, st.kind.gvr)
+		st.retired, st.items, st.keys = true, nil, sorted.New()
+		for _, cursors := range st.followers {
+			for _, cursor := range cursors {
+				cursor.wake(st.log.next)
+			}
+		}
+	}
 }
 
 func newStore(k *kind, limit int) *store {

@@ -107,7 +107,7 @@ func (g *patchMaker) chance(oneIn int) bool { return g.IntN(oneIn) == 0 }
 
 func (g *patchMaker) kind() *kind {
 	var list []*kind
-	for _, k := range kinds() {
+	for _, k := range builtin().kinds {
 		switch k.newObject().(type) {
 		case *v1.Pod, *v1.Node, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *v1.ConfigMap, *v1.Event, *appsv1.Deployment:
 			list = append(list, k)

@@ -12,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
 )
 
 // errModified is upstream's OptimisticLockErrorMsg.
@@ -43,20 +40,26 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	if err := r.checkVersion(old, obj); err != nil {
 		return outcome{}, err
 	}
-	now := s.now()
-	strategy.SetDefaults(obj)
-	strategy.Canonicalize(obj)
+	r.kind.setDefaults(obj)
 	r.keepSystemFields(old, obj)
 	var errs field.ErrorList
 	if r.sub == "status" && r.kind.status >= 0 {
-		r.keepSpec(old, obj)
-		strategy.PrepareForStatusUpdate(obj, old, now)
-		errs = validation.StatusUpdate(obj, old)
+		if r.kind.spec >= 0 {
+			keep(r.kind.spec, obj, old)
+		}
+		if prepare := r.kind.Strategy.UpdateStatus; prepare != nil {
+			prepare(obj, old, s.now())
+		}
+		errs = r.kind.Validation.ValidateUpdateStatus(obj, old)
 	} else {
-		r.keepStatus(old, obj)
-		strategy.PrepareForUpdate(obj, old, now)
+		if r.kind.status >= 0 {
+			keep(r.kind.status, obj, old)
+		}
+		if prepare := r.kind.Strategy.Update; prepare != nil {
+			prepare(obj, old)
+		}
 		r.countGeneration(old, obj)
-		errs = append(validation.Update(obj, old), s.privilegeErrors(obj)...)
+		errs = append(r.kind.Validation.ValidateUpdate(obj, old), s.privilegeErrors(obj)...)
 	}
 	if len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
@@ -151,7 +154,7 @@ func (r *request) checkVersion(old, obj object) error {
 	}
 	rv := obj.GetResourceVersion()
 	if rv == "" || rv == "0" {
-		if !r.kind.conditional {
+		if !r.kind.Conditional {
 			return nil
 		}
 		return apierrors.NewInvalid(schema.GroupKind{Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource}, r.name, field.ErrorList{
@@ -189,38 +192,9 @@ func (r *request) keepSystemFields(old, obj object) {
 	}
 }
 
-// keepSpec: a status update changes nothing but the status and, for most kinds,
-// metadata.
-func (r *request) keepSpec(old, obj object) {
-	if r.kind.spec >= 0 {
-		keep(r.kind.spec, obj, old)
-	}
-	switch r.kind.gvk.Kind {
-	case "VolumeAttachment":
-		obj.SetLabels(old.GetLabels())
-		obj.SetAnnotations(old.GetAnnotations())
-		obj.SetFinalizers(old.GetFinalizers())
-		obj.SetOwnerReferences(old.GetOwnerReferences())
-		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	case "Pod":
-		obj.SetOwnerReferences(old.GetOwnerReferences())
-	}
-}
-
-// keepStatus: an update of the object leaves its status alone, and a namespace's
-// finalizers, too, which have a subresource of their own.
-func (r *request) keepStatus(old, obj object) {
-	if r.kind.status >= 0 {
-		keep(r.kind.status, obj, old)
-	}
-	if ns, ok := obj.(*v1.Namespace); ok {
-		ns.Spec.Finalizers = old.(*v1.Namespace).Spec.Finalizers
-	}
-}
-
 // countGeneration raises the generation with every change of the spec.
 func (r *request) countGeneration(old, obj object) {
-	if r.kind.generation && r.kind.spec >= 0 && !sameField(r.kind.spec, obj, old) {
+	if r.kind.Generations && r.kind.spec >= 0 && !sameField(r.kind.spec, obj, old) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }

@@ -85,7 +85,7 @@ func (s *Server) place(w *watcher, k *kind, sel Selector, rv uint64, initial boo
 	if err != nil {
 		return err
 	}
-	c := &Cursor{server: s, store: st, filter: newFilter(sel), notify: w.notify, listed: true}
+	c := &Cursor{server: s, store: st, filter: newFilter(k, sel), notify: w.notify, listed: true}
 	c.follow()
 	w.cursor, w.startRV = c, s.rv
 	if w.bookmarks {

@@ -4,36 +4,29 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/internal/containers"
 )
 
-// Canonicalize does to an object what upstream's conversion to its internal
+// The canonical functions do to an object what upstream's conversion to its internal
 // version and back does: two fields for the same thing say the same, and what
-// release 1.36 does not know, or not without a feature gate, is dropped. It is done
-// to whatever comes in, after defaults are set.
-func Canonicalize(obj runtime.Object) {
-	switch o := obj.(type) {
-	case *v1.Pod:
-		if grace := o.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
-			one := int64(1)
-			o.Spec.TerminationGracePeriodSeconds = &one
-		}
-		canonicalPodIPs(&o.Status)
-	case *v1.Node:
-		canonicalPodCIDRs(&o.Spec)
-	case *storagev1.CSIDriver:
-		o.Spec.PreventPodSchedulingIfMissing = nil
-	case *storagev1.CSINode:
-		o.Status = storagev1.CSINodeStatus{}
-		if len(o.Spec.Drivers) == 0 {
-			o.Spec.Drivers = nil
-		}
-		for i := range o.Spec.Drivers {
-			if len(o.Spec.Drivers[i].TopologyKeys) == 0 {
-				o.Spec.Drivers[i].TopologyKeys = nil
-			}
+// release 1.36 does not know, or not without a feature gate, is dropped.
+
+func canonicalPod(pod *v1.Pod) {
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
+		pod.Spec.TerminationGracePeriodSeconds = new(int64(1))
+	}
+	canonicalPodIPs(&pod.Status)
+}
+
+func canonicalCSINode(node *storagev1.CSINode) {
+	node.Status = storagev1.CSINodeStatus{}
+	if len(node.Spec.Drivers) == 0 {
+		node.Spec.Drivers = nil
+	}
+	for i := range node.Spec.Drivers {
+		if len(node.Spec.Drivers[i].TopologyKeys) == 0 {
+			node.Spec.Drivers[i].TopologyKeys = nil
 		}
 	}
 }

@@ -1,63 +1,11 @@
 package strategy
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// SetDefaults fills in what the client left out, as upstream does when it
-// decodes an object. Setting defaults twice changes nothing. Kinds not named
-// here have no defaults.
-func SetDefaults(obj runtime.Object) {
-	switch o := obj.(type) {
-	case *v1.PersistentVolumeClaim:
-		defaultClaimSpec(&o.Spec)
-		setDefault(&o.Status.Phase, v1.ClaimPending)
-		roundUp(o.Status.Capacity)
-		roundUp(o.Status.AllocatedResources)
-	case *v1.PersistentVolume:
-		defaultVolume(o)
-	case *v1.Pod:
-		defaultPod(o)
-	case *storagev1.StorageClass:
-		setDefaultPtr(&o.ReclaimPolicy, v1.PersistentVolumeReclaimDelete)
-		setDefaultPtr(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
-	case *storagev1.CSIDriver:
-		defaultCSIDriver(&o.Spec)
-	case *storagev1.VolumeAttachment:
-		if o.Spec.Source.InlineVolumeSpec != nil {
-			setDefaultPtr(&o.Spec.Source.InlineVolumeSpec.VolumeMode, v1.PersistentVolumeFilesystem)
-		}
-	case *v1.Node:
-		if len(o.Status.Allocatable) == 0 && len(o.Status.Capacity) > 0 {
-			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
-		}
-		roundUp(o.Status.Capacity)
-		roundUp(o.Status.Allocatable)
-	case *v1.Namespace:
-		defaultNamespace(o)
-	case *v1.Secret:
-		defaultSecret(o)
-	case *v1.Service:
-		defaultService(&o.Spec)
-	case *appsv1.StatefulSet:
-		defaultStatefulSet(&o.Spec)
-	case *appsv1.Deployment:
-		defaultDeployment(&o.Spec)
-	case *appsv1.DaemonSet:
-		defaultDaemonSet(&o.Spec)
-	case *appsv1.ReplicaSet:
-		setDefaultPtr(&o.Spec.Replicas, 1)
-		defaultPodSpec(&o.Spec.Template.Spec)
-	case *batchv1.Job:
-		defaultJob(&o.Spec)
-	}
-}
 
 // setDefault sets an empty value.
 func setDefault[T comparable](value *T, to T) {
@@ -105,6 +53,13 @@ func defaultVolume(pv *v1.PersistentVolume) {
 	}
 }
 
+func defaultClaim(claim *v1.PersistentVolumeClaim) {
+	defaultClaimSpec(&claim.Spec)
+	setDefault(&claim.Status.Phase, v1.ClaimPending)
+	roundUp(claim.Status.Capacity)
+	roundUp(claim.Status.AllocatedResources)
+}
+
 // defaultClaimSpec is for claims and templates of claims alike.
 func defaultClaimSpec(spec *v1.PersistentVolumeClaimSpec) {
 	setDefaultPtr(&spec.VolumeMode, v1.PersistentVolumeFilesystem)
@@ -125,10 +80,20 @@ func defaultCSIDriver(spec *storagev1.CSIDriverSpec) {
 	}
 }
 
+// defaultNode. Upstream: core/v1 SetDefaults_NodeStatus, v1.36.
+func defaultNode(node *v1.Node) {
+	if len(node.Status.Allocatable) == 0 && len(node.Status.Capacity) > 0 {
+		node.Status.Allocatable = node.Status.Capacity.DeepCopy()
+	}
+	roundUp(node.Status.Capacity)
+	roundUp(node.Status.Allocatable)
+	canonicalPodCIDRs(&node.Spec)
+}
+
 func defaultNamespace(ns *v1.Namespace) {
 	setDefault(&ns.Status.Phase, v1.NamespaceActive)
 	if ns.Name == "" {
-		return // a generated name is not known yet; PrepareForCreate sets the label
+		return // a generated name is not known yet; Create sets the label
 	}
 	if ns.Labels == nil {
 		ns.Labels = map[string]string{}

@@ -25,7 +25,7 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	for i := range spec.VolumeClaimTemplates {
 		template := &spec.VolumeClaimTemplates[i]
 		template.APIVersion, template.Kind = "v1", "PersistentVolumeClaim"
-		SetDefaults(template)
+		defaultClaim(template)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
-	"github.com/storagesim/storagesim/api/strategy"
 	"github.com/storagesim/storagesim/api/validation"
 )
 
@@ -50,7 +49,7 @@ func TestAVolumeNotesWhenItsPhaseChanged(t *testing.T) {
 	update := func(change func(*v1.PersistentVolumeStatus)) *metav1.Time {
 		volume := old.DeepCopy()
 		change(&volume.Status)
-		strategy.PrepareForStatusUpdate(volume, old, later)
+		apitest.Strategy(volume).UpdateStatus(volume, old, later)
 		return volume.Status.LastPhaseTransitionTime
 	}
 	require.Equal(t, &later, update(func(s *v1.PersistentVolumeStatus) { s.Phase = v1.VolumeAvailable }))
@@ -93,6 +92,7 @@ func TestAPodsStatusUpdateMayLeaveOutItsQualityOfService(t *testing.T) {
 	old := apitest.Created(t, apitest.GoodPod).(*v1.Pod)
 	pod := old.DeepCopy()
 	pod.Status = v1.PodStatus{Phase: v1.PodRunning}
-	strategy.PrepareForStatusUpdate(pod, old, apitest.Now)
-	require.Empty(t, apitest.Words(validation.StatusUpdate(pod, old)))
+	apitest.Strategy(pod).UpdateStatus(pod, old, apitest.Now)
+	rules := validation.Pods()
+	require.Empty(t, apitest.Words(rules.ValidateUpdateStatus(pod, old)))
 }

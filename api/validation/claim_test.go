@@ -137,7 +137,7 @@ func TestAClaimMayChangeOnlyWhatItsPhaseAllows(t *testing.T) {
 			}
 			claim := old.DeepCopy()
 			row.change(claim)
-			require.Equal(t, row.want, apitest.Words(Update(claim, old)))
+			require.Equal(t, row.want, apitest.Words(update(claim, old)))
 		})
 	}
 }
@@ -153,7 +153,7 @@ func TestAClaimsStatusMayNotHoldNonsense(t *testing.T) {
 		`status.allocatedResources: Unsupported value: "cpu": supported values: "storage"`,
 		`status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInfeasible", ` +
 			`"ControllerResizeInProgress", "NodeResizeInfeasible", "NodeResizeInProgress", "NodeResizePending"`,
-	}, apitest.Words(StatusUpdate(claim, old)))
+	}, apitest.Words(updateStatus(claim, old)))
 }
 
 func ptr[T any](value T) *T { return &value }

@@ -70,7 +70,7 @@ func TestMetadataOfNewObjectsIsChecked(t *testing.T) {
 }
 
 func TestGoodMetadataIsAccepted(t *testing.T) {
-	require.Empty(t, apitest.Words(Create(apitest.Created(t, apitest.GoodClaim, `
+	require.Empty(t, apitest.Words(create(apitest.Created(t, apitest.GoodClaim, `
 metadata:
   generateName: data-
   labels: {app.kubernetes.io/name: Web_1, empty: ''}
@@ -88,7 +88,7 @@ func TestKindsHaveTheirOwnRulesForNames(t *testing.T) {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt, namespace: ns}}":  false,
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a_b, namespace: kube-system}}": true,
 	} {
-		require.Equal(t, refused, len(Create(apitest.Created(t, manifest))) > 0, manifest)
+		require.Equal(t, refused, len(create(apitest.Created(t, manifest))) > 0, manifest)
 	}
 }
 
@@ -128,8 +128,8 @@ func TestMetadataThatTheServerOwnsCannotChange(t *testing.T) {
 				}
 				obj := old.DeepCopyObject()
 				row.change(objectMeta(obj))
-				require.Equal(t, row.want, apitest.Words(Update(obj, old)))
-				require.Equal(t, row.want, apitest.Words(StatusUpdate(obj, old)))
+				require.Equal(t, row.want, apitest.Words(update(obj, old)))
+				require.Equal(t, row.want, apitest.Words(updateStatus(obj, old)))
 			}
 		})
 	}

@@ -188,7 +188,7 @@ func TestAPodMayChangeOnlyWhatItRuns(t *testing.T) {
 			}
 			pod := old.DeepCopy()
 			row.change(&pod.Spec)
-			require.Equal(t, row.want, apitest.Words(Update(pod, old)))
+			require.Equal(t, row.want, apitest.Words(update(pod, old)))
 		})
 	}
 }
@@ -200,7 +200,7 @@ func TestAPodsStatusMayNotRewriteHistory(t *testing.T) {
 	pod.Status.QOSClass = v1.PodQOSGuaranteed
 	pod.Status.NominatedNodeName = "No_Node"
 	pod.Status.ContainerStatuses[0].State = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
-	got := apitest.Words(StatusUpdate(pod, old))
+	got := apitest.Words(updateStatus(pod, old))
 	require.Len(t, got, 3)
 	require.Contains(t, got[0], `status.nominatedNodeName: Invalid value: "No_Node": a lowercase RFC 1123 subdomain`)
 	require.Equal(t, `status.qosClass: Invalid value: "Guaranteed": field is immutable`, got[1])

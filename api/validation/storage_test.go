@@ -36,7 +36,7 @@ func TestNewStorageClassesAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 func TestAClassWithoutABindingModeIsRefused(t *testing.T) {
 	class := apitest.Created(t, apitest.GoodClass).(*storagev1.StorageClass)
 	class.VolumeBindingMode = nil
-	require.Equal(t, []string{"volumeBindingMode: Required value"}, apitest.Words(Create(class)))
+	require.Equal(t, []string{"volumeBindingMode: Required value"}, apitest.Words(create(class)))
 }
 
 func TestHowAClassProvisionsCannotChange(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAVolumeAttachmentNamesOneVolumeAndStaysAsItIs(t *testing.T) {
 		{"with a claim inline", "spec: {source: {persistentVolumeName: null, inlineVolumeSpec: {accessModes: [ReadWriteOnce], claimRef: {name: a}, csi: {driver: x, volumeHandle: h}}}}",
 			[]string{"spec.source.inlineVolumeSpec.claimRef: Forbidden: may not be specified in the context of inline volumes"}},
 	})
-	got := apitest.Words(Create(apitest.Created(t, apitest.GoodAttachment, "spec: {nodeName: ''}")))
+	got := apitest.Words(create(apitest.Created(t, apitest.GoodAttachment, "spec: {nodeName: ''}")))
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], `spec.nodeName: Invalid value: "": a lowercase RFC 1123 subdomain`)
 
@@ -126,7 +126,7 @@ func TestACSIDriverKeepsWhetherItAttaches(t *testing.T) {
 }
 
 func TestACapacityKeepsWhatItIsAbout(t *testing.T) {
-	got := apitest.Words(Create(apitest.Created(t, apitest.GoodCapacity, "{storageClassName: '', capacity: -1}")))
+	got := apitest.Words(create(apitest.Created(t, apitest.GoodCapacity, "{storageClassName: '', capacity: -1}")))
 	require.Len(t, got, 2)
 	require.Contains(t, got[0], `storageClassName: Invalid value: "": a lowercase RFC 1123 subdomain`)
 	require.Equal(t, `capacity: Invalid value: "-1": must be greater than or equal to 0`, got[1])

@@ -4,7 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
 	"github.com/storagesim/storagesim/api/strategy"
@@ -17,13 +23,82 @@ type refusal struct {
 	want  []string // the problems, each as "field: type: message"
 }
 
+// kindOf are the rules for an object of the tests.
+func kindOf(obj runtime.Object) *Kind {
+	of := func(k Kind) *Kind { return &k }
+	switch obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		return of(Claims())
+	case *v1.PersistentVolume:
+		return of(Volumes())
+	case *v1.Pod:
+		return of(Pods())
+	case *v1.Event:
+		return of(Events())
+	case *v1.Node:
+		return of(Nodes())
+	case *v1.Namespace:
+		return of(Namespaces())
+	case *v1.ConfigMap:
+		return of(ConfigMaps())
+	case *v1.Secret:
+		return of(Secrets())
+	case *storagev1.StorageClass:
+		return of(StorageClasses())
+	case *storagev1.VolumeAttributesClass:
+		return of(VolumeAttributesClasses())
+	case *storagev1.VolumeAttachment:
+		return of(VolumeAttachments())
+	case *storagev1.CSIDriver:
+		return of(CSIDrivers())
+	case *storagev1.CSINode:
+		return of(CSINodes())
+	case *storagev1.CSIStorageCapacity:
+		return of(CSIStorageCapacities())
+	case *appsv1.StatefulSet:
+		return of(StatefulSets())
+	case *appsv1.Deployment:
+		return of(Deployments())
+	case *appsv1.DaemonSet:
+		return of(DaemonSets())
+	case *appsv1.ReplicaSet:
+		return of(ReplicaSets())
+	case *batchv1.Job:
+		return of(Jobs())
+	case *rbacv1.ClusterRole:
+		return of(Roles())
+	case *v1.Service:
+		return of(Services())
+	}
+	return &Kind{}
+}
+
+func create(obj runtime.Object) field.ErrorList {
+	return kindOf(obj).ValidateCreate(obj, namespaced(obj))
+}
+
+func namespaced(obj runtime.Object) bool {
+	switch obj.(type) {
+	case *v1.PersistentVolume, *v1.Node, *v1.Namespace, *storagev1.StorageClass, *storagev1.VolumeAttributesClass, *storagev1.VolumeAttachment,
+		*storagev1.CSIDriver, *storagev1.CSINode, *rbacv1.ClusterRole:
+		return false
+	}
+	return true
+}
+
+func update(obj, old runtime.Object) field.ErrorList { return kindOf(obj).ValidateUpdate(obj, old) }
+
+func updateStatus(obj, old runtime.Object) field.ErrorList {
+	return kindOf(obj).ValidateUpdateStatus(obj, old)
+}
+
 // refusesNew checks that the manifest is good and that each change of it is refused.
 func refusesNew(t *testing.T, manifest string, table []refusal) {
 	t.Helper()
-	require.Empty(t, apitest.Words(Create(apitest.Created(t, manifest))), "the manifest itself is good")
+	require.Empty(t, apitest.Words(create(apitest.Created(t, manifest))), "the manifest itself is good")
 	for _, row := range table {
 		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, apitest.Words(Create(apitest.Created(t, manifest, row.patch))))
+			require.Equal(t, row.want, apitest.Words(create(apitest.Created(t, manifest, row.patch))))
 		})
 	}
 }
@@ -36,33 +111,26 @@ func refusesChange(t *testing.T, manifest string, table []refusal) {
 		t.Run(row.name, func(t *testing.T) {
 			old := apitest.Created(t, manifest)
 			obj := apitest.Created(t, manifest, row.patch)
-			strategy.PrepareForUpdate(obj, old, apitest.Now)
-			require.Equal(t, row.want, apitest.Words(Update(obj, old)))
+			apitest.Updated(obj, old)
+			require.Equal(t, row.want, apitest.Words(update(obj, old)))
 		})
 	}
 }
 
-func TestAnUpdateWithAnotherKindIsRefusedAndDoesNotPanic(t *testing.T) {
-	claim, volume := apitest.Created(t, apitest.GoodClaim), apitest.Created(t, apitest.GoodVolume)
-	require.Equal(t, []string{`kind: Invalid value: "PersistentVolume": must be PersistentVolumeClaim`},
-		apitest.Words(Update(volume, claim)))
-	require.Equal(t, []string{`kind: Invalid value: "PersistentVolume": must be PersistentVolumeClaim`},
-		apitest.Words(StatusUpdate(volume, claim)))
-}
-
 func TestAKindWithoutRulesStillHasItsMetadataChecked(t *testing.T) {
 	const role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'system:node'}}"
-	require.Empty(t, apitest.Words(Create(apitest.Created(t, role))), "the names of roles may have colons")
+	require.Empty(t, apitest.Words(create(apitest.Created(t, role))), "the names of roles may have colons")
 
 	const lease = "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: A, namespace: default}}"
-	require.Contains(t, apitest.Words(Create(apitest.Created(t, lease)))[0], `metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain`)
+	require.Contains(t, apitest.Words(create(apitest.Created(t, lease)))[0], `metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain`)
 }
 
 func TestCreatingAClaimAllocatesLittle(t *testing.T) {
 	claim := apitest.Created(t, apitest.GoodClaim).(*v1.PersistentVolumeClaim)
+	setDefaults, rules := strategy.Claims().Default, Claims()
 	allocs := testing.AllocsPerRun(100, func() {
-		strategy.SetDefaults(claim)
-		if errs := Create(claim); len(errs) > 0 {
+		setDefaults(claim)
+		if errs := rules.ValidateCreate(claim, true); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 	})
@@ -77,19 +145,20 @@ func BenchmarkValidatePod(b *testing.B) { benchmarkValidate(b, apitest.GoodPod) 
 
 func benchmarkValidate(b *testing.B, manifest string) {
 	obj := apitest.Created(b, manifest)
+	setDefaults, rules := apitest.Strategy(obj).Default, kindOf(obj)
 	b.Run("create", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			strategy.SetDefaults(obj)
-			Create(obj)
+			setDefaults(obj)
+			rules.ValidateCreate(obj, namespaced(obj))
 		}
 	})
 	old := obj.DeepCopyObject()
 	b.Run("update", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			strategy.SetDefaults(obj)
-			Update(obj, old)
+			setDefaults(obj)
+			rules.ValidateUpdate(obj, old)
 		}
 	})
 }

@@ -96,7 +96,7 @@ func TestEveryVolumeSourceNeedsItsOwnFields(t *testing.T) {
 		{"storageos: {}", []string{"spec.storageos.volumeName: Required value"}},
 	} {
 		t.Run(row.source, func(t *testing.T) {
-			got := apitest.Words(Create(apitest.Created(t, apitest.GoodVolume, "spec: {hostPath: null}", "spec: {"+row.source+"}")))
+			got := apitest.Words(create(apitest.Created(t, apitest.GoodVolume, "spec: {hostPath: null}", "spec: {"+row.source+"}")))
 			require.Len(t, got, len(row.want), "%v", got)
 			for i := range row.want {
 				require.True(t, strings.HasPrefix(got[i], row.want[i]), "%q", got[i])
@@ -143,9 +143,9 @@ func TestAVolumesNodeAffinityIsSetOnce(t *testing.T) {
 	old := apitest.Created(t, apitest.GoodVolume, affinity(v1.LabelFailureDomainBetaZone))
 	other := apitest.Created(t, apitest.GoodVolume, affinity("zone"))
 	require.Equal(t, []string{`nodeAffinity: Invalid value: {"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["b"]}]}]}}: ` +
-		`field is immutable, except for updating from beta label to GA`}, apitest.Words(Update(other, old)))
-	require.Equal(t, []string{"nodeAffinity: Invalid value: null: field is immutable, except for updating from beta label to GA"}, apitest.Words(Update(apitest.Created(t, apitest.GoodVolume), old)))
-	require.Empty(t, apitest.Words(Update(apitest.Created(t, apitest.GoodVolume, affinity(v1.LabelTopologyZone)), old)),
+		`field is immutable, except for updating from beta label to GA`}, apitest.Words(update(other, old)))
+	require.Equal(t, []string{"nodeAffinity: Invalid value: null: field is immutable, except for updating from beta label to GA"}, apitest.Words(update(apitest.Created(t, apitest.GoodVolume), old)))
+	require.Empty(t, apitest.Words(update(apitest.Created(t, apitest.GoodVolume, affinity(v1.LabelTopologyZone)), old)),
 		"an old label may be replaced by its successor")
 }
 
@@ -155,18 +155,18 @@ func TestASecretForExpansionMayBeAddedToACSIVolumeButNotExchanged(t *testing.T) 
 		return "spec: {csi: {controllerExpandSecretRef: {name: " + name + ", namespace: default}}}"
 	}
 	without, with := apitest.Created(t, apitest.GoodVolume, csi), apitest.Created(t, apitest.GoodVolume, csi, secret("a"))
-	require.Empty(t, apitest.Words(Update(with, without)))
+	require.Empty(t, apitest.Words(update(with, without)))
 	fixed := []string{"spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation"}
-	require.Equal(t, fixed, apitest.Words(Update(without, with)))
-	require.Equal(t, fixed, apitest.Words(Update(apitest.Created(t, apitest.GoodVolume, csi, secret("b")), with)))
-	require.Equal(t, fixed, apitest.Words(Update(apitest.Created(t, apitest.GoodVolume, csi, secret("a"), "spec: {csi: {volumeHandle: other}}"), without)),
+	require.Equal(t, fixed, apitest.Words(update(without, with)))
+	require.Equal(t, fixed, apitest.Words(update(apitest.Created(t, apitest.GoodVolume, csi, secret("b")), with)))
+	require.Equal(t, fixed, apitest.Words(update(apitest.Created(t, apitest.GoodVolume, csi, secret("a"), "spec: {csi: {volumeHandle: other}}"), without)),
 		"the secret does not cover up another change")
 }
 
 func TestAnAttributesClassOfAVolumeMayChangeButNotGo(t *testing.T) {
 	const csi = "spec: {hostPath: null, csi: {driver: x, volumeHandle: h}}"
 	old := apitest.Created(t, apitest.GoodVolume, csi, "spec: {volumeAttributesClassName: gold}")
-	require.Empty(t, apitest.Words(Update(apitest.Created(t, apitest.GoodVolume, csi, "spec: {volumeAttributesClassName: silver}"), old)))
+	require.Empty(t, apitest.Words(update(apitest.Created(t, apitest.GoodVolume, csi, "spec: {volumeAttributesClassName: silver}"), old)))
 	require.Equal(t, []string{"spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden"},
-		apitest.Words(Update(apitest.Created(t, apitest.GoodVolume, csi), old)))
+		apitest.Words(update(apitest.Created(t, apitest.GoodVolume, csi), old)))
 }

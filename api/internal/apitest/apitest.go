@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -136,8 +140,64 @@ func Created(t testing.TB, manifest string, patches ...string) runtime.Object {
 	m.SetUID("uid")
 	m.SetResourceVersion("1")
 	m.SetCreationTimestamp(Now)
-	strategy.SetDefaults(obj)
-	strategy.PrepareForCreate(obj, Now)
+	SetDefaults(obj)
+	if prepare := Strategy(obj).Create; prepare != nil {
+		prepare(obj, Now)
+	}
+	return obj
+}
+
+// Strategy is that of the object's kind, as far as tests have such objects.
+func Strategy(obj runtime.Object) strategy.Kind {
+	switch obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		return strategy.Claims()
+	case *v1.PersistentVolume:
+		return strategy.Volumes()
+	case *v1.Pod:
+		return strategy.Pods()
+	case *v1.Node:
+		return strategy.Nodes()
+	case *v1.Namespace:
+		return strategy.Namespaces()
+	case *v1.Secret:
+		return strategy.Secrets()
+	case *v1.Service:
+		return strategy.Services()
+	case *storagev1.StorageClass:
+		return strategy.StorageClasses()
+	case *storagev1.CSIDriver:
+		return strategy.CSIDrivers()
+	case *storagev1.CSINode:
+		return strategy.CSINodes()
+	case *storagev1.VolumeAttachment:
+		return strategy.VolumeAttachments()
+	case *appsv1.StatefulSet:
+		return strategy.StatefulSets()
+	case *appsv1.Deployment:
+		return strategy.Deployments()
+	case *appsv1.DaemonSet:
+		return strategy.DaemonSets()
+	case *appsv1.ReplicaSet:
+		return strategy.ReplicaSets()
+	case *batchv1.Job:
+		return strategy.Jobs()
+	}
+	return strategy.Kind{}
+}
+
+// SetDefaults sets those of the object's kind.
+func SetDefaults(obj runtime.Object) {
+	if set := Strategy(obj).Default; set != nil {
+		set(obj)
+	}
+}
+
+// Updated is obj as it is after the strategy for updates of its kind has run.
+func Updated(obj, old runtime.Object) runtime.Object {
+	if prepare := Strategy(obj).Update; prepare != nil {
+		prepare(obj, old)
+	}
 	return obj
 }
 

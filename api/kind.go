@@ -1,0 +1,238 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// Kind is one entry of a [Registry]: all that a server knows about one kind of object.
+// Kind and Version are required; everything else has a default that suits most kinds.
+type Kind struct {
+	Group, Version, Kind string
+	// OtherVersions are served as well, each with a store of its own. Their objects are
+	// of other types, so that nothing is done to them but what is done to all kinds.
+	OtherVersions []string
+	// Resource is the plural that requests use; default: that of the kind, in lower case.
+	Resource string
+	// Singular is how kubectl names one object; default: the kind in lower case.
+	Singular string
+	// ShortNames are what users may write instead, for example "pvc".
+	ShortNames []string
+	// Categories are groups of kinds that users may ask for together, for example "all".
+	Categories []string
+	// ClusterScoped: the objects are in no namespace.
+	ClusterScoped bool
+
+	// NoStatus: there is no subresource status. Otherwise there is one if the objects have
+	// a field of that name.
+	NoStatus bool
+	// Generations: metadata.generation counts the changes of the spec.
+	Generations bool
+	// Conditional: an update must say which version it is based on.
+	Conditional bool
+
+	// Strategy sets defaults and brings objects into the form that is stored.
+	Strategy strategy.Kind
+	// Validation says what is wrong with objects.
+	Validation validation.Kind
+	// Fields are those that objects can be selected by, with how to read them, besides
+	// metadata.name and metadata.namespace.
+	Fields map[string]func(obj runtime.Object) string
+
+	// posts are the subresources, besides status, that are created or updated.
+	posts map[string]post
+}
+
+// post answers a request that creates a subresource of an object.
+type post func(s *Server, r *request, obj runtime.Object) (runtime.Object, error)
+
+// object is what the server stores: a typed object, or an unstructured one.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// kind is a Kind in one version, ready for use.
+type kind struct {
+	Kind
+	gvr        schema.GroupVersionResource
+	gvk        schema.GroupVersionKind
+	namespaced bool
+	older      bool            // it is not in the preferred version
+	scheme     *runtime.Scheme // nil if objects are unstructured
+	// typ is the Go struct of an object, listType that of a list.
+	typ, listType reflect.Type
+	// spec and status are the indexes of those fields in the struct, -1 if there
+	// are none. Of unstructured objects they are indexes of unstructuredParts.
+	spec, status int
+}
+
+// unstructuredParts are the fields of unstructured objects that kind.spec and kind.status
+// mean.
+var unstructuredParts = [...]string{"spec", "status"}
+
+// ready completes an entry, for each of its versions.
+func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
+	if k.Kind == "" || k.Version == "" {
+		return nil, fmt.Errorf("a kind is registered with kind %q and version %q: both are required", k.Kind, k.Version)
+	}
+	if k.Resource == "" {
+		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: k.Kind})
+		k.Resource = plural.Resource
+	}
+	if k.Singular == "" {
+		k.Singular = strings.ToLower(k.Kind)
+	}
+	var list []*kind
+	for _, version := range append([]string{k.Version}, k.OtherVersions...) {
+		one := &kind{Kind: k, namespaced: !k.ClusterScoped, scheme: scheme}
+		if version != k.Version {
+			one.Version, one.older, one.posts = version, true, nil
+			one.Strategy, one.Validation, one.Fields = strategy.Kind{}, validation.Kind{Names: k.Validation.Names}, nil
+		}
+		one.gvk = schema.GroupVersionKind{Group: k.Group, Version: version, Kind: k.Kind}
+		one.gvr = one.gvk.GroupVersion().WithResource(k.Resource)
+		if err := one.findTypes(); err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// findTypes finds the Go types in the scheme.
+func (k *kind) findTypes() error {
+	if k.scheme == nil {
+		k.typ, k.listType = reflect.TypeFor[unstructured.Unstructured](), reflect.TypeFor[unstructured.UnstructuredList]()
+		k.spec, k.status = 0, 1
+		if k.NoStatus {
+			k.status = -1
+		}
+		return nil
+	}
+	known := k.scheme.KnownTypes(k.gvk.GroupVersion())
+	var ok bool
+	if k.typ, ok = known[k.gvk.Kind]; !ok {
+		return fmt.Errorf("the kind %s is not in the scheme", k.gvk)
+	}
+	if k.listType, ok = known[k.gvk.Kind+"List"]; !ok {
+		return fmt.Errorf("the kind %s has no list in the scheme: %sList is expected there", k.gvk, k.gvk.Kind)
+	}
+	if _, ok := reflect.New(k.typ).Interface().(object); !ok {
+		return fmt.Errorf("the kind %s has no metadata: %s is no metav1.Object", k.gvk, k.typ)
+	}
+	if items, ok := k.listType.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(k.typ) {
+		return fmt.Errorf("the list of the kind %s has no field Items that is a slice of %s", k.gvk, k.typ)
+	}
+	k.spec, k.status = fieldIndex(k.typ, "Spec"), fieldIndex(k.typ, "Status")
+	if k.NoStatus {
+		k.status = -1
+	}
+	return nil
+}
+
+func fieldIndex(typ reflect.Type, name string) int {
+	if f, ok := typ.FieldByName(name); ok && len(f.Index) == 1 && f.Type.Kind() == reflect.Struct {
+		return f.Index[0]
+	}
+	return -1
+}
+
+// APIResource is the kind as discovery tells of it.
+func (k *kind) APIResource() metav1.APIResource {
+	verbs := allVerbs
+	if k.gvr == namespaces {
+		verbs = slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" })
+	}
+	return metav1.APIResource{
+		Group: k.gvk.Group, Version: k.gvk.Version, Kind: k.gvk.Kind, Name: k.gvr.Resource, SingularName: k.Singular,
+		Namespaced: k.namespaced, Verbs: verbs, ShortNames: k.ShortNames, Categories: k.Categories,
+	}
+}
+
+var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// subresources are those of the kind as discovery tells of them.
+func (k *kind) subresources() []metav1.APIResource {
+	var list []metav1.APIResource
+	add := func(name string, verbs ...string) {
+		list = append(list, metav1.APIResource{
+			Group: k.gvk.Group, Version: k.gvk.Version, Kind: k.gvk.Kind, Name: k.gvr.Resource + "/" + name, Namespaced: k.namespaced, Verbs: verbs,
+		})
+	}
+	if k.status >= 0 {
+		add("status", "get", "patch", "update")
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.posts)) {
+		add(name, "create")
+	}
+	return list
+}
+
+func (k *kind) newObject() object {
+	obj := reflect.New(k.typ).Interface().(object)
+	k.label(obj)
+	return obj
+}
+
+func (k *kind) newList() runtime.Object {
+	list := reflect.New(k.listType).Interface().(runtime.Object)
+	if k.scheme == nil {
+		list.GetObjectKind().SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+	}
+	return list
+}
+
+// label has an object say its kind as stored objects do: typed objects do not, unstructured
+// ones must.
+func (k *kind) label(obj object) {
+	if k.scheme == nil {
+		obj.GetObjectKind().SetGroupVersionKind(k.gvk)
+	} else {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+}
+
+// keep gives obj old's value of the field at index.
+func keep(index int, obj, old runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		name := unstructuredParts[index]
+		if value, there := old.(*unstructured.Unstructured).Object[name]; there {
+			u.Object[name] = runtime.DeepCopyJSONValue(value)
+		} else {
+			delete(u.Object, name)
+		}
+		return
+	}
+	reflect.ValueOf(obj).Elem().Field(index).Set(reflect.ValueOf(old).Elem().Field(index))
+}
+
+// drop empties the field at index.
+func drop(index int, obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		delete(u.Object, unstructuredParts[index])
+		return
+	}
+	reflect.ValueOf(obj).Elem().Field(index).SetZero()
+}
+
+func sameField(index int, a, b runtime.Object) bool {
+	if u, ok := a.(*unstructured.Unstructured); ok {
+		name := unstructuredParts[index]
+		return semanticEqual(u.Object[name], b.(*unstructured.Unstructured).Object[name])
+	}
+	x, y := reflect.ValueOf(a).Elem().Field(index), reflect.ValueOf(b).Elem().Field(index)
+	return semanticEqual(x.Addr().Interface(), y.Addr().Interface())
+}

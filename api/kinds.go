@@ -1,0 +1,30 @@
+package api
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// builtinKinds are the kinds of Kubernetes, in the order in which a real server tells of
+// their groups. What has moved from one group to another comes last in the old one.
+// Upstream: controlplane/apiserver/aggregator.go apiVersionPriorities, v1.36.
+func builtinKinds() []Kind {
+	return slices.Concat(
+		coreKinds(), appsKinds(), workloadKinds(), networkKinds(), storageKinds(), policyKinds(), otherKinds(), oldKinds(),
+	)
+}
+
+// in puts kinds into a group and version.
+func in(gv schema.GroupVersion, kinds ...Kind) []Kind {
+	for i := range kinds {
+		kinds[i].Group, kinds[i].Version = gv.Group, gv.Version
+	}
+	return kinds
+}
+
+// names are short names, or versions.
+func names(list ...string) []string { return list }
+
+// inAll are the categories of what `kubectl get all` prints.
+func inAll() []string { return []string{"all"} }

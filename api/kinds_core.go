@@ -1,0 +1,113 @@
+package api
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// coreKinds are the kinds of the group without a name.
+func coreKinds() []Kind {
+	return in(v1.SchemeGroupVersion,
+		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},
+		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: validation.ConfigMaps()},
+		Kind{Kind: "Endpoints", ShortNames: names("ep")},
+		Kind{Kind: "Event", ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
+		Kind{Kind: "LimitRange", ShortNames: names("limits")},
+		Kind{
+			Kind: "Namespace", ShortNames: names("ns"), ClusterScoped: true,
+			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
+			Fields: selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
+			posts:  map[string]post{"finalize": (*Server).finalizeNamespace},
+		},
+		Kind{
+			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,
+			Strategy: strategy.Nodes(), Validation: validation.Nodes(),
+			Fields: selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
+		},
+		Kind{
+			Kind: "PersistentVolumeClaim", ShortNames: names("pvc"),
+			Strategy: strategy.Claims(), Validation: validation.Claims(),
+		},
+		Kind{
+			Kind: "PersistentVolume", ShortNames: names("pv"), ClusterScoped: true,
+			Strategy: strategy.Volumes(), Validation: validation.Volumes(),
+		},
+		Kind{
+			Kind: "Pod", ShortNames: names("po"), Categories: inAll(), Generations: true,
+			Strategy: strategy.Pods(), Validation: validation.Pods(), Fields: podFields(),
+			posts: map[string]post{"binding": (*Server).bindPod, "eviction": (*Server).evictPod},
+		},
+		Kind{Kind: "PodTemplate"},
+		Kind{
+			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true,
+			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
+		},
+		Kind{Kind: "ResourceQuota", ShortNames: names("quota")},
+		Kind{
+			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(),
+			Fields: selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
+		},
+		Kind{Kind: "ServiceAccount", ShortNames: names("sa")},
+		Kind{
+			Kind: "Service", ShortNames: names("svc"), Categories: inAll(),
+			Strategy: strategy.Services(), Validation: validation.Services(),
+			Fields: selectable{
+				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),
+				"spec.type":      of(func(s *v1.Service) string { return string(s.Spec.Type) }),
+			},
+		},
+	)
+}
+
+// selectable is what objects can be selected by.
+// Upstream: AddFieldLabelConversionsFor* in pkg/apis/*/v1/conversion.go, v1.36.
+type selectable = map[string]func(runtime.Object) string
+
+// of reads a field of objects of one type.
+func of[T runtime.Object](get func(T) string) func(runtime.Object) string {
+	return func(obj runtime.Object) string { return get(obj.(T)) }
+}
+
+func podFields() selectable {
+	return selectable{
+		fieldNodeName:              of(func(p *v1.Pod) string { return p.Spec.NodeName }),
+		"spec.restartPolicy":       of(func(p *v1.Pod) string { return string(p.Spec.RestartPolicy) }),
+		"spec.schedulerName":       of(func(p *v1.Pod) string { return p.Spec.SchedulerName }),
+		"spec.serviceAccountName":  of(func(p *v1.Pod) string { return p.Spec.ServiceAccountName }),
+		"spec.hostNetwork":         of(func(p *v1.Pod) string { return strconv.FormatBool(p.Spec.HostNetwork) }),
+		"status.phase":             of(func(p *v1.Pod) string { return string(p.Status.Phase) }),
+		"status.podIP":             of(func(p *v1.Pod) string { return p.Status.PodIP }),
+		"status.podIPs":            of(func(p *v1.Pod) string { return p.Status.PodIP }),
+		"status.nominatedNodeName": of(func(p *v1.Pod) string { return p.Status.NominatedNodeName }),
+	}
+}
+
+func eventFields() selectable {
+	return selectable{
+		"involvedObject.kind":            of(func(e *v1.Event) string { return e.InvolvedObject.Kind }),
+		"involvedObject.namespace":       of(func(e *v1.Event) string { return e.InvolvedObject.Namespace }),
+		"involvedObject.name":            of(func(e *v1.Event) string { return e.InvolvedObject.Name }),
+		"involvedObject.uid":             of(func(e *v1.Event) string { return string(e.InvolvedObject.UID) }),
+		"involvedObject.apiVersion":      of(func(e *v1.Event) string { return e.InvolvedObject.APIVersion }),
+		"involvedObject.resourceVersion": of(func(e *v1.Event) string { return e.InvolvedObject.ResourceVersion }),
+		"involvedObject.fieldPath":       of(func(e *v1.Event) string { return e.InvolvedObject.FieldPath }),
+		"reason":                         of(func(e *v1.Event) string { return e.Reason }),
+		"reportingComponent":             of(func(e *v1.Event) string { return e.ReportingController }),
+		"source":                         of(eventSource),
+		"type":                           of(func(e *v1.Event) string { return e.Type }),
+	}
+}
+
+func eventSource(e *v1.Event) string {
+	if e.Source.Component != "" {
+		return e.Source.Component
+	}
+	return e.ReportingController
+}
+
+func itoa(n int32) string { return strconv.Itoa(int(n)) }

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// networkKinds are those of networking.k8s.io and discovery.k8s.io.
+func networkKinds() []Kind {
+	return append(
+		in(networkingv1.SchemeGroupVersion,
+			Kind{Kind: "IPAddress", ShortNames: names("ip"), OtherVersions: names("v1beta1"), ClusterScoped: true},
+			Kind{Kind: "IngressClass", OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true},
+			Kind{Kind: "Ingress", ShortNames: names("ing"), OtherVersions: names("v1beta1"), Generations: true},
+			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true},
+			Kind{Kind: "ServiceCIDR", OtherVersions: names("v1beta1"), ClusterScoped: true},
+		),
+		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", OtherVersions: names("v1beta1"), Conditional: true})...,
+	)
+}
+
+// policyKinds say who may do what, and how many pods may be gone.
+func policyKinds() []Kind {
+	return append(
+		in(policyv1.SchemeGroupVersion,
+			Kind{
+				Kind: "PodDisruptionBudget", ShortNames: names("pdb"), OtherVersions: names("v1beta1"),
+				Generations: true, Conditional: true,
+			},
+		),
+		in(rbacv1.SchemeGroupVersion,
+			Kind{Kind: "ClusterRoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Validation: validation.Roles()},
+			Kind{Kind: "ClusterRole", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Validation: validation.Roles()},
+			Kind{Kind: "RoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), Validation: validation.Roles()},
+			Kind{Kind: "Role", OtherVersions: names("v1beta1", "v1alpha1"), Validation: validation.Roles()},
+		)...,
+	)
+}
+
+// otherKinds are those that neither the storage plane nor workloads need.
+func otherKinds() []Kind {
+	return slices.Concat(
+		admissionKinds(),
+		schedulingKinds(),
+		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", OtherVersions: names("v1beta1"), Conditional: true}),
+		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OtherVersions: names("v1alpha2"), Conditional: true}),
+		in(nodev1.SchemeGroupVersion,
+			Kind{Kind: "RuntimeClass", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true},
+		),
+		in(flowcontrolv1.SchemeGroupVersion,
+			Kind{Kind: "FlowSchema", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true, Conditional: true},
+			Kind{Kind: "PriorityLevelConfiguration", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true, Conditional: true},
+		),
+		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", ClusterScoped: true, Conditional: true}),
+		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", OtherVersions: names("v1beta1"), ClusterScoped: true}),
+		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction"}, Kind{Kind: "EvictionRequest"}),
+	)
+}
+
+// admissionKinds are those of admissionregistration.k8s.io.
+func admissionKinds() []Kind {
+	kinds := in(admissionregistrationv1.SchemeGroupVersion,
+		Kind{Kind: "MutatingAdmissionPolicyBinding", OtherVersions: names("v1beta1", "v1alpha1")},
+		Kind{Kind: "MutatingAdmissionPolicy", OtherVersions: names("v1beta1", "v1alpha1")},
+		Kind{Kind: "MutatingWebhookConfiguration", OtherVersions: names("v1beta1")},
+		Kind{Kind: "ValidatingAdmissionPolicyBinding", OtherVersions: names("v1beta1", "v1alpha1")},
+		Kind{Kind: "ValidatingAdmissionPolicy", OtherVersions: names("v1beta1", "v1alpha1")},
+		Kind{Kind: "ValidatingWebhookConfiguration", OtherVersions: names("v1beta1")},
+	)
+	for i := range kinds {
+		k := &kinds[i]
+		k.Categories, k.ClusterScoped, k.Generations, k.Conditional = []string{"api-extensions"}, true, true, true
+	}
+	return kinds
+}
+
+// schedulingKinds are those of scheduling.k8s.io and resource.k8s.io.
+func schedulingKinds() []Kind {
+	return slices.Concat(
+		in(schedulingv1.SchemeGroupVersion,
+			Kind{Kind: "PriorityClass", ShortNames: names("pc"), OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true},
+		),
+		in(schedulingv1beta1.SchemeGroupVersion,
+			Kind{Kind: "PodGroup", OtherVersions: names("v1alpha3")},
+			Kind{Kind: "Workload", OtherVersions: names("v1alpha3")},
+		),
+		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup"}),
+		in(resourcev1.SchemeGroupVersion,
+			Kind{Kind: "DeviceClass", OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "DeviceTaintRule", OtherVersions: names("v1beta2", "v1alpha3"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "ResourceClaim", OtherVersions: names("v1beta2", "v1beta1")},
+			Kind{Kind: "ResourceClaimTemplate", OtherVersions: names("v1beta2", "v1beta1")},
+			Kind{Kind: "ResourceSlice", OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+		),
+		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", ClusterScoped: true}),
+	)
+}

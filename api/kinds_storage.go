@@ -1,0 +1,38 @@
+package api
+
+import (
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// storageKinds are those of storage.k8s.io.
+func storageKinds() []Kind {
+	return in(storagev1.SchemeGroupVersion,
+		Kind{
+			Kind: "CSIDriver", OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true,
+			Strategy: strategy.CSIDrivers(), Validation: validation.CSIDrivers(),
+		},
+		Kind{ // what the library has of a status came after release 1.36
+			Kind: "CSINode", OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true, NoStatus: true,
+			Strategy: strategy.CSINodes(), Validation: validation.CSINodes(),
+		},
+		Kind{
+			Kind: "CSIStorageCapacity", OtherVersions: names("v1beta1", "v1alpha1"), Conditional: true,
+			Validation: validation.CSIStorageCapacities(),
+		},
+		Kind{
+			Kind: "StorageClass", ShortNames: names("sc"), OtherVersions: names("v1beta1"), ClusterScoped: true,
+			Strategy: strategy.StorageClasses(), Validation: validation.StorageClasses(),
+		},
+		Kind{ // a real server has no short name for it
+			Kind: "VolumeAttachment", ShortNames: names("va"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true,
+			Strategy: strategy.VolumeAttachments(), Validation: validation.VolumeAttachments(),
+		},
+		Kind{
+			Kind: "VolumeAttributesClass", ShortNames: names("vac"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true,
+			Validation: validation.VolumeAttributesClasses(),
+		},
+	)
+}

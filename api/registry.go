@@ -1,0 +1,203 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/storagesim/storagesim/internal/prose"
+)
+
+// Registry is the kinds that a server has, in order: where two have the same name, the
+// one that was there first is meant. It is safe for concurrent use, also while a server
+// uses it.
+type Registry struct {
+	mu    sync.Mutex // held while it changes
+	table atomic.Pointer[kindTable]
+	hooks []func()
+}
+
+// kindTable is the state of a registry. It never changes.
+type kindTable struct {
+	kinds      []*kind
+	byResource map[schema.GroupVersionResource]*kind
+	byKind     map[schema.GroupVersionKind]*kind
+}
+
+// NewRegistry is a registry of the kinds of Kubernetes itself: those of client-go's
+// scheme that can be listed.
+func NewRegistry() *Registry {
+	r := &Registry{}
+	r.table.Store(builtin())
+	return r
+}
+
+// builtin is the table of what NewRegistry has.
+var builtin = sync.OnceValue(func() *kindTable {
+	t, err := (&kindTable{}).with(scheme.Scheme, builtinKinds())
+	if err != nil {
+		panic(err) // a mistake in the table, which a test would find
+	}
+	return t
+})
+
+// Add registers kinds, whose Go types are found in the scheme; where it is nil, objects
+// are *unstructured.Unstructured. If something is wrong with one of them none is
+// registered, and the error says what.
+func (r *Registry) Add(scheme *runtime.Scheme, kinds ...Kind) error {
+	return r.change(func(t *kindTable) (*kindTable, error) { return t.with(scheme, kinds) })
+}
+
+// Remove takes a kind out, in all its versions. Its objects are gone from the servers that
+// use the registry, and watches of it end with 410 Gone. It says whether there was such a kind.
+func (r *Registry) Remove(gk schema.GroupKind) (found bool) {
+	_ = r.change(func(t *kindTable) (*kindTable, error) { // it never fails
+		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *kind) bool { return k.gvk.GroupKind() == gk })
+		found = len(rest) < len(t.kinds)
+		return tableOf(rest), nil
+	})
+	return found
+}
+
+// change replaces the table and tells the servers.
+func (r *Registry) change(to func(*kindTable) (*kindTable, error)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, err := to(r.table.Load())
+	if err != nil {
+		return err
+	}
+	r.table.Store(t)
+	for _, hook := range r.hooks {
+		hook()
+	}
+	return nil
+}
+
+// onChange has f called after each change.
+func (r *Registry) onChange(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hooks = append(r.hooks, f)
+}
+
+func tableOf(kinds []*kind) *kindTable {
+	t := &kindTable{
+		kinds: kinds, byResource: make(map[schema.GroupVersionResource]*kind, len(kinds)), byKind: make(map[schema.GroupVersionKind]*kind, len(kinds)),
+	}
+	for _, k := range kinds {
+		t.byResource[k.gvr], t.byKind[k.gvk] = k, k
+	}
+	return t
+}
+
+// with is the table with more kinds.
+func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, error) {
+	list := slices.Clone(t.kinds)
+	for _, k := range kinds {
+		ready, err := k.ready(scheme)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range ready {
+			if slices.ContainsFunc(list, func(other *kind) bool { return other.gvr == one.gvr || other.gvk == one.gvk }) {
+				return nil, fmt.Errorf("the kind %s (%s) is registered already", one.gvk, one.gvr.Resource)
+			}
+			list = append(list, one)
+		}
+	}
+	return tableOf(list), nil
+}
+
+// at is the kind that a request addresses.
+func (r *Registry) at(gvr schema.GroupVersionResource) (*kind, bool) {
+	k, ok := r.table.Load().byResource[gvr]
+	return k, ok
+}
+
+// All are all resources, in order of group, kind and version, the preferred version of
+// each kind first.
+func (r *Registry) All() []metav1.APIResource {
+	kinds := r.table.Load().kinds
+	list := make([]metav1.APIResource, len(kinds))
+	for i, k := range kinds {
+		list[i] = k.APIResource()
+	}
+	slices.SortStableFunc(list, func(a, b metav1.APIResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	})
+	return list
+}
+
+// Preferred are the resources in their preferred versions, in order of registration.
+func (r *Registry) Preferred() []metav1.APIResource {
+	var list []metav1.APIResource
+	for _, k := range r.table.Load().kinds {
+		if !k.older {
+			list = append(list, k.APIResource())
+		}
+	}
+	return list
+}
+
+// OfKind is the resource of a kind, in exactly that version.
+func (r *Registry) OfKind(gvk schema.GroupVersionKind) (metav1.APIResource, bool) {
+	k, ok := r.table.Load().byKind[gvk]
+	if !ok {
+		return metav1.APIResource{}, false
+	}
+	return k.APIResource(), true
+}
+
+// New is an empty object of a kind.
+func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	k, ok := r.table.Load().byKind[gvk]
+	if !ok {
+		return nil, fmt.Errorf("there is no kind %s in %s", gvk.Kind, gvk.GroupVersion())
+	}
+	return k.newObject(), nil
+}
+
+// Find is the resource that a user calls by plural, singular, kind or short name,
+// in any case, with or without the group behind a dot: "pvc",
+// "persistentvolumeclaims", "StorageClass", "statefulsets.apps". The error suggests the
+// name that is most like it, or else lists some.
+func (r *Registry) Find(word string) (metav1.APIResource, error) {
+	name, group, hasGroup := strings.Cut(strings.ToLower(word), ".")
+	for _, k := range r.table.Load().kinds {
+		if k.called(name) && (!hasGroup || k.gvk.Group == group) {
+			return k.APIResource(), nil
+		}
+	}
+	return metav1.APIResource{}, fmt.Errorf("the server doesn't have a resource type %q%s", word, r.suggest(name))
+}
+
+// suggest ends a message about a name that no kind has.
+func (r *Registry) suggest(name string) string {
+	var names, some []string
+	for _, k := range r.All() {
+		names = append(append(names, k.SingularName, k.Name), k.ShortNames...)
+		if k.Group == "" || k.Group == storagev1.GroupName {
+			some = append(some, k.SingularName)
+		}
+	}
+	if nearest := prose.DidYouMean(name, names); nearest != "" {
+		return nearest
+	}
+	return "; expected for example " + strings.Join(slices.Compact(some), ", ")
+}
+
+// called says whether a name, in lower case, is one of the kind's.
+func (k *kind) called(name string) bool {
+	return name == k.gvr.Resource || name == k.Singular || name == strings.ToLower(k.gvk.Kind) || slices.Contains(k.ShortNames, name)
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+func TestEveryKindOfTheSchemeThatCanBeListedIsRegistered(t *testing.T) {
+	known := scheme.Scheme.AllKnownTypes()
+	for gvk := range known {
+		list, ok := known[gvk.GroupVersion().WithKind(gvk.Kind+"List")]
+		obj, err := scheme.Scheme.New(gvk)
+		require.NoError(t, err)
+		if _, hasMeta := obj.(metav1.Object); !ok || !hasMeta || gvk.Version == runtime.APIVersionInternal {
+			continue
+		}
+		k, ok := builtin().byKind[gvk]
+		require.True(t, ok, "%s is missing in the table of kinds", gvk)
+		require.Equal(t, list, k.listType)
+	}
+}
+
+func TestRulesOfEveryKindTakeAnEmptyObject(t *testing.T) {
+	now := metav1.Unix(1_700_000_000, 0)
+	for _, k := range builtin().kinds {
+		obj := k.newObject()
+		k.setDefaults(obj)
+		if prepare := k.Strategy.Create; prepare != nil {
+			prepare(obj, now)
+		}
+		if prepare := k.Strategy.Update; prepare != nil {
+			prepare(obj, obj.DeepCopyObject())
+		}
+		if prepare := k.Strategy.UpdateStatus; prepare != nil {
+			prepare(obj, obj.DeepCopyObject(), now)
+		}
+		for _, field := range k.Fields {
+			field(obj)
+		}
+		require.NotEmpty(t, k.Validation.ValidateCreate(obj, k.namespaced), "%s without a name", k.gvk)
+		k.Validation.ValidateUpdate(obj, obj.DeepCopyObject())
+		k.Validation.ValidateUpdateStatus(obj, obj.DeepCopyObject())
+	}
+}
+
+func TestNoTwoKindsHaveTheSameNameButThoseThatMoved(t *testing.T) {
+	moved := []string{"extensions", "events.k8s.io"}
+	seen := map[string]string{}
+	for _, k := range builtin().kinds {
+		if k.older || slices.Contains(moved, k.gvk.Group) {
+			continue
+		}
+		names := slices.Concat([]string{k.gvr.Resource, k.Singular}, k.ShortNames)
+		for _, name := range slices.Compact(names) { // endpoints have the same plural
+			require.NotContains(t, seen, name, "%s", k.gvk)
+			seen[name] = k.gvk.String()
+		}
+	}
+}

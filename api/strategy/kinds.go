@@ -1,0 +1,173 @@
+package strategy
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The kinds of Kubernetes that are not stored as they come.
+// Upstream: the defaults and strategies of each kind, v1.36.
+
+// Claims are persistentvolumeclaims.
+func Claims() Kind {
+	return Of[*v1.PersistentVolumeClaim]{
+		Default: defaultClaim,
+		Create: func(claim *v1.PersistentVolumeClaim, _ metav1.Time) {
+			claim.Status = v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}
+			prepareDataSources(&claim.Spec, nil)
+		},
+		Update: func(claim, old *v1.PersistentVolumeClaim) { prepareDataSources(&claim.Spec, &old.Spec) },
+	}.Kind()
+}
+
+// Volumes are persistentvolumes.
+func Volumes() Kind {
+	return Of[*v1.PersistentVolume]{
+		Default: defaultVolume,
+		Create: func(volume *v1.PersistentVolume, now metav1.Time) {
+			volume.Status = v1.PersistentVolumeStatus{Phase: v1.VolumePending, LastPhaseTransitionTime: &now}
+		},
+		UpdateStatus: func(volume, old *v1.PersistentVolume, now metav1.Time) { stampPhase(&volume.Status, &old.Status, now) },
+	}.Kind()
+}
+
+// Pods are pods.
+func Pods() Kind {
+	k := Of[*v1.Pod]{
+		Default: func(pod *v1.Pod) {
+			defaultPod(pod)
+			canonicalPod(pod)
+		},
+		Create: func(pod *v1.Pod, now metav1.Time) {
+			pod.Status = newPodStatus(&pod.Spec, pod.Status.QOSClass, now)
+			dropDisabledPodFields(&pod.Spec)
+			mergeLabelKeys(pod)
+		},
+		Update: func(pod, old *v1.Pod) {
+			keepAdmitted(&pod.Spec, &old.Spec)
+			dropDisabledPodFields(&pod.Spec)
+		},
+		UpdateStatus: func(pod, old *v1.Pod, _ metav1.Time) {
+			pod.OwnerReferences, pod.DeletionTimestamp = old.OwnerReferences, old.DeletionTimestamp
+			setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
+			keepObservedGeneration(&pod.Status, &old.Status)
+			pod.Status.NodeAllocatableResourceClaimStatuses = nil // behind a feature gate
+		},
+	}.Kind()
+	k.KeepStatus = true // of which Create reads the quality of service
+	return k
+}
+
+// Nodes are nodes.
+func Nodes() Kind {
+	k := Of[*v1.Node]{
+		Default: defaultNode,
+		Create: func(node *v1.Node, _ metav1.Time) { // a feature that was given up
+			node.Spec.ConfigSource, node.Status.Config = nil, nil //nolint:staticcheck // deprecated, and dropped
+		},
+		Update: func(node, _ *v1.Node) {
+			node.Spec.ConfigSource = nil //nolint:staticcheck // deprecated, and dropped
+		},
+		UpdateStatus: func(node, _ *v1.Node, _ metav1.Time) { node.Status.Config = nil },
+	}.Kind()
+	k.KeepStatus = true // a kubelet registers its node complete
+	return k
+}
+
+// Namespaces are namespaces. Their finalizers have a subresource of their own.
+func Namespaces() Kind {
+	return Of[*v1.Namespace]{
+		Default: defaultNamespace,
+		Create: func(ns *v1.Namespace, _ metav1.Time) {
+			ns.Status.Phase = v1.NamespaceActive
+			if !slices.Contains(ns.Spec.Finalizers, v1.FinalizerKubernetes) {
+				ns.Spec.Finalizers = append(ns.Spec.Finalizers, v1.FinalizerKubernetes)
+			}
+			defaultNamespace(ns)
+		},
+		Update: func(ns, old *v1.Namespace) { ns.Spec.Finalizers = old.Spec.Finalizers },
+	}.Kind()
+}
+
+// Secrets are secrets.
+func Secrets() Kind { return Of[*v1.Secret]{Default: defaultSecret}.Kind() }
+
+// Services are services.
+func Services() Kind {
+	return Of[*v1.Service]{Default: func(service *v1.Service) { defaultService(&service.Spec) }}.Kind()
+}
+
+// StorageClasses are storageclasses.
+func StorageClasses() Kind {
+	return Of[*storagev1.StorageClass]{Default: func(class *storagev1.StorageClass) {
+		setDefaultPtr(&class.ReclaimPolicy, v1.PersistentVolumeReclaimDelete)
+		setDefaultPtr(&class.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	}}.Kind()
+}
+
+// CSIDrivers are csidrivers.
+func CSIDrivers() Kind {
+	return Of[*storagev1.CSIDriver]{Default: func(driver *storagev1.CSIDriver) {
+		defaultCSIDriver(&driver.Spec)
+		driver.Spec.PreventPodSchedulingIfMissing = nil // came after release 1.36
+	}}.Kind()
+}
+
+// CSINodes are csinodes.
+func CSINodes() Kind { return Of[*storagev1.CSINode]{Default: canonicalCSINode}.Kind() }
+
+// VolumeAttachments are volumeattachments.
+func VolumeAttachments() Kind {
+	return Of[*storagev1.VolumeAttachment]{
+		Default: func(va *storagev1.VolumeAttachment) {
+			if va.Spec.Source.InlineVolumeSpec != nil {
+				setDefaultPtr(&va.Spec.Source.InlineVolumeSpec.VolumeMode, v1.PersistentVolumeFilesystem)
+			}
+		},
+		UpdateStatus: func(va, old *storagev1.VolumeAttachment, _ metav1.Time) {
+			va.Labels, va.Annotations, va.Finalizers = old.Labels, old.Annotations, old.Finalizers
+			va.OwnerReferences, va.DeletionTimestamp = old.OwnerReferences, old.DeletionTimestamp
+		},
+	}.Kind()
+}
+
+// StatefulSets are statefulsets.
+func StatefulSets() Kind {
+	return workload(func(set *appsv1.StatefulSet) { defaultStatefulSet(&set.Spec) })
+}
+
+// Deployments are deployments.
+func Deployments() Kind {
+	return workload(func(d *appsv1.Deployment) { defaultDeployment(&d.Spec) })
+}
+
+// DaemonSets are daemonsets.
+func DaemonSets() Kind {
+	return workload(func(set *appsv1.DaemonSet) { defaultDaemonSet(&set.Spec) })
+}
+
+// ReplicaSets are replicasets.
+func ReplicaSets() Kind {
+	return workload(func(set *appsv1.ReplicaSet) {
+		setDefaultPtr(&set.Spec.Replicas, 1)
+		defaultPodSpec(&set.Spec.Template.Spec)
+	})
+}
+
+// Jobs are jobs.
+func Jobs() Kind { return workload(func(job *batchv1.Job) { defaultJob(&job.Spec) }) }
+
+// workload is a kind with a template of pods.
+func workload[T runtime.Object](setDefaults func(T)) Kind {
+	return Of[T]{
+		Default: setDefaults,
+		Create:  func(obj T, _ metav1.Time) { dropDisabledPodFields(&PodTemplate(obj).Spec) },
+		Update:  func(obj, _ T) { dropDisabledPodFields(&PodTemplate(obj).Spec) },
+	}.Kind()
+}

@@ -1,0 +1,162 @@
+package validation
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// The kinds of Kubernetes of which more than the metadata is validated.
+// Upstream: Validate and ValidateUpdate of each kind's strategies, v1.36.
+
+// Claims are persistentvolumeclaims.
+func Claims() Kind {
+	return rules[*v1.PersistentVolumeClaim]{
+		again:  true,
+		create: func(p *problems, claim *v1.PersistentVolumeClaim) { p.claimSpec(&claim.Spec, specPath, nil) },
+		update: (*problems).claimUpdate,
+		status: func(p *problems, claim, _ *v1.PersistentVolumeClaim) { p.claimStatus(claim) },
+	}.kind()
+}
+
+// Volumes are persistentvolumes.
+func Volumes() Kind {
+	return rules[*v1.PersistentVolume]{again: true, create: (*problems).volume, update: (*problems).volumeUpdate}.kind()
+}
+
+// Pods are pods.
+func Pods() Kind {
+	return rules[*v1.Pod]{
+		again: true, create: (*problems).newPod, update: (*problems).podUpdate, status: (*problems).podStatus,
+	}.kind()
+}
+
+// Events are events of the core group.
+func Events() Kind { return rules[*v1.Event]{create: (*problems).event}.kind() }
+
+// StorageClasses are storageclasses.
+func StorageClasses() Kind {
+	return rules[*storagev1.StorageClass]{
+		again: true, create: (*problems).storageClass, update: (*problems).storageClassUpdate,
+	}.kind()
+}
+
+// VolumeAttributesClasses are volumeattributesclasses.
+func VolumeAttributesClasses() Kind {
+	return rules[*storagev1.VolumeAttributesClass]{
+		again: true, create: (*problems).attributesClass, update: (*problems).attributesClassUpdate,
+	}.kind()
+}
+
+// VolumeAttachments are volumeattachments.
+func VolumeAttachments() Kind {
+	return rules[*storagev1.VolumeAttachment]{
+		again: true, create: (*problems).attachment, update: (*problems).attachmentUpdate,
+		status: func(p *problems, va, old *storagev1.VolumeAttachment) {
+			p.prefixAgain(va, DNSSubdomain)
+			p.attachmentUpdate(va, old)
+		},
+	}.kind()
+}
+
+// CSIDrivers are csidrivers.
+func CSIDrivers() Kind {
+	return rules[*storagev1.CSIDriver]{
+		create: func(p *problems, driver *storagev1.CSIDriver) { p.csiDriver(&driver.Spec) },
+		update: (*problems).csiDriverUpdate,
+	}.kind()
+}
+
+// CSINodes are csinodes.
+func CSINodes() Kind {
+	return rules[*storagev1.CSINode]{again: true, create: (*problems).csiNode, update: (*problems).csiNodeUpdate}.kind()
+}
+
+// CSIStorageCapacities are csistoragecapacities.
+func CSIStorageCapacities() Kind {
+	return rules[*storagev1.CSIStorageCapacity]{
+		again: true, create: (*problems).storageCapacity, update: (*problems).storageCapacityUpdate,
+	}.kind()
+}
+
+// Nodes are nodes.
+func Nodes() Kind {
+	return rules[*v1.Node]{
+		again: true, create: (*problems).node, status: (*problems).nodeUpdate,
+		update: func(p *problems, node, old *v1.Node) {
+			p.node(node)
+			p.nodeUpdate(node, old)
+		},
+	}.kind()
+}
+
+// Namespaces are namespaces.
+func Namespaces() Kind {
+	return rules[*v1.Namespace]{
+		names: DNSLabel, again: true,
+		create: func(p *problems, ns *v1.Namespace) { p.namespaceFinalizers(ns.Spec.Finalizers) },
+	}.kind()
+}
+
+// ConfigMaps are configmaps.
+func ConfigMaps() Kind {
+	return rules[*v1.ConfigMap]{again: true, create: (*problems).configMap, update: (*problems).configMapUpdate}.kind()
+}
+
+// Secrets are secrets.
+func Secrets() Kind {
+	return rules[*v1.Secret]{again: true, create: (*problems).secret, update: (*problems).secretUpdate}.kind()
+}
+
+// StatefulSets are statefulsets.
+func StatefulSets() Kind {
+	return rules[*appsv1.StatefulSet]{
+		names:  DNSLabel,
+		create: func(p *problems, set *appsv1.StatefulSet) { p.statefulSet(set, nil) },
+		update: (*problems).statefulSetUpdate, status: (*problems).statefulSetStatus,
+	}.kind()
+}
+
+// Deployments are deployments.
+func Deployments() Kind {
+	return rules[*appsv1.Deployment]{
+		create: (*problems).deployment,
+		update: func(p *problems, d, old *appsv1.Deployment) {
+			p.deployment(d)
+			p.immutable(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))
+		},
+	}.kind()
+}
+
+// DaemonSets are daemonsets.
+func DaemonSets() Kind {
+	return rules[*appsv1.DaemonSet]{
+		create: (*problems).daemonSet,
+		update: func(p *problems, set, old *appsv1.DaemonSet) {
+			p.daemonSet(set)
+			p.immutable(set.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))
+		},
+	}.kind()
+}
+
+// ReplicaSets are replicasets.
+func ReplicaSets() Kind {
+	return rules[*appsv1.ReplicaSet]{
+		create: (*problems).replicaSet,
+		update: func(p *problems, set, old *appsv1.ReplicaSet) {
+			p.replicaSet(set)
+			p.immutable(set.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))
+		},
+	}.kind()
+}
+
+// Jobs are jobs.
+func Jobs() Kind { return rules[*batchv1.Job]{create: (*problems).job}.kind() }
+
+// Services are services. Only their metadata are validated.
+func Services() Kind { return Kind{Names: DNS1035Label} }
+
+// Roles are those of rbac.authorization.k8s.io, and their bindings. Only their metadata are
+// validated.
+func Roles() Kind { return Kind{Names: PathSegment} }
