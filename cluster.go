@@ -177,6 +177,9 @@ func (c *Cluster) Engine() *engine.Engine { return c.engine }
 // Now is the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }
 
+// Seed is Config.Seed.
+func (c *Cluster) Seed() uint64 { return c.cfg.Seed }
+
 // Actors are the names of all actors.
 func (c *Cluster) Actors() []string { return c.engine.Actors() }
 

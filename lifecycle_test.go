@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 
 	"github.com/stretchr/testify/require"
@@ -82,7 +83,7 @@ func TestClosingAtAnyMomentLeavesNoGoroutine(t *testing.T) {
 }
 
 // wholeLife runs the main story from claim to nothing, with a crash.
-func wholeLife(t *testing.T, cfg storagesim.Config) *storagesimtest.Cluster {
+func wholeLife(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluster {
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node1", "node2")
 	c := storagesimtest.New(t, cfg)
@@ -97,14 +98,14 @@ func wholeLife(t *testing.T, cfg storagesim.Config) *storagesimtest.Cluster {
 }
 
 func TestAWholeRunIsReplayedFromItsChoicesToTheByte(t *testing.T) {
-	for seed := uint64(1); seed <= 8; seed++ {
+	seedtest.Each(t, 8, func(t testing.TB, seed uint64) {
 		recorded := wholeLife(t, storagesim.Config{Seed: seed})
 		choices := recorded.Engine().Choices()
 		again := wholeLife(t, storagesim.Config{Seed: seed, Policy: engine.Replay(choices)})
-		require.Equal(t, recorded.Engine().Trace().String(), again.Engine().Trace().String(), "seed %d", seed)
-		require.Equal(t, choices, again.Engine().Choices(), "seed %d", seed)
+		require.Equal(t, recorded.Engine().Trace().String(), again.Engine().Trace().String())
+		require.Equal(t, choices, again.Engine().Choices())
 		wholeLife(t, storagesim.Config{Seed: seed, Policy: engine.Replay(choices[:len(choices)/2])}) // the rest in order
-	}
+	})
 }
 
 func TestClustersRunBesideEachOther(t *testing.T) {

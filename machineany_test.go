@@ -10,12 +10,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/machine"
 )
 
 // troubledLife plays a local volume's pod from nothing to nothing. Trouble strikes
 // while it starts, or while it ends. It says how often it struck.
-func troubledLife(t *testing.T, seed uint64, ending bool, f machine.Fault) (struck int, story string) {
+func troubledLife(t testing.TB, seed uint64, ending bool, f machine.Fault) (struck int, story string) {
 	t.Helper()
 	c := withLocalVolume(t, storagesim.Config{Seed: seed})
 	c.WriteFile("node/node-1", "/data/k8s/localpv/old", "kept")
@@ -62,12 +63,12 @@ func TestAPodsLifeEndsWellWhateverFailsOnItsMachine(t *testing.T) {
 }
 
 func TestTroubleOfMachinesIsTheSameForOneSeed(t *testing.T) {
-	for seed := range uint64(10) {
+	seedtest.Each(t, 10, func(t testing.TB, seed uint64) {
 		f := machine.Fault{Skip: int(seed), Times: 5, Err: errors.New("trouble")}
 		struck, first := troubledLife(t, seed, false, f)
 		require.Positive(t, struck)
 		_, again := troubledLife(t, seed, false, f)
-		require.Equal(t, first, again, "seed %d", seed)
+		require.Equal(t, first, again)
 		require.Contains(t, first, " on node/node-1: trouble\n")
-	}
+	})
 }

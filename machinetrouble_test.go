@@ -56,7 +56,7 @@ spec:
 `
 
 // withLocalVolume is a cluster whose node-1 has the volume's directory.
-func withLocalVolume(t *testing.T, cfg storagesim.Config) *storagesimtest.Cluster {
+func withLocalVolume(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluster {
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node-1", "node-2")
 	c := storagesimtest.New(t, cfg)

@@ -118,10 +118,10 @@ type unlucky struct {
 }
 
 func newUnlucky(c *explore.Cluster) (*unlucky, error) {
-	x := &unlucky{rng: rand.New(rand.NewPCG(c.Seed, 3)), lastPut: map[string]int{}}
+	x := &unlucky{rng: rand.New(rand.NewPCG(c.Seed(), 3)), lastPut: map[string]int{}}
 	way := []string{"plain", "with finalizer", "with a queue", "with both of them"}[x.rng.IntN(4)]
 	x.lasting = x.rng.IntN(2) == 0
-	rig, err := shelfRigOf(c.Cluster.Cluster, ways()[way], func(c *provisioner.Config) { c.FailedProvisionThreshold = -1 })
+	rig, err := shelfRigOf(c.Cluster, ways()[way], func(c *provisioner.Config) { c.FailedProvisionThreshold = -1 })
 	if err != nil {
 		return nil, err
 	}

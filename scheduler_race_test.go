@@ -34,10 +34,10 @@ type race struct {
 }
 
 func newRace(c *explore.Cluster) (*race, error) {
-	rng := rand.New(rand.NewPCG(c.Seed, 2))
+	rng := rand.New(rand.NewPCG(c.Seed(), 2))
 	nodes := []string{"node-1", "node-2", "node-3"}[:1+rng.IntN(3)]
 	anyNode := func() string { return append([]string{""}, nodes...)[rng.IntN(len(nodes)+1)] }
-	r, err := rigOf(c.Cluster.Cluster, nodes...)
+	r, err := rigOf(c.Cluster, nodes...)
 	if err != nil {
 		return nil, err
 	}

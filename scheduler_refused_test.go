@@ -67,7 +67,7 @@ func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T)
 				t.Parallel()
 				explore.Test(t, explore.Config{Runs: 5, Cluster: rigConfig()}, func(c *explore.Cluster) {
 					t, mine := c.T, fault
-					r, p, err := fourClaims(c.Cluster.Cluster)
+					r, p, err := fourClaims(c.Cluster)
 					require.NoError(t, err)
 					mine.Actor, mine.Verb, mine.Resource, mine.Name = storagesim.Scheduler, "update", write.resource, write.name
 					require.NoError(t, r.Inject(mine))
@@ -148,11 +148,11 @@ func TestAPodThatGotHalfOfItsVolumesIsStuckWhenAnotherTakesTheRest(t *testing.T)
 // playHalves has a pod that needs two volumes and one that needs one race for two, while
 // writes of volumes are refused. One always runs, and with a volume more both do.
 func playHalves(c *explore.Cluster) error {
-	r, err := rigOf(c.Cluster.Cluster, "node-1", "node-2")
+	r, err := rigOf(c.Cluster, "node-1", "node-2")
 	if err != nil {
 		return err
 	}
-	seed := c.Seed
+	seed := c.Seed()
 	err = errors.Join(r.volume("disk-1", "5Gi", "node-1"), r.volume("disk-2", "5Gi", "node-1"),
 		r.claim("a", "5Gi", "local"), r.claim("b", "5Gi", "local"), r.claim("c", "5Gi", "local"),
 		r.Inject(engine.Fault{Actor: storagesim.Scheduler, Verb: "update", Resource: "pv", Skip: int(seed % 3), Times: int(seed % 4), After: seed%5 == 0, Err: errors.New("the network is down")}),
@@ -177,7 +177,7 @@ func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) {
 func TestAProvisionerThatGivesTheNodeBackIsAskedForAnother(t *testing.T) {
 	explore.Test(t, explore.Config{Runs: 40, Cluster: rigConfig()}, func(c *explore.Cluster) {
 		t := c.T
-		r, err := rigOf(c.Cluster.Cluster, "node-1", "node-2", "node-3")
+		r, err := rigOf(c.Cluster, "node-1", "node-2", "node-3")
 		require.NoError(t, err)
 		p, err := r.addRack("node-1", "node-3")
 		require.NoError(t, errors.Join(err, r.claim("cache", "5Gi", "made"), r.pod("web", "", "cache"), r.Settle(), r.RunFor(2*time.Hour)))
@@ -194,8 +194,9 @@ func countOf(list []string, s string) int {
 }
 
 func TestAProvisionerThatGivesTheNodeBackIsAskedThereAgainIfADiskTiesThePod(t *testing.T) {
-	for _, seed := range []uint64{0, 1, 2, 3} {
-		r, err := newRig(storagesim.Config{Seed: seed}, "node-1", "node-2")
+	explore.Test(t, explore.Config{Runs: 4, Cluster: rigConfig()}, func(c *explore.Cluster) {
+		t := c.T
+		r, err := rigOf(c.Cluster, "node-1", "node-2")
 		require.NoError(t, err)
 		p, err := r.addRack("node-1")
 		require.NoError(t, errors.Join(err, r.volume("disk", "5Gi", "node-1"), r.claim("disk", "5Gi", "local"), r.claim("cache", "5Gi", "made"),
@@ -207,6 +208,5 @@ func TestAProvisionerThatGivesTheNodeBackIsAskedThereAgainIfADiskTiesThePod(t *t
 		delete(p.full, "node-1")
 		require.NoError(t, errors.Join(r.RunFor(flushed), r.placed("web"), r.consistent()))
 		require.NoError(t, r.RequireNoLeaks())
-		require.NoError(t, r.Close())
-	}
+	})
 }

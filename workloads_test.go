@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/storagesimtest"
 
 	"github.com/stretchr/testify/require"
@@ -134,65 +135,61 @@ func ownedClaimsSet(replicas int) string {
 // What belongs to a StatefulSet goes before it, in the foreground, in every order of
 // events: its pods are stopped, its claims and their data deleted, and then it goes.
 func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
-	for seed := range uint64(10) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
-			c.InstallOpenEBS()
-			c.Apply(openebsClass, ownedClaimsSet(2))
-			c.Settle()
-			require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
-			var gone []string
-			c.Server().OnWrite(func(w trace.Write) {
-				if w.Last != nil && w.Namespace == "default" {
-					gone = append(gone, w.Kind+" "+w.Name)
-				}
-			})
-			foreground := metav1.DeletePropagationForeground
-			require.NoError(t, c.Client().AppsV1().StatefulSets("default").Delete(context.Background(), "db", metav1.DeleteOptions{PropagationPolicy: &foreground}))
-			c.Settle()
-			require.ElementsMatch(t, []string{
-				"Pod db-0", "Pod db-1", "PersistentVolumeClaim data-db-0", "PersistentVolumeClaim data-db-1", "StatefulSet db",
-			}, gone)
-			require.Equal(t, "StatefulSet db", gone[len(gone)-1])
-			c.RequireNoLeaks()
+	explore.Test(t, explore.Config{Runs: 10, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")}}, func(c *explore.Cluster) {
+		t := c.T
+		c.InstallOpenEBS()
+		c.Apply(openebsClass, ownedClaimsSet(2))
+		c.Settle()
+		require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
+		var gone []string
+		c.Server().OnWrite(func(w trace.Write) {
+			if w.Last != nil && w.Namespace == "default" {
+				gone = append(gone, w.Kind+" "+w.Name)
+			}
 		})
-	}
+		foreground := metav1.DeletePropagationForeground
+		require.NoError(t, c.Client().AppsV1().StatefulSets("default").Delete(context.Background(), "db", metav1.DeleteOptions{PropagationPolicy: &foreground}))
+		c.Settle()
+		require.ElementsMatch(t, []string{
+			"Pod db-0", "Pod db-1", "PersistentVolumeClaim data-db-0", "PersistentVolumeClaim data-db-1", "StatefulSet db",
+		}, gone)
+		require.Equal(t, "StatefulSet db", gone[len(gone)-1])
+		c.RequireNoLeaks()
+	})
 }
 
 // The same set made anew takes its pods and claims back.
 func TestTheOrphansOfAStatefulSetRunOnAndAreAdopted(t *testing.T) {
-	for seed := range uint64(5) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := storagesimtest.New(t, storagesim.Config{Seed: seed})
-			c.InstallOpenEBS()
-			c.Apply(openebsClass, ownedClaimsSet(2))
-			c.Settle()
-			before := c.Pod("db-1")
-			orphan := metav1.DeletePropagationOrphan
-			require.NoError(t, c.Client().AppsV1().StatefulSets("default").Delete(context.Background(), "db", metav1.DeleteOptions{PropagationPolicy: &orphan}))
-			c.Settle()
-			_, err := c.Client().AppsV1().StatefulSets("default").Get(context.Background(), "db", metav1.GetOptions{})
-			require.True(t, apierrors.IsNotFound(err), err)
-			for _, obj := range []metav1.Object{c.Pod("db-0"), c.Pod("db-1"), c.Claim("data-db-0"), c.Claim("data-db-1")} {
-				require.Empty(t, obj.GetOwnerReferences(), obj.GetName())
-				require.Nil(t, obj.GetDeletionTimestamp(), obj.GetName())
-			}
-			c.Apply(ownedClaimsSet(2))
-			c.Settle()
-			require.Equal(t, before.UID, c.Pod("db-1").UID, "it runs on")
-			require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
-			set, err := c.Client().AppsV1().StatefulSets("default").Get(context.Background(), "db", metav1.GetOptions{})
-			require.NoError(t, err)
-			for _, obj := range []metav1.Object{c.Pod("db-0"), c.Pod("db-1"), c.Claim("data-db-0"), c.Claim("data-db-1")} {
-				require.True(t, metav1.IsControlledBy(obj, set), obj.GetName())
-			}
-			c.Delete("sts/db")
-			c.Settle()
-			_, err = c.Cluster.Pod("db-0")
-			require.ErrorContains(t, err, "not found", "they go with the new one")
-			c.RequireNoLeaks()
-		})
-	}
+	explore.Test(t, explore.Config{Runs: 5}, func(c *explore.Cluster) {
+		t := c.T
+		c.InstallOpenEBS()
+		c.Apply(openebsClass, ownedClaimsSet(2))
+		c.Settle()
+		before := c.Pod("db-1")
+		orphan := metav1.DeletePropagationOrphan
+		require.NoError(t, c.Client().AppsV1().StatefulSets("default").Delete(context.Background(), "db", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+		c.Settle()
+		_, err := c.Client().AppsV1().StatefulSets("default").Get(context.Background(), "db", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), err)
+		for _, obj := range []metav1.Object{c.Pod("db-0"), c.Pod("db-1"), c.Claim("data-db-0"), c.Claim("data-db-1")} {
+			require.Empty(t, obj.GetOwnerReferences(), obj.GetName())
+			require.Nil(t, obj.GetDeletionTimestamp(), obj.GetName())
+		}
+		c.Apply(ownedClaimsSet(2))
+		c.Settle()
+		require.Equal(t, before.UID, c.Pod("db-1").UID, "it runs on")
+		require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
+		set, err := c.Client().AppsV1().StatefulSets("default").Get(context.Background(), "db", metav1.GetOptions{})
+		require.NoError(t, err)
+		for _, obj := range []metav1.Object{c.Pod("db-0"), c.Pod("db-1"), c.Claim("data-db-0"), c.Claim("data-db-1")} {
+			require.True(t, metav1.IsControlledBy(obj, set), obj.GetName())
+		}
+		c.Delete("sts/db")
+		c.Settle()
+		_, err = c.Cluster.Pod("db-0")
+		require.ErrorContains(t, err, "not found", "they go with the new one")
+		c.RequireNoLeaks()
+	})
 }
 
 func TestAPodWithAnEphemeralVolumeRuns(t *testing.T) {
@@ -314,14 +311,14 @@ func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T)
 }
 
 func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
-	for seed := range uint64(3) {
-		c := storagesimtest.New(t, storagesim.Config{Seed: seed})
+	explore.Test(t, explore.Config{Runs: 3}, func(c *explore.Cluster) {
+		t := c.T
 		c.Apply(reclaimedYAML("Recycle"))
 		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync
 		c.WriteFile("pod/web", "/data/x", "secret")
 		c.Delete("pod/web", "pvc/data")
 		c.RunFor(time.Minute)
-		require.Equal(t, v1.VolumeAvailable, c.Volume("pv").Status.Phase, c.Cluster.Story())
+		require.Equal(t, v1.VolumeAvailable, c.Volume("pv").Status.Phase, c.Story())
 		names, err := c.ListDir("node/node-1", "/tmp/data")
 		require.NoError(t, err)
 		require.Empty(t, names)
@@ -333,5 +330,5 @@ func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
 		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync
 		require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 		c.RequireNoLeaks()
-	}
+	})
 }

@@ -7,15 +7,10 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// Cluster is the cluster of one run in a test: what fails, fails the run.
-type Cluster struct {
-	*storagesimtest.Cluster
-	// T is the run's, for checks of the scenario's own: require.Equal(c.T, ...). What the
-	// test itself was given must not be used in a scenario.
-	T testing.TB
-	// Seed is the run's, for what else a scenario draws by chance.
-	Seed uint64
-}
+// Cluster is the cluster of one run in a test: what fails, fails the run. Its T is the
+// run's, for checks of the scenario's own: require.Equal(c.T, ...). The t of the test
+// itself must not be used in a scenario.
+type Cluster = storagesimtest.Cluster
 
 // Test explores and fails t with the first failure: what did not hold, the story, and a
 // command that repeats the run alone. With -short it tries a tenth of cfg.Runs; the
@@ -30,7 +25,7 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	_, only := seedtest.Only(t)
 	seedtest.EachOf(t, cfg.runs(), cfg.Workers, func(t testing.TB, seed uint64) {
 		c := storagesimtest.New(t, cfg.of(seed, nil))
-		scenario(&Cluster{c, t, seed})
+		scenario(c)
 		if only {
 			t.Log(c.Story())
 		}

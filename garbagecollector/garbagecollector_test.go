@@ -25,7 +25,7 @@ var ctx = context.Background()
 // cluster is an API server and the garbage collector, and nobody else.
 type cluster struct{ *enginetest.Rig }
 
-func newCluster(t *testing.T, cfg engine.Config) *cluster {
+func newCluster(t testing.TB, cfg engine.Config) *cluster {
 	t.Helper()
 	return &cluster{enginetest.New(t, cfg, garbagecollector.ActorName, garbagecollector.New())}
 }
@@ -33,7 +33,7 @@ func newCluster(t *testing.T, cfg engine.Config) *cluster {
 // atEverySeed runs a scenario in order and under some seeds.
 func atEverySeed(t *testing.T, scenario func(c *cluster)) {
 	t.Helper()
-	enginetest.AtEverySeed(t, func(t *testing.T, cfg engine.Config) {
+	enginetest.AtEverySeed(t, 20, func(t testing.TB, cfg engine.Config) {
 		t.Helper()
 		scenario(newCluster(t, cfg))
 	})

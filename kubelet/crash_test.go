@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/kubelet"
 )
 
@@ -63,13 +64,13 @@ func TestARefusedCallIsTriedAgain(t *testing.T) {
 }
 
 func TestAnyInterleavingEndsTheSame(t *testing.T) {
-	for seed := uint64(1); seed <= 40; seed++ {
+	seedtest.Each(t, 40, func(t testing.TB, seed uint64) {
 		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, kubelet.Config{})
 		if seed%2 == 0 {
 			require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Crash: true, Skip: int(seed) / 2}))
 		}
 		life(w)
-	}
+	})
 }
 
 func TestTheSameSeedTellsTheSameStory(t *testing.T) {

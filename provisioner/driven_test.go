@@ -21,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -81,17 +82,17 @@ func (b *backend) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 // PV controller.
 type world struct {
 	*engine.Engine
-	t       *testing.T
+	t       testing.TB
 	user    kubernetes.Interface
 	backend *backend
 }
 
-func newWorld(t *testing.T, policy engine.Policy, change ...func(*provisioner.Config)) *world {
+func newWorld(t testing.TB, policy engine.Policy, change ...func(*provisioner.Config)) *world {
 	t.Helper()
 	return newWorldOn(t, engine.Config{Policy: policy}, change...)
 }
 
-func newWorldOn(t *testing.T, engineCfg engine.Config, change ...func(*provisioner.Config)) *world {
+func newWorldOn(t testing.TB, engineCfg engine.Config, change ...func(*provisioner.Config)) *world {
 	t.Helper()
 	e := engine.New(engineCfg)
 	t.Cleanup(e.Close)
@@ -189,7 +190,7 @@ func (w *world) events(objectName string) map[string]string {
 
 // semantics 3 must 1.
 func TestAtMostOneProvisionIsInFlightForAClaim(t *testing.T) {
-	for seed := range uint64(20) {
+	seedtest.Each(t, 20, func(t testing.TB, seed uint64) {
 		w := newWorld(t, engine.Seeded(seed))
 		w.backend.takes = 20 * time.Second
 		w.claim()
@@ -198,10 +199,10 @@ func TestAtMostOneProvisionIsInFlightForAClaim(t *testing.T) {
 			w.touch(fmt.Sprint(i))
 		}
 		require.NoError(t, w.Settle())
-		assert.Equal(t, 1, w.backend.most, "seed %d", seed)
-		assert.Len(t, w.backend.asked, 1, "seed %d", seed)
-		assert.Len(t, w.volumes(), 1, "seed %d", seed)
-	}
+		assert.Equal(t, 1, w.backend.most)
+		assert.Len(t, w.backend.asked, 1)
+		assert.Len(t, w.volumes(), 1)
+	})
 }
 
 // semantics 3 must 7.
@@ -283,21 +284,19 @@ func TestWithTheFinalizerAVolumeDeletedEarlyKeepsItsAssetUntilReleased(t *testin
 
 // semantics 3 must 2.
 func TestACrashAtAnyCallMakesOneVolumeAndLeavesNone(t *testing.T) {
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			w := newWorld(t, engine.Seeded(seed), func(c *provisioner.Config) { c.AddFinalizer = seed%3 == 0 })
-			require.NoError(t, w.Inject(engine.Fault{Actor: name, Skip: int(seed / 2 % 5), After: seed%2 == 0, Crash: true}))
-			claim := w.claim()
-			require.NoError(t, w.Settle())
-			volume := "pvc-" + string(claim.UID)
-			require.Len(t, w.volumes(), 1)
-			assert.Equal(t, map[string]bool{volume: true}, w.backend.volumes)
-			w.release(volume)
-			require.NoError(t, w.Settle())
-			assert.Empty(t, w.volumes())
-			assert.Empty(t, w.backend.volumes)
-		})
-	}
+	seedtest.Each(t, 60, func(t testing.TB, seed uint64) {
+		w := newWorld(t, engine.Seeded(seed), func(c *provisioner.Config) { c.AddFinalizer = seed%3 == 0 })
+		require.NoError(t, w.Inject(engine.Fault{Actor: name, Skip: int(seed / 2 % 5), After: seed%2 == 0, Crash: true}))
+		claim := w.claim()
+		require.NoError(t, w.Settle())
+		volume := "pvc-" + string(claim.UID)
+		require.Len(t, w.volumes(), 1)
+		assert.Equal(t, map[string]bool{volume: true}, w.backend.volumes)
+		w.release(volume)
+		require.NoError(t, w.Settle())
+		assert.Empty(t, w.volumes())
+		assert.Empty(t, w.backend.volumes)
+	})
 }
 
 func TestEventsComeFromTheProvisionerAndItsIdentity(t *testing.T) {

@@ -2,7 +2,6 @@ package pvcontroller_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"
@@ -27,14 +27,14 @@ import (
 // cluster is an API server, the PV controller and the small controllers beside it, and
 // nobody else.
 type cluster struct {
-	*testing.T
+	testing.TB
 	engine *engine.Engine
 	user   kubernetes.Interface
 }
 
 var ctx = context.Background()
 
-func newCluster(t *testing.T, ecfg engine.Config, cfg pvcontroller.Config) *cluster {
+func newCluster(t testing.TB, ecfg engine.Config, cfg pvcontroller.Config) *cluster {
 	t.Helper()
 	e := engine.New(ecfg)
 	t.Cleanup(e.Close)
@@ -48,7 +48,7 @@ func newCluster(t *testing.T, ecfg engine.Config, cfg pvcontroller.Config) *clus
 			t.Log("\n" + e.Trace().Story(engine.Start))
 		}
 	})
-	return &cluster{T: t, engine: e, user: fakeclient.New(e.Server(), "user")}
+	return &cluster{TB: t, engine: e, user: fakeclient.New(e.Server(), "user")}
 }
 
 func (c *cluster) settle() {
@@ -256,14 +256,13 @@ func annotated(pairs ...string) func(*v1.PersistentVolume) {
 	}
 }
 
-// atEverySeed runs a test under the policy in order and under some seeds.
+// atEverySeed runs a test in order and under some seeds.
 func atEverySeed(t *testing.T, seeds int, test func(c *cluster)) {
-	t.Run("in order", func(t *testing.T) { test(newCluster(t, engine.Config{}, pvcontroller.Config{})) })
-	for seed := range seeds {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			test(newCluster(t, engine.Config{Policy: engine.Seeded(uint64(seed))}, pvcontroller.Config{}))
-		})
-	}
+	t.Helper()
+	enginetest.AtEverySeed(t, seeds, func(t testing.TB, cfg engine.Config) {
+		t.Helper()
+		test(newCluster(t, cfg, pvcontroller.Config{}))
+	})
 }
 
 // requireConsistent: bound claims and volumes are pairs, no claim waits that a free

@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -115,31 +116,29 @@ func TestUnbindingConvergesWhateverItsCallsRunInto(t *testing.T) {
 // in between, in many interleavings. However it goes, in the end every binding is of
 // one claim and one volume.
 func TestNoVolumeIsSharedHoweverTheRunGoes(t *testing.T) {
-	for seed := range 60 {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			c := newCluster(t, engine.Config{Policy: engine.Seeded(uint64(seed))}, pvcontroller.Config{})
-			d := uint64(seed)*2654435761 + 1
-			next := func(n uint64) uint64 { d = d*6364136223846793005 + 1442695040888963407; return d >> 33 % n }
-			for i := range 12 {
-				c.offered(fmt.Sprintf("pv-%d", i), fmt.Sprintf("%dGi", 4+next(4)))
-				c.claimed(fmt.Sprintf("data-%d", i))
-				for range next(60) {
-					_, err := c.engine.Step()
-					require.NoError(t, err)
-				}
-				switch next(6) {
-				case 0:
-					require.NoError(t, c.engine.Crash(pvcontroller.ActorName))
-				case 1:
-					c.deleteClaim(fmt.Sprintf("data-%d", i))
-					c.claimed(fmt.Sprintf("again-%d", i))
-				case 2:
-					c.removeVolume(fmt.Sprintf("pv-%d", i))
-				}
+	seedtest.Each(t, 60, func(t testing.TB, seed uint64) {
+		c := newCluster(t, engine.Config{Policy: engine.Seeded(seed)}, pvcontroller.Config{})
+		d := seed*2654435761 + 1
+		next := func(n uint64) uint64 { d = d*6364136223846793005 + 1442695040888963407; return d >> 33 % n }
+		for i := range 12 {
+			c.offered(fmt.Sprintf("pv-%d", i), fmt.Sprintf("%dGi", 4+next(4)))
+			c.claimed(fmt.Sprintf("data-%d", i))
+			for range next(60) {
+				_, err := c.engine.Step()
+				require.NoError(t, err)
 			}
-			c.resync()
-			c.resync()
-			c.requireConsistent()
-		})
-	}
+			switch next(6) {
+			case 0:
+				require.NoError(t, c.engine.Crash(pvcontroller.ActorName))
+			case 1:
+				c.deleteClaim(fmt.Sprintf("data-%d", i))
+				c.claimed(fmt.Sprintf("again-%d", i))
+			case 2:
+				c.removeVolume(fmt.Sprintf("pv-%d", i))
+			}
+		}
+		c.resync()
+		c.resync()
+		c.requireConsistent()
+	})
 }

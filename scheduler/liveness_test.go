@@ -14,23 +14,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // Pods of all priorities come and go, nodes are cordoned and uncordoned, calls fail and the
 // scheduler crashes. When that is over and the errors are forgotten, well before the flush
 // of those who were turned down, nobody waits who could be placed.
 func TestNobodyStaysBehindWhoCouldBePlaced(t *testing.T) {
-	for seed := range uint64(150) {
+	seedtest.Each(t, 150, func(t testing.TB, seed uint64) {
 		b := newBustle(t, seed)
 		steps := []func(){b.addNode, b.addPod, b.addPod, b.addPod, b.dropPod, b.cordon, b.trouble, b.run, b.steps}
 		for range 40 {
 			steps[b.IntN(len(steps))]()
 		}
 		b.e.ClearFaults()
-		require.NoError(t, b.e.RunFor(40*time.Second), "seed %d", seed)
-		b.check(seed)
-		b.e.Close()
-	}
+		require.NoError(t, b.e.RunFor(40*time.Second))
+		b.check()
+	})
 }
 
 // bustle is a cluster in which much happens at random.
@@ -40,7 +40,7 @@ type bustle struct {
 	made int
 }
 
-func newBustle(t *testing.T, seed uint64) *bustle {
+func newBustle(t testing.TB, seed uint64) *bustle {
 	b := &bustle{world: newWorld(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}), Rand: rand.New(rand.NewPCG(seed, 1))}
 	for i, name := range []string{"low", "high"} {
 		_, err := b.api.SchedulingV1().PriorityClasses().Create(b.ctx, &schedulingv1.PriorityClass{
@@ -120,14 +120,14 @@ func (b *bustle) pods() []v1.Pod {
 
 // check requires that, if anybody waits, no node has room. One may have too many pods: of
 // a binding whose answer was lost the scheduler hears only later.
-func (b *bustle) check(seed uint64) {
+func (b *bustle) check() {
 	on := map[string]int64{}
 	for _, pod := range b.pods() {
 		on[pod.Spec.NodeName]++
 	}
 	for _, n := range b.nodes() {
 		if !n.Spec.Unschedulable && on[""] > 0 {
-			require.GreaterOrEqual(b.t, on[n.Name], n.Status.Allocatable.Pods().Value(), "seed %d: %d wait, and %s has room", seed, on[""], n.Name)
+			require.GreaterOrEqual(b.t, on[n.Name], n.Status.Allocatable.Pods().Value(), "%d wait, and %s has room", on[""], n.Name)
 		}
 	}
 }

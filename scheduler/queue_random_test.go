@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // Whatever happens to the queue in whatever order, it keeps its promises, and in the end
 // everybody is placed.
 func TestTheQueueLosesNobody(t *testing.T) {
-	for seed := range uint64(300) {
+	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		r := newQueueRun(t, seed)
 		steps := map[string]func(){
 			"create": r.create, "remove": r.remove, "pop": r.pop, "end": r.end, "event": r.event, "flush": r.q.flush,
@@ -27,11 +28,11 @@ func TestTheQueueLosesNobody(t *testing.T) {
 		for i := range 200 {
 			name := names[r.IntN(len(names))]
 			steps[name]()
-			r.check(fmt.Sprintf("seed %d, step %d, %s", seed, i, name))
+			r.check(fmt.Sprintf("step %d, %s", i, name))
 		}
 		r.placeAll()
-		require.Empty(t, r.q.pods, "seed %d", seed)
-	}
+		require.Empty(t, r.q.pods)
+	})
 }
 
 // timedLine holds a key at most once, and gets those for later when their time has come.
@@ -63,7 +64,7 @@ func (l *timedLine) wait(d time.Duration) {
 // queueRun is a queue to which things happen at random.
 type queueRun struct {
 	*rand.Rand
-	t    *testing.T
+	t    testing.TB
 	q    *schedulingQueue
 	line *timedLine
 	pods map[string]*v1.Pod
@@ -72,7 +73,7 @@ type queueRun struct {
 	flying []*queuedPod
 }
 
-func newQueueRun(t *testing.T, seed uint64) *queueRun {
+func newQueueRun(t testing.TB, seed uint64) *queueRun {
 	q, h := newHandQueue(t)
 	r := &queueRun{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, q: q, line: &timedLine{onceQueue: onceQueue{h}}, pods: map[string]*v1.Pod{}}
 	q.line = r.line

@@ -28,7 +28,7 @@ func (*handQueue) Poll(context.Context, time.Duration, time.Duration, func(conte
 	return nil
 }
 
-func newHandQueue(t *testing.T) (*schedulingQueue, *handQueue) {
+func newHandQueue(t testing.TB) (*schedulingQueue, *handQueue) {
 	cfg, err := Config{}.withDefaults()
 	require.NoError(t, err)
 	h := &handQueue{later: map[string]time.Duration{}}

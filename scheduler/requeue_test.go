@@ -226,7 +226,7 @@ func TestAmongEqualNodesThePolicyChooses(t *testing.T) {
 		w.settle()
 		return w.nodeOf("web")
 	}
-	chosen := map[string]int{}
+	chosen := map[string]int{} // by a fixed number of seeds: what all of them say together counts
 	for seed := range uint64(30) {
 		require.Equal(t, "node-1", placed(engine.Config{Seed: seed}))
 		first := placed(engine.Config{Policy: engine.Seeded(seed), Seed: seed})
@@ -366,7 +366,7 @@ func TestAmongEqualVolumesThePolicyChooses(t *testing.T) {
 		w.settle()
 		return w.getClaim("data").Spec.VolumeName
 	}
-	chosen := map[string]int{}
+	chosen := map[string]int{} // by a fixed number of seeds: what all of them say together counts
 	for seed := range uint64(20) {
 		require.Equal(t, "pv-1", given(engine.Config{Seed: seed}))
 		chosen[given(engine.Config{Policy: engine.Seeded(seed), Seed: seed})]++

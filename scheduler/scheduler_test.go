@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 const (
@@ -289,20 +290,19 @@ func TestAClusterInWhichSomethingIsBrokenForGoodComesToRest(t *testing.T) {
 }
 
 func TestABindingWhoseAnswerIsLostCountsAndIsNotMadeTwice(t *testing.T) {
-	for seed := range uint64(50) {
+	seedtest.Each(t, 50, func(t testing.TB, seed uint64) {
 		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed)}, node("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }))
 		require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pods/binding", After: true}))
 		w.pod("first")
 		w.settle()
-		require.Equal(t, "node-1", w.nodeOf("first"), "seed %d", seed)
+		require.Equal(t, "node-1", w.nodeOf("first"))
 		w.pod("second")
 		w.settle()
-		require.Contains(t, w.condition("second").Message, "0/1 nodes are available: 1 Too many pods.", "seed %d", seed)
+		require.Contains(t, w.condition("second").Message, "0/1 nodes are available: 1 Too many pods.")
 		w.deletePod("first")
 		w.settle()
-		require.Equal(t, "node-1", w.nodeOf("second"), "seed %d", seed)
-		w.e.Close()
-	}
+		require.Equal(t, "node-1", w.nodeOf("second"))
+	})
 }
 
 func TestAGatedPodIsScheduledWhenItsGatesAreGone(t *testing.T) {
@@ -350,7 +350,7 @@ func TestARestartedSchedulerGoesOnWhereverItCrashed(t *testing.T) {
 
 // semantics 2 must 2, under any order of events: safety and liveness.
 func TestTwoPodsRacingForOneVolumeNeverBothGetIt(t *testing.T) {
-	for seed := range uint64(300) {
+	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, node("node-1"), node("node-2")).withPVController()
 		w.class("local", noProv, wffc)
 		w.claim("one", "5Gi", "local")
@@ -362,17 +362,16 @@ func TestTwoPodsRacingForOneVolumeNeverBothGetIt(t *testing.T) {
 		placed := 0
 		for _, pod := range []string{"first", "second"} {
 			if n := w.nodeOf(pod); n != "" {
-				assert.Equal(t, "node-2", n, "seed %d", seed)
+				assert.Equal(t, "node-2", n)
 				placed++
 			}
 		}
-		require.Equal(t, 1, placed, "seed %d", seed)
-		w.e.Close()
-	}
+		require.Equal(t, 1, placed)
+	})
 }
 
 func TestWhateverGoesWrongOnTheWayEveryPodThatCanRunDoes(t *testing.T) {
-	for seed := range uint64(200) {
+	seedtest.Each(t, 200, func(t testing.TB, seed uint64) {
 		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, node("node-1"), node("node-2")).withPVController().withProvisioner()
 		w.class("local", noProv, wffc)
 		w.class("dynamic", extProv, wffc)
@@ -395,13 +394,12 @@ func TestWhateverGoesWrongOnTheWayEveryPodThatCanRunDoes(t *testing.T) {
 		w.settle()
 		require.NoError(t, w.e.RunFor(time.Minute))
 		one, two := w.getClaim("one").Spec.VolumeName, w.getClaim("two").Spec.VolumeName
-		require.NotEqual(t, one, two, "seed %d", seed)
+		require.NotEqual(t, one, two)
 		for pod, claim := range map[string]string{"first": one, "second": two, "fourth": one} {
-			require.Equal(t, map[string]string{"a": "node-1", "b": "node-2"}[claim], w.nodeOf(pod), "seed %d, pod %s", seed, pod)
+			require.Equal(t, map[string]string{"a": "node-1", "b": "node-2"}[claim], w.nodeOf(pod), "pod %s", pod)
 		}
-		require.Equal(t, w.nodeOf("first"), w.nodeOf("third"), "seed %d", seed)
-		w.e.Close()
-	}
+		require.Equal(t, w.nodeOf("first"), w.nodeOf("third"))
+	})
 }
 
 // Whoever decides on old news loses the write and tries again.

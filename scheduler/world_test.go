@@ -26,13 +26,13 @@ const actor = "kube-scheduler"
 // world is an API server with the scheduler and, if wanted, others played by
 // hand: only the scheduler is under test.
 type world struct {
-	t   *testing.T
+	t   testing.TB
 	e   *engine.Engine
 	api kubernetes.Interface
 	ctx context.Context
 }
 
-func newWorld(t *testing.T, cfg engine.Config, nodes ...*v1.Node) *world {
+func newWorld(t testing.TB, cfg engine.Config, nodes ...*v1.Node) *world {
 	e := engine.New(cfg)
 	t.Cleanup(e.Close)
 	w := &world{t: t, e: e, api: fakeclient.New(e.Server(), "user"), ctx: context.Background()}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/statefulset"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -47,33 +48,31 @@ func (c *cluster) controllerOf(name string) string {
 
 // Upstream: controller_ref_manager.go ClaimObject, v1.36.
 func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
-	for seed := range uint64(10) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := newCluster(t, engine.Config{Policy: engine.Seeded(seed)})
-			before := c.orphan("db-0", "db")
-			c.orphan("db-1", "other")
-			c.orphan("db-x", "db")
-			c.orphan("dbs-0", "db")
-			c.orphan("db-2", "db", metav1.OwnerReference{APIVersion: "v1", Kind: "ReplicationController", Name: "rc", UID: "u", Controller: new(true)})
-			c.apply(3, parallel)
-			c.Settle()
-			for name, want := range map[string]string{
-				"db-0": "StatefulSet db", "db-1": "", "db-x": "", "dbs-0": "", "db-2": "ReplicationController rc",
-			} {
-				assert.Equal(t, want, c.controllerOf(name), name)
-			}
-			after, err := c.User.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
-			require.NoError(t, err)
-			require.Equal(t, before.UID, after.UID)
+	seedtest.Each(t, 10, func(t testing.TB, seed uint64) {
+		c := newCluster(t, engine.Config{Policy: engine.Seeded(seed)})
+		before := c.orphan("db-0", "db")
+		c.orphan("db-1", "other")
+		c.orphan("db-x", "db")
+		c.orphan("dbs-0", "db")
+		c.orphan("db-2", "db", metav1.OwnerReference{APIVersion: "v1", Kind: "ReplicationController", Name: "rc", UID: "u", Controller: new(true)})
+		c.apply(3, parallel)
+		c.Settle()
+		for name, want := range map[string]string{
+			"db-0": "StatefulSet db", "db-1": "", "db-x": "", "dbs-0": "", "db-2": "ReplicationController rc",
+		} {
+			assert.Equal(t, want, c.controllerOf(name), name)
+		}
+		after, err := c.User.CoreV1().Pods("default").Get(ctx, "db-0", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, before.UID, after.UID)
 
-			c.relabel("db-1", "db")
-			c.Settle()
-			assert.Equal(t, "StatefulSet db", c.controllerOf("db-1"), "its labels match now")
-			c.orphan("db-3", "db")
-			c.Settle()
-			assert.Equal(t, "StatefulSet db", c.adoptedBefore("db-3"), "also one beyond its replicas, which is then deleted")
-		})
-	}
+		c.relabel("db-1", "db")
+		c.Settle()
+		assert.Equal(t, "StatefulSet db", c.controllerOf("db-1"), "its labels match now")
+		c.orphan("db-3", "db")
+		c.Settle()
+		assert.Equal(t, "StatefulSet db", c.adoptedBefore("db-3"), "also one beyond its replicas, which is then deleted")
+	})
 }
 
 // adoptedBefore is the controller that the trace says the pod got.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/statefulset"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -27,7 +28,7 @@ var ctx = context.Background()
 // plays the kubelets.
 type cluster struct{ *enginetest.Rig }
 
-func newCluster(t *testing.T, cfg engine.Config) *cluster {
+func newCluster(t testing.TB, cfg engine.Config) *cluster {
 	t.Helper()
 	return &cluster{enginetest.New(t, cfg, statefulset.ActorName, statefulset.New())}
 }
@@ -178,8 +179,8 @@ func TestAReplicaIsAPodWithItsNameItsClaimsAndItsOwner(t *testing.T) {
 }
 
 func TestOrderedReadyMakesAndDeletesOnePodAfterTheOther(t *testing.T) {
-	for seed := range 5 {
-		c := newCluster(t, engine.Config{Policy: engine.Seeded(uint64(seed))})
+	seedtest.Each(t, 5, func(t testing.TB, seed uint64) {
+		c := newCluster(t, engine.Config{Policy: engine.Seeded(seed)})
 		c.apply(3)
 		c.Settle()
 		require.Equal(t, "db-0", c.pods())
@@ -206,7 +207,7 @@ func TestOrderedReadyMakesAndDeletesOnePodAfterTheOther(t *testing.T) {
 			"Normal SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful",
 		}, deleted)
 		require.Equal(t, "data-db-0 data-db-1 data-db-2", c.claims(), "claims are kept")
-	}
+	})
 }
 
 func TestOrderedReadyDeletesNoUnwellPodWhileALowerOneIsUnwellToo(t *testing.T) {
@@ -403,9 +404,9 @@ func TestASetOfTheSameNameDoesNotTakeTheOldOnesPods(t *testing.T) {
 }
 
 func TestTheSetConvergesWhereverTheControllerCrashes(t *testing.T) {
-	for seed := range 3 {
+	seedtest.Each(t, 3, func(t testing.TB, seed uint64) {
 		for n := range 60 {
-			c := newCluster(t, engine.Config{Policy: engine.Seeded(uint64(seed))})
+			c := newCluster(t, engine.Config{Policy: engine.Seeded(seed)})
 			c.apply(2, parallel)
 			for range n {
 				_, err := c.Engine.Step()
@@ -413,14 +414,14 @@ func TestTheSetConvergesWhereverTheControllerCrashes(t *testing.T) {
 			}
 			require.NoError(t, c.Engine.Crash(statefulset.ActorName))
 			c.Settle()
-			require.Equal(t, "db-0 db-1", c.pods(), "seed %d, step %d", seed, n)
+			require.Equal(t, "db-0 db-1", c.pods(), "step %d", n)
 			require.Equal(t, "data-db-0 data-db-1", c.claims())
 			require.EqualValues(t, 2, c.set().Status.Replicas)
 			c.scale(0)
 			require.Empty(t, c.pods())
 			require.EqualValues(t, 0, c.set().Status.Replicas)
 		}
-	}
+	})
 }
 
 // deletions counts the controller's deletes of a pod.

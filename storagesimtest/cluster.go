@@ -29,7 +29,8 @@ import (
 // itself, for a test that expects an error.
 type Cluster struct {
 	*storagesim.Cluster
-	t testing.TB
+	// T is the test that fails. With package explore it is that of one run.
+	T testing.TB
 }
 
 // New makes a cluster that is closed when the test ends. If the test
@@ -48,46 +49,43 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 			t.Errorf("storagesim: Close: %v", err)
 		}
 	})
-	return Of(t, c)
+	return &Cluster{c, t}
 }
 
-// Of is a cluster that fails t. It is closed by whoever made it.
-func Of(t testing.TB, c *storagesim.Cluster) *Cluster { return &Cluster{c, t} }
-
 func (c *Cluster) must(err error) {
-	c.t.Helper()
+	c.T.Helper()
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 }
 
 // Apply applies YAML, as Cluster.Apply does.
 func (c *Cluster) Apply(manifests ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Apply(manifests...))
 }
 
 // ApplyFile applies files, as Cluster.ApplyFile does.
 func (c *Cluster) ApplyFile(paths ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.ApplyFile(paths...))
 }
 
 // Delete deletes objects, as Cluster.Delete does.
 func (c *Cluster) Delete(refs ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Delete(refs...))
 }
 
 // AddProvisioner adds a provisioner, as Cluster.AddProvisioner does.
 func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.AddProvisioner(name, p))
 }
 
 // AddNFSServer adds an NFS server, as Cluster.AddNFSServer does.
 func (c *Cluster) AddNFSServer(name string, exports ...string) *nfsserver.Server {
-	c.t.Helper()
+	c.T.Helper()
 	server, err := c.Cluster.AddNFSServer(name, exports...)
 	c.must(err)
 	return server
@@ -96,13 +94,13 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) *nfsserver.Server
 // AddProvisionController adds a provisioner, as Cluster.AddProvisionController
 // does.
 func (c *Cluster) AddProvisionController(cfg provisioner.Config) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.AddProvisionController(cfg))
 }
 
 // Counters are a provisioner's metrics, as Cluster.Counters says.
 func (c *Cluster) Counters(name string) *provisioner.Counters {
-	c.t.Helper()
+	c.T.Helper()
 	counters, err := c.Cluster.Counters(name)
 	c.must(err)
 	return counters
@@ -110,40 +108,40 @@ func (c *Cluster) Counters(name string) *provisioner.Counters {
 
 // InstallOpenEBS installs OpenEBS, as Cluster.InstallOpenEBS does.
 func (c *Cluster) InstallOpenEBS(cfg ...openebs.Config) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.InstallOpenEBS(cfg...))
 }
 
 // InstallLocalPath installs Rancher's local-path provisioner, as
 // Cluster.InstallLocalPath does.
 func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.InstallLocalPath(cfg...))
 }
 
 // InstallNFS installs the NFS provisioner that makes nothing, as Cluster.InstallNFS
 // does.
 func (c *Cluster) InstallNFS() {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.InstallNFS())
 }
 
 // InstallNFSSubdir installs the provisioner of subdirectories, as
 // Cluster.InstallNFSSubdir does.
 func (c *Cluster) InstallNFSSubdir(cfg nfsprovisioner.Config) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.InstallNFSSubdir(cfg))
 }
 
 // Settle runs until the cluster is at rest.
 func (c *Cluster) Settle() {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Settle())
 }
 
 // Step takes one step and reports whether there was one to take.
 func (c *Cluster) Step() bool {
-	c.t.Helper()
+	c.T.Helper()
 	more, err := c.Cluster.Step()
 	c.must(err)
 	return more
@@ -151,49 +149,49 @@ func (c *Cluster) Step() bool {
 
 // RunFor lets d of virtual time pass.
 func (c *Cluster) RunFor(d time.Duration) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.RunFor(d))
 }
 
 // RunUntil runs until cond holds, for at most an hour of virtual time.
 func (c *Cluster) RunUntil(cond func() bool) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.RunUntil(cond))
 }
 
 // Crash ends an actor's process and starts it again.
 func (c *Cluster) Crash(actor string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Crash(actor))
 }
 
 // Inject adds a fault.
 func (c *Cluster) Inject(f engine.Fault) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Inject(f))
 }
 
 // InjectMachine adds a fault of a machine, as Cluster.InjectMachine does.
 func (c *Cluster) InjectMachine(f machine.Fault) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.InjectMachine(f))
 }
 
 // Hold keeps an actor's cache of a resource stale until Release.
 func (c *Cluster) Hold(actor, resource string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Hold(actor, resource))
 }
 
 // Release lets a held cache catch up.
 func (c *Cluster) Release(actor, resource string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.Release(actor, resource))
 }
 
 // Claim is the claim "namespace/name", or "name" in the namespace default.
 func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
-	c.t.Helper()
+	c.T.Helper()
 	claim, err := c.Cluster.Claim(key)
 	c.must(err)
 	return claim
@@ -201,7 +199,7 @@ func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
 
 // Volume is the PersistentVolume of that name.
 func (c *Cluster) Volume(name string) *v1.PersistentVolume {
-	c.t.Helper()
+	c.T.Helper()
 	volume, err := c.Cluster.Volume(name)
 	c.must(err)
 	return volume
@@ -209,7 +207,7 @@ func (c *Cluster) Volume(name string) *v1.PersistentVolume {
 
 // Pod is the pod "namespace/name", or "name" in the namespace default.
 func (c *Cluster) Pod(key string) *v1.Pod {
-	c.t.Helper()
+	c.T.Helper()
 	pod, err := c.Cluster.Pod(key)
 	c.must(err)
 	return pod
@@ -217,7 +215,7 @@ func (c *Cluster) Pod(key string) *v1.Pod {
 
 // ReadFile reads a file of a node or a pod, as Cluster.ReadFile does.
 func (c *Cluster) ReadFile(where, path string) string {
-	c.t.Helper()
+	c.T.Helper()
 	data, err := c.Cluster.ReadFile(where, path)
 	c.must(err)
 	return string(data)
@@ -225,19 +223,19 @@ func (c *Cluster) ReadFile(where, path string) string {
 
 // MakeDir makes a directory of a node or a pod, as Cluster.MakeDir does.
 func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.MakeDir(where, path, mode))
 }
 
 // WriteFile writes a file of a node or a pod, as Cluster.WriteFile does.
 func (c *Cluster) WriteFile(where, path, data string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.WriteFile(where, path, []byte(data)))
 }
 
 // Explain answers why an object is as it is, as Cluster.Explain does.
 func (c *Cluster) Explain(ref string) string {
-	c.t.Helper()
+	c.T.Helper()
 	text, err := c.Cluster.Explain(ref)
 	c.must(err)
 	return text
@@ -245,26 +243,26 @@ func (c *Cluster) Explain(ref string) string {
 
 // RequireBound fails the test unless the claims are Bound, as Cluster.RequireBound says.
 func (c *Cluster) RequireBound(claims ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.RequireBound(claims...))
 }
 
 // RequireRunning fails the test unless the pods run, as Cluster.RequireRunning says.
 func (c *Cluster) RequireRunning(pods ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.RequireRunning(pods...))
 }
 
 // RequireNoLeaks fails the test if anything was left behind, as
 // Cluster.RequireNoLeaks says.
 func (c *Cluster) RequireNoLeaks() {
-	c.t.Helper()
+	c.T.Helper()
 	c.must(c.Cluster.RequireNoLeaks())
 }
 
 // Get prints what `kubectl get ARGS` prints.
 func (c *Cluster) Get(args ...string) string {
-	c.t.Helper()
+	c.T.Helper()
 	text, err := c.Cluster.Get(args...)
 	c.must(err)
 	return text
@@ -272,7 +270,7 @@ func (c *Cluster) Get(args ...string) string {
 
 // GetYAML prints what `kubectl get ARGS -o yaml` prints.
 func (c *Cluster) GetYAML(args ...string) string {
-	c.t.Helper()
+	c.T.Helper()
 	text, err := c.Cluster.GetYAML(args...)
 	c.must(err)
 	return text

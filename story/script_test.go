@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // play plays a script that is right.
@@ -414,12 +416,12 @@ func TestEveryStoryCanBePlayedInOtherOrders(t *testing.T) {
 	for _, file := range files {
 		script, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for seed := uint64(1); seed <= 5; seed++ {
+		seedtest.Each(t, 5, func(t testing.TB, seed uint64) {
 			var b, again strings.Builder
-			require.NoError(t, Play(t.Context(), &b, file, string(script), Options{Seed: seed}), "%s with seed %d", file, seed)
+			require.NoError(t, Play(t.Context(), &b, file, string(script), Options{Seed: seed}), file)
 			require.NoError(t, Play(t.Context(), &again, file, string(script), Options{Seed: seed}))
-			require.Equal(t, b.String(), again.String(), "%s with seed %d is the same twice", file, seed)
-		}
+			require.Equal(t, b.String(), again.String(), "%s is the same twice", file)
+		})
 	}
 }
 
@@ -427,12 +429,12 @@ func TestTheMainStoryEndsWellInAnyOrder(t *testing.T) {
 	const file = "testdata/openebs_hostpath.txt"
 	script, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for seed := uint64(1); seed <= 25; seed++ {
+	seedtest.Each(t, 25, func(t testing.TB, seed uint64) {
 		var b strings.Builder
 		require.NoError(t, Play(t.Context(), &b, file, string(script), Options{Seed: seed}))
-		assert.Regexp(t, `hello-local-hostpath-pod +1/1 +Running .* node2 `, b.String(), "seed %d", seed)
-		assert.Contains(t, b.String(), "get pv,pvc,pods -A\n----\nNo resources found\n\nls node/node2:/var/openebs/local\n----\n\nleaks\n----\nno leaks\n", "seed %d", seed)
-	}
+		assert.Regexp(t, `hello-local-hostpath-pod +1/1 +Running .* node2 `, b.String())
+		assert.Contains(t, b.String(), "get pv,pvc,pods -A\n----\nNo resources found\n\nls node/node2:/var/openebs/local\n----\n\nleaks\n----\nno leaks\n")
+	})
 }
 
 func FuzzParsingAScriptNeverPanics(f *testing.F) {

@@ -2,7 +2,6 @@
 package enginetest
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +10,7 @@ import (
 	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 )
 
 // Rig is an API server and one actor: the test plays all others as User. When the test
@@ -42,11 +42,13 @@ func (r *Rig) Settle() {
 	require.NoError(r, r.Engine.Settle())
 }
 
-// AtEverySeed plays a scenario in order and under some seeds.
-func AtEverySeed(t *testing.T, scenario func(t *testing.T, cfg engine.Config)) {
+// AtEverySeed plays a scenario in order, and then in the orders of some seeds,
+// usually so many. See seedtest.Each.
+func AtEverySeed(t testing.TB, usual int, scenario func(t testing.TB, cfg engine.Config)) {
 	t.Helper()
-	t.Run("in order", func(t *testing.T) { scenario(t, engine.Config{}) })
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { scenario(t, engine.Config{Policy: engine.Seeded(seed)}) })
-	}
+	scenario(t, engine.Config{})
+	seedtest.Each(t, usual, func(t testing.TB, seed uint64) {
+		t.Helper()
+		scenario(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed})
+	})
 }

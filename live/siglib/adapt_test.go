@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +23,7 @@ import (
 // The same type that the library runs live, under our controller: one seed, one
 // story.
 func TestAnAdaptedProvisionerIsDeterministic(t *testing.T) {
-	story := func(seed uint64) string {
+	story := func(t testing.TB, seed uint64) string {
 		c := storagesimtest.New(t, storagesim.Config{Seed: seed})
 		c.AddProvisioner(provisionerName, siglib.Adapt(&nfsProvisioner{}))
 		c.Apply(manifests)
@@ -32,9 +33,9 @@ func TestAnAdaptedProvisionerIsDeterministic(t *testing.T) {
 		c.RequireNoLeaks()
 		return c.Story()
 	}
-	for seed := range uint64(20) {
-		assert.Equal(t, story(seed), story(seed), "seed %d", seed)
-	}
+	seedtest.Each(t, 20, func(t testing.TB, seed uint64) {
+		assert.Equal(t, story(t, seed), story(t, seed))
+	})
 }
 
 func TestStatesAndErrorsAreCarriedOver(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/trace"
@@ -69,13 +70,13 @@ func (n *nodes) run(pod *v1.Pod) {
 // else played by the test.
 type world struct {
 	*engine.Engine
-	t     *testing.T
+	t     testing.TB
 	user  kubernetes.Interface
 	nodes *nodes
 	class *storagev1.StorageClass
 }
 
-func newWorld(t *testing.T, policy engine.Policy) *world {
+func newWorld(t testing.TB, policy engine.Policy) *world {
 	t.Helper()
 	e := engine.New(engine.Config{Policy: policy})
 	t.Cleanup(e.Close)
@@ -455,13 +456,11 @@ func TestACrashAtAnyCallLeavesNothingBehind(t *testing.T) {
 }
 
 func TestUnderAnyInterleavingNothingIsLeftBehind(t *testing.T) {
-	for seed := range uint64(100) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			w := newWorld(t, engine.Seeded(seed))
-			require.NoError(t, w.Inject(engine.Fault{Actor: openebs.ProvisionerName, Skip: int(seed % 9), After: seed%2 == 0, Crash: true, Restart: time.Duration(seed%7) * time.Second}))
-			w.requireLife()
-		})
-	}
+	seedtest.Each(t, 100, func(t testing.TB, seed uint64) {
+		w := newWorld(t, engine.Seeded(seed))
+		require.NoError(t, w.Inject(engine.Fault{Actor: openebs.ProvisionerName, Skip: int(seed % 9), After: seed%2 == 0, Crash: true, Restart: time.Duration(seed%7) * time.Second}))
+		w.requireLife()
+	})
 }
 
 // requireLife makes a volume and deletes it.
