@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ type Cluster struct {
 	temporary    bool
 	closed       bool
 	machines     machine.Set
-	containers   []*runtime.Containers // of the nodes
+	containers   map[string]*runtime.Containers // by node
 	nfs          nfs.Network
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
@@ -73,7 +74,7 @@ func New(cfg Config) (*Cluster, error) {
 	})
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
-		applied: map[string][]byte{},
+		containers: map[string]*runtime.Containers{}, applied: map[string][]byte{},
 	}
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
 	if err := c.start(); err != nil {
@@ -148,8 +149,8 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 func (c *Cluster) Close() error {
 	c.closed = true
 	c.engine.Close()
-	for _, containers := range c.containers {
-		containers.Close()
+	for _, node := range slices.Sorted(maps.Keys(c.containers)) {
+		c.containers[node].Close()
 	}
 	c.machines.ClearFaults()
 	if err := c.machines.Unmount(); err != nil {

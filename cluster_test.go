@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagesim/storagesim/storagesimtest"
-
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 func containsLine(text string, parts ...string) bool {
@@ -255,7 +256,7 @@ func TestAPodDirectoryWithoutItsPodIsALeak(t *testing.T) {
 func TestANodeHasTheCapacityRuntimeAndDriversThatItIsGiven(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{{
 		Name: "node-1", Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3"), v1.ResourcePods: resource.MustParse("7")},
-		Runtime: kubelet.FakeRuntime, CSIDrivers: []kubelet.CSIDriver{{Name: "plain.csi.example.com", NodeID: "id"}},
+		Runtime: runtime.FakeRuntime, CSIDrivers: []kubelet.CSIDriver{{Name: "plain.csi.example.com", NodeID: "id"}},
 	}}})
 	node, err := c.Client().CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -263,5 +264,5 @@ func TestANodeHasTheCapacityRuntimeAndDriversThatItIsGiven(t *testing.T) {
 	require.Equal(t, `{"plain.csi.example.com":"id"}`, node.Annotations["csi.volume.kubernetes.io/nodeid"])
 	require.Contains(t, node.Status.NodeInfo.ContainerRuntimeVersion, "fakeRuntime://")
 	_, err = storagesim.New(storagesim.Config{Nodes: []storagesim.Node{{Name: "node-1", Runtime: "docker"}}})
-	require.ErrorContains(t, err, `kubelet.Config.Runtime of node node-1 is "docker"`)
+	require.ErrorContains(t, err, `Config.Nodes[0].Runtime is "docker"; it must be "containerd" (the default) or "fakeRuntime"`)
 }

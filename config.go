@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
@@ -131,9 +132,10 @@ type Node struct {
 	Taints      []v1.Taint
 	// Capacity is what the node has; default 64 CPUs, 64Gi, 110 pods.
 	Capacity v1.ResourceList
-	// Runtime is the node's container runtime; default kubelet.Containerd.
-	Runtime kubelet.Runtime
-	// Images are those that the node has from the start; see kubelet.Config.Images.
+	// Runtime is which container runtime the node has; default runtime.Containerd.
+	Runtime runtime.Kind
+	// Images are those that the node has from the start, with or without a tag; a container
+	// with imagePullPolicy Never needs one of them.
 	Images []string
 	// CSIDrivers register with the node's kubelet; see kubelet.Config.CSIDrivers.
 	CSIDrivers []kubelet.CSIDriver
@@ -168,6 +170,9 @@ func (cfg Config) check() error {
 			return fmt.Errorf("%s: there are two nodes called %q", field, node.Name)
 		}
 		seen[node.Name] = true
+		if err := node.Runtime.Check(fmt.Sprintf("Config.Nodes[%d].Runtime", i)); err != nil {
+			return err
+		}
 	}
 	for i, name := range cfg.Only {
 		if !slices.Contains(actorNames(), name) {

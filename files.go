@@ -22,7 +22,7 @@ func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case pod != nil:
-		return kubelet.ReadFile(root, pod, path)
+		return kubelet.ReadFile(root, c.containers[pod.Spec.NodeName], pod, path)
 	}
 	return root.ReadFile(path)
 }
@@ -36,7 +36,7 @@ func (c *Cluster) WriteFile(where, path string, data []byte) error {
 	case err != nil:
 		return err
 	case pod != nil:
-		return kubelet.WriteFile(root, pod, path, data)
+		return kubelet.WriteFile(root, c.containers[pod.Spec.NodeName], pod, path, data)
 	}
 	return root.WriteFile(path, data, 0o644)
 }
@@ -53,7 +53,7 @@ func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) error {
 	case err != nil:
 		return err
 	case pod != nil:
-		return kubelet.MakeDir(root, pod, path, mode)
+		return kubelet.MakeDir(root, c.containers[pod.Spec.NodeName], pod, path, mode)
 	}
 	return root.MakeDir(path, mode)
 }
@@ -66,7 +66,7 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case pod != nil:
-		return kubelet.List(root, pod, path)
+		return kubelet.List(root, c.containers[pod.Spec.NodeName], pod, path)
 	}
 	return root.List(path)
 }

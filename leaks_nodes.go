@@ -77,7 +77,7 @@ func (l *leakFinder) pods() error {
 		on[pod.UID] = pod.Spec.NodeName
 	}
 	for _, node := range l.machines.Of(machine.Node) {
-		remnants, err := kubelet.Remnants(node.Disk())
+		remnants, err := kubelet.Remnants(node.Disk(), l.containers[node.Name()])
 		if err != nil {
 			return err
 		}

@@ -33,10 +33,9 @@ func (c *Cluster) addNode(node Node) error {
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
-	containers := runtime.NewContainers(m.Disk(), nil)
-	c.containers = append(c.containers, containers)
+	containers := runtime.New(runtime.Config{Root: m.Disk(), Kind: node.Runtime, Images: node.Images})
+	c.containers[node.Name] = containers
 	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
-		Containers: containers,
 		Node: v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
 			Spec:       v1.NodeSpec{Taints: node.Taints},
@@ -45,8 +44,7 @@ func (c *Cluster) addNode(node Node) error {
 		Root:       m.Disk(),
 		Mounter:    m.Mounter(),
 		Plugins:    c.cfg.VolumePlugins,
-		Runtime:    node.Runtime,
-		Images:     node.Images,
+		Runtime:    containers,
 		CSIDrivers: node.CSIDrivers,
 	}))
 }

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagesim/storagesim/storagesimtest"
-
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+
 	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 // tested is embedded by that name, so that Cluster is the storagesim.Cluster.
@@ -348,8 +348,8 @@ var nodeAttacks = map[string]func(p *prison){
 		p.decoy("decoy/pods/" + string(p.Pod("tmp").UID))
 		p.link("../../../../decoy", "var/lib/kubelet")
 	},
-	"the mount table replaced by a link":     func(p *prison) { p.link("MACHINE/secret", "run/mounts/x.json") },
-	"the runtime's records in another place": func(p *prison) { p.link("MACHINE/secret", "run/containerd/pods") },
+	"the mount table replaced by a link": func(p *prison) { p.link("MACHINE/secret", "run/mounts/x.json") },
+	"the images in another place":        func(p *prison) { p.link("MACHINE/secret", "run/containerd/images") },
 	"a pod's directory that names a place outside": func(p *prison) {
 		p.link("MACHINE/secret", "var/lib/kubelet/pods/stray/volumes/kubernetes.io~empty-dir/deep")
 		p.link("MACHINE", "var/lib/kubelet/pods/other/volumes/kubernetes.io~empty-dir")
@@ -366,19 +366,6 @@ var nodeAttacks = map[string]func(p *prison){
 		target := "/" + p.podDir("web") + "/volumes/kubernetes.io~local-volume/hostile"
 		p.link("MACHINE/secret", target)
 		p.write("run/mounts/"+mountRecord(target), `{"source": "MACHINE/secret", "target": "`+target+`", "file": true, "mode": 2147484159}`)
-	},
-	"a container's record with mounts outside": func(p *prison) {
-		for _, at := range []string{"/", "/../..", "MACHINE/secret", "../../secret", "/out"} {
-			p.link("MACHINE/secret", "out")
-			uid := string(p.Pod("web").UID)
-			p.write("run/containerd/pods/"+uid+".json", `{"uid": "`+uid+`", "containers": [{"name": "c", "mounts": [
-				{"containerPath": "/", "volumePath": "`+at+`"}, {"containerPath": "/data", "volumePath": "/srv", "subPath": "../../secret"},
-				{"containerPath": "/data/out", "volumePath": "`+at+`", "subPath": "out"}]}]}`)
-			require.NotContains(p.t, p.use("web"), "alive")
-		}
-	},
-	"a container's record under a UID that climbs": func(p *prison) {
-		p.write("run/containerd/pods/"+string(p.Pod("web").UID)+".json", `{"uid": "../../../../../secret/canary", "containers": [{"name": "c"}]}`)
 	},
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
 // crashLoopBackOff is why a container waits that keeps ending.
@@ -60,11 +61,11 @@ func (k *kubelet) backOffsOf(pod types.UID) backOffs {
 // the first time it need not. last is the container before it.
 //
 // Upstream: kuberuntime_manager.go doBackOff, v1.36.
-func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *containerRecord) *containerWaiting {
-	if last == nil || last.Finished == nil {
+func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *runtime.ContainerStatus) *containerWaiting {
+	if last == nil || last.State != runtime.ContainerExited {
 		return nil
 	}
-	tries, event, now := k.backOffsOf(pod.UID), last.Finished.Time, k.env.Now()
+	tries, event, now := k.backOffsOf(pod.UID), timeOf(last.FinishedAt).Time, k.env.Now()
 	entry, ok := tries.get(c.Name, event)
 	if !ok || now.Sub(event) >= entry.delay {
 		tries.next(c.Name, event, now, "")
@@ -77,31 +78,32 @@ func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *containerRecord)
 
 // nextStart is the earliest moment at which a container that has ended is started again,
 // or the kubelet looks at an image again that could not be pulled.
-func (k *kubelet) nextStart(w *podWorker, r *podRecord) (at time.Time, found bool) {
+func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found bool) {
 	consider := func(t time.Time) {
 		if !found || t.Before(at) {
 			at, found = t, true
 		}
 	}
-	check := func(spec *v1.Container, c *containerRecord, again bool) {
-		last, image := c.lastBegun(), w.backOffs[imageKey(spec)]
+	check := func(spec *v1.Container, c *containerState, again bool) {
+		image := w.backOffs[imageKey(spec)]
 		switch {
-		case !again:
-		case c.Waiting == nil:
+		case !again || !c.tried():
+		case c.waiting == nil:
 			consider(k.env.Now())
-		case c.Waiting.Reason == crashLoopBackOff && last != nil && last.Finished != nil:
-			consider(last.Finished.Add(w.backOffs[c.Name].delay))
-		case c.Waiting.Reason == errImagePull:
+		case c.waiting.Reason == crashLoopBackOff && c.ended():
+			consider(timeOf(c.last.FinishedAt).Add(w.backOffs[spec.Name].delay))
+		case c.waiting.Reason == errImagePull:
 			consider(image.updated.Add(backOffPeriod))
-		case c.Waiting.Reason == errImagePullBackOff:
+		case c.waiting.Reason == errImagePullBackOff:
 			consider(image.updated.Add(image.delay))
 		}
 	}
-	for i := range r.Init {
-		check(&w.pod.Spec.InitContainers[i], &r.Init[i], shouldInitContainerBeStarted(w.pod, r.Init, i))
+	for i := range s.Init {
+		spec := &w.pod.Spec.InitContainers[i]
+		check(spec, &s.Init[i], shouldInitContainerBeStarted(w.pod, spec, &s.Init[i]))
 	}
-	for i := range r.Containers {
-		check(&w.pod.Spec.Containers[i], &r.Containers[i], shouldContainerBeRestarted(w.pod, r.Containers, i))
+	for i := range s.Containers {
+		check(&w.pod.Spec.Containers[i], &s.Containers[i], shouldContainerBeRestarted(w.pod, &s.Containers[i]))
 	}
 	return at, found
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 )
@@ -31,6 +32,8 @@ type world struct {
 	e    *engine.Engine
 	user kubernetes.Interface
 	node *disk.Disk
+	// runtime runs the node's containers.
+	runtime runtime.Service
 	// during, if set, calls f, which lets the kubelet work.
 	during func(f func() error) error
 }
@@ -51,10 +54,22 @@ func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory fu
 	}
 	t.Cleanup(func() { _ = node.Close() })
 	kcfg.Node.Name, kcfg.Root = "node-1", node
+	if kcfg.Runtime == nil {
+		kcfg.Runtime = runtime.New(runtime.Config{Root: node})
+	}
 	rig := enginetest.New(t, cfg, actor, factory(kcfg))
-	w := &world{t: t, e: rig.Engine, user: rig.User, node: node}
+	w := &world{t: t, e: rig.Engine, user: rig.User, node: node, runtime: kcfg.Runtime}
 	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
 	return w
+}
+
+// fakeRuntime is a node with the runtime of upstream's tests.
+func fakeRuntime(t testing.TB) *world {
+	t.Helper()
+	node, err := disk.Open(t.TempDir())
+	require.NoError(t, err)
+	containers := runtime.New(runtime.Config{Root: node, Kind: runtime.FakeRuntime})
+	return newWorld(t, engine.Config{}, kubelet.Config{Root: node, Runtime: containers})
 }
 
 func simple(t testing.TB) *world { return newWorld(t, engine.Config{}, kubelet.Config{}) }
@@ -215,12 +230,15 @@ func (w *world) mounts() []mount.MountPoint {
 func (w *world) requireNothingLeft() {
 	w.t.Helper()
 	require.Empty(w.t, w.mounts())
-	for _, dir := range []string{"/var/lib/kubelet/pods", "/run/mounts", "/run/containerd/pods"} {
+	for _, dir := range []string{"/var/lib/kubelet/pods", "/run/mounts"} {
 		names, err := w.node.List(dir)
 		if err == nil {
 			require.Empty(w.t, names, dir)
 		}
 	}
+	sandboxes, err := w.runtime.ListPodSandboxes()
+	require.NoError(w.t, err)
+	require.Empty(w.t, sandboxes)
 	pods, err := w.user.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	require.Empty(w.t, pods.Items)

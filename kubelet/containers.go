@@ -1,51 +1,131 @@
 package kubelet
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet/runtime"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
-	"github.com/storagesim/storagesim/trace"
 )
 
-// awaitedFor is how long after its start a container's sleep is awaited when settling,
-// if the container is to come to an end.
-const awaitedFor = time.Minute
+// podStatus is what became of a pod's containers: what the container runtime knows, and
+// why the kubelet waits. Init and Containers have one for each container of the pod.
+//
+// Upstream: pkg/kubelet/container/runtime.go PodStatus, v1.36.
+type podStatus struct {
+	IP               string
+	Init, Containers []containerState
+}
 
-// runContainer runs a container's command until it waits or ends. One that cannot be
-// carried out just runs; one that must end has ended then.
-func (k *kubelet) runContainer(pod *v1.Pod, c *v1.Container, record *containerRecord, env map[string]string, mustEnd bool) {
-	now := record.Started
-	container := runtime.Container{
-		Argv: expandCommand(c, env), Dir: c.WorkingDir, Env: env, Hostname: k.hostname(pod), Mounts: record.Mounts,
+// containerState is one of a pod's containers.
+type containerState struct {
+	// last is the container that was started last, before the one before that; nil if
+	// there is none.
+	last, before *runtime.ContainerStatus
+	// waiting is why the next one is not created yet, if it was to be.
+	waiting *containerWaiting
+}
+
+// containerWaiting is why a container is not created yet.
+type containerWaiting struct {
+	Reason  string
+	Message string
+}
+
+// podStatus asks the runtime about a pod; nil if the pod has no sandbox.
+//
+// Upstream: kuberuntime_manager.go GetPodStatus, v1.36.
+func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
+	sandbox, err := k.runtime.PodSandboxStatus(w.uid)
+	if sandbox == nil || err != nil {
+		return nil, err
 	}
-	if k.cfg.Runtime == FakeRuntime || !k.containers.CanRun(container) {
-		if mustEnd {
-			record.Finished = &now
+	s := &podStatus{IP: sandbox.IP}
+	if sandbox.HostNetwork {
+		s.IP = k.hostIP()
+	}
+	if w.pod == nil {
+		return s, nil
+	}
+	states := func(containers []v1.Container) []containerState {
+		list := make([]containerState, len(containers))
+		for i, c := range containers {
+			last, before := sandbox.Latest(c.Name)
+			list[i] = containerState{last, before, w.waits[c.Name]}
 		}
-		if len(c.Command) > 0 && k.cfg.Runtime != FakeRuntime {
-			k.note(trace.RefOf("Pod", pod), fmt.Sprintf("container %s: %s is a program of its image, of which nothing is known here; it %s",
-				c.Name, container.Argv[0], map[bool]string{true: "ends at once", false: "just runs"}[mustEnd]))
-		}
-		return
+		return list
 	}
-	id := runtime.ID{Pod: pod.UID, Name: c.Name, Attempt: record.Restarts}
-	status := k.containers.StartContainer(id, container, k.env)
-	main := status.Main
-	k.traceCommand(pod, main)
-	k.traceReports(pod, c.Name, status.Reports)
-	if status.Ended {
-		record.Finished, record.ExitCode, record.Message = &now, status.ExitCode, status.Message
-		k.tellNotFound(pod, c.Name, status)
-		return
-	}
-	k.letGoOn(id, now.Time, mustEnd || meantToEnd(pod))
+	s.Init, s.Containers = states(w.pod.Spec.InitContainers), states(w.pod.Spec.Containers)
+	return s, nil
+}
+
+func (c containerState) running() bool {
+	return c.last != nil && c.last.State == runtime.ContainerRunning
+}
+
+// ended says whether the container was started and has ended; it may wait to be created
+// again.
+func (c containerState) ended() bool { return c.last != nil && c.last.State == runtime.ContainerExited }
+
+// failed says whether the container has failed, now or before it was to be created
+// again.
+func (c containerState) failed() bool { return c.ended() && c.last.ExitCode != 0 }
+
+// tried says whether the container was started, or was to be.
+func (c containerState) tried() bool { return c.last != nil || c.waiting != nil }
+
+func (c containerState) waits() bool { return c.waiting != nil }
+
+// all are the pod's containers, those that begin first first.
+func (s *podStatus) all() []containerState { return slices.Concat(s.Init, s.Containers) }
+
+// begun says whether any of the pod's containers was tried.
+func (s *podStatus) begun() bool { return slices.ContainsFunc(s.all(), containerState.tried) }
+
+// waiting says whether a container could not be created yet.
+func (s *podStatus) waiting() bool { return slices.ContainsFunc(s.all(), containerState.waits) }
+
+// uncreated says whether a container waits that could not be created, and that has no
+// backoff of its own.
+func (s *podStatus) uncreated() bool {
+	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff}
+	return slices.ContainsFunc(s.all(), func(c containerState) bool {
+		return c.waiting != nil && !slices.Contains(paced, c.waiting.Reason)
+	})
+}
+
+// initFailed says whether an init container has failed, so that the containers have
+// not begun.
+func (s *podStatus) initFailed() bool { return slices.ContainsFunc(s.Init, containerState.failed) }
+
+// running says whether a container runs.
+func (s *podStatus) running() bool { return slices.ContainsFunc(s.Containers, containerState.running) }
+
+// anyRunning says whether a container runs, be it one that helps the others.
+func (s *podStatus) anyRunning() bool { return slices.ContainsFunc(s.all(), containerState.running) }
+
+// hasSandbox says whether the pod has its network, in which containers run or are to
+// be started.
+func (s *podStatus) hasSandbox(pod *v1.Pod) bool {
+	return s != nil && (s.anyRunning() || s.waiting() || s.next(pod) != nil)
+}
+
+// finished says whether nothing runs, nor waits to be created; a sidecar alone counts
+// for nothing.
+func (s *podStatus) finished() bool {
+	return !s.waiting() && !s.running() && (slices.ContainsFunc(s.Containers, containerState.tried) || !s.anyRunning())
+}
+
+// timeOf is a time as the API keeps it, in whole seconds.
+func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+
+// containerID is a container's id as the API shows it.
+func (k *kubelet) containerID(id string) string {
+	return k.runtime.Version().RuntimeName + "://" + id
 }
 
 // hostname is the pod's name on its network.
@@ -61,109 +141,49 @@ func (k *kubelet) hostname(pod *v1.Pod) string {
 	return pod.Name[:min(len(pod.Name), 63)]
 }
 
-// traceCommand tells what a container ran.
-func (k *kubelet) traceCommand(pod *v1.Pod, r programs.Report) {
-	about := trace.RefOf("Pod", pod)
-	record := trace.Command{About: about, Argv: r.Argv, Node: k.node.Name, Paths: r.Paths}
-	if r.Err != nil {
-		record.Err = r.Err.Error()
+// runPodSandbox gives a pod its network. A pod that can have none hears of it.
+//
+// Upstream: kuberuntime_sandbox.go createPodSandbox, v1.36.
+func (k *kubelet) runPodSandbox(pod *v1.Pod) error {
+	err := k.runtime.RunPodSandbox(runtime.PodSandboxConfig{
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Hostname: k.hostname(pod), HostNetwork: pod.Spec.HostNetwork,
+	})
+	if err != nil {
+		k.recorder.Eventf(pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: %v", err)
 	}
-	k.env.Trace(record)
-	for _, note := range r.Notes {
-		k.note(about, note)
+	return err
+}
+
+// containerStarted tells a pod that one of its containers has begun.
+func (k *kubelet) containerStarted(pod types.UID, _ string) {
+	if w := k.workers[pod]; w != nil && w.pod != nil {
+		k.recorder.Event(w.pod, v1.EventTypeNormal, "Started", "Container started")
 	}
 }
 
-// traceReports tells what a container's command ran.
-func (k *kubelet) traceReports(pod *v1.Pod, container string, reports []programs.Report) {
-	for _, r := range reports {
-		if r.Argv != nil {
-			k.traceCommand(pod, r)
-			continue
-		}
-		for _, note := range r.Notes {
-			k.note(trace.RefOf("Pod", pod), fmt.Sprintf("container %s %s", container, note))
-		}
+// containerEnded brings a pod back one of whose containers has ended by itself.
+//
+// Upstream: pleg/generic.go Relist, v1.36, which finds out by asking.
+func (k *kubelet) containerEnded(pod types.UID, id string) {
+	w := k.workers[pod]
+	if w == nil || w.pod == nil {
+		return
 	}
+	if s, err := k.runtime.ContainerStatus(id); err == nil {
+		if s.ExitCode != 0 {
+			k.note(w.ref(), fmt.Sprintf("container %s has ended with exit code %d: %s", s.Name, s.ExitCode, s.Message))
+		}
+		k.tellNotFound(w.pod, s)
+	}
+	k.podQueue.Add(string(pod))
 }
 
-// exitNotFound is the exit code of a shell that finds no program of a name.
+// exitNotFound is the exit code of a command that is not found, as of a shell.
 const exitNotFound = 127
 
 // tellNotFound tells the pod of a program that it lacks.
-func (k *kubelet) tellNotFound(pod *v1.Pod, container string, s runtime.Status) {
-	if s.ExitCode == exitNotFound {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", container, exitNotFound, s.Message)
+func (k *kubelet) tellNotFound(pod *v1.Pod, s *runtime.ContainerStatus) {
+	if s.State == runtime.ContainerExited && s.ExitCode == exitNotFound {
+		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, s.Message)
 	}
-}
-
-// resumeContainers lets those of a pod's containers go on that an earlier life of the
-// kubelet has started.
-func (k *kubelet) resumeContainers(w *podWorker) {
-	for _, id := range k.containers.Running(w.uid) {
-		if !k.resumed[id] {
-			k.letGoOn(id, k.env.Now(), false)
-		}
-	}
-}
-
-// letGoOn has a container go on whenever it has waited long enough. A sleep is like
-// periodic work, which is not awaited when settling; that of one that is to come to an end
-// is awaited for a minute from its start.
-func (k *kubelet) letGoOn(id runtime.ID, started time.Time, ends bool) {
-	k.resumed[id] = true
-	k.env.Go("container "+id.Name, func(ctx context.Context) {
-		defer delete(k.resumed, id)
-		for {
-			until := k.containers.Until(id)
-			in := ctx
-			if !ends || until.After(started.Add(awaitedFor)) {
-				in = control.InBackground(ctx)
-			}
-			if err := k.env.Sleep(in, max(0, until.Sub(k.env.Now()))); err != nil {
-				return
-			}
-			status, ok := k.containers.Resume(id, k.env)
-			if !ok || !k.goesOn(id, status) {
-				return
-			}
-		}
-	})
-}
-
-// goesOn tells what a container did meanwhile, and whether it goes on.
-func (k *kubelet) goesOn(id runtime.ID, status runtime.Status) bool {
-	w := k.workers[id.Pod]
-	if w == nil || w.pod == nil {
-		return !status.Ended
-	}
-	k.traceReports(w.pod, id.Name, status.Reports)
-	if !status.Ended {
-		return true
-	}
-	if status.ExitCode != 0 {
-		k.note(w.ref(), fmt.Sprintf("container %s has ended with exit code %d: %s", id.Name, status.ExitCode, status.Message))
-	}
-	k.tellNotFound(w.pod, id.Name, status)
-	if err := k.containerEnded(w, id, status); err != nil {
-		k.note(w.ref(), fmt.Sprintf("container %s has ended, and its record could not be written: %v", id.Name, err))
-	}
-	k.podQueue.Add(string(id.Pod))
-	return false
-}
-
-// containerEnded writes into the pod's record that a container has ended.
-func (k *kubelet) containerEnded(w *podWorker, id runtime.ID, status runtime.Status) error {
-	r, err := k.loadRecord(w)
-	if r == nil {
-		return err
-	}
-	now := k.now()
-	for _, list := range [][]containerRecord{r.Init, r.Containers} {
-		at := slices.IndexFunc(list, func(c containerRecord) bool { return c.Name == id.Name && c.Restarts == id.Attempt })
-		if at >= 0 && list[at].running() {
-			list[at].Finished, list[at].ExitCode, list[at].Message = &now, status.ExitCode, status.Message
-		}
-	}
-	return k.runtime.save(r)
 }

@@ -26,7 +26,7 @@ func life(w *world) {
 	w.settle()
 	require.Equal(w.t, v1.PodRunning, w.get("web").Status.Phase)
 	require.Equal(w.t, v1.PodSucceeded, w.get("helper").Status.Phase, "the command is run once: mkdir fails the second time")
-	require.NoError(w.t, kubelet.WriteFile(w.node, p, "/data/keep", []byte("kept")))
+	require.NoError(w.t, kubelet.WriteFile(w.node, w.runtime, p, "/data/keep", []byte("kept")))
 	w.delete("web")
 	w.delete("helper")
 	w.settle()

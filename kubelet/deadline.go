@@ -52,7 +52,7 @@ func (k *kubelet) awaitDeadline(w *podWorker, d time.Duration) {
 
 // failPod ends a pod that was active for too long: its containers, and then its
 // volumes.
-func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podRecord) error {
+func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if !w.pastDeadline {
 		w.pastDeadline = true
 		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
@@ -60,10 +60,9 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podRecord) error
 	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
-	if r != nil {
-		if err := k.killPod(w, r); err != nil {
-			return err
-		}
+	r, err := k.killPod(w)
+	if err != nil {
+		return err
 	}
 	if err := k.writeStatus(ctx, w, r, true); err != nil {
 		return err

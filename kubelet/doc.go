@@ -22,16 +22,16 @@
 //	map.go          what would give a pod a raw device
 //	restarts.go     which containers are started, and started again, and when;
 //	                backoff.go how long those wait that keep ending
+//	containers.go   what the container runtime knows of a pod, as the kubelet sees it
 //	start.go        starts containers; images.go their images; environment.go is
-//	                their environment; containers.go runs their commands and lets
-//	                them go on when they have slept
+//	                their environment
 //	subpath.go      mounts the parts of volumes that containers ask for
 //	deadline.go     ends pods that are active for longer than they may
 //	status.go       writes a pod's status; podstatus.go says what it is to be,
 //	                phase.go and conditions.go parts of it
 //	objects.go      ConfigMaps and Secrets for volumes, and their changes
 //	files.go        a container's files, from outside
-//	remnants.go     what pods have on the node's disk
+//	remnants.go     what a node has because of pods
 //
 // A pod's change, the end of an operation or a backoff brings the next pass. Only
 // two things are done regularly, as long as there is need: volumes made of ConfigMaps
@@ -51,8 +51,8 @@
 // upstream's: /var/lib/kubelet/pods/<uid>/volumes/<plugin>/<name>, "/" in the
 // plugin's name written "~", and for a part of a volume (subPath)
 // /var/lib/kubelet/pods/<uid>/volume-subpaths/<name>/<container>/<number>. That an
-// emptyDir was set up is noted in pods/<uid>/plugins/<plugin>/<name>/ready. What the
-// container runtime knows is in /run/containerd/pods, the mount table in /run/mounts.
+// emptyDir was set up is noted in pods/<uid>/plugins/<plugin>/<name>/ready. The mount
+// table is in /run/mounts, the images of package runtime in /run/containerd/images.
 //
 // If a link is put in place of a pod's directory, or of one in it down to the
 // plugin's, nothing is read, made, changed or removed through it, since it may lead to
@@ -60,34 +60,26 @@
 //
 // # Containers
 //
-// Package runtime runs them, and package runtime/programs carries out their commands
-// on the node's files, through the container's volumes and nowhere else: scripts for
-// sh and bash, and the programs that such scripts use. A sleep is one on the virtual
-// clock, and in the background: settling does not wait for it, as it does not for
-// periodic work. That of an init container, and of a pod with restartPolicy Never or
-// OnFailure, is awaited for a minute from the container's start. A program that a
-// script does not find ends it with 127, as in a real shell; the container's status and
-// an event say so. What runs goes on when its kubelet has crashed and is back.
+// A container runtime runs them: Config.Runtime, of which the kubelet knows only the
+// interface runtime.Service. Whether a container runs, its address, exit code, restart
+// count and mounts are what the runtime says; what is to be started, and when, the kubelet
+// decides. A kubelet that starts asks the runtime what runs. Only why a container waits
+// (a backoff, an image) is the kubelet's own, and lost with it, as upstream's.
 //
-// A container without a command, and one whose command is no known program (it is one
-// of the image's, of which nothing is known), just is running; an init container ends
-// at once. With FakeRuntime that is so for all. ReadFile, WriteFile and List do what a
-// container would.
+// Package runtime says which commands can be carried out, and what becomes of the others.
+// ReadFile, WriteFile and List do what a container would.
 //
 // xfs_quota, chattr and setquota record project quotas (programs.Quotas), which are not
 // enforced: a real one needs privilege and a file system of its own.
 //
 // # Deviations
 //
-//   - A container that sleeps while its kubelet is down goes on when that is back.
-//   - A killed container reports exit code 0, where a real one that does not
-//     handle the signal reports 143 or 137; so a deleted pod is Succeeded, never
-//     Failed, for the moment before it is gone. Stopping takes no time.
-//   - A container runtime's record in which something else is written is taken for
-//     none: the pod is started again, or ends.
-//   - There are no registries: an image is empty, and there as soon as it is pulled.
-//     There are no probes, hooks, resource limits,
-//     evictions, static pods, node leases or heartbeats. The kubelet admits every pod.
+//   - With package runtime a killed container reports exit code 0; so a deleted pod is
+//     Succeeded, never Failed, for the moment before it is gone. Stopping takes no time.
+//   - There are no probes, hooks, resource limits, evictions, static pods, node leases or
+//     heartbeats. The kubelet admits every pod.
+//   - The runtime tells the kubelet when a container has ended; upstream asks every
+//     second (PLEG).
 //   - Times between attempts have no random part, which upstream adds to the 10 s of
 //     pods whose volumes cannot be processed.
 //   - That a pod's containers can be started is written before they are started, and
@@ -109,7 +101,7 @@
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow
 //     (VolumePermissionChangeInProgress).
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
-//     up to 5 minutes; upstream tries every 10s or so. Their reasons survive a restart.
+//     up to 5 minutes; upstream tries every 10s or so.
 //   - One that waits in CrashLoopBackOff is looked at when its backoff is over; upstream
 //     also looks every minute, and says BackOff again each time.
 //     Containers with restart policies of their own, sidecars too, have their pod's.

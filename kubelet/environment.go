@@ -41,15 +41,15 @@ func orUnchanged(env map[string]string) func(name string) string {
 	}
 }
 
-// expandCommand is the container's command and arguments with the variables put in.
+// expandWords are words of the container's command with the variables put in.
 //
 // Upstream: container/helpers.go ExpandContainerCommandAndArgs, v1.36.
-func expandCommand(c *v1.Container, env map[string]string) []string {
-	argv := slices.Concat(c.Command, c.Args)
-	for i := range argv {
-		argv[i] = expandVariables(argv[i], orUnchanged(env))
+func expandWords(words []string, env map[string]string) []string {
+	words = slices.Clone(words)
+	for i := range words {
+		words[i] = expandVariables(words[i], orUnchanged(env))
 	}
-	return argv
+	return words
 }
 
 // podField is a field of the pod as a container's environment may have it.

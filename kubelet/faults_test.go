@@ -127,7 +127,7 @@ func TestABusyVolumeKeepsItsPodTerminatingUntilItIsFree(t *testing.T) {
 	w.boundVolume("data", nil)
 	p := w.create(pod("web", claim("data")))
 	w.settle()
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/data/keep", []byte("kept")))
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/data/keep", []byte("kept")))
 	w.delete("web")
 	require.NoError(t, w.e.RunFor(10*time.Minute))
 	require.NotNil(t, w.get("web").DeletionTimestamp, "nobody takes it away while its volume is mounted")

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -15,8 +16,8 @@ import (
 var ErrReadOnly = programs.ErrReadOnly
 
 // ReadFile reads a file as a container of the pod sees it.
-func ReadFile(node *disk.Disk, pod *v1.Pod, containerPath string) (data []byte, err error) {
-	err = inPod(node, pod, containerPath, false, func(dir *disk.Disk, name string) error {
+func ReadFile(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string) (data []byte, err error) {
+	err = inPod(node, containers, pod, containerPath, false, func(dir *disk.Disk, name string) error {
 		data, err = dir.ReadFile(name)
 		return err
 	})
@@ -25,8 +26,8 @@ func ReadFile(node *disk.Disk, pod *v1.Pod, containerPath string) (data []byte, 
 
 // WriteFile writes a file as a container of the pod would, replacing what is
 // there. Volumes mounted read-only refuse it with ErrReadOnly.
-func WriteFile(node *disk.Disk, pod *v1.Pod, containerPath string, data []byte) error {
-	return inPod(node, pod, containerPath, true, func(dir *disk.Disk, name string) error {
+func WriteFile(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string, data []byte) error {
+	return inPod(node, containers, pod, containerPath, true, func(dir *disk.Disk, name string) error {
 		return dir.WriteFile(name, data, 0o644)
 	})
 }
@@ -34,24 +35,24 @@ func WriteFile(node *disk.Disk, pod *v1.Pod, containerPath string, data []byte) 
 // MakeDir makes a directory as a container of the pod would with mkdir -p. What
 // it means for mode see disk.Disk.MakeDir. Volumes mounted read-only refuse it
 // with ErrReadOnly.
-func MakeDir(node *disk.Disk, pod *v1.Pod, containerPath string, mode fs.FileMode) error {
-	return inPod(node, pod, containerPath, true, func(dir *disk.Disk, name string) error {
+func MakeDir(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string, mode fs.FileMode) error {
+	return inPod(node, containers, pod, containerPath, true, func(dir *disk.Disk, name string) error {
 		return dir.MakeDir(name, mode)
 	})
 }
 
 // List is the names in a directory as a container of the pod sees it, sorted;
 // those of directories end in a slash.
-func List(node *disk.Disk, pod *v1.Pod, containerPath string) (names []string, err error) {
-	err = inPod(node, pod, containerPath, false, func(dir *disk.Disk, name string) error {
+func List(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string) (names []string, err error) {
+	err = inPod(node, containers, pod, containerPath, false, func(dir *disk.Disk, name string) error {
 		names, err = dir.List(name)
 		return err
 	})
 	return names, err
 }
 
-func inPod(node *disk.Disk, pod *v1.Pod, containerPath string, write bool, f func(*disk.Disk, string) error) error {
-	m, err := locate(node, pod, containerPath)
+func inPod(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string, write bool, f func(*disk.Disk, string) error) error {
+	m, err := locate(containers, pod, containerPath)
 	if err != nil {
 		return err
 	}
@@ -60,16 +61,20 @@ func inPod(node *disk.Disk, pod *v1.Pod, containerPath string, write bool, f fun
 
 // locate finds the mount that a container path is in, in the first container
 // that has one.
-func locate(node *disk.Disk, pod *v1.Pod, containerPath string) (programs.Mount, error) {
-	r, err := loadRecord(node, pod.UID)
+func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (programs.Mount, error) {
+	sandbox, err := containers.PodSandboxStatus(pod.UID)
 	if err != nil {
 		return programs.Mount{}, err
 	}
-	if r == nil {
+	if sandbox == nil {
 		return programs.Mount{}, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
 	}
-	for _, c := range slices.Concat(r.Containers, r.Init) {
-		if m, _, ok := programs.FindMount(c.Mounts, containerPath); ok {
+	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		last, _ := sandbox.Latest(c.Name)
+		if last == nil {
+			continue
+		}
+		if m, _, ok := programs.FindMount(last.Mounts, containerPath); ok {
 			return m, nil
 		}
 	}

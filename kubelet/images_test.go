@@ -12,6 +12,8 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 func using(p *v1.Pod, image string, policy v1.PullPolicy) *v1.Pod {
@@ -106,7 +108,10 @@ func TestAnImageWhoseNameCannotBeParsedKeepsItsContainerWaiting(t *testing.T) {
 }
 
 func TestANodeHasTheImagesThatItIsGiven(t *testing.T) {
-	w := newWorld(t, engine.Config{}, kubelet.Config{Images: []string{"mine"}})
+	node, err := disk.Open(t.TempDir())
+	require.NoError(t, err)
+	containers := runtime.New(runtime.Config{Root: node, Images: []string{"mine"}})
+	w := newWorld(t, engine.Config{}, kubelet.Config{Root: node, Runtime: containers})
 	w.create(using(pod("web"), "mine:latest", v1.PullNever))
 	w.settle()
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)

@@ -16,7 +16,6 @@ import (
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/trace"
@@ -57,20 +56,12 @@ type Config struct {
 	// Plugins makes the volume plugins, anew for every start; default
 	// DefaultPlugins.
 	Plugins func() []volume.VolumePlugin
-	// Runtime is the node's container runtime; default Containerd.
-	Runtime Runtime
-	// Images are those that the node has from the start, which a container with
-	// imagePullPolicy Never needs; default none.
-	Images []string
 	// CSIDrivers are the drivers that register with this kubelet, in this order. Their
 	// volumes cannot be mounted yet: they only show in the Node and CSINode objects.
 	CSIDrivers []CSIDriver
-	// Commands are the programs that containers can run, by name; default
-	// programs.Default.
-	Commands map[string]programs.Command
-	// Containers runs them. It outlives the kubelet's crashes. Default: a
-	// runtime.Containers on Root with Commands.
-	Containers runtime.Service
+	// Runtime is the node's container runtime. It outlives the kubelet's crashes, and a
+	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
+	Runtime runtime.Service
 }
 
 // DefaultPlugins are all those of the packages below this one.
@@ -82,8 +73,8 @@ func DefaultPlugins() []volume.VolumePlugin {
 // New makes the kubelet of one node. The actor is called "kubelet/" and the
 // node's name. Bad configuration is the factory's error.
 func New(cfg Config) control.Factory {
-	if cfg.Containers == nil && cfg.Root != nil {
-		cfg.Containers = runtime.NewContainers(cfg.Root, cfg.Commands)
+	if cfg.Runtime == nil && cfg.Root != nil {
+		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
 	return func(env control.Env) error {
 		k, err := newKubelet(cfg, env)
@@ -104,10 +95,7 @@ type kubelet struct {
 	mounter  mount.Interface
 	plugins  *volume.VolumePluginMgr
 	recorder control.Recorder
-	runtime  *containerRuntime
-	// containers are those that run; resumed are those that this life lets go on.
-	containers runtime.Service
-	resumed    map[runtime.ID]bool
+	runtime  runtime.Service
 
 	pods    *control.Cache[*v1.Pod]
 	workers map[types.UID]*podWorker
@@ -166,19 +154,15 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Plugins == nil {
 		cfg.Plugins = DefaultPlugins
 	}
-	if cfg.Containers == nil {
-		cfg.Containers = runtime.NewContainers(cfg.Root, cfg.Commands)
+	if cfg.Runtime == nil {
+		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
-	if cfg.Runtime == "" {
-		cfg.Runtime = Containerd
-	}
-	if err := errors.Join(cfg.Runtime.check(cfg.Node.Name), checkCSIDrivers(cfg.Node.Name, cfg.CSIDrivers)); err != nil {
+	if err := checkCSIDrivers(cfg.Node.Name, cfg.CSIDrivers); err != nil {
 		return nil, err
 	}
 	k := &kubelet{
-		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime), started: env.Now(), fs: cfg.Root, mounter: cfg.Mounter,
-		recorder: env.Recorder("kubelet"), runtime: newContainerRuntime(cfg.Root, cfg.Images),
-		containers: cfg.Containers, resumed: map[runtime.ID]bool{},
+		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime.Version()), started: env.Now(), fs: cfg.Root, mounter: cfg.Mounter,
+		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime,
 		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
 		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
 		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
@@ -186,6 +170,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	var err error
 	k.removeDir = k.removeEmptyDirs
 	k.plugins, err = volume.InitPlugins(cfg.Plugins(), volumeHost{k})
+	k.runtime.Attach(runtime.Client{Env: env, Node: k.node.Name, PodCIDR: k.podCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err
 }
 
@@ -244,7 +229,7 @@ func (h volumeHost) GetPodPluginDir(uid types.UID, plugin string) string {
 }
 
 // now is the time as the API keeps it, in whole seconds.
-func (k *kubelet) now() metav1.Time { return metav1.NewTime(k.env.Now().Truncate(time.Second)) }
+func (k *kubelet) now() metav1.Time { return timeOf(k.env.Now()) }
 
 // note puts a decision into the trace.
 func (k *kubelet) note(about trace.Ref, text string) {

@@ -30,7 +30,7 @@ func TestAPodGetsItsLocalVolumeAndRuns(t *testing.T) {
 		require.Equal(t, v1.ConditionTrue, conditions[c], c)
 	}
 	dir := "/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~local-volume/pv-data"
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/data/greet.txt", []byte("hello")))
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/data/greet.txt", []byte("hello")))
 	for _, at := range []string{"/disk/data/greet.txt", dir + "/greet.txt"} {
 		data, err := w.node.ReadFile(at)
 		require.NoError(t, err)
@@ -76,10 +76,10 @@ func TestAnEmptyDirLivesAsLongAsItsPod(t *testing.T) {
 	w := simple(t)
 	p := w.create(pod("web", v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}))
 	w.settle()
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/tmp/x", []byte("1")))
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/tmp/x", []byte("1")))
 	require.NoError(t, w.e.Crash(actor))
 	w.settle()
-	_, err := kubelet.ReadFile(w.node, p, "/tmp/x")
+	_, err := kubelet.ReadFile(w.node, w.runtime, p, "/tmp/x")
 	require.NoError(t, err, "it outlives the kubelet's crash")
 	w.delete("web")
 	w.settle()

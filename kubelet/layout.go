@@ -8,8 +8,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// The node's directories, as upstream's kubelet and container runtime lay them
-// out.
+// The node's directories, as upstream's kubelet lays them out.
 const (
 	rootDir    = "/var/lib/kubelet"
 	podsDir    = rootDir + "/pods"
@@ -19,9 +18,6 @@ const (
 	// their place, which may lead to another pod's data. What is in them may be a
 	// link: a mount of package mount is.
 	podLevels = 3
-	// runtimeDir has the container runtime's state: one file for each pod that
-	// was started.
-	runtimeDir = "/run/containerd/pods"
 )
 
 // podDir is a pod's directory.

@@ -82,8 +82,8 @@ func TestNothingGoesThroughALinkInPlaceOfAPodsDirectory(t *testing.T) {
 					a.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &group}
 					a, b = w.create(a), w.create(b)
 					w.settle()
-					require.NoError(t, kubelet.WriteFile(w.node, b, "/tmp/keep", []byte("b's")))
-					if err := kubelet.WriteFile(w.node, b, "/"+volume.Name+"/keep", []byte("b's")); err != nil {
+					require.NoError(t, kubelet.WriteFile(w.node, w.runtime, b, "/tmp/keep", []byte("b's")))
+					if err := kubelet.WriteFile(w.node, w.runtime, b, "/"+volume.Name+"/keep", []byte("b's")); err != nil {
 						require.ErrorIs(t, err, kubelet.ErrReadOnly)
 					}
 					pods := root + "/var/lib/kubelet/pods/"

@@ -16,6 +16,7 @@ import (
 	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/storagesim/storagesim/internal/release"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
 // controllerManagedAttach says that the attach/detach controller attaches this node's
@@ -124,7 +125,7 @@ func (k *kubelet) initialNode() *v1.Node {
 }
 
 // nodeTemplate fills in what a template leaves out.
-func nodeTemplate(template *v1.Node, runtime Runtime) *v1.Node {
+func nodeTemplate(template *v1.Node, version runtime.Version) *v1.Node {
 	node := template.DeepCopy()
 	labels := map[string]string{
 		v1.LabelHostname: node.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64", labelOSBeta: "linux", labelArchBeta: "amd64",
@@ -149,7 +150,7 @@ func nodeTemplate(template *v1.Node, runtime Runtime) *v1.Node {
 	}
 	if status.NodeInfo.KubeletVersion == "" {
 		status.NodeInfo = v1.NodeSystemInfo{
-			KubeletVersion: release.Kubernetes, ContainerRuntimeVersion: string(runtime) + "://2.1.0",
+			KubeletVersion: release.Kubernetes, ContainerRuntimeVersion: version.RuntimeName + "://" + version.RuntimeVersion,
 			OperatingSystem: "linux", Architecture: "amd64", OSImage: "storagesim", KernelVersion: "6.12.0",
 		}
 	}

@@ -114,9 +114,8 @@ func TestTheCSINodeOfAnEarlierNodeIsReplaced(t *testing.T) {
 	require.Equal(t, node.UID, csiNode.OwnerReferences[0].UID)
 }
 
-func TestBadRuntimesAndDriversAreRefused(t *testing.T) {
+func TestBadDriversAreRefused(t *testing.T) {
 	for want, cfg := range map[string]kubelet.Config{
-		`kubelet.Config.Runtime of node node-1 is "cri-o"; it must be "containerd" (the default) or "fakeRuntime"`: {Runtime: "cri-o"},
 		`kubelet.Config.CSIDrivers[1] of node node-1 has Name "b" and NodeID ""; both are required`: {
 			CSIDrivers: []kubelet.CSIDriver{{Name: "a", NodeID: "1"}, {Name: "b"}},
 		},

@@ -8,10 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	nodeutil "k8s.io/component-helpers/node/util"
+
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
 func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
-	old := nodeTemplate(&v1.Node{}, Containerd)
+	old := nodeTemplate(&v1.Node{}, runtime.Version{RuntimeName: "containerd", RuntimeVersion: "2.1.0"})
 	old.Name = "a"
 	old.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse}, {Type: v1.NodeDiskPressure, Status: v1.ConditionFalse}}
 	old.Status.VolumesInUse = []v1.UniqueVolumeName{"x"}

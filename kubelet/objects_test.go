@@ -54,14 +54,14 @@ func configVolume(name string, items ...v1.KeyToPath) v1.Volume {
 // read is what a container of the pod reads.
 func (w *world) read(p *v1.Pod, name string) string {
 	w.t.Helper()
-	data, err := kubelet.ReadFile(w.node, p, name)
+	data, err := kubelet.ReadFile(w.node, w.runtime, p, name)
 	require.NoError(w.t, err)
 	return string(data)
 }
 
 func (w *world) list(p *v1.Pod, name string) []string {
 	w.t.Helper()
-	names, err := kubelet.List(w.node, p, name)
+	names, err := kubelet.List(w.node, w.runtime, p, name)
 	require.NoError(w.t, err)
 	return names
 }
@@ -74,7 +74,7 @@ func TestAPodReadsItsConfigMapAndSeesItsChanges(t *testing.T) {
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
 	require.Equal(t, "1", w.read(p, "/config/a"))
 	require.Equal(t, []string{"..2026_01_01_00_00_00.1/", "..data", "a", "b"}, w.list(p, "/config"))
-	require.ErrorIs(t, kubelet.WriteFile(w.node, p, "/config/a", nil), kubelet.ErrReadOnly)
+	require.ErrorIs(t, kubelet.WriteFile(w.node, w.runtime, p, "/config/a", nil), kubelet.ErrReadOnly)
 	dir := "/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~configmap/config/"
 	for link, want := range map[string]string{"..data": "..2026_01_01_00_00_00.1", "a": "..data/a"} {
 		text, err := w.node.Readlink(dir + link)

@@ -38,12 +38,12 @@ func TestANamedPipeInAPodsVolumeKeepsNobodyWaiting(t *testing.T) {
 		w.settle()
 		for _, name := range []string{"part", "below", "whole"} {
 			p := w.get(name)
-			_, _ = kubelet.ReadFile(node, p, "/data")
-			_, _ = kubelet.List(node, p, "/data")
-			_ = kubelet.WriteFile(node, p, "/data", nil)
-			_, _ = kubelet.ReadFile(node, p, "/data/pipe")
-			_, _ = kubelet.List(node, p, "/data/pipe")
-			_ = kubelet.WriteFile(node, p, "/data/pipe", nil)
+			_, _ = kubelet.ReadFile(node, w.runtime, p, "/data")
+			_, _ = kubelet.List(node, w.runtime, p, "/data")
+			_ = kubelet.WriteFile(node, w.runtime, p, "/data", nil)
+			_, _ = kubelet.ReadFile(node, w.runtime, p, "/data/pipe")
+			_, _ = kubelet.List(node, w.runtime, p, "/data/pipe")
+			_ = kubelet.WriteFile(node, w.runtime, p, "/data/pipe", nil)
 		}
 		for _, name := range []string{"part", "below", "whole", "script", "finder"} {
 			w.delete(name)

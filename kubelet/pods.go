@@ -43,6 +43,8 @@ type podWorker struct {
 	restarting bool
 	nextStart  time.Time
 	backOffs   backOffs
+	// waits is why containers are not created yet, by name.
+	waits map[string]*containerWaiting
 	// status is what the API was last told.
 	status *v1.PodStatus
 }
@@ -147,20 +149,18 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if w == nil {
 		return nil
 	}
-	record, err := k.loadRecord(w)
+	status, err := k.podStatus(w)
 	if err != nil {
 		return err
 	}
 	if w.terminating() {
-		return k.syncTerminatingPod(ctx, w, record)
+		return k.syncTerminatingPod(ctx, w, status)
 	}
 	if w.ended() {
-		k.releaseVolumes(w)
-		return nil
+		return k.finishPod(w)
 	}
 	if w.pastDeadline || k.pastActiveDeadline(w) {
-		return k.failPod(ctx, w, record)
+		return k.failPod(ctx, w, status)
 	}
-	k.resumeContainers(w)
-	return k.syncPod(ctx, w, record)
+	return k.syncPod(ctx, w, status)
 }

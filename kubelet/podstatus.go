@@ -7,12 +7,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
 // generateAPIPodStatus is the status that a pod is to have.
 //
 // Upstream: kubelet_pods.go generateAPIPodStatus and convertStatusToAPIStatus, v1.36.
-func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podRecord, podIsTerminal bool) *v1.PodStatus {
+func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal bool) *v1.PodStatus {
 	pod, old := w.pod, w.lastStatus()
 	s := old.DeepCopy()
 	s.ObservedGeneration = pod.Generation
@@ -20,13 +22,13 @@ func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podRecord, podIsTerminal
 		s.StartTime = &now
 	}
 	s.HostIP, s.HostIPs = k.hostIP(), []v1.HostIP{{IP: k.hostIP()}}
-	initRecords, records := []containerRecord(nil), []containerRecord(nil)
+	var initStates, states []containerState
 	if r != nil {
-		initRecords, records = r.Init, r.Containers
+		initStates, states = r.Init, r.Containers
 		s.PodIP, s.PodIPs = r.IP, []v1.PodIP{{IP: r.IP}}
 	}
-	s.InitContainerStatuses = k.containerStatuses(pod, pod.Spec.InitContainers, initRecords, old.InitContainerStatuses, true)
-	s.ContainerStatuses = k.containerStatuses(pod, pod.Spec.Containers, records, old.ContainerStatuses, false)
+	s.InitContainerStatuses = k.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true)
+	s.ContainerStatuses = k.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false)
 	s.Resources, s.AllocatedResources = podResources(pod)
 	s.Phase = getPhase(pod, s, podIsTerminal)
 	switch { // what has ended does not end otherwise
@@ -74,7 +76,7 @@ const (
 // containers in the pod's order.
 //
 // Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
-func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, records []containerRecord, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
+func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
 	var list []v1.ContainerStatus
 	for i := range containers {
 		c := &containers[i]
@@ -83,8 +85,8 @@ func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, reco
 			was = &old[at]
 		}
 		s := defaultContainerStatus(pod, c, was)
-		if i < len(records) {
-			k.fillContainerStatus(&s, pod, c, &records[i])
+		if i < len(states) && states[i].tried() {
+			k.fillContainerStatus(&s, c, &states[i])
 		} else {
 			noteLostContainer(&s, pod, was)
 		}
@@ -141,34 +143,35 @@ func noteLostContainer(s *v1.ContainerStatus, pod *v1.Pod, was *v1.ContainerStat
 
 // fillContainerStatus says what a container does. One that waits to be created again
 // is told by the one that ended.
-func (k *kubelet) fillContainerStatus(s *v1.ContainerStatus, pod *v1.Pod, c *v1.Container, r *containerRecord) {
+func (k *kubelet) fillContainerStatus(s *v1.ContainerStatus, c *v1.Container, state *containerState) {
 	s.State, s.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
-	if last := r.Last; last != nil && last.Finished != nil {
-		s.LastTerminationState.Terminated = k.terminated(pod, last)
+	last, before := state.last, state.before
+	if waits := state.waiting; waits != nil {
+		s.State.Waiting = &v1.ContainerStateWaiting{Reason: waits.Reason, Message: waits.Message}
+		before = last
 	}
-	if r.Waiting != nil {
-		s.State.Waiting = &v1.ContainerStateWaiting{Reason: r.Waiting.Reason, Message: r.Waiting.Message}
-		if r = r.Last; r == nil {
-			return
-		}
+	if before != nil && before.State == runtime.ContainerExited {
+		s.LastTerminationState.Terminated = k.terminated(before)
 	}
-	image := withDefaultTag(c.Image)
-	s.ContainerID, s.Image, s.ImageID, s.RestartCount = k.cfg.Runtime.containerID(pod, r), image, image, r.Restarts
+	if last == nil {
+		return
+	}
+	s.ContainerID, s.Image, s.ImageID, s.RestartCount = k.containerID(last.ID), last.Image, last.Image, last.Attempt
 	s.Resources, s.AllocatedResources = c.Resources.DeepCopy(), c.Resources.Requests
 	switch {
 	case s.State.Waiting != nil:
-	case r.Finished == nil:
-		s.State.Running = &v1.ContainerStateRunning{StartedAt: r.Started}
+	case state.ended():
+		s.State.Terminated = k.terminated(last)
 	default:
-		s.State.Terminated = k.terminated(pod, r)
+		s.State.Running = &v1.ContainerStateRunning{StartedAt: timeOf(last.StartedAt)}
 	}
 }
 
 // terminated is the state of a container that has ended.
-func (k *kubelet) terminated(pod *v1.Pod, r *containerRecord) *v1.ContainerStateTerminated {
+func (k *kubelet) terminated(c *runtime.ContainerStatus) *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{
-		ExitCode: r.ExitCode, Reason: k.cfg.Runtime.exitReason(r.ExitCode), Message: r.Message,
-		StartedAt: r.Started, FinishedAt: *r.Finished, ContainerID: k.cfg.Runtime.containerID(pod, r),
+		ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
+		StartedAt: timeOf(c.StartedAt), FinishedAt: timeOf(c.FinishedAt), ContainerID: k.containerID(c.ID),
 	}
 }
 
@@ -241,7 +244,7 @@ func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
 // setPodConditions sets the conditions that the kubelet keeps, after those of others.
 //
 // Upstream: kubelet_pods.go generateAPIPodStatus, v1.36.
-func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podRecord, old *v1.PodStatus, now metav1.Time) {
+func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodStatus, now metav1.Time) {
 	own := []v1.PodCondition{
 		{Type: v1.PodReadyToStartContainers, Status: boolStatus(r.hasSandbox(pod))},
 		podInitializedCondition(pod, s),

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -181,7 +180,7 @@ func TestAReadinessGateKeepsAPodFromBeingReady(t *testing.T) {
 
 // Conformance: full/k20_hostpath_types, where volume v0 names a path that is not there.
 func TestTheFakeRuntimeMakesNoHostPathsAndNamesContainersAsUpstreamsTestsDo(t *testing.T) {
-	w := newWorld(t, engine.Config{}, kubelet.Config{Runtime: kubelet.FakeRuntime})
+	w := fakeRuntime(t)
 	p := w.create(pod("web", hostPath("none", "/none", v1.HostPathUnset)))
 	w.settle()
 	c := w.get("web").Status.ContainerStatuses[0]

@@ -112,24 +112,66 @@ func TestAProgramThatEndsIsStartedAgainWhereThePodIsToRunForEver(t *testing.T) {
 	require.NotNil(t, w.get("short").Status.ContainerStatuses[0].LastTerminationState.Terminated)
 }
 
-func TestAProgramOfAnImageJustRunsAndTheTraceSaysSo(t *testing.T) {
+// What an image starts with goes on for ever; what is known to be there by no one ends
+// with 127.
+func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T) {
+	long := strings.Repeat("a", 60)
+	for name, c := range map[string]struct {
+		image         string
+		command, args []string
+		missing       string // "" if it runs
+	}{
+		"no-command":     {image: "example.com/app:1"},
+		"arguments":      {image: "example.com/app:1", args: []string{"--verbose"}},
+		"a-known-word":   {image: "busybox", args: []string{"sh", "-c", "echo ran > /data/args; sleep infinity"}},
+		"same-name":      {image: "rancher/local-path-provisioner:v0.0.37", command: []string{"local-path-provisioner", "start"}},
+		"nginx":          {image: "nginx:1.27", command: []string{"nginx", "-g", "daemon off;"}},
+		"postgres":       {image: "postgres", command: []string{"docker-entrypoint.sh", "postgres"}},
+		"mysql":          {image: "docker.io/library/mysql:8", command: []string{"/usr/sbin/mysqld"}},
+		"redis":          {image: "redis@sha256:" + strings.Repeat("a", 64), command: []string{"sh", "-c", "exec redis-server /data/redis.conf"}},
+		"pause":          {image: "registry.k8s.io/pause:3.10", command: []string{"/pause"}},
+		"not-its-image":  {image: "busybox", command: []string{"postgres", "-D", "/data"}, missing: "postgres"},
+		"no-such-file":   {image: "busybox", command: []string{"/data/run.sh"}, missing: "/data/run.sh"},
+		"of-no-one":      {image: "example.com/app:1", command: []string{"start-" + long}, missing: "start-" + long},
+		"misspelt":       {image: "busybox", command: []string{"slep", "10"}, missing: "slep"},
+		"in-a-script":    {image: "busybox", command: []string{"sh", "-c", "postgres"}, missing: "sh: postgres"},
+		"wrong-variable": {image: "busybox", command: []string{"$(PROGRAM)"}, missing: "$(PROGRAM)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			p := running(name, "")
+			p.Spec.RestartPolicy = v1.RestartPolicyNever
+			spec := &p.Spec.Containers[0]
+			spec.Image, spec.Command, spec.Args = c.image, c.command, c.args
+			w.create(p)
+			w.settle()
+			got := w.get(name).Status
+			if c.missing == "" {
+				require.Equal(t, v1.PodRunning, got.Phase)
+				return
+			}
+			require.Equal(t, v1.PodFailed, got.Phase)
+			ended := got.ContainerStatuses[0].State.Terminated
+			require.EqualValues(t, 127, ended.ExitCode)
+			require.Contains(t, ended.Message, c.missing+": not found")
+			if name != "in-a-script" {
+				require.Contains(t, ended.Message, "; expected one of [, a")
+			}
+			w.requireEvent(name, "Failed", "has ended with exit code 127: "+c.missing+": not found")
+		})
+	}
+}
+
+func TestTheTraceSaysThatNothingIsKnownOfAProgramOfAnImage(t *testing.T) {
 	w := simple(t)
 	p := running("db", "")
-	p.Spec.Containers[0].Command = []string{"postgres", "-D", "/data"}
+	p.Spec.Containers[0].Image, p.Spec.Containers[0].Command = "postgres:17", []string{"postgres", "-D", "/data"}
+	withInit(p, "postgres", "--check").Spec.InitContainers[0].Image = "postgres:17"
 	w.create(p)
-	w.create(pod("plain"))
-	args := pod("args")
-	args.Spec.Containers[0].Args = []string{"--verbose"}
-	w.create(args)
-	busybox := running("busybox", "")
-	busybox.Spec.Containers[0].Command, busybox.Spec.Containers[0].Args = nil, []string{"sh", "-c", "echo ran > /data/args; sleep infinity"}
-	w.create(busybox)
 	w.settle()
-	for _, name := range []string{"db", "plain", "args", "busybox"} {
-		require.Equal(t, v1.PodRunning, w.get(name).Status.Phase, name)
-	}
-	require.Contains(t, w.trace(), "pod default/db: container c: postgres is a program of its image, of which nothing is known here; it just runs")
-	require.Equal(t, "ran\n", w.onDisk("/srv/args"))
+	require.Equal(t, v1.PodRunning, w.get("db").Status.Phase)
+	require.Contains(t, w.trace(), "pod default/db: container init runs postgres, a program of its image, of which nothing is known here; it ends at once")
+	require.Contains(t, w.trace(), "pod default/db: container c runs postgres, a program of its image, of which nothing is known here; it just runs")
 }
 
 func TestInitContainersRunOneAfterTheOther(t *testing.T) {
@@ -180,7 +222,7 @@ func TestTheSameSeedGivesTheSameRandomNumbersAndTheSameTrace(t *testing.T) {
 }
 
 func TestUpstreamsFakeRuntimeRunsNothing(t *testing.T) {
-	w := newWorld(t, engine.Config{}, kubelet.Config{Runtime: kubelet.FakeRuntime})
+	w := fakeRuntime(t)
 	p := pod("fake")
 	p.Spec.Containers[0].Command = []string{"sh", "-c", "exit 3"}
 	w.create(p)

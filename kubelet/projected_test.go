@@ -69,7 +69,7 @@ func TestSourcesBehindFeatureGatesThatAreOffGiveNoFiles(t *testing.T) {
 	w.settle()
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
 	for _, file := range []string{"/ca/ca.pem", "/key/bundle.pem"} {
-		_, err := kubelet.ReadFile(w.node, p, file)
+		_, err := kubelet.ReadFile(w.node, w.runtime, p, file)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 	}
 }

@@ -25,7 +25,11 @@ func (k *kubelet) reconstruct() {
 	if n := len(k.touched); n > 0 {
 		k.note(k.nodeRef(), fmt.Sprintf("finds volumes of an earlier life on disk: %d, each uncertain; none is unmounted before all pods are known", n))
 	}
-	k.onDisk = append(k.onDisk, k.runtime.pods()...) // a pod may have ended but for its record
+	sandboxes, err := k.runtime.ListPodSandboxes()
+	if err != nil {
+		k.note(k.nodeRef(), fmt.Sprintf("cannot ask the container runtime for the pods of an earlier life: %v", err))
+	}
+	k.onDisk = append(k.onDisk, sandboxes...) // a pod may have ended but for its sandbox
 }
 
 // reconstructPod is reconstruct for one pod. One whose directories cannot be read, as

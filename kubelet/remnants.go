@@ -8,11 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
-// Remnant is something that a node's disk has because of a pod.
+// Remnant is something that a node has because of a pod.
 type Remnant struct {
 	// Pod is whose it is; "" if it is nobody's any more, whoever lives.
 	Pod types.UID
@@ -20,13 +21,13 @@ type Remnant struct {
 	What string
 }
 
-// Remnants is all that a node's disk has because of pods: their directories,
-// their mounts, the container runtime's records, and records of mounts that are
-// none. While pods run that is as it should be; of a pod that is gone there must
-// be nothing. It changes nothing.
-func Remnants(node *disk.Disk) ([]Remnant, error) {
+// Remnants is all that a node has because of pods: their directories, their mounts,
+// the sandboxes that its container runtime knows, and records of mounts that are none.
+// While pods run that is as it should be; of a pod that is gone there must be nothing. It
+// changes nothing.
+func Remnants(node *disk.Disk, containers runtime.Service) ([]Remnant, error) {
 	directories, err1 := namesIn(node, podsDir)
-	records, err2 := namesIn(node, runtimeDir)
+	sandboxes, err2 := containers.ListPodSandboxes()
 	mounts, stale, err3 := mount.Read(node)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
@@ -41,9 +42,8 @@ func Remnants(node *disk.Disk) ([]Remnant, error) {
 			list = append(list, Remnant{types.UID(uid), "mount " + m.Path})
 		}
 	}
-	for _, name := range records {
-		uid := strings.TrimSuffix(name, recordSuffix)
-		list = append(list, Remnant{types.UID(uid), "container record " + path.Join(runtimeDir, name)})
+	for _, uid := range sandboxes {
+		list = append(list, Remnant{uid, "pod sandbox " + string(uid)})
 	}
 	for _, file := range stale {
 		list = append(list, Remnant{"", "mount record " + file})

@@ -170,8 +170,8 @@ func TestBindServesAKubelet(t *testing.T) {
 		writer := w.create(pod("writer", claim("data")))
 		reader = w.create(reader)
 		w.settle()
-		require.NoError(t, kubelet.WriteFile(node, writer, "/data/keep", []byte("kept")))
-		data, err := kubelet.ReadFile(node, reader, "/data/keep")
+		require.NoError(t, kubelet.WriteFile(node, w.runtime, writer, "/data/keep", []byte("kept")))
+		data, err := kubelet.ReadFile(node, w.runtime, reader, "/data/keep")
 		require.NoError(t, err)
 		require.Equal(t, "kept", string(data))
 		dir := "/var/lib/kubelet/pods/" + string(reader.UID) + "/volumes/kubernetes.io~local-volume/pv-data"

@@ -13,98 +13,104 @@ var (
 	errNotCreated        = errors.New("a container could not be created")
 )
 
-// shouldContainerBeRestarted says whether the container at i in a list of a record's
-// is to be started, or started again.
+// shouldContainerBeRestarted says whether a container is to be started, or started
+// again.
 //
 // Upstream: container/helpers.go ShouldContainerBeRestarted, v1.36.
-func shouldContainerBeRestarted(pod *v1.Pod, records []containerRecord, i int) bool {
+func shouldContainerBeRestarted(pod *v1.Pod, c *containerState) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return false
-	case i >= len(records) || records[i].Waiting != nil:
+	case c.waiting != nil || c.last == nil:
 		return true
-	case records[i].running():
+	case c.running():
 		return false
 	}
-	return shouldRestart(pod, records[i].ExitCode)
+	return shouldRestart(pod, c.last.ExitCode)
 }
 
-// shouldInitContainerBeStarted says whether the init container at i is to be started, or
+// shouldInitContainerBeStarted says whether an init container is to be started, or
 // started again: it does its work once, and a sidecar goes on.
 //
 // Upstream: kuberuntime_container.go computeInitContainerActions, v1.36.
-func shouldInitContainerBeStarted(pod *v1.Pod, records []containerRecord, i int) bool {
+func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerState) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return false
-	case i >= len(records) || records[i].Waiting != nil:
+	case c.waiting != nil || c.last == nil:
 		return true
-	case records[i].running():
+	case c.running():
 		return false
-	case isSidecar(&pod.Spec.InitContainers[i]):
+	case isSidecar(spec):
 		return true
 	}
-	return records[i].failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
+	return c.failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
 }
 
-// toStart says whether any of the pod's containers is to be started.
+// next is the first of the pod's containers that is to be started, nil if none is.
 // None is where an init container failed for good, or has not done its work.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.36.
-func (r *podRecord) toStart(pod *v1.Pod) bool {
-	if r.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
-		return false
+func (s *podStatus) next(pod *v1.Pod) *containerState {
+	if s.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+		return nil
 	}
-	for i := range pod.Spec.InitContainers {
-		if shouldInitContainerBeStarted(pod, r.Init, i) {
-			return true
+	for i := range s.Init {
+		spec := &pod.Spec.InitContainers[i]
+		if shouldInitContainerBeStarted(pod, spec, &s.Init[i]) {
+			return &s.Init[i]
 		}
-		if i < len(r.Init) && r.Init[i].running() && !isSidecar(&pod.Spec.InitContainers[i]) {
-			return false
-		}
-	}
-	for i := range pod.Spec.Containers {
-		if shouldContainerBeRestarted(pod, r.Containers, i) {
-			return true
+		if s.Init[i].running() && !isSidecar(spec) {
+			return nil
 		}
 	}
-	return false
+	for i := range s.Containers {
+		if shouldContainerBeRestarted(pod, &s.Containers[i]) {
+			return &s.Containers[i]
+		}
+	}
+	return nil
+}
+
+// goesOn says whether a container is to be started now that was never tried: the one
+// before it has done its work.
+func (s *podStatus) goesOn(pod *v1.Pod) bool {
+	next := s.next(pod)
+	return next != nil && !next.tried()
 }
 
 // restartLater has containers started that could not be created, after a while, and
 // those started again that have ended, when their backoff is over.
-func (k *kubelet) restartLater(w *podWorker, r *podRecord) {
-	if at, ok := k.nextStart(w, r); ok {
+func (k *kubelet) restartLater(w *podWorker, s *podStatus) {
+	if at, ok := k.nextStart(w, s); ok {
 		k.restartAt(w, at)
 	}
-	if r.uncreated() && !w.restarting {
+	if s.uncreated() && !w.restarting {
 		w.restarting = true
 		k.restartQueue.AddRateLimited(string(w.uid))
 	}
 }
 
 // restartPod starts those of a pod's containers again that have ended, or could not be
-// created; the restarts queue's backoff keeps the pace of these. A pod whose record is
-// gone by then starts from the beginning.
+// created; the restarts queue's backoff keeps the pace of these. A pod of which the
+// runtime knows nothing by then starts from the beginning.
 func (k *kubelet) restartPod(_ context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil || w.terminating() || w.pastDeadline {
 		return nil
 	}
-	r, err := k.loadRecord(w)
+	s, err := k.podStatus(w)
 	if err != nil {
 		return err
 	}
-	if r != nil && r.toStart(w.pod) {
+	if s != nil && s.next(w.pod) != nil {
 		if !k.volumesMounted(w) {
 			return errVolumesNotMounted
 		}
-		if r, err = k.startAndTell(w, r); err != nil {
-			return err
-		}
+		k.startPod(w, s)
 	}
 	k.podQueue.Add(key)
-	w.restarting = r != nil && r.toStart(w.pod) && r.uncreated()
+	w.restarting = s != nil && s.next(w.pod) != nil && s.uncreated()
 	if w.restarting {
 		return errNotCreated
 	}

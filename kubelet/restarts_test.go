@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
 // onFailure is a helper pod that is run until it succeeds.
@@ -20,10 +22,10 @@ func onFailure(argv ...string) *v1.Pod {
 	return p
 }
 
-// spoil writes something else in place of a pod's record.
-func (w *world) spoil(p *v1.Pod) {
+// forget has the container runtime know nothing of a pod.
+func (w *world) forget(p *v1.Pod) {
 	w.t.Helper()
-	require.NoError(w.t, w.node.WriteFile("/run/containerd/pods/"+string(p.UID)+".json", []byte("{"), 0o644))
+	require.NoError(w.t, w.runtime.RemovePodSandbox(p.UID))
 }
 
 // touch has the kubelet look at a pod.
@@ -42,12 +44,12 @@ func (w *world) requireAllRunning(name string) {
 	}
 }
 
-func TestAPodWhoseRecordIsSpoiltWhileAContainerWaitsStartsAgain(t *testing.T) {
+func TestAPodThatTheRuntimeForgetsWhileAContainerWaitsStartsAgain(t *testing.T) {
 	w := blockedWorld(t)
 	p := w.create(second(pod("web", hostPath("srv", "/srv", v1.HostPathDirectory)), "srv", blocked))
 	w.settle()
 	w.requireWaiting("web", "d", "CreateContainerConfigError", cannotMake)
-	w.spoil(p)
+	w.forget(p)
 	require.NoError(t, w.e.RunFor(time.Minute))
 	w.unblock()
 	w.requireAllRunning("web")
@@ -61,7 +63,7 @@ func TestAContainerThatWaitsForTheSecondTimeIsCreatedToo(t *testing.T) {
 	w.requireAllRunning("web")
 	require.NoError(t, w.node.RemoveAll("/srv/file"))
 	require.NoError(t, w.node.WriteFile("/srv/file", nil, 0o644))
-	w.spoil(p)
+	w.forget(p)
 	w.touch("web")
 	w.settle()
 	w.requireWaiting("web", "d", "CreateContainerConfigError", cannotMake)
@@ -196,28 +198,6 @@ func TestAFailedInitContainerKeepsTheOthersFromBeginning(t *testing.T) {
 	}
 }
 
-func TestWhatStartedIsToldThoughItsRecordWasNotWrittenAtOnce(t *testing.T) {
-	w := simple(t)
-	w.node.Fail(func(op, name string) error {
-		if op == "write" && strings.HasPrefix(name, "/run/containerd/pods/") {
-			return syscall.ENOSPC
-		}
-		return nil
-	})
-	w.create(pod("web"))
-	require.NoError(t, w.e.RunFor(time.Minute))
-	told := []string{
-		`Pulling: Pulling image "busybox"`, `Pulled: Successfully pulled image "busybox" in 0s (0s including waiting). Image size: 0 bytes.`,
-		"Created: Container created", "Started: Container started",
-	}
-	require.Equal(t, told, w.events("web"))
-	require.Equal(t, v1.PodPending, w.get("web").Status.Phase, "the next life would know of no container")
-	w.node.Fail(nil)
-	require.NoError(t, w.e.RunFor(5*time.Minute))
-	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
-	require.Equal(t, told, w.events("web"))
-}
-
 // Upstream: kuberuntime_manager.go SyncPod, v1.36.
 func TestAPodWithoutAnAddressGetsNoSandbox(t *testing.T) {
 	w := simple(t)
@@ -227,8 +207,7 @@ func TestAPodWithoutAnAddressGetsNoSandbox(t *testing.T) {
 	require.NoError(t, w.e.Crash(actor))
 	w.settle()
 	for i := 3; i < 255; i++ {
-		text := fmt.Sprintf(`{"uid": "u%d", "ip": "%s%d", "containers": [{"name": "c"}]}`, i, prefix, i)
-		require.NoError(t, w.node.WriteFile(fmt.Sprintf("/run/containerd/pods/u%d.json", i), []byte(text), 0o644))
+		require.NoError(t, w.runtime.RunPodSandbox(runtime.PodSandboxConfig{UID: types.UID(fmt.Sprint("u", i))}))
 	}
 	w.create(pod("web"))
 	require.NoError(t, w.e.RunFor(time.Second))

@@ -3,72 +3,35 @@ package kubelet
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
 // volumes are mounted, up to an init container that has not done its work. It tells the
-// pod what it does. earlier is what is recorded already. If r is nil, none was started.
-// Otherwise nothing here can be interrupted, and an error is that r is not on the disk
-// yet.
+// pod what it does, and changes r accordingly. Nothing here can be interrupted.
 //
 // Upstream: kuberuntime_manager.go SyncPod, v1.36.
-func (k *kubelet) startPod(pod *v1.Pod, earlier *podRecord) (r *podRecord, err error) {
-	r = &podRecord{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}
-	if r.IP, err = k.podIP(pod, earlier); err != nil {
-		return nil, err
-	}
-	if earlier == nil {
-		earlier = &podRecord{}
-	}
-	volumes := k.mountedPaths(pod)
-	start := func(c *v1.Container, records []containerRecord, i int, mustEnd bool) containerRecord {
-		var last *containerRecord
-		if i < len(records) {
-			last = records[i].lastBegun()
+func (k *kubelet) startPod(w *podWorker, r *podStatus) {
+	pod, volumes := w.pod, k.mountedPaths(w.pod)
+	for i := range r.Init {
+		spec, c := &pod.Spec.InitContainers[i], &r.Init[i]
+		if shouldInitContainerBeStarted(pod, spec, c) {
+			k.startContainer(w, r.IP, spec, volumes, c, !isSidecar(spec))
 		}
-		record := k.startContainer(pod, r.IP, c, volumes, last, mustEnd)
-		if record.Waiting != nil && record.Waiting.Reason == crashLoopBackOff {
-			record.Mounts = records[i].Mounts // its files can be read meanwhile
-		}
-		return *record
-	}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		if shouldInitContainerBeStarted(pod, earlier.Init, i) {
-			r.Init = append(r.Init, start(c, earlier.Init, i, !isSidecar(c)))
-		} else {
-			r.Init = append(r.Init, earlier.Init[i])
-		}
-		record := r.Init[i]
-		if record.Waiting != nil || record.failed() || record.running() && !isSidecar(c) {
-			return r, k.runtime.save(r)
+		if c.waiting != nil || c.failed() || c.running() && !isSidecar(spec) {
+			return
 		}
 	}
-	for i := range pod.Spec.Containers {
-		if shouldContainerBeRestarted(pod, earlier.Containers, i) {
-			r.Containers = append(r.Containers, start(&pod.Spec.Containers[i], earlier.Containers, i, false))
-		} else {
-			r.Containers = append(r.Containers, earlier.Containers[i])
+	for i := range r.Containers {
+		if c := &r.Containers[i]; shouldContainerBeRestarted(pod, c) {
+			k.startContainer(w, r.IP, &pod.Spec.Containers[i], volumes, c, false)
 		}
 	}
-	return r, k.runtime.save(r)
-}
-
-// podIP is the pod's address: its node's, an earlier one, or a new one.
-func (k *kubelet) podIP(pod *v1.Pod, earlier *podRecord) (string, error) {
-	switch {
-	case pod.Spec.HostNetwork:
-		return k.hostIP(), nil
-	case earlier != nil:
-		return earlier.IP, nil
-	}
-	return k.runtime.allocateIP(k.podCIDR())
 }
 
 // mountedPath is where a mounted volume is on the node.
@@ -95,39 +58,70 @@ func (k *kubelet) mountedPaths(pod *v1.Pod) map[string]mountedPath {
 const (
 	createContainerConfigError = "CreateContainerConfigError" // the kubelet could not say what it is to be
 	createContainerError       = "CreateContainerError"       // the container runtime could not make it
+	runContainerError          = "RunContainerError"          // the container runtime could not start it
 )
 
 // startContainer pulls the image of one container, creates and starts it, and tells the
-// pod of each step. One that must end for the pod to go on, and whose command cannot be
-// carried out, has ended when this returns. One that could not be created, or has ended
-// too often, waits. last is the container before it, nil if there was none.
+// pod of each step. One that could not be created, or has ended too often, waits. init
+// says that others wait until it has ended.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.36.
-func (k *kubelet) startContainer(pod *v1.Pod, ip string, c *v1.Container, volumes map[string]mountedPath, last *containerRecord, mustEnd bool) *containerRecord {
-	record := &containerRecord{Name: c.Name, Started: k.now(), Last: last}
-	if last != nil {
-		record.Restarts = last.Restarts + 1
+func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]mountedPath, c *containerState, init bool) {
+	pod := w.pod
+	if c.waiting = k.doBackOff(pod, spec, c.last); c.waiting == nil {
+		c.waiting = k.ensureImageExists(pod, spec)
 	}
-	if record.Waiting = k.doBackOff(pod, c, last); record.Waiting != nil {
-		return record
+	if c.waiting == nil {
+		if reason, err := k.runContainer(pod, ip, spec, volumes, c, init); err != nil {
+			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
+			c.waiting = &containerWaiting{reason, err.Error()}
+		}
 	}
-	if record.Waiting = k.ensureImageExists(pod, c); record.Waiting != nil {
-		return record
+	if w.waits == nil {
+		w.waits = map[string]*containerWaiting{}
 	}
-	env := k.environment(pod, ip, c)
-	var err error
-	reason := createContainerConfigError
-	if record.Mounts, err = k.makeMounts(pod, c, volumes, env); err == nil && k.cfg.Runtime.makesHostPaths() {
-		reason, err = createContainerError, k.makeHostPaths(record.Mounts)
-	}
+	w.waits[spec.Name] = c.waiting
+}
+
+// runContainer creates and starts a container whose image is there. An error has a reason.
+func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volumes map[string]mountedPath, c *containerState, init bool) (reason string, err error) {
+	env := k.environment(pod, ip, spec)
+	mounts, err := k.makeMounts(pod, spec, volumes, env)
 	if err != nil {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
-		return &containerRecord{Name: c.Name, Last: last, Waiting: &containerWaiting{reason, err.Error()}}
+		return createContainerConfigError, err
+	}
+	config := runtime.ContainerConfig{
+		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
+		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod),
+	}
+	if c.last != nil {
+		config.Attempt = c.last.Attempt + 1
+	}
+	id, err := k.runtime.CreateContainer(pod.UID, config)
+	if err != nil {
+		return createContainerError, err
 	}
 	k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
-	k.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
-	k.runContainer(pod, c, record, env, mustEnd)
-	return record
+	if err := k.runtime.StartContainer(id); err != nil {
+		return runContainerError, errors.Join(err, k.runtime.RemoveContainer(id))
+	}
+	status, err := k.runtime.ContainerStatus(id)
+	if err != nil {
+		return runContainerError, err
+	}
+	k.tellNotFound(pod, status)
+	if c.before != nil { // the one before it is enough
+		if err := k.runtime.RemoveContainer(c.before.ID); err != nil {
+			return runContainerError, err
+		}
+	}
+	c.last, c.before = status, c.last
+	return "", nil
+}
+
+// meantToEnd says whether a pod is to come to an end.
+func meantToEnd(pod *v1.Pod) bool {
+	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
 }
 
 // makeMounts says what a container gets for its volumeMounts, and makes the parts of
@@ -156,27 +150,6 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mo
 		mounts = append(mounts, cm)
 	}
 	return mounts, nil
-}
-
-// makeHostPaths makes the host paths that do not exist, and refuses those that lead
-// nowhere, as containerd does: pkg/cri/opts WithMounts.
-func (k *kubelet) makeHostPaths(mounts []programs.Mount) error {
-	for _, m := range mounts {
-		if inPodDir(m.VolumePath) {
-			continue
-		}
-		_, err := k.fs.Stat(m.VolumePath)
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("failed to generate container spec: failed to stat %q: %w", m.VolumePath, err)
-		}
-		if err := k.fs.MkdirAll(m.VolumePath, 0o755); err != nil {
-			return fmt.Errorf("failed to generate container spec: failed to mkdir %q: %w", m.VolumePath, err)
-		}
-	}
-	return nil
 }
 
 // isSidecar says whether an init container goes on running.

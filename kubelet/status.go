@@ -16,7 +16,7 @@ import (
 // will be started again.
 //
 // Upstream: status_manager.go SetPodStatus and syncPod, v1.36.
-func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podRecord, podIsTerminal bool) error {
+func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podStatus, podIsTerminal bool) error {
 	want := k.generateAPIPodStatus(w, r, podIsTerminal)
 	mergePodStatus(w.lastStatus(), want, r)
 	return k.patchStatus(ctx, w, want)
@@ -44,7 +44,7 @@ func (w *podWorker) lastStatus() *v1.PodStatus {
 // containers may run.
 //
 // Upstream: status_manager.go mergePodStatus, v1.36.
-func mergePodStatus(old, want *v1.PodStatus, r *podRecord) {
+func mergePodStatus(old, want *v1.PodStatus, r *podStatus) {
 	if isTerminal(old.Phase) || !isTerminal(want.Phase) || r == nil || !r.anyRunning() {
 		return
 	}

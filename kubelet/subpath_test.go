@@ -31,7 +31,7 @@ func TestASubPathExprIsExpandedWithTheContainersEnvironment(t *testing.T) {
 			w := simple(t)
 			p := w.create(scratch("web", expr, name, node, v1.EnvVar{Name: "BOTH", Value: "$(POD)-$(NODE)"}))
 			w.settle()
-			require.NoError(t, kubelet.WriteFile(w.node, p, "/data/x", []byte("here")))
+			require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/data/x", []byte("here")))
 			data, err := w.node.ReadFile("/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~empty-dir/data/" + want + "/x")
 			require.NoError(t, err)
 			require.Equal(t, "here", string(data))

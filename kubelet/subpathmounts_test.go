@@ -50,7 +50,7 @@ func TestPartsOfVolumesAreMountedBelowThePodsDirectory(t *testing.T) {
 	names, err := w.node.List(dir)
 	require.NoError(t, err)
 	require.Equal(t, []string{"pv-data/", "srv/", "tmp/"}, names)
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/tmp/x", []byte("seen")))
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/tmp/x", []byte("seen")))
 	for at, want := range map[string]string{"tmp/c/1/x": "seen", "pv-data/c/2": "a file"} {
 		data, err := w.node.ReadFile(path.Join(dir, at))
 		require.NoError(t, err, at)
@@ -298,7 +298,7 @@ func TestBindMountsPartsOfVolumes(t *testing.T) {
 		require.NoError(t, node.WriteFile("/disk/data/a/part", []byte("a file"), 0o644))
 		p := w.create(parts("web", emptyDir("whole"), claim("data"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate)))
 		w.settle()
-		require.NoError(t, kubelet.WriteFile(node, p, "/srv/keep", []byte("kept")))
+		require.NoError(t, kubelet.WriteFile(node, w.runtime, p, "/srv/keep", []byte("kept")))
 		for at, want := range map[string]string{"pv-data/c/1": "a file", "srv/c/2/keep": "kept"} {
 			data, err := node.ReadFile(path.Join(subPathsOf(p), at))
 			require.NoError(t, err, at)
@@ -331,7 +331,7 @@ func TestAPartOfANetworkShareIsMountedAndUnmounted(t *testing.T) {
 	p := w.create(parts("web", emptyDir("whole"), share))
 	w.settle()
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/share/x", []byte("kept")))
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/share/x", []byte("kept")))
 	require.NoError(t, w.e.Crash(actor))
 	w.delete("web")
 	w.settle()
@@ -339,7 +339,7 @@ func TestAPartOfANetworkShareIsMountedAndUnmounted(t *testing.T) {
 
 	p = w.create(parts("again", emptyDir("whole"), share))
 	w.settle()
-	data, err := kubelet.ReadFile(w.node, p, "/share/x")
+	data, err := kubelet.ReadFile(w.node, w.runtime, p, "/share/x")
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(data))
 	require.NoError(t, w.e.Crash(actor))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,38 +16,46 @@ import (
 
 // syncPod brings a pod that is to run a step further: it reports it pending,
 // waits until its volumes are mounted, starts its containers and reports that. One
-// whose containers have ended for good gives up its volumes.
+// whose containers have ended for good gives up its volumes. r is nil for a pod that has
+// no sandbox.
 //
 // Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.36.
-func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podRecord) error {
-	if r == nil {
+func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
+	if r == nil || !r.begun() {
 		var err error
-		if r, err = k.beginPod(ctx, w); r == nil || err != nil {
+		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
 			return err
 		}
-	}
-	if r.initialized(w.pod) && k.volumesMounted(w) {
-		var err error
-		if r, err = k.startAndTell(w, r); err != nil {
-			return err
-		}
+	} else if r.goesOn(w.pod) && k.volumesMounted(w) {
+		k.startPod(w, r)
 	}
 	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
 	switch {
-	case r.toStart(w.pod):
+	case r.next(w.pod) != nil:
 		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted
-		k.releaseVolumes(w)
+		return k.finishPod(w)
 	}
 	return nil
 }
 
-// beginPod starts a pod's containers for the first time. It returns no record as long
-// as its volumes are not there: the next operation that ends brings the pod back.
-func (k *kubelet) beginPod(ctx context.Context, w *podWorker) (*podRecord, error) {
-	if err := k.writeStatus(ctx, w, nil, false); err != nil {
+// finishPod takes network and volumes from a pod whose containers have ended for good.
+func (k *kubelet) finishPod(w *podWorker) error {
+	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
+		return err
+	}
+	k.releaseVolumes(w)
+	return nil
+}
+
+// beginPod starts a pod's containers for the first time. It returns no status as long
+// as the pod's volumes are not there: the next operation that ends brings the pod back.
+//
+// Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.36.
+func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*podStatus, error) {
+	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return nil, err
 	}
 	if err := k.makePodDataDirs(w); err != nil {
@@ -55,9 +64,10 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker) (*podRecord, error
 	if w.terminating() || !k.waitForAttachAndMount(w) {
 		return nil, nil
 	}
-	if _, err := k.podIP(w.pod, nil); err != nil {
-		k.sandboxFailed(w, err)
-		return nil, err
+	if r == nil {
+		if err := k.runPodSandbox(w.pod); err != nil {
+			return nil, err
+		}
 	}
 	if err := k.sandboxReady(ctx, w); err != nil {
 		return nil, err
@@ -65,7 +75,11 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker) (*podRecord, error
 	if w.terminating() || !k.volumesMounted(w) { // it was asked to end meanwhile
 		return nil, nil
 	}
-	return k.startAndTell(w, nil)
+	r, err := k.podStatus(w)
+	if r != nil && err == nil {
+		k.startPod(w, r)
+	}
+	return r, err
 }
 
 // makePodDataDirs makes the pod's directories.
@@ -85,21 +99,6 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	return nil
 }
 
-// startAndTell starts the containers. A pod that can have no sandbox hears of it.
-//
-// Upstream: kuberuntime_manager.go SyncPod, v1.36.
-func (k *kubelet) startAndTell(w *podWorker, earlier *podRecord) (*podRecord, error) {
-	r, err := k.startPod(w.pod, earlier)
-	if r == nil {
-		k.sandboxFailed(w, err)
-	}
-	return r, err
-}
-
-func (k *kubelet) sandboxFailed(w *podWorker, err error) {
-	k.recorder.Eventf(w.pod, v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: %v", err)
-}
-
 // releaseVolumes lets the volume loops take the pod's volumes away.
 func (k *kubelet) releaseVolumes(w *podWorker) {
 	w.released = true
@@ -117,7 +116,7 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 //
 // Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
 // syncPod, v1.36.
-func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRecord) error {
+func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if err := k.stopPod(ctx, w, r); err != nil {
 		return err
 	}
@@ -136,10 +135,9 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 	if err := k.removePodDir(w.uid); err != nil {
 		return err
 	}
-	if err := k.runtime.remove(w.uid); err != nil {
+	if err := k.runtime.RemovePodSandbox(w.uid); err != nil {
 		return err
 	}
-	k.containers.RemovePod(w.uid)
 	if w.gone {
 		delete(k.workers, w.uid)
 		return nil
@@ -154,17 +152,16 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podRe
 // once: when the containers are removed nothing is known of them any more.
 //
 // Upstream: kubelet.go SyncTerminatingPod, v1.36.
-func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podRecord) error {
+func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase)
 	if !told {
 		if err := k.writeStatus(ctx, w, r, false); err != nil {
 			return err
 		}
 	}
-	if r != nil {
-		if err := k.killPod(w, r); err != nil {
-			return err
-		}
+	r, err := k.killPod(w)
+	if err != nil {
+		return err
 	}
 	if !told && !w.gone {
 		if err := k.writeStatus(ctx, w, r, true); err != nil {
@@ -175,31 +172,27 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podRecord) error
 	return nil
 }
 
-// killPod stops the containers that run.
-func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
-	latest, err := k.loadRecord(w) // a container may have ended meanwhile
-	if err != nil {
-		return err
+// killPod stops the containers that run, and then the sandbox.
+//
+// Upstream: kuberuntime_manager.go killPodWithSyncResult, v1.36.
+func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
+	r, err := k.podStatus(w)
+	if r == nil || err != nil {
+		return nil, err
 	}
-	if latest != nil {
-		*r = *latest
-	}
-	for _, id := range k.containers.Running(w.uid) {
-		k.containers.StopContainer(id)
-	}
-	stopped := r.stop(k.now())
-	if len(stopped) == 0 {
-		return nil
-	}
-	if err := k.runtime.save(r); err != nil {
-		return err
-	}
-	for _, name := range stopped {
-		if w.pod != nil {
-			k.recorder.Eventf(w.pod, v1.EventTypeNormal, "Killing", "Stopping container %s", name)
+	for _, c := range slices.Concat(r.Containers, r.Init) {
+		if !c.running() {
+			continue
 		}
+		if err := k.runtime.StopContainer(c.last.ID); err != nil {
+			return nil, err
+		}
+		k.recorder.Eventf(w.pod, v1.EventTypeNormal, "Killing", "Stopping container %s", c.last.Name)
 	}
-	return nil
+	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
+		return nil, err
+	}
+	return k.podStatus(w)
 }
 
 // removePodDir removes a pod's directory and the empty ones in it. It deletes no
@@ -208,9 +201,6 @@ func (k *kubelet) killPod(w *podWorker, r *podRecord) error {
 //
 // Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
 func (k *kubelet) removePodDir(uid types.UID) error {
-	if uid == "." || uid == ".." { // a record has that name; no pod has such a directory
-		return nil
-	}
 	if err := k.cleanAllSubPaths(uid); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package kubelet_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -58,64 +57,12 @@ func TestWhatNoPluginKnowsIsRemovedIfEmptyWhateverElseIsThere(t *testing.T) {
 	require.Equal(t, "somebody's", string(data))
 }
 
-// The record of a pod is a file of the node, which a pod with the right hostPath
-// can write.
-func TestARecordThatWasTamperedWithHarmsOnlyItsOwnPod(t *testing.T) {
-	for name, text := range map[string]string{
-		"empty":                  "",
-		"no JSON":                "{",
-		"another type":           `[1, 2]`,
-		"null":                   "null",
-		"another pod's":          `{"uid": "other", "containers": [{"name": "c"}]}`,
-		"a path for a UID":       `{"uid": "../../../etc/passwd", "containers": [{"name": "c"}]}`,
-		"mounts of other places": `{"uid": "UID", "ip": "x", "containers": [{"name": "c", "mounts": [{"containerPath": "/", "volumePath": "/../../..", "subPath": "../../.."}]}]}`,
-		"an end without a time":  `{"uid": "UID", "ip": "x", "containers": [{"name": "c", "waiting": {}, "last": {"name": "c", "exitCode": 1}}]}`,
-		"no containers":          `{"uid": "UID", "ip": "x"}`,
-		"more containers":        `{"uid": "UID", "containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "init": [{"name": "d"}]}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := simple(t)
-			p := w.create(pod("web", v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}))
-			w.settle()
-			file := "/run/containerd/pods/" + string(p.UID) + ".json"
-			text := replaceUID(text, p)
-			require.NoError(t, w.node.WriteFile(file, []byte(text), 0o644))
-			_, _ = kubelet.ReadFile(w.node, p, "/etc/passwd")
-			require.NoError(t, w.e.Crash(actor))
-			w.create(pod("other"))
-			w.settle()
-			require.Equal(t, v1.PodRunning, w.get("other").Status.Phase, "the other pod gets its address")
-			w.delete("web")
-			w.delete("other")
-			w.settle()
-			w.requireNothingLeft()
-			names, err := w.node.List("/")
-			require.NoError(t, err)
-			require.Equal(t, []string{"disk/", "run/", "var/"}, names, "nothing was written elsewhere")
-		})
-	}
-}
-
-func TestAStrayRecordIsForgottenAfterARestart(t *testing.T) {
-	w := simple(t)
-	w.create(pod("web"))
-	w.settle()
-	for name, text := range map[string]string{"stray": "{", "x y": `{"uid": "z"}`, "..": "null"} {
-		require.NoError(t, w.node.WriteFile("/run/containerd/pods/"+name+".json", []byte(text), 0o644))
-	}
-	require.NoError(t, w.e.Crash(actor))
-	w.settle()
-	w.delete("web")
-	w.settle()
-	w.requireNothingLeft()
-}
-
 func TestAMountTableThatWasTamperedWithDoesNotStopTheKubelet(t *testing.T) {
 	w := simple(t)
 	w.boundVolume("data", nil)
 	p := w.create(pod("web", claim("data")))
 	w.settle()
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/data/keep", []byte("kept")))
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/data/keep", []byte("kept")))
 	require.NoError(t, w.node.Mkdir("/run/mounts/directory.json", 0o755))
 	for name, text := range map[string]string{"a": "", "b.json": "{", "c.json": `{"target": "/../../etc", "source": "/"}`, "d.json": "null"} {
 		require.NoError(t, w.node.WriteFile("/run/mounts/"+name, []byte(text), 0o644))
@@ -129,8 +76,4 @@ func TestAMountTableThatWasTamperedWithDoesNotStopTheKubelet(t *testing.T) {
 	data, err := w.node.ReadFile("/disk/data/keep")
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(data))
-}
-
-func replaceUID(text string, p *v1.Pod) string {
-	return strings.ReplaceAll(text, "UID", string(p.UID))
 }

@@ -63,7 +63,7 @@ func TestAContainerThatCannotBeCreatedWaitsAndTheOthersRun(t *testing.T) {
 			require.Equal(t, "containers with unready status: [d]", c.Message)
 		}
 	}
-	require.NoError(t, kubelet.WriteFile(w.node, p, "/srv/x", nil), "the first one has its volume")
+	require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, "/srv/x", nil), "the first one has its volume")
 
 	require.NoError(t, w.e.Crash(actor))
 	w.settle()

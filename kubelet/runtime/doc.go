@@ -1,15 +1,49 @@
-// Package runtime is what runs of a node's pods, behind a small interface in the
-// manner of the CRI's RuntimeService: start, exec, stop, logs. The kubelet, which
-// knows of volumes and status, uses the interface only.
+// Package runtime is what runs of a node's pods, behind Service, a small interface in
+// the manner of the CRI: sandboxes, containers, exec, logs, images. The kubelet, which
+// knows of volumes and decides what is to be started, uses the interface only.
 //
-// Containers is the one implementation: it carries commands out by package programs.
-// It outlives the kubelet's crashes, as a container runtime does: what runs goes on
-// running when the next kubelet calls Resume.
+// Containers is the one implementation. It keeps what it knows in memory and outlives the
+// kubelet's crashes: what runs goes on in the next life.
+//
+//	service.go     Service and what it takes and gives
+//	containers.go  Containers: sandboxes and containers; network.go their addresses,
+//	               images.go their images; kind.go which runtime it is like
+//	run.go         runs the command of a container; exec.go one beside it
+//	entrypoint.go  which programs images are known to start with
+//
+// # What a container runs
+//
+// Package runtime/programs carries out commands on the node's files, through the
+// container's volumes and nowhere else: scripts for sh and bash, and the programs that
+// such scripts use. A sleep is one on the virtual clock, and in the background: settling
+// does not wait for it, as it does not for periodic work. That of a container which is
+// to come to an end is awaited for a minute from the container's start.
+//
+// What becomes of a container is decided by these rules, the first that applies:
+//
+//   - With FakeRuntime it just is running, whatever its command.
+//   - Without a command, and with arguments that do not begin with a program of package
+//     programs, it runs what its image starts with, of which nothing is known: it just is
+//     running.
+//   - A program of package programs, or a script in one of its volumes, is carried out.
+//   - A program that the image is known to start with goes on for ever: one that has the
+//     image's name (nginx, postgres, pause, rancher/local-path-provisioner), and those of
+//     the images that are used most (mysqld of mysql, redis-server of redis,
+//     docker-entrypoint.sh, and so on: imagePrograms). In a script it does so too.
+//   - Any other command ends with exit code 127; the container's message says which
+//     programs there are.
+//
+// An init container whose program just would be running ends at once, with 0.
 //
 // # Deviations from the CRI
 //
-//   - There are no sandboxes, images and events: the kubelet has its own.
-//   - Time is the kubelet's: what sleeps goes on when Resume is called, so a container
-//     sleeps longer while its kubelet is down.
-//   - StopContainer takes no time and delivers no signal.
+//   - A pod has one sandbox, which is known by the pod's UID and is not made again.
+//   - Client stands for the runtime's own clock and processes: what sleeps goes on when a
+//     kubelet is attached, so a container sleeps longer while its kubelet is down for
+//     longer.
+//   - StopContainer takes no time and delivers no signal; the exit code is 0, where that
+//     of a real container which does not handle the signal is 143 or 137.
+//   - There are no registries: an image is empty, and there as soon as it is pulled.
+//   - A program that cannot be found is started and ends with 127. containerd does not
+//     start such a container, and reports StartError with 128.
 package runtime

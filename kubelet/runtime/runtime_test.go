@@ -1,62 +1,200 @@
 package runtime_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-type host struct{ now time.Time }
+// node is a runtime that an actor is attached to, with one pod.
+type node struct {
+	*runtime.Containers
+	t    *testing.T
+	disk *disk.Disk
+	e    *engine.Engine
+	// started and ended are the events that were told.
+	started, ended []string
+}
 
-func (h *host) Now() time.Time { return h.now }
-func (*host) Choose(int) int   { return 0 }
+const uid = types.UID("uid")
 
-func TestAContainerIsStartedResumedStoppedAndItsLogStays(t *testing.T) {
-	node := disk.InMemory(func() time.Time { return time.Time{} })
-	require.NoError(t, node.MkdirAll("/disk", 0o755))
-	var service runtime.Service = runtime.NewContainers(node, nil)
-	h := &host{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	c := runtime.Container{
-		Argv: []string{"sh", "-c", "echo one; sleep 10; echo two > /data/f; exit 3"}, Hostname: "web",
+func newNode(t *testing.T) *node {
+	disk := disk.InMemory(func() time.Time { return time.Time{} })
+	require.NoError(t, disk.MkdirAll("/disk", 0o755))
+	n := &node{Containers: runtime.New(runtime.Config{Root: disk}), t: t, disk: disk}
+	rig := enginetest.New(t, engine.Config{}, "kubelet/node-1", func(env control.Env) error {
+		n.Attach(runtime.Client{
+			Env: env, Node: "node-1", PodCIDR: "10.0.0.0/24",
+			Started: func(pod types.UID, id string) { n.started = append(n.started, string(pod)+" "+id) },
+			Ended:   func(pod types.UID, id string) { n.ended = append(n.ended, string(pod)+" "+id) },
+		})
+		return nil
+	})
+	n.e = rig.Engine
+	require.NoError(t, n.e.Settle())
+	require.NoError(t, n.RunPodSandbox(runtime.PodSandboxConfig{UID: uid, Namespace: "default", Name: "web", Hostname: "web"}))
+	return n
+}
+
+// start creates and starts a container with a volume at /data.
+func (n *node) start(attempt int32, argv ...string) string {
+	n.t.Helper()
+	id, err := n.CreateContainer(uid, runtime.ContainerConfig{
+		Name: "c", Attempt: attempt, Image: "busybox:latest", Command: argv,
 		Mounts: []programs.Mount{{ContainerPath: "/data", VolumePath: "/disk"}},
-	}
-	id := runtime.ID{Pod: "uid", Name: "c"}
-	require.True(t, service.CanRun(c))
-	require.False(t, service.StartContainer(id, c, h).Ended)
-	require.Equal(t, h.now.Add(10*time.Second), service.Until(id))
-	require.Equal(t, []runtime.ID{id}, service.Running("uid"))
-	require.Equal(t, "one\n", service.Logs(id))
+	})
+	require.NoError(n.t, err)
+	require.NoError(n.t, n.StartContainer(id))
+	return id
+}
 
-	result, err := service.Exec(runtime.Container{Argv: []string{"ls", "/data"}, Mounts: c.Mounts}, h)
-	require.NoError(t, err)
-	require.Empty(t, result.Output)
-	_, err = service.Exec(runtime.Container{Argv: []string{"sleep", "1"}}, h)
-	require.ErrorContains(t, err, "must come to its end without a sleep")
+func (n *node) status(id string) runtime.ContainerStatus {
+	n.t.Helper()
+	status, err := n.ContainerStatus(id)
+	require.NoError(n.t, err)
+	return *status
+}
 
-	h.now = h.now.Add(10 * time.Second)
-	status, ok := service.Resume(id, h)
-	require.True(t, ok)
-	require.True(t, status.Ended)
+func (n *node) log(id string) string {
+	n.t.Helper()
+	var out strings.Builder
+	require.NoError(n.t, n.Logs(id, &out))
+	return out.String()
+}
+
+func TestAContainerIsCreatedStartedAndEndsAndItsLogStays(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sh", "-c", "echo one; sleep 10; echo two > /data/f; exit 3")
+	status := n.status(id)
+	require.Equal(t, runtime.ContainerRunning, status.State)
+	require.Equal(t, "one\n", n.log(id))
+	require.ErrorContains(t, n.StartContainer(id), "is in state CONTAINER_RUNNING; it must be CONTAINER_CREATED to be started")
+
+	require.NoError(t, n.e.RunFor(10*time.Second))
+	status = n.status(id)
+	require.Equal(t, runtime.ContainerExited, status.State)
 	require.EqualValues(t, 3, status.ExitCode)
+	require.Equal(t, "Error", status.Reason)
 	require.Equal(t, "one", status.Message)
-	_, ok = service.Resume(id, h)
-	require.False(t, ok, "it has ended")
-	require.Equal(t, "one\n", service.Logs(id))
-	data, err := node.ReadFile("/disk/f")
+	require.Equal(t, 10*time.Second, status.FinishedAt.Sub(status.StartedAt))
+	require.Equal(t, []string{"uid " + id}, n.started)
+	require.Equal(t, []string{"uid " + id}, n.ended)
+	require.Equal(t, "one\n", n.log(id))
+	data, err := n.disk.ReadFile("/disk/f")
 	require.NoError(t, err)
 	require.Equal(t, "two\n", string(data))
+}
 
-	again := runtime.ID{Pod: "uid", Name: "c", Attempt: 1}
-	service.StartContainer(again, c, h)
-	service.StopContainer(again)
-	service.StopContainer(again)
-	require.Empty(t, service.Running("uid"))
-	require.Equal(t, "one\n", service.Logs(again))
-	service.RemovePod("uid")
-	require.Empty(t, service.Logs(again))
+func TestAContainerThatIsStoppedIsNotReportedAsEndedByItself(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sh", "-c", "echo one; sleep 10; echo two")
+	require.NoError(t, n.StopContainer(id))
+	require.NoError(t, n.StopContainer(id))
+	require.NoError(t, n.StopContainer("no such container"))
+	require.Equal(t, runtime.ContainerExited, n.status(id).State)
+	require.NoError(t, n.e.RunFor(time.Minute))
+	require.Empty(t, n.ended)
+	require.Equal(t, "one\n", n.log(id))
+	require.NoError(t, n.RemoveContainer(id))
+	_, err := n.ContainerStatus(id)
+	require.ErrorContains(t, err, "there is no container with the id")
+}
+
+func TestASandboxHasAnAddressUntilItIsStoppedAndIsKnownUntilItIsRemoved(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sleep", "60")
+	sandbox, err := n.PodSandboxStatus(uid)
+	require.NoError(t, err)
+	require.Equal(t, "10.0.0.2", sandbox.IP)
+	last, before := sandbox.Latest("c")
+	require.Equal(t, id, last.ID)
+	require.Nil(t, before)
+	require.ErrorContains(t, n.RunPodSandbox(runtime.PodSandboxConfig{UID: uid}), "pod uid has a sandbox")
+
+	require.NoError(t, n.StopPodSandbox(uid))
+	require.Equal(t, runtime.ContainerExited, n.status(id).State)
+	_, err = n.CreateContainer(uid, runtime.ContainerConfig{Name: "d"})
+	require.ErrorContains(t, err, "pod uid has no sandbox that is ready")
+	require.NoError(t, n.RunPodSandbox(runtime.PodSandboxConfig{UID: "other"}))
+	other, err := n.PodSandboxStatus("other")
+	require.NoError(t, err)
+	require.Equal(t, "10.0.0.2", other.IP, "it is free again")
+
+	require.NoError(t, n.RemovePodSandbox(uid))
+	sandbox, err = n.PodSandboxStatus(uid)
+	require.NoError(t, err)
+	require.Nil(t, sandbox)
+	pods, err := n.ListPodSandboxes()
+	require.NoError(t, err)
+	require.Equal(t, []types.UID{"other"}, pods)
+}
+
+func TestContainersGoOnInTheNextLifeOfTheKubelet(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sh", "-c", "while true; do echo x; sleep 60; done")
+	require.NoError(t, n.e.RunFor(90*time.Second))
+	require.NoError(t, n.e.Crash("kubelet/node-1"))
+	require.NoError(t, n.e.RunFor(5*time.Minute))
+	require.Equal(t, 7, strings.Count(n.log(id), "x"))
+}
+
+func TestACommandIsRunBesideAContainersOwnAndItsSleepsTakeVirtualTime(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sleep", "60")
+	var out, errs bytes.Buffer
+	p, err := n.Exec(id, runtime.ExecConfig{
+		Command: []string{"sh", "-c", "cat; sleep 5; echo late >&2; exit 4"}, Stdin: strings.NewReader("typed\n"), Stdout: &out, Stderr: &errs,
+	})
+	require.NoError(t, err)
+	wait, ended := p.Run()
+	require.False(t, ended)
+	require.Equal(t, 5*time.Second, wait)
+	require.NoError(t, n.e.RunFor(wait))
+	_, ended = p.Run()
+	require.True(t, ended)
+	require.EqualValues(t, 4, p.ExitCode())
+	require.Equal(t, "typed\n", out.String())
+	require.Equal(t, "late\n", errs.String())
+	require.Empty(t, n.log(id), "a container's log has nothing of it")
+}
+
+func TestACommandBesideAContainerEndsWithIt(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sleep", "5")
+	p, err := n.Exec(id, runtime.ExecConfig{Command: []string{"sleep", "60"}})
+	require.NoError(t, err)
+	_, ended := p.Run()
+	require.False(t, ended)
+	require.NoError(t, n.e.RunFor(5*time.Second))
+	_, ended = p.Run()
+	require.True(t, ended)
+	require.EqualValues(t, 137, p.ExitCode())
+	_, err = n.Exec(id, runtime.ExecConfig{Command: []string{"true"}})
+	require.ErrorContains(t, err, "container is in CONTAINER_EXITED state")
+}
+
+func TestACommandThatIsNotThereEndsWith127AndSaysWhatIs(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sleep", "60")
+	var errs bytes.Buffer
+	p, err := n.Exec(id, runtime.ExecConfig{Command: []string{"catt", "/data/f"}, Stderr: &errs})
+	require.NoError(t, err)
+	_, ended := p.Run()
+	require.True(t, ended)
+	require.EqualValues(t, 127, p.ExitCode())
+	require.Contains(t, errs.String(), "catt: not found")
+	require.Contains(t, errs.String(), `(did you mean "cat"?); expected one of [, ash, `)
+	_, err = n.Exec(id, runtime.ExecConfig{})
+	require.ErrorContains(t, err, "a command is required")
 }

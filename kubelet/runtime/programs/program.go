@@ -35,14 +35,17 @@ type Config struct {
 	Mounts []Mount
 	// Commands are the programs that there are; default Default.
 	Commands map[string]Command
-	// Stdout has a copy of the standard output; default nobody.
-	Stdout io.Writer
+	// Stdin is the standard input, all of which is read when the program first reads;
+	// default nothing.
+	Stdin io.Reader
+	// Stdout and Stderr have copies of the standard output and error; default nobody.
+	Stdout, Stderr io.Writer
 	// Seed is where RANDOM starts, beside what Host.Choose says.
 	Seed uint64
 }
 
-// forever is how long a program waits that waits for nothing: longer than any run.
-const forever = time.Duration(math.MaxInt64 / 4)
+// Forever is how long a program waits that waits for nothing: longer than any run.
+const Forever = time.Duration(math.MaxInt64 / 4)
 
 // Program is one command of a container on its way. It is not safe for concurrent
 // use.
@@ -212,10 +215,13 @@ func (p *Program) main() *Process {
 	dir := path.Join("/", p.cfg.Dir)
 	main := &Process{
 		Argv: p.cfg.Argv, Dir: dir, Env: maps.Clone(p.cfg.Env), program: p,
-		Stdin: &Input{}, Stdout: &p.log, Stderr: &p.log, top: true,
+		Stdin: &Input{from: p.cfg.Stdin}, Stdout: &p.log, Stderr: &p.log, top: true,
 	}
 	if p.cfg.Stdout != nil {
 		main.Stdout = io.MultiWriter(&p.log, p.cfg.Stdout)
+	}
+	if p.cfg.Stderr != nil {
+		main.Stderr = io.MultiWriter(&p.log, p.cfg.Stderr)
 	}
 	return main
 }

@@ -3,10 +3,14 @@ package programs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // parse reads a script; name is what it goes by in messages.
@@ -115,7 +119,7 @@ func (p *Program) runFile(proc *Process) int32 {
 		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: %v", name, reason(err))})
 		return 126
 	case err != nil:
-		proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: not found", name)})
+		proc.complain(&ExitError{127, p.notFound(proc)})
 		return 127
 	case info.Mode().Perm()&0o111 == 0:
 		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: permission denied", name)})
@@ -160,6 +164,17 @@ func (p *Program) exec(proc *Process) int32 {
 	if strings.Contains(proc.Argv[0], "/") {
 		return p.runFile(proc)
 	}
-	proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: not found", proc.Argv[0])})
+	proc.complain(&ExitError{127, p.notFound(proc)})
 	return 127
+}
+
+// notFound says that there is no such program. A container's own command has no shell
+// that says so, and its reader wants to know what there is.
+func (p *Program) notFound(proc *Process) string {
+	if !proc.top {
+		return fmt.Sprintf("sh: %s: not found", proc.Argv[0])
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.cfg.Commands)), func(name string) bool { return strings.Contains(name, "/") })
+	return fmt.Sprintf("%s: not found; this simulation has no such program, and its image is not known to start with it%s",
+		proc.Argv[0], prose.OneOf(proc.Argv[0], names))
 }

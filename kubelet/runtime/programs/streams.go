@@ -1,16 +1,34 @@
 package programs
 
-import "bytes"
+import (
+	"bytes"
+	"io"
+)
 
 // Input is what a process reads. Processes that share one go on where the last one
 // stopped.
 type Input struct {
 	data []byte
-	err  error // of every read: it is a directory
+	from io.Reader // what follows data, read at the first read
+	err  error     // of every read: it is a directory
+}
+
+// fill reads what there is.
+func (in *Input) fill() {
+	if in.from == nil {
+		return
+	}
+	var more []byte
+	more, in.err = io.ReadAll(io.LimitReader(in.from, maxValue+1))
+	if in.from = nil; len(more) > maxValue {
+		tooMuch("a standard input of more than %d bytes", maxValue)
+	}
+	in.data = append(in.data, more...)
 }
 
 // all is the rest.
 func (in *Input) all() ([]byte, error) {
+	in.fill()
 	data := in.data
 	in.data = nil
 	return data, in.err
@@ -27,6 +45,7 @@ func (in *Input) text() string {
 
 // line is the next line without its end; ok is false if the input ends in it.
 func (in *Input) line() (line []byte, ok bool) {
+	in.fill()
 	line, rest, ok := bytes.Cut(in.data, []byte{'\n'})
 	in.data = rest
 	return line, ok

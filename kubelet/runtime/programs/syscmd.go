@@ -124,10 +124,10 @@ func sleep(p *Process) error {
 		if err != nil {
 			return err
 		}
-		total = min(total+d, forever)
+		total = min(total+d, Forever)
 	}
 	p.Sleep(total)
-	for total == forever {
+	for total == Forever {
 		p.Sleep(total)
 	}
 	return nil
@@ -136,7 +136,7 @@ func sleep(p *Process) error {
 // sleepTime reads "5", "0.5", "10m" and "infinity".
 func sleepTime(text string) (time.Duration, error) {
 	if text == "infinity" || text == "inf" {
-		return forever, nil
+		return Forever, nil
 	}
 	unit := time.Second
 	number := text
@@ -149,8 +149,8 @@ func sleepTime(text string) (time.Duration, error) {
 	if err != nil || n < 0 || strings.Trim(number, "0123456789.") != "" {
 		return 0, fmt.Errorf("sleep: invalid time interval '%s'", text)
 	}
-	if n >= float64(forever/unit) {
-		return forever, nil
+	if n >= float64(Forever/unit) {
+		return Forever, nil
 	}
 	return time.Duration(n * float64(unit)), nil
 }

@@ -188,7 +188,7 @@ func tailOf(p *Process) error {
 		return bytes.Join(lines[max(0, len(lines)-n):], nil)
 	})
 	for has(flags, "f", "F") && err == nil {
-		p.Sleep(forever)
+		p.Sleep(Forever)
 	}
 	return err
 }

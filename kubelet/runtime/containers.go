@@ -1,0 +1,293 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// Config configures Containers. Root is required.
+type Config struct {
+	// Root is the node's file system, on which containers work.
+	Root *disk.Disk
+	// Kind is which runtime it is like; default Containerd.
+	Kind Kind
+	// Images are those that the node has from the start, with or without a tag; default
+	// none.
+	Images []string
+	// Commands are the programs that containers can run, by name; default
+	// programs.Default.
+	Commands map[string]programs.Command
+}
+
+// Containers is a node's container runtime. What it knows is in memory, and outlives
+// the kubelet's crashes. It is not safe for concurrent use.
+type Containers struct {
+	cfg        Config
+	client     Client
+	sandboxes  map[types.UID]*sandbox
+	containers map[string]*container
+	// taken are the pods that have an address.
+	taken map[string]types.UID
+	// images are those that the node has, as far as that is known.
+	images map[string]bool
+}
+
+// sandbox is a pod that was started.
+type sandbox struct {
+	config     PodSandboxConfig
+	ip         string
+	ready      bool
+	containers []*container
+}
+
+// container is one that was created.
+type container struct {
+	status  ContainerStatus
+	config  ContainerConfig
+	sandbox *sandbox
+	program *programs.Program // nil unless it runs one
+	until   time.Time         // when the program goes on
+	log     string            // of a program that has ended
+	execs   []*process
+}
+
+var _ Service = (*Containers)(nil)
+
+// New makes the runtime of a node.
+func New(cfg Config) *Containers {
+	if cfg.Kind == "" {
+		cfg.Kind = Containerd
+	}
+	if cfg.Commands == nil {
+		cfg.Commands = programs.Default()
+	}
+	s := &Containers{
+		cfg: cfg, sandboxes: map[types.UID]*sandbox{}, containers: map[string]*container{},
+		taken: map[string]types.UID{}, images: map[string]bool{},
+	}
+	for _, image := range cfg.Images {
+		s.images[WithDefaultTag(image)] = true
+	}
+	return s
+}
+
+// Version implements Service.
+func (s *Containers) Version() Version {
+	return Version{RuntimeName: string(s.cfg.Kind), RuntimeVersion: "2.1.0"}
+}
+
+// Attach implements Service.
+func (s *Containers) Attach(client Client) {
+	s.client = client
+	for _, uid := range slices.Sorted(maps.Keys(s.sandboxes)) {
+		for _, c := range s.sandboxes[uid].containers {
+			if c.program != nil {
+				s.letGoOn(c)
+			}
+		}
+	}
+}
+
+func (s *Containers) now() time.Time {
+	if s.client.Env == nil { // no kubelet was ever there
+		return time.Time{}
+	}
+	return s.client.Env.Now()
+}
+
+// ListPodSandboxes implements Service.
+func (s *Containers) ListPodSandboxes() ([]types.UID, error) {
+	return slices.Sorted(maps.Keys(s.sandboxes)), nil
+}
+
+// PodSandboxStatus implements Service.
+func (s *Containers) PodSandboxStatus(pod types.UID) (*PodSandboxStatus, error) {
+	b := s.sandboxes[pod]
+	if b == nil {
+		return nil, nil
+	}
+	status := &PodSandboxStatus{PodSandboxConfig: b.config, IP: b.ip, Ready: b.ready}
+	for _, c := range b.containers {
+		status.Containers = append(status.Containers, c.status)
+	}
+	return status, nil
+}
+
+// RunPodSandbox implements Service.
+func (s *Containers) RunPodSandbox(config PodSandboxConfig) error {
+	if s.sandboxes[config.UID] != nil {
+		return fmt.Errorf("pod %s has a sandbox", config.UID)
+	}
+	b := &sandbox{config: config, ready: true}
+	if !config.HostNetwork {
+		ip, err := s.allocateIP()
+		if err != nil {
+			return err
+		}
+		b.ip = ip
+		s.taken[ip] = config.UID
+	}
+	s.sandboxes[config.UID] = b
+	return nil
+}
+
+// StopPodSandbox implements Service.
+func (s *Containers) StopPodSandbox(pod types.UID) error {
+	b := s.sandboxes[pod]
+	if b == nil {
+		return nil
+	}
+	for _, c := range b.containers {
+		s.stop(c)
+	}
+	b.ready = false
+	if s.taken[b.ip] == pod {
+		delete(s.taken, b.ip)
+	}
+	return nil
+}
+
+// RemovePodSandbox implements Service.
+func (s *Containers) RemovePodSandbox(pod types.UID) error {
+	if err := s.StopPodSandbox(pod); err != nil {
+		return err
+	}
+	if b := s.sandboxes[pod]; b != nil {
+		for _, c := range b.containers {
+			delete(s.containers, c.status.ID)
+		}
+	}
+	delete(s.sandboxes, pod)
+	return nil
+}
+
+// CreateContainer implements Service.
+func (s *Containers) CreateContainer(pod types.UID, config ContainerConfig) (string, error) {
+	b := s.sandboxes[pod]
+	if b == nil || !b.ready {
+		return "", fmt.Errorf("pod %s has no sandbox that is ready", pod)
+	}
+	id := s.cfg.Kind.containerID(&b.config, config.Name, config.Attempt)
+	if s.containers[id] != nil {
+		return "", fmt.Errorf("container %s of pod %s was created already, attempt %d", config.Name, pod, config.Attempt)
+	}
+	if s.cfg.Kind == Containerd {
+		if err := s.makeHostPaths(config.Mounts); err != nil {
+			return "", err
+		}
+	}
+	c := &container{config: config, sandbox: b, status: ContainerStatus{
+		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Image: config.Image, State: ContainerCreated, Mounts: config.Mounts,
+	}}
+	s.containers[id] = c
+	b.containers = append(b.containers, c)
+	return id, nil
+}
+
+// makeHostPaths makes the host paths that do not exist, and refuses those that lead
+// nowhere, as containerd does: pkg/cri/opts WithMounts.
+func (s *Containers) makeHostPaths(mounts []programs.Mount) error {
+	for _, m := range mounts {
+		_, err := s.cfg.Root.Stat(m.VolumePath)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("failed to generate container spec: failed to stat %q: %w", m.VolumePath, err)
+		}
+		if err := s.cfg.Root.MkdirAll(m.VolumePath, 0o755); err != nil {
+			return fmt.Errorf("failed to generate container spec: failed to mkdir %q: %w", m.VolumePath, err)
+		}
+	}
+	return nil
+}
+
+// find is a container by its id.
+func (s *Containers) find(id string) (*container, error) {
+	if c := s.containers[id]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("there is no container with the id %q", id)
+}
+
+// StopContainer implements Service.
+func (s *Containers) StopContainer(id string) error {
+	if c := s.containers[id]; c != nil {
+		s.stop(c)
+	}
+	return nil
+}
+
+// stop ends a container. Whatever it is, it ends well.
+func (s *Containers) stop(c *container) {
+	if c.program != nil {
+		c.program.Stop()
+	}
+	if c.status.State == ContainerRunning {
+		s.end(c, 0, "")
+	}
+}
+
+// end notes that a container has ended, and ends the commands beside it.
+func (s *Containers) end(c *container, exitCode int32, message string) {
+	if c.program != nil {
+		c.log, c.program = c.program.Log(), nil
+	}
+	for _, p := range c.execs {
+		p.program.Stop()
+	}
+	c.execs = nil
+	c.status.State, c.status.FinishedAt = ContainerExited, s.now()
+	c.status.ExitCode, c.status.Reason, c.status.Message = exitCode, s.cfg.Kind.exitReason(exitCode), message
+}
+
+// RemoveContainer implements Service.
+func (s *Containers) RemoveContainer(id string) error {
+	if c := s.containers[id]; c != nil {
+		s.stop(c)
+		c.sandbox.containers = slices.DeleteFunc(c.sandbox.containers, func(other *container) bool { return other == c })
+		delete(s.containers, id)
+	}
+	return nil
+}
+
+// ContainerStatus implements Service.
+func (s *Containers) ContainerStatus(id string) (*ContainerStatus, error) {
+	c, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	status := c.status
+	return &status, nil
+}
+
+// Logs implements Service.
+func (s *Containers) Logs(id string, to io.Writer) error {
+	c, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	text := c.log
+	if c.program != nil {
+		text = c.program.Log()
+	}
+	_, err = io.WriteString(to, text)
+	return err
+}
+
+// Close ends all that runs.
+func (s *Containers) Close() {
+	for _, uid := range slices.Sorted(maps.Keys(s.sandboxes)) {
+		_ = s.RemovePodSandbox(uid) // it never fails
+	}
+}

@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// awaitedFor is how long after its start a container's sleep is awaited when settling,
+// if the container is to come to an end.
+const awaitedFor = time.Minute
+
+// StartContainer implements Service. It runs the container's command until that waits or
+// ends.
+func (s *Containers) StartContainer(id string) error {
+	c, err := s.find(id)
+	switch {
+	case err != nil:
+		return err
+	case c.status.State != ContainerCreated:
+		return fmt.Errorf("container %s is in state %s; it must be %s to be started", id, c.status.State, ContainerCreated)
+	}
+	c.status.State, c.status.StartedAt = ContainerRunning, s.now()
+	s.client.Started(c.status.Pod, id)
+	program, ok := s.commandOf(c)
+	if !ok {
+		if c.config.Init {
+			s.end(c, 0, "")
+		}
+		return nil
+	}
+	c.program = programs.Start(program)
+	p := c.program
+	s.resume(c)
+	s.traceCommand(c, p.Main())
+	s.traceReports(c, p.Reports())
+	if c.program != nil {
+		s.letGoOn(c)
+	}
+	return nil
+}
+
+// commandOf is what a container runs; false if that is its image's own program, of which
+// nothing is known.
+func (s *Containers) commandOf(c *container) (programs.Config, bool) {
+	config := s.programOf(c)
+	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)
+	known := len(c.config.Command) > 0 || programs.CanRun(config)
+	return config, known && s.cfg.Kind != FakeRuntime
+}
+
+// programOf is a command of a container, without the command.
+func (s *Containers) programOf(c *container) programs.Config {
+	commands := s.cfg.Commands
+	if own := imagePrograms(c.config.Image); len(own) > 0 {
+		commands = maps.Clone(commands)
+		for _, name := range own {
+			commands[name] = programs.Entrypoint(c.config.Init)
+		}
+	}
+	return programs.Config{
+		Dir: c.config.WorkingDir, Env: c.config.Env, Hostname: c.sandbox.config.Hostname,
+		Node: s.cfg.Root, Mounts: c.config.Mounts, Commands: commands,
+	}
+}
+
+// seed is where the random numbers of a container begin.
+func seed(c *container) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, b := range []byte(fmt.Sprintf("%s/%s/%d", c.status.Pod, c.status.Name, c.status.Attempt)) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return h
+}
+
+// resume lets a container's program go on until it waits or ends.
+func (s *Containers) resume(c *container) {
+	wait, ended := c.program.Run(s.client.Env)
+	c.until = s.now().Add(wait)
+	if !ended {
+		return
+	}
+	code, message := c.program.ExitCode(), ""
+	if code != 0 {
+		message = c.program.Message()
+	}
+	s.end(c, code, message)
+}
+
+// letGoOn has a container go on whenever it has waited long enough. A sleep is like
+// periodic work, which is not awaited when settling; that of one that is to come to an end
+// is awaited for a minute from its start.
+func (s *Containers) letGoOn(c *container) {
+	client := s.client
+	client.Env.Go("container "+c.status.Name, func(ctx context.Context) {
+		for c.program != nil {
+			in := ctx
+			if !c.config.Awaited || c.until.After(c.status.StartedAt.Add(awaitedFor)) {
+				in = control.InBackground(ctx)
+			}
+			err := client.Env.Sleep(in, max(0, c.until.Sub(s.now())))
+			p := c.program
+			if err != nil || p == nil {
+				return
+			}
+			s.resume(c)
+			s.traceReports(c, p.Reports())
+			if c.program == nil {
+				client.Ended(c.status.Pod, c.status.ID)
+			}
+		}
+	})
+}
+
+// traceCommand tells what a container ran.
+func (s *Containers) traceCommand(c *container, r programs.Report) {
+	about := c.sandbox.config.ref()
+	record := trace.Command{About: about, Argv: r.Argv, Node: s.client.Node, Paths: r.Paths}
+	if r.Err != nil {
+		record.Err = r.Err.Error()
+	}
+	s.client.Env.Trace(record)
+	for _, note := range r.Notes {
+		s.client.Env.Trace(trace.Decision{About: about, Text: note})
+	}
+}
+
+// traceReports tells what a container's command ran.
+func (s *Containers) traceReports(c *container, reports []programs.Report) {
+	for _, r := range reports {
+		if r.Argv != nil {
+			s.traceCommand(c, r)
+			continue
+		}
+		for _, note := range r.Notes {
+			s.client.Env.Trace(trace.Decision{About: c.sandbox.config.ref(), Text: fmt.Sprintf("container %s %s", c.status.Name, note)})
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package runtime
+
+import (
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Service is a node's container runtime as the kubelet uses it: what the CRI's
+// RuntimeService and ImageService have, as far as there is a caller. A pod's sandbox is
+// known by the pod's UID, a container by the id that CreateContainer gives it. What is
+// not there can be stopped and removed without an error.
+type Service interface {
+	// Version names the runtime, as in the Node object and in the ids of containers.
+	Version() Version
+	// Attach is called once by each life of the kubelet, before any other call of it but
+	// Version. What runs goes on running.
+	Attach(client Client)
+
+	// RunPodSandbox gives a pod its network. It is called once for a pod.
+	RunPodSandbox(config PodSandboxConfig) error
+	// StopPodSandbox stops the pod's containers and frees its address. What is known of
+	// the pod stays known.
+	StopPodSandbox(pod types.UID) error
+	// RemovePodSandbox stops the pod and forgets it.
+	RemovePodSandbox(pod types.UID) error
+	// PodSandboxStatus is what is known of a pod and its containers; nil for a pod that
+	// has no sandbox.
+	PodSandboxStatus(pod types.UID) (*PodSandboxStatus, error)
+	// ListPodSandboxes are the pods that have a sandbox, sorted.
+	ListPodSandboxes() ([]types.UID, error)
+
+	// CreateContainer makes a container, which does not run yet.
+	CreateContainer(pod types.UID, config ContainerConfig) (id string, err error)
+	// StartContainer starts a container. It may have ended when this returns.
+	StartContainer(id string) error
+	// StopContainer ends a container that runs. Client.Ended is not called for it.
+	StopContainer(id string) error
+	// RemoveContainer stops a container and forgets it.
+	RemoveContainer(id string) error
+	// ContainerStatus is what is known of a container; an error if that is nothing.
+	ContainerStatus(id string) (*ContainerStatus, error)
+
+	// Exec begins a command in a container that runs. A command that cannot be run ends
+	// with 127 and says why on Stderr.
+	Exec(id string, config ExecConfig) (Process, error)
+	// Logs writes the end of what a container has printed.
+	Logs(id string, to io.Writer) error
+
+	// PullImage gets an image, whose name has a tag or a digest.
+	PullImage(image string) error
+	// ImageStatus says whether the node has an image.
+	ImageStatus(image string) (present bool, err error)
+}
+
+// Version is what a runtime calls itself.
+type Version struct {
+	// RuntimeName is for example "containerd", RuntimeVersion for example "2.1.0".
+	RuntimeName, RuntimeVersion string
+}
+
+// Client is a life of the kubelet, which a runtime is attached to.
+type Client struct {
+	// Env tells the time and runs tasks until that life ends. What a runtime traces is
+	// the kubelet's.
+	Env control.Env
+	// Node is the node's name, PodCIDR the network of its pods.
+	Node, PodCIDR string
+	// Started is called by StartContainer when a container has begun, before it does
+	// anything. Ended is called when one has ended by itself after StartContainer. These
+	// are the CRI's container events.
+	Started, Ended func(pod types.UID, container string)
+}
+
+// PodSandboxConfig is a pod as its sandbox is to be.
+type PodSandboxConfig struct {
+	UID             types.UID
+	Namespace, Name string
+	// Hostname is the pod's name on its network.
+	Hostname string
+	// HostNetwork says that the pod uses its node's network: it has no address of its
+	// own.
+	HostNetwork bool
+}
+
+// PodSandboxStatus is what a runtime knows of a pod.
+type PodSandboxStatus struct {
+	PodSandboxConfig
+	// IP is the pod's address, which others may have once it is not Ready any more; ""
+	// with HostNetwork.
+	IP string
+	// Ready says that it was not stopped.
+	Ready bool
+	// Containers are in the order in which they were created.
+	Containers []ContainerStatus
+}
+
+// ContainerConfig is a container as it is to be.
+type ContainerConfig struct {
+	// Name is that of the container in its pod, Attempt how many of this name were
+	// started before it.
+	Name    string
+	Attempt int32
+	// Image is the image's name, with a tag or a digest.
+	Image string
+	// Command and Args are those of the container's specification, with its variables
+	// put in.
+	Command, Args []string
+	// WorkingDir is where the command begins; "" means "/".
+	WorkingDir string
+	Env        map[string]string
+	// Mounts are the container's volumes.
+	Mounts []programs.Mount
+	// Init says that others wait until it has ended: a program of the image ends at once.
+	Init bool
+	// Awaited says that the container is to come to an end. Settling waits for what it
+	// sleeps in its first minute.
+	Awaited bool
+}
+
+// ContainerState is how far a container has come.
+type ContainerState string
+
+// The states of a container.
+const (
+	ContainerCreated ContainerState = "CONTAINER_CREATED"
+	ContainerRunning ContainerState = "CONTAINER_RUNNING"
+	ContainerExited  ContainerState = "CONTAINER_EXITED"
+)
+
+// ContainerStatus is what a runtime knows of a container.
+type ContainerStatus struct {
+	ID      string
+	Pod     types.UID
+	Name    string
+	Attempt int32
+	Image   string
+	State   ContainerState
+	// StartedAt and FinishedAt are zero before it was.
+	StartedAt, FinishedAt time.Time
+	// ExitCode, Reason and Message are those of a container that has ended. Message is
+	// the end of what it printed, if it failed.
+	ExitCode        int32
+	Reason, Message string
+	Mounts          []programs.Mount
+}
+
+// Latest is the container of that name that was started last, and the one before it;
+// nil where there is none.
+func (s *PodSandboxStatus) Latest(name string) (last, before *ContainerStatus) {
+	for i := range s.Containers {
+		if c := &s.Containers[i]; c.Name == name && c.State != ContainerCreated {
+			last, before = c, last
+		}
+	}
+	return last, before
+}
+
+// ExecConfig is a command that is to run in a container.
+type ExecConfig struct {
+	// Command is the program and its arguments; it must not be empty.
+	Command []string
+	// Stdin is what it reads, to the end when it reads first; default nothing.
+	Stdin io.Reader
+	// Stdout and Stderr have what it prints; default nobody.
+	Stdout, Stderr io.Writer
+}
+
+// Process is a command that runs in a container, beside the container's own. It ends
+// with its container.
+type Process interface {
+	// Run carries it out until it waits or ends. If it waits, Run is to be called again
+	// after that time, which is longer than any run for one that waits for nothing.
+	Run() (wait time.Duration, ended bool)
+	// ExitCode is that of a process that has ended.
+	ExitCode() int32
+	// Stop ends it where it is.
+	Stop()
+}
+
+// ref is the pod in the trace.
+func (c *PodSandboxConfig) ref() trace.Ref {
+	return trace.Ref{Kind: "Pod", Namespace: c.Namespace, Name: c.Name}
+}
