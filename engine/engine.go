@@ -64,6 +64,7 @@ type Engine struct {
 	acted   string  // the actor of the last step
 	last    *task   // ran last and can go on
 	tasks   []*task // can run, in the order they became able to
+	idle    []*coroutine
 
 	timers   timers
 	timerSeq uint64
@@ -230,6 +231,10 @@ func (e *Engine) Close() {
 	for _, a := range e.actors {
 		a.stop()
 	}
+	for _, c := range e.idle {
+		c.stop()
+	}
+	e.idle = nil
 }
 
 func (e *Engine) actor(name string) (*actor, error) {

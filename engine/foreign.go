@@ -42,28 +42,28 @@ func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took
 	f()
 }
 
-// resume is one step of the coroutine, and whether there is more of it. Only a
+// resume is one step of the coroutine, and whether it came to an end in time. Only a
 // step in foreign code is watched, since that takes a goroutine.
-func (t *task) resume() (alive bool) {
+func (t *task) resume() (answered bool) {
 	limit := t.actor.engine.cfg.Blocked
 	if t.foreign == nil || limit < 0 {
-		_, alive = t.next()
-		return alive
+		_, answered = t.next()
+		return answered
 	}
 	call, returned := t.foreign, make(chan bool, 1)
 	go func() {
 		defer close(returned) // also when the code ends its goroutine, as a failing test does
-		_, alive := t.next()
-		returned <- alive
+		_, answered := t.next()
+		returned <- answered
 	}()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case alive, ok := <-returned:
+	case answered, ok := <-returned:
 		if !ok {
 			runtime.Goexit()
 		}
-		return alive
+		return answered
 	case <-timer.C:
 	}
 	call.lost.Store(true)

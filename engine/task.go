@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"iter"
 	"runtime/debug"
 
 	"github.com/storagesim/storagesim/control"
@@ -14,9 +13,7 @@ import (
 type task struct {
 	actor *actor
 	name  string
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
+	*coroutine
 	// waiting is true while only a timer, a queue or a poll can wake it.
 	waiting bool
 	foreign *foreign // the call of third-party code it is in, if any
@@ -36,11 +33,11 @@ var _ control.Crash = crashed{}
 // spawn makes a coroutine of f and puts it in line, once the actor's caches have
 // had their first list.
 func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) *task {
-	t := &task{actor: a, name: name}
-	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-		t.yield = yield
+	t := &task{actor: a, name: name, coroutine: a.engine.coroutine()}
+	t.does = func() {
 		t.guard(func() { f(context.Background(), t) })
-	})
+		t.ended = true
+	}
 	a.tasks[t] = struct{}{}
 	if a.unlisted > 0 {
 		a.waiting = append(a.waiting, t)
@@ -80,12 +77,16 @@ func (t *task) run() {
 	if !t.worker {
 		e.work[workKey{t.actor.name, t.name, ""}]++
 	}
-	alive := t.resume()
+	answered := t.resume()
 	e.current.Store(nil)
-	if !alive {
+	switch {
+	case !answered:
 		t.ended = true
 		delete(t.actor.tasks, t)
-	} else if !t.waiting && !t.dead {
+	case t.ended:
+		delete(t.actor.tasks, t)
+		e.idle = append(e.idle, t.coroutine)
+	case !t.waiting && !t.dead:
 		e.last = t
 	}
 }

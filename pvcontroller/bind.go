@@ -108,7 +108,7 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 // it is. The capacity is taken from the volume only when the phase changes: later the
 // two may differ on purpose, while a file system has not grown to its device's size.
 func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (*v1.PersistentVolumeClaimStatus, bool, error) {
-	status := claim.Status.DeepCopy()
+	status := new(claim.Status) // its lists and maps are shared, and replaced where they change
 	changing := status.Phase != phase
 	status.Phase = phase
 	if volume == nil {

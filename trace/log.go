@@ -61,8 +61,11 @@ const overhead = 200
 // sizeOf is about how much memory a record holds. Of a write that is the new version of
 // the object: the old one came with an earlier record.
 func sizeOf(r Record) int {
-	if w, ok := r.(Write); ok {
-		return overhead + w.held
+	switch r := r.(type) {
+	case Write:
+		return overhead + r.held
+	case Event: // the most frequent: its sentence is made when it is read
+		return overhead + len(r.Reason) + len(r.Message)
 	}
 	return overhead + len(r.String())
 }
