@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -213,26 +212,59 @@ func (s *scheduler) updatePod(ctx context.Context, pod *v1.Pod, condition *v1.Po
 		}
 		return s.patchPodStatus(ctx, pod, []byte(fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, nominated)))
 	}
-	status := pod.Status.DeepCopy()
+	status := new(pod.Status)
+	status.Conditions = slices.Clone(status.Conditions)
 	status.NominatedNodeName = nominated
 	condition.LastTransitionTime = metav1.NewTime(s.env.Now())
 	updatePodCondition(status, *condition)
 	if equality.Semantic.DeepEqual(pod.Status, *status) {
 		return nil
 	}
-	before, err := json.Marshal(v1.Pod{Status: pod.Status})
-	if err != nil {
-		return err
-	}
-	after, err := json.Marshal(v1.Pod{Status: *status})
-	if err != nil {
-		return err
-	}
-	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, &v1.Pod{})
+	patch, err := json.Marshal(map[string]any{"status": changedStatus(&pod.Status, status, *condition)})
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: patch of its status: %w", pod.Namespace, pod.Name, err)
 	}
 	return s.patchPodStatus(ctx, pod, patch)
+}
+
+// conditionPatch is a condition in a strategic merge patch. It merges into the old one
+// field by field, so what is gone must be null.
+type conditionPatch struct {
+	v1.PodCondition
+	ObservedGeneration *int64  `json:"observedGeneration"`
+	Reason             *string `json:"reason"`
+	Message            *string `json:"message"`
+}
+
+// changedStatus is what a strategic merge patch says of a status of which the nominated
+// node or one condition differ.
+func changedStatus(old, want *v1.PodStatus, condition v1.PodCondition) map[string]any {
+	changes := map[string]any{}
+	if old.NominatedNodeName != want.NominatedNodeName {
+		changes["nominatedNodeName"] = orNull(want.NominatedNodeName)
+	}
+	at := slices.IndexFunc(want.Conditions, func(c v1.PodCondition) bool { return c.Type == condition.Type })
+	if at < len(old.Conditions) && equality.Semantic.DeepEqual(old.Conditions[at], want.Conditions[at]) {
+		return changes
+	}
+	c := want.Conditions[at]
+	changes["conditions"] = []conditionPatch{{c, orNull(c.ObservedGeneration), orNull(c.Reason), orNull(c.Message)}}
+	if at == len(old.Conditions) {
+		order := make([]map[string]v1.PodConditionType, len(want.Conditions))
+		for i := range order {
+			order[i] = map[string]v1.PodConditionType{"type": want.Conditions[i].Type}
+		}
+		changes["$setElementOrder/conditions"] = order
+	}
+	return changes
+}
+
+// orNull is nil if there is no value.
+func orNull[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
 }
 
 func (s *scheduler) patchPodStatus(ctx context.Context, pod *v1.Pod, patch []byte) error {
