@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func (m *mapper) GetGlobalMapPath(spec *volume.Spec) (string, error) {
 	return at, errors.Join(err, m.noGlobalMap)
 }
 
-func (m *mapper) GetDevicePath() (string, error) { return "/dev/sda", nil }
+func (m *mapper) MapPodDevice(context.Context) (string, error) { return "/dev/sda", nil }
 
 // semantics 5.2: FailedMapVolume for block; and what is not mapped here is refused by
 // name.

@@ -49,12 +49,12 @@ func (p *devicePlugin) NewMounter(s *volume.Spec, pod *v1.Pod) (volume.Mounter, 
 	return deviceUser{m, p.devices}, err
 }
 
-func (p *devicePlugin) MountDevice(_ *volume.Spec, _, at string, _ volume.DeviceMounterArgs) error {
+func (p *devicePlugin) MountDevice(_ context.Context, _ *volume.Spec, _, at string, _ volume.DeviceMounterArgs) error {
 	p.calls = append(p.calls, "MountDevice "+at)
 	return p.fail
 }
 
-func (p *devicePlugin) UnmountDevice(at string) error {
+func (p *devicePlugin) UnmountDevice(_ context.Context, at string) error {
 	p.calls = append(p.calls, "UnmountDevice "+at)
 	p.seen = append(p.seen, p.pods())
 	return p.fail
@@ -65,9 +65,9 @@ type deviceUser struct {
 	*devices
 }
 
-func (m deviceUser) SetUp(args volume.MounterArgs) error {
+func (m deviceUser) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	m.calls = append(m.calls, "SetUp")
-	return m.Mounter.SetUp(args)
+	return m.Mounter.SetUp(ctx, args)
 }
 
 func newDeviceWorld(t *testing.T) (*world, *devices) {

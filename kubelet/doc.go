@@ -96,6 +96,8 @@
 //     see what a real container keeps from its start, as where a ConfigMap changes;
 //     the mount leads nowhere then. What a restarted kubelet finds mounted of a host
 //     path's parts it unmounts; upstream leaves that to an administrator.
+//   - One volume of a node is mounted or unmounted at a time. While a plugin waits, the
+//     others wait, where upstream works on several volumes at once.
 //   - Block volumes are refused by name, for mapping a device takes privilege.
 //     Expansion and the metrics are not here yet.
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow

@@ -120,6 +120,8 @@ type kubelet struct {
 	// since, reporting that its status has a turn to come.
 	started               time.Time
 	registered, reporting bool
+	// mounting is the pod whose volume a plugin is setting up: it may take its time.
+	mounting types.UID
 	// backingOff are the operations that failed and wait for their next try.
 	backingOff map[string]bool
 	// removeDir removes a pod's directory: removeEmptyDirs.
@@ -169,7 +171,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	}
 	var err error
 	k.removeDir = k.removeEmptyDirs
-	k.plugins, err = volume.InitPlugins(cfg.Plugins(), volumeHost{k})
+	k.plugins, err = volume.InitPlugins(cfg.Plugins(), volumeHost{env, k})
 	k.runtime.Attach(runtime.Client{Env: env, Node: k.node.Name, PodCIDR: k.podCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err
 }
@@ -204,7 +206,10 @@ func (k *kubelet) start() {
 }
 
 // volumeHost is the kubelet as plugins see it.
-type volumeHost struct{ k *kubelet }
+type volumeHost struct {
+	control.Clock
+	k *kubelet
+}
 
 var _ volume.VolumeHost = volumeHost{}
 

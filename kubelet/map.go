@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/storagesim/storagesim/volume"
@@ -11,7 +12,7 @@ import (
 //
 // Upstream: operation_generator.go GenerateMapVolumeFunc, v1.36, which only logs that
 // a plugin has no raw devices.
-func (k *kubelet) mapVolume(v *volumeToMount) error {
+func (k *kubelet) mapVolume(ctx context.Context, v *volumeToMount) error {
 	fail := func(what string, err error) error {
 		return fmt.Errorf("MapVolume.%s failed for volume %q : %w", what, v.spec.Name(), err)
 	}
@@ -29,7 +30,7 @@ func (k *kubelet) mapVolume(v *volumeToMount) error {
 	if _, err := mapper.GetGlobalMapPath(v.spec); err != nil {
 		return fail("GetGlobalMapPath", err)
 	}
-	device, err := mapper.GetDevicePath()
+	device, err := mapper.MapPodDevice(ctx)
 	if err != nil {
 		return fail("MapPodDevice", err)
 	}

@@ -28,7 +28,7 @@ type fetchedObject struct {
 }
 
 // fetchObjects reads the API objects that a volume is made of, so that its SetUp
-// needs nothing more of the API and cannot be interrupted.
+// needs nothing more of the API.
 //
 // Upstream: pkg/kubelet/configmap NewSimpleConfigMapManager and its like for
 // Secrets, v1.36. What is not there is told of as the managers do that watch, which
@@ -80,7 +80,6 @@ func (h volumeHost) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
 }
 
 func (h volumeHost) GetNodeAllocatable() v1.ResourceList { return h.k.node.Status.Allocatable }
-func (h volumeHost) Now() time.Time                      { return h.k.env.Now() }
 
 // remountRegularly begins, with the first volume that needs it, to have all of its
 // kind set up again every minute.

@@ -67,9 +67,9 @@ func (k *kubelet) runOperation(ctx context.Context, key string) error {
 	case mountVolume:
 		err = k.mountVolume(ctx, op.podVolume)
 	case unmountVolume:
-		err = k.unmountVolume(op.podVolume)
+		err = k.unmountVolume(ctx, op.podVolume)
 	case unmountDevice:
-		err = k.unmountDevice(op.volume)
+		err = k.unmountDevice(ctx, op.volume)
 	}
 	if err != nil {
 		k.backingOff[key] = true
@@ -100,11 +100,13 @@ func (k *kubelet) mountVolume(ctx context.Context, key podVolume) error {
 		if v = k.desired.get(key); v == nil {
 			return nil // the pod ended meanwhile
 		}
+		k.mounting = key.pod
 		if v.block {
-			reason, err = "FailedMapVolume", k.mapVolume(v)
+			reason, err = "FailedMapVolume", k.mapVolume(ctx, v)
 		} else {
-			err = k.mount(v)
+			err = k.mount(ctx, v)
 		}
+		k.mounting = ""
 	}
 	if err != nil {
 		k.recorder.Event(v.about, v1.EventTypeWarning, reason, err.Error())
@@ -138,7 +140,7 @@ func (k *kubelet) checkNodeAffinity(ctx context.Context, v *volumeToMount) error
 }
 
 // mount is the steps from a volume to its directory in the pod.
-func (k *kubelet) mount(v *volumeToMount) error {
+func (k *kubelet) mount(ctx context.Context, v *volumeToMount) error {
 	name := v.spec.Name()
 	mounter, err := v.plugin.NewMounter(v.spec, v.about)
 	if err != nil {
@@ -150,10 +152,10 @@ func (k *kubelet) mount(v *volumeToMount) error {
 	if err := k.checkReadWriteOncePod(v); err != nil {
 		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
 	}
-	if step, err := k.mountDevice(v); err != nil {
+	if step, err := k.mountDevice(ctx, v); err != nil {
 		return fmt.Errorf("MountVolume.%s failed for volume %q : %w", step, name, err)
 	}
-	if err := k.setUp(v, mounter); err != nil {
+	if err := k.setUp(ctx, v, mounter); err != nil {
 		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
 	}
 	return nil
@@ -176,7 +178,7 @@ func (k *kubelet) checkReadWriteOncePod(v *volumeToMount) error {
 
 // mountDevice mounts the volume for the node, unless it is already. step is what
 // failed.
-func (k *kubelet) mountDevice(v *volumeToMount) (step string, err error) {
+func (k *kubelet) mountDevice(ctx context.Context, v *volumeToMount) (step string, err error) {
 	if v.device == nil {
 		return "", nil
 	}
@@ -191,7 +193,7 @@ func (k *kubelet) mountDevice(v *volumeToMount) (step string, err error) {
 	if err != nil {
 		return "GetDeviceMountPath", err
 	}
-	if err := mounter.MountDevice(v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup}); err != nil {
+	if err := mounter.MountDevice(ctx, v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup}); err != nil {
 		return "MountDevice", err
 	}
 	k.actual.devices[v.volume] = &mountedDevice{state: stateMounted, plugin: v.device, path: path}
@@ -199,9 +201,9 @@ func (k *kubelet) mountDevice(v *volumeToMount) (step string, err error) {
 }
 
 // setUp mounts the volume for the pod and says so.
-func (k *kubelet) setUp(v *volumeToMount, mounter volume.Mounter) error {
+func (k *kubelet) setUp(ctx context.Context, v *volumeToMount, mounter volume.Mounter) error {
 	known := k.actual.volumes.get(v.podVolume) != nil // found on disk: no news
-	err := mounter.SetUp(v.mounterArgs())
+	err := mounter.SetUp(ctx, v.mounterArgs())
 	path := mounter.GetPath()
 	if inPodDir(path) && (err != nil || !known) {
 		record := trace.Mount{Op: "mount", About: v.ref(), Volume: v.spec.Name(), Target: path}
@@ -249,7 +251,7 @@ func inPodDir(path string) bool { return strings.HasPrefix(path, podsDir+"/") }
 // unmountVolume takes a volume away from a pod, unless it is wanted again.
 //
 // Upstream: operation_generator.go GenerateUnmountVolumeFunc, v1.36.
-func (k *kubelet) unmountVolume(key podVolume) error {
+func (k *kubelet) unmountVolume(ctx context.Context, key podVolume) error {
 	v := k.actual.volumes.get(key)
 	if v == nil || k.desired.get(key) != nil {
 		return nil
@@ -259,7 +261,7 @@ func (k *kubelet) unmountVolume(key podVolume) error {
 	}
 	unmounter, err := v.plugin.NewUnmounter(v.spec.Name(), key.pod)
 	if err == nil {
-		err = unmounter.TearDown()
+		err = unmounter.TearDown(ctx)
 	}
 	about := v.about
 	if w := k.workers[key.pod]; w != nil {
@@ -283,14 +285,14 @@ func (k *kubelet) unmountVolume(key podVolume) error {
 // unmountDevice takes a volume off the node when no pod has it any more.
 //
 // Upstream: operation_generator.go GenerateUnmountDeviceFunc, v1.36.
-func (k *kubelet) unmountDevice(name v1.UniqueVolumeName) error {
+func (k *kubelet) unmountDevice(ctx context.Context, name v1.UniqueVolumeName) error {
 	d := k.actual.devices[name]
 	if d == nil || k.desired.volumes.uses(name) || k.actual.volumes.uses(name) {
 		return nil
 	}
 	unmounter, err := d.plugin.NewDeviceUnmounter()
 	if err == nil {
-		err = unmounter.UnmountDevice(d.path)
+		err = unmounter.UnmountDevice(ctx, d.path)
 	}
 	if err != nil {
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", name, err)

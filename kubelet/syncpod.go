@@ -129,8 +129,8 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		k.reconstructPod(w.uid)
 		k.touchPod(w.uid)
 	}
-	if k.actual.podHasVolumes(w.uid) {
-		return nil // the last unmount brings the pod back here
+	if k.mounting == w.uid || k.actual.podHasVolumes(w.uid) {
+		return nil // the end of the mount, or the last unmount, brings the pod back here
 	}
 	if err := k.removePodDir(w.uid); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package volume
 
 import (
+	"context"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -37,8 +39,11 @@ type BlockVolume interface {
 // BlockVolumeMapper gives a pod a device.
 type BlockVolumeMapper interface {
 	BlockVolume
-	// GetDevicePath is the device on the node. It fails if there is none.
-	GetDevicePath() (string, error)
+	// MapPodDevice makes the device ready for the pod and is its path on the node. It
+	// fails if there is none.
+	//
+	// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.36.
+	MapPodDevice(ctx context.Context) (string, error)
 }
 
 // BlockVolumeUnmapper takes it away.

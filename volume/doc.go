@@ -7,13 +7,20 @@
 //
 //   - Plugins reach files only through VolumeHost.GetFS, the node's own
 //     directory, never through package os; upstream has HostUtil and Subpather.
+//   - Calls that may take time (SetUp, TearDown, MountDevice, UnmountDevice,
+//     MapPodDevice) have a context, and VolumeHost is a control.Clock to wait with; a
+//     crash of the kubelet ends the waiting. Upstream's block a goroutine. What only
+//     looks at a spec or at the disk has no context: ConstructVolumeSpec is called before
+//     a kubelet may call the API.
 //   - NewMounter takes no options; upstream dropped them as well.
 //   - Spec has no fields for CSI migration, and MounterArgs none for SELinux and
 //     resizing: nothing here could set them.
-//   - The optional interfaces are Persistent, DeviceMountable, Block and, for
+//   - BlockVolumeMapper has MapPodDevice of upstream's CustomBlockVolumeMapper.
+//   - The optional interfaces are Persistent, Attachable, DeviceMountable, Block and, for
 //     volumes made of API objects, Objects, where upstream has GetConfigMapFunc and
-//     GetSecretFunc of the host. Attachable and Expandable come with the plugins that
-//     need them; recycling is the PV controller's work (package pvcontroller).
+//     GetSecretFunc of the host. Of AttachableVolumePlugin there is what the kubelet
+//     asks, CanAttach. Attacher, Detacher and NodeExpandable come with the controllers
+//     that call them; recycling is the PV controller's work (package pvcontroller).
 //   - SetVolumeOwnership does not fail when the process may not change owners: a
 //     simulation runs as an ordinary user. What it could not do it says in the
 //     trace. Slow runs have no VolumePermissionChangeInProgress events.

@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"context"
 	"io/fs"
 	"testing"
 
@@ -53,11 +54,11 @@ func TestSetUpOnAMountedDirectoryDoesNothing(t *testing.T) {
 	h := newHost(t)
 	m, err := h.mounter(local.NewPlugin(), localSpec("/disk"), "a")
 	require.NoError(t, err)
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	before, err := h.mounts.List()
 	require.NoError(t, err)
 	group := int64(4242)
-	require.NoError(t, m.SetUp(volume.MounterArgs{FsGroup: &group}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{FsGroup: &group}))
 	after, err := h.mounts.List()
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -71,20 +72,20 @@ func TestTearDownIsDoneWhenNothingIsThereAndNeverDeletesData(t *testing.T) {
 	plugin := local.NewPlugin()
 	m, err := h.mounter(plugin, localSpec("/disk"), "a")
 	require.NoError(t, err)
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.NoError(t, h.node.WriteFile("/disk/keep", nil, 0o644))
 	u, err := plugin.NewUnmounter("pv", "a")
 	require.NoError(t, err)
 	require.Equal(t, m.GetPath(), u.GetPath())
-	require.NoError(t, u.TearDown())
-	require.NoError(t, u.TearDown(), "what is missing is done")
+	require.NoError(t, u.TearDown(context.Background()))
+	require.NoError(t, u.TearDown(context.Background()), "what is missing is done")
 	_, err = h.node.Stat("/disk/keep")
 	require.NoError(t, err)
 
 	// bug 30: a directory that should be an empty mount point, and is not.
 	require.NoError(t, h.node.MkdirAll(u.GetPath(), 0o755))
 	require.NoError(t, h.node.WriteFile(u.GetPath()+"/data", nil, 0o644))
-	require.Error(t, u.TearDown())
+	require.Error(t, u.TearDown(context.Background()))
 	_, err = h.node.Stat(u.GetPath() + "/data")
 	require.NoError(t, err)
 }
@@ -156,7 +157,7 @@ func TestHostPathTypesAreChecked(t *testing.T) {
 				HostPath: &v1.HostPathVolumeSource{Path: c.path, Type: &kind},
 			}), "a")
 			require.NoError(t, err)
-			err = m.SetUp(volume.MounterArgs{})
+			err = m.SetUp(context.Background(), volume.MounterArgs{})
 			if c.want == "" {
 				require.NoError(t, err)
 			} else {
@@ -169,14 +170,14 @@ func TestHostPathTypesAreChecked(t *testing.T) {
 func TestAHostPathThatStepsBackIsRefused(t *testing.T) {
 	m, err := newHost(t).mounter(hostpath.NewPlugin(), pvSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/a/../b"}}), "a")
 	require.NoError(t, err)
-	require.EqualError(t, m.SetUp(volume.MounterArgs{}), "invalid HostPath `/a/../b`: must not contain '..'")
+	require.EqualError(t, m.SetUp(context.Background(), volume.MounterArgs{}), "invalid HostPath `/a/../b`: must not contain '..'")
 }
 
 func TestARelativeHostPathIsOneOfTheNodesRoot(t *testing.T) {
 	m, err := newHost(t).mounter(hostpath.NewPlugin(), pvSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "disk"}}), "a")
 	require.NoError(t, err)
 	require.Equal(t, "/disk", m.GetPath())
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 }
 
 func TestAnEmptyDirSaysWhatItCannotGive(t *testing.T) {
@@ -185,9 +186,9 @@ func TestAnEmptyDirSaysWhatItCannotGive(t *testing.T) {
 		h := newHost(t)
 		m, err := h.mounter(emptydir.NewPlugin(), volume.NewSpecFromVolume(&v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &source}}), "a")
 		require.NoError(t, err)
-		err = m.SetUp(volume.MounterArgs{})
+		err = m.SetUp(context.Background(), volume.MounterArgs{})
 		if err == nil {
-			require.NoError(t, m.SetUp(volume.MounterArgs{}), "again, and it says nothing more")
+			require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}), "again, and it says nothing more")
 			info, err := h.node.Stat(m.GetPath())
 			require.NoError(t, err)
 			require.Equal(t, fs.FileMode(0o777), info.Mode().Perm())

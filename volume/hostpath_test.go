@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -18,7 +19,7 @@ func (h *host) hostPath(path, kind string) error {
 		HostPath: &v1.HostPathVolumeSource{Path: path, Type: &pathType},
 	}), "a")
 	require.NoError(h.t, err)
-	return m.SetUp(volume.MounterArgs{})
+	return m.SetUp(context.Background(), volume.MounterArgs{})
 }
 
 // Upstream: host_path.go makeDir and makeFile, v1.36.

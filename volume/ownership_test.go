@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"testing"
@@ -76,7 +77,7 @@ func TestAnEmptyDirKnowsNoFSGroupChangePolicy(t *testing.T) {
 	require.NoError(t, h.node.Chmod(m.GetPath(), fs.ModeSetgid|0o777))
 	require.NoError(t, h.node.WriteFile(m.GetPath()+"/file", nil, 0o600))
 	group, policy := int64(os.Getgid()), v1.FSGroupChangeOnRootMismatch
-	require.NoError(t, m.SetUp(volume.MounterArgs{FsGroup: &group, FSGroupChangePolicy: &policy}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{FsGroup: &group, FSGroupChangePolicy: &policy}))
 	require.Equal(t, fs.FileMode(0o660), h.mode(m.GetPath()+"/file"))
 }
 
@@ -94,12 +95,12 @@ func TestAnEmptyDirIsReadyIfItsDirectoryIsThereToo(t *testing.T) {
 	require.NoError(t, h.node.Remove(notes+"/ready"))
 	require.NoError(t, volume.SetReady(h.node, notes))
 	require.True(t, volume.IsReady(h.node, notes))
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, fs.ModeDir|0o777, h.mode(m.GetPath()))
 	require.NoError(t, h.node.Chmod(m.GetPath(), 0o700))
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, fs.ModeDir|0o700, h.mode(m.GetPath()))
 	require.NoError(t, h.node.RemoveAll(notes))
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, fs.ModeDir|0o777, h.mode(m.GetPath()))
 }

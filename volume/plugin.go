@@ -1,7 +1,7 @@
 package volume
 
 import (
-	"time"
+	"context"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -92,12 +92,12 @@ type DeviceMountableVolumePlugin interface {
 type DeviceMounter interface {
 	// GetDeviceMountPath is where.
 	GetDeviceMountPath(spec *Spec) (string, error)
-	MountDevice(spec *Spec, devicePath, deviceMountPath string, args DeviceMounterArgs) error
+	MountDevice(ctx context.Context, spec *Spec, devicePath, deviceMountPath string, args DeviceMounterArgs) error
 }
 
 // DeviceUnmounter undoes what a DeviceMounter did.
 type DeviceUnmounter interface {
-	UnmountDevice(deviceMountPath string) error
+	UnmountDevice(ctx context.Context, deviceMountPath string) error
 }
 
 // DeviceMounterArgs are for MountDevice.
@@ -115,10 +115,10 @@ type Volume interface {
 type Mounter interface {
 	Volume
 	// SetUp is SetUpAt with GetPath.
-	SetUp(args MounterArgs) error
+	SetUp(ctx context.Context, args MounterArgs) error
 	// SetUpAt makes the volume ready at dir. It may be called again when it has
 	// been done already.
-	SetUpAt(dir string, args MounterArgs) error
+	SetUpAt(ctx context.Context, dir string, args MounterArgs) error
 	GetAttributes() Attributes
 }
 
@@ -133,9 +133,9 @@ type MountedFrom interface {
 type Unmounter interface {
 	Volume
 	// TearDown is TearDownAt with GetPath.
-	TearDown() error
+	TearDown(ctx context.Context) error
 	// TearDownAt unmounts and removes dir. What is missing is done.
-	TearDownAt(dir string) error
+	TearDownAt(ctx context.Context, dir string) error
 }
 
 // MounterArgs are the pod's wishes.
@@ -183,8 +183,9 @@ type VolumeHost interface {
 	// GetObject is an API object that the plugin's Objects has named, during
 	// SetUp, or why it cannot be had. Nobody may change it.
 	GetObject(ref ObjectRef) (runtime.Object, error)
-	// Now is the time.
-	Now() time.Time
+	// Clock tells the time and waits: a call on a mounter and the like may take time.
+	// It needs the context that the plugin was called with.
+	control.Clock
 	// GetMounter mounts on the node.
 	GetMounter() mount.Interface
 	// GetFS is the node's file system.

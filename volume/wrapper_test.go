@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,16 +29,16 @@ func TestAPluginOfVolumesMadeWithAnothersFindsThatOneInTheHost(t *testing.T) {
 	require.NoError(t, err)
 	m, err := h.mounter(plugin, spec, "a")
 	require.NoError(t, err)
-	require.ErrorIs(t, m.SetUp(volume.MounterArgs{}), volume.ErrNoPluginMatched)
+	require.ErrorIs(t, m.SetUp(context.Background(), volume.MounterArgs{}), volume.ErrNoPluginMatched)
 
 	h.Plugins = []volume.VolumePlugin{emptydir.NewPlugin()}
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	data, err := h.node.ReadFile(m.GetPath() + "/color")
 	require.NoError(t, err)
 	require.Equal(t, "blue", string(data))
 	u, err := plugin.NewUnmounter("cfg", "a")
 	require.NoError(t, err)
-	require.NoError(t, u.TearDown())
+	require.NoError(t, u.TearDown(context.Background()))
 	_, err = h.node.Lstat(m.GetPath())
 	require.Error(t, err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -120,7 +121,7 @@ func (n *node) setUp(uid string, spec *volume.Spec, args *volume.MounterArgs) {
 		return
 	}
 	n.printf("SetUpAt for pod %s%s\n", uid, with)
-	err = mounter.SetUp(*args)
+	err = mounter.SetUp(context.Background(), *args)
 	n.said()
 	n.printf("  returns %v\n", err)
 }
@@ -132,7 +133,7 @@ func (n *node) tearDown(uid string) {
 		return
 	}
 	n.printf("TearDown for pod %s\n", uid)
-	err = unmounter.TearDown()
+	err = unmounter.TearDown(context.Background())
 	n.said()
 	n.printf("  returns %v\n", err)
 }

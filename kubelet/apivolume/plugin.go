@@ -1,6 +1,7 @@
 package apivolume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,13 +126,15 @@ func (v *apiVolume) GetAttributes() volume.Attributes {
 }
 
 // SetUp is SetUpAt of the pod's directory.
-func (v *apiVolume) SetUp(args volume.MounterArgs) error { return v.SetUpAt(v.GetPath(), args) }
+func (v *apiVolume) SetUp(ctx context.Context, args volume.MounterArgs) error {
+	return v.SetUpAt(ctx, v.GetPath(), args)
+}
 
 // SetUpAt brings the files in dir up to date. It looks at the sources first, so
 // that nothing is made, or changed, if one of them cannot be had.
 //
 // Upstream: configmap.go SetUpAt and its like, v1.36.
-func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
+func (v *apiVolume) SetUpAt(ctx context.Context, dir string, args volume.MounterArgs) error {
 	wrapped, err := v.plugin.host.NewWrapperMounter(v.volName, v.plugin.wrappedVolumeSpec(), v.pod)
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
 	}
 	node := v.plugin.host.GetFS()
 	_, missing := node.Lstat(path.Join(dir, dataDirName))
-	if err := wrapped.SetUpAt(dir, args); err != nil {
+	if err := wrapped.SetUpAt(ctx, dir, args); err != nil {
 		return err
 	}
 	writer := &AtomicWriter{Node: node, Dir: dir, Now: v.plugin.host.Now()}
@@ -151,7 +154,7 @@ func (v *apiVolume) SetUpAt(dir string, args volume.MounterArgs) error {
 	})
 	switch {
 	case err != nil && errors.Is(missing, fs.ErrNotExist):
-		return errors.Join(err, v.TearDownAt(dir)) // no container has seen it
+		return errors.Join(err, v.TearDownAt(ctx, dir)) // no container has seen it
 	case err != nil:
 		return err
 	case changed && missing == nil:
@@ -181,17 +184,17 @@ func (v *apiVolume) note(text string) {
 }
 
 // TearDown is TearDownAt of the pod's directory.
-func (v *apiVolume) TearDown() error { return v.TearDownAt(v.GetPath()) }
+func (v *apiVolume) TearDown(ctx context.Context) error { return v.TearDownAt(ctx, v.GetPath()) }
 
 // TearDownAt removes the directory and what is in it, following no link.
 //
 // Upstream: pkg/volume/util/util.go UnmountViaEmptyDir, v1.36.
-func (v *apiVolume) TearDownAt(dir string) error {
+func (v *apiVolume) TearDownAt(ctx context.Context, dir string) error {
 	wrapped, err := v.plugin.host.NewWrapperUnmounter(v.volName, v.plugin.wrappedVolumeSpec(), v.podUID)
 	if err != nil {
 		return err
 	}
-	return wrapped.TearDownAt(dir)
+	return wrapped.TearDownAt(ctx, dir)
 }
 
 // wrappedVolumeSpec is the emptyDir whose directory the files are in.

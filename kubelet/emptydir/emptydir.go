@@ -13,6 +13,7 @@
 package emptydir
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -103,13 +104,15 @@ func (ed *emptyDir) GetPath() string {
 func (ed *emptyDir) GetAttributes() volume.Attributes { return volume.Attributes{Managed: true} }
 
 // SetUp is SetUpAt of the pod's directory.
-func (ed *emptyDir) SetUp(args volume.MounterArgs) error { return ed.SetUpAt(ed.GetPath(), args) }
+func (ed *emptyDir) SetUp(ctx context.Context, args volume.MounterArgs) error {
+	return ed.SetUpAt(ctx, ed.GetPath(), args)
+}
 
 // SetUpAt makes the directory, unless it was set up already. What goes wrong with its
 // ownership, or with noting that it is ready, does not fail it.
 //
 // Upstream: empty_dir.go SetUpAt, v1.36.
-func (ed *emptyDir) SetUpAt(dir string, args volume.MounterArgs) error {
+func (ed *emptyDir) SetUpAt(_ context.Context, dir string, args volume.MounterArgs) error {
 	node := ed.plugin.host.GetFS()
 	if volume.IsReady(node, ed.getMetaDir()) {
 		if info, err := node.Lstat(dir); err == nil && info.IsDir() {
@@ -192,13 +195,13 @@ func (ed *emptyDir) note(text string) {
 }
 
 // TearDown is TearDownAt of the pod's directory.
-func (ed *emptyDir) TearDown() error { return ed.TearDownAt(ed.GetPath()) }
+func (ed *emptyDir) TearDown(ctx context.Context) error { return ed.TearDownAt(ctx, ed.GetPath()) }
 
 // TearDownAt removes the directory and what is in it. If there is a link in
 // its place, the link goes and nothing else.
 //
 // Upstream: empty_dir.go TearDownAt, v1.36.
-func (ed *emptyDir) TearDownAt(dir string) error {
+func (ed *emptyDir) TearDownAt(_ context.Context, dir string) error {
 	if err := ed.plugin.host.GetFS().RemoveAll(ed.getMetaDir()); err != nil {
 		return fmt.Errorf("failed to remove ready dir [%s]: %w", ed.getMetaDir(), err)
 	}

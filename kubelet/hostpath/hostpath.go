@@ -1,6 +1,7 @@
 package hostpath
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -107,7 +108,7 @@ func (m *hostPathMounter) GetAttributes() volume.Attributes {
 // SetUp refuses a path that steps back, and checks that it is what its type says.
 //
 // Upstream: host_path.go SetUp, v1.36.
-func (m *hostPathMounter) SetUp(volume.MounterArgs) error {
+func (m *hostPathMounter) SetUp(context.Context, volume.MounterArgs) error {
 	if err := volume.ValidatePathNoBacksteps(m.path); err != nil {
 		return fmt.Errorf("invalid HostPath `%s`: %w", m.path, err)
 	}
@@ -115,7 +116,7 @@ func (m *hostPathMounter) SetUp(volume.MounterArgs) error {
 }
 
 // SetUpAt is not supported: the path is used where it is.
-func (m *hostPathMounter) SetUpAt(string, volume.MounterArgs) error {
+func (m *hostPathMounter) SetUpAt(context.Context, string, volume.MounterArgs) error {
 	return errors.New("SetUpAt() does not make sense for host paths")
 }
 
@@ -125,9 +126,9 @@ type hostPathUnmounter struct{}
 func (hostPathUnmounter) GetPath() string { return "" }
 
 // TearDown does nothing: the path is not the kubelet's.
-func (hostPathUnmounter) TearDown() error { return nil }
+func (hostPathUnmounter) TearDown(context.Context) error { return nil }
 
 // TearDownAt is not supported.
-func (hostPathUnmounter) TearDownAt(string) error {
+func (hostPathUnmounter) TearDownAt(context.Context, string) error {
 	return errors.New("TearDownAt() does not make sense for host paths")
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -59,11 +60,11 @@ func (m *localVolumeMapper) GetPodDeviceMapPath() (dir, name string) {
 	return path.Join(m.plugin.host.GetPodsDir(), string(m.podUID), volumeDevices, volume.EscapeQualifiedName(PluginName)), m.volName
 }
 
-// GetDevicePath is the PV's path, which must be a block device.
+// MapPodDevice is the PV's path, which must be a block device.
 //
 // Upstream: local.go SetUpDevice and MapPodDevice, v1.36; the device is the path
 // itself.
-func (m *localVolumeMapper) GetDevicePath() (string, error) {
+func (m *localVolumeMapper) MapPodDevice(context.Context) (string, error) {
 	info, err := m.plugin.host.GetFS().Stat(volume.MakeAbsolutePath(m.devicePath))
 	if err != nil {
 		return "", explainStat(m.devicePath, err)

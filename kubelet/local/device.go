@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -32,14 +33,14 @@ func (d *deviceMounter) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 // directory, is used as it is.
 //
 // Upstream: local.go MountDevice, v1.36, which looks at the path once more.
-func (d *deviceMounter) MountDevice(*volume.Spec, string, string, volume.DeviceMounterArgs) error {
+func (d *deviceMounter) MountDevice(context.Context, *volume.Spec, string, string, volume.DeviceMounterArgs) error {
 	return nil
 }
 
 // UnmountDevice unmounts only what was mounted below the plugin's directory.
 //
 // Upstream: local.go UnmountDevice, v1.36.
-func (d *deviceMounter) UnmountDevice(deviceMountPath string) error {
+func (d *deviceMounter) UnmountDevice(_ context.Context, deviceMountPath string) error {
 	if !d.plugin.isBelowMounts(deviceMountPath) {
 		return nil
 	}

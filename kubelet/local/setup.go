@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,14 +29,14 @@ func (m *localVolumeMounter) GetAttributes() volume.Attributes {
 }
 
 // SetUp bind mounts the directory to the volume path.
-func (m *localVolumeMounter) SetUp(args volume.MounterArgs) error {
-	return m.SetUpAt(m.GetPath(), args)
+func (m *localVolumeMounter) SetUp(ctx context.Context, args volume.MounterArgs) error {
+	return m.SetUpAt(ctx, m.GetPath(), args)
 }
 
 // SetUpAt bind mounts the volume's data on dir and gives it to the pod's fsGroup.
 //
 // Upstream: local.go SetUpAt, v1.36.
-func (m *localVolumeMounter) SetUpAt(dir string, args volume.MounterArgs) error {
+func (m *localVolumeMounter) SetUpAt(_ context.Context, dir string, args volume.MounterArgs) error {
 	defer m.plugin.locks.lock(m.globalPath)()
 	if err := m.checkGlobalPath(); err != nil {
 		return err
@@ -150,11 +151,13 @@ func (m *localVolumeMounter) note(text string) {
 type localVolumeUnmounter struct{ localVolume }
 
 // TearDown is TearDownAt of the pod's directory.
-func (u *localVolumeUnmounter) TearDown() error { return u.TearDownAt(u.GetPath()) }
+func (u *localVolumeUnmounter) TearDown(ctx context.Context) error {
+	return u.TearDownAt(ctx, u.GetPath())
+}
 
 // TearDownAt unmounts dir and removes it. The data stays.
 //
 // Upstream: local.go TearDownAt, v1.36.
-func (u *localVolumeUnmounter) TearDownAt(dir string) error {
+func (u *localVolumeUnmounter) TearDownAt(_ context.Context, dir string) error {
 	return volume.CleanupMountPoint(dir, u.plugin.host.GetMounter(), u.plugin.host.GetFS())
 }

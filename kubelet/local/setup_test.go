@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"testing"
@@ -89,7 +90,7 @@ func (r *rig) mode(name string) fs.FileMode {
 // semantics 5.3: `..` is refused before anything is looked at or made.
 func TestAPathThatStepsBackIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	r := newRig(t)
-	err := r.mounter(r.spec("/disk/../disk"), "a").SetUp(volume.MounterArgs{})
+	err := r.mounter(r.spec("/disk/../disk"), "a").SetUp(context.Background(), volume.MounterArgs{})
 	require.EqualError(t, err, "invalid path: /disk/../disk must not contain '..'")
 	require.Empty(t, r.ops)
 	_, err = r.FS.Lstat(r.GetPodsDir())
@@ -101,12 +102,12 @@ func TestAPathThatStepsBackIsRefusedBeforeAnythingIsMade(t *testing.T) {
 func TestAMountPointIsLookedAtFirst(t *testing.T) {
 	r := newRig(t)
 	m := r.mounter(r.spec("/disk"), "a")
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	r.ops = nil
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, []string{mount.VerbLook}, r.ops)
 	r.fail = func(mount.Op) error { return errors.New("stale file handle") }
-	require.ErrorContains(t, m.SetUp(volume.MounterArgs{}), "stale file handle")
+	require.ErrorContains(t, m.SetUp(context.Background(), volume.MounterArgs{}), "stale file handle")
 }
 
 // semantics 5.3: with an fsGroup only mounts in pods count, and a volume in use
@@ -116,17 +117,17 @@ func TestAnotherPodsGroupIsWarnedOf(t *testing.T) {
 	own, other := r.group()
 	require.NoError(t, r.FS.MkdirAll("/mnt/admin", 0o755))
 	require.NoError(t, r.Mounter.Mount("/disk", "/mnt/admin", "", []string{"bind"}))
-	require.NoError(t, r.mounter(r.spec("/disk"), "a").SetUp(volume.MounterArgs{FsGroup: &other}))
+	require.NoError(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{FsGroup: &other}))
 	require.Empty(t, r.Events, "the administrator's mount is no pod's")
 
-	require.NoError(t, r.mounter(r.spec("/disk"), "b").SetUp(volume.MounterArgs{}))
+	require.NoError(t, r.mounter(r.spec("/disk"), "b").SetUp(context.Background(), volume.MounterArgs{}))
 	require.Empty(t, r.Events, "no group, no question")
 
 	info, err := r.FS.Stat("/disk")
 	require.NoError(t, err)
 	before := info.Mode()
 	wanted := own + 7
-	require.NoError(t, r.mounter(r.spec("/disk"), "c").SetUp(volume.MounterArgs{FsGroup: &wanted}))
+	require.NoError(t, r.mounter(r.spec("/disk"), "c").SetUp(context.Background(), volume.MounterArgs{FsGroup: &wanted}))
 	require.Len(t, r.Events, 1)
 	require.Contains(t, r.Events[0], "Warning AlreadyMountedVolume: The requested fsGroup is")
 	require.Contains(t, r.Events[0], "but the volume pv has GID")
@@ -144,8 +145,8 @@ func TestUnknownMountReferencesMatterOnlyForAGroup(t *testing.T) {
 		return nil
 	}
 	own, _ := r.group()
-	require.ErrorContains(t, r.mounter(r.spec("/disk"), "a").SetUp(volume.MounterArgs{FsGroup: &own}), "cannot read the mount table")
-	require.NoError(t, r.mounter(r.spec("/disk"), "a").SetUp(volume.MounterArgs{}))
+	require.ErrorContains(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{FsGroup: &own}), "cannot read the mount table")
+	require.NoError(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{}))
 }
 
 // semantics 5.3: directory mode 0750, `bind`[,`ro`] and the PV's options.
@@ -162,7 +163,7 @@ func TestTheDirectoryAndTheOptionsOfTheMount(t *testing.T) {
 	spec.ReadOnly = true
 	m := r.mounter(spec, "a")
 	require.Equal(t, volume.Attributes{ReadOnly: true, Managed: false}, m.GetAttributes())
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, fs.FileMode(0o750), made)
 	list, err := r.Mounter.List()
 	require.NoError(t, err)
@@ -211,7 +212,7 @@ func TestTheErrorOfAFailedMountIsReturnedWhateverTheCleanUpDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.fail = test.fail(r)
-			require.ErrorIs(t, r.mounter(r.spec("/disk"), "a").SetUp(volume.MounterArgs{}), boom)
+			require.ErrorIs(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{}), boom)
 			_, err := r.FS.Lstat(r.podDir("a"))
 			if !test.stays {
 				require.ErrorIs(t, err, fs.ErrNotExist)
@@ -231,7 +232,7 @@ func TestAMountThatFailsHalfWayIsTakenBack(t *testing.T) {
 		r := newRig(t)
 		half := &halfMounter{Interface: r.Mounter, busy: busy}
 		r.Mounter = half
-		require.EqualError(t, r.mounter(r.spec("/disk"), "a").SetUp(volume.MounterArgs{}), "it is mounted, and yet")
+		require.EqualError(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{}), "it is mounted, and yet")
 		_, err := r.FS.Lstat(r.podDir("a"))
 		if busy {
 			require.NoError(t, err)
@@ -271,18 +272,18 @@ func TestOwnershipIsAppliedOnceToAWritableVolume(t *testing.T) {
 	own, _ := r.group()
 	readOnly := r.spec("/disk")
 	readOnly.ReadOnly = true
-	require.NoError(t, r.mounter(readOnly, "reader").SetUp(volume.MounterArgs{FsGroup: &own}))
+	require.NoError(t, r.mounter(readOnly, "reader").SetUp(context.Background(), volume.MounterArgs{FsGroup: &own}))
 	require.Equal(t, fs.FileMode(0o600), r.mode("/disk/file"), "nobody writes")
 	u, err := r.plugin.NewUnmounter("pv", "reader")
 	require.NoError(t, err)
-	require.NoError(t, u.TearDown())
+	require.NoError(t, u.TearDown(context.Background()))
 
-	require.NoError(t, r.mounter(r.spec("/disk"), "a").SetUp(volume.MounterArgs{FsGroup: &own}))
+	require.NoError(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{FsGroup: &own}))
 	require.Equal(t, fs.FileMode(0o660), r.mode("/disk/file"))
 	require.Equal(t, fs.ModeDir|fs.ModeSetgid|fs.FileMode(0o775), r.mode("/disk"))
 
 	require.NoError(t, r.FS.Chmod("/disk/file", 0o600))
-	require.NoError(t, r.mounter(r.spec("/disk"), "b").SetUp(volume.MounterArgs{FsGroup: &own}))
+	require.NoError(t, r.mounter(r.spec("/disk"), "b").SetUp(context.Background(), volume.MounterArgs{FsGroup: &own}))
 	require.Equal(t, fs.FileMode(0o600), r.mode("/disk/file"), "not the first")
 }
 
@@ -304,11 +305,11 @@ func TestBlockMapPaths(t *testing.T) {
 		require.Equal(t, "/var/lib/kubelet/pods/a/volumeDevices/kubernetes.io~local-volume", dir)
 		require.Equal(t, "pv", name)
 	}
-	_, err = m.GetDevicePath()
+	_, err = m.MapPodDevice(context.Background())
 	require.EqualError(t, err, `path "/disk" is not a block device`)
 	m, err = plugin.NewBlockVolumeMapper(r.spec("/dev/none"), p)
 	require.NoError(t, err)
-	_, err = m.GetDevicePath()
+	_, err = m.MapPodDevice(context.Background())
 	require.EqualError(t, err, `path "/dev/none" does not exist`)
 	spec, err := plugin.ConstructBlockVolumeSpec("a", "pv", "")
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package nfs_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -77,18 +78,18 @@ const dir = "/var/lib/kubelet/pods/a/volumes/kubernetes.io~nfs/"
 func TestAnExportIsMountedOnceAndTakenDown(t *testing.T) {
 	r := newRig(t)
 	m := r.mounter(podSpec("nas", "/srv", false))
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	list, err := r.Mounter.List()
 	require.NoError(t, err)
 	require.Equal(t, []mount.MountPoint{{Device: "nas:/srv", Path: dir + "v", Type: "nfs"}}, list)
-	require.NoError(t, m.SetUp(volume.MounterArgs{}), "a mount point already")
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}), "a mount point already")
 	require.NoError(t, r.FS.WriteFile(m.GetPath()+"/x", []byte("1"), 0o644))
 
 	u, err := r.plugin.NewUnmounter("v", "a")
 	require.NoError(t, err)
 	require.Equal(t, m.GetPath(), u.GetPath())
-	require.NoError(t, u.TearDown())
-	require.NoError(t, u.TearDown(), "what is missing is done")
+	require.NoError(t, u.TearDown(context.Background()))
+	require.NoError(t, u.TearDown(context.Background()), "what is missing is done")
 	_, err = r.FS.Lstat(dir + "v")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	data, err := r.server.Disk().ReadFile("/srv/x")
@@ -103,7 +104,7 @@ func TestNoGroupIsGivenTheFilesOfAShare(t *testing.T) {
 	group := int64(4242)
 	m := r.mounter(podSpec("nas", "/srv", false))
 	require.False(t, m.GetAttributes().Managed)
-	require.NoError(t, m.SetUp(volume.MounterArgs{FsGroup: &group}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{FsGroup: &group}))
 	info, err := r.server.Disk().Stat("/srv/x")
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode())
@@ -124,7 +125,7 @@ func TestWhatMakesAShareReadOnly(t *testing.T) {
 			r := newRig(t)
 			m := r.mounter(test.spec)
 			require.Equal(t, test.readOnly, m.GetAttributes().ReadOnly)
-			require.NoError(t, m.SetUp(volume.MounterArgs{}))
+			require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 			list, err := r.Mounter.List()
 			require.NoError(t, err)
 			require.Equal(t, test.options, list[0].Opts)
@@ -151,7 +152,7 @@ func TestAFailedMountLeavesNothingAndSaysWhy(t *testing.T) {
 	} {
 		r := newRig(t)
 		require.NoError(t, r.server.Disk().WriteFile("/srv/file", nil, 0o644))
-		err := r.mounter(podSpec(source[0], source[1], false)).SetUp(volume.MounterArgs{})
+		err := r.mounter(podSpec(source[0], source[1], false)).SetUp(context.Background(), volume.MounterArgs{})
 		require.ErrorContains(t, err, "mount failed: exit status 32\nMounting command: mount\nMounting arguments: -t nfs ", source)
 		require.ErrorContains(t, err, "Output: "+want)
 		_, err = r.FS.Lstat(dir + "v")
@@ -175,7 +176,7 @@ func TestTheErrorOfAMountOutlivesAFailedCleanUp(t *testing.T) {
 		}
 		return nil
 	})
-	require.ErrorIs(t, r.mounter(podSpec("nas", "/srv", false)).SetUp(volume.MounterArgs{}), boom)
+	require.ErrorIs(t, r.mounter(podSpec("nas", "/srv", false)).SetUp(context.Background(), volume.MounterArgs{}), boom)
 	require.Contains(t, r.Notes[0], "after the failed mount of volume v: cannot look")
 }
 
@@ -183,10 +184,10 @@ func TestAServerCanStopAndBeginToExport(t *testing.T) {
 	r := newRig(t)
 	m := r.mounter(podSpec("nas", "/srv", false))
 	r.server.Unexport("/srv")
-	require.ErrorContains(t, m.SetUp(volume.MounterArgs{}), "access denied")
+	require.ErrorContains(t, m.SetUp(context.Background(), volume.MounterArgs{}), "access denied")
 	require.NoError(t, r.server.Export("/srv/"))
 	require.Equal(t, []string{"/srv"}, r.server.Exports())
-	require.NoError(t, m.SetUp(volume.MounterArgs{}))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	r.server.Unexport("/srv")
 	require.NoError(t, r.FS.WriteFile(m.GetPath()+"/x", nil, 0o644), "what is mounted stays")
 	require.NoError(t, r.server.Export("/"))

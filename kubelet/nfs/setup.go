@@ -1,6 +1,7 @@
 package nfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,13 +35,15 @@ func (m *nfsMounter) GetAttributes() volume.Attributes {
 func (m *nfsMounter) GetSource() string { return m.server + ":" + m.exportPath }
 
 // SetUp is SetUpAt of the pod's directory.
-func (m *nfsMounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetPath(), args) }
+func (m *nfsMounter) SetUp(ctx context.Context, args volume.MounterArgs) error {
+	return m.SetUpAt(ctx, m.GetPath(), args)
+}
 
 // SetUpAt mounts the export on dir. What is mounted already stays; a mount that
 // fails leaves neither mount nor directory.
 //
 // Upstream: nfs.go SetUpAt, v1.36.
-func (m *nfsMounter) SetUpAt(dir string, _ volume.MounterArgs) error {
+func (m *nfsMounter) SetUpAt(_ context.Context, dir string, _ volume.MounterArgs) error {
 	mounter := m.plugin.host.GetMounter()
 	mounted, err := mounter.IsMountPoint(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || mounted {
@@ -68,11 +71,11 @@ func (m *nfsMounter) SetUpAt(dir string, _ volume.MounterArgs) error {
 type nfsUnmounter struct{ nfsVolume }
 
 // TearDown is TearDownAt of the pod's directory.
-func (u *nfsUnmounter) TearDown() error { return u.TearDownAt(u.GetPath()) }
+func (u *nfsUnmounter) TearDown(ctx context.Context) error { return u.TearDownAt(ctx, u.GetPath()) }
 
 // TearDownAt unmounts dir and removes it. The data stays on the server.
 //
 // Upstream: nfs.go TearDownAt, v1.36.
-func (u *nfsUnmounter) TearDownAt(dir string) error {
+func (u *nfsUnmounter) TearDownAt(_ context.Context, dir string) error {
 	return volume.CleanupMountPoint(dir, u.plugin.host.GetMounter(), u.plugin.host.GetFS())
 }

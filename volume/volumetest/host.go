@@ -5,6 +5,7 @@
 package volumetest
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"time"
@@ -35,7 +36,7 @@ type Host struct {
 	// Plugins are those that the plugin under test may need for a volume that its
 	// own is made with: NewWrapperMounter finds them.
 	Plugins []volume.VolumePlugin
-	// Time is what Now answers.
+	// Time is what Now answers. Sleep and Poll move it: nobody waits.
 	Time time.Time
 	// Allocatable is what the node has for pods.
 	Allocatable v1.ResourceList
@@ -96,8 +97,30 @@ func (h *Host) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: ref.Kind}, ref.Name)
 }
 
-// Now implements volume.VolumeHost.
+// Now implements control.Clock.
 func (h *Host) Now() time.Time { return h.Time }
+
+// Sleep implements control.Clock: Time moves on by d, unless ctx is at its end.
+func (h *Host) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h.Time = h.Time.Add(d)
+	return nil
+}
+
+// Poll implements control.Clock with Sleep.
+func (h *Host) Poll(ctx context.Context, interval, timeout time.Duration, cond func(ctx context.Context) (bool, error)) error {
+	for end := h.Time.Add(timeout); timeout == 0 || !h.Time.Add(interval).After(end); {
+		if err := h.Sleep(ctx, interval); err != nil {
+			return err
+		}
+		if done, err := cond(ctx); done || err != nil {
+			return err
+		}
+	}
+	return control.ErrTimeout
+}
 
 // GetMounter implements volume.VolumeHost.
 func (h *Host) GetMounter() mount.Interface { return h.Mounter }
