@@ -71,6 +71,7 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	e := engine.New(engine.Config{
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
+		TraceLimit: cfg.TraceLimit,
 	})
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,

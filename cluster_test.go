@@ -3,6 +3,7 @@ package storagesim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,7 @@ func TestASenselessConfigIsRefusedInWords(t *testing.T) {
 		`Config.Patience: -1s is negative`:                     {Patience: -time.Second},
 		`Config.ResyncPhase: -1ns is negative`:                 {ResyncPhase: -1},
 		`Config.StepLimit: -1 is negative`:                     {StepLimit: -1},
+		`Config.TraceLimit: -1 is negative`:                    {TraceLimit: -1},
 		`Config.Disks: there is no kind 7`:                     {Disks: 7},
 		`Config.Dir: "/x": with MemoryDisks nothing`:           {Disks: storagesim.MemoryDisks, Dir: "/x"},
 		`Config.RealMounts: the kernel cannot mount`:           {Disks: storagesim.MemoryDisks, RealMounts: true},
@@ -265,4 +267,16 @@ func TestANodeHasTheCapacityRuntimeAndDriversThatItIsGiven(t *testing.T) {
 	require.Contains(t, node.Status.NodeInfo.ContainerRuntimeVersion, "fakeRuntime://")
 	_, err = storagesim.New(storagesim.Config{Nodes: []storagesim.Node{{Name: "node-1", Runtime: "docker"}}})
 	require.ErrorContains(t, err, `Config.Nodes[0].Runtime is "docker"; it must be "containerd" (the default) or "fakeRuntime"`)
+}
+
+func TestATraceKeepsTheLatestRecordsUpToItsLimit(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{TraceLimit: 20})
+	for i := range 50 {
+		_, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	log := c.Engine().Trace()
+	require.LessOrEqual(t, len(log.Entries()), 20)
+	require.Contains(t, log.Tail(1)[0].String(), "c-49")
+	require.Contains(t, log.String(), "earlier records were dropped: the trace keeps at most 20 records")
 }

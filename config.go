@@ -76,6 +76,11 @@ type Config struct {
 	// for every object that there is when the call begins. A StatefulSet with
 	// thousands of replicas needs more.
 	StepLimit int
+	// TraceLimit is how many records of what happened are kept, the latest; default
+	// 1,000,000, and in any case those that take about 1 GiB of memory. A record of a write
+	// keeps the object before and after it. For clusters of tens of thousands of pods a
+	// smaller limit saves much memory; stories and explanations say then what is missing.
+	TraceLimit int
 	// Blocked is how long, in real time, a provisioner may block without waiting
 	// on its Env before it is given up, with a Warning event on the claim or
 	// volume; default 30 s, negative for ever.
@@ -195,8 +200,10 @@ func (cfg Config) check() error {
 			return fmt.Errorf("Config.NFSServers[%d].Name: %w", i, err)
 		}
 	}
-	if cfg.StepLimit < 0 {
-		return fmt.Errorf("Config.StepLimit: %d is negative", cfg.StepLimit)
+	for field, n := range map[string]int{"StepLimit": cfg.StepLimit, "TraceLimit": cfg.TraceLimit} {
+		if n < 0 {
+			return fmt.Errorf("Config.%s: %d is negative", field, n)
+		}
 	}
 	return nil
 }
