@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -17,48 +16,6 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/trace"
 )
-
-// Leak is something that was left behind.
-type Leak struct {
-	// What it is and where, for example "directory
-	// /var/openebs/local/pvc-1 on node-1, which no volume uses".
-	What string
-	// Maker is the actor that made it, if the trace still knows.
-	Maker string
-	// Known says, for a leak that upstream has as well and that the maker's author
-	// cannot prevent, how it came about; "" for any other.
-	Known string
-	// Why is what Cluster.Explain says of it, if it is an object that can be explained.
-	Why string
-
-	about string // the object, as Explain takes it
-}
-
-func (l Leak) String() string {
-	text := l.What
-	if l.Maker != "" {
-		text = fmt.Sprintf("%s (made by %s)", text, l.Maker)
-	}
-	if l.Known != "" {
-		text += "; " + l.Known
-	}
-	return text
-}
-
-// LeakError is the error of RequireNoLeaks. Its text has a line for each leak, and below
-// it what explains the object.
-type LeakError struct{ Leaks []Leak }
-
-func (e *LeakError) Error() string {
-	lines := make([]string, len(e.Leaks))
-	for i, l := range e.Leaks {
-		lines[i] = "\n  " + l.String()
-		for line := range strings.Lines(l.Why) {
-			lines[i] += "\n    " + strings.TrimRight(line, "\n")
-		}
-	}
-	return fmt.Sprintf("%d left behind:%s", len(e.Leaks), strings.Join(lines, ""))
-}
 
 // RequireNoLeaks compares what the backends hold, the API's objects, the nodes'
 // directories and the mounts, and returns a *LeakError that names what was left
@@ -72,8 +29,8 @@ func (e *LeakError) Error() string {
 //   - a provisioned volume with reclaim policy Delete whose claim is gone, and a
 //     bound claim without its volume;
 //   - a VolumeAttachment of a node or a volume that is gone;
-//   - a provisioner's helper pod, and a directory that one made and that no
-//     PersistentVolume of its node uses;
+//   - a provisioner's helper pod, and a directory that one of these or a provisioner
+//     made, on a node or an NFS server, and that no PersistentVolume uses;
 //   - a directory, a mount, or a container runtime's record of a pod that is not
 //     on the node any more, and a mount's record without the mount.
 //
@@ -81,8 +38,13 @@ func (e *LeakError) Error() string {
 // creating its PersistentVolume, the claim being deleted meanwhile, is a leak of the
 // provisioner library's own; Leak.Known says so.
 //
-// Helper pods and their directories are known from the trace: those too old for
-// it are not found. The faults of InjectMachine do not strike the search.
+// What was made is known from the trace, to which programs in pods and provisioners
+// report it (trace.Asset): what is too old for it is not found. A process may end before
+// it reports. So the directories in which a provisioner's volumes are or were, and those
+// that NFS servers export, are searched, too, for names such as the library gives to
+// volumes ("pvc-" and the claim's UID), as long as the trace is complete.
+//
+// The faults of InjectMachine do not strike the search.
 func (c *Cluster) RequireNoLeaks() error {
 	if c.closed {
 		return engine.ErrClosed
@@ -93,7 +55,7 @@ func (c *Cluster) RequireNoLeaks() error {
 	if err := l.read(); err != nil {
 		return err
 	}
-	for _, find := range []func() error{l.backends, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.exports, l.pods} {
+	for _, find := range []func() error{l.backends, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.pods} {
 		if err := find(); err != nil {
 			return err
 		}
@@ -102,8 +64,10 @@ func (c *Cluster) RequireNoLeaks() error {
 		return nil
 	}
 	for i := range l.leaks {
-		// What cannot be explained is reported all the same.
-		l.leaks[i].Why, _ = c.Explain(l.leaks[i].about)
+		if object := l.leaks[i].object(); object != "" {
+			// What cannot be explained is reported all the same.
+			l.leaks[i].Why, _ = c.Explain(object)
+		}
 	}
 	return &LeakError{l.leaks}
 }
@@ -119,18 +83,14 @@ type leakFinder struct {
 	claimsByUID map[types.UID]*v1.PersistentVolumeClaim
 	podList     []v1.Pod
 	nodes       map[string]*v1.Node
+	volumesAt   map[place][]*v1.PersistentVolume // those that are directories
 	attached    []storagev1.VolumeAttachment
 	makers      map[trace.Ref]string // who created what last
 }
 
-func (l *leakFinder) add(maker, format string, args ...any) {
-	l.leaks = append(l.leaks, Leak{What: fmt.Sprintf(format, args...), Maker: maker})
-}
-
-// addObject adds an object that was left behind, ref as Explain takes it.
-func (l *leakFinder) addObject(ref, maker, format string, args ...any) {
-	l.add(maker, format, args...)
-	l.leaks[len(l.leaks)-1].about = ref
+func (l *leakFinder) add(leak Leak, format string, args ...any) {
+	leak.What = fmt.Sprintf(format, args...)
+	l.leaks = append(l.leaks, leak)
 }
 
 // read lists what the API has and the trace remembers.
@@ -151,6 +111,12 @@ func (l *leakFinder) read() error {
 	}
 	for i := range nodes.Items {
 		l.nodes[nodes.Items[i].Name] = &nodes.Items[i]
+	}
+	l.volumesAt = map[place][]*v1.PersistentVolume{}
+	for i := range l.volumeList {
+		if at, ok := placeOf(&l.volumeList[i]); ok {
+			l.volumesAt[at] = append(l.volumesAt[at], &l.volumeList[i])
+		}
 	}
 	l.makers = map[trace.Ref]string{}
 	for _, entry := range l.engine.Trace().Entries() {
@@ -193,13 +159,13 @@ func (l *leakFinder) backends() error {
 				continue // another one that answers to this name, with a backend of its own
 			}
 			if _, ok := slices.BinarySearch(held, pv.Name); !ok {
-				l.addObject("pv/"+pv.Name, maker, "pv %s refers to a volume that the backend of %s does not have", pv.Name, p.name)
+				l.add(Leak{Kind: LeakMissingVolume, Volume: pv.Name, Claim: claimOf(&pv), Provisioner: p.name, Maker: maker}, "pv %s refers to a volume that the backend of %s does not have", pv.Name, p.name)
 			}
 		}
 		for _, name := range held {
 			if !known.Has(name) {
-				l.add(p.name, "volume %s in the backend of %s, for which there is no pv", name, p.name)
-				l.leaks[len(l.leaks)-1].Known = l.known(p.name, 0, name)
+				l.add(Leak{Kind: LeakBackendVolume, Volume: name, Provisioner: p.name, Maker: p.name, Known: l.known(p.name, 0, name)},
+					"volume %s in the backend of %s, for which there is no pv", name, p.name)
 			}
 		}
 	}
@@ -215,7 +181,9 @@ func (l *leakFinder) volumes() error {
 			continue
 		}
 		if l.claimsByUID[ref.UID] == nil {
-			l.addObject("pv/"+pv.Name, l.volumeMaker(pv.Name), "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
+			l.add(Leak{
+				Kind: LeakVolume, Volume: pv.Name, Claim: claimOf(&pv), Provisioner: pv.Annotations[binding.AnnDynamicallyProvisioned], Maker: l.volumeMaker(pv.Name),
+			}, "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
 		}
 	}
 	return nil
@@ -230,7 +198,7 @@ func (l *leakFinder) claims() error {
 	for _, uid := range sets.List(sets.KeySet(l.claimsByUID)) {
 		claim := l.claimsByUID[uid]
 		if claim.Status.Phase == v1.ClaimBound && !there.Has(claim.Spec.VolumeName) {
-			l.addObject("pvc/"+claim.Namespace+"/"+claim.Name, "", "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
+			l.add(Leak{Kind: LeakClaim, Claim: claim.Namespace + "/" + claim.Name, Volume: claim.Spec.VolumeName}, "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
 		}
 	}
 	return nil
@@ -239,12 +207,16 @@ func (l *leakFinder) claims() error {
 // attachments finds those of nodes and volumes that are gone.
 func (l *leakFinder) attachments() error {
 	for _, va := range l.attached {
-		if l.nodes[va.Spec.NodeName] == nil {
-			l.add("", "volumeattachment %s, whose node %s is gone", va.Name, va.Spec.NodeName)
-		}
 		name := va.Spec.Source.PersistentVolumeName
+		leak := Leak{Kind: LeakAttachment, Attachment: va.Name, Machine: "node/" + va.Spec.NodeName}
+		if name != nil {
+			leak.Volume = *name
+		}
+		if l.nodes[va.Spec.NodeName] == nil {
+			l.add(leak, "volumeattachment %s, whose node %s is gone", va.Name, va.Spec.NodeName)
+		}
 		if name != nil && !slices.ContainsFunc(l.volumeList, func(pv v1.PersistentVolume) bool { return pv.Name == *name }) {
-			l.add("", "volumeattachment %s, whose pv %s is gone", va.Name, *name)
+			l.add(leak, "volumeattachment %s, whose pv %s is gone", va.Name, *name)
 		}
 	}
 	return nil
@@ -254,8 +226,20 @@ func (l *leakFinder) attachments() error {
 func (l *leakFinder) helpers() error {
 	for _, pod := range l.podList {
 		if maker := l.makers[trace.RefOf("Pod", &pod)]; l.isProvisioner(maker) {
-			l.addObject("pod/"+pod.Namespace+"/"+pod.Name, maker, "helper pod %s/%s (%s)", pod.Namespace, pod.Name, pod.Status.Phase)
+			leak := Leak{Kind: LeakHelperPod, Pod: pod.Namespace + "/" + pod.Name, Provisioner: maker, Maker: maker}
+			if pod.Spec.NodeName != "" {
+				leak.Machine = "node/" + pod.Spec.NodeName
+			}
+			l.add(leak, "helper pod %s/%s (%s)", pod.Namespace, pod.Name, pod.Status.Phase)
 		}
 	}
 	return nil
+}
+
+// claimOf is the claim that a volume belongs to, as "namespace/name"; "" without one.
+func claimOf(pv *v1.PersistentVolume) string {
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		return ref.Namespace + "/" + ref.Name
+	}
+	return ""
 }

@@ -17,9 +17,13 @@ import (
 type Remnant struct {
 	// Pod is whose it is; "" if it is nobody's any more, whoever lives.
 	Pod types.UID
-	// What it is and where, for example "mount /var/lib/kubelet/pods/...".
-	What string
+	// Kind is what it is: "directory", "mount", "pod sandbox" or "mount record", and Path
+	// where it is on the node; of a sandbox the pod's UID.
+	Kind, Path string
 }
+
+// String is the kind and the path.
+func (r Remnant) String() string { return r.Kind + " " + r.Path }
 
 // Remnants is all that a node has because of pods: their directories, their mounts,
 // the sandboxes that its container runtime knows, and records of mounts that are none.
@@ -34,19 +38,19 @@ func Remnants(node *disk.Disk, containers runtime.Service) ([]Remnant, error) {
 	}
 	var list []Remnant
 	for _, name := range directories {
-		list = append(list, Remnant{types.UID(name), "directory " + path.Join(podsDir, name)})
+		list = append(list, Remnant{types.UID(name), "directory", path.Join(podsDir, name)})
 	}
 	for _, m := range mounts {
 		if below, ok := strings.CutPrefix(m.Path, podsDir+"/"); ok {
 			uid, _, _ := strings.Cut(below, "/")
-			list = append(list, Remnant{types.UID(uid), "mount " + m.Path})
+			list = append(list, Remnant{types.UID(uid), "mount", m.Path})
 		}
 	}
 	for _, uid := range sandboxes {
-		list = append(list, Remnant{uid, "pod sandbox " + string(uid)})
+		list = append(list, Remnant{uid, "pod sandbox", string(uid)})
 	}
 	for _, file := range stale {
-		list = append(list, Remnant{"", "mount record " + file})
+		list = append(list, Remnant{"", "mount record", file})
 	}
 	return list, nil
 }

@@ -5,7 +5,8 @@
 // recorded (Event), a decision and its reason (Decision), a key that failed (Retry,
 // GaveUp), a process that ended and began again (Crashed, Stopped, Restarted, Panicked), a
 // fault that struck (Struck, MachineStruck), a mount (Mount), a command in a container
-// (Command). Its String is a sentence without its subject; an Entry adds the time and the
+// (Command), what programs and provisioners made (Asset), the calls of a provisioner (Call).
+// Its String is a sentence without its subject; an Entry adds the time and the
 // actor, a Log keeps entries, and Tell writes them as a transcript. Whoever shows what
 // happened takes the records from here and does not word them again.
 package trace

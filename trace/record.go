@@ -13,12 +13,17 @@ import (
 // and actor in front of it.
 type Record interface {
 	fmt.Stringer
-	// Topic files the record: write, event, decision, fault, mount, command.
+	// Topic files the record: write, event, decision, retry, fault, mount, command, or one
+	// of the details: asset, call.
 	Topic() string
 }
 
 // Ref names an object in the short form people use: "pvc default/data".
-type Ref struct{ Kind, Namespace, Name string }
+type Ref struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
 
 // String is the kind's short name, then the key.
 func (r Ref) String() string {

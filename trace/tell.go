@@ -8,11 +8,14 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// Telling says how to tell a transcript. The zero value tells everything, one line
-// an entry, with times since the first.
+// Telling says how to tell a transcript. The zero value tells everything but details,
+// one line an entry, with times since the first.
 type Telling struct {
 	// Start is the moment that times count from; default the time of the first entry.
 	Start time.Time
+	// Details has the transcript tell assets and the calls of provisioners, too: see
+	// IsDetail.
+	Details bool
 	// Keep chooses the entries to tell; nil keeps all.
 	Keep func(Entry) bool
 	// Width is how many characters a line may have; what is longer continues on
@@ -44,7 +47,7 @@ func Tell(entries []Entry, how Telling) string {
 		if event, ok := e.Record.(Event); ok && event.Repeated {
 			continue
 		}
-		if how.Keep != nil && !how.Keep(e) {
+		if IsDetail(e.Record.Topic()) && !how.Details || how.Keep != nil && !how.Keep(e) {
 			continue
 		}
 		told = append(told, e)
@@ -65,6 +68,10 @@ func Tell(entries []Entry, how Telling) string {
 	}
 	return b.String()
 }
+
+// IsDetail says whether records of a topic are told only where details are asked for:
+// what they say follows from what is told anyway.
+func IsDetail(topic string) bool { return topic == "asset" || topic == "call" }
 
 // Offset prints a time since the start as h:mm:ss, with milliseconds where
 // there are any.

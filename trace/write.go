@@ -88,11 +88,8 @@ func (w Write) String() string {
 		return s + ": no change"
 	}
 	var parts []string
-	for _, c := range w.Changes() {
+	for _, c := range w.shownChanges() {
 		if !c.isMinor() {
-			if w.Kind == "Secret" && (c.Path[0] == "data" || c.Path[0] == "stringData") && !c.Removed {
-				c.Value, c.old = "(not shown)", nil
-			}
 			if c.Path[0] == w.Subresource && len(c.Path) > 1 {
 				c.Path = c.Path[1:]
 			}
@@ -103,6 +100,21 @@ func (w Write) String() string {
 		return s + ": only times and generations"
 	}
 	return s + ": " + strings.Join(parts, ", ")
+}
+
+// shownChanges are the changes without the data of a Secret.
+func (w Write) shownChanges() []FieldChange {
+	changes := w.Changes()
+	if w.Kind != "Secret" {
+		return changes
+	}
+	changes = slices.Clone(changes)
+	for i, c := range changes {
+		if (c.Path[0] == "data" || c.Path[0] == "stringData") && !c.Removed && !c.isMinor() {
+			changes[i].Value, changes[i].old = "(not shown)", nil
+		}
+	}
+	return changes
 }
 
 // isMinor says whether a reader need not hear of the change: it is a time, is said

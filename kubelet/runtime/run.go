@@ -126,6 +126,13 @@ func (s *Containers) traceCommand(c *container, r programs.Report) {
 		record.Err = r.Err.Error()
 	}
 	s.client.Env.Trace(record)
+	for _, a := range r.Assets {
+		asset := trace.Asset{Op: trace.Made, Machine: "node/" + s.client.Node, Path: a.Path, About: about}
+		if a.Removed {
+			asset.Op = trace.Removed
+		}
+		s.client.Env.Trace(asset)
+	}
 	for _, note := range r.Notes {
 		s.client.Env.Trace(trace.Decision{About: about, Text: note})
 	}

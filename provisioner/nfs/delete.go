@@ -16,6 +16,9 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
+// ArchivePrefix begins the names of directories that are kept of deleted volumes.
+const ArchivePrefix = "archived-"
+
 // Delete removes the volume's directory, renames it or leaves it, as the class
 // says.
 //
@@ -40,18 +43,30 @@ func (p *Subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	}
 	switch onDelete {
 	case onDeleteRetain:
-		p.trace(Retained{About: trace.RefOf("PersistentVolume", volume), Server: p.cfg.Server, Path: path.Join(p.cfg.Path, dir)})
+		p.trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: fmt.Sprintf(
+			"leaves %s on NFS server %s, since %s is %s", path.Join(p.cfg.Path, dir), p.cfg.Server, paramOnDelete, onDeleteRetain)})
+		p.report(trace.Kept, dir, volume.Name)
 		return nil
 	case onDeleteDelete:
-		return p.change("rm -rf", dir, "", func(export Directory) error { return export.RemoveAll("/" + dir) })
+		if err := p.change("rm -rf", dir, "", func(export Directory) error { return export.RemoveAll("/" + dir) }); err != nil {
+			return err
+		}
+		p.report(trace.Removed, dir, volume.Name)
+		return nil
 	}
-	archived := "archived-" + path.Base(dir)
-	return p.change("mv", dir, archived, func(export Directory) error {
+	archived := ArchivePrefix + path.Base(dir)
+	err = p.change("mv", dir, archived, func(export Directory) error {
 		if _, err := export.Lstat("/" + archived); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(err, fmt.Errorf("rename %s: %s: %w", dir, archived, fs.ErrExist))
 		}
 		return export.Rename("/"+dir, "/"+archived)
 	})
+	if err != nil {
+		return err
+	}
+	p.report(trace.Removed, dir, volume.Name)
+	p.report(trace.Kept, archived, volume.Name)
+	return nil
 }
 
 // directoryOf is the volume's directory in the export.
@@ -93,19 +108,4 @@ func (p *Subdir) onDelete(ctx context.Context, volume *v1.PersistentVolume) (str
 		return "", err
 	}
 	return parseSubdirParameters(class)
-}
-
-// Retained is the trace's record of a directory that stays behind because its
-// class says so.
-type Retained struct {
-	// About is the volume. Server and Path are where its directory is.
-	About        trace.Ref
-	Server, Path string
-}
-
-// Topic implements trace.Record.
-func (Retained) Topic() string { return "decision" }
-
-func (r Retained) String() string {
-	return fmt.Sprintf("%s: leaves %s on NFS server %s, since %s is %s", r.About, r.Path, r.Server, paramOnDelete, onDeleteRetain)
 }

@@ -110,7 +110,15 @@ func (p *Subdir) Provision(_ context.Context, options provisioner.ProvisionOptio
 	if err := p.change("mkdir -m 0777 -p", dir, "", func(export Directory) error { return export.MakeDir("/"+dir, 0o777) }); err != nil {
 		return nil, provisioner.ProvisioningFinished, fmt.Errorf("unable to create directory to provision new pv: %w", err)
 	}
+	p.report(trace.Made, dir, options.PVName)
 	return persistentVolume(options, &v1.NFSVolumeSource{Server: p.cfg.Server, Path: path.Join(p.cfg.Path, dir)}), provisioner.ProvisioningFinished, nil
+}
+
+// report says what became of a directory of the export.
+func (p *Subdir) report(op trace.AssetOp, dir, volume string) {
+	p.trace(trace.Asset{
+		Op: op, Machine: "nfs/" + p.cfg.Server, Path: path.Join(p.cfg.Path, dir), Volume: volume, About: trace.Ref{Kind: "PersistentVolume", Name: volume},
+	})
 }
 
 // change does something to a directory of the export, and puts it into the trace

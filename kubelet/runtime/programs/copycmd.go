@@ -131,7 +131,11 @@ func (p *Process) copyTree(from, to string, info fs.FileInfo, links bool) error 
 			}
 			return errors.New("file exists")
 		}
-		return dir.Mkdir(name, info.Mode().Perm()|0o700)
+		err := dir.Mkdir(name, info.Mode().Perm()|0o700)
+		if err == nil {
+			p.made(to)
+		}
+		return err
 	})
 	if err != nil {
 		return cannot(p.Argv[0], "cannot create directory", to, err)
@@ -197,6 +201,11 @@ func (p *Process) move(from, to string) error {
 				return err
 			}
 		}
-		return dir.Rename(inside, name)
+		if err := dir.Rename(inside, name); err != nil || !was.IsDir() {
+			return err
+		}
+		p.removed(from)
+		p.made(to)
+		return nil
 	})
 }

@@ -29,17 +29,20 @@ func mkdir(p *Process) error {
 			return nil
 		}
 	}
-	return each(p, paths, "cannot create directory", func(dir *disk.Disk, name string) error {
-		_, existed := dir.Stat(name)
+	return each(p, paths, "cannot create directory", func(dir *disk.Disk, name, given string) error {
+		_, missing := dir.Stat(name)
+		create := dir.Mkdir
 		if parents {
-			err = dir.MkdirAll(name, 0o755)
-		} else {
-			err = dir.Mkdir(name, 0o755)
+			create = dir.MkdirAll
 		}
-		if err == nil && hasMode && existed != nil { // mkdir -p leaves an old directory's mode
-			err = dir.Chmod(name, mode)
+		if err := create(name, 0o755); err != nil || missing == nil { // mkdir -p leaves an old directory's mode
+			return err
 		}
-		return err
+		p.made(given)
+		if !hasMode {
+			return nil
+		}
+		return dir.Chmod(name, mode)
 	})
 }
 
@@ -89,7 +92,11 @@ func (p *Process) remove(name string, recursive, force bool) error {
 		case path.Base(name) == "." || path.Base(name) == "..":
 			return errors.New("invalid argument")
 		}
-		return p.program.file.removeAll(p.Path(name))
+		if err := p.program.file.removeAll(p.Path(name)); err != nil || !info.IsDir() {
+			return err
+		}
+		p.removed(name)
+		return nil
 	})
 }
 
@@ -108,7 +115,7 @@ func rmdir(p *Process) error {
 		}
 		paths = all
 	}
-	return each(p, paths, "failed to remove", func(dir *disk.Disk, name string) error {
+	return each(p, paths, "failed to remove", func(dir *disk.Disk, name, given string) error {
 		info, err := dir.Lstat(name)
 		switch {
 		case err != nil:
@@ -118,7 +125,11 @@ func rmdir(p *Process) error {
 		case name == "/":
 			return errBusy
 		}
-		return dir.Remove(name)
+		if err := dir.Remove(name); err != nil {
+			return err
+		}
+		p.removed(given)
+		return nil
 	})
 }
 
@@ -128,7 +139,7 @@ func touch(p *Process) error {
 	if err != nil {
 		return err
 	}
-	return each(p, paths, "cannot touch", func(dir *disk.Disk, name string) error {
+	return each(p, paths, "cannot touch", func(dir *disk.Disk, name, _ string) error {
 		_, err := dir.Stat(name)
 		if !errors.Is(err, fs.ErrNotExist) || has(flags, "c") {
 			return nil

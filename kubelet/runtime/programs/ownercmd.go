@@ -59,7 +59,7 @@ func change(p *Process, cannotDo string, to func(what string) (changer, error)) 
 	if err != nil {
 		return err
 	}
-	return each(p, args[1:], cannotDo, func(dir *disk.Disk, name string) error {
+	return each(p, args[1:], cannotDo, func(dir *disk.Disk, name, _ string) error {
 		if has(flags, "R") {
 			return dir.WalkUp(name, func(name string, info fs.FileInfo) error {
 				p.program.step(1)

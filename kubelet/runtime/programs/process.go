@@ -31,6 +31,7 @@ type Process struct {
 	program *Program
 	paths   []string // on the node, of what it worked on
 	notes   []string // what the trace should say of it
+	assets  []Asset  // what it made and removed
 	changes bool     // it is one that changes files: the trace has it
 	top     bool     // it is the container's own command
 }
@@ -104,6 +105,19 @@ func (p *Process) worksOn(name string) {
 	}
 }
 
+// made keeps a directory of the container that was made for the trace.
+func (p *Process) made(name string) { p.asset(name, false) }
+
+// removed keeps a directory of the container that was removed for the trace.
+func (p *Process) removed(name string) { p.asset(name, true) }
+
+func (p *Process) asset(name string, removed bool) {
+	m, rest, ok := FindMount(p.program.file.Mounts, p.Path(name))
+	if ok && len(p.assets) < maxReported {
+		p.assets = append(p.assets, Asset{path.Join(m.VolumePath, m.SubPath, rest), removed})
+	}
+}
+
 // printf prints to the standard output.
 func (p *Process) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(p.Stdout, format, args...)
@@ -114,7 +128,7 @@ func (p *Process) printf(format string, args ...any) error {
 func (p *Process) run(command Command) int32 {
 	p.program.step(1)
 	err := command(p)
-	report := Report{Argv: p.Argv, Paths: p.paths, Err: err, Notes: p.notes}
+	report := Report{Argv: p.Argv, Paths: p.paths, Err: err, Notes: p.notes, Assets: p.assets}
 	switch {
 	case p.top:
 		p.program.top = report
@@ -140,14 +154,15 @@ func (p *Process) complain(err error) {
 }
 
 // each does something to every path, and goes on after errors as these programs
-// do.
-func each(p *Process, paths []string, what string, f func(dir *disk.Disk, name string) error) error {
+// do. f is given what Do gives, and the path.
+func each(p *Process, paths []string, what string, f func(dir *disk.Disk, name, given string) error) error {
 	if len(paths) == 0 {
 		return fmt.Errorf("%s: missing operand", p.Argv[0])
 	}
 	var errs []error
 	for _, name := range paths {
-		if err := p.Do(name, true, f); err != nil {
+		do := func(dir *disk.Disk, inside string) error { return f(dir, inside, name) }
+		if err := p.Do(name, true, do); err != nil {
 			errs = append(errs, cannot(p.Argv[0], what, name, err))
 		}
 	}

@@ -81,6 +81,15 @@ type Report struct {
 	Err error
 	// Notes are sentences about it.
 	Notes []string
+	// Assets are the directories that it made or removed, in order.
+	Assets []Asset
+}
+
+// Asset is a directory that a command made or removed: Path is an absolute path on the
+// node.
+type Asset struct {
+	Path    string
+	Removed bool
 }
 
 // CanRun says whether a command is one that can be carried out: a program of

@@ -1,0 +1,105 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// MarshalJSON gives the time, the actor, the record's type ("Write") and topic, its sentence
+// as text, and its fields as record. The names of fields are those of the Go types, the first
+// letter being small; empty fields are left out. Errors are texts, durations as in "1m30s".
+func (e Entry) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Time   time.Time `json:"time"`
+		Actor  string    `json:"actor"`
+		Type   string    `json:"type"`
+		Topic  string    `json:"topic"`
+		Text   string    `json:"text"`
+		Record any       `json:"record,omitempty"`
+	}{e.Time, e.Actor, reflect.TypeOf(e.Record).Name(), e.Record.Topic(), e.Record.String(), fieldsOf(e.Record)})
+}
+
+// fieldsOf are the fields of a record that have a value.
+func fieldsOf(r Record) any {
+	v := reflect.ValueOf(r)
+	if _, ok := r.(json.Marshaler); ok || v.Kind() != reflect.Struct {
+		return r
+	}
+	fields := map[string]any{}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || v.Field(i).IsZero() {
+			continue
+		}
+		value := v.Field(i).Interface()
+		switch it := value.(type) {
+		case error:
+			value = it.Error()
+		case time.Duration:
+			value = it.String()
+		}
+		fields[lower(f.Name)] = value
+	}
+	return fields
+}
+
+// lower makes the first letters small: "namespace", "rv".
+func lower(name string) string {
+	if strings.ToUpper(name) == name {
+		return strings.ToLower(name)
+	}
+	return strings.ToLower(name[:1]) + name[1:]
+}
+
+// MarshalJSON gives what was asked for and what came of it: the fields that changed, not
+// the versions of the object. The data of a Secret is not shown.
+func (w Write) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Verb        string       `json:"verb"`
+		About       Ref          `json:"about"`
+		Resource    string       `json:"resource,omitempty"`
+		Subresource string       `json:"subresource,omitempty"`
+		RV          uint64       `json:"rv,omitempty"`
+		Created     bool         `json:"created,omitempty"`
+		Gone        bool         `json:"gone,omitempty"`
+		Code        int          `json:"code,omitempty"`
+		Reason      string       `json:"reason,omitempty"`
+		Err         string       `json:"err,omitempty"`
+		Changes     []jsonChange `json:"changes,omitempty"`
+	}{Verb: w.Verb, About: w.About(), Resource: w.Resource.Resource, Subresource: w.Subresource, RV: w.RV, Code: w.Code}
+	if w.Err != nil {
+		out.Reason, out.Err = string(apierrors.ReasonForError(w.Err)), w.Err.Error()
+	} else {
+		out.Created, out.Gone = w.Old == nil, w.New == nil
+	}
+	for _, c := range w.shownChanges() {
+		out.Changes = append(out.Changes, jsonChange{c.Pointer(), c.Value, c.Removed})
+	}
+	return json.Marshal(out)
+}
+
+// jsonChange is a FieldChange: Path is its JSON pointer.
+type jsonChange struct {
+	Path    string `json:"path"`
+	Value   any    `json:"value,omitempty"`
+	Removed bool   `json:"removed,omitempty"`
+}
+
+// JSON is a line for each entry, as Entry.MarshalJSON makes it.
+func JSON(entries []Entry) (string, error) {
+	var b strings.Builder
+	for i, e := range entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return "", fmt.Errorf("record %d of %s: %w", i, e.Actor, err)
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return b.String(), nil
+}
