@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -204,95 +203,7 @@ func (w Write) Changes() []FieldChange {
 	if w.Old == nil || w.New == nil {
 		return nil
 	}
-	old, new := whatDiffers(w.Old, w.New)
-	return diff(nil, toMap(old), toMap(new), nil)
-}
-
-// whatDiffers are two versions of an object without the fields that are the same in
-// both, in metadata, spec and status too: most of an object does, and to convert it to
-// maps takes long.
-func whatDiffers(old, new runtime.Object) (runtime.Object, runtime.Object) {
-	a, b := reflect.ValueOf(old), reflect.ValueOf(new)
-	if a.Type() != b.Type() || a.Type().Elem().Kind() != reflect.Struct {
-		return old, new
-	}
-	x, y := reflect.New(a.Type().Elem()), reflect.New(a.Type().Elem())
-	copyDifferent(x.Elem(), a.Elem(), y.Elem(), b.Elem(), true)
-	return x.Interface().(runtime.Object), y.Interface().(runtime.Object)
-}
-
-// copyDifferent gives x and y those fields of a and b that differ.
-func copyDifferent(x, a, y, b reflect.Value, top bool) {
-	for i := range a.NumField() {
-		switch name := a.Type().Field(i).Name; {
-		case top && a.Field(i).Kind() == reflect.Struct && (name == "ObjectMeta" || name == "Spec" || name == "Status"):
-			copyDifferent(x.Field(i), a.Field(i), y.Field(i), b.Field(i), false)
-		case !reflect.DeepEqual(a.Field(i).Addr().Interface(), b.Field(i).Addr().Interface()):
-			x.Field(i).Set(a.Field(i))
-			y.Field(i).Set(b.Field(i))
-		}
-	}
-}
-
-func toMap(obj runtime.Object) map[string]any {
-	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return nil
-	}
-	if metadata, ok := m["metadata"].(map[string]any); ok {
-		for _, f := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
-			delete(metadata, f)
-		}
-	}
-	if status, ok := m["status"].(map[string]any); ok {
-		dropObserved(status)
-		conditions, _ := status["conditions"].([]any)
-		for _, c := range conditions {
-			dropObserved(c)
-		}
-	}
-	delete(m, "kind")
-	delete(m, "apiVersion")
-	return m
-}
-
-func dropObserved(v any) {
-	if m, ok := v.(map[string]any); ok {
-		delete(m, "observedGeneration")
-	}
-}
-
-func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChange {
-	var keys []string
-	for k := range old {
-		keys = append(keys, k)
-	}
-	for k := range new {
-		if _, both := old[k]; !both {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		at := append(slices.Clone(path), k)
-		was, had := old[k]
-		is, has := new[k]
-		wasMap, a := was.(map[string]any)
-		isMap, b := is.(map[string]any)
-		switch {
-		case !has:
-			out = append(out, FieldChange{Path: at, Removed: true})
-		case !had && b && (k == "annotations" || k == "labels"):
-			out = diff(at, nil, isMap, out) // each key counts, also the first
-		case !had:
-			out = append(out, FieldChange{Path: at, Value: is})
-		case a && b:
-			out = diff(at, wasMap, isMap, out)
-		case !reflect.DeepEqual(was, is):
-			out = append(out, FieldChange{Path: at, Value: is, old: was})
-		}
-	}
-	return out
+	return changesBetween(w.Old, w.New)
 }
 
 // newItems are the items of a list of conditions that the old one does not have, or,
@@ -303,7 +214,7 @@ func newItems(old, value any) any {
 	if !ok1 || !ok2 {
 		return value
 	}
-	var items, reworded []any
+	var items []any
 	for _, item := range is {
 		m, ok := item.(map[string]any)
 		if !ok || m["type"] == nil || m["status"] == nil {
@@ -316,14 +227,13 @@ func newItems(old, value any) any {
 		if !slices.ContainsFunc(was, same) {
 			items = append(items, item)
 		}
-		if !slices.ContainsFunc(was, func(other any) bool { return reflect.DeepEqual(other, item) }) {
-			reworded = append(reworded, item)
-		}
 	}
-	if len(items) == 0 {
-		return reworded
+	if len(items) > 0 {
+		return items
 	}
-	return items
+	return slices.DeleteFunc(slices.Clone(is), func(item any) bool {
+		return slices.ContainsFunc(was, func(other any) bool { return equalJSON(other, item) })
+	})
 }
 
 // brief is a value as a reader wants it: a reference by its name, a condition by

@@ -2,13 +2,18 @@ package trace
 
 import (
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/storagesim/storagesim/explore/seedtest"
 )
@@ -34,26 +39,142 @@ func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
 func TestTheChangesOfAWriteAreThoseOfTheWholeObjects(t *testing.T) {
 	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		word := func() string { return []string{"", "a", "b"}[rng.IntN(3)] }
-		some := func() map[string]string {
-			return []map[string]string{nil, {"a": word()}, {"a": "1", "b": word()}}[rng.IntN(3)]
-		}
-		conditions := func() (list []v1.PodCondition) {
-			for range rng.IntN(3) {
-				list = append(list, v1.PodCondition{Type: v1.PodConditionType(word()), Message: word(), ObservedGeneration: rng.Int64N(2)})
+		kinds := []runtime.Object{&v1.Pod{}, &v1.Pod{}, &v1.Node{}, &v1.ConfigMap{}, &v1.PersistentVolume{}, &v1.PersistentVolumeClaim{}, &v1.Event{}, &v1.Service{}}
+		old := kinds[rng.IntN(len(kinds))].DeepCopyObject()
+		fill(rng, reflect.ValueOf(old).Elem(), 0)
+		new := old.DeepCopyObject()
+		for range rng.IntN(4) {
+			fields := reflect.ValueOf(new).Elem()
+			part := fields.Field(1 + rng.IntN(fields.NumField()-1))
+			if part.Kind() == reflect.Struct {
+				part = part.Field(rng.IntN(part.NumField()))
 			}
-			return list
+			fill(rng, part, 1)
 		}
-		random := func() runtime.Object {
-			p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: some(), Annotations: some(), ResourceVersion: word()}}
-			p.Spec = v1.PodSpec{NodeName: word(), NodeSelector: some(), Containers: make([]v1.Container, rng.IntN(2))}
-			p.Status = v1.PodStatus{Phase: v1.PodPhase(word()), Conditions: conditions(), ObservedGeneration: rng.Int64N(2)}
-			if rng.IntN(2) == 0 {
-				return p
+		if pod, ok := new.(*v1.Pod); ok {
+			pod.Status.ObservedGeneration = rng.Int64N(3)
+			for i := range pod.Status.Conditions {
+				pod.Status.Conditions[i].ObservedGeneration = rng.Int64N(3)
 			}
-			return &v1.ConfigMap{ObjectMeta: p.ObjectMeta, Data: some()}
 		}
-		a, b := random(), random()
-		require.Equal(t, diff(nil, toMap(a), toMap(b), nil), Write{Old: a, New: b}.Changes())
+		require.Equal(t, diff(nil, toMap(old), toMap(new), nil), Write{Old: old, New: new}.Changes())
 	})
+}
+
+// fill gives a value random contents.
+func fill(rng *rand.Rand, v reflect.Value, depth int) {
+	switch p := v.Addr().Interface().(type) {
+	case *resource.Quantity:
+		*p = resource.MustParse([]string{"0", "1Gi", "100m"}[rng.IntN(3)])
+		return
+	case *metav1.Time:
+		*p = metav1.Time{Time: []time.Time{{}, time.Unix(1e9, 0), time.Unix(1e9, 0).UTC()}[rng.IntN(3)]}
+		return
+	case *metav1.MicroTime:
+		*p = metav1.NewMicroTime(time.Unix(int64(1e9+rng.IntN(2)), 1000))
+		return
+	case *metav1.FieldsV1:
+		p.SetRawString(`{"f:a":{}}`)
+		return
+	case *intstr.IntOrString:
+		*p = []intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("a")}[rng.IntN(2)]
+		return
+	}
+	v.SetZero()
+	if depth > 1 && rng.IntN(depth) > 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString([]string{"", "a", "b", "c/d.e"}[rng.IntN(4)])
+	case reflect.Bool:
+		v.SetBool(rng.IntN(2) == 0)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(rng.Int64N(3))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(rng, v.Field(i), depth+1)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(rng, v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), rng.IntN(3), 3))
+		for i := range v.Len() {
+			fill(rng, v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range rng.IntN(3) {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			key.SetString([]string{"a", "b", "c"}[rng.IntN(3)])
+			fill(rng, value, depth)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// toMap and diff are what Changes was made of before it compared fields as they are.
+
+func toMap(obj runtime.Object) map[string]any {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	if metadata, ok := m["metadata"].(map[string]any); ok {
+		for _, f := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
+			delete(metadata, f)
+		}
+	}
+	if status, ok := m["status"].(map[string]any); ok {
+		dropObserved(status)
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			dropObserved(c)
+		}
+	}
+	delete(m, "kind")
+	delete(m, "apiVersion")
+	return m
+}
+
+func dropObserved(v any) {
+	if m, ok := v.(map[string]any); ok {
+		delete(m, "observedGeneration")
+	}
+}
+
+func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChange {
+	var keys []string
+	for k := range old {
+		keys = append(keys, k)
+	}
+	for k := range new {
+		if _, both := old[k]; !both {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		at := append(slices.Clone(path), k)
+		was, had := old[k]
+		is, has := new[k]
+		wasMap, a := was.(map[string]any)
+		isMap, b := is.(map[string]any)
+		switch {
+		case !has:
+			out = append(out, FieldChange{Path: at, Removed: true})
+		case !had && b && (k == "annotations" || k == "labels"):
+			out = diff(at, nil, isMap, out) // each key counts, also the first
+		case !had:
+			out = append(out, FieldChange{Path: at, Value: is})
+		case a && b:
+			out = diff(at, wasMap, isMap, out)
+		case !reflect.DeepEqual(was, is):
+			out = append(out, FieldChange{Path: at, Value: is, old: was})
+		}
+	}
+	return out
 }

@@ -1,0 +1,277 @@
+package trace
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// changesBetween are the fields that differ between two versions of an object, in order of
+// path. They are compared as they are, and only what differs is turned into JSON
+// types: most of an object is the same in both, and to convert it takes long.
+func changesBetween(old, new runtime.Object) []FieldChange {
+	a, b := reflect.ValueOf(old), reflect.ValueOf(new)
+	if a.Type() != b.Type() {
+		return nil
+	}
+	var d differences
+	d.inStruct(nil, a.Elem(), b.Elem())
+	slices.SortFunc(d, func(x, y FieldChange) int { return slices.Compare(x.Path, y.Path) })
+	return d
+}
+
+type differences []FieldChange
+
+// inStruct finds what differs in two structs.
+func (d *differences) inStruct(path []string, a, b reflect.Value) {
+	for i := range a.NumField() {
+		was, is := a.Field(i), b.Field(i)
+		if !a.Type().Field(i).IsExported() || reflect.DeepEqual(was.Addr().Interface(), is.Addr().Interface()) {
+			continue
+		}
+		name, options, inline := jsonField(a.Type().Field(i))
+		switch {
+		case inline:
+			d.inStruct(path, was, is)
+		case name != "-" && !isKeptByServer(path, name):
+			if isLeftOut(was, options) {
+				was = reflect.Value{}
+			}
+			if isLeftOut(is, options) {
+				is = reflect.Value{}
+			}
+			d.inField(append(slices.Clip(path), name), was, is)
+		}
+	}
+}
+
+// inField finds what differs in a field, which is the zero Value where there is none.
+func (d *differences) inField(path []string, was, is reflect.Value) {
+	name := path[len(path)-1]
+	was, is = content(was), content(is)
+	switch {
+	case !was.IsValid() && !is.IsValid():
+	case !is.IsValid():
+		*d = append(*d, FieldChange{Path: path, Removed: true})
+	case !was.IsValid() && is.Kind() == reflect.Map && !is.IsNil() && (name == "annotations" || name == "labels"):
+		d.inMap(path, is, is, false) // each key counts, also the first
+	case !was.IsValid():
+		*d = append(*d, FieldChange{Path: path, Value: shown(path, is)})
+	case was.Kind() == reflect.Map && !was.IsNil() && !is.IsNil():
+		d.inMap(path, was, is, true)
+	case isObject(was) && isObject(is):
+		d.inStruct(path, was, is)
+	default:
+		if before, after := shown(path, was), shown(path, is); !equalJSON(before, after) {
+			*d = append(*d, FieldChange{Path: path, Value: after, old: before})
+		}
+	}
+}
+
+// inMap finds what differs in two maps. If had is false, there was none before.
+func (d *differences) inMap(path []string, was, is reflect.Value, had bool) {
+	at := func(key reflect.Value) []string { return append(slices.Clip(path), key.String()) }
+	for _, key := range is.MapKeys() {
+		var before reflect.Value
+		if had {
+			before = addressable(was.MapIndex(key))
+		}
+		d.inField(at(key), before, addressable(is.MapIndex(key)))
+	}
+	for _, key := range was.MapKeys() {
+		if !is.MapIndex(key).IsValid() {
+			d.inField(at(key), addressable(was.MapIndex(key)), reflect.Value{})
+		}
+	}
+}
+
+// isKeptByServer says whether the field is one that the server itself keeps, or says which
+// generation a status is about.
+func isKeptByServer(path []string, name string) bool {
+	switch {
+	case len(path) == 0:
+		return name == "kind" || name == "apiVersion"
+	case len(path) == 1 && path[0] == "metadata":
+		return slices.Contains([]string{"resourceVersion", "generation", "managedFields", "creationTimestamp"}, name)
+	}
+	return len(path) == 1 && path[0] == "status" && name == "observedGeneration"
+}
+
+// shown is the value of a field as JSON types.
+func shown(path []string, v reflect.Value) any {
+	value := jsonOf(v)
+	if list, ok := value.([]any); ok && len(path) == 2 && path[0] == "status" && path[1] == "conditions" {
+		for _, condition := range list {
+			if m, ok := condition.(map[string]any); ok {
+				delete(m, "observedGeneration")
+			}
+		}
+	}
+	return value
+}
+
+// jsonOf is a value as JSON types. It must be addressable.
+func jsonOf(v reflect.Value) any {
+	switch x := v.Addr().Interface().(type) {
+	case *metav1.Time:
+		if x.IsZero() {
+			return nil
+		}
+		return x.UTC().Format(time.RFC3339)
+	case *resource.Quantity:
+		return x.String()
+	case json.Marshaler:
+		var value any
+		if text, err := x.MarshalJSON(); err == nil {
+			_ = utiljson.Unmarshal(text, &value) // with whole numbers
+		}
+		return value
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int()
+	case reflect.Float32, reflect.Float64:
+		return v.Float()
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return jsonOf(addressable(v.Elem()))
+	case reflect.Slice:
+		return jsonOfList(v)
+	case reflect.Map:
+		if v.IsNil() {
+			return nil
+		}
+		m := make(map[string]any, v.Len())
+		for _, key := range v.MapKeys() {
+			m[key.String()] = jsonOf(addressable(v.MapIndex(key)))
+		}
+		return m
+	case reflect.Struct:
+		m := map[string]any{}
+		addFields(m, v)
+		return m
+	}
+	return nil
+}
+
+func jsonOfList(v reflect.Value) any {
+	switch {
+	case v.IsNil():
+		return nil
+	case v.Type().Elem().Kind() == reflect.Uint8:
+		return base64.StdEncoding.EncodeToString(v.Bytes())
+	}
+	list := make([]any, v.Len())
+	for i := range list {
+		list[i] = jsonOf(v.Index(i))
+	}
+	return list
+}
+
+func addFields(m map[string]any, v reflect.Value) {
+	for i := range v.NumField() {
+		switch name, options, inline := jsonField(v.Type().Field(i)); {
+		case inline:
+			addFields(m, v.Field(i))
+		case name == "-" || isLeftOut(v.Field(i), options):
+		default:
+			m[name] = jsonOf(v.Field(i))
+		}
+	}
+}
+
+// jsonField is the field's name in JSON ("-" if it has none), what its tag says besides, and
+// whether its own fields stand in its place.
+func jsonField(f reflect.StructField) (name, options string, inline bool) {
+	name, options, _ = strings.Cut(f.Tag.Get("json"), ",")
+	switch {
+	case !f.IsExported():
+		return "-", "", false
+	case name == "" && f.Anonymous:
+		return "", "", true
+	case name == "":
+		name = f.Name
+	}
+	return name, options, false
+}
+
+// isLeftOut says whether a field with those options in its tag is not shown.
+func isLeftOut(v reflect.Value, options string) bool {
+	switch {
+	case options == "":
+		return false
+	case strings.Contains(options, "omitzero") && v.IsZero():
+		return true
+	case !strings.Contains(options, "omitempty"):
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+// content is what a pointer points to.
+func content(v reflect.Value) reflect.Value {
+	if v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
+		return v.Elem()
+	}
+	return v
+}
+
+// isObject says whether the value is an object in JSON.
+func isObject(v reflect.Value) bool {
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	switch v.Addr().Interface().(type) {
+	case *metav1.Time, json.Marshaler:
+		return false
+	}
+	return true
+}
+
+// addressable is a copy of the value whose address can be taken.
+func addressable(v reflect.Value) reflect.Value {
+	if !v.IsValid() || v.CanAddr() {
+		return v
+	}
+	made := reflect.New(v.Type()).Elem()
+	made.Set(v)
+	return made
+}
+
+// equalJSON says whether two values of JSON types are equal.
+func equalJSON(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equalJSON)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equalJSON)
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
