@@ -36,7 +36,7 @@ type call struct {
 
 // commands are all commands, in the order that help lists them.
 func commands() []*command {
-	return slices.Concat(timeCommands(), objectCommands(), showCommands(), fileCommands(), troubleCommands(), []*command{{
+	return slices.Concat(timeCommands(), objectCommands(), showCommands(), fileCommands(), execCommands(), troubleCommands(), []*command{{
 		name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help,
 	}})
 }
@@ -62,7 +62,7 @@ var habits = map[string]string{
 	"kubectl": "commands are written without it, for example: get pvc",
 	"sleep":   "run-for TIME lets virtual time pass",
 	"wait":    "settle runs until the cluster is at rest, run-for TIME lets virtual time pass",
-	"cat":     "read prints a file",
+	"cat":     "read prints a file; exec POD -- cat FILE runs cat in a container",
 }
 
 // Commands are the names of the commands of scripts.

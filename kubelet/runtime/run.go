@@ -64,8 +64,10 @@ func (s *Containers) programOf(c *container) programs.Config {
 			commands[name] = programs.Entrypoint(c.config.Init)
 		}
 	}
+	env := map[string]string{"HOSTNAME": c.sandbox.config.Hostname} // as containerd does
+	maps.Copy(env, c.config.Env)
 	return programs.Config{
-		Dir: c.config.WorkingDir, Env: c.config.Env, Hostname: c.sandbox.config.Hostname,
+		Dir: c.config.WorkingDir, Env: env, Hostname: c.sandbox.config.Hostname,
 		Node: s.cfg.Root, Mounts: c.config.Mounts, Commands: commands,
 	}
 }

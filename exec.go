@@ -1,0 +1,182 @@
+package storagesim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+)
+
+// ExecResult is what a command printed and ended with.
+type ExecResult struct {
+	Stdout, Stderr string
+	ExitCode       int32
+}
+
+// maxExec is how much virtual time a command may take that is run in a container.
+const maxExec = 24 * time.Hour
+
+// Exec runs a command in a container of a pod ("web", or "namespace/web"), to its end, as
+// kubectl exec does. Virtual time passes for everybody while the command sleeps, for at
+// most a day. An empty container name means the pod's first one, or the one that the
+// annotation kubectl.kubernetes.io/default-container names. The error says why the command
+// could not be begun or did not end; a command that fails has an exit code, which is 127
+// where there is no such program.
+func (c *Cluster) Exec(pod, container string, command ...string) (ExecResult, error) {
+	var stdout, stderr bytes.Buffer
+	code, err := c.ExecStreams(pod, container, runtime.ExecConfig{Command: command, Stdout: &stdout, Stderr: &stderr})
+	return ExecResult{stdout.String(), stderr.String(), code}, err
+}
+
+// ExecStreams is Exec with streams: what the command prints is written as it goes, and
+// Stdin is read to its end when the command first reads.
+func (c *Cluster) ExecStreams(pod, container string, config runtime.ExecConfig) (exitCode int32, err error) {
+	p, node, err := c.podOnNode(pod)
+	if err != nil {
+		return 0, err
+	}
+	if p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
+		return 0, fmt.Errorf("cannot exec into a container in a completed pod; current phase is %s", p.Status.Phase)
+	}
+	if container, err = containerOf(p, container); err != nil {
+		return 0, err
+	}
+	if len(config.Command) == 0 {
+		return 0, apierrors.NewBadRequest("you must specify at least one command for the container")
+	}
+	if err := c.dial(node); err != nil {
+		return 0, refusedBackend("error dialing backend: %w", err)
+	}
+	process, err := kubelet.Exec(c.containers[node], p, container, config)
+	if err != nil {
+		return 0, apierrors.NewInternalError(fmt.Errorf("unable to upgrade connection: %w", err))
+	}
+	defer process.Stop()
+	for end := c.Now().Add(maxExec); ; {
+		wait, ended := process.Run()
+		if ended {
+			return process.ExitCode(), nil
+		}
+		if c.Now().Add(wait).After(end) {
+			return 0, fmt.Errorf("the command has not ended after %s of virtual time, or waits for ever; it was stopped", maxExec)
+		}
+		if err := c.RunFor(wait); err != nil {
+			return 0, err
+		}
+		if err := c.dial(node); err != nil {
+			return 0, fmt.Errorf("the connection to the container was lost, and the command stopped: %w", err)
+		}
+	}
+}
+
+// Logs is what a container of a pod has printed, standard output and error as they came,
+// or with previous the container before it; the last 64 KiB of that. Pod and container are
+// named as in Exec.
+func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
+	p, node, err := c.podOnNode(pod)
+	if err != nil {
+		return "", err
+	}
+	if container, err = containerOf(p, container); err != nil {
+		return "", err
+	}
+	if err := c.dial(node); err != nil {
+		return "", refusedBackend("Get \"https://%s:%d/containerLogs/%s/%s/%s\": %w", c.addressOf(node), kubeletPort, p.Namespace, p.Name, container, err)
+	}
+	var out strings.Builder
+	if err := kubelet.Logs(c.containers[node], p, container, previous, &out); err != nil {
+		return "", apierrors.NewBadRequest(err.Error())
+	}
+	return out.String(), nil
+}
+
+// podOnNode is a pod that has a node with a kubelet, and that node.
+//
+// Upstream: pkg/registry/core/pod/strategy.go streamLocation, v1.36.
+func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
+	if c.closed {
+		return nil, "", engine.ErrClosed
+	}
+	pod, err := c.Pod(strings.TrimPrefix(name, "pod/"))
+	if err != nil {
+		return nil, "", err
+	}
+	node := pod.Spec.NodeName
+	if node == "" {
+		return nil, "", apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
+	}
+	if _, err := c.machine("node/" + node); err != nil {
+		return nil, "", err
+	}
+	return pod, node, nil
+}
+
+// defaultContainer is the annotation that names the container which is meant.
+//
+// Upstream: k8s.io/kubectl/pkg/util/podutils DefaultContainerAnnotationName, v0.36.
+const defaultContainer = "kubectl.kubernetes.io/default-container"
+
+// containerOf is the container that is meant.
+//
+// Upstream: pkg/registry/core/pod/strategy.go validateContainer, v1.36.
+func containerOf(pod *v1.Pod, name string) (string, error) {
+	var names []string
+	for _, c := range pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	if name == "" {
+		if name = pod.Annotations[defaultContainer]; name == "" {
+			return names[0], nil
+		}
+	}
+	for _, c := range pod.Spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	if slices.Contains(names, name) {
+		return name, nil
+	}
+	return "", apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s%s", name, pod.Name, prose.OneOf(name, names)))
+}
+
+// kubeletPort is where kubelets listen.
+const kubeletPort = 10250
+
+// dial says why a node's kubelet does not answer, if it does not.
+func (c *Cluster) dial(node string) error {
+	if _, down := c.engine.Down()["kubelet/"+node]; down {
+		return fmt.Errorf("dial tcp %s:%d: connect: connection refused", c.addressOf(node), kubeletPort)
+	}
+	return nil
+}
+
+// addressOf is a node's address, or its name.
+func (c *Cluster) addressOf(node string) string {
+	object, err := c.client.CoreV1().Nodes().Get(context.Background(), node, metav1.GetOptions{})
+	if err == nil {
+		for _, a := range object.Status.Addresses {
+			if a.Type == v1.NodeInternalIP {
+				return a.Address
+			}
+		}
+	}
+	return node
+}
+
+// refusedBackend is the API server's error where it cannot reach a kubelet.
+func refusedBackend(format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Errorf(format, args...).Error(),
+	}}
+}

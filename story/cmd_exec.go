@@ -1,0 +1,59 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/storagesim/storagesim/kubelet/runtime"
+)
+
+func execCommands() []*command {
+	container := func(f *pflag.FlagSet) { f.StringP("container", "c", "", "") }
+	return []*command{
+		{
+			name: "exec", usage: "exec POD [-c CONTAINER] -- COMMAND [ARG...]", run: exec, input: true, flags: container,
+			help: "run a command in a container, on the pod's volumes; the input, if there is any, is what it reads\n" +
+				"The container is the pod's first unless -c names another. Virtual time passes while the command sleeps.",
+		},
+		{
+			name: "logs", usage: "logs POD [-c CONTAINER] [--previous]", run: logs,
+			flags: func(f *pflag.FlagSet) { container(f); f.BoolP("previous", "p", false, "") },
+			help:  "print what a container has printed, or with --previous the one before it",
+		},
+	}
+}
+
+func exec(c *call) error {
+	if dash := c.flags.ArgsLenAtDash(); dash != 1 || len(c.args) < 2 {
+		return c.misuse("expected a pod, -- and a command")
+	}
+	config := runtime.ExecConfig{Command: c.args[1:], Stdout: c, Stderr: c}
+	if c.input != nil {
+		config.Stdin = strings.NewReader(strings.Join(c.input, "\n") + "\n")
+	}
+	code, err := c.cluster.ExecStreams(c.args[0], c.flag("container"), config)
+	c.endLine()
+	if err == nil && code != 0 {
+		return plainError(fmt.Sprintf("command terminated with exit code %d", code))
+	}
+	return err
+}
+
+func logs(c *call) error {
+	if err := c.want(1, 1); err != nil {
+		return err
+	}
+	text, err := c.cluster.Logs(c.args[0], c.flag("container"), c.on("previous"))
+	c.WriteString(text)
+	c.endLine()
+	return err
+}
+
+// endLine ends the last line of what a program has printed.
+func (c *call) endLine() {
+	if data := c.Bytes(); len(data) > 0 && data[len(data)-1] != '\n' {
+		c.WriteByte('\n')
+	}
+}
