@@ -31,13 +31,13 @@ func (c *Cluster) Apply(manifests ...string) error {
 			sources[i].Name = fmt.Sprintf("manifest %d", i+1)
 		}
 	}
-	return c.applyAll(manifest.ParseSet(sources...))
+	return c.applyAll(manifest.ParseSet(c.Server().Registry(), sources...))
 }
 
 // ApplyFile is Apply for files, and for the .yaml, .yml and .json files in
 // directories.
 func (c *Cluster) ApplyFile(paths ...string) error {
-	return c.applyAll(manifest.ParseFiles(paths...))
+	return c.applyAll(manifest.ParseFiles(c.Server().Registry(), paths...))
 }
 
 func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
@@ -128,7 +128,7 @@ func (c *Cluster) parseRef(ref string) (r manifest.Resource, namespace, name str
 	if len(parts) < 2 || len(parts) > 3 || parts[len(parts)-1] == "" {
 		return r, "", "", fmt.Errorf("%q does not name an object: write kind/name or kind/namespace/name, for example pvc/data", ref)
 	}
-	if r, err = manifest.FindResource(parts[0]); err != nil {
+	if r, err = manifest.FindResource(c.Server().Registry(), parts[0]); err != nil {
 		return r, "", "", err
 	}
 	name = parts[len(parts)-1]

@@ -228,7 +228,7 @@ func (c *Cluster) Start(actor string) error { return c.engine.Start(actor) }
 // ("pv", "pods/binding").
 func (c *Cluster) Inject(f engine.Fault) (err error) {
 	if f.Resource != "" {
-		if f.Resource, err = manifest.Plural(f.Resource); err != nil {
+		if f.Resource, err = manifest.Plural(c.Server().Registry(), f.Resource); err != nil {
 			return fmt.Errorf("fault: %w", err)
 		}
 	}
@@ -245,7 +245,7 @@ func (c *Cluster) Release(actor, resource string) error {
 }
 
 func (c *Cluster) cache(do func(actor, resource string) error, actor, resource string) error {
-	resource, err := manifest.Plural(resource)
+	resource, err := manifest.Plural(c.Server().Registry(), resource)
 	if err != nil {
 		return err
 	}

@@ -23,5 +23,5 @@ func (c *Cluster) GetYAML(args ...string) (string, error) {
 }
 
 func (c *Cluster) view() tables.View {
-	return tables.View{Objects: c.Server().Objects(), Now: c.Now()}
+	return tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now()}
 }

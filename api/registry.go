@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -182,19 +181,19 @@ func (r *Registry) Find(word string) (metav1.APIResource, error) {
 	return metav1.APIResource{}, fmt.Errorf("the server doesn't have a resource type %q%s", word, r.suggest(name))
 }
 
-// suggest ends a message about a name that no kind has.
+// suggest ends a message about a name that no kind has: it suggests the nearest name, or
+// else says which there are.
 func (r *Registry) suggest(name string) string {
-	var names, some []string
+	var names, short []string
 	for _, k := range r.All() {
 		names = append(append(names, k.SingularName, k.Name), k.ShortNames...)
-		if k.Group == "" || k.Group == storagev1.GroupName {
-			some = append(some, k.SingularName)
-		}
+		short = append(short, k.ShortNames...)
 	}
 	if nearest := prose.DidYouMean(name, names); nearest != "" {
 		return nearest
 	}
-	return "; expected for example " + strings.Join(slices.Compact(some), ", ")
+	slices.Sort(short)
+	return "; expected a kind, for example storageclass, or a short name: " + strings.Join(slices.Compact(short), ", ")
 }
 
 // called says whether a name, in lower case, is one of the kind's.

@@ -285,7 +285,7 @@ func (o *observer) objects() (map[string]map[string]any, error) {
 	objects := map[string]map[string]any{}
 	for _, obj := range o.cluster.Server().Objects() {
 		kind := obj.GetObjectKind().GroupVersionKind()
-		if _, known := manifest.ResourceForKind(kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
+		if _, known := manifest.ResourceForKind(o.cluster.Server().Registry(), kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
 			continue
 		}
 		m, err := o.normal(obj)

@@ -297,7 +297,7 @@ func (r *replay) resolve(ref string) (_ manifest.Resource, namespace, name strin
 	if !ok || key == "" {
 		return manifest.Resource{}, "", "", bad("%q does not name an object: expected kind/name", ref)
 	}
-	res, err := manifest.FindResource(kind)
+	res, err := manifest.FindResource(r.cluster.Server().Registry(), kind)
 	if err != nil {
 		return res, "", "", &stepError{err}
 	}

@@ -90,7 +90,7 @@ func (c *call) markOne(ref tables.Ref, verb string, changes map[string]any, data
 
 // node reads a node's name.
 func (c *call) node(name string) (tables.Ref, *v1.Node, error) {
-	refs, err := tables.ParseRefs("", "node/"+strings.TrimPrefix(name, "node/"))
+	refs, err := tables.ParseRefs(c.kinds(), "", "node/"+strings.TrimPrefix(name, "node/"))
 	if err != nil {
 		return tables.Ref{}, nil, misuse{err}
 	}

@@ -71,11 +71,11 @@ func (c *call) manifests() ([]manifest.Object, error) {
 	case len(paths) > 0 && c.input != nil:
 		return nil, c.misuse("both -f and input are given; expected one of them")
 	case len(paths) > 0:
-		return manifest.ParseFilesIn(folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
+		return manifest.ParseFilesIn(c.kinds(), folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
 	case c.input == nil:
 		return nil, misuse{errNoInput}
 	}
-	return manifest.Parse(filepath.Base(c.file), []byte(strings.Repeat("\n", c.line)+strings.Join(c.input, "\n")+"\n"))
+	return manifest.Parse(c.kinds(), filepath.Base(c.file), []byte(strings.Repeat("\n", c.line)+strings.Join(c.input, "\n")+"\n"))
 }
 
 func apply(c *call) error { return c.eachManifest(c.applyOne) }
@@ -154,7 +154,7 @@ func (c *call) refs(args []string) ([]tables.Ref, error) {
 	if len(args) == 0 {
 		return nil, c.misuse("expected the names of objects")
 	}
-	refs, err := tables.ParseRefs(c.flag("namespace"), args...)
+	refs, err := tables.ParseRefs(c.kinds(), c.flag("namespace"), args...)
 	if err != nil {
 		return nil, misuse{err}
 	}

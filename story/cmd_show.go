@@ -100,7 +100,7 @@ func events(c *call) error {
 	}
 	var about *tables.Ref
 	if of := c.flag("for"); of != "" {
-		refs, err := tables.ParseRefs(o.Namespace, of)
+		refs, err := tables.ParseRefs(c.kinds(), o.Namespace, of)
 		if err != nil {
 			return misuse{err}
 		}

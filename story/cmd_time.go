@@ -146,7 +146,7 @@ func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 		case slices.Contains(actors, word):
 			ofActors = append(ofActors, word)
 		default:
-			refs, err := tables.ParseRefs("", word)
+			refs, err := tables.ParseRefs(c.kinds(), "", word)
 			if err != nil {
 				return nil, c.misuse("%q%s is not an actor, a topic or an object such as pvc/data; actors: %s; topics: %s",
 					word, prose.DidYouMean(word, slices.Concat(actors, topics)), strings.Join(actors, ", "), strings.Join(topics, ", "))

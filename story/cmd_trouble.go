@@ -67,7 +67,7 @@ func (c *call) calls(actor string, words []string, set map[string]string) (f eng
 	}
 	f.Actor, f.Verb = unlessAny(actor), unlessAny(words[0])
 	if f.Resource = unlessAny(words[1]); f.Resource != "" {
-		if f.Resource, err = manifest.Plural(f.Resource); err != nil {
+		if f.Resource, err = manifest.Plural(c.kinds(), f.Resource); err != nil {
 			return f, misuse{err}
 		}
 	}
@@ -189,7 +189,7 @@ func (c *call) cache(done string, f func(actor, resource string) error) error {
 	if err := c.want(2, 2); err != nil {
 		return err
 	}
-	resource, err := manifest.Plural(c.args[1])
+	resource, err := manifest.Plural(c.kinds(), c.args[1])
 	if err != nil {
 		return misuse{err}
 	}

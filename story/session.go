@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/trace"
@@ -178,8 +179,11 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 
 func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
+// kinds are those that the cluster's server has.
+func (s *session) kinds() *api.Registry { return s.cluster.Server().Registry() }
+
 func (s *session) view() tables.View {
-	return tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
+	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
 }
 
 // out is a call's output.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -266,7 +267,7 @@ func read(files []string, in io.Reader) ([]manifest.Object, error) {
 		files = []string{"-"}
 	}
 	if !slices.Contains(files, "-") {
-		return manifest.ParseFiles(files...)
+		return manifest.ParseFiles(api.NewRegistry(), files...)
 	}
 	if len(files) > 1 {
 		return nil, errors.New("-f - cannot be combined with other files")
@@ -275,7 +276,7 @@ func read(files []string, in io.Reader) ([]manifest.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Parse("standard input", data)
+	return manifest.Parse(api.NewRegistry(), "standard input", data)
 }
 
 // applyAll applies the objects and tells of those that are refused.
@@ -309,7 +310,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	}
 	switch o.output {
 	case "", "table":
-		view := tables.View{Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs}
+		view := tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs}
 		err := listAll(out, view)
 		if err != nil || o.output == "table" {
 			return err

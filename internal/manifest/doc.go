@@ -15,8 +15,7 @@
 // type (parse.go). The last step should never fail; it is there so that nothing
 // is ever dropped silently.
 //
-// The package also knows every resource of the client-go clientset, by kind,
-// plural, singular and short name (resources.go).
+// Which kinds there are is the server's to know: its registry is handed in (resources.go).
 //
 // # Where it differs from kubectl
 //

@@ -30,11 +30,13 @@ func (anywhere) Open(path string) (*os.File, error)    { return os.Open(path) }
 // ParseFiles reads the objects of files, and of the .yaml, .yml and .json files
 // in directories (not in directories below them), as one set. See ParseSet. Devices,
 // pipes and files of more than MaxSize bytes are refused.
-func ParseFiles(paths ...string) ([]Object, error) { return ParseFilesIn(anywhere{}, paths...) }
+func ParseFiles(kinds Kinds, paths ...string) ([]Object, error) {
+	return ParseFilesIn(kinds, anywhere{}, paths...)
+}
 
 // ParseFilesIn is ParseFiles for files of a folder (*os.Root), which nothing can lead
 // out of.
-func ParseFilesIn(files Files, paths ...string) ([]Object, error) {
+func ParseFilesIn(kinds Kinds, files Files, paths ...string) ([]Object, error) {
 	var sources []Source
 	for _, path := range paths {
 		found, err := manifestsAt(files, path)
@@ -49,7 +51,7 @@ func ParseFilesIn(files Files, paths ...string) ([]Object, error) {
 			sources = append(sources, Source{Name: file, Data: data})
 		}
 	}
-	return ParseSet(sources...)
+	return ParseSet(kinds, sources...)
 }
 
 // manifestsAt is the file itself, or the manifests in a directory.

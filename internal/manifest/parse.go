@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,15 +57,15 @@ func (o Object) Ref() string {
 }
 
 // Parse reads the objects of one source. See ParseSet.
-func Parse(filename string, data []byte) ([]Object, error) {
-	return ParseSet(Source{Name: filename, Data: data})
+func Parse(kinds Kinds, filename string, data []byte) ([]Object, error) {
+	return ParseSet(kinds, Source{Name: filename, Data: data})
 }
 
-// ParseSet reads the objects of all sources, in order, lists taken apart and
+// ParseSet reads the objects of all sources, of the kinds that the server has, in order, lists taken apart and
 // namespaces defaulted. If anything is wrong it returns no object and Errors,
 // which hold every problem found. An object may occur only once in the set.
-func ParseSet(sources ...Source) ([]Object, error) {
-	p := &parser{seen: map[string]*Object{}}
+func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
+	p := &parser{kinds: kinds, seen: map[string]*Object{}}
 	for _, source := range sources {
 		p.file = source.Name
 		nodes, err := documents(source.Name, source.Data)
@@ -104,6 +103,7 @@ func (p *parser) nothing(sources []Source) {
 
 // parser collects the objects and the problems of a set.
 type parser struct {
+	kinds   Kinds
 	file    string
 	objects []Object
 	seen    map[string]*Object
@@ -186,29 +186,29 @@ func (p *parser) list(node *yaml.Node, gvk schema.GroupVersionKind) {
 
 // resourceOf finds the kind in the API.
 func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resource, bool) {
-	if r, ok := ResourceForKind(gvk); ok {
+	if r, ok := ResourceForKind(p.kinds, gvk); ok {
 		return r, true
 	}
 	name := objectName(node)
 	apiVersion := gvk.GroupVersion().String()
 	var versions, kinds []string
-	for _, r := range resources() {
+	for _, r := range p.kinds.All() {
 		if r.Kind == gvk.Kind {
-			versions = append(versions, r.GroupVersion().String())
+			versions = append(versions, resourceOf(r).GroupVersion().String())
 		}
 		kinds = append(kinds, r.Kind)
 	}
 	if len(versions) > 0 {
 		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "there is no %s in %s; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
 	} else {
-		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds), custom(gvk.Group))
+		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds), p.custom(gvk.Group))
 	}
 	return Resource{}, false
 }
 
-// custom says that custom resources are not served, if a group is none of Kubernetes'.
-func custom(group string) string {
-	for _, r := range resources() {
+// custom says that a group is not served.
+func (p *parser) custom(group string) string {
+	for _, r := range p.kinds.All() {
 		if r.Group == group {
 			return ""
 		}
@@ -218,7 +218,7 @@ func custom(group string) string {
 
 // object checks one object against its type, decodes it and adds it.
 func (p *parser) object(node *yaml.Node, resource Resource) {
-	obj, err := scheme.Scheme.New(resource.GroupVersionKind)
+	obj, err := p.kinds.New(resource.GroupVersionKind)
 	if err != nil {
 		p.problem(node.Line, objectName(node), "kind", "%v", err)
 		return

@@ -1,4 +1,4 @@
-package manifest
+package manifest_test
 
 import (
 	"errors"
@@ -11,7 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/manifest"
 )
+
+var kinds = api.NewRegistry()
 
 const claim = `apiVersion: v1
 kind: PersistentVolumeClaim
@@ -27,7 +32,7 @@ spec:
 `
 
 func TestAManifestBecomesTypedObjectsInOrder(t *testing.T) {
-	objects, err := Parse("a.yaml", []byte("# a class and a claim\n---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: x/y\n---\n---\n"+claim))
+	objects, err := manifest.Parse(kinds, "a.yaml", []byte("# a class and a claim\n---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: x/y\n---\n---\n"+claim))
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 
@@ -47,7 +52,7 @@ func TestAManifestBecomesTypedObjectsInOrder(t *testing.T) {
 
 func TestListsAreTakenApart(t *testing.T) {
 	for _, kind := range []string{"List", "PersistentVolumeClaimList"} {
-		objects, err := Parse("a.yaml", []byte("apiVersion: v1\nkind: "+kind+"\nitems:\n- "+strings.ReplaceAll(strings.TrimSpace(claim), "\n", "\n  ")+"\n"))
+		objects, err := manifest.Parse(kinds, "a.yaml", []byte("apiVersion: v1\nkind: "+kind+"\nitems:\n- "+strings.ReplaceAll(strings.TrimSpace(claim), "\n", "\n  ")+"\n"))
 		require.NoError(t, err)
 		require.Len(t, objects, 1)
 		assert.Equal(t, "data", objects[0].Meta().GetName())
@@ -55,24 +60,24 @@ func TestListsAreTakenApart(t *testing.T) {
 }
 
 func TestJSONReadsLikeYAML(t *testing.T) {
-	objects, err := Parse("a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"\\ud83d\\ude00\"}}\n}\n{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"b\"}}"))
+	objects, err := manifest.Parse(kinds, "a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"\\ud83d\\ude00\"}}\n}\n{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"b\"}}"))
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 	assert.Equal(t, "\U0001F600", objects[0].Meta().GetAnnotations()["x"])
 	assert.Equal(t, 5, objects[1].Line)
 
-	_, err = Parse("a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\",\n\t\t\"name\": 5}\n}"))
+	_, err = manifest.Parse(kinds, "a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\",\n\t\t\"name\": 5}\n}"))
 	assert.EqualError(t, err, `a.json:4: Namespace/a: metadata.name: is set twice, first in line 3`)
 }
 
 func TestAnchorsAndMergeKeysWork(t *testing.T) {
-	objects, err := Parse("a.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: &l {a: b, c: d}\n  annotations:\n    <<: *l\n    c: e\n"))
+	objects, err := manifest.Parse(kinds, "a.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: &l {a: b, c: d}\n  annotations:\n    <<: *l\n    c: e\n"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "b", "c": "e"}, objects[0].Meta().GetAnnotations())
 }
 
 func TestNumbersAndBooleansAreReadAsKubectlReadsThem(t *testing.T) {
-	objects, err := Parse("a.yaml", []byte(`apiVersion: v1
+	objects, err := manifest.Parse(kinds, "a.yaml", []byte(`apiVersion: v1
 kind: Pod
 metadata: {name: a, creationTimestamp: null}
 spec:
@@ -149,7 +154,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			objects, err := Parse("a.yaml", []byte(test.manifest))
+			objects, err := manifest.Parse(kinds, "a.yaml", []byte(test.manifest))
 			assert.EqualError(t, err, test.want)
 			assert.Nil(t, objects)
 		})
@@ -157,14 +162,14 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 }
 
 func TestAllProblemsOfASetAreReportedAndNothingIsReturned(t *testing.T) {
-	objects, err := ParseSet(
-		Source{"a.yaml", []byte(strings.NewReplacer("5Gi", "much", "accessModes", "modes").Replace(claim) + "---\nkind: X\n")},
-		Source{"b.yaml", []byte(claim)},
-		Source{"c.yaml", []byte(claim)},
-		Source{"d.yaml", []byte("a: [\n")},
+	objects, err := manifest.ParseSet(kinds,
+		manifest.Source{"a.yaml", []byte(strings.NewReplacer("5Gi", "much", "accessModes", "modes").Replace(claim) + "---\nkind: X\n")},
+		manifest.Source{"b.yaml", []byte(claim)},
+		manifest.Source{"c.yaml", []byte(claim)},
+		manifest.Source{"d.yaml", []byte("a: [\n")},
 	)
 	assert.Nil(t, objects)
-	var errs Errors
+	var errs manifest.Errors
 	require.ErrorAs(t, err, &errs)
 	assert.Equal(t, strings.Join([]string{
 		`a.yaml:7: PersistentVolumeClaim/data: spec.modes: unknown field`,
@@ -173,7 +178,7 @@ func TestAllProblemsOfASetAreReportedAndNothingIsReturned(t *testing.T) {
 		`c.yaml:1: PersistentVolumeClaim/data: metadata.name: the same object is already at b.yaml:1; expected each object once`,
 		`d.yaml:2: not valid YAML: did not find expected node content`,
 	}, "\n"), err.Error())
-	var first *Error
+	var first *manifest.Error
 	require.True(t, errors.As(err, &first))
 	assert.Equal(t, 7, first.Line)
 }
@@ -185,11 +190,11 @@ func TestAliasesCannotBlowUpADocument(t *testing.T) {
 		p := string(rune('0' + i))
 		bomb += "a" + n + ": &a" + n + " [" + strings.Repeat("*a"+p+", ", 9) + "*a" + p + "]\n"
 	}
-	_, err := Parse("bomb.yaml", []byte(bomb))
+	_, err := manifest.Parse(kinds, "bomb.yaml", []byte(bomb))
 	assert.ErrorContains(t, err, "more than 200000 values")
-	_, err = Parse("deep.yaml", []byte(strings.Repeat("[", 5000)))
+	_, err = manifest.Parse(kinds, "deep.yaml", []byte(strings.Repeat("[", 5000)))
 	assert.Error(t, err)
-	_, err = Parse("deep.json", []byte(strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000)))
+	_, err = manifest.Parse(kinds, "deep.json", []byte(strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000)))
 	assert.Error(t, err)
 }
 
@@ -201,16 +206,16 @@ func TestFilesAndDirectoriesAreReadAsOneSet(t *testing.T) {
 	write("b.yaml", claim)
 	write("a.yml", strings.Replace(claim, "name: data", "name: more", 1))
 	write("notes.txt", "not: a: manifest")
-	objects, err := ParseFiles(dir)
+	objects, err := manifest.ParseFiles(kinds, dir)
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 	assert.Equal(t, "more", objects[0].Meta().GetName())
 
-	_, err = ParseFiles(dir, filepath.Join(dir, "b.yaml"))
+	_, err = manifest.ParseFiles(kinds, dir, filepath.Join(dir, "b.yaml"))
 	assert.ErrorContains(t, err, "the same object is already at")
-	_, err = ParseFiles(filepath.Join(dir, "c.yaml"))
+	_, err = manifest.ParseFiles(kinds, filepath.Join(dir, "c.yaml"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	_, err = ParseFiles(t.TempDir())
+	_, err = manifest.ParseFiles(kinds, t.TempDir())
 	assert.ErrorContains(t, err, "the directory holds no .yaml, .yml or .json file")
 }
 
@@ -220,22 +225,22 @@ func TestResourcesAreFoundByAnyOfTheirNames(t *testing.T) {
 		"va": "volumeattachments", "sts": "statefulsets", "ns": "namespaces", "cm": "configmaps", "sc": "storageclasses", "StorageClass": "storageclasses",
 		"statefulsets.apps": "statefulsets", "csinodes": "csinodes", "csidriver": "csidrivers", "csistoragecapacities": "csistoragecapacities", "deploy": "deployments", "ing": "ingresses",
 	} {
-		r, err := FindResource(word)
+		r, err := manifest.FindResource(kinds, word)
 		require.NoError(t, err, word)
 		assert.Equal(t, want, r.Plural, word)
 	}
 	for word, group := range map[string]string{"event": "", "statefulset": "apps", "ingress": "networking.k8s.io", "sc": "storage.k8s.io"} {
-		r, err := FindResource(word)
+		r, err := manifest.FindResource(kinds, word)
 		require.NoError(t, err)
 		assert.Equal(t, group, r.Group, word)
 	}
-	sts, _ := FindResource("sts")
+	sts, _ := manifest.FindResource(kinds, "sts")
 	assert.Equal(t, "v1", sts.Version, "the preferred version")
 	assert.True(t, sts.Namespaced)
-	pv, _ := FindResource("pv")
+	pv, _ := manifest.FindResource(kinds, "pv")
 	assert.False(t, pv.Namespaced)
 
-	_, err := FindResource("persistantvolume")
+	_, err := manifest.FindResource(kinds, "persistantvolume")
 	assert.EqualError(t, err, `the server doesn't have a resource type "persistantvolume" (did you mean "persistentvolume"?)`)
 }
 
@@ -247,7 +252,7 @@ func FuzzNothingPanicsAndWhatParsesIsWhole(f *testing.F) {
 	f.Add([]byte("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\nspec: {containers: [{name: x, livenessProbe: {httpGet: {port: 99999999999}}}]}"))
 	f.Add([]byte("apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {name: a}\ndata: {a: [.nan, 1e400, 0x, ~]}\nrevision: 1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		objects, err := Parse("fuzz", data)
+		objects, err := manifest.Parse(kinds, "fuzz", data)
 		if (err == nil) == (len(objects) == 0) {
 			t.Fatalf("%d objects and error %v", len(objects), err)
 		}
@@ -273,7 +278,7 @@ func TestNoProblemOfASecretQuotesItsValue(t *testing.T) {
 		head + "stringData: {a: *hunter2}\n":   `a.yaml:4: not valid YAML: a word that begins with * is an alias, and there is no such anchor (&); put text that begins with * in quotes`,
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n  data: {a: hunter2}\n": `a.yaml:7: Secret/s: data.a: is text; expected base64`,
 	} {
-		_, err := Parse("a.yaml", []byte(text))
+		_, err := manifest.Parse(kinds, "a.yaml", []byte(text))
 		assert.EqualError(t, err, want)
 	}
 }
@@ -285,16 +290,16 @@ func TestAnEmptyManifestIsAnErrorThatSaysSo(t *testing.T) {
 		"# later\n":    "a.yaml: has no object, only comments or empty documents; expected at least one object in YAML or JSON",
 		"---\n---\n{}": "",
 	} {
-		_, err := Parse("a.yaml", []byte(text))
+		_, err := manifest.Parse(kinds, "a.yaml", []byte(text))
 		if want == "" {
 			assert.Error(t, err)
 			continue
 		}
 		assert.EqualError(t, err, want)
 	}
-	_, err := ParseSet()
+	_, err := manifest.ParseSet(kinds)
 	assert.EqualError(t, err, "no manifest is given; expected at least one object in YAML or JSON")
-	_, err = ParseSet(Source{Name: "a.yaml"}, Source{Name: "b.yaml"})
+	_, err = manifest.ParseSet(kinds, manifest.Source{Name: "a.yaml"}, manifest.Source{Name: "b.yaml"})
 	assert.EqualError(t, err, "a.yaml, b.yaml: is empty; expected at least one object in YAML or JSON")
 }
 
@@ -313,7 +318,7 @@ func TestWhatIsOftenWrongWithAManifestIsHinted(t *testing.T) {
 		"apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: a}\n": {`a.yaml:2: VolumeSnapshot/a: kind: unknown kind "VolumeSnapshot"; only the kinds of Kubernetes itself are served, no custom resources`},
 		"apiVersion: v1\nkind: Widget\nmetadata: {name: a}\n":                                 {`a.yaml:2: Widget/a: kind: unknown kind "Widget"`},
 	} {
-		_, err := Parse("a.yaml", []byte(text))
+		_, err := manifest.Parse(kinds, "a.yaml", []byte(text))
 		for _, line := range want {
 			assert.Contains(t, strings.Split(err.Error(), "\n"), line)
 		}
@@ -321,7 +326,7 @@ func TestWhatIsOftenWrongWithAManifestIsHinted(t *testing.T) {
 }
 
 func TestACommentInAnyLanguageAndAByteOrderMarkAreRead(t *testing.T) {
-	objects, err := Parse("a.yaml", []byte("\ufeff# 这是一个注释\r\napiVersion: v1 # 版本\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a # 名字\r\n"))
+	objects, err := manifest.Parse(kinds, "a.yaml", []byte("\ufeff# 这是一个注释\r\napiVersion: v1 # 版本\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a # 名字\r\n"))
 	require.NoError(t, err)
 	require.Equal(t, "ConfigMap/a", objects[0].Ref())
 }
@@ -332,7 +337,7 @@ func TestAPathThatCannotBeReadIsNamedWithoutASystemCall(t *testing.T) {
 		"*.yaml":                "*.yaml: no such file; patterns are not expanded here: name a directory, or each file",
 		"https://x.io/pvc.yaml": "https://x.io/pvc.yaml: files are not downloaded; download it first, or write -f - and pipe it in",
 	} {
-		_, err := ParseFiles(path)
+		_, err := manifest.ParseFiles(kinds, path)
 		assert.EqualError(t, err, want)
 	}
 }

@@ -13,19 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+// expected is what is said of a kind that is like no other.
+const expected = "; expected a kind, for example storageclass, or a short name: cj, cm, cs, csr, deploy, ds, ep, ev, hpa, ing, ip, " +
+	"limits, netpol, no, ns, pc, pdb, po, pv, pvc, quota, rc, rs, sa, sc, sts, svc, va, vac"
+
+var (
+	kinds = api.NewRegistry()
+	now   = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+)
 
 // fixture is the cluster of testdata/cluster.yaml, at noon.
 func fixture(t *testing.T) View {
 	t.Helper()
 	data, err := os.ReadFile("testdata/cluster.yaml")
 	require.NoError(t, err)
-	set, err := manifest.Parse("testdata/cluster.yaml", data)
+	set, err := manifest.Parse(kinds, "testdata/cluster.yaml", data)
 	require.NoError(t, err)
-	view := View{Now: now}
+	view := View{Kinds: kinds, Now: now}
 	for _, o := range set {
 		view.Objects = append(view.Objects, o.Object)
 	}
@@ -145,7 +153,7 @@ LAST SEEN   TYPE      REASON                 OBJECT                       SUBOBJ
 `},
 		{"leases", "", "\nNo resources found in default namespace.\n"},
 		{"leases,cronjobs", "", "\nNo resources found in default namespace.\n"},
-		{"csinodes,runtimeclasses,pvc data", "", "\nerror: the server doesn't have a resource type \"pvc data\"\n"},
+		{"csinodes,runtimeclasses,pvc data", "", "\nerror: the server doesn't have a resource type \"pvc data\"" + expected + "\n"},
 		{"runtimeclasses", "", "\nNo resources found\n"},
 		{"leases,sc", "", `
 NAME                                         PROVISIONER     RECLAIMPOLICY   VOLUMEBINDINGMODE      ALLOWVOLUMEEXPANSION   AGE
@@ -157,7 +165,7 @@ NAME   STATUS        VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATT
 logs   Terminating                                                     <unset>                 5s
 data   Bound         pv-1     5Gi        RWO,RWX        fast           <unset>                 10m
 `},
-		{"pvc/none|sc/slow|nosuch/x", "", "\nerror: the server doesn't have a resource type \"nosuch\"\n"},
+		{"pvc/none|sc/slow|nosuch/x", "", "\nerror: the server doesn't have a resource type \"nosuch\"" + expected + "\n"},
 		{"pvc/none|sc/slow", "", `
 NAME   PROVISIONER     RECLAIMPOLICY   VOLUMEBINDINGMODE   ALLOWVOLUMEEXPANSION   AGE
 slow   example.com/y   Retain          Immediate           false                  2d2h
@@ -272,7 +280,7 @@ func TestEventsAreListedInOrderOfTime(t *testing.T) {
 9m                Normal    WaitForFirstConsumer   PersistentVolumeClaim/data   waiting for first consumer to be created before binding
 8s (x4 over 6m)   Warning   FailedMount            Pod/web                      first line...
 `, shown(func(w *strings.Builder) error { return view.Events(w, Options{}, nil) }))
-	refs, err := ParseRefs("", "pvc/data")
+	refs, err := ParseRefs(kinds, "", "pvc/data")
 	require.NoError(t, err)
 	got := shown(func(w *strings.Builder) error { return view.Events(w, Options{NoHeaders: true}, &refs[0]) })
 	assert.Equal(t, "9m    Normal   WaitForFirstConsumer   PersistentVolumeClaim/data   waiting for first consumer to be created before binding\n", got)
@@ -310,7 +318,7 @@ func TestThePodColumnSaysWhatItsContainersDo(t *testing.T) {
 }
 
 func TestReferencesAreRead(t *testing.T) {
-	refs, err := ParseRefs("lab", "pvc/data", "pv/x", "pod/other/web")
+	refs, err := ParseRefs(kinds, "lab", "pvc/data", "pv/x", "pod/other/web")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"lab/persistentvolumeclaim/data", "/persistentvolume/x", "other/pod/web"},
 		[]string{refs[0].Namespace + "/" + refs[0].Qualified(), refs[1].Namespace + "/" + refs[1].Qualified(), refs[2].Namespace + "/" + refs[2].Qualified()})
@@ -319,10 +327,10 @@ func TestReferencesAreRead(t *testing.T) {
 		"pvc/":        `"pvc/" is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME`,
 		"pv/a/b":      `"pv/a/b" is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME`,
 		"pvc/a b":     `there is no need to name a type and then an object: "b"; expected TYPE/NAME`,
-		"x/a":         `the server doesn't have a resource type "x"`,
+		"x/a":         `the server doesn't have a resource type "x"` + expected,
 		"pvcs,pods a": `the server doesn't have a resource type "pvcs" (did you mean "pvc"?)`,
 	} {
-		_, err := ParseRefs("", strings.Fields(args)...)
+		_, err := ParseRefs(kinds, "", strings.Fields(args)...)
 		assert.EqualError(t, err, want, args)
 	}
 }

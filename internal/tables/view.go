@@ -20,6 +20,8 @@ import (
 
 // View is what there is to show.
 type View struct {
+	// Kinds are the kinds that the server has.
+	Kinds manifest.Kinds
 	// Objects are all objects. They are not changed.
 	Objects []runtime.Object
 	// Now is the time that ages are counted to.
@@ -80,10 +82,10 @@ func (r Ref) Qualified() string { return r.Resource.Qualified() + "/" + r.Name }
 
 // ParseRefs reads arguments that name objects: "TYPE/NAME ..." or "TYPE NAME
 // ...". A name may be "namespace/name", which wins over the namespace given.
-func ParseRefs(namespace string, args ...string) ([]Ref, error) {
+func ParseRefs(kinds manifest.Kinds, namespace string, args ...string) ([]Ref, error) {
 	var refs []Ref
 	add := func(kind, name string) error {
-		resource, err := manifest.FindResource(kind)
+		resource, err := manifest.FindResource(kinds, kind)
 		if err != nil {
 			return err
 		}
@@ -186,7 +188,7 @@ func (v View) selected(o Options, args []string) ([]group, error) {
 	}
 	var groups []group
 	for _, kind := range strings.Split(args[0], ",") {
-		resource, err := manifest.FindResource(kind)
+		resource, err := manifest.FindResource(v.Kinds, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +214,7 @@ func (v View) named(o Options, args []string) ([]group, error) {
 	if o.Selector != nil {
 		return nil, errors.New("name cannot be provided when a selector is specified")
 	}
-	refs, err := ParseRefs(o.Namespace, args...)
+	refs, err := ParseRefs(v.Kinds, o.Namespace, args...)
 	if err != nil {
 		return nil, err
 	}

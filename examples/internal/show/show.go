@@ -164,7 +164,7 @@ func (s *Show) get(o tables.Options, args []string) {
 		command += " -o " + o.Output
 	}
 	var b strings.Builder
-	view := tables.View{Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
+	view := tables.View{Kinds: s.cluster.Server().Registry(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
 	s.Try(view.Get(&b, o, args...))
 	s.Printf("$ %s\n", command)
 	s.print(b.String() + "\n")
