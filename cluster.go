@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/garbagecollector"
@@ -169,6 +171,14 @@ func (c *Cluster) Close() error {
 // (*fakeclient.Clientset), so PrependReactor works, but it does not remember its calls: the
 // trace does.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// RESTConfig is the configuration of a client that calls as actor: with it work
+// kubernetes.NewForConfig, dynamic and metadata clients and whatever else takes a
+// *rest.Config. There is no port behind it: the requests are served in the goroutine that
+// makes them, and only a watch has a goroutine of its own.
+func (c *Cluster) RESTConfig(actor string) *restclient.Config {
+	return rest.New(c.Server(), c.Server().Registry(), c.Now).Config(actor)
+}
 
 // Server is the API server.
 func (c *Cluster) Server() *api.Server { return c.engine.Server() }

@@ -124,6 +124,15 @@ func (r *Registry) at(gvr schema.GroupVersionResource) (*kind, bool) {
 	return k, ok
 }
 
+// Resource is the resource that a request addresses.
+func (r *Registry) Resource(gvr schema.GroupVersionResource) (metav1.APIResource, bool) {
+	k, ok := r.at(gvr)
+	if !ok {
+		return metav1.APIResource{}, false
+	}
+	return k.APIResource(), true
+}
+
 // All are all resources, in order of group, kind and version, the preferred version of
 // each kind first.
 func (r *Registry) All() []metav1.APIResource {

@@ -1,0 +1,224 @@
+package rest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// call is one request about objects, and what is known of it.
+type call struct {
+	h    *Handler
+	w    http.ResponseWriter
+	r    *http.Request
+	t    target
+	kind kind
+	out  output
+}
+
+// maxBody is the size of a request in bytes beyond which it is refused.
+// Upstream: apiserver server.Config MaxRequestBodyBytes, v1.36.
+const maxBody = 3 << 20
+
+// v1 is the version in which options are written.
+var v1 = schema.GroupVersion{Version: "v1"}
+
+// request is the call in the server's words, without its body and options.
+func (c *call) request(verb string) api.Request {
+	return api.Request{
+		Actor: actorOf(c.r), Verb: verb, Resource: c.t.gvr(), Subresource: c.t.sub,
+		Namespace: c.t.namespace, Name: c.t.name,
+	}
+}
+
+// actorOf is who asks: the actor that the caller was given, else the program's name as
+// its user agent has it.
+// Upstream: apiserver handlers prefixFromUserAgent, v1.36.
+func actorOf(r *http.Request) string {
+	if actor, ok := r.Context().Value(actorKey{}).(string); ok {
+		return actor
+	}
+	name, _, _ := strings.Cut(r.UserAgent(), "/")
+	return name
+}
+
+// actorKey is the key under which a context holds the name of an actor.
+type actorKey struct{}
+
+// options reads the parameters of the URL into into.
+func (c *call) options(into runtime.Object) error {
+	if err := scheme.ParameterCodec.DecodeParameters(c.r.URL.Query(), v1, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// body reads the body of the request.
+// Upstream: apiserver handlers limitedReadBody, v1.36.
+func (c *call) body() ([]byte, error) {
+	if c.r.Body == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(c.r.Body, maxBody+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxBody {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	}
+	return data, nil
+}
+
+// read serves get and list.
+func (c *call) read(verb string) error {
+	req := c.request(verb)
+	var into runtime.Object = &req.Get
+	if verb == "list" {
+		into = &req.List
+	}
+	if err := c.options(into); err != nil {
+		return err
+	}
+	obj, err := c.h.server.Do(c.r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, obj)
+}
+
+// patch serves the four kinds of patches.
+// Upstream: apiserver handlers PatchResource, v1.36.
+func (c *call) patch() error {
+	req := c.request("patch")
+	contentType, _, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";")
+	req.PatchType = types.PatchType(contentType)
+	if accepted := c.patchTypes(); !slices.Contains(accepted, contentType) {
+		return unsupportedMediaType(strings.Join(accepted, ", "))
+	}
+	var err error
+	if req.Patch, err = c.body(); err != nil {
+		return err
+	}
+	if err := c.options(&req.Write); err != nil {
+		return err
+	}
+	return c.do(req)
+}
+
+// patchTypes are the kinds of patches there are: a strategic merge needs a Go type.
+// Upstream: apiserver endpoints APIInstaller.registerResourceHandlers, v1.36.
+func (c *call) patchTypes() []string {
+	list := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if c.kind.typed {
+		list = append(list, string(types.StrategicMergePatchType))
+	}
+	return append(list, string(types.ApplyYAMLPatchType))
+}
+
+// do carries out a write and answers with the object: 201 if it is new.
+func (c *call) do(req api.Request) error {
+	code := http.StatusOK
+	if req.Verb == "create" || req.PatchType == types.ApplyYAMLPatchType && !c.exists(req) {
+		code = http.StatusCreated
+	}
+	obj, err := c.h.server.Do(c.r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.answer(code, obj)
+}
+
+// exists says whether there is the object of a request before it is carried out.
+func (c *call) exists(req api.Request) bool {
+	req.Verb = "get"
+	_, err := c.h.server.Do(c.r.Context(), req)
+	return err == nil
+}
+
+// listOptions are the options of a list or a watch. A name in the path of a watch stands
+// for a field selector.
+// Upstream: apiserver handlers listOpts, v1.36.
+func (c *call) listOptions(opts *metav1.ListOptions) error {
+	if err := c.options(opts); err != nil {
+		return err
+	}
+	if c.t.name == "" {
+		return nil
+	}
+	selector, err := fields.ParseSelector(opts.FieldSelector)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if name, ok := selector.RequiresExactMatch(metav1.ObjectNameField); !selector.Empty() && (!ok || name != c.t.name) {
+		return badRequest("fieldSelector metadata.name doesn't match requested name")
+	}
+	if selector.Empty() {
+		opts.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, c.t.name).String()
+	}
+	return nil
+}
+
+// remove serves delete and deletecollection.
+// Upstream: apiserver handlers DeleteResource and DeleteCollection, v1.36.
+func (c *call) remove(verb string) error {
+	req := c.request(verb)
+	if verb == "deletecollection" {
+		if err := c.listOptions(&req.List); err != nil {
+			return err
+		}
+	}
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		err = c.options(&req.Delete)
+	} else {
+		err = c.decodeDeleteOptions(body, &req.Delete)
+	}
+	if err != nil {
+		return err
+	}
+	obj, err := c.h.server.Do(c.r.Context(), req)
+	if err != nil {
+		return err
+	}
+	code := http.StatusOK
+	//nolint:staticcheck // clients may still use the deprecated field
+	if orphan := req.Delete.OrphanDependents; obj != nil && !meta.IsListType(obj) && orphan != nil && !*orphan {
+		code = http.StatusAccepted // not deleted at once, as was asked for
+	}
+	if obj == nil {
+		obj = &metav1.Status{Status: metav1.StatusSuccess, Code: int32(code), Details: &metav1.StatusDetails{Name: c.t.name, Kind: c.kind.gvk.Kind}}
+	}
+	return c.answer(code, obj)
+}
+
+func (c *call) decodeDeleteOptions(body []byte, into *metav1.DeleteOptions) error {
+	info, err := negotiateInput(c.r, mediaTypesOfKubernetes())
+	if err != nil {
+		return err
+	}
+	gvk := v1.WithKind("DeleteOptions")
+	obj, _, err := info.Serializer.Decode(body, &gvk, into)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if obj != runtime.Object(into) {
+		return badRequest("decoded object cannot be converted to DeleteOptions")
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// allowsDiscovery says whether discovery is served as that kind: all groups in one
+// document.
+// Upstream: apiserver endpoints/discovery WrapAggregatedDiscoveryToHandler, v1.36.
+func allowsDiscovery(as schema.GroupVersionKind) bool { return as == aggregatedKind }
+
+var aggregatedKind = schema.GroupVersionKind{Group: "apidiscovery.k8s.io", Version: "v2", Kind: "APIGroupDiscoveryList"}
+
+// document sends a document of discovery.
+func (h *Handler) document(w http.ResponseWriter, r *http.Request, obj runtime.Object, kind string) {
+	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsDiscovery)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	obj.GetObjectKind().SetGroupVersionKind(v1.WithKind(kind))
+	out.send(w, r, http.StatusOK, obj)
+}
+
+// serveGroups serves /api and /apis: the groups and versions there are.
+func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, legacy bool) {
+	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsDiscovery)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if out.as == aggregatedKind {
+		h.serveAggregated(w, r, out, legacy)
+		return
+	}
+	groups := h.groups(legacy)
+	if legacy {
+		list := &metav1.APIVersions{Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{}}
+		h.document(w, r, list, "APIVersions")
+		return
+	}
+	h.document(w, r, &metav1.APIGroupList{Groups: groups}, "APIGroupList")
+}
+
+// groups are the groups with their versions, in order; legacy is the core group alone.
+func (h *Handler) groups(legacy bool) []metav1.APIGroup {
+	return slices.DeleteFunc(h.registry.Groups(), func(g metav1.APIGroup) bool { return (g.Name == "") != legacy })
+}
+
+// serveResources serves /api/v1, /apis/GROUP and /apis/GROUP/VERSION.
+func (h *Handler) serveResources(w http.ResponseWriter, r *http.Request, legacy bool, path string) {
+	group, inGroup, both := strings.Cut(path, "/")
+	if legacy {
+		group, inGroup, both = "", group, true
+	}
+	if !both {
+		groups := h.groups(false)
+		i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == group })
+		if i < 0 {
+			http.NotFound(w, r)
+			return
+		}
+		h.document(w, r, &groups[i], "APIGroup")
+		return
+	}
+	list := h.resources(schema.GroupVersion{Group: group, Version: inGroup})
+	if list == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h.document(w, r, list, "APIResourceList")
+}
+
+// resources are those of a group and version, nil if there is none.
+func (h *Handler) resources(gv schema.GroupVersion) *metav1.APIResourceList {
+	for _, list := range h.server.Resources() {
+		if list.GroupVersion == gv.String() {
+			return list
+		}
+	}
+	return nil
+}
+
+// serveAggregated serves all groups with all resources in one document.
+func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, out output, legacy bool) {
+	list := &discoveryv2.APIGroupDiscoveryList{Items: []discoveryv2.APIGroupDiscovery{}}
+	list.SetGroupVersionKind(aggregatedKind)
+	for _, group := range h.groups(legacy) {
+		item := discoveryv2.APIGroupDiscovery{}
+		item.Name = group.Name
+		for _, v := range group.Versions {
+			gv := schema.GroupVersion{Group: group.Name, Version: v.Version}
+			item.Versions = append(item.Versions, discoveryv2.APIVersionDiscovery{
+				Version: v.Version, Freshness: discoveryv2.DiscoveryFreshnessCurrent, Resources: h.discovered(gv),
+			})
+		}
+		list.Items = append(list.Items, item)
+	}
+	w.Header().Set("Vary", "Accept")
+	out.info.MediaType += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	out.send(w, r, http.StatusOK, list)
+}
+
+// discovered are the resources of a group and version, each with its subresources.
+func (h *Handler) discovered(gv schema.GroupVersion) []discoveryv2.APIResourceDiscovery {
+	list := []discoveryv2.APIResourceDiscovery{}
+	resources := h.resources(gv)
+	if resources == nil {
+		return list
+	}
+	for _, r := range resources.APIResources { // in order of name: subresources follow what they belong to
+		name, sub, isSub := strings.Cut(r.Name, "/")
+		kind := responseKind(gv, r)
+		if n := len(list) - 1; isSub && n >= 0 && list[n].Resource == name {
+			list[n].Subresources = append(list[n].Subresources, discoveryv2.APISubresourceDiscovery{Subresource: sub, ResponseKind: kind, Verbs: r.Verbs})
+			continue
+		}
+		scope := discoveryv2.ScopeCluster
+		if r.Namespaced {
+			scope = discoveryv2.ScopeNamespace
+		}
+		list = append(list, discoveryv2.APIResourceDiscovery{
+			Resource: r.Name, ResponseKind: kind, Scope: scope, SingularResource: r.SingularName,
+			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		})
+	}
+	return list
+}
+
+func responseKind(gv schema.GroupVersion, r metav1.APIResource) *metav1.GroupVersionKind {
+	kind := &metav1.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: r.Kind}
+	if r.Version != "" {
+		kind.Group, kind.Version = r.Group, r.Version
+	}
+	return kind
+}
+
+// isHealth says whether a path asks if the server is well.
+func isHealth(path string) bool {
+	for _, p := range []string{"/healthz", "/livez", "/readyz"} {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func serveHealth(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write([]byte("ok"))
+}

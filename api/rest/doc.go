@@ -1,0 +1,27 @@
+// Package rest serves the Kubernetes API over HTTP: the paths, verbs, forms and status
+// codes of kube-apiserver, in front of an [api.Server].
+//
+//	handler := rest.New(server, nil)
+//	config := handler.Config("my-operator") // a *rest.Config without a port
+//	client, err := kubernetes.NewForConfig(config)
+//
+// # How a request goes
+//
+// The path says which resource is meant, the method what is wanted, the headers in
+// which form. Together they become one [api.Request], which goes through the [Door]; the
+// answer is turned into what the client asked for: the object, a Table as kubectl
+// prints it, or its metadata alone; JSON, YAML or protobuf. There is no other state
+// than the server's.
+//
+// The files follow a request: path, call (what the body and the parameters say), write,
+// watch, convert, response. discovery has the documents by which clients find out what
+// there is, transport the way in for clients in the same process.
+//
+// # What differs from a real API server
+//
+//   - Who is asking is not checked here: what listens on a port does that. The name of
+//     the program, from its User-Agent, is the actor of its writes.
+//   - A watch without timeoutSeconds lasts until the client ends it; a real server ends
+//     it after half an hour to an hour.
+//   - Cells of tables are texts throughout.
+package rest

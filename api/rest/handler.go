@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// Handler serves the Kubernetes API of a server. It asks nobody who they are: what
+// listens on a port has to do that before.
+type Handler struct {
+	server   api.Handler
+	registry *api.Registry
+	now      func() time.Time
+}
+
+var _ http.Handler = (*Handler)(nil)
+
+// New makes a handler before a server, or before what stands before one. The registry has
+// the server's kinds, and now tells the time that the ages in tables are counted to.
+func New(server api.Handler, registry *api.Registry, now func() time.Time) *Handler {
+	return &Handler{server: server, registry: registry, now: now}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	switch {
+	case path == "/version":
+		sendJSON(w, h.server.Version())
+	case isHealth(path):
+		serveHealth(w, r)
+	case path == "/openapi/v3" || strings.HasPrefix(path, "/openapi/v3/"):
+		h.serveOpenAPI(w, r, strings.TrimPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/"))
+	case path == "/api" || path == "/apis":
+		h.serveGroups(w, r, path == "/api")
+	case strings.HasPrefix(path, "/api/"):
+		h.serveGroup(w, r, true, strings.TrimPrefix(path, "/api/"))
+	case strings.HasPrefix(path, "/apis/"):
+		h.serveGroup(w, r, false, strings.TrimPrefix(path, "/apis/"))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// serveGroup serves the discovery of a group or a version, or a resource.
+func (h *Handler) serveGroup(w http.ResponseWriter, r *http.Request, legacy bool, path string) {
+	t, ok := parsePath(legacy, path)
+	if !ok {
+		h.serveResources(w, r, legacy, path)
+		return
+	}
+	if err := h.serveResource(w, r, t); err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+// serveResource serves a request about objects. An error is to be told to the client,
+// who has had no answer yet.
+func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target) error {
+	if review, ok := reviews[t.gvr()]; ok && r.Method == http.MethodPost {
+		return h.serveReview(w, r, t, review)
+	}
+	kind, ok := h.kind(t.gvr())
+	if !ok {
+		return unknownPath()
+	}
+	out, err := negotiateOutput(r, kind.mediaTypes(), allowsConversion)
+	if err != nil {
+		return err
+	}
+	c := call{h: h, w: w, r: r, t: t, kind: kind, out: out}
+	switch verb := t.verb(r); verb {
+	case "get", "list":
+		return c.read(verb)
+	case "watch":
+		return c.watch()
+	case "create", "update":
+		return c.write(verb)
+	case "patch":
+		return c.patch()
+	case "delete", "deletecollection":
+		return c.remove(verb)
+	}
+	return statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+}
+
+// unknownPath is the answer to a path of a known group that no resource has.
+func unknownPath() error {
+	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+// fail tells the client of an error, in the form of a Status.
+// Upstream: apiserver handlers/responsewriters ErrorNegotiated and ErrorToAPIStatus, v1.36.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	if status.Code == 0 {
+		status.Code = http.StatusInternalServerError
+	}
+	out, negotiated := negotiateOutput(r, mediaTypesOfKubernetes(), allowsConversion)
+	if negotiated != nil {
+		out = output{info: mediaTypesOfKubernetes()[0]}
+	}
+	status.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Status"})
+	out.send(w, r, int(status.Code), &status)
+}

@@ -1,0 +1,64 @@
+package rest
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// kind is what a request is about.
+type kind struct {
+	metav1.APIResource
+	gvk schema.GroupVersionKind
+	// typed: objects are Go structs, not maps.
+	typed bool
+	// protobuf: objects can be written as protobuf.
+	protobuf bool
+}
+
+// kind is that of a resource.
+func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
+	resource, ok := h.registry.Resource(gvr)
+	if !ok {
+		return kind{}, false
+	}
+	k := kind{APIResource: resource, gvk: gvr.GroupVersion().WithKind(resource.Kind)}
+	if obj, err := h.registry.New(k.gvk); err == nil {
+		_, unstructured := obj.(runtime.Unstructured)
+		k.typed = !unstructured
+		_, k.protobuf = obj.(runtime.ProtobufMarshaller)
+	}
+	return k, true
+}
+
+// bodyOf is the kind of object that a request sends and gets: of some subresources it is
+// another.
+func (k *kind) bodyOf(subresource string) schema.GroupVersionKind {
+	switch k.Name + "/" + subresource {
+	case "pods/binding":
+		return schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
+	case "pods/eviction":
+		return schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}
+	}
+	return k.gvk
+}
+
+// mediaTypes are the forms that objects of the kind can have.
+func (k *kind) mediaTypes() []runtime.SerializerInfo {
+	all := mediaTypesOfKubernetes()
+	if k.protobuf {
+		return all
+	}
+	types := make([]runtime.SerializerInfo, 0, len(all))
+	for _, info := range all {
+		if info.MediaType != runtime.ContentTypeProtobuf {
+			types = append(types, info)
+		}
+	}
+	return types
+}
+
+// mediaTypesOfKubernetes are the forms of the kinds of Kubernetes itself: JSON, YAML and
+// protobuf.
+func mediaTypesOfKubernetes() []runtime.SerializerInfo { return scheme.Codecs.SupportedMediaTypes() }

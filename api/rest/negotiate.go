@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/munnerz/goautoneg"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// output is the form in which a client wants its answer.
+type output struct {
+	info runtime.SerializerInfo
+	// as is what the object is to be turned into: a Table, a PartialObjectMetadata or a
+	// list of these; its Kind is "" for the object itself.
+	as schema.GroupVersionKind
+	// params are those of the media type, such as the v, g and as of discovery.
+	params map[string]string
+	pretty bool
+}
+
+// negotiateOutput is the first form of an Accept header that can be served.
+// Upstream: apiserver handlers/negotiation NegotiateOutputMediaType, v1.36.
+func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows func(schema.GroupVersionKind) bool) (output, error) {
+	accept := r.Header.Get("Accept")
+	if accept == "" {
+		return output{info: types[0], pretty: isPretty(r, nil)}, nil
+	}
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		for _, info := range types {
+			if clause.Type != "*" && (clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
+				continue
+			}
+			as := schema.GroupVersionKind{Group: clause.Params["g"], Version: clause.Params["v"], Kind: clause.Params["as"]}
+			stream := clause.Params["stream"]
+			if as != (schema.GroupVersionKind{}) && !allows(as) || stream != "" && (stream != "watch" || info.StreamSerializer == nil) {
+				continue
+			}
+			return output{info: info, as: as, params: clause.Params, pretty: isPretty(r, clause.Params)}, nil
+		}
+	}
+	return output{}, statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+mediaTypes(types))
+}
+
+// allowsConversion says whether objects are served as that kind: tables and metadata.
+// Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.36.
+func allowsConversion(as schema.GroupVersionKind) bool {
+	if gv := as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
+		return false
+	}
+	return as.Kind == "Table" || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
+}
+
+// isPretty says whether JSON is indented: for people.
+// Upstream: apiserver handlers/negotiation isPrettyPrint, v1.36.
+func isPretty(r *http.Request, params map[string]string) bool {
+	if pretty := r.URL.Query().Get("pretty"); pretty != "" {
+		return pretty == "true" || pretty == "1" || pretty == "t" || pretty == "T" || pretty == "TRUE" || pretty == "True"
+	}
+	agent := r.UserAgent()
+	return params["pretty"] == "1" || strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+}
+
+// negotiateInput finds what reads the body of a request.
+// Upstream: apiserver handlers/negotiation NegotiateInputSerializer, v1.36.
+func negotiateInput(r *http.Request, types []runtime.SerializerInfo) (runtime.SerializerInfo, error) {
+	contentType := r.Header.Get("Content-Type")
+	if contentType == "" {
+		return types[0], nil
+	}
+	if mediaType, _, err := mime.ParseMediaType(contentType); err == nil {
+		if info, ok := runtime.SerializerInfoForMediaType(types, mediaType); ok {
+			return info, nil
+		}
+	}
+	return runtime.SerializerInfo{}, unsupportedMediaType(mediaTypes(types))
+}
+
+func unsupportedMediaType(accepted string) error {
+	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+accepted)
+}
+
+func mediaTypes(types []runtime.SerializerInfo) string {
+	names := make([]string, len(types))
+	for i, info := range types {
+		names[i] = info.MediaType
+	}
+	return strings.Join(names, ", ")
+}
+
+// statusError is a refusal in the server's form.
+func statusError(code int32, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}}
+}
+
+func badRequest(format string, args ...any) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}

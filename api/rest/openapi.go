@@ -1,0 +1,90 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/rest/openapi"
+)
+
+// serveOpenAPI serves /openapi/v3, which lists the documents, and the documents: one for
+// each group and version.
+func (h *Handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, path string) {
+	if path == "" {
+		paths := map[string]any{}
+		for _, list := range h.server.Resources() {
+			at := documentPath(list.GroupVersion)
+			paths[at] = map[string]string{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%s", at, hash(list))}
+		}
+		sendJSON(w, map[string]any{"paths": paths})
+		return
+	}
+	for _, list := range h.server.Resources() {
+		if documentPath(list.GroupVersion) == path {
+			sendJSON(w, h.openAPI(list))
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// documentPath is where the document of a group and version is.
+func documentPath(gv string) string {
+	if gv == "v1" {
+		return "api/v1"
+	}
+	return "apis/" + gv
+}
+
+// hash changes when a document does, so that clients may keep it.
+func hash(list *metav1.APIResourceList) string {
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // it holds nothing but texts
+	}
+	return fmt.Sprintf("%X", sha256.Sum256(text))
+}
+
+// openAPI is the document of a group and version.
+func (h *Handler) openAPI(list *metav1.APIResourceList) openapi.Object {
+	gv, err := schema.ParseGroupVersion(list.GroupVersion)
+	if err != nil {
+		panic(err) // the registry made it
+	}
+	var resources []openapi.Resource
+	for _, res := range list.APIResources {
+		if name, sub, ok := strings.Cut(res.Name, "/"); ok {
+			if n := len(resources) - 1; n >= 0 && resources[n].GVR.Resource == name {
+				resources[n].Subresources = append(resources[n].Subresources, sub)
+			}
+			continue
+		}
+		resources = append(resources, openapi.Resource{
+			GVR: gv.WithResource(res.Name), GVK: gv.WithKind(res.Kind), Namespaced: res.Namespaced, Type: h.goType(gv.WithKind(res.Kind)),
+		})
+	}
+	return openapi.Document(gv, h.server.Version().GitVersion, resources)
+}
+
+// goType is the Go struct of a kind, nil if its objects are maps.
+func (h *Handler) goType(gvk schema.GroupVersionKind) reflect.Type {
+	obj, err := h.registry.New(gvk)
+	if _, unstructured := obj.(runtime.Unstructured); err != nil || unstructured {
+		return nil
+	}
+	return reflect.TypeOf(obj).Elem()
+}
+
+// sendJSON sends a document that is no object of the API.
+func sendJSON(w http.ResponseWriter, document any) {
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	_ = json.NewEncoder(w).Encode(document) // the client has gone: there is nobody to tell
+}

@@ -1,0 +1,354 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/rest"
+)
+
+// handler serves a server.
+func handler(server *api.Server) *rest.Handler { return rest.New(server, server.Registry(), time.Now) }
+
+// eachWay runs a test over the ways into a server: without a port and over HTTP, with
+// JSON and with protobuf.
+func eachWay(t *testing.T, test func(t *testing.T, server *api.Server, config *restclient.Config)) {
+	t.Helper()
+	for _, content := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		t.Run("in process, "+content, func(t *testing.T) {
+			server := api.NewServer(api.Config{})
+			config := handler(server).Config("tester")
+			config.ContentType = content
+			test(t, server, config)
+		})
+		t.Run("over HTTP, "+content, func(t *testing.T) {
+			server := api.NewServer(api.Config{})
+			listener := httptest.NewServer(handler(server))
+			t.Cleanup(listener.Close)
+			test(t, server, &restclient.Config{Host: listener.URL, UserAgent: "tester/v1", QPS: -1, ContentConfig: restclient.ContentConfig{ContentType: content}})
+		})
+	}
+}
+
+func claim(name string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: map[string]string{"app": name}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
+		},
+	}
+}
+
+func clients(t *testing.T, config *restclient.Config) *kubernetes.Clientset {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+func TestAnObjectLivesItsLifeThroughARESTConfig(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
+		ctx := t.Context()
+		claims := clients(t, config).CoreV1().PersistentVolumeClaims("default")
+
+		made, err := claims.Create(ctx, claim("data"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		assert.NotEmpty(t, made.UID)
+		assert.Equal(t, corev1.ClaimPending, made.Status.Phase)
+
+		got, err := claims.Get(ctx, "data", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, made.ResourceVersion, got.ResourceVersion)
+
+		got.Labels["x"] = "y"
+		updated, err := claims.Update(ctx, got, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		_, err = claims.Update(ctx, got, metav1.UpdateOptions{})
+		assert.True(t, apierrors.IsConflict(err), "%v", err)
+
+		updated.Status.Phase = corev1.ClaimBound
+		updated, err = claims.UpdateStatus(ctx, updated, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, corev1.ClaimBound, updated.Status.Phase)
+
+		list, err := claims.List(ctx, metav1.ListOptions{LabelSelector: "x=y"})
+		require.NoError(t, err)
+		assert.Len(t, list.Items, 1)
+
+		patched, err := claims.Patch(ctx, "data", types.StrategicMergePatchType, []byte(`{"metadata":{"finalizers":null,"annotations":{"a":"b"}}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "b", patched.Annotations["a"])
+
+		require.NoError(t, claims.Delete(ctx, "data", metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))}))
+		_, err = claims.Get(ctx, "data", metav1.GetOptions{})
+		assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
+func TestRefusalsAreThoseOfTheServer(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
+		ctx := t.Context()
+		client := clients(t, config)
+		bad := claim("Bad_Name")
+		_, err := client.CoreV1().PersistentVolumeClaims("default").Create(ctx, bad, metav1.CreateOptions{})
+		require.True(t, apierrors.IsInvalid(err), "%v", err)
+		assert.ErrorContains(t, err, "a lowercase RFC 1123 subdomain")
+		_, err = client.CoreV1().PersistentVolumeClaims("default").List(ctx, metav1.ListOptions{LabelSelector: "a in ("})
+		assert.True(t, apierrors.IsBadRequest(err), "%v", err)
+		_, err = client.CoreV1().Pods("nowhere").Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}, metav1.CreateOptions{})
+		assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
+func TestAWatchShowsEachChangeAndEndsWithItsContext(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
+		client := clients(t, config)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w, err := client.CoreV1().PersistentVolumeClaims("default").Watch(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		_, err = client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		event := <-w.ResultChan()
+		assert.Equal(t, watch.Added, event.Type)
+		assert.Equal(t, "data", event.Object.(*corev1.PersistentVolumeClaim).Name)
+		require.NoError(t, client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), "data", metav1.DeleteOptions{}))
+		cancel()
+		for range w.ResultChan() {
+		}
+	})
+}
+
+func TestAWatchEndsAfterItsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := clients(t, handler(api.NewServer(api.Config{})).Config("tester"))
+		seconds := int64(90)
+		begun := time.Now()
+		w, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+		require.NoError(t, err)
+		for range w.ResultChan() {
+		}
+		assert.Equal(t, 90*time.Second, time.Since(begun))
+	})
+}
+
+func TestInformersFollowThroughARESTConfig(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
+		client := clients(t, config)
+		factory := informers.NewSharedInformerFactory(client, 0)
+		seen := make(chan string, 10)
+		informer := factory.Core().V1().PersistentVolumeClaims().Informer()
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { seen <- obj.(metav1.Object).GetName() }})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		factory.Start(ctx.Done())
+		defer factory.Shutdown()
+		defer cancel()
+		factory.WaitForCacheSync(ctx.Done())
+		_, err = client.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim("data"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "data", <-seen)
+	})
+}
+
+func TestDynamicAndMetadataClientsWork(t *testing.T) {
+	server := api.NewServer(api.Config{})
+	config := handler(server).Config("tester")
+	_, err := clients(t, config).CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+
+	dyn, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	obj, err := dyn.Resource(gvr).Namespace("default").Get(t.Context(), "data", metav1.GetOptions{})
+	require.NoError(t, err)
+	size, _, err := unstructured.NestedString(obj.Object, "spec", "resources", "requests", "storage")
+	require.NoError(t, err)
+	assert.Equal(t, "1Gi", size)
+
+	meta, err := metadata.NewForConfig(config)
+	require.NoError(t, err)
+	list, err := meta.Resource(gvr).Namespace("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	assert.Equal(t, "data", list.Items[0].Name)
+}
+
+func TestDiscoveryListsEveryKindWithWhatCanBeDone(t *testing.T) {
+	config := handler(api.NewServer(api.Config{})).Config("tester")
+	client := clients(t, config)
+	version, err := client.Discovery().ServerVersion()
+	require.NoError(t, err)
+	assert.Equal(t, "v1.36.3", version.GitVersion)
+	_, lists, err := client.Discovery().ServerGroupsAndResources()
+	require.NoError(t, err)
+	found := map[string]metav1.APIResource{}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			found[list.GroupVersion+" "+r.Name] = r
+		}
+	}
+	assert.Equal(t, []string{"pvc"}, found["v1 persistentvolumeclaims"].ShortNames)
+	assert.Contains(t, found, "v1 persistentvolumeclaims/status")
+	assert.Contains(t, found, "v1 pods/eviction")
+	assert.False(t, found["storage.k8s.io/v1 storageclasses"].Namespaced)
+	assert.Contains(t, found["v1 pods"].Verbs, "watch")
+}
+
+// ask makes a bare request.
+func ask(t *testing.T, method, path, contentType, accept, body string) (int, http.Header, string) {
+	t.Helper()
+	server := api.NewServer(api.Config{})
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	handler(server).ServeHTTP(w, r)
+	answer, err := io.ReadAll(w.Result().Body)
+	require.NoError(t, err)
+	return w.Code, w.Header(), string(answer)
+}
+
+func TestBadRequestsGetTheAnswersOfARealServer(t *testing.T) {
+	const claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+	tests := map[string]struct {
+		method, path, contentType, accept, body string
+		code                                    int
+		want                                    string
+	}{
+		"an unknown path":            {"GET", "/nowhere", "", "", "", 404, "404 page not found"},
+		"an unknown group":           {"GET", "/apis/example.com/v1", "", "", "", 404, "404 page not found"},
+		"an unknown resource":        {"GET", "/api/v1/persistentvolumeclames", "", "", "", 404, `"reason":"NotFound"`},
+		"an unknown object":          {"GET", claims + "/x", "", "", "", 404, `persistentvolumeclaims \"x\" not found`},
+		"a method nobody has":        {"TRACE", claims, "", "", "", 405, `"reason":"MethodNotAllowed"`},
+		"a form nobody can give":     {"GET", claims, "", "text/html", "", 406, "only the following media types are accepted: application/json"},
+		"a form nobody can read":     {"POST", claims, "text/html", "", "", 415, "the body of the request was in an unknown format"},
+		"a patch of an unknown type": {"PATCH", claims + "/x", "application/json", "", "{}", 415, "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml"},
+		"malformed JSON":             {"POST", claims, "application/json", "", `{"kind": x}`, 400, "cannot be handled as a PersistentVolumeClaim"},
+		"another kind":               {"POST", claims, "application/json", "", `{"kind":"Pod","apiVersion":"v1"}`, 400, "Pod in version"},
+		"another version":            {"POST", claims, "application/json", "", `{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1"}`, 400, "does not match the expected API version (v1)"},
+		"garbage for protobuf":       {"POST", claims, "application/vnd.kubernetes.protobuf", "", "k8s\x00\xff\xff", 400, "cannot be handled as a PersistentVolumeClaim"},
+		"another namespace":          {"POST", claims, "application/json", "", `{"metadata":{"name":"a","namespace":"b"}}`, 400, "the namespace of the provided object does not match the namespace sent on the request"},
+		"another name":               {"PUT", claims + "/a", "application/json", "", `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
+		"too much":                   {"POST", claims, "application/json", "", strings.Repeat(" ", 4<<20), 413, "Request entity too large: limit is 3145728"},
+		"a limit that is no number":  {"GET", claims + "?limit=x", "", "", "", 400, "invalid syntax"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, _, body := ask(t, tt.method, tt.path, tt.contentType, tt.accept, tt.body)
+			assert.Equal(t, tt.code, code, body)
+			assert.Contains(t, body, tt.want)
+		})
+	}
+}
+
+func TestUnknownFieldsAreWarningsUnlessStrict(t *testing.T) {
+	const path, body = "/api/v1/namespaces/default/configmaps", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"dat":{}}`
+	code, header, _ := ask(t, "POST", path, "application/json", "", body)
+	assert.Equal(t, 201, code)
+	assert.Equal(t, []string{`299 - "unknown field \"dat\""`}, header.Values("Warning"))
+	code, _, answer := ask(t, "POST", path+"?fieldValidation=Strict", "application/json", "", body)
+	assert.Equal(t, 400, code)
+	assert.Contains(t, answer, `strict decoding error: unknown field \"dat\"`)
+	code, header, _ = ask(t, "POST", path+"?fieldValidation=Ignore", "application/json", "", body)
+	assert.Equal(t, 201, code)
+	assert.Empty(t, header.Values("Warning"))
+}
+
+func TestAListIsServedAsATable(t *testing.T) {
+	code, _, body := ask(t, "GET", "/api/v1/namespaces", "", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "")
+	assert.Equal(t, 200, code)
+	assert.Contains(t, body, `"kind":"Table"`)
+	assert.Contains(t, body, `"columnDefinitions":[{"name":"NAME","type":"string","format":"name"`)
+	assert.Contains(t, body, `"cells":["default","Active"`)
+}
+
+func TestEveryKindIsDescribedInOpenAPI(t *testing.T) {
+	client := clients(t, handler(api.NewServer(api.Config{})).Config("tester"))
+	paths, err := client.Discovery().OpenAPIV3().Paths()
+	require.NoError(t, err)
+	_, lists, err := client.Discovery().ServerGroupsAndResources()
+	require.NoError(t, err)
+	for _, list := range lists {
+		at := "apis/" + list.GroupVersion
+		if list.GroupVersion == "v1" {
+			at = "api/v1"
+		}
+		require.Contains(t, paths, at)
+		text, err := paths[at].Schema(runtime.ContentTypeJSON)
+		require.NoError(t, err)
+		var doc struct {
+			Components struct {
+				Schemas map[string]struct {
+					Type       string
+					Properties map[string]any
+					Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &doc))
+		described := map[string]bool{}
+		for name, schema := range doc.Components.Schemas {
+			for _, kind := range schema.Kinds {
+				described[kind.Kind] = true
+				assert.Contains(t, schema.Properties, "metadata", name)
+			}
+		}
+		for _, r := range list.APIResources {
+			assert.True(t, strings.Contains(r.Name, "/") || described[r.Kind], "%s in %s", r.Kind, list.GroupVersion)
+		}
+	}
+}
+
+func TestEveryClientMayDoEverything(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
+		review, err := clients(t, config).AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods"}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		assert.True(t, review.Status.Allowed)
+		assert.Equal(t, "create", review.Spec.ResourceAttributes.Verb)
+	})
+}
+
+func TestADeletionTellsWhatWasDeleted(t *testing.T) {
+	server := api.NewServer(api.Config{})
+	client := clients(t, handler(server).Config("tester"))
+	_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	answer, err := client.CoreV1().RESTClient().Delete().Namespace("default").Resource("configmaps").Name("a").Do(t.Context()).Get()
+	require.NoError(t, err)
+	assert.Equal(t, metav1.StatusSuccess, answer.(*metav1.Status).Status)
+}

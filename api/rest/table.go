@@ -1,0 +1,54 @@
+package rest
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/internal/tables"
+)
+
+// table is an object or a list as kubectl prints it.
+// Upstream: apiserver handlers asTable, v1.36.
+func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) (runtime.Object, error) {
+	t := &metav1.Table{Rows: []metav1.TableRow{}}
+	t.SetGroupVersionKind(gv.WithKind("Table"))
+	if !opts.NoHeaders {
+		t.ColumnDefinitions = tables.Columns(c.kind.gvk.GroupKind())
+	}
+	if !meta.IsListType(obj) {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		t.ResourceVersion = m.GetResourceVersion()
+		return t, c.addRow(t, obj, gv, opts)
+	}
+	m, err := meta.ListAccessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	t.ListMeta = metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue(), RemainingItemCount: m.GetRemainingItemCount()}
+	return t, meta.EachListItem(obj, func(item runtime.Object) error { return c.addRow(t, item, gv, opts) })
+}
+
+// addRow adds an object, with as much of it as the client wants to have beside the cells.
+func (c *call) addRow(t *metav1.Table, obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) error {
+	row := metav1.TableRow{Cells: tables.Cells(c.kind.gvk.GroupKind(), obj, c.h.now())}
+	switch opts.IncludeObject {
+	case metav1.IncludeNone:
+	case metav1.IncludeObject:
+		obj.GetObjectKind().SetGroupVersionKind(c.kind.gvk)
+		row.Object.Object = obj
+	default:
+		p, err := partial(obj, gv)
+		if err != nil {
+			return err
+		}
+		row.Object.Object = p
+	}
+	t.Rows = append(t.Rows, row)
+	return nil
+}

@@ -1,0 +1,94 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watch serves a watch until the client goes, its time is over or the watch ends.
+// Upstream: apiserver handlers handleWatch and WatchServer.HandleHTTP, v1.36.
+func (c *call) watch() error {
+	req := c.request("watch")
+	req.Name = ""
+	if err := c.listOptions(&req.List); err != nil {
+		return err
+	}
+	if c.out.info.StreamSerializer == nil {
+		return notAcceptable("%s cannot be streamed", c.out.info.MediaType)
+	}
+	table, err := c.tableOptions()
+	if err != nil {
+		return err
+	}
+	ctx := c.r.Context()
+	if s := req.List.TimeoutSeconds; s != nil && *s > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*s)*time.Second)
+		defer cancel()
+	}
+	w, err := c.h.server.Watch(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	c.stream(ctx, w, table)
+	return nil
+}
+
+// stream sends the events of a watch as they come.
+func (c *call) stream(ctx context.Context, w watch.Interface, table *metav1.TableOptions) {
+	mediaType := c.out.info.MediaType
+	if mediaType != runtime.ContentTypeJSON {
+		mediaType += ";stream=watch"
+	}
+	c.w.Header().Set("Content-Type", mediaType)
+	c.w.Header().Set("Cache-Control", "no-cache, private")
+	c.w.WriteHeader(http.StatusOK)
+	out := http.NewResponseController(c.w)
+	_ = out.Flush() // a writer that cannot be flushed sends at the end
+	frames := c.out.info.StreamSerializer.Framer.NewFrameWriter(c.w)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return
+			}
+			frame, err := c.frame(event, table)
+			if err != nil {
+				return
+			}
+			if _, err := frames.Write(frame); err != nil {
+				return // the client has gone
+			}
+			_ = out.Flush()
+		}
+	}
+}
+
+// frame is an event in the form that the client asked for.
+func (c *call) frame(event watch.Event, table *metav1.TableOptions) ([]byte, error) {
+	obj, err := c.convert(event.Object, table)
+	if err != nil {
+		return nil, err
+	}
+	if table != nil {
+		table.NoHeaders = true // the columns come once
+	}
+	var inner, outer bytes.Buffer
+	if err := c.out.info.Serializer.Encode(obj, &inner); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	err = c.out.info.StreamSerializer.Encode(&metav1.WatchEvent{
+		Type: string(event.Type), Object: runtime.RawExtension{Raw: bytes.TrimRight(inner.Bytes(), "\n")},
+	}, &outer)
+	return outer.Bytes(), err
+}

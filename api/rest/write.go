@@ -1,0 +1,113 @@
+package rest
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// write serves create and update.
+// Upstream: apiserver handlers createHandler and UpdateResource, v1.36.
+func (c *call) write(verb string) error {
+	req := c.request(verb)
+	var into runtime.Object = &metav1.CreateOptions{}
+	if verb == "update" {
+		into = &metav1.UpdateOptions{}
+	}
+	if err := c.options(into); err != nil {
+		return err
+	}
+	switch opts := into.(type) {
+	case *metav1.CreateOptions:
+		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+	case *metav1.UpdateOptions:
+		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+	}
+	var err error
+	if req.Object, err = c.decode(req.Write.FieldValidation); err != nil {
+		return err
+	}
+	if err := c.checkNamespace(req.Object); err != nil {
+		return err
+	}
+	if obj, ok := req.Object.(metav1.Object); ok && verb == "update" && obj.GetName() != c.t.name {
+		if obj.GetName() != "" {
+			return badRequest("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.t.name)
+		}
+		return badRequest("name must be provided")
+	}
+	return c.do(req)
+}
+
+// checkNamespace gives an object the namespace of the path. Another one is refused.
+// Upstream: apiserver registry/rest EnsureObjectNamespaceMatchesRequestNamespace, v1.36.
+func (c *call) checkNamespace(obj runtime.Object) error {
+	m, ok := obj.(metav1.Object)
+	switch {
+	case !ok: // it has no metadata
+	case !c.kind.Namespaced || m.GetNamespace() == c.t.namespace:
+	case m.GetNamespace() == "":
+		m.SetNamespace(c.t.namespace)
+	case c.t.namespace != "":
+		return badRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// decode reads the object in the body. Unknown and repeated fields are errors if
+// validation is Strict, warnings if it is Warn, which is the default.
+func (c *call) decode(validation string) (runtime.Object, error) {
+	info, err := negotiateInput(c.r, c.kind.mediaTypes())
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	want := c.kind.bodyOf(c.t.sub)
+	decoder := info.StrictSerializer
+	if validation == metav1.FieldValidationIgnore {
+		decoder = info.Serializer
+	}
+	into, err := c.h.registry.New(want)
+	if err != nil {
+		into = nil // a kind without a resource of its own, which the decoder knows
+	}
+	obj, got, err := decoder.Decode(body, &want, into)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && validation != metav1.FieldValidationStrict {
+		for _, e := range strict.Errors() {
+			c.warn(e.Error())
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, c.decodeError(err, want, got)
+	}
+	if got.GroupVersion() != want.GroupVersion() {
+		return nil, badRequest("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion())
+	}
+	if got.Kind != want.Kind {
+		return nil, badRequest("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
+			got.Kind, got.Version, want.Kind, got, want)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, nil
+}
+
+// decodeError is what the client is told of a body that cannot be read.
+// Upstream: apiserver handlers transformDecodeError, v1.36.
+func (c *call) decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind) error {
+	if got != nil && got.Kind != "" && *got != want {
+		return badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err)
+	}
+	return badRequest("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, err)
+}
+
+// warn adds a warning to the answer, as kubectl shows it to people.
+// Upstream: apimachinery util/net NewWarningHeader, v1.36.
+func (c *call) warn(text string) {
+	c.w.Header().Add("Warning", fmt.Sprintf("299 - %q", text))
+}

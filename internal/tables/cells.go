@@ -1,0 +1,41 @@
+package tables
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Columns are the columns of a kind's table, as an API server sends them. Those that
+// kubectl shows with -o wide only have priority 1.
+func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
+	t := tableOf(kind)
+	list := make([]metav1.TableColumnDefinition, len(t.columns))
+	for i, c := range t.columns {
+		list[i] = metav1.TableColumnDefinition{Name: c.name, Type: "string"}
+		if i == t.name {
+			list[i].Format = "name"
+		}
+		if c.wide {
+			list[i].Priority = 1
+		}
+	}
+	return list
+}
+
+// Cells is the row of an object, one cell for each of the Columns of its kind; nil for
+// what has no metadata.
+func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
+	o, ok := obj.(object)
+	if !ok {
+		return nil
+	}
+	row := tableOf(kind).row(o, now)
+	cells := make([]any, len(row))
+	for i, text := range row {
+		cells[i] = text
+	}
+	return cells
+}
