@@ -262,16 +262,20 @@ func (c *Cluster) cache(do func(actor, resource string) error, actor, resource s
 	return do(actor, resource)
 }
 
+// Records are what the story tells and its details, oldest first. They are shared: do not
+// change them. trace.JSON writes them as JSON.
+func (c *Cluster) Records() []trace.Entry { return c.engine.Trace().Since(c.began) }
+
 // Story is the transcript so far: who did what, when and why, one line a record. How
 // the cluster came up is not part of it. A very long story has lost its beginning,
 // and says so.
-func (c *Cluster) Story() string { return c.tell(trace.Telling{Start: c.started()}) }
+func (c *Cluster) Story() string { return c.Tell(trace.Telling{}) }
 
 // Transcript is the story for people to read: identifiers are short, as ShortIDs
 // makes them, and lines that are wider than width characters continue on the next
 // one. 0 wraps nothing.
 func (c *Cluster) Transcript(width int) string {
-	return c.tell(trace.Telling{Start: c.started(), Width: width, Shorten: c.ShortIDs})
+	return c.Tell(trace.Telling{Width: width, Shorten: c.ShortIDs})
 }
 
 // ShortIDs shortens the UIDs in a text to their first eight digits, or to more where
@@ -293,7 +297,12 @@ func (c *Cluster) FullIDs(text string) string {
 	return c.ids.Expand(text)
 }
 
-func (c *Cluster) tell(how trace.Telling) string {
+// Tell is the story told as how says, for example with details. Without a Start times count
+// from the cluster's.
+func (c *Cluster) Tell(how trace.Telling) string {
+	if how.Start.IsZero() {
+		how.Start = c.started()
+	}
 	log := c.engine.Trace()
 	story := trace.Tell(log.Since(c.began), how)
 	if lost := log.Dropped() - c.began; lost > 0 {

@@ -3,9 +3,13 @@ package provisioner
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The calls of third-party code, all in one place. Objects handed over are
@@ -13,18 +17,36 @@ import (
 
 // callProvision calls Provision and refuses impossible answers.
 func (ctrl *ProvisionController) callProvision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
+	began := ctrl.env.Now()
 	ctrl.foreign("Provision", options.PVC, func() {
 		volume, state, err = ctrl.provisioner.Provision(ctx, options)
 	})
 	switch {
 	case err != nil:
-		return nil, state, err
+		volume = nil
 	case volume == nil:
-		return nil, ProvisioningFinished, fmt.Errorf("provisioner %s returned neither a volume nor an error", ctrl.cfg.Name)
+		state, err = ProvisioningFinished, fmt.Errorf("provisioner %s returned neither a volume nor an error", ctrl.cfg.Name)
 	case volume.Name != options.PVName:
-		return nil, ProvisioningFinished, fmt.Errorf("provisioner %s returned a volume named %q; it must be named %q", ctrl.cfg.Name, volume.Name, options.PVName)
+		state, err = ProvisioningFinished, fmt.Errorf("provisioner %s returned a volume named %q; it must be named %q", ctrl.cfg.Name, volume.Name, options.PVName)
+		volume = nil
+	default:
+		volume = volume.DeepCopy()
 	}
-	return volume.DeepCopy(), state, nil
+	ctrl.traceCall("Provision", options.PVC, options.PVName, began, string(state), err)
+	return volume, state, err
+}
+
+// traceCall notes what came of a call. class is the kind of the error, if there is one that
+// does not say itself that the call is another provisioner's.
+func (ctrl *ProvisionController) traceCall(method string, about control.Object, volume string, began time.Time, class string, err error) {
+	call := trace.Call{Method: method, About: refOf(about), Volume: volume, Took: ctrl.env.Now().Sub(began)}
+	if err != nil {
+		call.Class, call.Err = class, err.Error()
+		if _, ignored := err.(*IgnoredError); ignored { //nolint:errorlint // Upstream looks at the direct type only.
+			call.Class = "Ignored"
+		}
+	}
+	ctrl.env.Trace(call)
 }
 
 // callVolumeName calls Config.VolumeName, and refuses what cannot name a volume
@@ -43,7 +65,9 @@ func (ctrl *ProvisionController) callVolumeName(claim *v1.PersistentVolumeClaim)
 
 // callDelete calls Delete.
 func (ctrl *ProvisionController) callDelete(ctx context.Context, volume *v1.PersistentVolume) (err error) {
+	began := ctrl.env.Now()
 	ctrl.foreign("Delete", volume, func() { err = ctrl.provisioner.Delete(ctx, volume.DeepCopy()) })
+	ctrl.traceCall("Delete", volume, volume.Name, began, "Error", err)
 	return err
 }
 

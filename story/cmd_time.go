@@ -129,7 +129,7 @@ func runFor(c *call) error {
 }
 
 // topics are what records of the trace are filed under.
-var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry"}
+var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry", "asset", "call"}
 
 // filter reads the words that keep actors, topics and what is said of objects. quiet keeps nothing.
 func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
@@ -157,7 +157,7 @@ func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 	}
 	return func(e trace.Entry) bool {
 		names := func(object *regexp.Regexp) bool { return object.MatchString(e.Record.String()) }
-		return (about == nil || slices.ContainsFunc(about, names)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil || slices.Contains(ofTopics, e.Record.Topic()))
+		return (about == nil || slices.ContainsFunc(about, names)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil && !trace.IsDetail(e.Record.Topic()) || slices.Contains(ofTopics, e.Record.Topic()))
 	}, nil
 }
 
@@ -187,5 +187,5 @@ func (c *call) pending() {
 
 // tell prints entries of the trace.
 func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
-	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start, Details: true, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }

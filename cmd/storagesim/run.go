@@ -24,6 +24,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/kubelet/nfs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // runOptions are the flags of run.
@@ -41,10 +42,11 @@ type runOptions struct {
 	keep    string
 	passing time.Duration
 	width   int
+	verbose bool
 }
 
 // outputs are what -o can be; empty is the story and then the tables.
-var outputs = []string{"", "story", "table", "yaml", "json"}
+var outputs = []string{"", "story", "table", "yaml", "json", "trace"}
 
 func newRun() *cobra.Command {
 	var o runOptions
@@ -75,6 +77,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 
   # Every object at rest, as one List, for other tools.
   storagesim run -f manifests/ -o json | jq '.items[].kind'
+
+  # What happened, a line of JSON for each record, for other tools.
+  storagesim run -f manifests/ -o trace | jq 'select(.topic == "write") | .text'
 
   # The manifests of another program.
   helm template ./chart | storagesim run -f -
@@ -122,7 +127,8 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none (default: those of the classes)")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
-	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml or json (default: the story and then the tables)")
+	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json or trace (default: the story and then the tables)")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell details: the calls of provisioners, and what they and programs made")
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.IntVar(&o.width, "width", 0, widthHelp)
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
@@ -299,7 +305,8 @@ func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer
 
 func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	if o.output == "" || o.output == "story" {
-		if _, err := io.WriteString(out, c.Transcript(o.width)); err != nil {
+		story := c.Tell(trace.Telling{Width: o.width, Shorten: c.ShortIDs, Details: o.verbose})
+		if _, err := io.WriteString(out, story); err != nil {
 			return err
 		}
 	}
@@ -316,6 +323,12 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 			return err
 		}
 		return why(out, c, o.width)
+	case "trace":
+		records, err := trace.JSON(c.Records())
+		if err == nil {
+			_, err = io.WriteString(out, records)
+		}
+		return err
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Server().Objects())
 	}
