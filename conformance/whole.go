@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -118,50 +117,43 @@ func (r *replay) untaint() error {
 	return nil
 }
 
-// host runs the few shell commands that recordings use, on every node: the recorded
-// nodes were processes of one machine, with one <host>.
+// host runs shell commands of recordings on every node: the recorded nodes were processes
+// of one machine, with one <host>.
 func (r *replay) host(commands []string) error {
 	for _, line := range commands {
-		for command := range strings.SplitSeq(line, ";") {
-			for _, node := range nodesOf(r.rec) {
-				if err := r.shell(node.Name, strings.Fields(strings.ReplaceAll(command, "<host>", hostDir))); err != nil {
-					return bad("host: %s: %w", strings.TrimSpace(command), err)
-				}
+		for _, node := range nodesOf(r.rec) {
+			if err := r.shell(node.Name, strings.ReplaceAll(line, "<host>", hostDir)); err != nil {
+				return bad("host: %s: %w", line, err)
 			}
 		}
 	}
 	return nil
 }
 
-// shell runs one command on a node's disk, and nowhere else.
-func (r *replay) shell(node string, words []string) error {
+// shell runs a script on a node's disk, and nowhere else.
+func (r *replay) shell(node, script string) error {
 	root, err := r.cluster.Disk("node/" + node)
 	if err != nil {
 		return err
 	}
-	local := func(i int) string { return path.Clean("/" + words[i]) }
-	switch n := len(words); {
-	case n == 3 && words[0] == "mkdir" && words[1] == "-p":
-		return root.MkdirAll(local(2), 0o755)
-	case n == 2 && words[0] == "mkdir":
-		return root.Mkdir(local(1), 0o755)
-	case n == 2 && words[0] == "touch":
-		return root.WriteFile(local(1), nil, 0o644)
-	case n == 2 && (words[0] == "rm" || words[0] == "rmdir"):
-		return root.Remove(local(1))
-	case n == 3 && words[0] == "rm" && words[1] == "-rf":
-		return root.RemoveAll(local(2))
-	case n == 3 && words[0] == "chmod":
-		mode, err := strconv.ParseUint(words[1], 8, 9)
-		if err != nil {
-			return err
-		}
-		return root.Chmod(local(2), fs.FileMode(mode))
-	case n >= 3 && words[0] == "echo" && words[n-2] == ">":
-		return root.WriteFile(local(n-1), []byte(strings.Join(words[1:n-2], " ")+"\n"), 0o644)
+	p := programs.Start(programs.Config{
+		Argv: []string{"sh", "-e", "-c", script}, Node: root, Mounts: []programs.Mount{{ContainerPath: "/", VolumePath: "/"}},
+	})
+	defer p.Stop()
+	if _, ended := p.Run(machineHost{r.cluster}); !ended {
+		return errors.New("it waits; commands of the host must come to an end at once")
 	}
-	return errors.New("expected mkdir [-p] DIR, touch FILE, rm FILE, rm -rf DIR, rmdir DIR, chmod MODE FILE or echo WORDS > FILE")
+	if code := p.ExitCode(); code != 0 {
+		return fmt.Errorf("exit code %d: %s", code, p.Message())
+	}
+	return nil
 }
+
+// machineHost is what commands of the host ask of the world.
+type machineHost struct{ *storagesim.Cluster }
+
+// Choose implements programs.Host.
+func (machineHost) Choose(int) int { return 0 }
 
 // until lets time pass until what the recorder waited for is there, or no longer than
 // it would have waited.

@@ -152,7 +152,7 @@ func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 	_, err := load(t, `{"steps": [{"step": {"kubelet": {"node-1": "pause"}}}]}`)
 	require.ErrorContains(t, err, `step 1: kubelet: node-1: "pause": expected start, stop or restart`)
 	for step, want := range map[string]string{
-		`{"host": ["reboot now"]}`:              `host: reboot now: expected mkdir [-p] DIR, touch FILE, rm FILE, rm -rf DIR, rmdir DIR, chmod MODE FILE or echo WORDS > FILE`,
+		`{"host": ["reboot now"]}`:              `host: reboot now: exit code 127: sh: reboot: not found`,
 		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is not a known condition`,
 		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is not a known condition`,
 		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, pod/NAME or pvc/NAME`,
