@@ -69,8 +69,9 @@
 // Package runtime says which commands can be carried out, and what becomes of the others.
 // ReadFile, WriteFile and List do what a container would.
 //
-// xfs_quota, chattr and setquota record project quotas (programs.Quotas), which are not
-// enforced: a real one needs privilege and a file system of its own.
+// xfs_quota, chattr and setquota record project quotas (programs.Quotas). Disks in memory
+// enforce them; in a directory of the machine that runs the simulation a real quota would
+// need privilege and a file system of its own.
 //
 // # Deviations
 //

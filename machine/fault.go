@@ -71,11 +71,11 @@ func opOf(op string) string {
 	switch op {
 	case "removeall":
 		return "remove"
-	case "lchown":
+	case "lchown", "setproject", "setquota":
 		return "chown"
 	case "readdir", "readlink", "open":
 		return "read"
-	case "lstat":
+	case "lstat", "statfs":
 		return "stat"
 	}
 	return op

@@ -174,7 +174,7 @@ func isBelow(a, b string) bool {
 // changes says whether an operation changes files.
 func changes(op string) bool {
 	switch op {
-	case "mkdir", "remove", "removeall", "rename", "symlink", "write", "chmod", "lchown":
+	case "mkdir", "remove", "removeall", "rename", "symlink", "write", "chmod", "lchown", "setproject", "setquota":
 		return true
 	}
 	return false

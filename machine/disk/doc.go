@@ -1,7 +1,8 @@
 // Package disk is the file system of one simulated node: a directory of the
 // machine that runs the simulation, which the node takes for its "/" (Open), or
 // memory (InMemory). Whatever is done has the same outcome on both; a test runs random
-// programs of file operations on the two and compares.
+// programs of file operations on the two and compares. Only a disk in memory can have a
+// size, and limits of projects as XFS and ext4 have them (Limits).
 //
 // The simulation creates directories and runs rm -rf because YAML says so. So
 // this package is a security boundary: whatever a manifest, a container's

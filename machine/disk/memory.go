@@ -25,7 +25,7 @@ const umask = 0o022
 // permission is asked for. The umask is 022. There are no devices, named pipes and
 // hard links. now tells when a file was changed.
 func InMemory(now func() time.Time) *Disk {
-	t := &tree{now: now}
+	t := &tree{now: now, accounts: accounts{projects: map[uint32]*account{}}}
 	return &Disk{store: &memory{tree: t, top: t.make(nil, fs.ModeDir|0o755)}}
 }
 
@@ -34,6 +34,7 @@ type tree struct {
 	mu     sync.Mutex // for all inodes
 	now    func() time.Time
 	inodes uint64
+	accounts
 }
 
 // inode is a file, a directory or a symbolic link.
@@ -41,6 +42,7 @@ type inode struct {
 	number   uint64
 	mode     fs.FileMode
 	uid, gid int
+	project  uint32 // 0 for none
 	changed  time.Time
 	data     []byte            // of a file
 	text     string            // of a link
@@ -52,6 +54,9 @@ type inode struct {
 func (t *tree) make(in *inode, mode fs.FileMode) *inode {
 	t.inodes++
 	n := &inode{number: t.inodes, mode: mode, changed: t.now()}
+	if in != nil {
+		n.project = in.project
+	}
 	if mode.IsDir() {
 		n.entries = map[string]*inode{}
 	}
@@ -126,21 +131,24 @@ func (m *memory) Mkdir(rel string, perm fs.FileMode) error {
 }
 
 func (m *memory) mkdir(p place, perm fs.FileMode) error {
-	return m.add(p, fs.ModeDir|perm&^umask, func(*inode) {})
+	return m.add(p, fs.ModeDir|perm&^umask, func(*inode) error { return nil })
 }
 
 // add makes a new file at a place and fills it.
-func (m *memory) add(p place, mode fs.FileMode, fill func(n *inode)) error {
+func (m *memory) add(p place, mode fs.FileMode, fill func(n *inode) error) error {
 	switch {
 	case p.file != nil:
 		return syscall.EEXIST
 	case p.dir.gone:
 		return syscall.ENOENT
 	}
+	if err := m.tree.mayMake(p.dir.project); err != nil {
+		return err
+	}
 	n := m.tree.make(p.dir, mode)
-	fill(n)
+	m.tree.charge(n.project, 0, 1)
 	m.put(p, n)
-	return nil
+	return fill(n)
 }
 
 // put has a place hold n; nil takes away what is there.
@@ -197,6 +205,7 @@ func (m *memory) remove(p place) error {
 	if len(p.file.entries) > 0 {
 		return syscall.ENOTEMPTY
 	}
+	m.tree.drop(p.file)
 	p.file.gone = true
 	m.put(p, nil)
 	return nil
@@ -204,6 +213,7 @@ func (m *memory) remove(p place) error {
 
 func (m *memory) RemoveAll(rel string) error {
 	err := m.existing(rel, false, func(p place) error {
+		m.tree.drop(p.file)
 		p.file.empty()
 		m.put(p, nil)
 		return nil
@@ -244,6 +254,11 @@ func (m *memory) Rename(rel, newrel string) error {
 			return syscall.ENOENT
 		case from.file.mode.IsDir() && to.file != nil:
 			return syscall.ENOTDIR
+		case to.dir.project != 0 && to.dir.project != from.file.project: // Linux: fs/xfs/xfs_inode.c xfs_rename
+			return syscall.EXDEV
+		}
+		if to.file != nil {
+			m.tree.drop(to.file)
 		}
 		m.put(from, nil)
 		m.put(to, from.file)
@@ -259,7 +274,7 @@ func (m *memory) symlink(text string, p place) error {
 	if text == "" {
 		return syscall.ENOENT
 	}
-	return m.add(p, fs.ModeSymlink|fs.ModePerm, func(n *inode) { n.text = text })
+	return m.add(p, fs.ModeSymlink|fs.ModePerm, func(n *inode) error { n.text = text; return nil })
 }
 
 func (m *memory) Readlink(rel string) (text string, err error) {
@@ -331,13 +346,21 @@ func (m *memory) writeFile(rel string, data []byte, perm fs.FileMode) error {
 	return m.at(rel, true, func(p place) error {
 		switch {
 		case p.file == nil:
-			return m.add(p, perm.Perm()&^umask, func(n *inode) { n.data = slices.Clone(data) })
+			return m.add(p, perm.Perm()&^umask, func(n *inode) error { return m.write(n, data) })
 		case p.file.mode.IsDir():
 			return syscall.EISDIR
 		}
-		p.file.data, p.file.changed = slices.Clone(data), m.tree.now()
-		return nil
+		m.tree.charge(p.file.project, -blocksOf(len(p.file.data)), 0)
+		p.file.data, p.file.changed = nil, m.tree.now()
+		return m.write(p.file, data)
 	})
+}
+
+// write adds to what is in a file, as far as there is space.
+func (m *memory) write(n *inode, data []byte) error {
+	fits, err := m.tree.grow(n, len(n.data)+len(data))
+	n.data = append(n.data, data[:fits-len(n.data)]...)
+	return err
 }
 
 // appendFile takes the time that the new data takes, not that of the whole file: what
@@ -350,8 +373,8 @@ func (m *memory) appendFile(rel string, data []byte) error {
 		case len(p.file.data)+len(data) > maxFile:
 			return ErrTooLarge
 		}
-		p.file.data, p.file.changed = append(p.file.data, data...), m.tree.now()
-		return nil
+		p.file.changed = m.tree.now()
+		return m.write(p.file, data)
 	})
 }
 

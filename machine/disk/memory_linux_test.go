@@ -40,6 +40,7 @@ func TestMemoryDoesWhatADirectoryDoes(t *testing.T) {
 			require.Equal(t, want, got, "%s", strings.Join(done, "\n"))
 		}
 		require.Equal(t, allFiles(t, directory), allFiles(t, memory), "%s", strings.Join(done, "\n"))
+		requireCounted(t, memory)
 	})
 }
 
@@ -146,6 +147,21 @@ func described(info fs.FileInfo, err error) (any, error) {
 		uid, gid = 0, 0
 	}
 	return fmt.Sprint(info.Name(), info.Mode(), size, uid, gid), nil
+}
+
+// requireCounted checks that a disk in memory has counted what is on it.
+func requireCounted(t testing.TB, d *disk.Disk) {
+	counted, err := d.Space("/")
+	require.NoError(t, err)
+	want := disk.Space{UsedInodes: -1} // "/" itself is not counted
+	require.NoError(t, d.WalkUp("/", func(name string, info fs.FileInfo) error {
+		want.UsedInodes++
+		if info.Mode().IsRegular() {
+			want.UsedBytes += (info.Size() + 4095) / 4096 * 4096
+		}
+		return nil
+	}))
+	require.Equal(t, want, counted)
 }
 
 func allFiles(t testing.TB, d *disk.Disk) string {

@@ -36,5 +36,10 @@ type store interface {
 	// enter opens the directory rel for several operations; nil if there is a
 	// symbolic link in rel, or this cannot be done here.
 	enter(rel string) names
+	// limit is Disk.LimitProject, of the whole disk for project 0. The others are those of
+	// Disk.
+	limit(project uint32, limits Limits) error
+	setProject(rel string, project uint32) error
+	space(rel string) (Space, error)
 	Close() error
 }

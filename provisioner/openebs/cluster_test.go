@@ -273,7 +273,7 @@ func TestAQuotaIsRecordedOnTheNode(t *testing.T) {
 			assert.Contains(t, record, `"path":"`+openebs.DefaultBasePath+"/"+name+`"`)
 			assert.Contains(t, record, want)
 			assert.Contains(t, c.Story(), "pod openebs/quota-"+name+": the limits of "+openebs.DefaultBasePath+"/"+name+" are recorded")
-			assert.Contains(t, c.Story(), "this simulation does not enforce them")
+			assert.Contains(t, c.Story(), "only disks in memory enforce them")
 			c.Delete("pod/web", "pvc/data")
 			c.Settle()
 			c.RequireNoLeaks()

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// diskKiB is how large df says that a volume's disk is: disks have no size here.
+// diskKiB is how large df says that a disk without a size is.
 const diskKiB = 100 << 20
 
 // df prints the size of the disks of paths, and what is on them.
@@ -28,10 +30,30 @@ func df(p *Process) error {
 			errs = append(errs, fmt.Errorf("df: %s: %w", name, errors.Join(reason(err))))
 			continue
 		}
-		used, err := p.diskUsage(m.ContainerPath, nil)
-		errs = append(errs, err, p.printf("/dev/disk %d %d %d %d%% %s\n", diskKiB, used, diskKiB-used, used*100/diskKiB, m.ContainerPath))
+		size, used, err := p.space(name, m)
+		free := max(0, size-used)
+		percent := (used*100 + used + free - 1) / max(1, used+free)
+		errs = append(errs, err, p.printf("/dev/disk %d %d %d %d%% %s\n", size, used, free, percent, m.ContainerPath))
 	}
 	return errors.Join(errs...)
+}
+
+// space is how large the disk that name is on is, or the project that it belongs to, and
+// how much is in use, in KiB. Where there is no limit, the volume's files are counted.
+func (p *Process) space(name string, m Mount) (size, used int64, err error) {
+	var space disk.Space
+	err = p.Do(name, false, func(in *disk.Disk, name string) error {
+		space, err = in.Space(name)
+		return err
+	})
+	switch {
+	case errors.Is(err, disk.ErrNoLimits), err == nil && space.Bytes == 0:
+		used, err = p.diskUsage(m.ContainerPath, nil)
+		return diskKiB, used, err
+	case err != nil:
+		return 0, 0, fmt.Errorf("df: %s: %w", name, reason(err))
+	}
+	return space.Bytes / 1024, space.UsedBytes / 1024, nil
 }
 
 // du prints how much is in directories, in KiB.

@@ -30,6 +30,11 @@ func newBox(t testing.TB) *box {
 	t.Helper()
 	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
+	return newBoxOn(t, node)
+}
+
+func newBoxOn(t testing.TB, node *disk.Disk) *box {
+	t.Helper()
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	require.NoError(t, node.MkdirAll("/disk", 0o755))
 	require.NoError(t, node.MkdirAll("/scripts", 0o755))

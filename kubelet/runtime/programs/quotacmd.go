@@ -1,13 +1,16 @@
 package programs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -15,9 +18,10 @@ import (
 // quotasDir has a file for each project quota of the node.
 const quotasDir = "/run/quotas"
 
-// ProjectQuota is how much a directory tree of a node may hold. Here it is a
-// record and no more: setting a real one needs privilege and a file system of its
-// own, so a pod can write beyond it.
+// ProjectQuota is how much a directory tree of a node may hold. A disk in memory
+// keeps to the hard limit (disk.Limits). In a directory of the machine that runs the
+// simulation it is a record and no more: setting a real one needs privilege and a file
+// system of its own, so a pod can write beyond it.
 type ProjectQuota struct {
 	// Project is the number that the file system knows the tree by.
 	Project uint64 `json:"project"`
@@ -51,14 +55,19 @@ func Quotas(node *disk.Disk) ([]ProjectQuota, error) {
 
 func quotaFile(project uint64) string { return fmt.Sprintf("%s/%010d", quotasDir, project) }
 
-// changeQuota changes what is recorded of a project.
-func (p *Process) changeQuota(project string, change func(*ProjectQuota)) error {
-	number, err := strconv.ParseUint(project, 10, 32)
+// parseProject is a project's number.
+func (p *Process) parseProject(text string) (uint32, error) {
+	number, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || number == 0 {
-		return fmt.Errorf("%s: project '%s' must be a number from 1 to 4294967295", p.Argv[0], project)
+		return 0, fmt.Errorf("%s: project '%s' must be a number from 1 to 4294967295", p.Argv[0], text)
 	}
-	q := ProjectQuota{Project: number}
-	file := quotaFile(number)
+	return uint32(number), nil
+}
+
+// changeQuota changes what is recorded of a project.
+func (p *Process) changeQuota(project uint32, change func(*ProjectQuota)) error {
+	q := ProjectQuota{Project: uint64(project)}
+	file := quotaFile(q.Project)
 	data, err := p.program.cfg.Node.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -67,7 +76,7 @@ func (p *Process) changeQuota(project string, change func(*ProjectQuota)) error 
 		err = json.Unmarshal(data, &q)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: project %s: %w", p.Argv[0], project, err)
+		return fmt.Errorf("%s: project %d: %w", p.Argv[0], project, err)
 	}
 	change(&q)
 	if data, err = json.Marshal(q); err != nil {
@@ -77,11 +86,21 @@ func (p *Process) changeQuota(project string, change func(*ProjectQuota)) error 
 }
 
 // setProject makes a directory the tree of a project.
-func (p *Process) setProject(project, dir string) error {
-	err := p.Do(dir, true, func(in *disk.Disk, name string) error {
+func (p *Process) setProject(text, dir string) error {
+	project, err := p.parseProject(text)
+	if err != nil {
+		return err
+	}
+	err = p.Do(dir, true, func(in *disk.Disk, name string) error {
 		info, err := in.Stat(name)
 		if err == nil && !info.IsDir() {
 			err = errors.New("Not a directory")
+		}
+		if err != nil {
+			return err
+		}
+		if err = in.SetProject(name, project); errors.Is(err, disk.ErrNoLimits) {
+			err = nil // it is recorded
 		}
 		return err
 	})
@@ -91,19 +110,58 @@ func (p *Process) setProject(project, dir string) error {
 	return p.changeQuota(project, func(q *ProjectQuota) { q.Path = p.paths[len(p.paths)-1] })
 }
 
-// setLimits gives a project its limits.
-func (p *Process) setLimits(project, soft, hard string) error {
-	for _, limit := range []string{soft, hard} {
-		if _, err := strconv.ParseUint(strings.TrimRight(limit, "kKmMgGtT"), 10, 64); err != nil {
-			return fmt.Errorf("%s: limit '%s' must be a number, with a suffix k, m, g or t or without", p.Argv[0], limit)
-		}
+// limits are what a program gives a project on the disk that mount is on.
+type limits struct {
+	project, soft, hard, mount string
+	// unit is what a number without a suffix counts, in bytes.
+	unit int64
+	// past is what is refused with beyond the hard limit.
+	past error
+}
+
+// setLimits records the limits, and has the disk keep to them if it is one in memory.
+func (p *Process) setLimits(l limits) error {
+	project, err := p.parseProject(l.project)
+	if err != nil {
+		return err
+	}
+	soft, err1 := parseLimit(l.soft, l.unit)
+	hard, err2 := parseLimit(l.hard, l.unit)
+	if err := cmp.Or(err1, err2); err != nil {
+		return fmt.Errorf("%s: %w", p.Argv[0], err)
+	}
+	kept := p.Do(l.mount, false, func(in *disk.Disk, name string) error {
+		return in.LimitProject(name, project, disk.Limits{Bytes: hard, Soft: soft, Err: l.past})
+	})
+	if kept != nil && !errors.Is(kept, disk.ErrNoLimits) {
+		return fmt.Errorf("%s: '%s': %w", p.Argv[0], l.mount, reason(kept))
 	}
 	dir := ""
-	err := p.changeQuota(project, func(q *ProjectQuota) { q.Soft, q.Hard, dir = soft, hard, q.Path })
-	if err == nil {
-		p.Note("the limits of %s are recorded, soft %s and hard %s; this simulation does not enforce them", dir, soft, hard)
+	if err := p.changeQuota(project, func(q *ProjectQuota) { q.Soft, q.Hard, dir = l.soft, l.hard, q.Path }); err != nil {
+		return err
 	}
-	return err
+	if kept != nil {
+		p.Note("the limits of %s are recorded, soft %s and hard %s; only disks in memory enforce them", dir, l.soft, l.hard)
+	} else {
+		p.Note("the limits of %s are set, soft %s and hard %s; the time of grace past the soft one never ends", dir, l.soft, l.hard)
+	}
+	return nil
+}
+
+// parseLimit is a limit in bytes: a number with a suffix, or one of units.
+func parseLimit(text string, unit int64) (int64, error) {
+	bad := fmt.Errorf("limit '%s' must be a number, with a suffix k, m, g or t or without", text)
+	digits := strings.TrimRight(text, "kKmMgGtT")
+	if suffix := strings.ToLower(text[len(digits):]); len(suffix) > 1 {
+		return 0, bad
+	} else if suffix != "" {
+		unit = 1 << (10 * (1 + strings.Index("kmgt", suffix)))
+	}
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || number < 0 || number > math.MaxInt64/unit {
+		return 0, bad
+	}
+	return number * unit, nil
 }
 
 // xfsQuota knows "xfs_quota -x -c 'project -s -p DIR PROJECT' MOUNT" and
@@ -118,7 +176,7 @@ func xfsQuota(p *Process) error {
 			soft, isSoft := strings.CutPrefix(words[2], "bsoft=")
 			hard, isHard := strings.CutPrefix(words[3], "bhard=")
 			if isSoft && isHard {
-				return p.setLimits(words[4], soft, hard)
+				return p.setLimits(limits{words[4], soft, hard, p.Argv[4], 1, syscall.ENOSPC})
 			}
 		}
 	}
@@ -134,10 +192,10 @@ func chattr(p *Process) error {
 	return p.setProject(p.Argv[3], p.Argv[4])
 }
 
-// setquota knows "setquota -P PROJECT SOFT HARD 0 0 MOUNT".
+// setquota counts blocks of 1 KiB. It knows "setquota -P PROJECT SOFT HARD 0 0 MOUNT".
 func setquota(p *Process) error {
 	if len(p.Argv) != 8 || p.Argv[1] != "-P" || p.Argv[5] != "0" || p.Argv[6] != "0" {
 		return errors.New("setquota: this simulation knows only 'setquota -P PROJECT SOFT HARD 0 0 MOUNT'")
 	}
-	return p.setLimits(p.Argv[2], p.Argv[3], p.Argv[4])
+	return p.setLimits(limits{p.Argv[2], p.Argv[3], p.Argv[4], p.Argv[7], 1024, syscall.EDQUOT})
 }
