@@ -71,7 +71,7 @@ func (s *Server) retireStores() {
 			continue
 		}
 		delete(s.stores, st.kind.gvr)
-		st.retired, st.items, st.keys = true, nil, sorted.New()
+		st.retired, st.items, st.keys = true, nil, sorted.Keys{}
 		for _, cursors := range st.followers {
 			for _, cursor := range cursors {
 				cursor.wake(st.log.next)
@@ -82,7 +82,7 @@ func (s *Server) retireStores() {
 
 func newStore(k *kind, limit int) *store {
 	return &store{
-		kind: k, items: map[string]object{}, keys: sorted.New(), log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
+		kind: k, items: map[string]object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
 	}
 }
 

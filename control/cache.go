@@ -99,7 +99,7 @@ func NewCacheForNode[T Object](env Env, resource schema.GroupVersionResource, no
 }
 
 func newCache[T Object](env Env, source Source) *Cache[T] {
-	c := &Cache[T]{source: source, items: map[string]T{}, keys: sorted.New(), indexes: map[string]*index[T]{}}
+	c := &Cache[T]{source: source, items: map[string]T{}, indexes: map[string]*index[T]{}}
 	env.Follow(c)
 	return c
 }
@@ -129,6 +129,9 @@ func (c *Cache[T]) Synced() bool { return c.synced }
 // as far as they are still there, as they are by then.
 func (c *Cache[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
+		if len(c.items) == 0 {
+			return
+		}
 		for key := range c.keys.Clone().All() {
 			if obj, ok := c.items[key]; ok && !yield(obj) {
 				return
@@ -181,6 +184,12 @@ func (c *Cache[T]) Source() Source { return c.source }
 // missing deleted, and the handlers hear of it.
 func (c *Cache[T]) Replace(objects []runtime.Object) {
 	c.synced = true
+	if len(c.items) == 0 { // the first list
+		for _, obj := range objects {
+			c.put(obj.(T))
+		}
+		return
+	}
 	seen := make(map[string]bool, len(objects))
 	for _, obj := range objects {
 		typed := obj.(T)

@@ -90,7 +90,11 @@ func (e *Engine) seen() uint64 {
 // feed fell so far behind that the server has forgotten what came next.
 func (f *feed) deliver() {
 	f.actor.engine.acted = f.actor.name
-	defer func() { f.actor.survive(recover(), "a handler of "+f.target.Source().Resource.Resource) }()
+	defer func() {
+		if p := recover(); p != nil {
+			f.actor.survive(p, "a handler of "+f.target.Source().Resource.Resource)
+		}
+	}()
 	if !f.listed {
 		f.relist()
 		return

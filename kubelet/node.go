@@ -98,6 +98,7 @@ func (k *kubelet) patchNode(_ context.Context, old, node *v1.Node) (*v1.Node, er
 		return old, nil
 	}
 	from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
+	dropEqual(&from.ObjectMeta, &to.ObjectMeta)
 	dropEqual(&from.Status, &to.Status)
 	updated, _, err := nodeutil.PatchNodeStatus(k.env.Client().CoreV1(), types.NodeName(node.Name), from, to)
 	return updated, err
@@ -105,7 +106,7 @@ func (k *kubelet) patchNode(_ context.Context, old, node *v1.Node) (*v1.Node, er
 
 // dropEqual empties the fields that are the same in both: what is converted to JSON to
 // make a patch of the others is most of the patch's cost.
-func dropEqual(a, b *v1.NodeStatus) {
+func dropEqual[T any](a, b *T) {
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() {
 		if reflect.DeepEqual(x.Field(i).Addr().Interface(), y.Field(i).Addr().Interface()) {

@@ -34,6 +34,7 @@ func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 			_, want, err := nodeutil.PatchNodeStatus(core, "a", old, node)
 			require.NoError(t, err)
 			from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
+			dropEqual(&from.ObjectMeta, &to.ObjectMeta)
 			dropEqual(&from.Status, &to.Status)
 			_, got, err := nodeutil.PatchNodeStatus(core, "a", from, to)
 			require.NoError(t, err)

@@ -144,22 +144,33 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 		}
 		return &s
 	}
-	var list []conditionPatch
-	order := make([]map[string]v1.PodConditionType, 0, len(want.Conditions))
+	list := make([]conditionPatch, 0, len(want.Conditions))
 	inPlace := len(old.Conditions) == len(want.Conditions) // each is where it was
 	for i, c := range want.Conditions {
-		order = append(order, map[string]v1.PodConditionType{"type": c.Type})
 		inPlace = inPlace && old.Conditions[i].Type == c.Type
-		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !apiequality.Semantic.DeepEqual(*was, c)) {
+		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !sameCondition(*was, c)) {
 			list = append(list, conditionPatch{c, optional(c.Reason), optional(c.Message)})
 		}
 	}
-	if len(list) > 0 {
-		changes["conditions"] = list
+	if len(list) == 0 {
+		return
 	}
-	if len(list) > 0 && !inPlace {
-		changes["$setElementOrder/conditions"] = order
+	changes["conditions"] = list
+	if inPlace {
+		return
 	}
+	order := make([]map[string]v1.PodConditionType, 0, len(want.Conditions))
+	for _, c := range want.Conditions {
+		order = append(order, map[string]v1.PodConditionType{"type": c.Type})
+	}
+	changes["$setElementOrder/conditions"] = order
+}
+
+// sameCondition says whether two conditions differ in nothing but how their times are written.
+func sameCondition(a, b v1.PodCondition) bool {
+	sameTimes := a.LastProbeTime.Equal(&b.LastProbeTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	a.LastProbeTime, a.LastTransitionTime = b.LastProbeTime, b.LastTransitionTime
+	return sameTimes && a == b
 }
 
 func findCondition(conditions []v1.PodCondition, kind v1.PodConditionType) *v1.PodCondition {

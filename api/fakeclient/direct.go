@@ -2,12 +2,14 @@ package fakeclient
 
 import (
 	"context"
+	"path"
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/storagesim/storagesim/api"
@@ -130,6 +132,7 @@ type calls[T object] interface {
 	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
 	UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error)
 }
 
 // alone: only the server answers this client's calls.
@@ -169,6 +172,15 @@ func (d direct[T]) Get(ctx context.Context, name string, opts metav1.GetOptions)
 	}
 	req := d.request("get", "")
 	req.Name, req.Get = name, opts
+	return d.do(ctx, req)
+}
+
+func (d direct[T]) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error) {
+	if !d.client.alone() {
+		return d.fake.Patch(ctx, name, pt, data, opts, subresources...)
+	}
+	req := d.request("patch", path.Join(subresources...))
+	req.Name, req.PatchType, req.Patch, req.Write = name, pt, data, opts
 	return d.do(ctx, req)
 }
 

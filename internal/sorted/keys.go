@@ -12,32 +12,58 @@ import (
 // lie beside each other.
 const degree = 32
 
-// Keys is a set of strings. The zero value cannot be used: New. Any number may read
-// it at once, but not while it changes.
-type Keys struct{ tree *btree.BTree[string] }
-
-// New makes an empty set.
-func New() Keys { return Keys{btree.NewOrdered[string](degree)} }
+// Keys is a set of strings. The zero value is an empty one. Any number may read it at
+// once, but not while it changes.
+type Keys struct {
+	tree *btree.BTree[string] // nil until there is a key: most caches of most kinds stay empty
+}
 
 // Len is how many there are.
-func (k Keys) Len() int { return k.tree.Len() }
+func (k *Keys) Len() int {
+	if k.tree == nil {
+		return 0
+	}
+	return k.tree.Len()
+}
 
 // Add adds a key; one that is there already stays.
-func (k Keys) Add(key string) { k.tree.ReplaceOrInsert(key) }
+func (k *Keys) Add(key string) {
+	if k.tree == nil {
+		k.tree = btree.NewOrdered[string](degree)
+	}
+	k.tree.ReplaceOrInsert(key)
+}
 
 // Remove removes a key if it is there.
-func (k Keys) Remove(key string) { k.tree.Delete(key) }
+func (k *Keys) Remove(key string) {
+	if k.tree != nil {
+		k.tree.Delete(key)
+	}
+}
 
 // All walks the keys in order. They must not change meanwhile: see Clone.
-func (k Keys) All() iter.Seq[string] {
-	return func(yield func(string) bool) { k.tree.Ascend(yield) }
+func (k *Keys) All() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if k.tree != nil {
+			k.tree.Ascend(yield)
+		}
+	}
 }
 
 // Range walks the keys from one on, in order, and ends before another.
-func (k Keys) Range(from, before string) iter.Seq[string] {
-	return func(yield func(string) bool) { k.tree.AscendRange(from, before, yield) }
+func (k *Keys) Range(from, before string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if k.tree != nil {
+			k.tree.AscendRange(from, before, yield)
+		}
+	}
 }
 
 // Clone is the set as it is now. It costs next to nothing: both share what neither
 // changes. It counts as a change.
-func (k Keys) Clone() Keys { return Keys{k.tree.Clone()} }
+func (k *Keys) Clone() *Keys {
+	if k.tree == nil {
+		return &Keys{}
+	}
+	return &Keys{k.tree.Clone()}
+}

@@ -14,7 +14,7 @@ import (
 // Thousands of random changes, beside a slice that is sorted each time.
 func TestKeysAreInOrderWhateverComesAndGoes(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
-	keys, want := sorted.New(), []string{}
+	keys, want := &sorted.Keys{}, []string{}
 	for range 3_000 {
 		key := fmt.Sprintf("ns-%d/%d", chance.IntN(5), chance.IntN(300))
 		at, there := slices.BinarySearch(want, key)
@@ -44,7 +44,7 @@ func TestKeysAreInOrderWhateverComesAndGoes(t *testing.T) {
 }
 
 func TestACloneStaysAsItWas(t *testing.T) {
-	keys := sorted.New()
+	keys := &sorted.Keys{}
 	for i := range 1_000 {
 		keys.Add(fmt.Sprintf("%03d", i))
 	}
