@@ -101,11 +101,11 @@ func (c *Cluster) apply(obj manifest.Object) error {
 func (c *Cluster) Delete(refs ...string) error {
 	var errs []error
 	for _, ref := range refs {
-		resource, ns, name, err := c.parseRef(ref)
+		at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
 		if err == nil {
 			background := metav1.DeletePropagationBackground
 			_, err = c.Do(api.Request{
-				Verb: "delete", Resource: resource.GroupVersionResource(), Namespace: ns, Name: name,
+				Verb: "delete", Resource: at.Resource.GroupVersionResource(), Namespace: at.Namespace, Name: at.Name,
 				Delete: metav1.DeleteOptions{PropagationPolicy: &background},
 			})
 		}
@@ -120,25 +120,4 @@ func (c *Cluster) Delete(refs ...string) error {
 // request's object becomes the server's own.
 func (c *Cluster) Do(req api.Request) (runtime.Object, error) {
 	return c.client.Do(context.Background(), req)
-}
-
-// parseRef reads "kind/name" or "kind/namespace/name".
-func (c *Cluster) parseRef(ref string) (r manifest.Resource, namespace, name string, err error) {
-	parts := strings.Split(ref, "/")
-	if len(parts) < 2 || len(parts) > 3 || parts[len(parts)-1] == "" {
-		return r, "", "", fmt.Errorf("%q does not name an object: write kind/name or kind/namespace/name, for example pvc/data", ref)
-	}
-	if r, err = manifest.FindResource(c.Server().Registry(), parts[0]); err != nil {
-		return r, "", "", err
-	}
-	name = parts[len(parts)-1]
-	switch {
-	case !r.Namespaced && len(parts) == 3:
-		return r, "", "", fmt.Errorf("%q: a %s has no namespace: write %s/%s", ref, r.Kind, parts[0], name)
-	case !r.Namespaced:
-		return r, "", name, nil
-	case len(parts) == 3:
-		return r, parts[1], name, nil
-	}
-	return r, metav1.NamespaceDefault, name, nil
 }

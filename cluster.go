@@ -234,13 +234,25 @@ func (c *Cluster) Stop(actor string) error { return c.engine.Stop(actor) }
 // the next Settle, Step or RunFor.
 func (c *Cluster) Start(actor string) error { return c.engine.Start(actor) }
 
-// Inject adds a fault. Its Resource can have any name that kubectl knows
-// ("pv", "pods/binding").
+// Inject adds a fault. Its Resource can have any name that kubectl knows ("pv",
+// "pods/binding"), and its Name can be a reference, "namespace/name" or, where Resource is
+// not set, "pvc/namespace/name".
 func (c *Cluster) Inject(f engine.Fault) (err error) {
+	if f.Resource == "" && strings.Contains(f.Name, "/") {
+		f.Resource, _, _ = strings.Cut(f.Name, "/")
+	}
 	if f.Resource != "" {
 		if f.Resource, err = manifest.Plural(c.Server().Registry(), f.Resource); err != nil {
 			return fmt.Errorf("fault: %w", err)
 		}
+	}
+	if strings.Contains(f.Name, "/") {
+		plural, _, _ := strings.Cut(f.Resource, "/")
+		at, err := manifest.ParseRefOf(c.Server().Registry(), plural, f.Name)
+		if err != nil {
+			return fmt.Errorf("fault: %w", err)
+		}
+		f.Namespace, f.Name = at.Namespace, at.Name
 	}
 	return c.engine.Inject(f)
 }
@@ -318,26 +330,31 @@ func (c *Cluster) started() time.Time {
 	return c.cfg.Start
 }
 
-// Claim is the claim "namespace/name", or "name" in the namespace default.
-func (c *Cluster) Claim(key string) (*v1.PersistentVolumeClaim, error) {
-	ns, name := namespaced(key)
-	return c.client.CoreV1().PersistentVolumeClaims(ns).Get(context.Background(), name, metav1.GetOptions{})
-}
-
-// Volume is the PersistentVolume of that name.
-func (c *Cluster) Volume(name string) (*v1.PersistentVolume, error) {
-	return c.client.CoreV1().PersistentVolumes().Get(context.Background(), name, metav1.GetOptions{})
-}
-
-// Pod is the pod "namespace/name", or "name" in the namespace default.
-func (c *Cluster) Pod(key string) (*v1.Pod, error) {
-	ns, name := namespaced(key)
-	return c.client.CoreV1().Pods(ns).Get(context.Background(), name, metav1.GetOptions{})
-}
-
-func namespaced(key string) (namespace, name string) {
-	if ns, name, ok := strings.Cut(key, "/"); ok {
-		return ns, name
+// Claim is a claim: "data" in the namespace default, or "namespace/data", with or without
+// "pvc/" before it.
+func (c *Cluster) Claim(ref string) (*v1.PersistentVolumeClaim, error) {
+	at, err := manifest.ParseRefOf(c.Server().Registry(), "pvc", ref)
+	if err != nil {
+		return nil, err
 	}
-	return metav1.NamespaceDefault, key
+	return c.client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
+}
+
+// Volume is the PersistentVolume "name" or "pv/name".
+func (c *Cluster) Volume(ref string) (*v1.PersistentVolume, error) {
+	at, err := manifest.ParseRefOf(c.Server().Registry(), "pv", ref)
+	if err != nil {
+		return nil, err
+	}
+	return c.client.CoreV1().PersistentVolumes().Get(context.Background(), at.Name, metav1.GetOptions{})
+}
+
+// Pod is a pod: "web" in the namespace default, or "namespace/web", with or without
+// "pod/" before it.
+func (c *Cluster) Pod(ref string) (*v1.Pod, error) {
+	at, err := manifest.ParseRefOf(c.Server().Registry(), "pod", ref)
+	if err != nil {
+		return nil, err
+	}
+	return c.client.CoreV1().Pods(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
 }

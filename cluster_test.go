@@ -145,11 +145,11 @@ func unjoin(err error) error {
 func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	for ref, says := range map[string]string{
-		"data":           `"data" does not name an object: write kind/name or kind/namespace/name`,
-		"pvc/":           "does not name an object",
-		"pv/default/x":   "has no namespace: write pv/x",
+		"data":           `"data" does not name an object; expected kind/name or kind/namespace/name`,
+		"pvc/":           `"pvc/" does not name a PersistentVolumeClaim; expected pvc/name or pvc/namespace/name`,
+		"pv/default/x":   "which has no namespace; expected pv/x",
 		"claim/data":     `doesn't have a resource type "claim"`,
-		"pvc/a/b/c":      "does not name an object",
+		"pvc/a/b/c":      "does not name a PersistentVolumeClaim",
 		"pvc/missing":    `persistentvolumeclaims "missing" not found`,
 		"pod/other/nope": `pods "nope" not found`,
 	} {

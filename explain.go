@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/storagesim/storagesim/explain"
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/machine"
 )
 
@@ -22,13 +23,13 @@ func (c *Cluster) Explain(ref string) (string, error) {
 
 // Explanation is Explain with the values beside the words.
 func (c *Cluster) Explanation(ref string) (Explanation, error) {
-	resource, ns, name, err := c.parseRef(ref)
+	at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
 	if err != nil {
 		return Explanation{}, err
 	}
 	c.machines.PauseFaults(true) // looking at a disk is not what a fault is for
 	defer c.machines.PauseFaults(false)
-	why, err := explain.Object(context.Background(), c.world(), resource.Kind, ns, name)
+	why, err := explain.Object(context.Background(), c.world(), at.Resource.Kind, at.Namespace, at.Name)
 	if errors.Is(err, explain.ErrKind) {
 		err = fmt.Errorf("explain %s: %w", ref, err)
 	}

@@ -175,8 +175,8 @@ func TestAFailingRequireBoundAndRequireRunningExplainEachObject(t *testing.T) {
 	c.Apply(explainClaim("data", "5Gi", ", storageClassName: ''"), explainPod("web", "", "data"), explainPod("fine", ""))
 	c.Settle()
 	c.RequireRunning("fine")
-	require.EqualError(t, c.Cluster.RequireBound("data", "ghost"), "pvc data is Pending, not Bound\n"+c.Explain("pvc/data")+
-		`pvc ghost: persistentvolumeclaims "ghost" not found`)
+	require.EqualError(t, c.Cluster.RequireBound("data", "ghost"), "pvc default/data is Pending, not Bound\n"+c.Explain("pvc/data")+
+		`pvc default/ghost: persistentvolumeclaims "ghost" not found`)
 	require.EqualError(t, c.Cluster.RequireRunning("fine", "default/web"), "pod default/web is Pending, not Running\n"+strings.TrimRight(c.Explain("pod/web"), "\n"))
 	require.EqualError(t, c.Cluster.RequireRunning(), "no pod is named")
 
@@ -190,5 +190,5 @@ func TestExplainSaysOfAContainerThatIsRestartedHowItEndedLast(t *testing.T) {
 	why := c.Explain("pod/web")
 	require.Contains(t, why, "  container maker waits: CrashLoopBackOff: back-off ")
 	require.Contains(t, why, "  container maker exited with 1: Error: mkdir: ")
-	require.ErrorContains(t, c.Cluster.RequireRunning("web"), "container maker of pod web does not run\n"+why[:20])
+	require.ErrorContains(t, c.Cluster.RequireRunning("web"), "container maker of pod default/web does not run\n"+why[:20])
 }

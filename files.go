@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/machine"
@@ -88,11 +89,12 @@ func (c *Cluster) Disk(name string) (*disk.Disk, error) {
 
 // locate finds the machine's disk, and the pod if it is a pod that is meant.
 func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
-	kind, rest, _ := strings.Cut(where, "/")
-	switch kind {
-	case string(machine.Node), string(machine.NFSServer):
-	case "pod":
-		if pod, err = c.Pod(rest); err != nil {
+	kind, _, _ := strings.Cut(where, "/")
+	resource, _ := manifest.FindResource(c.Server().Registry(), kind)
+	switch {
+	case kind == string(machine.Node), kind == string(machine.NFSServer):
+	case resource.Kind == "Pod" && kind != where:
+		if pod, err = c.Pod(where); err != nil {
 			return nil, nil, err
 		}
 		if pod.Spec.NodeName == "" {

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// RequireBound returns an error unless each of these claims, "namespace/name" or "name"
-// in the namespace default, is Bound. The error says what each is instead, and why, as
+// RequireBound returns an error unless each of these claims, named as for Claim, is Bound. The error says what each is instead, and why, as
 // Explain does. Settle first.
 func (c *Cluster) RequireBound(claims ...string) error {
-	return c.requireEach("pvc", claims, func(key string) (string, error) {
-		claim, err := c.Claim(key)
+	return c.requireEach("pvc", claims, func(ref, key string) (string, error) {
+		claim, err := c.Claim(ref)
 		if err != nil || claim.Status.Phase == v1.ClaimBound {
 			return "", err
 		}
@@ -21,12 +22,12 @@ func (c *Cluster) RequireBound(claims ...string) error {
 	})
 }
 
-// RequireRunning returns an error unless each of these pods, "namespace/name" or "name"
-// in the namespace default, is Running and all its containers are. The error says what
+// RequireRunning returns an error unless each of these pods, named as for Pod, is Running
+// and all its containers are. The error says what
 // each is instead, and why, as Explain does. Settle first.
 func (c *Cluster) RequireRunning(pods ...string) error {
-	return c.requireEach("pod", pods, func(key string) (string, error) {
-		pod, err := c.Pod(key)
+	return c.requireEach("pod", pods, func(ref, key string) (string, error) {
+		pod, err := c.Pod(ref)
 		if err != nil {
 			return "", err
 		}
@@ -43,13 +44,19 @@ func (c *Cluster) RequireRunning(pods ...string) error {
 }
 
 // requireEach collects what is wrong with each object, with its explanation below.
-func (c *Cluster) requireEach(kind string, keys []string, check func(key string) (wrong string, err error)) error {
+func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name string) (wrong string, err error)) error {
 	if len(keys) == 0 {
 		return fmt.Errorf("no %s is named", kind)
 	}
 	var all []string
 	for _, key := range keys {
-		wrong, err := check(key)
+		at, err := manifest.ParseRefOf(c.Server().Registry(), kind, key)
+		if err != nil {
+			all = append(all, err.Error())
+			continue
+		}
+		key = at.Namespace + "/" + at.Name
+		wrong, err := check(at.String(), key)
 		if err != nil {
 			wrong = fmt.Sprintf("%s %s: %v", kind, key, err)
 		}
@@ -57,7 +64,7 @@ func (c *Cluster) requireEach(kind string, keys []string, check func(key string)
 			continue
 		}
 		// What cannot be explained is reported all the same.
-		why, _ := c.Explain(kind + "/" + key)
+		why, _ := c.Explain(at.String())
 		all = append(all, strings.TrimRight(wrong+"\n"+why, "\n"))
 	}
 	if len(all) == 0 {

@@ -403,7 +403,7 @@ func TestAStepThatCannotBeCarriedOutIsAnErrorAndNoDifference(t *testing.T) {
 	tests := map[string]struct{ step, want string }{
 		"an object nobody made":  {`{"create": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "<uid:pod/default/x>"}}]}`, "step 1: <uid:pod/default/x>: no such object has existed"},
 		"an unknown kind":        {`{"create": [{"apiVersion": "v1", "kind": "Pud"}]}`, `no kind "Pud"`},
-		"no reference":           {`{"delete": "data"}`, `"data" does not name an object: expected kind/name`},
+		"no reference":           {`{"delete": "data"}`, `"data" does not name an object; expected kind/name`},
 		"an unknown resource":    {`{"delete": "pvk/data"}`, `resource type "pvk"`},
 		"one node twice":         {`{"nodes": ["a", "a"]}`, `step 1: create node a: nodes "a" already exists`},
 		"a name that is no name": {`{"nodes": ["A_"]}`, `step 1: create node A_: Node "A_" is invalid`},

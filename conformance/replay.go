@@ -293,20 +293,9 @@ func (r *replay) request(req api.Request) error {
 
 // resolve takes "pvc/data" or "pvc/namespace/data" apart.
 func (r *replay) resolve(ref string) (_ manifest.Resource, namespace, name string, _ error) {
-	kind, key, ok := strings.Cut(ref, "/")
-	if !ok || key == "" {
-		return manifest.Resource{}, "", "", bad("%q does not name an object: expected kind/name", ref)
-	}
-	res, err := manifest.FindResource(r.cluster.Server().Registry(), kind)
+	at, err := manifest.ParseRef(r.cluster.Server().Registry(), "", ref)
 	if err != nil {
-		return res, "", "", &stepError{err}
+		err = &stepError{err}
 	}
-	name = key
-	if res.Namespaced {
-		namespace = metav1.NamespaceDefault
-		if ns, n, ok := strings.Cut(key, "/"); ok {
-			namespace, name = ns, n
-		}
-	}
-	return res, namespace, name, nil
+	return at.Resource, at.Namespace, at.Name, err
 }

@@ -2,9 +2,12 @@ package conformance
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/storagesim/storagesim/explore/seeds"
 )
 
 // resync is the period of the PV controller, which phases divide.
@@ -174,21 +177,21 @@ func (s *search) remember(schedule Schedule, step int) {
 	}
 }
 
-// try runs schedules, on all cores, and gives their outcomes in the same order.
+// try explores schedules up to the first that agrees or cannot be replayed, and gives the
+// outcomes so far in the same order.
 func (s *search) try(schedules []Schedule) []outcome {
 	s.runs += len(schedules)
 	outcomes := make([]outcome, len(schedules))
-	done := make(chan struct{})
-	for i, schedule := range schedules {
+	cfg := seeds.Config{Runs: len(schedules), Workers: cap(s.limit)}
+	_, tried := seeds.First(context.Background(), cfg, func(n uint64) *outcome {
 		s.limit <- struct{}{}
-		go func() {
-			defer func() { <-s.limit; done <- struct{}{} }()
-			differences, err := run(s.rec, schedule, false)
-			outcomes[i] = outcome{schedule, differences, err}
-		}()
-	}
-	for range schedules {
-		<-done
-	}
-	return outcomes
+		defer func() { <-s.limit }()
+		o := &outcomes[n-1]
+		o.schedule = schedules[n-1]
+		if o.differences, o.err = run(s.rec, o.schedule, false); o.err != nil || len(o.differences) == 0 {
+			return o
+		}
+		return nil
+	})
+	return outcomes[:tried]
 }

@@ -24,8 +24,8 @@ type Fault struct {
 	Actor string
 	// Verb is get, list, create, update, patch or delete; Resource is the plural
 	// with the subresource, if any: "persistentvolumes", "pods/binding"; Name is
-	// the object's name without namespace.
-	Verb, Resource, Name string
+	// the object's name, and Namespace its namespace.
+	Verb, Resource, Namespace, Name string
 	// Skip lets so many matching calls pass first.
 	Skip int
 	// Times is how many calls it then strikes: default 1, negative for ever.
@@ -124,7 +124,7 @@ func (f *Fault) matches(call *api.Request) bool {
 		resource += "/" + call.Subresource
 	}
 	matches := func(want, got string) bool { return want == "" || want == got }
-	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Name, call.ObjectName())
+	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Namespace, call.Namespace) && matches(f.Name, call.ObjectName())
 }
 
 // gate is the API server as an actor reaches it: each call is a yield point, and here

@@ -189,7 +189,7 @@ func (c *Cluster) Release(actor, resource string) {
 	c.must(c.Cluster.Release(actor, resource))
 }
 
-// Claim is the claim "namespace/name", or "name" in the namespace default.
+// Claim is a claim, as Cluster.Claim says.
 func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
 	c.T.Helper()
 	claim, err := c.Cluster.Claim(key)
@@ -205,7 +205,7 @@ func (c *Cluster) Volume(name string) *v1.PersistentVolume {
 	return volume
 }
 
-// Pod is the pod "namespace/name", or "name" in the namespace default.
+// Pod is a pod, as Cluster.Pod says.
 func (c *Cluster) Pod(key string) *v1.Pod {
 	c.T.Helper()
 	pod, err := c.Cluster.Pod(key)

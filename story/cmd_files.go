@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
@@ -43,7 +44,8 @@ func (c *call) place() (where, path string, err error) {
 	}
 	where, path = c.args[0][:max(at, 0)], c.args[0][at+1:]
 	kind, name, slash := strings.Cut(where, "/")
-	if !slash || name == "" || kind != "pod" && kind != "node" && kind != "nfs" {
+	resource, _ := manifest.FindResource(c.kinds(), kind)
+	if !slash || name == "" || resource.Kind != "Pod" && kind != "node" && kind != "nfs" {
 		return "", "", c.misuse("%q is not a place%s; expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH", c.args[0], c.didYouMean(where, path))
 	}
 	if !strings.HasPrefix(path, "/") {

@@ -13,8 +13,8 @@ const Module = "github.com/storagesim/storagesim"
 // A Layer is a set of packages that may import the same things.
 type Layer struct {
 	Name string
-	// Tops are the top directories in the layer, each with all below it; "."
-	// is the root package alone.
+	// Tops are the directories in the layer, each with all below it that is in no other
+	// layer; "." is the root package alone.
 	Tops []string
 	// May lists the layers it may import besides its own top directory.
 	// Internal packages may be imported by everybody.
@@ -33,14 +33,16 @@ func Layers() []Layer {
 		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
 		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
-		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api"}},
+		{Name: "seeds", Tops: []string{"explore/seeds"}},
+		{Name: "seed tests", Tops: []string{"explore/seedtest"}, May: []string{"seeds"}},
+		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api", "seed tests"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
-		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: cluster},
-		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts")},
+		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "seeds")},
+		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts", "seeds", "seed tests")},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts", "exploration")},
 	}
 }
 
@@ -58,19 +60,19 @@ func CheckImports(fsys fs.FS, layers []Layer) ([]Violation, error) {
 		if f.test {
 			continue
 		}
-		from := top(f.dir)
-		layer, ok := layerOf(layers, from)
+		from, layer, ok := layerOf(layers, f.dir)
 		if !ok {
 			found = append(found, f.violation(f.ast.Package, "package %s is in no layer: add it to internal/arch/layers.go", f.dir))
 			continue
 		}
 		for _, spec := range f.ast.Imports {
 			to, ours := inModule(importPath(spec))
-			if !ours || top(to) == from || top(to) == "internal" {
+			if !ours || top(to) == "internal" {
 				continue
 			}
-			target, ok := layerOf(layers, top(to))
+			at, target, ok := layerOf(layers, to)
 			switch {
+			case ok && at == from:
 			case !ok:
 				found = append(found, f.violation(spec.Pos(), "imports %s, which is in no layer", to))
 			case target.Name == layer.Name || !slices.Contains(layer.May, target.Name):
@@ -96,12 +98,17 @@ func top(dir string) string {
 	return first
 }
 
-func layerOf(layers []Layer, top string) (Layer, bool) {
-	i := slices.IndexFunc(layers, func(l Layer) bool { return slices.Contains(l.Tops, top) })
-	if i < 0 {
-		return Layer{}, false
+// layerOf is the layer of a package, and the directory that puts it there: the longest
+// that leads to it.
+func layerOf(layers []Layer, dir string) (at string, layer Layer, ok bool) {
+	for at = path.Clean(dir); ; at = path.Dir(at) {
+		if i := slices.IndexFunc(layers, func(l Layer) bool { return slices.Contains(l.Tops, at) }); i >= 0 && (at != "." || dir == ".") {
+			return at, layers[i], true
+		}
+		if at == "." {
+			return "", Layer{}, false
+		}
 	}
-	return layers[i], true
 }
 
 func allowed(layers []Layer, l Layer) string {

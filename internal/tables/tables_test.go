@@ -323,9 +323,9 @@ func TestReferencesAreRead(t *testing.T) {
 	assert.Equal(t, []string{"lab/persistentvolumeclaim/data", "/persistentvolume/x", "other/pod/web"},
 		[]string{refs[0].Namespace + "/" + refs[0].Qualified(), refs[1].Namespace + "/" + refs[1].Qualified(), refs[2].Namespace + "/" + refs[2].Qualified()})
 	for args, want := range map[string]string{
-		"pvc":         `"pvc" does not name an object; expected TYPE/NAME or TYPE NAME`,
-		"pvc/":        `"pvc/" is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME`,
-		"pv/a/b":      `"pv/a/b" is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME`,
+		"pvc":         `"pvc" does not name an object; expected TYPE/NAME, TYPE/NAMESPACE/NAME or TYPE NAME`,
+		"pvc/":        `"pvc/" does not name a PersistentVolumeClaim; expected pvc/name or pvc/namespace/name`,
+		"pv/a/b":      `"pv/a/b" does not name a PersistentVolume, which has no namespace; expected pv/b`,
 		"pvc/a b":     `there is no need to name a type and then an object: "b"; expected TYPE/NAME`,
 		"x/a":         `the server doesn't have a resource type "x"` + expected,
 		"pvcs,pods a": `the server doesn't have a resource type "pvcs" (did you mean "pvc"?)`,

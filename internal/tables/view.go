@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,56 +64,29 @@ type group struct {
 }
 
 // Ref is a resource and the name of an object of it.
-type Ref struct {
-	Resource  manifest.Resource
-	Namespace string // empty for cluster-scoped objects
-	Name      string
-}
-
-// NotFound is the API server's answer when there is no such object.
-func (r Ref) NotFound() error {
-	return apierrors.NewNotFound(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Plural}, r.Name)
-}
-
-// Qualified is how kubectl reports the object: "persistentvolumeclaim/data",
-// "storageclass.storage.k8s.io/fast".
-func (r Ref) Qualified() string { return r.Resource.Qualified() + "/" + r.Name }
+type Ref = manifest.Ref
 
 // ParseRefs reads arguments that name objects: "TYPE/NAME ..." or "TYPE NAME
 // ...". A name may be "namespace/name", which wins over the namespace given.
 func ParseRefs(kinds manifest.Kinds, namespace string, args ...string) ([]Ref, error) {
 	var refs []Ref
-	add := func(kind, name string) error {
-		resource, err := manifest.FindResource(kinds, kind)
-		if err != nil {
-			return err
-		}
-		ref := Ref{Resource: resource, Name: name}
-		if resource.Namespaced {
-			ref.Namespace = cmp.Or(namespace, manifest.DefaultNamespace)
-			if ns, rest, ok := strings.Cut(name, "/"); ok {
-				ref.Namespace, ref.Name = ns, rest
-			}
-		}
-		if ref.Name == "" || strings.Contains(ref.Name, "/") {
-			return fmt.Errorf("%q is not the name of an object; expected TYPE/NAME or TYPE/NAMESPACE/NAME", kind+"/"+name)
-		}
+	add := func(text string) error {
+		ref, err := manifest.ParseRef(kinds, namespace, text)
 		refs = append(refs, ref)
-		return nil
+		return err
 	}
 	for i, arg := range args {
-		kind, name, slash := strings.Cut(arg, "/")
 		switch {
-		case slash && kind != "":
-			if err := add(kind, name); err != nil {
+		case strings.Contains(arg, "/"):
+			if err := add(arg); err != nil {
 				return nil, err
 			}
 		case i == 0 && len(args) == 1:
-			return nil, fmt.Errorf("%q does not name an object; expected TYPE/NAME or TYPE NAME", arg)
+			return nil, fmt.Errorf("%q does not name an object; expected TYPE/NAME, TYPE/NAMESPACE/NAME or TYPE NAME", arg)
 		case i == 0:
 			for _, kind := range strings.Split(arg, ",") {
 				for _, name := range args[1:] {
-					if err := add(kind, name); err != nil {
+					if err := add(kind + "/" + name); err != nil {
 						return nil, err
 					}
 				}
