@@ -42,7 +42,8 @@ import (
 // report it (trace.Asset): what is too old for it is not found. A process may end before
 // it reports. So the directories in which a provisioner's volumes are or were, and those
 // that NFS servers export, are searched, too, for names such as the library gives to
-// volumes ("pvc-" and the claim's UID), as long as the trace is complete.
+// volumes ("pvc-" and the claim's UID) of which no PersistentVolume was created, as long
+// as the trace is complete.
 //
 // The faults of InjectMachine do not strike the search.
 func (c *Cluster) RequireNoLeaks() error {
