@@ -7,6 +7,7 @@
 // goroutine and no clock of the machine in it.
 //
 //	program.go    Program: start, run, stop, what it printed
+//	background.go background commands, and how time passes
 //	limits.go     how much a program may do
 //	process.go    Process: what one command is given; options
 //	files.go      a container's paths: volumes, and the directories above them
@@ -39,8 +40,11 @@
 //
 //   - The parts of a pipe run one after the other, each with all of the output of
 //     the one before it.
-//   - Background commands (&), arrays, process substitution, "select" and
-//     coprocesses are refused before anything of the script is run.
+//   - A background command (&) runs at once until it sleeps, and then whenever its time
+//     has come while the program's main command sleeps or waits ("wait", "$!"). It ends
+//     with the main command. A command substitution does not wait for it.
+//   - Arrays, process substitution, "select" and coprocesses are refused before anything
+//     of the script is run, with the line.
 //   - Signals are not delivered: only a trap for EXIT is run.
 //   - A file is known by its path while it is open: what is written after it was
 //     removed is lost, and after it was renamed goes nowhere.

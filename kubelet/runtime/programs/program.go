@@ -60,6 +60,10 @@ type Program struct {
 	code  int32
 	log   tail
 
+	jobs    []*job // background commands that have not ended, and some that have
+	job     *job   // the one that runs, nil for the main one
+	started int    // how many background commands were started
+
 	steps, busy, depth int
 	random             uint64
 	seeded             bool
@@ -195,28 +199,11 @@ func (p *Program) note(format string, args ...any) {
 	p.report(Report{Notes: []string{fmt.Sprintf(format, args...)}})
 }
 
-// wait lets time pass.
-func (p *Program) wait(d time.Duration) {
-	if !p.yield(d) {
-		panic(stopped{})
-	}
-}
-
-// run carries out the container's command to its end.
-func (p *Program) run() (code int32) {
-	defer func() {
-		switch why := recover().(type) {
-		case nil:
-		case stopped:
-			code = 137
-		case fatal:
-			code = 2
-			fmt.Fprintf(&p.log, "%s: %s\n", path.Base(p.cfg.Argv[0]), why.text)
-		default:
-			panic(why)
-		}
-	}()
-	return p.exec(p.main())
+// run carries out the container's command to its end, which is that of its background
+// commands.
+func (p *Program) run() int32 {
+	defer p.stopJobs()
+	return p.guard(path.Base(p.cfg.Argv[0]), func() int32 { return p.exec(p.main()) })
 }
 
 // main is the process that the container's command is.

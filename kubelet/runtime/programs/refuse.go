@@ -21,11 +21,8 @@ func refuse(file *syntax.File) (err error) {
 func missing(node syntax.Node) string {
 	switch n := node.(type) {
 	case *syntax.Stmt:
-		switch {
-		case n.Coprocess:
+		if n.Coprocess {
 			return "a coprocess (|&)"
-		case n.Background:
-			return "a background command (&)"
 		}
 	case *syntax.FuncDecl:
 		if n.Name == nil {

@@ -59,6 +59,8 @@ type shell struct {
 	ran         bool // a substitution has set the status
 	substituted int32
 	before      int32           // the status before the command
+	jobs        []*job          // its background commands
+	lastJob     int             // $!
 	exports     map[string]bool // to be exported when they are set
 }
 
@@ -156,6 +158,10 @@ func (s *shell) list(stmts []*syntax.Stmt) {
 func (s *shell) stmt(stmt *syntax.Stmt) {
 	s.program.step(1)
 	if s.noexec {
+		return
+	}
+	if stmt.Background {
+		s.background(stmt)
 		return
 	}
 	if stmt.Negated {

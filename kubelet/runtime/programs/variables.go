@@ -46,7 +46,7 @@ func (s *shell) get(name string) (value string, ok bool) {
 	case "-":
 		return s.flags(), true
 	case "!":
-		return "", false
+		return strconv.Itoa(s.lastJob), s.lastJob > 0
 	case "RANDOM":
 		return strconv.Itoa(s.program.nextRandom()), true
 	}
