@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,7 +85,13 @@ type Cache[T Object] struct {
 
 type index[T Object] struct {
 	values func(T) []string
-	keys   map[string]map[string]struct{} // value -> set of object keys
+	keys   map[string]keySet // by value, the keys of the objects
+}
+
+// keySet is a set of keys that is not empty: nearly always one, and then without a map.
+type keySet struct {
+	one  string
+	many map[string]struct{} // all of them, if there have been several
 }
 
 // NewCache makes a cache of a resource and has env keep it up to date.
@@ -110,7 +117,7 @@ func (c *Cache[T]) Handle(h Handler[T]) { c.handlers = append(c.handlers, h) }
 // AddIndex adds an index by the values that f gives each object. It must be
 // added before the first objects arrive, that is, in the Factory.
 func (c *Cache[T]) AddIndex(name string, f func(T) []string) {
-	c.indexes[name] = &index[T]{values: f, keys: map[string]map[string]struct{}{}}
+	c.indexes[name] = &index[T]{values: f, keys: map[string]keySet{}}
 }
 
 // Get returns the object with that key.
@@ -152,12 +159,7 @@ func (c *Cache[T]) List() []T {
 // ByIndex returns the objects that the named index files under value, in order
 // of key. It panics if there is no such index: that is a programming error.
 func (c *Cache[T]) ByIndex(name, value string) []T {
-	set := c.index(name).keys[value]
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := c.index(name).sorted(value)
 	list := make([]T, len(keys))
 	for i, key := range keys {
 		list[i] = c.items[key]
@@ -167,7 +169,10 @@ func (c *Cache[T]) ByIndex(name, value string) []T {
 
 // HasIndex says whether the named index files any object under value. It panics if there
 // is no such index.
-func (c *Cache[T]) HasIndex(name, value string) bool { return len(c.index(name).keys[value]) > 0 }
+func (c *Cache[T]) HasIndex(name, value string) bool {
+	_, ok := c.index(name).keys[value]
+	return ok
+}
 
 func (c *Cache[T]) index(name string) *index[T] {
 	ix, ok := c.indexes[name]
@@ -270,18 +275,35 @@ func (ix *index[T]) move(key string, old, obj T) {
 
 func (ix *index[T]) add(key string, values []string) {
 	for _, value := range values {
-		if ix.keys[value] == nil {
-			ix.keys[value] = map[string]struct{}{}
+		set, ok := ix.keys[value]
+		switch {
+		case !ok:
+			ix.keys[value] = keySet{one: key}
+		case set.many != nil:
+			set.many[key] = struct{}{}
+		case set.one != key:
+			ix.keys[value] = keySet{many: map[string]struct{}{set.one: {}, key: {}}}
 		}
-		ix.keys[value][key] = struct{}{}
 	}
 }
 
 func (ix *index[T]) remove(key string, values []string) {
 	for _, value := range values {
-		delete(ix.keys[value], key)
-		if len(ix.keys[value]) == 0 {
+		set, ok := ix.keys[value]
+		if delete(set.many, key); ok && (set.one == key || set.many != nil && len(set.many) == 0) {
 			delete(ix.keys, value)
 		}
 	}
+}
+
+// sorted are the keys filed under the value, in order.
+func (ix *index[T]) sorted(value string) []string {
+	set, ok := ix.keys[value]
+	switch {
+	case !ok:
+		return nil
+	case set.many == nil:
+		return []string{set.one}
+	}
+	return slices.Sorted(maps.Keys(set.many))
 }

@@ -74,7 +74,7 @@ func (dsw *desiredStateOfWorld) deletePod(uid types.UID) {
 func (dsw *desiredStateOfWorld) ofPod(uid types.UID) []*volumeToMount {
 	list := make([]*volumeToMount, 0, len(dsw.volumes.byPod[uid]))
 	for _, v := range dsw.volumes.byPod[uid] {
-		list = append(list, v)
+		list = append(list, v.value)
 	}
 	return inOrder(list)
 }

@@ -25,38 +25,55 @@ func comparePodVolumes(a, b podVolume) int {
 // podVolumes has something for each volume of each pod. What it is asked for costs
 // no more for the other pods of the node.
 type podVolumes[T any] struct {
-	byPod map[types.UID]map[v1.UniqueVolumeName]T
-	users map[v1.UniqueVolumeName]map[types.UID]bool
+	byPod map[types.UID][]volumeOf[T]
+	users map[v1.UniqueVolumeName][]types.UID
+}
+
+// volumeOf is one volume of a pod. A pod has few.
+type volumeOf[T any] struct {
+	name  v1.UniqueVolumeName
+	value T
 }
 
 func newPodVolumes[T any]() podVolumes[T] {
-	return podVolumes[T]{byPod: map[types.UID]map[v1.UniqueVolumeName]T{}, users: map[v1.UniqueVolumeName]map[types.UID]bool{}}
+	return podVolumes[T]{byPod: map[types.UID][]volumeOf[T]{}, users: map[v1.UniqueVolumeName][]types.UID{}}
+}
+
+// find is where in the pod's list the volume is, -1 if it is not there.
+func (p podVolumes[T]) find(key podVolume) int {
+	return slices.IndexFunc(p.byPod[key.pod], func(v volumeOf[T]) bool { return v.name == key.volume })
 }
 
 // get is the zero value for what is not there.
-func (p podVolumes[T]) get(key podVolume) T { return p.byPod[key.pod][key.volume] }
-
-func (p podVolumes[T]) has(key podVolume) bool {
-	_, ok := p.byPod[key.pod][key.volume]
-	return ok
+func (p podVolumes[T]) get(key podVolume) T {
+	if i := p.find(key); i >= 0 {
+		return p.byPod[key.pod][i].value
+	}
+	var none T
+	return none
 }
 
+func (p podVolumes[T]) has(key podVolume) bool { return p.find(key) >= 0 }
+
 func (p podVolumes[T]) put(key podVolume, value T) {
-	if p.byPod[key.pod] == nil {
-		p.byPod[key.pod] = map[v1.UniqueVolumeName]T{}
+	if i := p.find(key); i >= 0 {
+		p.byPod[key.pod][i].value = value
+		return
 	}
-	p.byPod[key.pod][key.volume] = value
-	if p.users[key.volume] == nil {
-		p.users[key.volume] = map[types.UID]bool{}
-	}
-	p.users[key.volume][key.pod] = true
+	p.byPod[key.pod] = append(p.byPod[key.pod], volumeOf[T]{key.volume, value})
+	p.users[key.volume] = append(p.users[key.volume], key.pod)
 }
 
 func (p podVolumes[T]) remove(key podVolume) {
-	if delete(p.byPod[key.pod], key.volume); len(p.byPod[key.pod]) == 0 {
+	i := p.find(key)
+	if i < 0 {
+		return
+	}
+	if p.byPod[key.pod] = slices.Delete(p.byPod[key.pod], i, i+1); len(p.byPod[key.pod]) == 0 {
 		delete(p.byPod, key.pod)
 	}
-	if delete(p.users[key.volume], key.pod); len(p.users[key.volume]) == 0 {
+	at := slices.Index(p.users[key.volume], key.pod)
+	if p.users[key.volume] = slices.Delete(p.users[key.volume], at, at+1); len(p.users[key.volume]) == 0 {
 		delete(p.users, key.volume)
 	}
 }
@@ -64,8 +81,8 @@ func (p podVolumes[T]) remove(key podVolume) {
 // ofPod are the keys of one pod, sorted.
 func (p podVolumes[T]) ofPod(uid types.UID) []podVolume {
 	keys := make([]podVolume, 0, len(p.byPod[uid]))
-	for name := range p.byPod[uid] {
-		keys = append(keys, podVolume{volume: name, pod: uid})
+	for _, v := range p.byPod[uid] {
+		keys = append(keys, podVolume{volume: v.name, pod: uid})
 	}
 	slices.SortFunc(keys, comparePodVolumes)
 	return keys
@@ -74,7 +91,7 @@ func (p podVolumes[T]) ofPod(uid types.UID) []podVolume {
 // of are the keys of one volume, sorted.
 func (p podVolumes[T]) of(name v1.UniqueVolumeName) []podVolume {
 	keys := make([]podVolume, 0, len(p.users[name]))
-	for uid := range p.users[name] {
+	for _, uid := range p.users[name] {
 		keys = append(keys, podVolume{volume: name, pod: uid})
 	}
 	slices.SortFunc(keys, comparePodVolumes)
@@ -87,5 +104,5 @@ func (p podVolumes[T]) uses(name v1.UniqueVolumeName) bool { return len(p.users[
 // usedElsewhere says whether another pod than this one has the volume.
 func (p podVolumes[T]) usedElsewhere(key podVolume) bool {
 	users := p.users[key.volume]
-	return len(users) > 1 || len(users) == 1 && !users[key.pod]
+	return len(users) > 1 || len(users) == 1 && users[0] != key.pod
 }

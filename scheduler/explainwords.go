@@ -75,9 +75,9 @@ func (resourcesFit) Why(c *cycle, node *nodeInfo) string {
 }
 
 func (p volumeRestrictions) Why(c *cycle, node *nodeInfo) string {
-	for _, other := range node.volumePods {
-		if disksConflict(c.pod, other) {
-			return fmt.Sprintf("pod %s on it has the same disk", control.Key(other))
+	for _, placed := range node.volumePods {
+		if disksConflict(c.pod, placed.pod) {
+			return fmt.Sprintf("pod %s on it has the same disk", control.Key(placed.pod))
 		}
 	}
 	var users []string

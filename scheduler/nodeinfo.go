@@ -25,8 +25,8 @@ type nodeInfo struct {
 	allocatable resources
 	requested   resources
 	ports       []hostPort // in use, in no particular order
-	// volumePods are the pods among them that have volumes, in no particular order.
-	volumePods []*v1.Pod
+	// volumePods are those with volumes, in no particular order.
+	volumePods []*placement
 }
 
 // placement is a pod that counts on a node: bound there, or assumed to be.
@@ -188,7 +188,7 @@ func (s *clusterState) place(p *placement) {
 	info.pods++
 	info.ports = append(info.ports, hostPorts(p.pod)...)
 	if len(p.pod.Spec.Volumes) > 0 {
-		info.volumePods = append(info.volumePods, p.pod)
+		info.volumePods = append(info.volumePods, p)
 	}
 	for _, key := range p.claims {
 		s.claimUsers[key]++
@@ -206,7 +206,7 @@ func (s *clusterState) forget(uid types.UID) {
 	info := s.info(p.node)
 	info.requested.add(p.request, -1)
 	info.pods--
-	info.volumePods = slices.DeleteFunc(info.volumePods, func(pod *v1.Pod) bool { return pod.UID == uid })
+	info.volumePods = slices.DeleteFunc(info.volumePods, func(other *placement) bool { return other == p })
 	for _, port := range hostPorts(p.pod) {
 		if i := slices.Index(info.ports, port); i >= 0 {
 			info.ports = slices.Delete(info.ports, i, i+1)

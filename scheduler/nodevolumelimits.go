@@ -128,8 +128,8 @@ func (p nodeVolumeLimits) overLimit(c *cycle, node *nodeInfo) (driver string, at
 // Upstream: csi.go Filter, getNodeVolumeAttachmentInfo, v1.36.
 func (p nodeVolumeLimits) attachedTo(node *nodeInfo) []csiVolume {
 	var list []csiVolume
-	for _, pod := range node.volumePods {
-		list = p.volumesOf(pod, list)
+	for _, placed := range node.volumePods {
+		list = p.volumesOf(placed.pod, list)
 	}
 	for _, attachment := range p.attachments.ByIndex(byNode, node.node.Name) {
 		name := attachment.Spec.Source.PersistentVolumeName

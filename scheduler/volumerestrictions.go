@@ -74,7 +74,7 @@ func (p volumeRestrictions) PreFilter(c *cycle) *status {
 // Filter turns down every node while another pod uses the claim, and the nodes
 // that have the disk. Evicting that pod would help.
 func (p volumeRestrictions) Filter(c *cycle, node *nodeInfo) *status {
-	if slices.ContainsFunc(node.volumePods, func(other *v1.Pod) bool { return disksConflict(c.pod, other) }) {
+	if slices.ContainsFunc(node.volumePods, func(other *placement) bool { return disksConflict(c.pod, other.pod) }) {
 		return refuse(unschedulable, reasonDiskConflict)
 	}
 	if len(c.rwopClaims) > 0 {
