@@ -14,6 +14,9 @@ const blockSize = 4096
 // simulation: to set a quota there takes privilege and a file system of its own.
 var ErrNoLimits = errors.New("limits can be set on disks in memory only")
 
+// ErrQuotaExceeded is what ext4 refuses past the limits of a project with.
+const ErrQuotaExceeded = syscall.EDQUOT
+
 // Limits are how much a disk may hold, or all files of a project together.
 type Limits struct {
 	// Bytes is the hard limit of what files take, in blocks of 4 KiB: what goes past it
@@ -24,7 +27,7 @@ type Limits struct {
 	// refused because of it: the time of grace past a soft limit never ends here.
 	Soft int64
 	// Err is what is refused past a project's limits with: default syscall.ENOSPC, as
-	// XFS does; ext4 has syscall.EDQUOT. What does not fit on the disk is always
+	// XFS does; ext4 has ErrQuotaExceeded. What does not fit on the disk is always
 	// syscall.ENOSPC.
 	Err error
 }

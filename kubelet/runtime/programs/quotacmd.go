@@ -10,7 +10,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -115,7 +114,7 @@ type limits struct {
 	project, soft, hard, mount string
 	// unit is what a number without a suffix counts, in bytes.
 	unit int64
-	// past is what is refused with beyond the hard limit.
+	// past is disk.Limits.Err.
 	past error
 }
 
@@ -176,7 +175,7 @@ func xfsQuota(p *Process) error {
 			soft, isSoft := strings.CutPrefix(words[2], "bsoft=")
 			hard, isHard := strings.CutPrefix(words[3], "bhard=")
 			if isSoft && isHard {
-				return p.setLimits(limits{words[4], soft, hard, p.Argv[4], 1, syscall.ENOSPC})
+				return p.setLimits(limits{words[4], soft, hard, p.Argv[4], 1, nil})
 			}
 		}
 	}
@@ -197,5 +196,5 @@ func setquota(p *Process) error {
 	if len(p.Argv) != 8 || p.Argv[1] != "-P" || p.Argv[5] != "0" || p.Argv[6] != "0" {
 		return errors.New("setquota: this simulation knows only 'setquota -P PROJECT SOFT HARD 0 0 MOUNT'")
 	}
-	return p.setLimits(limits{p.Argv[2], p.Argv[3], p.Argv[4], p.Argv[7], 1024, syscall.EDQUOT})
+	return p.setLimits(limits{p.Argv[2], p.Argv[3], p.Argv[4], p.Argv[7], 1024, disk.ErrQuotaExceeded})
 }
