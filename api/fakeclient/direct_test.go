@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api/fakeclient"
@@ -58,6 +59,11 @@ func tell(c *fakeclient.Clientset) []string {
 	note(pv, err)
 	note(core.PersistentVolumes().Get(ctx, "pv", metav1.GetOptions{}))
 	note(core.PersistentVolumes().Update(ctx, stale, metav1.UpdateOptions{}))
+	labels, phase := []byte(`{"metadata":{"labels":{"a":"b"}}}`), []byte(`{"status":{"phase":"Available"}}`)
+	note(core.PersistentVolumes().Patch(ctx, "pv", types.MergePatchType, labels, metav1.PatchOptions{}))
+	note(core.PersistentVolumes().Patch(ctx, "pv", types.StrategicMergePatchType, phase, metav1.PatchOptions{}, "status"))
+	note(core.PersistentVolumes().Patch(ctx, "gone", types.MergePatchType, labels, metav1.PatchOptions{}))
+	note(core.PersistentVolumes().Patch(ctx, "pv", types.JSONPatchType, labels, metav1.PatchOptions{}))
 	note(core.PersistentVolumes().UpdateStatus(ctx, stale, metav1.UpdateOptions{}))
 	note(core.PersistentVolumes().Get(ctx, "none", metav1.GetOptions{}))
 	note(core.PersistentVolumes().Create(ctx, volume("pv"), metav1.CreateOptions{}))
