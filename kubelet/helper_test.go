@@ -59,9 +59,10 @@ func TestAScriptThatCannotBeReadFailsItsPodAndSaysWhy(t *testing.T) {
 		message string
 		files   []string
 	}{
-		"mkdir /script/x\ncurl http://example.com":   {127, "/script/setup: curl: not found", []string{"setup", "x/"}},
-		"mkdir /script/x\nif true":                   {2, "/script/setup: line 2: syntax error", []string{"setup"}},
-		"mkdir /script/x\nwget http://example.com &": {2, "/script/setup: line 2: a background command (&): this simulation's shell has none", []string{"setup"}},
+		"mkdir /script/x\ncurl http://example.com": {127, "/script/setup: curl: not found", []string{"setup", "x/"}},
+		"mkdir /script/x\nif true":                 {2, "/script/setup: line 2: syntax error", []string{"setup"}},
+		"mkdir /script/x\nb=(1 2)":                 {2, "/script/setup: line 2: syntax error: arrays: not in the language of sh", []string{"setup"}},
+		"mkdir /script/x\necho x <> f":             {2, "/script/setup: line 2: the redirection <>: this simulation's shell has none", []string{"setup"}},
 	} {
 		w := simple(t)
 		require.NoError(t, w.node.MkdirAll("/scripts", 0o755))
