@@ -36,13 +36,20 @@ func (k *kind) fieldManager(sub string) (*managedfields.FieldManager, error) {
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{
 		fieldpath.APIVersion(k.gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(ignored))),
 	}
-	return managedfields.NewDefaultFieldManager(typeConverter(), asIs{k.gvk}, asIs{}, scheme.Scheme, k.gvk, k.gvk.GroupVersion(), sub, reset)
+	converter := managedfields.NewDeducedTypeConverter()
+	if k.scheme == scheme.Scheme {
+		converter = typeConverter()
+	}
+	return managedfields.NewDefaultFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.gvk, k.gvk.GroupVersion(), sub, reset)
 }
 
 // asIs converts and defaults nothing: objects come in one version, and the
 // server applies its defaults itself. It only sees to it that they say their
 // kind.
-type asIs struct{ gvk schema.GroupVersionKind }
+type asIs struct{ kind *kind }
+
+// New makes an empty object: there is only one kind here.
+func (a asIs) New(schema.GroupVersionKind) (runtime.Object, error) { return a.kind.newObject(), nil }
 
 func (asIs) Default(runtime.Object) {}
 
@@ -52,17 +59,14 @@ func (asIs) Convert(in, out, _ any) error {
 
 func (a asIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	out := in.DeepCopyObject()
-	if u, ok := in.(*unstructured.Unstructured); ok {
-		typed, err := scheme.Scheme.New(a.gvk)
-		if err != nil {
-			return nil, err
-		}
+	if u, ok := in.(*unstructured.Unstructured); ok && a.kind.scheme != nil {
+		typed := a.kind.newObject()
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		out = typed
 	}
-	out.GetObjectKind().SetGroupVersionKind(a.gvk)
+	out.GetObjectKind().SetGroupVersionKind(a.kind.gvk)
 	return out, nil
 }
 
@@ -109,9 +113,14 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	if ns := config.GetNamespace(); r.kind.namespaced && ns != "" && ns != r.namespace {
 		return nil, apierrors.NewBadRequest(wrongNamespace)
 	}
-	if data, err := json.Marshal(config.Object); err != nil {
+	asJSON, err := json.Marshal(config.Object)
+	if err == nil {
+		err = config.UnmarshalJSON(asJSON) // whole numbers are int64 then
+	}
+	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
-	} else if err := quantity.CheckJSON(data, r.kind.newObject()); err != nil {
+	}
+	if err := quantity.CheckJSON(asJSON, r.kind.newObject()); err != nil {
 		return nil, r.refusedQuantity(err)
 	}
 	if len(config.GetManagedFields()) > 0 {

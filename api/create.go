@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -143,6 +144,9 @@ func (r *request) accept(in runtime.Object) (object, error) {
 	obj, ok := in.(object)
 	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.typ) {
 		return nil, apierrors.NewBadRequest(typeMismatch(r.kind, in))
+	}
+	if gvk := obj.GetObjectKind().GroupVersionKind(); r.kind.scheme == nil && !gvk.Empty() && gvk != r.kind.gvk {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s", gvk, r.kind.gvk))
 	}
 	r.kind.label(obj)
 	obj.SetOwnerReferences(distinct(obj.GetOwnerReferences()))

@@ -24,6 +24,27 @@
 // [Server.Follow], a bare [Cursor], for a driver that decides itself when to
 // deliver what.
 //
+// # Kinds
+//
+// What a server knows about a kind of object is one entry, a [Kind], in its [Registry]:
+// names, scope, defaults, the form that is stored, validation, fields to select by and
+// subresources. The entries of Kubernetes' own kinds are in kinds_*.go; packages strategy
+// and validation have the functions that they name. Names on a command line, in manifests
+// and in discovery all come from the registry.
+//
+//	registry := api.NewRegistry()
+//	err := registry.Add(scheme, api.Kind{Group: "example.com", Version: "v1", Kind: "Backup", ShortNames: []string{"bak"}})
+//	server := api.NewServer(api.Config{Registry: registry})
+//
+// Kinds may come and go while the server runs. [Registry.Add] without a scheme registers
+// a kind whose objects are unstructured, which is what a CustomResourceDefinition needs:
+// its controller adds an entry with the names, scope and versions of the definition, a
+// Strategy that sets the defaults and drops the fields that its schema does not have, and a
+// Validation that applies the schema. When the definition goes, [Registry.Remove] takes
+// the entry out, with all objects; who follows them gets 410 Gone, and 404 on the next list.
+// Discovery is made from the entries: [Registry.Groups] is /api and /apis,
+// [Registry.ResourceLists] are the documents below them.
+//
 // # A write
 //
 // The phases of a write are upstream's, in upstream's order, one file each:
@@ -37,7 +58,7 @@
 //   - delete: preconditions, finalizers, the grace period of pods.
 //
 // Kinds of the storage plane have their defaults, validation and admission;
-// every other kind of client-go's scheme has what all kinds have: UID, versions,
+// every other kind has what all kinds have: UID, versions,
 // conflicts, finalizers, status as a subresource, watches.
 //
 // UIDs and generated names are hashes, not a stream of random numbers. A UID
@@ -58,6 +79,9 @@
 //     storage.k8s.io/v1beta1 is not seen in v1, nor an event that a client writes
 //     to events.k8s.io among those of v1. Real servers convert. What a controller's
 //     recorder writes to events.k8s.io is kept in v1, as kubectl shows it.
+//   - All versions of client-go's scheme are served, also those that a real server no longer
+//     has, such as extensions/v1beta1. Objects of other versions than the preferred one
+//     have no rules of their kind. VolumeAttachments have the short name va.
 //   - managedFields begin with the first server-side apply of an object. Until
 //     then who set what is not tracked, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for

@@ -88,6 +88,9 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 	case types.MergePatchType:
 		obj, err = r.patchJSON(r.patchable(old, data), data, mergePatch)
 	case types.StrategicMergePatchType:
+		if r.kind.scheme == nil {
+			return nil, unknownPatch(pt)
+		}
 		obj, err = r.strategicPatch(old, data)
 	default:
 		return nil, unknownPatch(pt)
@@ -125,7 +128,7 @@ func (r *request) patchable(old object, data []byte) object {
 	var patch struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	if r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 || json.Unmarshal(data, &patch) != nil || patch.Spec != nil {
+	if r.kind.scheme == nil || r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 || json.Unmarshal(data, &patch) != nil || patch.Spec != nil {
 		return old
 	}
 	return r.withoutSpec(old)
@@ -182,8 +185,8 @@ func mergePatch(before, data []byte) ([]byte, []error, error) {
 // encode is the object as JSON, with its kind.
 func (r *request) encode(obj object) ([]byte, error) {
 	data, err := manifest.Marshal(obj)
-	if err != nil {
-		return nil, err
+	if err != nil || r.kind.scheme == nil {
+		return data, err
 	}
 	head, err := json.Marshal(metav1.TypeMeta{APIVersion: r.kind.gvk.GroupVersion().String(), Kind: r.kind.gvk.Kind})
 	if err != nil {

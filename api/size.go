@@ -38,7 +38,11 @@ func sizeOf(obj runtime.Object) int {
 	if sized, ok := obj.(interface{ Size() int }); ok {
 		return sized.Size()
 	}
-	return 0
+	data, err := manifest.Marshal(obj) // kinds that are not Kubernetes' own are stored as JSON
+	if err != nil {
+		return 0
+	}
+	return len(data)
 }
 
 // receiveBody refuses a body that is too large.
