@@ -96,7 +96,7 @@ func (c *Cluster) start() error {
 		EphemeralVolumes:  ephemeral.New(),
 		VolumeExpansion:   expand.New(),
 		StatefulSets:      statefulset.New(),
-		GarbageCollection: garbagecollector.New(),
+		GarbageCollection: garbagecollector.New(garbagecollector.Config{Kinds: c.collected()}),
 		Scheduler:         scheduler.New(c.cfg.Scheduler),
 	}
 	for _, name := range actorNames() {

@@ -35,6 +35,8 @@ type Env interface {
 	Name() string
 	// Client calls the API server as this actor.
 	Client() kubernetes.Interface
+	// Objects calls the API server as this actor for objects of any kind.
+	Objects() Objects
 
 	Clock
 

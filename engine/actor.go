@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
@@ -21,7 +19,7 @@ type actor struct {
 	factory control.Factory
 
 	life   int // counts starts and crashes; an Env works only in its own life
-	client kubernetes.Interface
+	client *fakeclient.Clientset
 	tasks  map[*task]struct{}
 	feeds  []*feed
 	queues map[string]*queue

@@ -18,14 +18,13 @@
 //     name it, and they are left.
 //
 // graph.go remembers who depends on whom, attempt.go decides, orphan.go lets dependents
-// go, kinds.go is the table of what is looked at.
+// go, kinds.go follows the kinds that Config names.
 //
 // Upstream: pkg/controller/garbagecollector, v1.36.
 //
 // # Deviations from upstream
 //
-//   - Only the kinds in kinds.go are looked at: those that a manifest for the storage plane
-//     has, in their preferred version. An object whose owner is of another kind
+//   - Only the kinds of Config.Kinds are looked at. An object whose owner is of another kind
 //     is tried again with backoff, as upstream does with kinds that it cannot find.
 //   - An object whose owner is not in a cache is looked at itself; upstream makes a
 //     virtual node for the owner and looks at that.

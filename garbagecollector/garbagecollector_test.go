@@ -11,10 +11,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/garbagecollector"
@@ -27,7 +29,8 @@ type cluster struct{ *enginetest.Rig }
 
 func newCluster(t testing.TB, cfg engine.Config) *cluster {
 	t.Helper()
-	return &cluster{enginetest.New(t, cfg, garbagecollector.ActorName, garbagecollector.New())}
+	gc := garbagecollector.New(garbagecollector.Config{Kinds: api.NewRegistry().Preferred()})
+	return &cluster{enginetest.New(t, cfg, garbagecollector.ActorName, gc)}
 }
 
 // atEverySeed runs a scenario in order and under some seeds.
@@ -160,6 +163,21 @@ func TestAnOwnerOfAnUnknownKindIsNamedAndItsObjectStays(t *testing.T) {
 	c.Settle()
 	require.Equal(t, "child", c.objects())
 	require.Contains(t, c.Engine.Trace().String(), "the garbage collector does not know the kind Database of example.com/v1, which owns ConfigMap default/child")
+}
+
+func TestObjectsOfEveryKindThatTheCollectorIsGivenAreCollected(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	a := c.object("a")
+	templates := c.User.ResourceV1().ResourceClaimTemplates("default")
+	_, err := templates.Create(ctx, &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "gpu", OwnerReferences: []metav1.OwnerReference{owned(a)}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.Settle()
+	c.delete("a")
+	c.Settle()
+	_, err = templates.Get(ctx, "gpu", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
 func TestAnOwnerDeletedInTheForegroundGoesLast(t *testing.T) {

@@ -15,15 +15,25 @@ import (
 // server.
 const ActorName = "generic-garbage-collector"
 
+// Config says what the garbage collector looks at.
+type Config struct {
+	// Kinds are those whose objects may own others or be owned. Of two with the same name
+	// the first counts. Objects of other kinds, such as events, are left alone.
+	// Upstream: graph_builder.go syncMonitors, v1.36, which gets them from discovery.
+	Kinds []metav1.APIResource
+}
+
 // New makes the controller.
 // Upstream: garbagecollector.go NewComposedGarbageCollector, v1.36.
-func New() control.Factory {
+func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			env: env, kinds: map[string]*kind{},
 			items: map[types.UID]string{}, dependents: map[types.UID]map[string]bool{},
 		}
-		followAll(c)
+		for _, kind := range cfg.Kinds {
+			c.follow(kind)
+		}
 		c.attemptToDelete = env.Queue(control.QueueConfig{Name: "objects", Reconcile: c.attemptToDeleteItem})
 		c.attemptToOrphan = env.Queue(control.QueueConfig{Name: "orphaned owners", Reconcile: c.attemptToOrphanItem})
 		return nil

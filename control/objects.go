@@ -1,0 +1,21 @@
+package control
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Objects calls the API server for objects of any kind, also of kinds for which the client
+// has no methods. It is what client-go's metadata client is to upstream's controllers. The
+// errors are those of the API server.
+type Objects interface {
+	// Get is one object; namespace is "" for kinds without one.
+	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (Object, error)
+	// Delete deletes one object.
+	Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error
+	// Patch changes one object.
+	Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte) error
+}

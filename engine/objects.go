@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/control"
+)
+
+// objects are an actor's calls for objects of any kind.
+type objects struct{ client *fakeclient.Clientset }
+
+var _ control.Objects = objects{}
+
+func (o objects) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (control.Object, error) {
+	obj, err := o.client.Do(ctx, api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	typed, ok := obj.(control.Object)
+	if !ok {
+		return nil, fmt.Errorf("get %s %s: %T has no metadata", resource.Resource, name, obj)
+	}
+	return typed, nil
+}
+
+func (o objects) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error {
+	_, err := o.client.Do(ctx, api.Request{Verb: "delete", Resource: resource, Namespace: namespace, Name: name, Delete: options})
+	return err
+}
+
+func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte) error {
+	_, err := o.client.Do(ctx, api.Request{Verb: "patch", Resource: resource, Namespace: namespace, Name: name, PatchType: how, Patch: patch})
+	return err
+}
