@@ -64,9 +64,10 @@ func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if cfg.Nodes == nil {
+	if len(cfg.Nodes) == 0 && !cfg.NoNodes {
 		cfg.Nodes = Nodes("node-1")
 	}
+	cfg.NoNodes = false // nodes may be added
 	policy := cfg.Policy
 	if policy == nil && cfg.Seed != 0 {
 		policy = engine.Seeded(cfg.Seed)

@@ -46,9 +46,11 @@ func actorNames() []string {
 // Config says what cluster to make. The zero value is one node, "node-1", all
 // actors, in order.
 type Config struct {
-	// Nodes get a kubelet and a directory each. Nil means one node, "node-1";
-	// empty and not nil means none.
+	// Nodes get a kubelet and a directory each. Default one node, "node-1".
 	Nodes []Node
+	// NoNodes leaves out that one node: there are none until AddNode. With Nodes it is an
+	// error.
+	NoNodes bool
 	// Seed chooses the interleaving of actors. 0 runs in order, as a reader
 	// expects; any other value explores one of the other orders. It also makes
 	// UIDs and generated names.
@@ -166,6 +168,9 @@ func Nodes(names ...string) []Node {
 // check refuses what cannot work, naming the field and what is allowed.
 func (cfg Config) check() error {
 	seen := map[string]bool{}
+	if cfg.NoNodes && len(cfg.Nodes) > 0 {
+		return fmt.Errorf("Config.NoNodes: true, and there are %d Nodes; leave one of the two out", len(cfg.Nodes))
+	}
 	for i, node := range cfg.Nodes {
 		field := fmt.Sprintf("Config.Nodes[%d].Name", i)
 		if msgs := validation.NameIsDNSSubdomain(node.Name, false); len(msgs) > 0 {

@@ -128,7 +128,7 @@ func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
 
 // IgnoredError is for several provisioners of one name: each has a backend of its own.
 func TestAVolumeOfAnotherProvisionerOfTheSameNameIsNoLeak(t *testing.T) {
-	c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{}})
+	c := storagesimtest.New(t, storagesim.Config{NoNodes: true})
 	mine := newShelf()
 	theirs := &provisioner.Faulty{Provisioner: newShelf()}
 	theirs.OnProvision(provisioner.Answer{Times: -1, Err: &provisioner.IgnoredError{Reason: "it is not mine"}})

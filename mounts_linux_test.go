@@ -169,7 +169,7 @@ func TestBindIsTriedBeforeThereIsACluster(t *testing.T) {
 func TestRealMountsAreRefusedInWordsWhereTheyCannotBe(t *testing.T) {
 	_, err := storagesim.New(storagesim.Config{RealMounts: true, NFSServers: []storagesim.NFSServer{{Name: nfsServer}}})
 	require.ErrorContains(t, err, "Config.NFSServers: with RealMounts there can be none")
-	c := storagesimtest.New(t, storagesim.Config{RealMounts: true, Nodes: []storagesim.Node{}})
+	c := storagesimtest.New(t, storagesim.Config{RealMounts: true, NoNodes: true})
 	_, err = c.Cluster.AddNFSServer(nfsServer, "/srv")
 	require.ErrorContains(t, err, "NFS server "+nfsServer+": with Config.RealMounts nodes make bind mounts only")
 	if own, err := os.Readlink("/proc/self/ns/mnt"); err == nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -32,7 +33,7 @@ func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
 // Upstream: plugin/pkg/admission/nodetaint and node_lifecycle_controller.go
 // doNoScheduleTaintingPass, v1.36; seen in the recording startup_kubelets_register.
 func TestANewNodeIsTaintedUntilItIsReady(t *testing.T) {
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(), NodeLifecycle: true})
+	c, err := storagesim.New(storagesim.Config{NoNodes: true, NodeLifecycle: true})
 	require.NoError(t, err)
 	defer c.Close()
 	seen := taintsSeen(c, "late")
@@ -108,4 +109,16 @@ spec: {containers: [{name: c, image: nginx}]}
 	require.NoError(t, err)
 	assert.Equal(t, v1.PodRunning, pod.Status.Phase)
 	assert.Contains(t, c.Story(), "kubelet/node-1  is stopped")
+}
+
+func TestNoNodesAndAnEmptyListAreTheSameAndNoNodesMeansNone(t *testing.T) {
+	for _, nodes := range [][]storagesim.Node{nil, {}, storagesim.Nodes()} {
+		require.Equal(t, []string{"node/node-1"}, storagesimtest.New(t, storagesim.Config{Nodes: nodes}).Machines())
+	}
+	c := storagesimtest.New(t, storagesim.Config{NoNodes: true})
+	require.Empty(t, c.Machines())
+	require.NoError(t, c.AddNode(storagesim.Node{Name: "late"}))
+	require.Equal(t, []string{"node/late"}, c.Machines())
+	_, err := storagesim.New(storagesim.Config{NoNodes: true, Nodes: storagesim.Nodes("a")})
+	require.ErrorContains(t, err, "Config.NoNodes: true, and there are 1 Nodes")
 }

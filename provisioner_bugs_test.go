@@ -208,8 +208,8 @@ spec:
 func playRacks(t *testing.T, r *racks, between func(c *storagesim.Cluster, chosen string)) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{
-		Nodes: []storagesim.Node{},
-		Only:  []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler},
+		NoNodes: true,
+		Only:    []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler},
 	})
 	for i := range 2 {
 		name := fmt.Sprintf("node-%d", i+1)

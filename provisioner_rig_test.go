@@ -100,7 +100,7 @@ type shelfRig struct {
 }
 
 func newShelfRig(cfg storagesim.Config, change ...func(*provisioner.Config)) (*shelfRig, error) {
-	cfg.Nodes = shelfConfig().Nodes
+	cfg.NoNodes = true
 	if cfg.Only == nil {
 		cfg.Only = shelfConfig().Only
 	}
@@ -114,8 +114,8 @@ func newShelfRig(cfg storagesim.Config, change ...func(*provisioner.Config)) (*s
 // shelfConfig is the configuration of a shelf rig's cluster.
 func shelfConfig() storagesim.Config {
 	return storagesim.Config{
-		Nodes: []storagesim.Node{},
-		Only:  []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection},
+		NoNodes: true,
+		Only:    []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection},
 	}
 }
 

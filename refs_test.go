@@ -81,7 +81,7 @@ func TestAReferenceIsUnderstoodInEveryFormWhereverOneIsTaken(t *testing.T) {
 
 func TestAFaultStrikesTheObjectThatItNames(t *testing.T) {
 	down := errors.New("down")
-	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: []storagesim.Node{}}
+	config := storagesim.Config{Disks: storagesim.MemoryDisks, NoNodes: true}
 	for _, f := range []engine.Fault{
 		{Resource: "pvc", Name: "team/data"}, {Name: "pvc/team/data"}, {Resource: "persistentvolumeclaims", Name: "pvc/team/data"},
 		{Resource: "persistentvolumeclaims", Namespace: "team", Name: "data"},

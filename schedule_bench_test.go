@@ -60,7 +60,7 @@ func bindDelayed(b *testing.B, class string, n int) {
 // measured, too.
 func newDelayedRig(b *testing.B, nodes int) *rig {
 	b.Helper()
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes()})
+	c, err := storagesim.New(storagesim.Config{NoNodes: true})
 	mustBench(b, err)
 	r := &rig{Cluster: c}
 	mustBench(b, c.AddProvisioner(rackName, &rack{holds: map[string]bool{}}))

@@ -30,7 +30,7 @@ type rig struct {
 // newRig has the nodes named, the class "local" for volumes that exist and the
 // class "made", both WaitForFirstConsumer.
 func newRig(cfg storagesim.Config, nodes ...string) (*rig, error) {
-	cfg.Nodes = rigConfig().Nodes
+	cfg.NoNodes = true
 	if cfg.Only == nil {
 		cfg.Only = rigConfig().Only
 	}
@@ -44,8 +44,8 @@ func newRig(cfg storagesim.Config, nodes ...string) (*rig, error) {
 // rigConfig is the configuration of a rig's cluster.
 func rigConfig() storagesim.Config {
 	return storagesim.Config{
-		Nodes: []storagesim.Node{},
-		Only:  []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler},
+		NoNodes: true,
+		Only:    []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler},
 	}
 }
 

@@ -74,14 +74,24 @@ func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name stri
 func ClaimKeysOfPod(pod *v1.Pod) []string {
 	var keys []string
 	for i := range pod.Spec.Volumes {
-		switch volume := &pod.Spec.Volumes[i]; {
-		case volume.PersistentVolumeClaim != nil:
-			keys = append(keys, pod.Namespace+"/"+volume.PersistentVolumeClaim.ClaimName)
-		case volume.Ephemeral != nil:
-			keys = append(keys, pod.Namespace+"/"+pod.Name+"-"+volume.Name)
+		if name := ClaimOfVolume(pod, &pod.Spec.Volumes[i]); name != "" {
+			keys = append(keys, pod.Namespace+"/"+name)
 		}
 	}
 	return keys
+}
+
+// ClaimOfVolume is the name of the claim that a pod's volume stands for: the one it names,
+// or the one that is made for an ephemeral volume. It is "" if the volume stands for none.
+// Upstream: component-helpers storage/ephemeral VolumeClaimName, v1.36.
+func ClaimOfVolume(pod *v1.Pod, volume *v1.Volume) string {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		return pod.Name + "-" + volume.Name
+	}
+	return ""
 }
 
 // IsVolumeBoundToClaim says whether the volume's claimRef names the claim: same

@@ -96,3 +96,17 @@ func TestOnlyAKnownClassDelaysBinding(t *testing.T) { // semantics 1.2 step 1
 	_, err := binding.IsDelayBindingMode(&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{StorageClassName: new("open")}}, get)
 	require.EqualError(t, err, `VolumeBindingMode not set for StorageClass "open"`)
 }
+
+func TestTheClaimOfAVolumeIsTheOneItNamesOrTheOneMadeForIt(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}, Spec: v1.PodSpec{Volumes: []v1.Volume{
+		{Name: "a", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+		{Name: "b", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
+		{Name: "c", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}},
+	}}}
+	var names []string
+	for i := range pod.Spec.Volumes {
+		names = append(names, binding.ClaimOfVolume(pod, &pod.Spec.Volumes[i]))
+	}
+	require.Equal(t, []string{"data", "", "web-c"}, names)
+	require.Equal(t, []string{"team/data", "team/web-c"}, binding.ClaimKeysOfPod(pod))
+}

@@ -48,9 +48,10 @@ type replay struct {
 
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
-	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodesOf(rec), Only: actors(), ResyncPhase: s.Phase}
+	nodes := nodesOf(rec)
+	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase}
 	if rec.fromNothing() {
-		config.Nodes, config.NodeLifecycle = storagesim.Nodes(), true
+		config.Nodes, config.NoNodes, config.NodeLifecycle = nil, true, true
 	}
 	if !s.inOrder() {
 		config.Policy = steering

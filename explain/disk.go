@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
 )
 
 // missing finds the directories that the volumes of a pod need and that its node does not
@@ -43,7 +45,7 @@ func (x *explainer) missingExport(name, dir string) {
 
 // source is what a volume of a pod is, or what the volume bound to its claim is.
 func (x *explainer) source(pod *v1.Pod, volume *v1.Volume) (*v1.LocalVolumeSource, *v1.HostPathVolumeSource, *v1.NFSVolumeSource) {
-	name := claimName(pod, volume)
+	name := binding.ClaimOfVolume(pod, volume)
 	if name == "" {
 		return nil, volume.HostPath, volume.NFS
 	}

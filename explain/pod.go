@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/scheduler"
 )
 
@@ -207,20 +208,9 @@ func unscheduled(pod *v1.Pod) string {
 func claimNames(pod *v1.Pod) []string {
 	var names []string
 	for i := range pod.Spec.Volumes {
-		if name := claimName(pod, &pod.Spec.Volumes[i]); name != "" {
+		if name := binding.ClaimOfVolume(pod, &pod.Spec.Volumes[i]); name != "" {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// claimName is the claim that a volume of a pod stands for, "" if it stands for none.
-func claimName(pod *v1.Pod, volume *v1.Volume) string {
-	switch {
-	case volume.PersistentVolumeClaim != nil:
-		return volume.PersistentVolumeClaim.ClaimName
-	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name
-	}
-	return ""
 }

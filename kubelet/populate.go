@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -158,8 +159,8 @@ func (k *kubelet) desireVolume(ctx context.Context, w *podWorker, pod *v1.Pod, v
 //
 // Upstream: desired_state_of_world_populator.go createVolumeSpec, v1.36.
 func (k *kubelet) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*volume.Spec, error) {
-	name, readOnly, ok := claimName(pod, v)
-	if !ok {
+	name := binding.ClaimOfVolume(pod, v)
+	if name == "" {
 		return volume.NewSpecFromVolume(v.DeepCopy()), nil
 	}
 	pvc, err := k.getPVC(ctx, pod.Namespace, name)
@@ -173,18 +174,7 @@ func (k *kubelet) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Volum
 	if err != nil {
 		return nil, fmt.Errorf("error processing PVC %s/%s: %w", pod.Namespace, name, err)
 	}
-	return volume.NewSpecFromPersistentVolume(pv, readOnly), nil
-}
-
-// claimName is the claim that a volume names, or that was made for it.
-func claimName(pod *v1.Pod, v *v1.Volume) (name string, readOnly, ok bool) {
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		return v.PersistentVolumeClaim.ClaimName, v.PersistentVolumeClaim.ReadOnly, true
-	case v.Ephemeral != nil:
-		return pod.Name + "-" + v.Name, false, true
-	}
-	return "", false, false
+	return volume.NewSpecFromPersistentVolume(pv, v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly), nil
 }
 
 // getPVC reads the claim, live, and checks that it may be used: bound, and not

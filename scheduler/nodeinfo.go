@@ -240,16 +240,9 @@ func claimVolumes(pod *v1.Pod) []podClaim {
 	var list []podClaim
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		c := podClaim{}
-		switch {
-		case v.PersistentVolumeClaim != nil:
-			c.name = v.PersistentVolumeClaim.ClaimName
-		case v.Ephemeral != nil:
-			c.name, c.ephemeral = pod.Name+"-"+v.Name, true
-		default:
-			continue
+		if name := binding.ClaimOfVolume(pod, v); name != "" {
+			list = append(list, podClaim{name: name, ephemeral: v.Ephemeral != nil})
 		}
-		list = append(list, c)
 	}
 	return list
 }

@@ -61,6 +61,7 @@ func cluster(c *call) error {
 	cfg := storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
 	if names, ok := set["nodes"]; ok {
 		cfg.Nodes = storagesim.Nodes(list(names)...)
+		cfg.NoNodes = len(cfg.Nodes) == 0
 	}
 	if seed, ok := set["seed"]; ok {
 		if cfg.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {

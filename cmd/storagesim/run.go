@@ -238,7 +238,7 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if o.keep != "" {
 		disks = storagesim.DirectoryDisks
 	}
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), Seed: o.seed, Dir: o.keep, Disks: disks, NFSServers: servers})
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NoNodes: len(o.nodes) == 0, Seed: o.seed, Dir: o.keep, Disks: disks, NFSServers: servers})
 	if err != nil {
 		return err
 	}

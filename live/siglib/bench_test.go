@@ -77,7 +77,7 @@ func BenchmarkImmediate(b *testing.B) {
 func benchCluster(b *testing.B) *storagesim.Cluster {
 	b.Helper()
 	cluster, err := storagesim.New(storagesim.Config{
-		Start: time.Now(), Only: []string{storagesim.PVController}, Nodes: storagesim.Nodes(),
+		Start: time.Now(), Only: []string{storagesim.PVController}, NoNodes: true,
 	})
 	if err != nil {
 		b.Fatal(err)

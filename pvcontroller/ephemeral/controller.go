@@ -96,7 +96,7 @@ func (c *controller) syncHandler(ctx context.Context, key string) error {
 // handleVolume makes one volume's claim unless it is there.
 // Upstream: ephemeral/controller.go handleVolume, v1.36.
 func (c *controller) handleVolume(ctx context.Context, pod *v1.Pod, volume *v1.Volume) error {
-	claim, found := c.claims.Get(pod.Namespace + "/" + volumeClaimName(pod, volume))
+	claim, found := c.claims.Get(pod.Namespace + "/" + binding.ClaimOfVolume(pod, volume))
 	if found {
 		return volumeIsForPod(pod, claim)
 	}
@@ -113,7 +113,7 @@ func claimFor(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolumeClaim {
 	template := volume.Ephemeral.VolumeClaimTemplate.DeepCopy()
 	return &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            volumeClaimName(pod, volume),
+			Name:            binding.ClaimOfVolume(pod, volume),
 			Namespace:       pod.Namespace,
 			Labels:          template.Labels,
 			Annotations:     template.Annotations,
@@ -122,10 +122,6 @@ func claimFor(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolumeClaim {
 		Spec: template.Spec,
 	}
 }
-
-// volumeClaimName is the name of the claim of a pod's ephemeral volume.
-// Upstream: component-helpers storage/ephemeral VolumeClaimName, v1.36.
-func volumeClaimName(pod *v1.Pod, volume *v1.Volume) string { return pod.Name + "-" + volume.Name }
 
 // volumeIsForPod is an error if the claim is not the pod's own.
 // Upstream: component-helpers storage/ephemeral VolumeIsForPod, v1.36.

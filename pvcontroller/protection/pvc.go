@@ -122,10 +122,10 @@ func podUsesPVC(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 	}
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		if volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim.Name {
-			return true
+		if binding.ClaimOfVolume(pod, volume) != claim.Name {
+			continue
 		}
-		if volume.Ephemeral != nil && !podIsShutDown(pod) && pod.Name+"-"+volume.Name == claim.Name && metav1.IsControlledBy(claim, pod) {
+		if volume.PersistentVolumeClaim != nil || !podIsShutDown(pod) && metav1.IsControlledBy(claim, pod) {
 			return true
 		}
 	}
