@@ -18,19 +18,26 @@ const (
 	longValue = 1000
 )
 
-// kept is the write as the log keeps it: without the versions of a large object.
-func (w Write) kept() Write {
-	w.held = w.Size + objectSize(w.Last)
-	if w.Size == 0 {
-		w.held += objectSize(w.New)
+// isLarge says whether the log keeps of the write what changed, and not the versions.
+func (w Write) isLarge() bool {
+	return w.Err == nil && !w.compact && (w.held() >= largeObject || objectSize(w.Old) >= largeObject)
+}
+
+// held is about how many bytes the record holds.
+func (w Write) held() int {
+	switch {
+	case w.Err != nil:
+		return len(w.Err.Error())
+	case w.compact:
+		return len(w.String())
+	case w.Size == 0:
+		return objectSize(w.New) + objectSize(w.Last)
 	}
-	if w.Err != nil {
-		w.held = len(w.Err.Error())
-		return w
-	}
-	if w.held < largeObject && objectSize(w.Old) < largeObject {
-		return w
-	}
+	return w.Size + objectSize(w.Last)
+}
+
+// cutDown is the write without the versions of a large object.
+func (w Write) cutDown() Write {
 	for _, c := range w.Changes() {
 		c.Value, c.old = cut(newItems(c.old, c.Value)), nil
 		w.changes = append(w.changes, c)
@@ -40,7 +47,6 @@ func (w Write) kept() Write {
 	if w.New = bare(w.New); !changed {
 		w.New = w.Old
 	}
-	w.held = len(w.String())
 	return w
 }
 

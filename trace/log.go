@@ -36,8 +36,8 @@ func New(limit, byteLimit int) *Log { return &Log{limit: limit, byteLimit: byteL
 // Add adds a record. It drops the older half when a limit is passed, so that adding
 // stays cheap.
 func (t *Log) Add(entry Entry) {
-	if w, ok := entry.Record.(Write); ok {
-		entry.Record = w.kept()
+	if w, ok := entry.Record.(Write); ok && w.isLarge() { // others stay where they are
+		entry.Record = w.cutDown()
 	}
 	entry.size = sizeOf(entry.Record)
 	for len(t.entries) > 0 && (len(t.entries) >= t.limit || t.bytes+entry.size > t.byteLimit) {
@@ -63,7 +63,7 @@ const overhead = 200
 func sizeOf(r Record) int {
 	switch r := r.(type) {
 	case Write:
-		return overhead + r.held
+		return overhead + r.held()
 	case Event: // the most frequent: its sentence is made when it is read
 		return overhead + len(r.Reason) + len(r.Message)
 	}

@@ -15,6 +15,6 @@ func TestTheTraceDoesNotShowTheDataOfASecret(t *testing.T) {
 	w := Write{
 		Verb: "update", Kind: "Secret", Namespace: "default", Name: "s",
 		Old: secret(map[string][]byte{"a": []byte("old"), "b": []byte("old")}), New: secret(map[string][]byte{"a": []byte("new")}),
-	}.kept()
+	}.cutDown()
 	require.Equal(t, "updates secret default/s: data.a = (not shown), data.b removed", w.String())
 }

@@ -48,7 +48,6 @@ type Write struct {
 	// Err is why it was refused, an *apierrors.StatusError.
 	Err error
 
-	held    int // how many bytes the record holds, about
 	compact bool
 	changes []FieldChange // if compact
 }
