@@ -11,10 +11,7 @@ import (
 
 var (
 	namespaces = v1.SchemeGroupVersion.WithResource("namespaces")
-	pods       = v1.SchemeGroupVersion.WithResource("pods")
 	nodes      = v1.SchemeGroupVersion.WithResource("nodes")
-	volumes    = v1.SchemeGroupVersion.WithResource("persistentvolumes")
-	claims     = v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 	events     = v1.SchemeGroupVersion.WithResource("events")
 )
 
