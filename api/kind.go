@@ -131,7 +131,7 @@ func (k *kind) findTypes() error {
 		return fmt.Errorf("the kind %s has no list in the scheme: %sList is expected there", k.gvk, k.gvk.Kind)
 	}
 	if _, ok := reflect.New(k.typ).Interface().(object); !ok {
-		return fmt.Errorf("the kind %s has no metadata: %s is no metav1.Object", k.gvk, k.typ)
+		return fmt.Errorf("the kind %s has no metadata: %s does not implement metav1.Object", k.gvk, k.typ)
 	}
 	if items, ok := k.listType.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(k.typ) {
 		return fmt.Errorf("the list of the kind %s has no field Items that is a slice of %s", k.gvk, k.typ)

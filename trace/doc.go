@@ -7,6 +7,6 @@
 // fault that struck (Struck, MachineStruck), a mount (Mount), a command in a container
 // (Command), what programs and provisioners made (Asset), the calls of a provisioner (Call).
 // Its String is a sentence without its subject; an Entry adds the time and the
-// actor, a Log keeps entries, and Tell writes them as a transcript. Whoever shows what
+// actor, a Log keeps entries, and Tell writes them as a transcript. Code that shows what
 // happened takes the records from here and does not word them again.
 package trace

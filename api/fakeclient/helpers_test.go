@@ -3,6 +3,7 @@ package fakeclient_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -23,7 +24,8 @@ var (
 
 // newServer is a server, and the client of a user.
 func newServer() (*api.Server, *fakeclient.Clientset) {
-	s := api.NewServer(api.Config{})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) // two servers are compared
+	s := api.NewServer(api.Config{Now: func() time.Time { return now }})
 	return s, fakeclient.New(s, "user")
 }
 
