@@ -326,7 +326,7 @@ func (c *Cluster) Tell(how trace.Telling) string {
 
 func (c *Cluster) started() time.Time {
 	if c.cfg.Start.IsZero() {
-		return engine.Start
+		return engine.Start()
 	}
 	return c.cfg.Start
 }

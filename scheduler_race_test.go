@@ -104,7 +104,7 @@ func (x *race) start() error {
 func (x *race) inject() error {
 	actors := []string{storagesim.Scheduler, storagesim.Scheduler, storagesim.PVController}
 	answers := []error{
-		apierrors.NewConflict(control.PersistentVolumes.GroupResource(), "only", errors.New("somebody was faster")),
+		apierrors.NewConflict(control.PersistentVolumes().GroupResource(), "only", errors.New("somebody was faster")),
 		apierrors.NewInternalError(errors.New("etcd is down")), engine.ErrAnswerLost,
 	}
 	for range 1 + x.rng.IntN(4) {

@@ -58,7 +58,7 @@ func inAPI(r *rig) []string {
 // semantics: section 2 must 12
 func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T) {
 	for says, fault := range map[string]engine.Fault{
-		"the object has been modified": {Err: apierrors.NewConflict(control.Pods.GroupResource(), "x", errors.New("the object has been modified"))},
+		"the object has been modified": {Err: apierrors.NewConflict(control.Pods().GroupResource(), "x", errors.New("the object has been modified"))},
 		"etcd is down":                 {Err: apierrors.NewInternalError(errors.New("etcd is down")), Times: 3},
 		"the answer was lost":          {After: true},
 	} {

@@ -163,7 +163,7 @@ func (x *trouble) actor() string {
 // inject adds faults and holds caches.
 func (x *trouble) inject() error {
 	answers := []error{
-		apierrors.NewConflict(control.Pods.GroupResource(), "x", errors.New("somebody was faster")),
+		apierrors.NewConflict(control.Pods().GroupResource(), "x", errors.New("somebody was faster")),
 		apierrors.NewInternalError(errors.New("etcd is down")), apierrors.NewTooManyRequests("later", 1), engine.ErrAnswerLost,
 	}
 	for range 1 + x.rng.IntN(6) {

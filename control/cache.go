@@ -16,18 +16,48 @@ import (
 	"github.com/storagesim/storagesim/internal/sorted"
 )
 
-// The resources of the storage plane.
-var (
-	Pods                   = v1.SchemeGroupVersion.WithResource("pods")
-	Nodes                  = v1.SchemeGroupVersion.WithResource("nodes")
-	PersistentVolumes      = v1.SchemeGroupVersion.WithResource("persistentvolumes")
-	PersistentVolumeClaims = v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
-	StorageClasses         = storagev1.SchemeGroupVersion.WithResource("storageclasses")
-	CSIDrivers             = storagev1.SchemeGroupVersion.WithResource("csidrivers")
-	CSINodes               = storagev1.SchemeGroupVersion.WithResource("csinodes")
-	CSIStorageCapacities   = storagev1.SchemeGroupVersion.WithResource("csistoragecapacities")
-	VolumeAttachments      = storagev1.SchemeGroupVersion.WithResource("volumeattachments")
-)
+// The resources of the storage plane, each in the version that controllers use.
+
+// Pods is the resource pods.
+func Pods() schema.GroupVersionResource { return v1.SchemeGroupVersion.WithResource("pods") }
+
+// Nodes is the resource nodes.
+func Nodes() schema.GroupVersionResource { return v1.SchemeGroupVersion.WithResource("nodes") }
+
+// PersistentVolumes is the resource persistentvolumes.
+func PersistentVolumes() schema.GroupVersionResource {
+	return v1.SchemeGroupVersion.WithResource("persistentvolumes")
+}
+
+// PersistentVolumeClaims is the resource persistentvolumeclaims.
+func PersistentVolumeClaims() schema.GroupVersionResource {
+	return v1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+}
+
+// StorageClasses is the resource storageclasses.
+func StorageClasses() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("storageclasses")
+}
+
+// CSIDrivers is the resource csidrivers.
+func CSIDrivers() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("csidrivers")
+}
+
+// CSINodes is the resource csinodes.
+func CSINodes() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("csinodes")
+}
+
+// CSIStorageCapacities is the resource csistoragecapacities.
+func CSIStorageCapacities() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("csistoragecapacities")
+}
+
+// VolumeAttachments is the resource volumeattachments.
+func VolumeAttachments() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("volumeattachments")
+}
 
 // Object is an API object with metadata.
 type Object interface {

@@ -11,7 +11,7 @@
 // A minimal controller:
 //
 //	func New(env control.Env) error {
-//		pods := control.NewCache[*v1.Pod](env, control.Pods)
+//		pods := control.NewCache[*v1.Pod](env, control.Pods())
 //		queue := env.Queue(control.QueueConfig{Name: "pods", Reconcile: func(ctx context.Context, key string) error {
 //			pod, ok := pods.Get(key)
 //			...

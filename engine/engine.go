@@ -15,7 +15,7 @@ import (
 )
 
 // Start is when virtual time begins unless Config says otherwise.
-var Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+func Start() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // Config configures an Engine. The zero value works, and a field that is not
 // positive has its default.
@@ -92,7 +92,7 @@ type Engine struct {
 // New makes an engine with an API server of its own and no actors.
 func New(cfg Config) *Engine {
 	if cfg.Start.IsZero() {
-		cfg.Start = Start
+		cfg.Start = Start()
 	}
 	if cfg.Policy == nil {
 		cfg.Policy = InOrder()

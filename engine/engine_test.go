@@ -98,7 +98,7 @@ func TestSettleRunsToAFixedPoint(t *testing.T) {
 	steps := e.Steps()
 	require.NoError(t, e.Settle())
 	require.Equal(t, steps, e.Steps(), "a settled engine has nothing to do")
-	require.Equal(t, engine.Start, e.Now(), "no time was needed")
+	require.Equal(t, engine.Start(), e.Now(), "no time was needed")
 }
 
 func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
@@ -146,7 +146,7 @@ func TestSleepTakesVirtualTimeAndSettleWaitsForIt(t *testing.T) {
 		for _, d := range []time.Duration{2 * time.Hour, time.Hour} {
 			env.Go("nap", func(ctx context.Context) {
 				if err := env.Sleep(ctx, d); err == nil {
-					woke = append(woke, env.Now().Sub(engine.Start))
+					woke = append(woke, env.Now().Sub(engine.Start()))
 				}
 			})
 		}
@@ -185,7 +185,7 @@ func TestSettleDoesNotWaitForAPollThatNobodyAnswers(t *testing.T) {
 	create(t, e, configMap("answer"))
 	require.NoError(t, e.Settle())
 	require.NoError(t, result)
-	require.Equal(t, 2*time.Second, e.Now().Sub(engine.Start))
+	require.Equal(t, 2*time.Second, e.Now().Sub(engine.Start()))
 }
 
 func TestAPollTimesOut(t *testing.T) {
@@ -208,7 +208,7 @@ func TestPeriodicWorkIsNotWaitedFor(t *testing.T) {
 		e := newEngine(t, engine.Config{Phase: test.phase})
 		var rounds []time.Duration
 		require.NoError(t, e.Add("resyncer", func(env control.Env) error {
-			env.Every("resync", 15*time.Second, func(context.Context) { rounds = append(rounds, env.Now().Sub(engine.Start)) })
+			env.Every("resync", 15*time.Second, func(context.Context) { rounds = append(rounds, env.Now().Sub(engine.Start())) })
 			return nil
 		}))
 		require.NoError(t, e.Settle())
@@ -226,7 +226,7 @@ func TestAFailingKeyIsRetriedWithBackoffUntilPatienceEnds(t *testing.T) {
 		q := env.Queue(control.QueueConfig{
 			Name: "keys", Limiter: control.RateLimiter{Base: 10 * time.Second, Max: 100 * time.Second},
 			Reconcile: func(context.Context, string) error {
-				at = append(at, env.Now().Sub(engine.Start))
+				at = append(at, env.Now().Sub(engine.Start()))
 				return errors.New("no")
 			},
 		})
@@ -277,7 +277,7 @@ func TestTheBucketSlowsMassFailures(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, e.Settle())
-	require.InDelta(t, 10, e.Now().Sub(engine.Start).Seconds(), 0.2, "100 at once, 100 more at 10 a second")
+	require.InDelta(t, 10, e.Now().Sub(engine.Start()).Seconds(), 0.2, "100 at once, 100 more at 10 a second")
 }
 
 func TestAKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
@@ -457,7 +457,7 @@ func TestFaultsRefuseDelayAndLoseAnswers(t *testing.T) {
 			create(t, e, configMap("m", "a", "1"))
 			require.NoError(t, e.Settle())
 			require.Equal(t, "1", get(t, e, "m").Data["b"])
-			require.Equal(t, test.took, e.Now().Sub(engine.Start))
+			require.Equal(t, test.took, e.Now().Sub(engine.Start()))
 			require.Contains(t, e.Trace().String(), test.says)
 		})
 	}
@@ -485,7 +485,7 @@ func TestRunUntilSaysWhenItWillNeverBe(t *testing.T) {
 		return nil
 	}))
 	require.ErrorContains(t, e.RunUntil(time.Hour, func() bool { return false }), "does not hold after 1h0m0s")
-	require.NoError(t, e.RunUntil(time.Hour, func() bool { return e.Now().Sub(engine.Start) > 90*time.Minute }))
+	require.NoError(t, e.RunUntil(time.Hour, func() bool { return e.Now().Sub(engine.Start()) > 90*time.Minute }))
 }
 
 func TestStepTakesOneStep(t *testing.T) {
@@ -577,7 +577,7 @@ func TestTheTraceIsBoundedInBytesAndSaysWhatItDropped(t *testing.T) {
 	require.Equal(t, 500, e.Trace().Len())
 	note := fmt.Sprintf("(%d earlier records were dropped: the trace keeps at most 1000000 records and about 1 MiB)\n", 500-kept)
 	require.True(t, strings.HasPrefix(e.Trace().String(), note))
-	require.True(t, strings.HasPrefix(e.Trace().Story(engine.Start), note))
+	require.True(t, strings.HasPrefix(e.Trace().Story(engine.Start()), note))
 	require.Contains(t, e.Trace().Tail(1)[0].String(), "creates configmap default/m499")
 }
 
@@ -634,7 +634,7 @@ func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
 	t.Cleanup(e.Close)
 	require.Empty(t, e.LastActor())
 	require.NoError(t, e.Add("follower", func(env control.Env) error {
-		control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
+		control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 		return nil
 	}))
 	require.NoError(t, e.Settle())
@@ -649,8 +649,8 @@ func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
 
 func TestATranscriptIsAsWideAsItIsTold(t *testing.T) {
 	entries := []trace.Entry{
-		{Time: engine.Start, Actor: "user", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: "one two three four"}},
-		{Time: engine.Start, Actor: "kubelet", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
+		{Time: engine.Start(), Actor: "user", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: "one two three four"}},
+		{Time: engine.Start(), Actor: "kubelet", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
 	}
 	require.Equal(t, "  0:00:00  user     pod default/web: one\n                      two three four\n           kubelet  pod a: one; two\n",
 		trace.Tell(entries, trace.Telling{Width: 42}))

@@ -54,7 +54,7 @@ func TestForeignCodeMayUseTheEnvAndTakeAsLongAsItLikesThere(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, e.Settle())
-	assert.Equal(t, engine.Start.Add(1000*time.Hour), ended)
+	assert.Equal(t, engine.Start().Add(1000*time.Hour), ended)
 }
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
@@ -70,14 +70,14 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 			assert.NoError(t, env.Sleep(derived, 2*time.Second))
 			assert.NoError(t, outer.Err())
 			assert.Equal(t, context.DeadlineExceeded, env.Sleep(derived, 2*time.Second))
-			assert.Equal(t, engine.Start.Add(3*time.Second), env.Now())
+			assert.Equal(t, engine.Start().Add(3*time.Second), env.Now())
 			assert.Equal(t, context.DeadlineExceeded, inner.Err())
 			at, ok := inner.Deadline()
 			assert.True(t, ok)
 			assert.Equal(t, env.Now(), at)
 			poll := control.WithTimeout(ctx, env, 2500*time.Millisecond)
 			assert.Equal(t, context.DeadlineExceeded, env.Poll(poll, time.Second, 0, no))
-			assert.Equal(t, engine.Start.Add(5500*time.Millisecond), env.Now())
+			assert.Equal(t, engine.Start().Add(5500*time.Millisecond), env.Now())
 		})
 		return nil
 	}))
@@ -90,7 +90,7 @@ func TestAPanicInForeignCodeEndsTheProcessWhichIsStartedAgainLaterEachTime(t *te
 	var began []time.Duration
 	require.NoError(t, e.Add("host", func(env control.Env) error {
 		env.Go("guest", func(ctx context.Context) {
-			began = append(began, env.Now().Sub(engine.Start))
+			began = append(began, env.Now().Sub(engine.Start()))
 			if len(began) == 9 { // it runs for long now
 				assert.NoError(t, env.Sleep(ctx, 11*time.Minute))
 			}

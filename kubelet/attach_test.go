@@ -152,7 +152,7 @@ func TestVolumesInUseAreWrittenWithTheNodesStatusOnly(t *testing.T) {
 	w.settle()
 	require.Empty(t, w.nodeStatus().VolumesInUse)
 	last := w.e.Trace().Tail(1)[0]
-	require.Zero(t, last.Time.Sub(engine.Start)%(10*time.Second))
+	require.Zero(t, last.Time.Sub(engine.Start())%(10*time.Second))
 	require.Equal(t, 2, strings.Count(w.trace(), "patches node node-1 status: volumesInUse"), "when nothing is new nobody writes")
 }
 
@@ -160,7 +160,7 @@ func TestVolumesInUseAreWrittenWithTheNodesStatusOnly(t *testing.T) {
 func (w *world) said(text string) string {
 	for _, entry := range w.e.Trace().Entries() {
 		if strings.Contains(entry.Record.String(), text) {
-			return fmt.Sprintf("0:00:%02d", int(entry.Time.Sub(engine.Start).Seconds()))
+			return fmt.Sprintf("0:00:%02d", int(entry.Time.Sub(engine.Start()).Seconds()))
 		}
 	}
 	return "never"

@@ -245,4 +245,4 @@ func (w *world) requireNothingLeft() {
 }
 
 // trace is the story so far, one line a record.
-func (w *world) trace() string { return w.e.Trace().Story(engine.Start) }
+func (w *world) trace() string { return w.e.Trace().Story(engine.Start()) }

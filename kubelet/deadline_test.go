@@ -24,7 +24,7 @@ func TestAPodThatIsActiveForTooLongFails(t *testing.T) {
 			w.create(limited(pod("web", claim("data")), 100))
 			w.settle()
 			require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
-			require.Less(t, w.e.Now().Sub(engine.Start), 10*time.Second, "nobody waits for the deadline")
+			require.Less(t, w.e.Now().Sub(engine.Start()), 10*time.Second, "nobody waits for the deadline")
 			if crash {
 				require.NoError(t, w.e.Crash(actor))
 			}

@@ -200,7 +200,7 @@ func (k *kubelet) start() {
 		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},
 	})
 	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", About: control.KeysOf("Node"), Reconcile: k.reportNodeStatus, Limiter: backoff})
-	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods, k.node.Name)
+	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
 	k.nodeQueue.Add(k.node.Name)
 }

@@ -205,7 +205,7 @@ func TestAnUnboundClaimIsToldAndLookedForEveryTenSeconds(t *testing.T) {
 	unbind(t, w, "data", v1.ClaimPending)
 	w.create(pod("web", claim("data"), hostPath("tmp", "/tmp", v1.HostPathDirectoryOrCreate)))
 	w.settle()
-	require.Less(t, w.e.Now().Sub(engine.Start), 15*time.Second, "nobody waits for a claim that nobody binds")
+	require.Less(t, w.e.Now().Sub(engine.Start()), 15*time.Second, "nobody waits for a claim that nobody binds")
 	require.Contains(t, w.events("web"), "FailedMount: Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], "+
 		"failed to process volumes=[data]: error processing PVC default/data: PVC is not bound")
 	unbind(t, w, "data", v1.ClaimBound)
@@ -231,7 +231,7 @@ func TestManyPodsThatCannotHaveTheirVolumesLeaveTheClusterAtRest(t *testing.T) {
 		w.create(pod(fmt.Sprint("web-", i), claim("none")))
 	}
 	w.settle()
-	require.Less(t, w.e.Now().Sub(engine.Start), time.Minute)
+	require.Less(t, w.e.Now().Sub(engine.Start()), time.Minute)
 	require.NoError(t, w.e.RunFor(time.Minute))
 	events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)

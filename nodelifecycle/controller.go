@@ -24,7 +24,7 @@ func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			env: env, client: env.Client(),
-			nodes: control.NewCache[*v1.Node](env, control.Nodes),
+			nodes: control.NewCache[*v1.Node](env, control.Nodes()),
 		}
 		queue := env.Queue(control.QueueConfig{Name: "node_lifecycle_controller", About: control.KeysOf("Node"), Reconcile: c.doNoScheduleTaintingPass})
 		c.nodes.Handle(control.Handler[*v1.Node]{

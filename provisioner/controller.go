@@ -85,9 +85,9 @@ func newProvisionController(cfg Config, env control.Env) *ProvisionController {
 		saved:            map[string]bool{},
 		slowSet:          map[string]slowRetry{},
 	}
-	ctrl.classes = control.NewCache[*storagev1.StorageClass](env, control.StorageClasses)
-	ctrl.volumes = control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes)
-	ctrl.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
+	ctrl.classes = control.NewCache[*storagev1.StorageClass](env, control.StorageClasses())
+	ctrl.volumes = control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes())
+	ctrl.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 	ctrl.claims.AddIndex(uidIndex, func(claim *v1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} })
 	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", ctrl.aboutClaim, cfg.FailedProvisionThreshold, cfg.ProvisionTimeout, ctrl.syncClaimHandler))
 	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", control.KeysOf("PersistentVolume"), cfg.FailedDeleteThreshold, cfg.DeletionTimeout, ctrl.syncVolumeHandler))

@@ -36,6 +36,7 @@ var _ control.Env = (*fakeEnv)(nil)
 
 func (e *fakeEnv) Name() string                 { return "fake" }
 func (e *fakeEnv) Client() kubernetes.Interface { return e.client }
+func (e *fakeEnv) Objects() control.Objects     { return nil }
 func (e *fakeEnv) Now() time.Time               { return e.now }
 func (e *fakeEnv) Trace(r trace.Record)         { e.traced = append(e.traced, r.String()) }
 func (e *fakeEnv) Choose(int) int               { return 0 }

@@ -45,7 +45,7 @@ func newCluster(t testing.TB, ecfg engine.Config, cfg pvcontroller.Config) *clus
 	require.NoError(t, e.Add(expand.ActorName, expand.New()))
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log("\n" + e.Trace().Story(engine.Start))
+			t.Log("\n" + e.Trace().Story(engine.Start()))
 		}
 	})
 	return &cluster{TB: t, engine: e, user: fakeclient.New(e.Server(), "user")}

@@ -60,10 +60,10 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 	maps.Copy(recyclers, cfg.Recyclers)
 	c := &controller{
 		cfg: cfg, recyclers: recyclers, env: env, client: env.Client(), recorder: env.Recorder(Component),
-		volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
-		claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
-		classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
-		pods:           control.NewCache[*v1.Pod](env, control.Pods),
+		volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
+		claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
+		classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses()),
+		pods:           control.NewCache[*v1.Pod](env, control.Pods()),
 		claims:         newClaimCache(), volumes: newVolumeCache(), operations: map[string]*operation{},
 	}
 	c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)

@@ -21,7 +21,7 @@ var troubles = map[string]engine.Fault{
 	"crash before":   {Crash: true},
 	"crash after":    {Crash: true, After: true},
 	"answer lost":    {After: true},
-	"conflict":       {Err: apierrors.NewConflict(control.PersistentVolumes.GroupResource(), "x", nil)},
+	"conflict":       {Err: apierrors.NewConflict(control.PersistentVolumes().GroupResource(), "x", nil)},
 	"internal error": {Err: apierrors.NewInternalError(fmt.Errorf("no"))},
 }
 

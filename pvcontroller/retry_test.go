@@ -21,7 +21,7 @@ func TestAFailedKeyIsTriedAgainSoonAndThenEverLater(t *testing.T) { // semantics
 	for range 3 {
 		require.NoError(t, c.engine.Inject(engine.Fault{
 			Actor: pvcontroller.ActorName, Verb: "update", Resource: "persistentvolumes",
-			Err: apierrors.NewConflict(control.PersistentVolumes.GroupResource(), "pv", nil),
+			Err: apierrors.NewConflict(control.PersistentVolumes().GroupResource(), "pv", nil),
 		}))
 	}
 	began := c.engine.Now()

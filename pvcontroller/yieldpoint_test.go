@@ -84,7 +84,7 @@ func (s scenario) atEveryStep(t *testing.T, meddle func(c *cluster)) {
 
 // playKubelet is an actor that runs recycler pods to their end.
 func playKubelet(env control.Env) error {
-	pods := control.NewCache[*v1.Pod](env, control.Pods)
+	pods := control.NewCache[*v1.Pod](env, control.Pods())
 	queue := env.Queue(control.QueueConfig{Name: "pods", Reconcile: func(ctx context.Context, key string) error {
 		pod, found := pods.Get(key)
 		if !found || pod.Status.Phase != v1.PodPending || !strings.HasPrefix(pod.Name, "recycler-for-") {

@@ -26,15 +26,15 @@ type caches struct {
 // pod finds everything there.
 func newCaches(env control.Env) *caches {
 	c := &caches{
-		nodes:       control.NewCache[*v1.Node](env, control.Nodes),
-		classes:     control.NewCache[*storagev1.StorageClass](env, control.StorageClasses),
-		drivers:     control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers),
-		capacities:  control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities),
-		csiNodes:    control.NewCache[*storagev1.CSINode](env, control.CSINodes),
-		attachments: control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments),
-		volumes:     control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
-		claims:      control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
-		pods:        control.NewCache[*v1.Pod](env, control.Pods),
+		nodes:       control.NewCache[*v1.Node](env, control.Nodes()),
+		classes:     control.NewCache[*storagev1.StorageClass](env, control.StorageClasses()),
+		drivers:     control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers()),
+		capacities:  control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities()),
+		csiNodes:    control.NewCache[*storagev1.CSINode](env, control.CSINodes()),
+		attachments: control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments()),
+		volumes:     control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
+		claims:      control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
+		pods:        control.NewCache[*v1.Pod](env, control.Pods()),
 	}
 	c.volumes.AddIndex(byClass, func(pv *v1.PersistentVolume) []string {
 		return []string{binding.GetPersistentVolumeClass(pv)}

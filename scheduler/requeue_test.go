@@ -319,7 +319,7 @@ func (w *world) attemptsAt(pod string) []float64 {
 	var at []float64
 	for _, e := range w.e.Trace().Entries() {
 		if said, ok := e.Record.(trace.Event); ok && said.Reason == "FailedScheduling" && said.About.Name == pod {
-			at = append(at, e.Time.Sub(engine.Start).Seconds())
+			at = append(at, e.Time.Sub(engine.Start()).Seconds())
 		}
 	}
 	return at
@@ -348,7 +348,7 @@ func TestAPodLeftAloneAfterManyErrorsKeepsItsBackoff(t *testing.T) {
 	require.NoError(t, w.e.RunFor(4900*time.Millisecond))
 	assert.Empty(t, w.nodeOf("web"))
 	w.settle()
-	assert.Equal(t, 52*time.Second, w.e.Now().Sub(engine.Start))
+	assert.Equal(t, 52*time.Second, w.e.Now().Sub(engine.Start()))
 	assert.Equal(t, "node-1", w.nodeOf("web"))
 }
 

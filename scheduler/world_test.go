@@ -48,8 +48,8 @@ func newWorld(t testing.TB, cfg engine.Config, nodes ...*v1.Node) *world {
 // claim whose volume names it is bound to it.
 func (w *world) withPVController() *world {
 	require.NoError(w.t, w.e.Add("persistent-volume-binder", func(env control.Env) error {
-		pvs := control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes)
-		claims := control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
+		pvs := control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes())
+		claims := control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 		queue := env.Queue(control.QueueConfig{Name: "volumes", Reconcile: func(ctx context.Context, key string) error {
 			pv, ok := pvs.Get(key)
 			if !ok || pv.Spec.ClaimRef == nil {
@@ -79,7 +79,7 @@ func (w *world) withPVController() *world {
 // withProvisioner adds somebody who makes a volume on the selected node.
 func (w *world) withProvisioner() *world {
 	require.NoError(w.t, w.e.Add("example.com/ext", func(env control.Env) error {
-		claims := control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims)
+		claims := control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 		queue := env.Queue(control.QueueConfig{Name: "claims", Reconcile: func(ctx context.Context, key string) error {
 			claim, ok := claims.Get(key)
 			if !ok || claim.Spec.VolumeName != "" || claim.Annotations[binding.AnnSelectedNode] == "" {

@@ -24,8 +24,8 @@ func New() control.Factory {
 		c := &controller{
 			env: env, client: env.Client(), recorder: env.Recorder(ActorName),
 			sets:   control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
-			pods:   control.NewCache[*v1.Pod](env, control.Pods),
-			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+			pods:   control.NewCache[*v1.Pod](env, control.Pods()),
+			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
 		}
 		c.pods.AddIndex(podsByOwner, ownerOf)
 		c.queue = env.Queue(control.QueueConfig{Name: "statefulsets", About: control.KeysOf("StatefulSet"), Reconcile: c.sync})

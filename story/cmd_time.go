@@ -182,11 +182,11 @@ func (c *call) pending() {
 			c.say("%s is stopped", actor)
 			continue
 		}
-		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, trace.Offset(down[actor].Sub(engine.Start)))
+		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, trace.Offset(down[actor].Sub(engine.Start())))
 	}
 }
 
 // tell prints entries of the trace.
 func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
-	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start, Details: true, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start(), Details: true, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }

@@ -30,7 +30,7 @@ func New(t testing.TB, cfg engine.Config, actor string, factory control.Factory)
 	require.NoError(t, e.Add(actor, factory))
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log("\n" + e.Trace().Story(engine.Start))
+			t.Log("\n" + e.Trace().Story(engine.Start()))
 		}
 	})
 	return &Rig{TB: t, Engine: e, User: fakeclient.New(e.Server(), "user")}

@@ -101,7 +101,7 @@ func TestTheRealLibraryProvisionsInABubble(t *testing.T) {
 		lease, err := cluster.Client().CoordinationV1().Leases("default").Get(t.Context(), "provisioner.test.com-nfs", metav1.GetOptions{})
 		require.NoError(t, err)
 		assert.NotEmpty(t, lease.Spec.HolderIdentity)
-	}, siglib.LeftBehind...)
+	}, siglib.LeftBehind()...)
 }
 
 // Four failures and their backoff: 15 s, 30 s, 60 s and 120 s.
@@ -122,7 +122,7 @@ func TestFourFailuresAndTheirBackoff(t *testing.T) {
 		waitForPhase(t, cluster, v1.ClaimBound)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, 15 * time.Second, 45 * time.Second, 105 * time.Second, 225 * time.Second}, calls)
-	}, siglib.LeftBehind...)
+	}, siglib.LeftBehind()...)
 }
 
 // A real program exits when somebody else has its lease.
@@ -149,7 +149,7 @@ func TestAControllerThatLosesItsLeaseEnds(t *testing.T) {
 			return err
 		}))
 		require.ErrorIs(t, <-ran, siglib.ErrLostLease)
-	}, siglib.LeftBehind...)
+	}, siglib.LeftBehind()...)
 }
 
 // The cluster's own actors can be crashed meanwhile.
@@ -171,5 +171,5 @@ func TestOurActorsCanCrashBesideTheRealLibrary(t *testing.T) {
 		require.NoError(t, <-ran)
 		require.NoError(t, driver.Stop())
 		assert.False(t, driver.Do(func() {}), "the driver has stopped")
-	}, siglib.LeftBehind...)
+	}, siglib.LeftBehind()...)
 }

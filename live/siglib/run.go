@@ -17,11 +17,13 @@ import (
 // the real program exits.
 var ErrLostLease = errors.New("the controller has lost its lease: a real one would have exited")
 
-// LeftBehind names the goroutines that the library cannot stop, for live.Bubble: it
+// LeftBehind are the names of the goroutines that the library cannot stop, for live.Bubble: it
 // never shuts its event broadcaster down.
-var LeftBehind = []string{
-	"k8s.io/client-go/tools/record.",
-	"k8s.io/apimachinery/pkg/watch.(*Broadcaster)",
+func LeftBehind() []string {
+	return []string{
+		"k8s.io/client-go/tools/record.",
+		"k8s.io/apimachinery/pkg/watch.(*Broadcaster)",
+	}
 }
 
 // Run runs the controller until ctx ends, as its own Run does, but comes back: where

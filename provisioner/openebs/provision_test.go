@@ -35,7 +35,7 @@ type nodes struct {
 }
 
 func (n *nodes) New(env control.Env) error {
-	pods := control.NewCache[*v1.Pod](env, control.Pods)
+	pods := control.NewCache[*v1.Pod](env, control.Pods())
 	queue := env.Queue(control.QueueConfig{Name: "pods", Reconcile: func(ctx context.Context, key string) error {
 		pod, ok := pods.Get(key)
 		if !ok || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || n.hangs {

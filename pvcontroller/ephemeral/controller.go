@@ -34,8 +34,8 @@ func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			client: env.Client(), recorder: env.Recorder(Component),
-			pods:   control.NewCache[*v1.Pod](env, control.Pods),
-			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+			pods:   control.NewCache[*v1.Pod](env, control.Pods()),
+			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
 		}
 		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
 		c.queue = env.Queue(control.QueueConfig{Name: "pods", About: control.KeysOf("Pod"), Reconcile: c.syncHandler})

@@ -29,7 +29,7 @@ func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			client: env.Client(), recorder: env.Recorder(Component),
-			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
+			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
 		}
 		queue := env.Queue(control.QueueConfig{Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.syncHandler})
 		c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{

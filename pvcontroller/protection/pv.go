@@ -20,7 +20,7 @@ func NewPV() control.Factory {
 	return func(env control.Env) error {
 		c := &pvController{
 			client:  env.Client(),
-			volumes: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes),
+			volumes: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
 		}
 		queue := env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("PersistentVolume"), Reconcile: c.processPV})
 		c.volumes.Handle(control.Handler[*v1.PersistentVolume]{

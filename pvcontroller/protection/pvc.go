@@ -24,8 +24,8 @@ func NewPVC() control.Factory {
 		c := &pvcController{
 			env:    env,
 			client: env.Client(),
-			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims),
-			pods:   control.NewCache[*v1.Pod](env, control.Pods),
+			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
+			pods:   control.NewCache[*v1.Pod](env, control.Pods()),
 		}
 		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
 		c.queue = env.Queue(control.QueueConfig{Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.processPVC})

@@ -145,7 +145,7 @@ func (s *Show) Until(text string) {
 
 func (s *Show) tell() {
 	log := s.cluster.Engine().Trace()
-	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start, Keep: s.keep, Width: width, Shorten: s.cluster.ShortIDs}) + "\n")
+	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Keep: s.keep, Width: width, Shorten: s.cluster.ShortIDs}) + "\n")
 	s.told = log.Len()
 }
 
