@@ -54,6 +54,7 @@ type Cluster struct {
 	nfs          nfs.Network
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
+	schedulers   []scheduler.Config
 	began        int // how much of the trace is about starting up
 	ids          prose.IDs
 }
@@ -107,6 +108,9 @@ func (c *Cluster) start() error {
 		if err := c.engine.Add(name, plane[name]); err != nil {
 			return err
 		}
+	}
+	if c.cfg.runs(Scheduler) {
+		c.schedulers = append(c.schedulers, c.cfg.Scheduler)
 	}
 	if c.cfg.NodeLifecycle {
 		c.Server().TaintNewNodes()

@@ -50,8 +50,9 @@ func (c *Cluster) world() explain.World {
 			return s != nil && s.Offers(dir)
 		},
 	}
+	w.Schedulers = c.schedulers
 	for _, p := range c.provisioners {
-		w.Provisioners = append(w.Provisioners, p.name)
+		w.Provisioners = append(w.Provisioners, p.cfg)
 	}
 	return w
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/scheduler"
 )
 
 // installed is a provisioner that runs in the cluster.
 type installed struct {
 	name string
-	also []string // its other names
+	also []string           // its other names
+	cfg  provisioner.Config // what it really runs with
 	// inventory is what its backend holds, nil if it does not say.
 	inventory provisioner.Inventory
 	counters  *provisioner.Counters
@@ -47,7 +49,7 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 	if cfg.Counters == nil {
 		cfg.Counters = &provisioner.Counters{}
 	}
-	p := &installed{name: cfg.Name, also: cfg.AdditionalNames, counters: cfg.Counters}
+	p := &installed{name: cfg.Name, also: cfg.AdditionalNames, cfg: cfg, counters: cfg.Counters}
 	p.inventory, _ = provisioner.InventoryOf(cfg.Provisioner)
 	if build := cfg.New; build != nil {
 		cfg.New = func(env control.Env) (provisioner.Provisioner, error) {
@@ -60,6 +62,19 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 		return err
 	}
 	c.provisioners = append(c.provisioners, p)
+	return nil
+}
+
+// AddScheduler runs another scheduler, as the actor of that name, beside the one that
+// Config.Scheduler is about. Only pods with its SchedulerName are its own.
+func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
+	if slices.ContainsFunc(c.schedulers, func(other scheduler.Config) bool { return other.Name() == cfg.Name() }) {
+		return fmt.Errorf("scheduler.Config.SchedulerName: a scheduler called %q runs already", cfg.Name())
+	}
+	if err := c.engine.Add(actor, scheduler.New(cfg)); err != nil {
+		return err
+	}
+	c.schedulers = append(c.schedulers, cfg)
 	return nil
 }
 

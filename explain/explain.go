@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -58,8 +60,9 @@ type World struct {
 	HasKubelet func(node string) bool
 	HasPath    func(node, path string) bool
 	HasExport  func(server, path string) bool
-	// Provisioners are the names of those that run.
-	Provisioners []string
+	// Schedulers and Provisioners are the configurations of those that run.
+	Schedulers   []scheduler.Config
+	Provisioners []provisioner.Config
 }
 
 // ErrKind is the error for objects of any other kind.
@@ -312,9 +315,9 @@ func lastSeen(e v1.Event) time.Time {
 // sayer is a component without what tells its instances apart: a provisioner says
 // "<name>_<host>_<uuid>".
 func (w World) sayer(component string) string {
-	for _, name := range w.Provisioners {
-		if strings.HasPrefix(component, name+"_") {
-			return name
+	for _, p := range w.Provisioners {
+		if strings.HasPrefix(component, p.Name+"_") {
+			return p.Name
 		}
 	}
 	return component

@@ -86,8 +86,8 @@ func (x *explainer) bypassed(claim *v1.PersistentVolumeClaim) error {
 }
 
 // nodes says which nodes could take a pod, and why the others could not.
-func (x *explainer) nodes(pod string) error {
-	why, err := scheduler.Explain(pod, x.Objects())
+func (x *explainer) nodes(cfg scheduler.Config, pod string) error {
+	why, err := scheduler.Explain(cfg, pod, x.Objects())
 	if err != nil {
 		return err
 	}
@@ -159,8 +159,9 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 	case len(pod.Spec.SchedulingGates) > 0:
 		x.say("  it is not scheduled before its scheduling gates are removed: %s", gates(pod))
 		return nil
-	case pod.Spec.SchedulerName != v1.DefaultSchedulerName:
-		x.say("  it is left to scheduler %q (spec.schedulerName), and only %s runs here", pod.Spec.SchedulerName, v1.DefaultSchedulerName)
+	}
+	cfg, ok := x.schedulerOf(pod)
+	if !ok {
 		return nil
 	}
 	if node := pod.Status.NominatedNodeName; node != "" {
@@ -173,7 +174,29 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 	case len(nodes.Items) == 0:
 		x.say("  there are no nodes")
 	}
-	return x.nodes(pod.Namespace + "/" + pod.Name)
+	return x.nodes(cfg, pod.Namespace+"/"+pod.Name)
+}
+
+// schedulerOf is the configuration of the scheduler that the pod is for; false, and it is
+// said, if that does not run.
+func (x *explainer) schedulerOf(pod *v1.Pod) (scheduler.Config, bool) {
+	var names []string
+	for _, cfg := range x.Schedulers {
+		if cfg.Name() == pod.Spec.SchedulerName {
+			return cfg, true
+		}
+		names = append(names, cfg.Name())
+	}
+	others := "no scheduler runs here"
+	switch len(names) {
+	case 0:
+	case 1:
+		others = "only " + names[0] + " runs here"
+	default:
+		others = "only " + strings.Join(names, " and ") + " run here"
+	}
+	x.say("  it is left to scheduler %q (spec.schedulerName), and %s", pod.Spec.SchedulerName, others)
+	return scheduler.Config{}, false
 }
 
 func gates(pod *v1.Pod) string {

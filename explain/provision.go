@@ -9,12 +9,20 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
 
 // provisioner says what the provisioner of a claim's class is to do, and when.
 func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, delayed bool) {
-	node, runs := claim.Annotations[binding.AnnSelectedNode], slices.Contains(x.Provisioners, name)
+	node, which := claim.Annotations[binding.AnnSelectedNode], slices.IndexFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(name) })
+	runs := which >= 0
+	if runs {
+		if why := provisioner.Explain(x.Provisioners[which], claim, x.Log); why != "" {
+			x.say("  provisioner %s makes no volume for it: %s", name, why)
+			return
+		}
+	}
 	if !runs && !slices.Contains(x.found.Provisioners, name) {
 		x.found.Provisioners = append(x.found.Provisioners, name)
 	}
@@ -34,8 +42,8 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 
 // provisioning explains what became of a claim at its provisioner: a panic, the helper
 // pods, and a volume that the claim cannot take.
-func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, provisioner string, volumes []v1.PersistentVolume) {
-	x.panicked(claim, provisioner)
+func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, name string, volumes []v1.PersistentVolume) {
+	x.panicked(claim, name)
 	x.helperPods(claim.UID)
 	for i := range volumes {
 		x.returned(claim, &volumes[i])
@@ -44,20 +52,23 @@ func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, provisioner st
 
 // panicked says where the provisioner's code panicked last, if that was for this claim
 // or if its process is still down.
-func (x *explainer) panicked(about control.Object, provisioner string) {
-	restart, down := x.Down[provisioner]
+func (x *explainer) panicked(about control.Object, name string) {
+	if i := slices.IndexFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(name) }); i >= 0 {
+		name = x.Provisioners[i].Name // that of its actor
+	}
+	restart, down := x.Down[name]
 	for _, entry := range slices.Backward(x.Log.Entries()) {
 		p, ok := entry.Record.(trace.Panicked)
-		if !ok || entry.Actor != provisioner {
+		if !ok || entry.Actor != name {
 			continue
 		}
 		if down || p.About.Namespace == about.GetNamespace() && p.About.Name == about.GetName() {
-			x.say("  provisioner %s panicked at %s in %s: %s", provisioner, x.offset(entry.Time), p.Where(), oneLine(p.Value))
+			x.say("  provisioner %s panicked at %s in %s: %s", name, x.offset(entry.Time), p.Where(), oneLine(p.Value))
 		}
 		break
 	}
 	if down {
-		x.say("  the process of provisioner %s is down and starts again at %s", provisioner, x.offset(restart))
+		x.say("  the process of provisioner %s is down and starts again at %s", name, x.offset(restart))
 	}
 }
 

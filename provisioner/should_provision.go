@@ -52,12 +52,15 @@ func waitsForFirstConsumer(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
+// skipped begins what the trace says of a claim that gets no volume now.
+const skipped = "does not provision: "
+
 // traceSkipped notes why an unbound claim that is ours gets no volume now.
 // Other people's claims are not worth a word, unless all are asked for.
 func (ctrl *ProvisionController) traceSkipped(claim *v1.PersistentVolumeClaim, reason string) {
 	provisioner, found := storageProvisioner(claim)
 	if ctrl.cfg.TraceAll || found && ctrl.knownProvisioner(provisioner) && claim.Spec.VolumeName == "" {
-		ctrl.trace(claim, "does not provision: "+reason)
+		ctrl.trace(claim, skipped+reason)
 	}
 }
 

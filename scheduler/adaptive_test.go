@@ -27,7 +27,7 @@ func largeCluster(nodes int, fits func(i int) bool) *scheduler {
 	for i := range nodes {
 		objects = append(objects, testNode(fmt.Sprintf("n-%04d", i), func(n *v1.Node) { n.Spec.Unschedulable = !fits(i) }))
 	}
-	s := stillScheduler(objects)
+	s := stillScheduler(Config{}, objects)
 	s.env = quietEnv{}
 	return s
 }
@@ -80,7 +80,7 @@ func TestASearchThatEndsEarlyHasSeenAllZones(t *testing.T) {
 	in := func(zone string) func(*v1.Node) {
 		return func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = zone }
 	}
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		testNode("n-1", in("a")), testNode("n-2", in("a")), testNode("n-3", in("a")), testNode("n-4", in("b")), testNode("n-5", in("c")), testNode("n-6", in("c")),
 	})
 	names := func() (list []string) {

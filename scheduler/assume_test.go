@@ -19,7 +19,7 @@ func version(rv string, pv *v1.PersistentVolume) *v1.PersistentVolume {
 }
 
 func TestAnAssumedObjectIsSeenUntilTheCacheHearsOfTheObject(t *testing.T) {
-	s := stillScheduler([]runtime.Object{testVolume("pv", "1Gi", delayed, "")})
+	s := stillScheduler(Config{}, []runtime.Object{testVolume("pv", "1Gi", delayed, "")})
 	cache := newAssumeCache("persistentvolumes", s.caches.volumes)
 	known, _ := cache.Get("pv")
 	assumed := known.DeepCopy()
@@ -45,7 +45,7 @@ func TestAnAssumedObjectIsSeenUntilTheCacheHearsOfTheObject(t *testing.T) {
 }
 
 func TestAssumingAnotherVersionThanTheCachedOneIsAnError(t *testing.T) {
-	s := stillScheduler([]runtime.Object{testVolume("pv", "1Gi", delayed, "")})
+	s := stillScheduler(Config{}, []runtime.Object{testVolume("pv", "1Gi", delayed, "")})
 	cache := newAssumeCache("persistentvolumes", s.caches.volumes)
 	known, _ := cache.Get("pv")
 	assert.EqualError(t, cache.Assume(version("2", known)), `"pv" is out of sync (stored: 1, assume: 2)`)
@@ -56,7 +56,7 @@ func TestAssumingAnotherVersionThanTheCachedOneIsAnError(t *testing.T) {
 
 // semantics 2 must 8
 func TestRestoreLeavesWhatSomebodyElseHasAssumedSince(t *testing.T) {
-	s := stillScheduler([]runtime.Object{testVolume("pv", "1Gi", delayed, "")})
+	s := stillScheduler(Config{}, []runtime.Object{testVolume("pv", "1Gi", delayed, "")})
 	cache := newAssumeCache("persistentvolumes", s.caches.volumes)
 	known, _ := cache.Get("pv")
 	first := known.DeepCopy()
@@ -84,7 +84,7 @@ func found(t *testing.T, b *volumeBinder, pod *v1.Pod, node *v1.Node) (*PodVolum
 // semantics 2 must 2
 func TestTheNextPodSeesAnAssumedVolumeAsTaken(t *testing.T) {
 	node := testNode("node-1")
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testVolume("pv", "1Gi", delayed, "node-1"),
 		testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", delayed),
 	})
@@ -110,7 +110,7 @@ func TestTheNextPodSeesAnAssumedVolumeAsTaken(t *testing.T) {
 
 func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
 	node := testNode("node-1")
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClass(dynamic, "example.com/ext"),
 		testVolume("pv", "1Gi", delayed, "node-1"), testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", dynamic),
 	})
@@ -128,7 +128,7 @@ func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
 
 func TestTheSelectedNodeIsAssumedForAClaimToProvision(t *testing.T) {
 	one, two := testNode("node-1"), testNode("node-2")
-	s := stillScheduler([]runtime.Object{one, two, testClass(dynamic, "example.com/ext"), testClaim("data", "1Gi", dynamic)})
+	s := stillScheduler(Config{}, []runtime.Object{one, two, testClass(dynamic, "example.com/ext"), testClaim("data", "1Gi", dynamic)})
 	b := newVolumeBinder(stillEnv{}, s.caches, 0)
 	volumes, _ := found(t, b, testPod("a", "data"), one)
 	_, err := b.AssumePodVolumes(testPod("a", "data"), "node-1", volumes)
@@ -197,7 +197,7 @@ func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newVolumeBinder(stillEnv{}, stillScheduler(tt.now).caches, 0)
+			b := newVolumeBinder(stillEnv{}, stillScheduler(Config{}, tt.now).caches, 0)
 			done, err := b.checkBindings(pod, "node-1", tt.wrote)
 			assert.Equal(t, tt.done, done)
 			if tt.err == "" {

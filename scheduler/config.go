@@ -1,8 +1,11 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // Config configures the scheduler. The zero value is upstream's defaults.
@@ -27,14 +30,15 @@ type Config struct {
 	PercentageOfNodesToScore int
 }
 
+// Name is the SchedulerName, or its default.
+func (cfg Config) Name() string { return cmp.Or(cfg.SchedulerName, v1.DefaultSchedulerName) }
+
 // flushPeriod is how often pods that have waited too long are looked for.
 // Upstream: scheduler/backend/queue PriorityQueue.Run, v1.36.
 const flushPeriod = 30 * time.Second
 
 func (cfg Config) withDefaults() (Config, error) {
-	if cfg.SchedulerName == "" {
-		cfg.SchedulerName = "default-scheduler"
-	}
+	cfg.SchedulerName = cfg.Name()
 	for _, d := range []struct {
 		field    string
 		value    *time.Duration

@@ -102,7 +102,7 @@ func localWorld(nodes, volumes, every int) *scheduler {
 	for i := range volumes {
 		objects = append(objects, testVolume(fmt.Sprintf("pv-%05d", i), fmt.Sprintf("%dGi", 5+i%7), delayed, name(i*every%nodes)))
 	}
-	s := stillScheduler(objects)
+	s := stillScheduler(Config{}, objects)
 	s.env = quietEnv{}
 	return s
 }

@@ -64,12 +64,16 @@ func (v NodeVerdict) String() string {
 	return v.Node + ": " + strings.Join(parts, ", ")
 }
 
-// Explain judges a pod against the objects of a cluster, as the scheduler would
-// if its caches held exactly these: pods, nodes, volumes, claims, classes, CSI
+// Explain judges a pod against the objects of a cluster, as a scheduler of this
+// configuration would if its caches held exactly these: pods, nodes, volumes, claims, classes, CSI
 // drivers, nodes and capacities, attachments; others do not matter. pod is
-// "namespace/name". The error says that there is no such pod.
-func Explain(pod string, objects []runtime.Object) (Explanation, error) {
-	s := stillScheduler(objects)
+// "namespace/name". The error says that there is no such pod, or what is wrong with cfg.
+func Explain(cfg Config, pod string, objects []runtime.Object) (Explanation, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return Explanation{}, err
+	}
+	s := stillScheduler(cfg, objects)
 	answer := Explanation{Pod: pod}
 	p, ok := s.caches.pods.Get(pod)
 	if !ok {
@@ -140,8 +144,8 @@ type stillEnv struct{ control.Env }
 func (stillEnv) Follow(control.Feed) {}
 
 // stillScheduler is a scheduler whose caches hold these objects.
-func stillScheduler(objects []runtime.Object) *scheduler {
-	s := newScheduler(Config{}, stillEnv{})
+func stillScheduler(cfg Config, objects []runtime.Object) *scheduler {
+	s := newScheduler(cfg, stillEnv{})
 	fill(s.caches.nodes, objects)
 	fill(s.caches.volumes, objects)
 	fill(s.caches.claims, objects)

@@ -14,7 +14,7 @@ import (
 // explained are the lines of an explanation of pod default/web.
 func explained(t *testing.T, objects ...runtime.Object) []string {
 	t.Helper()
-	got, err := Explain("default/web", objects)
+	got, err := Explain(Config{}, "default/web", objects)
 	require.NoError(t, err)
 	var lines []string
 	if got.PreFilter != "" {
@@ -47,9 +47,9 @@ func TestExplainNamesTheClaimAndWhatIsWrongWithIt(t *testing.T) {
 		testNode("node-1"), testNode("node-2"), testNode("node-3", tainted("gpu", v1.TaintEffectNoSchedule)),
 		testClaim("data", "1Gi", delayed, boundTo("pv")), testVolume("pv", "1Gi", delayed, "node-2"), testPod("web", "data"),
 	))
-	_, err := Explain("default/nobody", nil)
+	_, err := Explain(Config{}, "default/nobody", nil)
 	assert.EqualError(t, err, "there is no pod default/nobody")
-	got, err := Explain("default/web", []runtime.Object{on(testPod("web"), "node-1")})
+	got, err := Explain(Config{}, "default/web", []runtime.Object{on(testPod("web"), "node-1")})
 	require.NoError(t, err)
 	assert.Equal(t, Explanation{Pod: "default/web", Node: "node-1"}, got)
 }

@@ -157,7 +157,7 @@ func TestFindPodVolumes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			node := testNode("node-1", func(n *v1.Node) { n.Labels["zone"] = "a" })
-			s := stillScheduler(append(tt.objects, node))
+			s := stillScheduler(Config{}, append(tt.objects, node))
 			binder := newVolumeBinder(stillEnv{}, s.caches, 0)
 			var names []string
 			for claim := range s.caches.claims.All() {
@@ -197,7 +197,7 @@ func TestFindPodVolumes(t *testing.T) {
 }
 
 func TestAClassThatVanishedBetweenPreFilterAndFilterIsAnError(t *testing.T) {
-	s := stillScheduler(nil)
+	s := stillScheduler(Config{}, nil)
 	binder := newVolumeBinder(stillEnv{}, s.caches, 0)
 	_, err := binder.checkVolumeProvisions([]*delayedClaim{{PersistentVolumeClaim: testClaim("data", "1Gi", "gone")}}, testNode("node-1"))
 	assert.EqualError(t, err, `failed to find storage class "gone"`)
@@ -207,7 +207,7 @@ func TestAClassThatVanishedBetweenPreFilterAndFilterIsAnError(t *testing.T) {
 
 func TestGetPodVolumeClaimsSortsClaimsByWhatIsToBeDone(t *testing.T) {
 	immediate := storagev1.VolumeBindingImmediate
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		testClass(delayed, "kubernetes.io/no-provisioner"),
 		testClass("now", "x", func(c *storagev1.StorageClass) { c.VolumeBindingMode = &immediate }),
 		testClaim("bound", "1Gi", delayed, boundTo("pv")),
@@ -242,7 +242,7 @@ func TestAChoiceAmongEqualVolumesTakesNoClaimItsOnlyVolume(t *testing.T) {
 		c.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}
 	})
 	node := testNode("node-1")
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClaim("any", "5Gi", delayed), picky,
 		testVolume("pv-1", "5Gi", delayed, ""), testVolume("pv-2", "5Gi", delayed, "", labelled("disk", "fast")),
 	})

@@ -64,7 +64,7 @@ func newRandomWorld(seed uint64) *randomWorld {
 	for i := range w.IntN(14) {
 		objects = append(objects, w.volume(fmt.Sprintf("pv-%02d", i)))
 	}
-	w.s = stillScheduler(objects)
+	w.s = stillScheduler(Config{}, objects)
 	p, _ := w.s.volumeBinding()
 	w.b = p.binder
 	return w

@@ -15,7 +15,7 @@ func used(s *scheduler, node string) (pods, milliCPU int64) {
 }
 
 func TestAnAssumedPodCountsUntilItIsSeenBoundOrGivenBack(t *testing.T) {
-	s := stillScheduler([]runtime.Object{testNode("node-1")})
+	s := stillScheduler(Config{}, []runtime.Object{testNode("node-1")})
 	pod := asking(withPort(testPod("web", "data"), 80, ""), "2", "1Gi")
 	counted := func() {
 		t.Helper()
@@ -57,7 +57,7 @@ func TestAnAssumedPodCountsUntilItIsSeenBoundOrGivenBack(t *testing.T) {
 }
 
 func TestOldNewsOfABoundPodDoesNotQueueItAgain(t *testing.T) {
-	s := stillScheduler([]runtime.Object{testNode("node-1")})
+	s := stillScheduler(Config{}, []runtime.Object{testNode("node-1")})
 	s.cfg.SchedulerName = "default-scheduler"
 	s.queue, _ = newHandQueue(t)
 	pod := testPod("web")
@@ -75,7 +75,7 @@ func TestOldNewsOfABoundPodDoesNotQueueItAgain(t *testing.T) {
 func TestTheNominatedNodeIsTakenIfItStillFits(t *testing.T) {
 	pod := testPod("web")
 	pod.Status.NominatedNodeName = "node-2"
-	s := stillScheduler([]runtime.Object{testNode("node-1"), testNode("node-2")})
+	s := stillScheduler(Config{}, []runtime.Object{testNode("node-1"), testNode("node-2")})
 	c := newCycle(pod, &queuedPod{})
 	require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
 	nodes, _ := s.findNodesThatFitPod(c)
@@ -89,7 +89,7 @@ func TestTheNominatedNodeIsTakenIfItStillFits(t *testing.T) {
 }
 
 func TestANodeThatIsGoneIsNotLookedAtAndCountsItsPodsWhenItComesBack(t *testing.T) {
-	s := stillScheduler([]runtime.Object{testNode("b"), testNode("a"), testNode("c")})
+	s := stillScheduler(Config{}, []runtime.Object{testNode("b"), testNode("a"), testNode("c")})
 	names := func() (list []string) {
 		for _, info := range s.cluster.nodes {
 			list = append(list, info.node.Name)

@@ -63,7 +63,7 @@ func TestADriverAttachesAsManyVolumesToANodeAsItsCSINodeSays(t *testing.T) {
 			for _, claim := range []string{"a", "b", "c"} {
 				objects = append(objects, attachable(claim)...)
 			}
-			got, err := Explain("default/web", append(objects, tt.objects...))
+			got, err := Explain(Config{}, "default/web", append(objects, tt.objects...))
 			require.NoError(t, err)
 			require.Len(t, got.Nodes, 1, got.PreFilter)
 			if tt.fits {
@@ -79,7 +79,7 @@ func TestADriverAttachesAsManyVolumesToANodeAsItsCSINodeSays(t *testing.T) {
 func TestANodeWithoutCSINodeHasNoLimit(t *testing.T) {
 	objects := []runtime.Object{testNode("node-1"), testNode("node-2"), attaches("node-2", 0), testPod("web", "a"),
 		testClaim("a", "1Gi", "", boundTo("pv")), testVolume("pv", "1Gi", "", "", ofDriver("h"))}
-	got, err := Explain("default/web", objects)
+	got, err := Explain(Config{}, "default/web", objects)
 	require.NoError(t, err)
 	assert.Equal(t, "node-1: fits", got.Nodes[0].String())
 	assert.Equal(t, []string{"node(s) exceed max volume count"}, got.Nodes[1].Reasons)

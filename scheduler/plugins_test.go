@@ -145,7 +145,7 @@ func TestANodeIsTurnedDownForTheReasonUpstreamGives(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Explain("default/web", append(tt.objects, tt.pod))
+			got, err := Explain(Config{}, "default/web", append(tt.objects, tt.pod))
 			require.NoError(t, err)
 			require.Empty(t, got.PreFilter)
 			require.Len(t, got.Nodes, 1)
@@ -187,7 +187,7 @@ func TestAPodIsRefusedBeforeAnyNodeForTheReasonUpstreamGives(t *testing.T) {
 			if tt.claim != nil {
 				objects = append(objects, tt.claim)
 			}
-			got, err := Explain("default/web", objects)
+			got, err := Explain(Config{}, "default/web", objects)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got.PreFilter)
 			assert.Empty(t, got.Nodes)
@@ -200,12 +200,12 @@ func TestRequiredTermsThatConflictOrCannotBeParsedMatchNoNode(t *testing.T) {
 	pod.Spec.Affinity = required(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
 		{Key: "disk", Operator: v1.NodeSelectorOpExists}, {Key: "disk", Operator: v1.NodeSelectorOpDoesNotExist},
 	}})
-	got, err := Explain("default/web", []runtime.Object{testNode("node-1"), pod})
+	got, err := Explain(Config{}, "default/web", []runtime.Object{testNode("node-1"), pod})
 	require.NoError(t, err)
 	assert.Equal(t, "NodeAffinity", got.Nodes[0].Plugin)
 
 	pod.Spec.Affinity = required(term("disk", "Nonsense"))
-	got, err = Explain("default/web", []runtime.Object{testNode("node-1"), pod})
+	got, err = Explain(Config{}, "default/web", []runtime.Object{testNode("node-1"), pod})
 	require.NoError(t, err)
 	assert.Equal(t, []string{reasonNodeAffinity}, got.Nodes[0].Reasons)
 }
@@ -259,7 +259,7 @@ func TestTheMessageCountsNodesByReason(t *testing.T) {
 	d = diagnosis{total: 3, excluded: 2, nodes: []nodeVerdict{verdict(unschedulable, "Too many pods")}}
 	assert.Equal(t, "0/3 nodes are available: 1 Too many pods, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, "+
 		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(testPod("web")).message())
-	assert.Equal(t, []plugin{nodeAffinity{}}, stillScheduler(nil).rejectedBy(&d), "it waits for a node of that name")
+	assert.Equal(t, []plugin{nodeAffinity{}}, stillScheduler(Config{}, nil).rejectedBy(&d), "it waits for a node of that name")
 }
 
 func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
@@ -267,7 +267,7 @@ func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
 	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{
 		{Weight: 10, Preference: term("disk", v1.NodeSelectorOpExists)}, {Weight: 30, Preference: term("zone", v1.NodeSelectorOpIn, "a")},
 	}}}
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		testNode("busy"), on(asking(testPod("a"), "2", "4Gi"), "busy"), testNode("empty"),
 		testNode("preferred", func(n *v1.Node) { n.Labels["zone"] = "a" }),
 		testNode("discouraged", tainted("old", v1.TaintEffectPreferNoSchedule)),
@@ -302,7 +302,7 @@ func TestScoresAreStretchedToAHundred(t *testing.T) {
 
 // Upstream: noderesources/balanced_allocation.go balancedResourceScorer, v1.36.
 func TestANodeThatThePodEvensOutIsPreferred(t *testing.T) {
-	s := stillScheduler([]runtime.Object{
+	s := stillScheduler(Config{}, []runtime.Object{
 		testNode("empty"), testNode("cpu-heavy"), on(asking(testPod("a"), "2", "0"), "cpu-heavy"),
 	})
 	lean := newCycle(asking(testPod("lean"), "0", "4Gi"), &queuedPod{})

@@ -38,7 +38,7 @@ func newHandQueue(t testing.TB) (*schedulingQueue, *handQueue) {
 }
 
 // allPlugins are the scheduler's, for their tables of events.
-func allPlugins() framework { return stillScheduler(nil).plugins }
+func allPlugins() framework { return stillScheduler(Config{}, nil).plugins }
 
 func popped(t *testing.T, q *schedulingQueue) *queuedPod {
 	t.Helper()
