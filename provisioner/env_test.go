@@ -30,6 +30,7 @@ type fakeEnv struct {
 	every    map[string]time.Duration
 	recorded []string
 	traced   []string
+	called   []trace.Call
 }
 
 var _ control.Env = (*fakeEnv)(nil)
@@ -38,9 +39,15 @@ func (e *fakeEnv) Name() string                 { return "fake" }
 func (e *fakeEnv) Client() kubernetes.Interface { return e.client }
 func (e *fakeEnv) Objects() control.Objects     { return nil }
 func (e *fakeEnv) Now() time.Time               { return e.now }
-func (e *fakeEnv) Trace(r trace.Record)         { e.traced = append(e.traced, r.String()) }
-func (e *fakeEnv) Choose(int) int               { return 0 }
-func (e *fakeEnv) Follow(control.Feed)          {}
+func (e *fakeEnv) Trace(r trace.Record) {
+	if call, ok := r.(trace.Call); ok {
+		e.called = append(e.called, call)
+		return
+	}
+	e.traced = append(e.traced, r.String())
+}
+func (e *fakeEnv) Choose(int) int      { return 0 }
+func (e *fakeEnv) Follow(control.Feed) {}
 
 func (e *fakeEnv) Sleep(_ context.Context, d time.Duration) error {
 	e.now = e.now.Add(d)

@@ -3,6 +3,7 @@ package provisioner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,7 +33,11 @@ func (ctrl *ProvisionController) callProvision(ctx context.Context, options Prov
 	default:
 		volume = volume.DeepCopy()
 	}
-	ctrl.traceCall("Provision", options.PVC, options.PVName, began, string(state), err)
+	class := state
+	if !slices.Contains(knownStates(), state) {
+		class = ProvisioningNoChange // as which it counts
+	}
+	ctrl.traceCall("Provision", options.PVC, options.PVName, began, string(class), err)
 	return volume, state, err
 }
 

@@ -69,6 +69,8 @@ func TestAnUnknownStateIsNamedAndCountsAsNoChange(t *testing.T) {
 		assert.Equal(t, "Warning ProvisioningFailed: boom", env.recorded[1])
 		assert.Equal(t, want, strings.Join(env.traced, "\n"))
 		assert.Contains(t, ctrl.claimsInProgress, "uid-1")
+		require.Len(t, env.called, 1)
+		assert.Equal(t, "NoChange", env.called[0].Class)
 	}
 }
 

@@ -103,10 +103,14 @@ func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.
 	return ProvisioningFinished, nil
 }
 
+func knownStates() []ProvisioningState {
+	return []ProvisioningState{ProvisioningFinished, ProvisioningInBackground, ProvisioningNoChange, ProvisioningReschedule}
+}
+
 // traceUnknownState says that a state is not one of the four. Such a state, and no
 // state at all, count as NoChange, as upstream, which says nothing of it.
 func (ctrl *ProvisionController) traceUnknownState(claim *v1.PersistentVolumeClaim, state ProvisioningState) {
-	known := []ProvisioningState{ProvisioningFinished, ProvisioningInBackground, ProvisioningNoChange, ProvisioningReschedule}
+	known := knownStates()
 	if state == "" || slices.Contains(known, state) {
 		return
 	}
