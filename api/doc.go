@@ -92,10 +92,9 @@
 //     spec.finalizers are emptied through the subresource finalize, and its objects stay.
 //   - The event of an object whose last finalizer is removed shows the object
 //     without it; upstream shows what was stored before.
-//   - A watch ends when it is stopped or has fallen behind, not by
-//     timeoutSeconds, and not with the context that it was begun with: the fake
-//     clientset does not pass that on. Bookmarks come when there are changes, at
-//     most one a minute, by Config.Now.
+//   - A watch ends with its context, when it is stopped or when it has fallen behind, not
+//     by timeoutSeconds. Bookmarks come when there are changes, at most one a minute, by
+//     Config.Now.
 //   - A page of a list shows the objects as they are when it is asked for. The
 //     version of the list is that of the first page, so that a watch from it
 //     misses nothing. Of older states there is none: resourceVersionMatch Exact
@@ -135,6 +134,4 @@
 //     their JSON is measured before they are stored or where they are refused
 //     anyway. Parts that the server drops, such as the status of a new pod, do not
 //     count, and some hundred bytes that etcd adds neither.
-//   - A malformed label or field selector makes client-go's fake clientset panic
-//     before the server sees it.
 package api

@@ -1,14 +1,18 @@
 package fakeclient
 
 import (
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
 )
 
-// requestOf is what a fake clientset was asked, in the server's words.
+// requestOf is an action in the server's words.
 func requestOf(actor string, action testing.Action) api.Request {
 	req := api.Request{
 		Actor: actor, Verb: action.GetVerb(), Resource: action.GetResource(),
@@ -22,13 +26,9 @@ func requestOf(actor string, action testing.Action) api.Request {
 	case testing.WatchActionImpl:
 		req.List = a.ListOptions
 	case testing.CreateActionImpl:
-		req.Name, req.Object, req.Write = a.Name, a.Object, metav1.PatchOptions{
-			DryRun: a.CreateOptions.DryRun, FieldManager: a.CreateOptions.FieldManager, FieldValidation: a.CreateOptions.FieldValidation,
-		}
+		req.Name, req.Object, req.Write = a.Name, a.Object, writeOptions(a.CreateOptions.DryRun, a.CreateOptions.FieldManager, a.CreateOptions.FieldValidation)
 	case testing.UpdateActionImpl:
-		req.Object, req.Write = a.Object, metav1.PatchOptions{
-			DryRun: a.UpdateOptions.DryRun, FieldManager: a.UpdateOptions.FieldManager, FieldValidation: a.UpdateOptions.FieldValidation,
-		}
+		req.Object, req.Write = a.Object, writeOptions(a.UpdateOptions.DryRun, a.UpdateOptions.FieldManager, a.UpdateOptions.FieldValidation)
 	case testing.PatchActionImpl:
 		req.Name, req.PatchType, req.Patch, req.Write = a.Name, a.PatchType, a.Patch, a.PatchOptions
 	case testing.DeleteActionImpl:
@@ -39,8 +39,7 @@ func requestOf(actor string, action testing.Action) api.Request {
 	return req
 }
 
-// actionOf is a request in client-go's words, with a copy of its object. The selectors of
-// a list are well-formed.
+// actionOf is a request as an action, with a copy of its object: see hasAction.
 func actionOf(req *api.Request) testing.Action {
 	gvr, ns, w := req.Resource, req.Namespace, req.Write
 	switch req.Verb {
@@ -61,5 +60,65 @@ func actionOf(req *api.Request) testing.Action {
 	case "deletecollection":
 		return testing.NewDeleteCollectionActionWithOptions(gvr, ns, req.Delete, req.List)
 	}
-	return testing.ActionImpl{Verb: req.Verb, Resource: gvr, Subresource: req.Subresource, Namespace: ns}
+	return testing.GenericActionImpl{ActionImpl: testing.ActionImpl{Verb: req.Verb, Resource: gvr, Subresource: req.Subresource, Namespace: ns}}
+}
+
+func writeOptions(dryRun []string, manager, validation string) metav1.PatchOptions {
+	return metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: validation}
+}
+
+// hasAction says whether client-go has an action for the request: its actions panic
+// without an object, and where a selector cannot be parsed. The server refuses either.
+func hasAction(req *api.Request) bool {
+	if req.Object == nil && (req.Verb == "create" || req.Verb == "update") {
+		return false
+	}
+	_, err := labels.Parse(req.List.LabelSelector)
+	if err == nil {
+		_, err = fields.ParseSelector(req.List.FieldSelector)
+	}
+	return err == nil
+}
+
+// whatIsRead is a copy of what the server reads of a request's object: an update of the
+// kinds that are written most need not copy the part that it does not change.
+func whatIsRead(req *api.Request) runtime.Object {
+	if req.Verb != "update" {
+		return copyOf(req.Object)
+	}
+	status := req.Subresource == "status"
+	switch o := req.Object.(type) {
+	case *v1.PersistentVolume:
+		part := *o
+		if status {
+			part.Spec = v1.PersistentVolumeSpec{}
+		} else {
+			part.Status = v1.PersistentVolumeStatus{}
+		}
+		return part.DeepCopy()
+	case *v1.PersistentVolumeClaim:
+		part := *o
+		if status {
+			part.Spec = v1.PersistentVolumeClaimSpec{}
+		} else {
+			part.Status = v1.PersistentVolumeClaimStatus{}
+		}
+		return part.DeepCopy()
+	case *v1.Pod:
+		part := *o
+		if status {
+			part.Spec = v1.PodSpec{}
+		} else {
+			part.Status = v1.PodStatus{}
+		}
+		return part.DeepCopy()
+	}
+	return copyOf(req.Object)
+}
+
+func copyOf(obj runtime.Object) runtime.Object {
+	if obj == nil {
+		return nil
+	}
+	return obj.DeepCopyObject()
 }

@@ -2,8 +2,6 @@ package fakeclient
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,98 +9,96 @@ import (
 	"k8s.io/client-go/discovery"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
 )
 
-// Clientset is a clientset over an API server, with the name of who calls. It is one
-// of client-go's fake clientsets, so that PrependReactor and Actions work; but
-// what answers is the server. It is safe for concurrent use.
+// Clientset is a clientset over an API server, with the name of who calls. Like one of
+// client-go's fakes it has PrependReactor, Actions and Tracker; but what answers is the
+// server. It is safe for concurrent use.
 type Clientset struct {
-	*fake.Clientset
-	server    api.Handler
-	name      string
-	remembers bool
-	calls     atomic.Int64
-	discovery *fakediscovery.FakeDiscovery
-	resources sync.Once
-	core      coreV1
-	typed     sync.Map // of core's clients
+	// Fake has the chains of reactors. Its lock is held while a test's reactors run, and
+	// not while the server works.
+	testing.Fake
+	groups
+	server  api.Handler
+	actor   string
+	keeps   bool             // the latest calls
+	actions []testing.Action // guarded by Fake's lock
 }
 
 var _ kubernetes.Interface = (*Clientset)(nil)
 
-// New makes a clientset that calls the server as actor, and remembers its latest calls
-// (Actions), at least 1000.
+// New makes a clientset that calls the server as actor and keeps its latest calls, at most
+// 1000, for Actions.
 func New(server api.Handler, actor string) *Clientset {
 	c := NewWithoutActions(server, actor)
-	c.remembers = true
+	c.keeps = true
 	return c
 }
 
-// NewWithoutActions makes a clientset that remembers no calls, which makes it faster:
-// see direct.go.
+// NewWithoutActions makes a clientset that keeps no calls, which makes it faster: the
+// objects of a call need not be copied for it.
 func NewWithoutActions(server api.Handler, actor string) *Clientset {
-	c := &Clientset{Clientset: &fake.Clientset{}, server: server, name: actor}
-	c.core = coreV1{c.Clientset.CoreV1(), c}
-	c.discovery = &fakediscovery.FakeDiscovery{Fake: &c.Fake, FakedServerVersion: server.Version()}
-	c.AddReactor("*", "*", c.react)
-	c.AddWatchReactor("*", c.reactWatch)
+	c := &Clientset{server: server, actor: actor}
+	c.groups = groups{c}
+	c.ReactionChain = []testing.Reactor{(*serverReactor)(c)}
+	c.WatchReactionChain = []testing.WatchReactor{(*serverWatchReactor)(c)}
 	return c
 }
 
-// Do carries out a request as the clientset's actor, whatever its kind: like a call of a
-// typed client, but a watch.
+// Do carries out a request of any kind as the clientset's actor, but a watch: what the
+// typed clients do. The request's object is copied.
 func (c *Clientset) Do(ctx context.Context, req api.Request) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return c.Invokes(actionOf(&req), nil)
-}
-
-// Discovery implements kubernetes.Interface.
-func (c *Clientset) Discovery() discovery.DiscoveryInterfaces {
-	c.resources.Do(func() { c.Resources = c.server.Resources() })
-	return c.discovery
-}
-
-// IsWatchListSemanticsUnSupported tells client-go's reflectors that they may
-// stream the first list: unlike a bare fake clientset, this server can.
-func (c *Clientset) IsWatchListSemanticsUnSupported() bool { return false }
-
-// keepActions is how many calls a client that remembers them keeps at least.
-const keepActions = 1000
-
-// react answers everything but watches. Fake.Invokes holds its lock meanwhile;
-// it is released here, so that a gate may wait and other goroutines may use the
-// same client.
-func (c *Clientset) react(action testing.Action) (bool, runtime.Object, error) {
-	switch action.(type) {
-	case testing.GenericActionImpl, testing.ActionImpl:
-		return false, nil, nil // discovery and logs
+	req.Actor = c.actor
+	if isNil(req.Object) {
+		req.Object = nil
 	}
-	if len(c.ReactionChain) > 1 {
-		action = action.DeepCopy() // another reactor may have kept the object
+	if !c.listens() || !hasAction(&req) {
+		req.Object = whatIsRead(&req)
+		return c.server.Do(ctx, req)
 	}
-	defer c.relock(c.unlock())
-	c.forgetActions()
-	obj, err := c.do(context.Background(), requestOf(c.name, action))
-	return true, obj, err
-}
-
-// do has the server carry out a request.
-func (c *Clientset) do(ctx context.Context, req api.Request) (runtime.Object, error) {
+	action := actionOf(&req)
+	if handled, obj, err := c.react(action); handled {
+		return obj, err
+	}
+	if a, ok := action.(interface{ GetObject() runtime.Object }); ok {
+		req.Object = copyOf(a.GetObject()) // a reactor may have changed it, and may have kept it
+	}
 	return c.server.Do(ctx, req)
 }
 
-func (c *Clientset) reactWatch(action testing.Action) (bool, watch.Interface, error) {
-	defer c.relock(c.unlock())
-	c.forgetActions()
-	w, err := c.server.Watch(context.Background(), requestOf(c.name, action))
-	return true, w, err
+// Watch begins a watch of any kind as the clientset's actor. It ends with ctx.
+func (c *Clientset) Watch(ctx context.Context, req api.Request) (watch.Interface, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	req.Actor, req.Verb, req.List.Watch = c.actor, "watch", true
+	if c.listens() && hasAction(&req) {
+		handled, w, err := c.reactToWatch(testing.NewWatchActionWithOptions(req.Resource, req.Namespace, req.List))
+		if handled {
+			return endingWith(ctx, w), err
+		}
+	}
+	return c.server.Watch(ctx, req)
 }
+
+// Discovery implements kubernetes.Interface. Its calls are actions like any others.
+func (c *Clientset) Discovery() discovery.DiscoveryInterfaces {
+	fake := &testing.Fake{ReactionChain: []testing.Reactor{(*forward)(c)}, Resources: c.Resources}
+	if fake.Resources == nil {
+		fake.Resources = c.server.Resources()
+	}
+	return &fakediscovery.FakeDiscovery{Fake: fake, FakedServerVersion: c.server.Version()}
+}
+
+// IsWatchListSemanticsUnSupported tells client-go's reflectors that they may
+// stream the first list: unlike client-go's fakes, this server can.
+func (c *Clientset) IsWatchListSemanticsUnSupported() bool { return false }
 
 // serves says whether the server has that subresource.
 func (c *Clientset) serves(gvr schema.GroupVersionResource, sub string) bool {
@@ -117,28 +113,4 @@ func (c *Clientset) serves(gvr schema.GroupVersionResource, sub string) bool {
 		}
 	}
 	return false
-}
-
-// unlock releases the lock that Fake.Invokes holds while a reactor runs, and
-// says whether it did: a reactor that is called directly, out of the
-// client's ReactionChain, has no lock to release.
-func (c *Clientset) unlock() (held bool) {
-	held = !c.TryLock()
-	c.Unlock()
-	return held
-}
-
-// relock takes back what unlock released.
-func (c *Clientset) relock(held bool) {
-	if held {
-		c.Lock()
-	}
-}
-
-// forgetActions keeps the list of recorded actions, which nothing else ever
-// shortens, from growing without bound.
-func (c *Clientset) forgetActions() {
-	if !c.remembers || c.calls.Add(1)%keepActions == 0 {
-		c.ClearActions()
-	}
 }

@@ -2,7 +2,6 @@ package fakeclient_test
 
 import (
 	"errors"
-	"reflect"
 	"sync"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
@@ -193,49 +191,6 @@ func TestAnUnknownResourceOrSubresourceIsNotFoundInWords(t *testing.T) {
 	_, err = c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{}, "status")
 	assert.True(t, apierrors.IsNotFound(err), err)
 	assert.ErrorContains(t, err, "configmaps has no status here")
-}
-
-// Every typed client of client-go has its resource in the table, namespaced or
-// not as that client says.
-func TestEveryTypedClientFindsItsResource(t *testing.T) {
-	s, c := newServer()
-	seen := writes(s)
-	count := 0
-	clientset := reflect.TypeFor[kubernetes.Interface]()
-	for i := range clientset.NumMethod() {
-		if clientset.Method(i).Name == "Discovery" {
-			continue
-		}
-		group := clientset.Method(i).Type.Out(0)
-		groupClient := reflect.ValueOf(c).MethodByName(clientset.Method(i).Name).Call(nil)[0]
-		for j := range group.NumMethod() {
-			getter := group.Method(j)
-			if getter.Name == "RESTClient" || getter.Type.NumOut() != 1 {
-				continue
-			}
-			namespaced := getter.Type.NumIn() == 1
-			var args []reflect.Value
-			if namespaced {
-				args = append(args, reflect.ValueOf("default"))
-			}
-			client := groupClient.MethodByName(getter.Name).Call(args)[0]
-			if _, ok := getter.Type.Out(0).MethodByName("List"); !ok {
-				continue // reviews and the like are not stored
-			}
-			count++
-			*seen = nil
-			create := client.MethodByName("Create")
-			obj := reflect.New(create.Type().In(1).Elem())
-			obj.Interface().(metav1.Object).SetName("x")
-			create.Call([]reflect.Value{reflect.ValueOf(ctx), obj, reflect.ValueOf(metav1.CreateOptions{})})
-			name := clientset.Method(i).Name + " " + getter.Name
-			if assert.Len(t, *seen, 1, "%s: an unknown resource", name) {
-				assert.Equal(t, namespaced, (*seen)[0].Namespace != "", name)
-				assert.NotEqual(t, 404, (*seen)[0].Code, "%s: %v", name, (*seen)[0].Err)
-			}
-		}
-	}
-	assert.Greater(t, count, 80)
 }
 
 func TestACSINodeWithoutAStatusIsAnsweredWithoutOne(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 
 // Tracker is the server as the object tracker of client-go's fakes, for tests
 // that seed a clientset through it. What is added goes through the server like
-// any other write, and gets its status by a second one.
+// any other write, and gets its status by a second one. No reactor hears of it.
 func (c *Clientset) Tracker() testing.ObjectTracker { return tracker{c} }
 
 type tracker struct{ client *Clientset }
@@ -45,11 +45,12 @@ func (t tracker) Add(obj runtime.Object) error {
 }
 
 func (t tracker) Get(gvr schema.GroupVersionResource, ns, name string, opts ...metav1.GetOptions) (runtime.Object, error) {
-	return t.serve(testing.NewGetActionWithOptions(gvr, ns, name, one(opts)))
+	return t.do(api.Request{Verb: "get", Resource: gvr, Namespace: ns, Name: name, Get: one(opts)})
 }
 
 func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
-	created, err := t.serve(testing.NewCreateActionWithOptions(gvr, ns, copyOf(obj), one(opts)))
+	o := one(opts)
+	created, err := t.write(api.Request{Verb: "create", Resource: gvr, Namespace: ns, Object: obj, Write: writeOptions(o.DryRun, o.FieldManager, o.FieldValidation)})
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns 
 		return nil
 	}
 	statusOf(created).Set(status)
-	_, err = t.serve(testing.NewUpdateSubresourceAction(gvr, "status", ns, created.DeepCopyObject()))
+	_, err = t.write(api.Request{Verb: "update", Resource: gvr, Subresource: "status", Namespace: ns, Object: created})
 	return err
 }
 
@@ -68,7 +69,8 @@ func statusOf(obj runtime.Object) reflect.Value {
 }
 
 func (t tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
-	_, err := t.serve(testing.NewUpdateActionWithOptions(gvr, ns, copyOf(obj), one(opts)))
+	o := one(opts)
+	_, err := t.write(api.Request{Verb: "update", Resource: gvr, Namespace: ns, Object: obj, Write: writeOptions(o.DryRun, o.FieldManager, o.FieldValidation)})
 	return err
 }
 
@@ -86,35 +88,36 @@ func (t tracker) Apply(gvr schema.GroupVersionResource, config runtime.Object, n
 	if err != nil {
 		return err
 	}
-	_, err = t.serve(testing.NewPatchActionWithOptions(gvr, ns, m.GetName(), types.ApplyPatchType, data, one(opts)))
+	_, err = t.do(api.Request{
+		Verb: "patch", Resource: gvr, Namespace: ns, Name: m.GetName(), PatchType: types.ApplyPatchType, Patch: data, Write: one(opts),
+	})
 	return err
 }
 
-func (t tracker) List(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, ns string, opts ...metav1.ListOptions) (runtime.Object, error) {
-	return t.serve(testing.NewListActionWithOptions(gvr, gvk, ns, one(opts)))
+func (t tracker) List(gvr schema.GroupVersionResource, _ schema.GroupVersionKind, ns string, opts ...metav1.ListOptions) (runtime.Object, error) {
+	return t.do(api.Request{Verb: "list", Resource: gvr, Namespace: ns, List: one(opts)})
 }
 
 func (t tracker) Delete(gvr schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions) error {
-	_, err := t.serve(testing.NewDeleteActionWithOptions(gvr, ns, name, one(opts)))
+	_, err := t.do(api.Request{Verb: "delete", Resource: gvr, Namespace: ns, Name: name, Delete: one(opts)})
 	return err
 }
 
 func (t tracker) Watch(gvr schema.GroupVersionResource, ns string, opts ...metav1.ListOptions) (watch.Interface, error) {
-	return t.client.server.Watch(context.Background(), api.Request{Actor: t.client.name, Verb: "watch", Resource: gvr, Namespace: ns, List: one(opts)})
+	return t.client.server.Watch(context.Background(), api.Request{Actor: t.client.actor, Verb: "watch", Resource: gvr, Namespace: ns, List: one(opts)})
 }
 
-func (t tracker) serve(action testing.Action) (runtime.Object, error) {
-	if a, ok := action.(interface{ GetObject() runtime.Object }); ok && a.GetObject() == nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("there is no object to %s", action.GetVerb()))
+func (t tracker) write(req api.Request) (runtime.Object, error) {
+	if isNil(req.Object) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("there is no object to %s", req.Verb))
 	}
-	return t.client.server.Do(context.Background(), requestOf(t.client.name, action))
+	req.Object = req.Object.DeepCopyObject()
+	return t.do(req)
 }
 
-func copyOf(obj runtime.Object) runtime.Object {
-	if obj == nil {
-		return nil
-	}
-	return obj.DeepCopyObject()
+func (t tracker) do(req api.Request) (runtime.Object, error) {
+	req.Actor = t.client.actor
+	return t.client.server.Do(context.Background(), req)
 }
 
 func one[T any](opts []T) T {
