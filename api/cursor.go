@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // Cursor is a place in the log of one resource: what a watch reads. A cursor
@@ -76,25 +78,25 @@ func (c *Cursor) List() []runtime.Object {
 // Next is the next change, false if there is none yet. The error is 410 Gone
 // (apierrors.IsResourceExpired) when the log no longer has what comes next, and
 // before the first List: List, then go on.
-func (c *Cursor) Next() (Change, bool, error) {
+func (c *Cursor) Next() (control.Change, bool, error) {
 	c.server.mu.RLock()
 	defer c.server.mu.RUnlock()
 	return c.advance()
 }
 
-func (c *Cursor) advance() (Change, bool, error) {
+func (c *Cursor) advance() (control.Change, bool, error) {
 	log := &c.store.log
 	switch {
 	case c.stopped:
-		return Change{}, false, nil
+		return control.Change{}, false, nil
 	case !c.listed:
-		return Change{}, false, apierrors.NewResourceExpired("nothing was listed yet")
+		return control.Change{}, false, apierrors.NewResourceExpired("nothing was listed yet")
 	case c.store.retired:
-		return Change{}, false, apierrors.NewResourceExpired("the kind of the objects is no longer what it was")
+		return control.Change{}, false, apierrors.NewResourceExpired("the kind of the objects is no longer what it was")
 	}
 	for !c.idle {
 		if c.next < log.first() {
-			return Change{}, false, apierrors.NewResourceExpired(
+			return control.Change{}, false, apierrors.NewResourceExpired(
 				fmt.Sprintf("too old resource version: changes up to %d are forgotten", log.compacted))
 		}
 		if c.next == log.next {
@@ -106,7 +108,7 @@ func (c *Cursor) advance() (Change, bool, error) {
 			return change, true, nil
 		}
 	}
-	return Change{}, false, nil
+	return control.Change{}, false, nil
 }
 
 // Stop ends the cursor: it is notified no more.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -146,9 +147,9 @@ func next(t testing.TB, w watch.Interface) watch.Event {
 }
 
 // drain reads a cursor to its end.
-func drain(t testing.TB, c *api.Cursor) []api.Change {
+func drain(t testing.TB, c *api.Cursor) []control.Change {
 	t.Helper()
-	var changes []api.Change
+	var changes []control.Change
 	for {
 		change, ok, err := c.Next()
 		require.NoError(t, err)
@@ -160,7 +161,7 @@ func drain(t testing.TB, c *api.Cursor) []api.Change {
 }
 
 // said is changes in short: "ADDED a", "DELETED a".
-func said(changes []api.Change) []string {
+func said(changes []control.Change) []string {
 	var lines []string
 	for _, c := range changes {
 		lines = append(lines, string(c.Type)+" "+nameOf(c.Object))

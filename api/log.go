@@ -5,29 +5,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-)
 
-// Change is one change of an object as a follower sees it. The objects are
-// shared: do not modify them.
-type Change struct {
-	Type watch.EventType
-	// Object is the new state, or the last one of an object that is gone or has
-	// left the selector.
-	Object runtime.Object
-	// Old is the state before, nil for an object that is new or has entered the
-	// selector.
-	Old runtime.Object
-	// RV is the version of the change.
-	RV uint64
-}
+	"github.com/storagesim/storagesim/control"
+)
 
 // changeLog keeps the latest changes of one resource. Changes are numbered from
 // 0; old ones are forgotten once there are more than limit, or once their objects
 // take more than logBytes.
 type changeLog struct {
 	limit     int
-	ring      []Change
+	ring      []control.Change
 	oldest    uint64 // number of the oldest change that is kept
 	next      uint64 // number of the next change
 	bytes     int    // that the objects take, about
@@ -40,9 +27,9 @@ const logBytes = 128 << 20
 
 func (l *changeLog) first() uint64 { return l.oldest }
 
-func (l *changeLog) at(n uint64) *Change { return &l.ring[n%uint64(l.limit)] }
+func (l *changeLog) at(n uint64) *control.Change { return &l.ring[n%uint64(l.limit)] }
 
-func (l *changeLog) append(c Change) {
+func (l *changeLog) append(c control.Change) {
 	if l.next-l.oldest == uint64(l.limit) {
 		l.forget()
 	}
@@ -84,7 +71,7 @@ func (l *changeLog) after(rv uint64) (uint64, bool) {
 const bookmarkEvery = time.Minute
 
 // publish appends a change to the log and wakes the followers it may concern.
-func (s *Server) publish(st *store, c Change) {
+func (s *Server) publish(st *store, c control.Change) {
 	n := st.log.next
 	st.log.append(c)
 	if len(st.followers) > 0 {

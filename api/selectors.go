@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // Selector picks objects. The zero value picks all; so does a nil Labels or
@@ -61,7 +63,7 @@ func newFilter(k *kind, sel Selector) filter {
 }
 
 // bucketsOf are the buckets whose followers a change may concern.
-func bucketsOf(c Change) ([5]bucket, int) {
+func bucketsOf(c control.Change) ([5]bucket, int) {
 	obj := c.Object.(object)
 	buckets := [5]bucket{1: {fieldName, obj.GetName()}}
 	n := 2
@@ -96,7 +98,7 @@ func (f *filter) matches(obj runtime.Object) bool {
 // see is a change as a watcher with this filter sees it: an object that leaves
 // the selection is deleted, with its last selected state; one that enters is
 // added.
-func (f *filter) see(c Change) (Change, bool) {
+func (f *filter) see(c control.Change) (control.Change, bool) {
 	if f.Labels == nil && f.Fields == nil {
 		return c, f.Namespace == "" || c.Object.(object).GetNamespace() == f.Namespace
 	}
@@ -106,15 +108,15 @@ func (f *filter) see(c Change) (Change, bool) {
 	case before && after:
 		return c, true
 	case after:
-		return Change{Type: watch.Added, Object: c.Object, RV: c.RV}, true
+		return control.Change{Type: watch.Added, Object: c.Object, RV: c.RV}, true
 	case before && c.Type == watch.Deleted:
 		return c, true
 	case before:
 		last := c.Old.DeepCopyObject().(object)
 		last.SetResourceVersion(c.Object.(object).GetResourceVersion())
-		return Change{Type: watch.Deleted, Object: last, Old: c.Old, RV: c.RV}, true
+		return control.Change{Type: watch.Deleted, Object: last, Old: c.Old, RV: c.RV}, true
 	}
-	return Change{}, false
+	return control.Change{}, false
 }
 
 // list is the selected objects in order of key.

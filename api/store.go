@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/sorted"
 )
 
@@ -116,11 +117,11 @@ func (s *Server) put(st *store, old, obj object) {
 		st.keys.Add(k)
 		st.created++
 		st.items[k] = obj
-		s.publish(st, Change{Type: watch.Added, Object: obj, RV: s.rv})
+		s.publish(st, control.Change{Type: watch.Added, Object: obj, RV: s.rv})
 		return
 	}
 	st.items[k] = obj
-	s.publish(st, Change{Type: watch.Modified, Object: obj, Old: old, RV: s.rv})
+	s.publish(st, control.Change{Type: watch.Modified, Object: obj, Old: old, RV: s.rv})
 }
 
 // remove takes the object out. last is its final state, a copy that the removal
@@ -131,7 +132,7 @@ func (s *Server) remove(st *store, old, last object) {
 	delete(st.items, k)
 	st.keys.Remove(k)
 	st.deleted++
-	s.publish(st, Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv})
+	s.publish(st, control.Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv})
 }
 
 // inNamespace is the keys that lie in a namespace, all of them for "", in order.

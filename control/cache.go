@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/internal/sorted"
 )
@@ -241,7 +242,7 @@ func (c *Cache[T]) Replace(objects []runtime.Object) {
 // Deliver implements Feed.
 func (c *Cache[T]) Deliver(change Change) {
 	obj := change.Object.(T)
-	if change.Type == Deleted {
+	if change.Type == watch.Deleted {
 		c.remove(obj)
 		return
 	}

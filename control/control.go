@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/trace"
@@ -180,18 +181,16 @@ type Source struct {
 	NodeName string
 }
 
-// ChangeType is what happened to an object.
-type ChangeType string
-
-// The changes a feed sees.
-const (
-	Added    ChangeType = "ADDED"
-	Modified ChangeType = "MODIFIED"
-	Deleted  ChangeType = "DELETED"
-)
-
-// Change is one step in an object's life as a feed sees it.
+// Change is one change of an object as a follower of its resource sees it. The objects
+// are shared: do not modify them.
 type Change struct {
-	Type   ChangeType
+	// Type is watch.Added, watch.Modified or watch.Deleted.
+	Type watch.EventType
+	// Object is the new state, or the last one of an object that is gone or has left the
+	// selection.
 	Object runtime.Object
+	// Old is the state before, nil for an object that is new or has entered the selection.
+	Old runtime.Object
+	// RV is the version of the change.
+	RV uint64
 }

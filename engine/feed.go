@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
@@ -105,7 +104,7 @@ func (f *feed) deliver() {
 		f.relist()
 	case ok:
 		f.actor.engine.changed()
-		f.target.Deliver(control.Change{Type: changeTypes[change.Type], Object: change.Object})
+		f.target.Deliver(change)
 		f.notify()
 	}
 }
@@ -118,10 +117,6 @@ func (f *feed) relist() {
 		f.actor.listed()
 	}
 	f.notify()
-}
-
-var changeTypes = map[watch.EventType]control.ChangeType{
-	watch.Added: control.Added, watch.Modified: control.Modified, watch.Deleted: control.Deleted,
 }
 
 // follower is the actor of that name, which has a cache of the resource.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -153,7 +154,7 @@ func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*ProvisionCo
 func give(t *testing.T, ctrl *ProvisionController, env *fakeEnv, claim *v1.PersistentVolumeClaim) {
 	t.Helper()
 	require.NoError(t, env.client.Tracker().Add(claim.DeepCopy()))
-	ctrl.claims.Deliver(control.Change{Type: control.Added, Object: claim})
+	ctrl.claims.Deliver(control.Change{Type: watch.Added, Object: claim})
 }
 
 func claimOf(class string, change ...func(*v1.PersistentVolumeClaim)) *v1.PersistentVolumeClaim {

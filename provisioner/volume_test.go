@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
@@ -119,7 +120,7 @@ func syncVolume(t *testing.T, ctrl *ProvisionController, env *fakeEnv, volume *v
 func trySyncVolume(t *testing.T, ctrl *ProvisionController, env *fakeEnv, volume *v1.PersistentVolume) error {
 	t.Helper()
 	require.NoError(t, env.client.Tracker().Add(volume.DeepCopy()))
-	ctrl.volumes.Deliver(control.Change{Type: control.Added, Object: volume})
+	ctrl.volumes.Deliver(control.Change{Type: watch.Added, Object: volume})
 	return ctrl.syncVolumeHandler(context.Background(), volume.Name)
 }
 
@@ -140,7 +141,7 @@ func TestTheObjectGoesAfterTheAssetAndTheFinalizerLast(t *testing.T) {
 func TestAVolumeGoneBeforeItsFinalizerIsTakenOffIsDeleted(t *testing.T) {
 	for name, prepare := range map[string]func(*ProvisionController, *fakeEnv, *v1.PersistentVolume){
 		"from the cache": func(ctrl *ProvisionController, _ *fakeEnv, volume *v1.PersistentVolume) {
-			ctrl.volumes.Deliver(control.Change{Type: control.Deleted, Object: volume})
+			ctrl.volumes.Deliver(control.Change{Type: watch.Deleted, Object: volume})
 		},
 		"from the API": func(_ *ProvisionController, env *fakeEnv, _ *v1.PersistentVolume) {
 			refuse(env, "patch", "persistentvolumes", -1, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, "pv"))

@@ -1,9 +1,8 @@
 package pvcontroller
 
 import (
-	"strconv"
-
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
@@ -57,7 +56,7 @@ func (c *claimCache) get(key string) (*v1.PersistentVolumeClaim, bool) {
 // newer says whether a newer version than this one is known.
 func (c *claimCache) newer(claim *v1.PersistentVolumeClaim) bool {
 	known, found := c.byKey[control.Key(claim)]
-	return found && version(known) > version(claim)
+	return found && isNewer(known, claim)
 }
 
 // put stores the claim unless a newer version is known.
@@ -77,7 +76,7 @@ func newVolumeCache() *volumeCache { return &volumeCache{binding.NewIndex()} }
 // newer says whether a newer version than this one is known.
 func (c *volumeCache) newer(volume *v1.PersistentVolume) bool {
 	known, found := c.Get(volume.Name)
-	return found && version(known) > version(volume)
+	return found && isNewer(known, volume)
 }
 
 // put stores the volume unless a newer version is known.
@@ -104,11 +103,12 @@ func (c *controller) storeVolumeUpdate(volume *v1.PersistentVolume) {
 	}
 }
 
-// version is the object's resourceVersion as a number, 0 if it is none.
-func version(obj control.Object) uint64 {
-	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return 0
+// isNewer says whether a is newer than b. What is no version is older than any.
+func isNewer(a, b control.Object) bool {
+	of, than := a.GetResourceVersion(), b.GetResourceVersion()
+	if order, err := resourceversion.CompareResourceVersion(of, than); err == nil {
+		return order > 0
 	}
-	return n
+	_, err := resourceversion.CompareResourceVersion(of, of)
+	return err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
@@ -38,7 +39,7 @@ func TestAnAssumedObjectIsSeenUntilTheCacheHearsOfTheObject(t *testing.T) {
 	assert.Same(t, assumed, got, "a relist of the same version keeps it")
 
 	newer := version("2", known)
-	s.caches.volumes.Deliver(control.Change{Type: control.Modified, Object: newer})
+	s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Object: newer})
 	got, _ = cache.Get("pv")
 	assert.Same(t, newer, got, "any news drops it")
 	assert.Empty(t, cache.overlay)
@@ -61,7 +62,7 @@ func TestRestoreLeavesWhatSomebodyElseHasAssumedSince(t *testing.T) {
 	known, _ := cache.Get("pv")
 	first := known.DeepCopy()
 	require.NoError(t, cache.Assume(first))
-	s.caches.volumes.Deliver(control.Change{Type: control.Modified, Object: version("2", known)})
+	s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Object: version("2", known)})
 	second := version("2", known)
 	require.NoError(t, cache.Assume(second))
 
@@ -118,7 +119,7 @@ func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
 	volumes, _ := found(t, b, testPod("a", "one", "two"), node)
 	changed := testClaim("two", "1Gi", dynamic)
 	changed.ResourceVersion = "2"
-	s.caches.claims.Deliver(control.Change{Type: control.Modified, Object: changed})
+	s.caches.claims.Deliver(control.Change{Type: watch.Modified, Object: changed})
 
 	_, err := b.AssumePodVolumes(testPod("a", "one", "two"), "node-1", volumes)
 	assert.ErrorContains(t, err, "is out of sync")

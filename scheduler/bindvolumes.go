@@ -2,15 +2,14 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
@@ -139,9 +138,8 @@ func (b *volumeBinder) checkProvisioning(claim *v1.PersistentVolumeClaim, node *
 
 // older compares resource versions, which only grow.
 func older(a, b control.Object) bool {
-	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
-	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
-	return errors.Join(errX, errY) == nil && x < y
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order < 0
 }
 
 // notFound is what a lister says.

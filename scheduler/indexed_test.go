@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -168,13 +169,13 @@ func (w *randomWorld) change() {
 	name := fmt.Sprintf("pv-%02d", w.IntN(14))
 	switch w.IntN(8) {
 	case 0, 1, 2:
-		w.s.caches.volumes.Deliver(control.Change{Type: control.Modified, Object: w.volume(name)})
+		w.s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Object: w.volume(name)})
 	case 3:
 		if pv, ok := w.s.caches.volumes.Get(name); ok {
-			w.s.caches.volumes.Deliver(control.Change{Type: control.Deleted, Object: pv})
+			w.s.caches.volumes.Deliver(control.Change{Type: watch.Deleted, Object: pv})
 		}
 	case 4:
-		w.s.caches.claims.Deliver(control.Change{Type: control.Modified, Object: w.claim(fmt.Sprintf("claim-%d", w.IntN(8)))})
+		w.s.caches.claims.Deliver(control.Change{Type: watch.Modified, Object: w.claim(fmt.Sprintf("claim-%d", w.IntN(8)))})
 	case 5, 6:
 		w.assume()
 	case 7:
