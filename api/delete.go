@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,12 +14,14 @@ import (
 )
 
 // delete removes an object, or marks it as being deleted if a finalizer or its
-// node has to finish with it first. It may be repeated.
-func (s *Server) delete(r *request, opts metav1.DeleteOptions) error {
+// node has to finish with it first. It may be repeated. The answer is the object, or for
+// most kinds a Status if it is gone.
+// Upstream: registry/generic/registry Store.Delete and finalizeDelete, v1.36.
+func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, error) {
 	if err := r.checkDeleteOptions(opts); err != nil {
-		return s.refuse(r, err)
+		return nil, s.refuse(r, err)
 	}
-	_, err := s.writeLocked(r, func(st *store) (outcome, error) {
+	out, err := s.writeLocked(r, func(st *store) (outcome, error) {
 		old, ok := st.items[keyOf(r.namespace, r.name)]
 		if !ok {
 			return outcome{}, r.notFound()
@@ -28,8 +31,19 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) error {
 		}
 		return s.markOrRemove(r, st, old, opts)
 	})
-	return err
+	switch {
+	case err != nil:
+		return nil, err
+	case out.new != nil || r.kind.AnswersDeleted:
+		return out.answer().DeepCopyObject(), nil
+	}
+	status := success()
+	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource, UID: out.last.GetUID()}
+	return status, nil
 }
+
+// success is the answer of a request that has no object to answer with.
+func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSuccess} }
 
 // markOrRemove removes an object that nothing holds at once. One with finalizers, and a
 // pod, is marked first; if nothing holds it then, it is removed as the last step of the
@@ -193,36 +207,25 @@ func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 }
 
 // deleteCollection deletes what the options of a list select, one object after
-// the other. Namespaces go one by one.
-func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) error {
+// the other, and answers with the list. Namespaces go one by one.
+// Upstream: registry/generic/registry Store.DeleteCollection, v1.36.
+func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) (runtime.Object, error) {
 	if r.kind.namespaced && r.namespace == "" || r.kind.gvr == namespaces {
-		return s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
+		return nil, s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
 	}
-	sel, err := selectorOf(r.kind, r.namespace, listOpts)
+	list, err := s.list(r.kind, r.namespace, listOpts)
 	if err == nil {
 		err = r.checkDeleteOptions(opts)
 	}
 	if err != nil {
-		return s.refuse(r, err)
+		return nil, s.refuse(r, err)
 	}
-	for _, obj := range s.selected(r.kind, sel) {
+	return list, meta.EachListItem(list, func(item runtime.Object) error {
 		one := *r
-		one.namespace, one.name = obj.(object).GetNamespace(), obj.(object).GetName()
-		if err := s.delete(&one, opts); err != nil && !apierrors.IsNotFound(err) {
+		one.namespace, one.name = item.(object).GetNamespace(), item.(object).GetName()
+		if _, err := s.delete(&one, opts); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-	}
-	return nil
-}
-
-// selected is the objects that sel selects, shared.
-func (s *Server) selected(k *kind, sel Selector) []runtime.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	f := newFilter(k, sel)
-	st, ok := s.stores[k.gvr]
-	if !ok {
 		return nil
-	}
-	return st.list(&f)
+	})
 }

@@ -48,8 +48,8 @@ type Request struct {
 }
 
 // Do carries out a request, everything but a watch, as a real API server would: it
-// defaults, admits, validates, stores and reports. The answer is the caller's own; for
-// delete and deletecollection there is none. Errors are *apierrors.StatusError with the
+// defaults, admits, validates, stores and reports. The answer is the caller's own: an
+// object, a list, or a Status if an object is gone or was bound. Errors are *apierrors.StatusError with the
 // code, reason and words of a real server, but that of a context which has ended: then
 // the server never hears of the request. Do is safe for concurrent use.
 func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
@@ -83,9 +83,12 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		if err := r.address(); err != nil {
 			return nil, s.refuse(r, err)
 		}
-		return nil, s.delete(r, req.Delete)
+		if r.sub != "" {
+			return nil, s.refuse(r, apierrors.NewMethodNotSupported(k.gvr.GroupResource(), req.Verb))
+		}
+		return s.delete(r, req.Delete)
 	case "deletecollection":
-		return nil, s.deleteCollection(r, req.Delete, req.List)
+		return s.deleteCollection(r, req.Delete, req.List)
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("%s %s is nothing this server does", req.Verb, req.Resource.Resource))
 }
@@ -133,12 +136,15 @@ func (s *Server) evictPod(r *request, in runtime.Object) (runtime.Object, error)
 	case *policyv1beta1.Eviction:
 		opts = eviction.DeleteOptions
 	default:
-		return in, s.refuse(r, apierrors.NewBadRequest("an Eviction is expected"))
+		return nil, s.refuse(r, apierrors.NewBadRequest("an Eviction is expected"))
 	}
 	if opts == nil {
 		opts = &metav1.DeleteOptions{}
 	}
-	return in, s.delete(r, *opts)
+	if _, err := s.delete(r, *opts); err != nil {
+		return nil, err
+	}
+	return success(), nil
 }
 
 // serveUpdate updates or patches.

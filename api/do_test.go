@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,19 +60,53 @@ func TestEveryVerbIsARequest(t *testing.T) {
 	req.List.LabelSelector = "of=me"
 	require.Len(t, do(req).(*v1.ConfigMapList).Items, 1)
 
-	require.Nil(t, do(aboutConfigMaps("delete", "a")))
+	require.Equal(t, &metav1.Status{
+		Status: "Success", Details: &metav1.StatusDetails{Name: "a", Kind: "configmaps", UID: made.UID},
+	}, do(aboutConfigMaps("delete", "a")))
 	_, err = s.Do(ctx, aboutConfigMaps("get", "a"))
 	require.EqualError(t, err, `configmaps "a" not found`)
 
 	req = aboutConfigMaps("create", "")
 	req.Object = &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-"}}
 	do(req)
-	do(aboutConfigMaps("deletecollection", ""))
+	require.Len(t, do(aboutConfigMaps("deletecollection", "")).(*v1.ConfigMapList).Items, 1)
 	require.Empty(t, do(aboutConfigMaps("list", "")).(*v1.ConfigMapList).Items)
 
 	for _, want := range []watch.EventType{watch.Added, watch.Modified, watch.Modified, watch.Deleted, watch.Added, watch.Deleted} {
 		require.Equal(t, want, (<-changes.ResultChan()).Type)
 	}
+}
+
+// Upstream: registry/generic/registry Store.Delete, v1.36, and ReturnDeletedObject of each
+// storage.
+func TestADeletionIsAnsweredWithTheObjectIfItIsStillThereOrItsKindSaysSo(t *testing.T) {
+	s := api.NewServer(api.Config{})
+	do := func(verb, resource, namespace, sub string, obj runtime.Object) runtime.Object {
+		t.Helper()
+		answer, err := s.Do(t.Context(), api.Request{
+			Verb: verb, Resource: v1.SchemeGroupVersion.WithResource(resource), Namespace: namespace, Name: "a", Subresource: sub, Object: obj,
+		})
+		require.NoError(t, err)
+		return answer
+	}
+	held := configMap("a")
+	held.Finalizers = []string{"example.com/held"}
+	do("create", "configmaps", "default", "", held)
+	require.NotNil(t, do("delete", "configmaps", "default", "", nil).(*v1.ConfigMap).DeletionTimestamp)
+
+	do("create", "persistentvolumes", "", "", volume("a"))
+	require.NotNil(t, do("delete", "persistentvolumes", "", "", nil).(*v1.PersistentVolume).DeletionTimestamp, "a finalizer protects it")
+
+	do("create", "serviceaccounts", "default", "", &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	require.Equal(t, "a", do("delete", "serviceaccounts", "default", "", nil).(*v1.ServiceAccount).Name, "it is gone, and answered with")
+
+	do("create", "pods", "default", "", pod("a"))
+	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Target: v1.ObjectReference{Name: "n"}}
+	require.Equal(t, "Success", do("create", "pods", "default", "binding", binding).(*metav1.Status).Status)
+	require.Equal(t, "Success", do("create", "pods", "default", "eviction", &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).(*metav1.Status).Status)
+
+	_, err := s.Do(t.Context(), api.Request{Verb: "delete", Resource: v1.SchemeGroupVersion.WithResource("pods"), Namespace: "default", Name: "a", Subresource: "status"})
+	require.True(t, apierrors.IsMethodNotSupported(err), err)
 }
 
 func TestAContextThatHasEndedStoresNothingAndEndsAWatch(t *testing.T) {

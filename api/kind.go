@@ -42,6 +42,9 @@ type Kind struct {
 	Generations bool
 	// Conditional: an update must say which version it is based on.
 	Conditional bool
+	// AnswersDeleted: a deletion is answered with the object that is gone, and not with a
+	// Status.
+	AnswersDeleted bool
 
 	// Strategy sets defaults and brings objects into the form that is stored.
 	Strategy strategy.Kind

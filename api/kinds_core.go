@@ -19,7 +19,7 @@ func coreKinds() []Kind {
 		Kind{Kind: "Event", ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
 		Kind{Kind: "LimitRange", ShortNames: names("limits")},
 		Kind{
-			Kind: "Namespace", ShortNames: names("ns"), ClusterScoped: true,
+			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
 			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
 			Fields: selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
 			posts:  map[string]post{"finalize": (*Server).finalizeNamespace},
@@ -30,31 +30,31 @@ func coreKinds() []Kind {
 			Fields: selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
 		},
 		Kind{
-			Kind: "PersistentVolumeClaim", ShortNames: names("pvc"),
+			Kind: "PersistentVolumeClaim", AnswersDeleted: true, ShortNames: names("pvc"),
 			Strategy: strategy.Claims(), Validation: validation.Claims(),
 		},
 		Kind{
-			Kind: "PersistentVolume", ShortNames: names("pv"), ClusterScoped: true,
+			Kind: "PersistentVolume", AnswersDeleted: true, ShortNames: names("pv"), ClusterScoped: true,
 			Strategy: strategy.Volumes(), Validation: validation.Volumes(),
 		},
 		Kind{
-			Kind: "Pod", ShortNames: names("po"), Categories: inAll(), Generations: true,
+			Kind: "Pod", AnswersDeleted: true, ShortNames: names("po"), Categories: inAll(), Generations: true,
 			Strategy: strategy.Pods(), Validation: validation.Pods(), Fields: podFields(),
 			posts: map[string]post{"binding": (*Server).bindPod, "eviction": (*Server).evictPod},
 		},
-		Kind{Kind: "PodTemplate"},
+		Kind{Kind: "PodTemplate", AnswersDeleted: true},
 		Kind{
 			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true,
 			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
-		Kind{Kind: "ResourceQuota", ShortNames: names("quota")},
+		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota")},
 		Kind{
 			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(),
 			Fields: selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
 		},
-		Kind{Kind: "ServiceAccount", ShortNames: names("sa")},
+		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa")},
 		Kind{
-			Kind: "Service", ShortNames: names("svc"), Categories: inAll(),
+			Kind: "Service", AnswersDeleted: true, ShortNames: names("svc"), Categories: inAll(),
 			Strategy: strategy.Services(), Validation: validation.Services(),
 			Fields: selectable{
 				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),

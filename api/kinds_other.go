@@ -105,12 +105,12 @@ func schedulingKinds() []Kind {
 		),
 		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup"}),
 		in(resourcev1.SchemeGroupVersion,
-			Kind{Kind: "DeviceClass", OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
-			Kind{Kind: "DeviceTaintRule", OtherVersions: names("v1beta2", "v1alpha3"), ClusterScoped: true, Generations: true},
-			Kind{Kind: "ResourceClaim", OtherVersions: names("v1beta2", "v1beta1")},
-			Kind{Kind: "ResourceClaimTemplate", OtherVersions: names("v1beta2", "v1beta1")},
-			Kind{Kind: "ResourceSlice", OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "DeviceClass", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "DeviceTaintRule", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1alpha3"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "ResourceClaim", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1")},
+			Kind{Kind: "ResourceClaimTemplate", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1")},
+			Kind{Kind: "ResourceSlice", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
 		),
-		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", ClusterScoped: true}),
+		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", AnswersDeleted: true, ClusterScoped: true}),
 	)
 }

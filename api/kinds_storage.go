@@ -11,11 +11,11 @@ import (
 func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{
-			Kind: "CSIDriver", OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true,
+			Kind: "CSIDriver", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true,
 			Strategy: strategy.CSIDrivers(), Validation: validation.CSIDrivers(),
 		},
 		Kind{ // what the library has of a status came after release 1.36
-			Kind: "CSINode", OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true, NoStatus: true,
+			Kind: "CSINode", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true, NoStatus: true,
 			Strategy: strategy.CSINodes(), Validation: validation.CSINodes(),
 		},
 		Kind{
@@ -23,15 +23,15 @@ func storageKinds() []Kind {
 			Validation: validation.CSIStorageCapacities(),
 		},
 		Kind{
-			Kind: "StorageClass", ShortNames: names("sc"), OtherVersions: names("v1beta1"), ClusterScoped: true,
+			Kind: "StorageClass", AnswersDeleted: true, ShortNames: names("sc"), OtherVersions: names("v1beta1"), ClusterScoped: true,
 			Strategy: strategy.StorageClasses(), Validation: validation.StorageClasses(),
 		},
 		Kind{ // a real server has no short name for it
-			Kind: "VolumeAttachment", ShortNames: names("va"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true,
+			Kind: "VolumeAttachment", AnswersDeleted: true, ShortNames: names("va"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true,
 			Strategy: strategy.VolumeAttachments(), Validation: validation.VolumeAttachments(),
 		},
 		Kind{
-			Kind: "VolumeAttributesClass", ShortNames: names("vac"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true,
+			Kind: "VolumeAttributesClass", AnswersDeleted: true, ShortNames: names("vac"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true,
 			Validation: validation.VolumeAttributesClasses(),
 		},
 	)

@@ -19,10 +19,10 @@ var podBindings = schema.GroupResource{Resource: "pods/binding"}
 func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) {
 	binding, ok := in.(*v1.Binding)
 	if !ok {
-		return in, s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
+		return nil, s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
 	}
 	if errs := validateBinding(binding); len(errs) > 0 {
-		return in, s.refuse(r, apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Binding").GroupKind(), r.name, errs))
+		return nil, s.refuse(r, apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Binding").GroupKind(), r.name, errs))
 	}
 	_, err := s.writeLocked(r, func(st *store) (outcome, error) {
 		found, ok := st.items[keyOf(r.namespace, r.name)]
@@ -39,7 +39,10 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 		}
 		return outcome{old: old, new: pod}, nil
 	})
-	return in, err
+	if err != nil {
+		return nil, err
+	}
+	return success(), nil
 }
 
 func validateBinding(b *v1.Binding) field.ErrorList {
