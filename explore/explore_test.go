@@ -136,7 +136,7 @@ func (o *outer) Fatalf(form string, a ...any) { o.fatal = fmt.Sprintf(form, a...
 func TestATestFailsWithWhatDidNotHoldTheSeedAndTheStory(t *testing.T) {
 	cleaned := atomic.Int64{}
 	o := &outer{TB: t}
-	explore.Test(o, explore.Config{Runs: 200, Workers: 1}, func(c *explore.Cluster) {
+	explore.Test(o, explore.Config{Runs: 2000, Workers: 1}, func(c *explore.Cluster) {
 		c.T.Cleanup(func() { cleaned.Add(1) })
 		c.Apply(oneVolume)
 		c.Settle()
