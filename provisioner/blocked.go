@@ -21,7 +21,7 @@ type call struct {
 // foreign calls third-party code about a claim or volume. A driver that can
 // keeps the rest of the cluster going if that code never comes back, and ends this
 // process if it panics.
-func (ctrl *ProvisionController) foreign(method string, about control.Object, f func()) {
+func (ctrl *provisionController) foreign(method string, about control.Object, f func()) {
 	c := &call{method: method, about: about, since: ctrl.env.Now()}
 	ctrl.calls = append(ctrl.calls, c)
 	defer func() {
@@ -46,7 +46,7 @@ func refOf(about control.Object) trace.Ref {
 
 // reportBlocked says of each call that has been under way for a whole resync
 // period that it does not return.
-func (ctrl *ProvisionController) reportBlocked() {
+func (ctrl *provisionController) reportBlocked() {
 	for _, c := range ctrl.calls {
 		if took := ctrl.env.Now().Sub(c.since); took >= ctrl.cfg.ResyncPeriod {
 			ctrl.sayBlocked(c, fmt.Sprintf("it has been under way for %s", took))
@@ -54,7 +54,7 @@ func (ctrl *ProvisionController) reportBlocked() {
 	}
 }
 
-func (ctrl *ProvisionController) sayBlocked(c *call, how string) {
+func (ctrl *provisionController) sayBlocked(c *call, how string) {
 	reason := "ProvisioningBlocked"
 	if _, ok := c.about.(*v1.PersistentVolume); ok {
 		reason = "VolumeDeleteBlocked"

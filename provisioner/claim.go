@@ -12,7 +12,7 @@ import (
 // claimsInProgress when it is done with or given up.
 //
 // Upstream: controller.go processNextClaimWorkItem and syncClaimHandler, v13.
-func (ctrl *ProvisionController) syncClaimHandler(ctx context.Context, uid string) error {
+func (ctrl *provisionController) syncClaimHandler(ctx context.Context, uid string) error {
 	claim, ok := ctrl.claimByUID(uid)
 	if !ok {
 		return nil // deleted, and nothing is in the making for it
@@ -25,7 +25,7 @@ func (ctrl *ProvisionController) syncClaimHandler(ctx context.Context, uid strin
 }
 
 // givesUp says whether the queue will drop the claim if this try fails.
-func (ctrl *ProvisionController) givesUp(uid string) bool {
+func (ctrl *provisionController) givesUp(uid string) bool {
 	threshold := ctrl.cfg.FailedProvisionThreshold
 	return threshold > 0 && ctrl.claimQueue.NumRequeues(uid) >= threshold
 }
@@ -34,7 +34,7 @@ func (ctrl *ProvisionController) givesUp(uid string) bool {
 // those in progress.
 //
 // Upstream: controller.go syncClaimHandler, v13.
-func (ctrl *ProvisionController) claimByUID(uid string) (*v1.PersistentVolumeClaim, bool) {
+func (ctrl *provisionController) claimByUID(uid string) (*v1.PersistentVolumeClaim, bool) {
 	if found := ctrl.claims.ByIndex(uidIndex, uid); len(found) > 0 {
 		return ctrl.unlessRescheduled(found[0]), true
 	}
@@ -43,7 +43,7 @@ func (ctrl *ProvisionController) claimByUID(uid string) (*v1.PersistentVolumeCla
 }
 
 // aboutClaim is what a key of the claim queue stands for.
-func (ctrl *ProvisionController) aboutClaim(uid string) string {
+func (ctrl *provisionController) aboutClaim(uid string) string {
 	if claim, ok := ctrl.claimByUID(uid); ok {
 		return trace.RefOf("PersistentVolumeClaim", claim).String()
 	}
@@ -54,7 +54,7 @@ func (ctrl *ProvisionController) aboutClaim(uid string) string {
 // claimsInProgress.
 //
 // Upstream: controller.go syncClaim, v13.
-func (ctrl *ProvisionController) syncClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+func (ctrl *provisionController) syncClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	if err := ctrl.delayProvisioningIfRecentlyInfeasible(claim); err != nil {
 		return err
 	}

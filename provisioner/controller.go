@@ -17,10 +17,10 @@ import (
 // that was deleted and made again under its old name is another claim.
 const uidIndex = "uid"
 
-// ProvisionController provisions volumes for claims and deletes them again.
+// provisionController provisions volumes for claims and deletes them again.
 //
 // Upstream: controller/controller.go ProvisionController, v13.
-type ProvisionController struct {
+type provisionController struct {
 	cfg         Config
 	provisioner Provisioner
 
@@ -72,8 +72,8 @@ func New(cfg Config) control.Factory {
 	}
 }
 
-func newProvisionController(cfg Config, env control.Env) *ProvisionController {
-	ctrl := &ProvisionController{
+func newProvisionController(cfg Config, env control.Env) *provisionController {
+	ctrl := &provisionController{
 		cfg:         cfg,
 		provisioner: cfg.Provisioner,
 		env:         env,
@@ -100,7 +100,7 @@ func newProvisionController(cfg Config, env control.Env) *ProvisionController {
 	return ctrl
 }
 
-func (ctrl *ProvisionController) queueConfig(name string, about func(string) string, threshold int, timeout time.Duration, sync func(context.Context, string) error) control.QueueConfig {
+func (ctrl *provisionController) queueConfig(name string, about func(string) string, threshold int, timeout time.Duration, sync func(context.Context, string) error) control.QueueConfig {
 	return control.QueueConfig{
 		Name:    name,
 		About:   about,
@@ -117,7 +117,7 @@ func (ctrl *ProvisionController) queueConfig(name string, about func(string) str
 }
 
 // watch connects caches and queues.
-func (ctrl *ProvisionController) watch() {
+func (ctrl *provisionController) watch() {
 	ctrl.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
 		Add:    ctrl.enqueueClaim,
 		Update: func(_, claim *v1.PersistentVolumeClaim) { ctrl.enqueueClaim(claim) },
@@ -147,21 +147,21 @@ func (ctrl *ProvisionController) watch() {
 	})
 }
 
-func (ctrl *ProvisionController) enqueueClaim(claim *v1.PersistentVolumeClaim) {
+func (ctrl *provisionController) enqueueClaim(claim *v1.PersistentVolumeClaim) {
 	ctrl.claimQueue.Add(string(claim.UID))
 }
 
 // knownProvisioner says whether name is one this controller answers to.
 //
 // Upstream: controller.go knownProvisioner, v13.
-func (ctrl *ProvisionController) knownProvisioner(name string) bool {
+func (ctrl *provisionController) knownProvisioner(name string) bool {
 	return name == ctrl.cfg.Name || slices.Contains(ctrl.cfg.AdditionalNames, name)
 }
 
 // getStorageClass looks a class up in the cache.
 //
 // Upstream: controller.go getStorageClass, v13.
-func (ctrl *ProvisionController) getStorageClass(name string) (*storagev1.StorageClass, error) {
+func (ctrl *provisionController) getStorageClass(name string) (*storagev1.StorageClass, error) {
 	if class, ok := ctrl.classes.Get(name); ok {
 		return class, nil
 	}

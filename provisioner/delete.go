@@ -15,7 +15,7 @@ import (
 // tried again.
 //
 // Upstream: controller.go deleteVolumeOperation, v13.
-func (ctrl *ProvisionController) deleteVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
+func (ctrl *provisionController) deleteVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
 	if err := ctrl.callDelete(ctx, volume); err != nil {
 		if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
 			ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: "deleting is " + ignored.Error()})

@@ -128,7 +128,7 @@ const testName = "example.com/test"
 
 // newTest makes a controller of p with class "fast" (Immediate) and "local"
 // (WaitForFirstConsumer) in its cache.
-func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*ProvisionController, *fakeEnv) {
+func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*provisionController, *fakeEnv) {
 	t.Helper()
 	env := &fakeEnv{
 		client: fake.NewSimpleClientset(), // enough here, and a thousand times faster than NewClientset
@@ -151,7 +151,7 @@ func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*ProvisionCo
 }
 
 // give puts a claim into the API and the cache.
-func give(t *testing.T, ctrl *ProvisionController, env *fakeEnv, claim *v1.PersistentVolumeClaim) {
+func give(t *testing.T, ctrl *provisionController, env *fakeEnv, claim *v1.PersistentVolumeClaim) {
 	t.Helper()
 	require.NoError(t, env.client.Tracker().Add(claim.DeepCopy()))
 	ctrl.claims.Deliver(control.Change{Type: watch.Added, Object: claim})

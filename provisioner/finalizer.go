@@ -20,7 +20,7 @@ import (
 // volume as it is afterwards.
 //
 // Upstream: controller.go handleProtectionFinalizer, v13.
-func (ctrl *ProvisionController) handleProtectionFinalizer(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolume, error) {
+func (ctrl *provisionController) handleProtectionFinalizer(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolume, error) {
 	deletePolicy := volume.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete
 	switch {
 	case !ctrl.cfg.AddFinalizer || !deletePolicy:
@@ -31,7 +31,7 @@ func (ctrl *ProvisionController) handleProtectionFinalizer(ctx context.Context, 
 	return volume, nil
 }
 
-func (ctrl *ProvisionController) removeFinalizer(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolume, error) {
+func (ctrl *provisionController) removeFinalizer(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolume, error) {
 	if !slices.Contains(volume.Finalizers, binding.PVDeletionProtectionFinalizer) {
 		return volume, nil
 	}
@@ -44,7 +44,7 @@ func (ctrl *ProvisionController) removeFinalizer(ctx context.Context, volume *v1
 // the last one known takes off whatever others have put on meanwhile.
 //
 // Upstream: controller.go patchPersistentVolumeWithFinalizers, v13.
-func (ctrl *ProvisionController) patchFinalizers(ctx context.Context, volume *v1.PersistentVolume, finalizers []string) (*v1.PersistentVolume, error) {
+func (ctrl *provisionController) patchFinalizers(ctx context.Context, volume *v1.PersistentVolume, finalizers []string) (*v1.PersistentVolume, error) {
 	before, err1 := json.Marshal(onlyFinalizers(volume.Finalizers))
 	after, err2 := json.Marshal(onlyFinalizers(finalizers))
 	if err := errors.Join(err1, err2); err != nil {

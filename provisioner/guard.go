@@ -17,7 +17,7 @@ import (
 // copies. A panic ends the process (control.Foreign).
 
 // callProvision calls Provision and refuses impossible answers.
-func (ctrl *ProvisionController) callProvision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
+func (ctrl *provisionController) callProvision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
 	began := ctrl.env.Now()
 	ctrl.foreign("Provision", options.PVC, func() {
 		volume, state, err = ctrl.provisioner.Provision(ctx, options)
@@ -43,7 +43,7 @@ func (ctrl *ProvisionController) callProvision(ctx context.Context, options Prov
 
 // traceCall notes what came of a call. class is the kind of the error, if there is one that
 // does not say itself that the call is another provisioner's.
-func (ctrl *ProvisionController) traceCall(method string, about control.Object, volume string, began time.Time, class string, err error) {
+func (ctrl *provisionController) traceCall(method string, about control.Object, volume string, began time.Time, class string, err error) {
 	call := trace.Call{Method: method, About: refOf(about), Volume: volume, Took: ctrl.env.Now().Sub(began)}
 	if err != nil {
 		call.Class, call.Err = class, err.Error()
@@ -56,7 +56,7 @@ func (ctrl *ProvisionController) traceCall(method string, about control.Object, 
 
 // callVolumeName calls Config.VolumeName, and refuses what cannot name a volume
 // before anything is made under that name.
-func (ctrl *ProvisionController) callVolumeName(claim *v1.PersistentVolumeClaim) (name string, err error) {
+func (ctrl *provisionController) callVolumeName(claim *v1.PersistentVolumeClaim) (name string, err error) {
 	if ctrl.cfg.ownVolumeName {
 		ctrl.foreign("VolumeName", claim, func() { name = ctrl.cfg.VolumeName(claim.DeepCopy()) })
 	} else {
@@ -69,7 +69,7 @@ func (ctrl *ProvisionController) callVolumeName(claim *v1.PersistentVolumeClaim)
 }
 
 // callDelete calls Delete.
-func (ctrl *ProvisionController) callDelete(ctx context.Context, volume *v1.PersistentVolume) (err error) {
+func (ctrl *provisionController) callDelete(ctx context.Context, volume *v1.PersistentVolume) (err error) {
 	began := ctrl.env.Now()
 	ctrl.foreign("Delete", volume, func() { err = ctrl.provisioner.Delete(ctx, volume.DeepCopy()) })
 	ctrl.traceCall("Delete", volume, volume.Name, began, "Error", err)
@@ -77,7 +77,7 @@ func (ctrl *ProvisionController) callDelete(ctx context.Context, volume *v1.Pers
 }
 
 // qualifierDeclines asks the Qualifier, if the provisioner is one.
-func (ctrl *ProvisionController) qualifierDeclines(ctx context.Context, claim *v1.PersistentVolumeClaim) (declines bool) {
+func (ctrl *provisionController) qualifierDeclines(ctx context.Context, claim *v1.PersistentVolumeClaim) (declines bool) {
 	if qualifier, ok := ctrl.provisioner.(Qualifier); ok {
 		ctrl.foreign("ShouldProvision", claim, func() { declines = !qualifier.ShouldProvision(ctx, claim.DeepCopy()) })
 	}
@@ -85,7 +85,7 @@ func (ctrl *ProvisionController) qualifierDeclines(ctx context.Context, claim *v
 }
 
 // guardRefuses asks the DeletionGuard, if the provisioner is one.
-func (ctrl *ProvisionController) guardRefuses(ctx context.Context, volume *v1.PersistentVolume) (refuses bool) {
+func (ctrl *provisionController) guardRefuses(ctx context.Context, volume *v1.PersistentVolume) (refuses bool) {
 	if guard, ok := ctrl.provisioner.(DeletionGuard); ok {
 		ctrl.foreign("ShouldDelete", volume, func() { refuses = !guard.ShouldDelete(ctx, volume.DeepCopy()) })
 	}
@@ -93,7 +93,7 @@ func (ctrl *ProvisionController) guardRefuses(ctx context.Context, volume *v1.Pe
 }
 
 // supportsBlock asks the BlockProvisioner, if the provisioner is one.
-func (ctrl *ProvisionController) supportsBlock(ctx context.Context, claim *v1.PersistentVolumeClaim) (supports bool) {
+func (ctrl *provisionController) supportsBlock(ctx context.Context, claim *v1.PersistentVolumeClaim) (supports bool) {
 	if block, ok := ctrl.provisioner.(BlockProvisioner); ok {
 		ctrl.foreign("SupportsBlock", claim, func() { supports = block.SupportsBlock(ctx) })
 	}

@@ -26,7 +26,7 @@ type slowRetry struct {
 // whoever asks: each such error is one more failure for the queue.
 //
 // Upstream: controller.go delayProvisioningIfRecentlyInfeasible, v13.
-func (ctrl *ProvisionController) delayProvisioningIfRecentlyInfeasible(claim *v1.PersistentVolumeClaim) error {
+func (ctrl *provisionController) delayProvisioningIfRecentlyInfeasible(claim *v1.PersistentVolumeClaim) error {
 	uid := string(claim.UID)
 	slow, ok := ctrl.slowSet[uid]
 	if !ok {
@@ -47,7 +47,7 @@ func (ctrl *ProvisionController) delayProvisioningIfRecentlyInfeasible(claim *v1
 // markForSlowRetry puts the claim into the slow set.
 //
 // Upstream: controller.go markForSlowRetry, v13.
-func (ctrl *ProvisionController) markForSlowRetry(claim *v1.PersistentVolumeClaim, classUID types.UID) {
+func (ctrl *provisionController) markForSlowRetry(claim *v1.PersistentVolumeClaim, classUID types.UID) {
 	ctrl.slowSet[string(claim.UID)] = slowRetry{since: ctrl.env.Now(), classUID: classUID}
 }
 

@@ -25,7 +25,7 @@ const annAlphaSelectedNode = "volume.alpha.kubernetes.io/selected-node"
 // to do, or that trying again is of no use.
 //
 // Upstream: controller.go provisionClaimOperation, v13.
-func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, claim *v1.PersistentVolumeClaim) (ProvisioningState, error) {
+func (ctrl *provisionController) provisionClaimOperation(ctx context.Context, claim *v1.PersistentVolumeClaim) (ProvisioningState, error) {
 	began := ctrl.env.Now()
 	name, err := ctrl.callVolumeName(claim)
 	if err != nil {
@@ -78,7 +78,7 @@ func (ctrl *ProvisionController) provisionClaimOperation(ctx context.Context, cl
 //
 // Upstream: controller.go provisionClaimOperation and
 // provisionVolumeErrorHandling, v13.
-func (ctrl *ProvisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, state ProvisioningState, err error) (ProvisioningState, error) {
+func (ctrl *provisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, state ProvisioningState, err error) (ProvisioningState, error) {
 	if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
 		ctrl.trace(claim, "provisioning is "+ignored.Error())
 		return ProvisioningFinished, nil
@@ -109,7 +109,7 @@ func knownStates() []ProvisioningState {
 
 // traceUnknownState says that a state is not one of the four. Such a state, and no
 // state at all, count as NoChange, as upstream, which says nothing of it.
-func (ctrl *ProvisionController) traceUnknownState(claim *v1.PersistentVolumeClaim, state ProvisioningState) {
+func (ctrl *provisionController) traceUnknownState(claim *v1.PersistentVolumeClaim, state ProvisioningState) {
 	known := knownStates()
 	if state == "" || slices.Contains(known, state) {
 		return
@@ -118,7 +118,7 @@ func (ctrl *ProvisionController) traceUnknownState(claim *v1.PersistentVolumeCla
 }
 
 // complete adds what the library knows to the volume that Provision returned.
-func (ctrl *ProvisionController) complete(volume *v1.PersistentVolume, claimRef *v1.ObjectReference, class *storagev1.StorageClass, className string) {
+func (ctrl *provisionController) complete(volume *v1.PersistentVolume, claimRef *v1.ObjectReference, class *storagev1.StorageClass, className string) {
 	volume.Spec.ClaimRef = claimRef
 	volume.Spec.StorageClassName = className
 	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, binding.AnnDynamicallyProvisioned, class.Provisioner)
@@ -138,7 +138,7 @@ func getProvisionedVolumeNameForClaim(claim *v1.PersistentVolumeClaim) string {
 // canProvision is the error that trying again will not cure.
 //
 // Upstream: controller.go canProvision, v13.
-func (ctrl *ProvisionController) canProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+func (ctrl *provisionController) canProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeMode == nil || *claim.Spec.VolumeMode != v1.PersistentVolumeBlock {
 		return nil
 	}
@@ -157,7 +157,7 @@ func selectedNode(claim *v1.PersistentVolumeClaim) string {
 
 // volumeExists says whether the volume has been made already. One that was
 // saved here but has not reached the cache is looked up: it may be gone again.
-func (ctrl *ProvisionController) volumeExists(ctx context.Context, name string) (bool, error) {
+func (ctrl *provisionController) volumeExists(ctx context.Context, name string) (bool, error) {
 	if _, ok := ctrl.volumes.Get(name); ok {
 		return true, nil
 	}
@@ -172,7 +172,7 @@ func (ctrl *ProvisionController) volumeExists(ctx context.Context, name string) 
 	return err == nil, err
 }
 
-func (ctrl *ProvisionController) rememberSaved(name string) {
+func (ctrl *provisionController) rememberSaved(name string) {
 	if _, ok := ctrl.volumes.Get(name); !ok {
 		ctrl.saved[name] = true
 	}

@@ -15,7 +15,7 @@ import (
 // so that one reschedule is one write.
 //
 // Upstream: controller.go rescheduleProvisioning, v13.
-func (ctrl *ProvisionController) rescheduleProvisioning(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+func (ctrl *provisionController) rescheduleProvisioning(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	edited := claim.DeepCopy()
 	delete(edited.Annotations, binding.AnnSelectedNode)
 	if _, err := ctrl.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, edited.DeepCopy(), metav1.UpdateOptions{}); err != nil {
@@ -27,7 +27,7 @@ func (ctrl *ProvisionController) rescheduleProvisioning(ctx context.Context, cla
 
 // unlessRescheduled is the cached claim, or what rescheduleProvisioning made of
 // it while the cache still shows the version that was edited.
-func (ctrl *ProvisionController) unlessRescheduled(cached *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
+func (ctrl *provisionController) unlessRescheduled(cached *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	edited, ok := ctrl.rescheduled[string(cached.UID)]
 	if !ok {
 		return cached

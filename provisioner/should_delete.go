@@ -14,7 +14,7 @@ import (
 // and if not, why not.
 //
 // Upstream: controller.go shouldDelete, v13.
-func (ctrl *ProvisionController) shouldDelete(ctx context.Context, volume *v1.PersistentVolume) (should bool, reason string) {
+func (ctrl *provisionController) shouldDelete(ctx context.Context, volume *v1.PersistentVolume) (should bool, reason string) {
 	if ctrl.guardRefuses(ctx, volume) {
 		return false, "the provisioner's guard refuses"
 	}

@@ -15,7 +15,7 @@ import (
 // claim, and if not, why not. An error means: cannot tell yet, try again.
 //
 // Upstream: controller.go shouldProvision, v13.
-func (ctrl *ProvisionController) shouldProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) (should bool, reason string, err error) {
+func (ctrl *provisionController) shouldProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) (should bool, reason string, err error) {
 	if claim.Spec.VolumeName != "" {
 		return false, "it names volume " + claim.Spec.VolumeName, nil
 	}
@@ -57,13 +57,13 @@ const skipped = "does not provision: "
 
 // traceSkipped notes why an unbound claim that is ours gets no volume now.
 // Other people's claims are not worth a word, unless all are asked for.
-func (ctrl *ProvisionController) traceSkipped(claim *v1.PersistentVolumeClaim, reason string) {
+func (ctrl *provisionController) traceSkipped(claim *v1.PersistentVolumeClaim, reason string) {
 	provisioner, found := storageProvisioner(claim)
 	if ctrl.cfg.TraceAll || found && ctrl.knownProvisioner(provisioner) && claim.Spec.VolumeName == "" {
 		ctrl.trace(claim, skipped+reason)
 	}
 }
 
-func (ctrl *ProvisionController) trace(claim *v1.PersistentVolumeClaim, text string) {
+func (ctrl *provisionController) trace(claim *v1.PersistentVolumeClaim, text string) {
 	ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: text})
 }

@@ -9,14 +9,14 @@ import (
 // countProvisioned counts a volume made for the claim.
 //
 // Upstream: controller.go updateProvisionStats, v13.
-func (ctrl *ProvisionController) countProvisioned(claim *v1.PersistentVolumeClaim, began time.Time) {
+func (ctrl *provisionController) countProvisioned(claim *v1.PersistentVolumeClaim, began time.Time) {
 	labels := claimLabels(claim)
 	ctrl.cfg.Counters.PersistentVolumeClaimProvisionTotal.inc(labels)
 	ctrl.cfg.Counters.PersistentVolumeClaimProvisionDurationSeconds.observe(labels, ctrl.env.Now().Sub(began))
 }
 
 // countProvisionFailed counts an attempt that failed.
-func (ctrl *ProvisionController) countProvisionFailed(claim *v1.PersistentVolumeClaim) {
+func (ctrl *provisionController) countProvisionFailed(claim *v1.PersistentVolumeClaim) {
 	ctrl.cfg.Counters.PersistentVolumeClaimProvisionFailedTotal.inc(claimLabels(claim))
 }
 
@@ -35,7 +35,7 @@ func claimLabels(claim *v1.PersistentVolumeClaim) Labels {
 // updateDeleteStats counts a deletion, or that it failed.
 //
 // Upstream: controller.go updateDeleteStats, v13.
-func (ctrl *ProvisionController) updateDeleteStats(volume *v1.PersistentVolume, err error, began time.Time) {
+func (ctrl *provisionController) updateDeleteStats(volume *v1.PersistentVolume, err error, began time.Time) {
 	labels := Labels{Class: volume.Spec.StorageClassName}
 	if err != nil {
 		ctrl.cfg.Counters.PersistentVolumeDeleteFailedTotal.inc(labels)

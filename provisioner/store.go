@@ -34,7 +34,7 @@ type backoffStore struct {
 	backoff wait.Backoff
 }
 
-func newBackoffStore(ctrl *ProvisionController) *backoffStore {
+func newBackoffStore(ctrl *provisionController) *backoffStore {
 	return &backoffStore{
 		client:  ctrl.client,
 		clock:   ctrl.env,

@@ -16,14 +16,14 @@ import (
 // retried for ever. It never deletes an asset, and it saves a volume even if its
 // claim is gone by then; the volume is then Released, and deleted as usual.
 type queueStore struct {
-	ctrl  *ProvisionController
+	ctrl  *provisionController
 	queue control.Queue
 	// unsaved are the volumes in the queue, by name. A crash forgets them; then
 	// the claim, which has no volume, is provisioned again.
 	unsaved map[string]*v1.PersistentVolume
 }
 
-func newQueueStore(ctrl *ProvisionController) *queueStore {
+func newQueueStore(ctrl *provisionController) *queueStore {
 	q := &queueStore{ctrl: ctrl, unsaved: map[string]*v1.PersistentVolume{}}
 	q.queue = ctrl.env.Queue(control.QueueConfig{
 		Name:      "unsavedpvs",

@@ -10,7 +10,7 @@ import (
 )
 
 // Upstream: controller.go syncVolumeHandler, v13.
-func (ctrl *ProvisionController) syncVolumeHandler(ctx context.Context, name string) error {
+func (ctrl *provisionController) syncVolumeHandler(ctx context.Context, name string) error {
 	volume, ok := ctrl.volumes.Get(name)
 	if !ok {
 		return nil
@@ -21,7 +21,7 @@ func (ctrl *ProvisionController) syncVolumeHandler(ctx context.Context, name str
 // syncVolume deletes the volume if it should be, and keeps its finalizer.
 //
 // Upstream: controller.go syncVolume, v13.
-func (ctrl *ProvisionController) syncVolume(ctx context.Context, volume *v1.PersistentVolume) error {
+func (ctrl *provisionController) syncVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	if !ctrl.isProvisionerForVolume(volume) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (ctrl *ProvisionController) syncVolume(ctx context.Context, volume *v1.Pers
 // A static CSI volume is asked for its driver alone.
 //
 // Upstream: controller.go isProvisionerForVolume, v13.
-func (ctrl *ProvisionController) isProvisionerForVolume(volume *v1.PersistentVolume) bool {
+func (ctrl *provisionController) isProvisionerForVolume(volume *v1.PersistentVolume) bool {
 	if by, ok := volume.Annotations[binding.AnnDynamicallyProvisioned]; ok {
 		return ctrl.knownProvisioner(by) || ctrl.knownProvisioner(volume.Annotations[binding.AnnMigratedTo])
 	}

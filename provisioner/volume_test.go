@@ -112,12 +112,12 @@ func TestOnlyReleasedVolumesOfOursReachDelete(t *testing.T) {
 	}
 }
 
-func syncVolume(t *testing.T, ctrl *ProvisionController, env *fakeEnv, volume *v1.PersistentVolume) {
+func syncVolume(t *testing.T, ctrl *provisionController, env *fakeEnv, volume *v1.PersistentVolume) {
 	t.Helper()
 	require.NoError(t, trySyncVolume(t, ctrl, env, volume))
 }
 
-func trySyncVolume(t *testing.T, ctrl *ProvisionController, env *fakeEnv, volume *v1.PersistentVolume) error {
+func trySyncVolume(t *testing.T, ctrl *provisionController, env *fakeEnv, volume *v1.PersistentVolume) error {
 	t.Helper()
 	require.NoError(t, env.client.Tracker().Add(volume.DeepCopy()))
 	ctrl.volumes.Deliver(control.Change{Type: watch.Added, Object: volume})
@@ -139,11 +139,11 @@ func TestTheObjectGoesAfterTheAssetAndTheFinalizerLast(t *testing.T) {
 // semantics 3.4: the finalizer is removed using the cached copy; absent or
 // NotFound is fine.
 func TestAVolumeGoneBeforeItsFinalizerIsTakenOffIsDeleted(t *testing.T) {
-	for name, prepare := range map[string]func(*ProvisionController, *fakeEnv, *v1.PersistentVolume){
-		"from the cache": func(ctrl *ProvisionController, _ *fakeEnv, volume *v1.PersistentVolume) {
+	for name, prepare := range map[string]func(*provisionController, *fakeEnv, *v1.PersistentVolume){
+		"from the cache": func(ctrl *provisionController, _ *fakeEnv, volume *v1.PersistentVolume) {
 			ctrl.volumes.Deliver(control.Change{Type: watch.Deleted, Object: volume})
 		},
-		"from the API": func(_ *ProvisionController, env *fakeEnv, _ *v1.PersistentVolume) {
+		"from the API": func(_ *provisionController, env *fakeEnv, _ *v1.PersistentVolume) {
 			refuse(env, "patch", "persistentvolumes", -1, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, "pv"))
 		},
 	} {

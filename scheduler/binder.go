@@ -116,8 +116,8 @@ func newVolumeBinder(env control.Env, caches *caches, bindTimeout time.Duration)
 // the pod's volumes name is given twice, and the search for its volume finds two
 // or fails: that is upstream's, too.
 // Upstream: binder.go GetPodVolumeClaims, v1.36.
-func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*PodVolumeClaims, error) {
-	claims := &PodVolumeClaims{}
+func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*podVolumeClaims, error) {
+	claims := &podVolumeClaims{}
 	for _, pc := range claimVolumes(pod) {
 		claim, ok := b.pvcs.Get(pod.Namespace + "/" + pc.name)
 		if !ok {

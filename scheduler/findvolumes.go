@@ -14,7 +14,7 @@ import (
 // another node has a volume that would do. The other delayed claims get an
 // existing volume if one fits, else they are provisioned.
 // Upstream: binder.go FindPodVolumes, v1.36.
-func (b *volumeBinder) FindPodVolumes(claims *PodVolumeClaims, node *v1.Node) (*PodVolumes, Conflicts, error) {
+func (b *volumeBinder) FindPodVolumes(claims *podVolumeClaims, node *v1.Node) (*PodVolumes, Conflicts, error) {
 	searched, err := b.findPodVolumes(claims, &binding.Site{Node: node})
 	if err != nil {
 		return nil, nil, err
@@ -28,7 +28,7 @@ func (b *volumeBinder) FindPodVolumes(claims *PodVolumeClaims, node *v1.Node) (*
 
 // podVolumeReasons are the reasons why the pod's claims cannot be served on the node,
 // none if they can: FindPodVolumes for a node of which nothing else is wanted yet.
-func (b *volumeBinder) podVolumeReasons(claims *PodVolumeClaims, site *binding.Site) (reasonSet, error) {
+func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, site *binding.Site) (reasonSet, error) {
 	if _, err := b.findPodVolumes(claims, site); err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (b *volumeBinder) podVolumeReasons(claims *PodVolumeClaims, site *binding.S
 
 // findPodVolumes leaves in claims.answer what it finds. searched is false if a claim
 // belongs to another node, so that nothing was searched for.
-func (b *volumeBinder) findPodVolumes(claims *PodVolumeClaims, site *binding.Site) (searched bool, err error) {
+func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, site *binding.Site) (searched bool, err error) {
 	node, answer := site.Node, &claims.answer
 	answer.reset()
 	if p := checkBoundClaims(claims.bound, node); p.cause != none {

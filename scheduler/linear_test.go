@@ -136,7 +136,7 @@ func inOrder(has map[ConflictReason]bool) (list []string) {
 }
 
 // indexed is the same from FindPodVolumes.
-func indexed(b *volumeBinder, claims *PodVolumeClaims, node *v1.Node) (reasons, gets []string, err error) {
+func indexed(b *volumeBinder, claims *podVolumeClaims, node *v1.Node) (reasons, gets []string, err error) {
 	found, conflicts, err := b.FindPodVolumes(claims, node)
 	if err != nil || found == nil {
 		return conflicts.Reasons(), nil, err

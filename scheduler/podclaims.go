@@ -9,9 +9,9 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// PodVolumeClaims are a pod's claims by what is to be done with them.
+// podVolumeClaims are a pod's claims by what is to be done with them.
 // Upstream: binder.go PodVolumeClaims, v1.36.
-type PodVolumeClaims struct {
+type podVolumeClaims struct {
 	boundClaims               []*v1.PersistentVolumeClaim
 	unboundClaimsDelayBinding []*v1.PersistentVolumeClaim
 	unboundClaimsImmediate    []*v1.PersistentVolumeClaim
@@ -46,7 +46,7 @@ type delayedClaim struct {
 }
 
 // prepare looks up what does not depend on the node.
-func (b *volumeBinder) prepare(claims *PodVolumeClaims) {
+func (b *volumeBinder) prepare(claims *podVolumeClaims) {
 	for _, claim := range claims.boundClaims {
 		pv, _ := b.pvs.Get(claim.Spec.VolumeName)
 		claims.bound = append(claims.bound, boundClaim{claim, pv})

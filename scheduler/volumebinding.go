@@ -19,7 +19,7 @@ type volumeBinding struct{ binder *volumeBinder }
 
 // volumeState is what volumeBinding knows of the pod in one cycle.
 type volumeState struct {
-	claims *PodVolumeClaims
+	claims *podVolumeClaims
 	// refusals are the verdicts so far by their reasons: many nodes have the same.
 	refusals [allReasons + 1]*status
 	// onNode is what was found on the chosen node, and Reserve has taken.
@@ -164,7 +164,7 @@ func (p volumeBinding) found(c *cycle, node string) (*PodVolumes, error) {
 // chooseVolumes has the policy choose among equal volumes. If that takes from one claim
 // the only volume that another can have, the first ones are taken, with which Filter
 // found that the node fits. Upstream's choice, at random in Filter, would be a refusal.
-func (p volumeBinding) chooseVolumes(claims *PodVolumeClaims, node *v1.Node) (*PodVolumes, error) {
+func (p volumeBinding) chooseVolumes(claims *podVolumeClaims, node *v1.Node) (*PodVolumes, error) {
 	claims.choose = p.binder.env.Choose
 	volumes, conflicts, err := p.binder.FindPodVolumes(claims, node)
 	claims.choose = nil

@@ -25,7 +25,7 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
-	t.Run("client-go's fakes stay in their adapter", func(t *testing.T) {
+	t.Run("client-go's fakes stay in their adapter, and package testing out of programs", func(t *testing.T) {
 		found, err := arch.CheckKeptImports(top, arch.KeptImports())
 		require.NoError(t, err)
 		report(t, found)
@@ -93,7 +93,7 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 	}
 }
 
-func TestAnImportOfClientGosFakesOutsideTheirAdapterIsFound(t *testing.T) {
+func TestAnImportThatIsKeptForOtherPackagesIsFound(t *testing.T) {
 	tests := map[string]struct {
 		file, src string
 		want      string // "" if it is allowed
@@ -105,6 +105,10 @@ func TestAnImportOfClientGosFakesOutsideTheirAdapterIsFound(t *testing.T) {
 		"the adapter imports them":                   {"api/fakeclient/a.go", `import "k8s.io/client-go/testing"`, ""},
 		"a test imports them":                        {"api/a_test.go", `import "k8s.io/client-go/testing"`, ""},
 		"the API server imports another package":     {"api/a.go", `import "k8s.io/client-go/kubernetes/scheme"`, ""},
+		"the cluster imports testing":                {"a.go", `import "testing"`, "imports testing, which only storagesimtest"},
+		"a story imports testing":                    {"story/a.go", `import "testing"`, "imports testing, which only storagesimtest"},
+		"a test imports testing":                     {"a_test.go", `import "testing"`, ""},
+		"the helpers for tests import it":            {"storagesimtest/a.go", `import "testing"`, ""},
 		"a typed client is no fake":                  {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1"`, ""},
 	}
 	for name, tt := range tests {

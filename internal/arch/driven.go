@@ -25,15 +25,12 @@ type DrivenRules struct {
 // Driven is the rule of this repository.
 func Driven() DrivenRules {
 	return DrivenRules{
-		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"},
+		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "trace", "explain"},
 		Files: []string{"machine/disk", "machine/mount"},
 		Vars: map[string][]string{
 			"binding": {"knownModes", "orderedModeSets"},
 			"kubelet": {"ErrReadOnly"}, // that of kubelet/runtime/programs
-			"control": {
-				"Pods", "Nodes", "PersistentVolumes", "PersistentVolumeClaims", "StorageClasses",
-				"CSIDrivers", "CSINodes", "CSIStorageCapacities", "VolumeAttachments", "shortNames",
-			},
+			"trace":   {"shortNames"},
 		},
 	}
 }

@@ -26,6 +26,16 @@ func KeptImports() []KeptImport {
 		{Path: "k8s.io/client-go/testing", Only: adapter, Why: why},
 		{Path: "k8s.io/client-go/*/fake", Only: adapter, Why: why},
 		{Path: "k8s.io/client-go/kubernetes/typed/*/*/fake", Only: adapter, Why: why},
+		{Path: "testing", Only: forTests(), Why: "the library is for programs too: what needs a testing.TB is in storagesimtest"},
+	}
+}
+
+// forTests are the packages whose functions are given a testing.TB. The library and the
+// story runner are none of them.
+func forTests() []string {
+	return []string{
+		"storagesimtest", "explore", "explore/seedtest", "live", "engine/enginetest", "api/internal/apitest",
+		"examples/internal/show/showtest", "internal/unshared",
 	}
 }
 

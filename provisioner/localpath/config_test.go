@@ -112,11 +112,11 @@ func TestAClassThatIsNotConfiguredIsNamed(t *testing.T) {
 	assert.EqualError(t, err, "BUG: Got request for unexpected storage class other")
 }
 
-func checkedProvisioner(t *testing.T) *Provisioner {
+func checkedProvisioner(t *testing.T) *localPathProvisioner {
 	t.Helper()
 	cfg, err := Config{}.checked()
 	require.NoError(t, err)
-	return &Provisioner{cfg: cfg}
+	return &localPathProvisioner{cfg: cfg}
 }
 
 func TestTheHelperPodIsTheTemplateFilledIn(t *testing.T) {

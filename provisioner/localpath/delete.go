@@ -15,7 +15,7 @@ import (
 // retained or the node is gone.
 //
 // Upstream: provisioner.go Delete, v0.0.37.
-func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error {
+func (p *localPathProvisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error {
 	config, template, err := p.configuration(ctx)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error
 }
 
 // Upstream: provisioner.go deleteFor, v0.0.37.
-func (p *Provisioner) deleteFor(ctx context.Context, pv *v1.PersistentVolume, config *pathConfig, class classConfig, template *v1.Pod) error {
+func (p *localPathProvisioner) deleteFor(ctx context.Context, pv *v1.PersistentVolume, config *pathConfig, class classConfig, template *v1.Pod) error {
 	vol, err := p.volumeOf(pv, class)
 	if err != nil {
 		return fmt.Errorf("failed to delete volume %s: %w", pv.Name, err)
@@ -55,7 +55,7 @@ func (p *Provisioner) deleteFor(ctx context.Context, pv *v1.PersistentVolume, co
 // volumeOf is the directory that the volume stands for, and its node.
 //
 // Upstream: provisioner.go getPathAndNodeForPV, v0.0.37.
-func (p *Provisioner) volumeOf(pv *v1.PersistentVolume, class classConfig) (vol volume, err error) {
+func (p *localPathProvisioner) volumeOf(pv *v1.PersistentVolume, class classConfig) (vol volume, err error) {
 	vol = volume{name: pv.Name, mode: v1.PersistentVolumeFilesystem}
 	if vol.path, err = pathOf(pv); err != nil {
 		return volume{}, err
@@ -79,7 +79,7 @@ func (p *Provisioner) volumeOf(pv *v1.PersistentVolume, class classConfig) (vol 
 
 // nodeOf is the name of the volume's node. Upstream takes the value of the
 // affinity for it, which is a label's.
-func (p *Provisioner) nodeOf(pv *v1.PersistentVolume) (string, error) {
+func (p *localPathProvisioner) nodeOf(pv *v1.PersistentVolume) (string, error) {
 	value, err := affinityValue(pv)
 	if node := pv.Annotations[AnnSelectedNode]; err == nil && p.cfg.DeleteOnSelectedNode && node != "" {
 		return node, nil

@@ -38,14 +38,14 @@ const (
 // for that pod. One that is there already is taken for its own.
 //
 // Upstream: provisioner.go createHelperPod, v0.0.37.
-func (p *Provisioner) createHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
+func (p *localPathProvisioner) createHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
 	if err := p.runHelperPod(ctx, do, config, template, vol); err != nil {
 		return fmt.Errorf("failed to %s volume %s: %w", do, vol.name, err)
 	}
 	return nil
 }
 
-func (p *Provisioner) runHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
+func (p *localPathProvisioner) runHelperPod(ctx context.Context, do action, config *pathConfig, template *v1.Pod, vol volume) error {
 	pod, err := p.helperPod(do, config, template, vol)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (p *Provisioner) runHelperPod(ctx context.Context, do action, config *pathC
 
 // awaitHelperPod looks at the pod every second, so many times, until it has
 // succeeded. One that has failed is looked at as often as one that has not begun.
-func (p *Provisioner) awaitHelperPod(ctx context.Context, name string, times int) error {
+func (p *localPathProvisioner) awaitHelperPod(ctx context.Context, name string, times int) error {
 	looked := 0
 	look := func(ctx context.Context) (bool, error) {
 		if looked == times {
@@ -81,7 +81,7 @@ func (p *Provisioner) awaitHelperPod(ctx context.Context, name string, times int
 
 // helperPod is the template, filled in: the node by its name, past the scheduler;
 // the scripts at /script; the volume's parent directory at its own path.
-func (p *Provisioner) helperPod(do action, config *pathConfig, template *v1.Pod, vol volume) (*v1.Pod, error) {
+func (p *localPathProvisioner) helperPod(do action, config *pathConfig, template *v1.Pod, vol volume) (*v1.Pod, error) {
 	switch {
 	case vol.name == "" || vol.path == "" || !vol.shared && vol.node == "":
 		return nil, errors.New("invalid empty name or path or node")
@@ -121,7 +121,7 @@ func (p *Provisioner) helperPod(do action, config *pathConfig, template *v1.Pod,
 }
 
 // fillInSpec fills in all of the template that is not about files.
-func (p *Provisioner) fillInSpec(do action, pod *v1.Pod, vol volume) {
+func (p *localPathProvisioner) fillInSpec(do action, pod *v1.Pod, vol volume) {
 	name := pod.Name + "-" + string(do) + "-" + vol.name
 	pod.Name = name[:min(len(name), maxHelperPodName)]
 	pod.Namespace = p.cfg.Namespace
@@ -158,7 +158,7 @@ func scriptKeys(config *pathConfig) (keys []string) {
 	return keys
 }
 
-func (p *Provisioner) scriptVolume(keys []string) v1.Volume {
+func (p *localPathProvisioner) scriptVolume(keys []string) v1.Volume {
 	source := &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: p.cfg.ConfigMapName}}
 	for _, key := range keys {
 		source.Items = append(source.Items, v1.KeyToPath{Key: key, Path: key})

@@ -71,18 +71,18 @@ func (c Config) checked() (Config, error) {
 	return c, nil
 }
 
-// Provisioner makes volumes that are directories of nodes. It keeps its
+// localPathProvisioner makes volumes that are directories of nodes. It keeps its
 // configuration in memory, and nothing else.
 //
 // Upstream: provisioner.go LocalPathProvisioner, v0.0.37.
-type Provisioner struct {
+type localPathProvisioner struct {
 	cfg    Config
 	env    control.Env
 	client kubernetes.Interface
 	loaded loaded
 }
 
-var _ provisioner.Provisioner = (*Provisioner)(nil)
+var _ provisioner.Provisioner = (*localPathProvisioner)(nil)
 
 // New is for provisioner.Config.New: it makes the provisioner of one life of its
 // actor. What is wrong with cfg is the error of the function returned.
@@ -92,7 +92,7 @@ func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := &Provisioner{cfg: cfg, env: env, client: env.Client()}
+		p := &localPathProvisioner{cfg: cfg, env: env, client: env.Client()}
 		p.watchAndRefreshConfig()
 		return p, nil
 	}

@@ -72,7 +72,7 @@ func allowUnsafePath(class *storagev1.StorageClass) (allow bool, wrong error) {
 
 // traceIgnored says what the claim and its class ask for that upstream does not
 // look at.
-func (p *Provisioner) traceIgnored(options provisioner.ProvisionOptions) {
+func (p *localPathProvisioner) traceIgnored(options provisioner.ProvisionOptions) {
 	class, claim := options.StorageClass, options.PVC
 	ignored := func(format string, args ...any) {
 		p.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(format, args...)})

@@ -16,7 +16,7 @@ import (
 // Provision makes the volume's directory on the selected node.
 //
 // Upstream: provisioner.go Provision, v0.0.37.
-func (p *Provisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+func (p *localPathProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	node, state, err := p.selectedNode(ctx, options.SelectedNodeName)
 	if err != nil {
 		return nil, state, err
@@ -29,7 +29,7 @@ func (p *Provisioner) Provision(ctx context.Context, options provisioner.Provisi
 //
 // Upstream: sig-storage-lib-external-provisioner, controller.go
 // provisionClaimOperation, v11, which hands the node to Provision.
-func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, provisioner.ProvisioningState, error) {
+func (p *localPathProvisioner) selectedNode(ctx context.Context, name string) (*v1.Node, provisioner.ProvisioningState, error) {
 	if name == "" {
 		return nil, "", nil
 	}
@@ -47,7 +47,7 @@ func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, 
 // claim's volume type is found last, when there is a directory already.
 //
 // Upstream: provisioner.go provisionFor, v0.0.37.
-func (p *Provisioner) provisionFor(ctx context.Context, options provisioner.ProvisionOptions, node *v1.Node) (*v1.PersistentVolume, error) {
+func (p *localPathProvisioner) provisionFor(ctx context.Context, options provisioner.ProvisionOptions, node *v1.Node) (*v1.PersistentVolume, error) {
 	config, template, err := p.configuration(ctx)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func checkClaim(claim *v1.PersistentVolumeClaim, node *v1.Node) error {
 // plan decides where the volume goes.
 //
 // Upstream: provisioner.go provisionFor, v0.0.37.
-func (p *Provisioner) plan(options provisioner.ProvisionOptions, class classConfig, node *v1.Node) (vol volume, err error) {
+func (p *localPathProvisioner) plan(options provisioner.ProvisionOptions, class classConfig, node *v1.Node) (vol volume, err error) {
 	vol = volume{name: options.PVName, mode: v1.PersistentVolumeFilesystem}
 	if vol.shared, err = class.isSharedFilesystem(); err != nil {
 		return volume{}, err

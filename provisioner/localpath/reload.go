@@ -36,7 +36,7 @@ type loaded struct {
 // watchAndRefreshConfig reads the configuration again and again.
 //
 // Upstream: provisioner.go watchAndRefreshConfig, v0.0.37.
-func (p *Provisioner) watchAndRefreshConfig() {
+func (p *localPathProvisioner) watchAndRefreshConfig() {
 	p.env.Every("config", configCheckInterval, func(ctx context.Context) {
 		if p.loaded.config == nil {
 			return // it has not been needed yet
@@ -54,7 +54,7 @@ func (p *Provisioner) watchAndRefreshConfig() {
 // configuration is the configuration and the template of helper pods. They are
 // read when they are needed first: upstream reads them at its start, and does not
 // start without.
-func (p *Provisioner) configuration(ctx context.Context) (*pathConfig, *v1.Pod, error) {
+func (p *localPathProvisioner) configuration(ctx context.Context) (*pathConfig, *v1.Pod, error) {
 	if p.loaded.config != nil && p.loaded.helperPod != nil {
 		return p.loaded.config, p.loaded.helperPod, nil
 	}
@@ -71,14 +71,14 @@ func (p *Provisioner) configuration(ctx context.Context) (*pathConfig, *v1.Pod, 
 	return p.loaded.config, p.loaded.helperPod, nil
 }
 
-func (p *Provisioner) configMap(ctx context.Context) (*v1.ConfigMap, error) {
+func (p *localPathProvisioner) configMap(ctx context.Context) (*v1.ConfigMap, error) {
 	return p.client.CoreV1().ConfigMaps(p.cfg.Namespace).Get(ctx, p.cfg.ConfigMapName, metav1.GetOptions{})
 }
 
 // refreshConfig takes the configuration if it is another one and valid.
 //
 // Upstream: provisioner.go refreshConfig, v0.0.37.
-func (p *Provisioner) refreshConfig(m *v1.ConfigMap) error {
+func (p *localPathProvisioner) refreshConfig(m *v1.ConfigMap) error {
 	text, err := textOf(m, keyConfig)
 	if err != nil || p.loaded.config != nil && p.loaded.configText == text {
 		return err
@@ -100,7 +100,7 @@ func (p *Provisioner) refreshConfig(m *v1.ConfigMap) error {
 // refreshHelperPod takes the template if it is another one and valid.
 //
 // Upstream: provisioner.go refreshHelperPod, v0.0.37.
-func (p *Provisioner) refreshHelperPod(m *v1.ConfigMap) error {
+func (p *localPathProvisioner) refreshHelperPod(m *v1.ConfigMap) error {
 	text, err := textOf(m, keyHelperPod)
 	if err != nil || p.loaded.helperPod != nil && p.loaded.templateText == text {
 		return err
@@ -125,7 +125,7 @@ func textOf(m *v1.ConfigMap, key string) (string, error) {
 }
 
 // complain says once why a key of the ConfigMap is not taken; nil ends it.
-func (p *Provisioner) complain(key string, why error) {
+func (p *localPathProvisioner) complain(key string, why error) {
 	if p.loaded.complaints == nil {
 		p.loaded.complaints = map[string]string{}
 	}
@@ -140,7 +140,7 @@ func (p *Provisioner) complain(key string, why error) {
 }
 
 // trace says something of the ConfigMap.
-func (p *Provisioner) trace(text string) {
+func (p *localPathProvisioner) trace(text string) {
 	p.env.Trace(trace.Decision{
 		About: trace.Ref{Kind: "ConfigMap", Namespace: p.cfg.Namespace, Name: p.cfg.ConfigMapName},
 		Text:  text,

@@ -23,7 +23,7 @@ const ArchivePrefix = "archived-"
 // says.
 //
 // Upstream: provisioner.go Delete, v4.0.18.
-func (p *Subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
+func (p *subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
 	dir, err := p.directoryOf(volume)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (p *Subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 }
 
 // directoryOf is the volume's directory in the export.
-func (p *Subdir) directoryOf(volume *v1.PersistentVolume) (string, error) {
+func (p *subdir) directoryOf(volume *v1.PersistentVolume) (string, error) {
 	source := volume.Spec.NFS
 	if source == nil {
 		return "", fmt.Errorf("volume %s has no nfs source", volume.Name)
@@ -83,7 +83,7 @@ func (p *Subdir) directoryOf(volume *v1.PersistentVolume) (string, error) {
 	return dir, nil
 }
 
-func (p *Subdir) exists(dir string) (bool, error) {
+func (p *subdir) exists(dir string) (bool, error) {
 	export, err := p.cfg.Mount()
 	if err != nil {
 		return false, err
@@ -98,7 +98,7 @@ func (p *Subdir) exists(dir string) (bool, error) {
 // onDelete reads the volume's class, which says what to do.
 //
 // Upstream: provisioner.go getClassForVolume, v4.0.18.
-func (p *Subdir) onDelete(ctx context.Context, volume *v1.PersistentVolume) (string, error) {
+func (p *subdir) onDelete(ctx context.Context, volume *v1.PersistentVolume) (string, error) {
 	name := binding.GetPersistentVolumeClass(volume)
 	if name == "" {
 		return "", fmt.Errorf("volume %s has no storage class", volume.Name)

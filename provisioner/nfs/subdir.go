@@ -68,18 +68,18 @@ func (c Config) check() error {
 	return nil
 }
 
-// Subdir makes a directory of an export for each claim. It keeps nothing in
+// subdir makes a directory of an export for each claim. It keeps nothing in
 // memory.
 //
 // Upstream: cmd/nfs-subdir-external-provisioner/provisioner.go nfsProvisioner,
 // v4.0.18.
-type Subdir struct {
+type subdir struct {
 	cfg    Config
 	client kubernetes.Interface
 	trace  func(trace.Record)
 }
 
-var _ provisioner.Provisioner = (*Subdir)(nil)
+var _ provisioner.Provisioner = (*subdir)(nil)
 
 // NewSubdir is for provisioner.Config.New: it makes the provisioner of one life of
 // its actor. What is wrong with cfg is the error of the function returned.
@@ -89,14 +89,14 @@ func NewSubdir(cfg Config) func(env control.Env) (provisioner.Provisioner, error
 			return nil, err
 		}
 		cfg.Path = path.Clean(cfg.Path)
-		return &Subdir{cfg: cfg, client: env.Client(), trace: env.Trace}, nil
+		return &subdir{cfg: cfg, client: env.Client(), trace: env.Trace}, nil
 	}
 }
 
 // Provision makes the volume's directory.
 //
 // Upstream: provisioner.go Provision, v4.0.18.
-func (p *Subdir) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+func (p *subdir) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	if err := checkClaim(options.PVC); err != nil {
 		return nil, provisioner.ProvisioningFinished, err
 	}
@@ -115,7 +115,7 @@ func (p *Subdir) Provision(_ context.Context, options provisioner.ProvisionOptio
 }
 
 // report says what became of a directory of the export.
-func (p *Subdir) report(op trace.AssetOp, dir, volume string) {
+func (p *subdir) report(op trace.AssetOp, dir, volume string) {
 	p.trace(trace.Asset{
 		Op: op, Machine: "nfs/" + p.cfg.Server, Path: path.Join(p.cfg.Path, dir), Volume: volume, About: trace.Ref{Kind: "PersistentVolume", Name: volume},
 	})
@@ -123,7 +123,7 @@ func (p *Subdir) report(op trace.AssetOp, dir, volume string) {
 
 // change does something to a directory of the export, and puts it into the trace
 // as the command that it stands for.
-func (p *Subdir) change(command, dir, to string, do func(export Directory) error) error {
+func (p *subdir) change(command, dir, to string, do func(export Directory) error) error {
 	argv := append(strings.Fields(command), path.Join(mountPath, dir))
 	if to != "" {
 		argv = append(argv, path.Join(mountPath, to))

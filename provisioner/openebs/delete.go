@@ -13,7 +13,7 @@ import (
 // retained.
 //
 // Upstream: provisioner.go Delete and provisioner_hostpath.go DeleteHostPath.
-func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error {
+func (p *hostpathProvisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error {
 	if pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimRetain {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (p *Provisioner) Delete(ctx context.Context, pv *v1.PersistentVolume) error
 }
 
 // Upstream: provisioner_hostpath.go DeleteHostPath, which says once more what failed.
-func (p *Provisioner) deleteHostPath(ctx context.Context, pv *v1.PersistentVolume) error {
+func (p *hostpathProvisioner) deleteHostPath(ctx context.Context, pv *v1.PersistentVolume) error {
 	vol, err := p.volumeOf(ctx, pv)
 	if err == nil {
 		if err = p.runHelperPod(ctx, p.cleanupPod(vol)); err != nil {
@@ -39,7 +39,7 @@ func (p *Provisioner) deleteHostPath(ctx context.Context, pv *v1.PersistentVolum
 
 // volumeOf is the directory that the volume stands for, on the one node that its
 // affinity selects.
-func (p *Provisioner) volumeOf(ctx context.Context, pv *v1.PersistentVolume) (volume, error) {
+func (p *hostpathProvisioner) volumeOf(ctx context.Context, pv *v1.PersistentVolume) (volume, error) {
 	dir, err := pathOf(pv)
 	if err != nil {
 		return volume{}, err
@@ -60,7 +60,7 @@ func (p *Provisioner) volumeOf(ctx context.Context, pv *v1.PersistentVolume) (vo
 // removing the directory from any of them could be wrong.
 //
 // Upstream: provisioner_hostpath.go GetNodeObjectFromLabels.
-func (p *Provisioner) nodeWithLabels(ctx context.Context, want map[string]string) (*v1.Node, error) {
+func (p *hostpathProvisioner) nodeWithLabels(ctx context.Context, want map[string]string) (*v1.Node, error) {
 	selector := labels.SelectorFromSet(want).String()
 	nodes, err := p.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
 	switch {

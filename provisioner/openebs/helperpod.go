@@ -17,21 +17,21 @@ const helperPodTimeout = 120 * time.Second
 // initPod makes the volume's directory.
 //
 // Upstream: helper_hostpath.go createInitPod.
-func (p *Provisioner) initPod(vol volume) *v1.Pod {
+func (p *hostpathProvisioner) initPod(vol volume) *v1.Pod {
 	return p.helperPod("init", vol, "mkdir", "-m", vol.mode, "-p", "/data/"+vol.dir)
 }
 
 // quotaPod limits what it may hold.
 //
 // Upstream: helper_hostpath.go createQuotaPod.
-func (p *Provisioner) quotaPod(vol volume) *v1.Pod {
+func (p *hostpathProvisioner) quotaPod(vol volume) *v1.Pod {
 	return p.helperPod("quota", vol, "sh", "-c", vol.quota.script(vol.dir))
 }
 
 // cleanupPod removes it.
 //
 // Upstream: helper_hostpath.go createCleanupPod.
-func (p *Provisioner) cleanupPod(vol volume) *v1.Pod {
+func (p *hostpathProvisioner) cleanupPod(vol volume) *v1.Pod {
 	return p.helperPod("cleanup", vol, "rm", "-rf", "/data/"+vol.dir)
 }
 
@@ -39,7 +39,7 @@ func (p *Provisioner) cleanupPod(vol volume) *v1.Pod {
 // directory at /data/.
 //
 // Upstream: helper_hostpath.go launchPod.
-func (p *Provisioner) helperPod(action string, vol volume, command ...string) *v1.Pod {
+func (p *hostpathProvisioner) helperPod(action string, vol volume, command ...string) *v1.Pod {
 	privileged := true // without it, some systems refuse writes to the host
 	pod := &v1.Pod{}
 	pod.Namespace, pod.Name = p.cfg.Namespace, action+"-"+vol.name
@@ -86,6 +86,6 @@ func tolerations(taints []v1.Taint) []v1.Toleration {
 // runHelperPod runs the pod to its end and deletes it, however it ended.
 //
 // Upstream: helper_hostpath.go launchPod and exitPod.
-func (p *Provisioner) runHelperPod(ctx context.Context, pod *v1.Pod) error {
+func (p *hostpathProvisioner) runHelperPod(ctx context.Context, pod *v1.Pod) error {
 	return helperpod.Runner{Client: p.client, Clock: p.clock, Timeout: helperPodTimeout}.Run(ctx, pod)
 }

@@ -73,10 +73,10 @@ func (c Config) checked() (Config, error) {
 	return c, nil
 }
 
-// Provisioner makes hostpath volumes. It keeps nothing in memory.
+// hostpathProvisioner makes hostpath volumes. It keeps nothing in memory.
 //
 // Upstream: cmd/provisioner-localpv/app/types.go Provisioner.
-type Provisioner struct {
+type hostpathProvisioner struct {
 	cfg    Config
 	client kubernetes.Interface
 	clock  control.Clock
@@ -84,8 +84,8 @@ type Provisioner struct {
 }
 
 var (
-	_ provisioner.Provisioner      = (*Provisioner)(nil)
-	_ provisioner.BlockProvisioner = (*Provisioner)(nil)
+	_ provisioner.Provisioner      = (*hostpathProvisioner)(nil)
+	_ provisioner.BlockProvisioner = (*hostpathProvisioner)(nil)
 )
 
 // New is for provisioner.Config.New: it makes the provisioner of one life of its
@@ -96,14 +96,14 @@ func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Provisioner{cfg: cfg, client: env.Client(), clock: env, trace: env.Trace}, nil
+		return &hostpathProvisioner{cfg: cfg, client: env.Client(), clock: env, trace: env.Trace}, nil
 	}
 }
 
 // SupportsBlock implements provisioner.BlockProvisioner. It is true, as
 // upstream's, for the sake of device volumes; Provision then refuses block mode
 // for hostpath ones.
-func (p *Provisioner) SupportsBlock(context.Context) bool { return true }
+func (p *hostpathProvisioner) SupportsBlock(context.Context) bool { return true }
 
 // hostname is the value of the node's hostname label.
 func hostname(node *v1.Node) string { return node.Labels[v1.LabelHostname] }

@@ -19,7 +19,7 @@ import (
 //
 // Upstream: provisioner.go Provision and provisioner_hostpath.go
 // ProvisionHostPath.
-func (p *Provisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+func (p *hostpathProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	node, state, err := p.selectedNode(ctx, options.SelectedNodeName)
 	if err != nil {
 		return nil, state, err
@@ -46,7 +46,7 @@ func (p *Provisioner) Provision(ctx context.Context, options provisioner.Provisi
 
 // makeDirectory makes the volume's directory, and limits it if it is to be
 // limited.
-func (p *Provisioner) makeDirectory(ctx context.Context, claim *v1.PersistentVolumeClaim, vol volume) error {
+func (p *hostpathProvisioner) makeDirectory(ctx context.Context, claim *v1.PersistentVolumeClaim, vol volume) error {
 	if vol.owner != "" {
 		p.trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf(
 			"the volume's directory does not get the owner %s of %s: OpenEBS reads it and does nothing with it", vol.owner, keyFilePermissions)})
@@ -100,7 +100,7 @@ func validateVolumeSource(claim *v1.PersistentVolumeClaim) error {
 
 // traceParameters says that settings in the place where other provisioners have
 // theirs have no effect: upstream does not look there.
-func (p *Provisioner) traceParameters(options provisioner.ProvisionOptions) {
+func (p *hostpathProvisioner) traceParameters(options provisioner.ProvisionOptions) {
 	class := options.StorageClass
 	for _, name := range slices.Sorted(maps.Keys(class.Parameters)) {
 		p.trace(trace.Decision{About: trace.RefOf("PersistentVolumeClaim", options.PVC), Text: fmt.Sprintf(
@@ -114,7 +114,7 @@ func (p *Provisioner) traceParameters(options provisioner.ProvisionOptions) {
 //
 // Upstream: sig-storage-lib-external-provisioner, controller.go
 // provisionClaimOperation, v9, which hands the node to Provision.
-func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, provisioner.ProvisioningState, error) {
+func (p *hostpathProvisioner) selectedNode(ctx context.Context, name string) (*v1.Node, provisioner.ProvisioningState, error) {
 	if name == "" {
 		return nil, "", nil
 	}
@@ -129,7 +129,7 @@ func (p *Provisioner) selectedNode(ctx context.Context, name string) (*v1.Node, 
 }
 
 // plan decides where the volume goes.
-func (p *Provisioner) plan(options provisioner.ProvisionOptions, node *v1.Node) (volume, error) {
+func (p *hostpathProvisioner) plan(options provisioner.ProvisionOptions, node *v1.Node) (volume, error) {
 	config, err := getVolumeConfig(p.cfg, options.StorageClass, options.PVC)
 	if err != nil {
 		return volume{}, err

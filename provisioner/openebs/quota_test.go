@@ -86,7 +86,7 @@ func TestTheQuotaPodSetsTheLimitsOfTheFileSystemThatTheClassNames(t *testing.T) 
 	require.NoError(t, err)
 	vol := documentVolume(t)
 	vol.quota = &quota{kind: keyXFSQuota, soft: "10k", hard: "20k", project: 7}
-	pod := (&Provisioner{cfg: cfg}).quotaPod(vol)
+	pod := (&hostpathProvisioner{cfg: cfg}).quotaPod(vol)
 	assert.Equal(t, "quota-pvc-1", pod.Name)
 	assert.Equal(t, "local-path-quota", pod.Spec.Containers[0].Name)
 	assert.Equal(t, []string{"sh", "-c", `set -e
@@ -96,7 +96,7 @@ xfs_quota -x -c 'limit -p bsoft=10k bhard=20k 7' /data`}, pod.Spec.Containers[0]
 	vol.quota.kind = keyEXT4Quota
 	assert.Equal(t, []string{"sh", "-c", `set -e
 chattr +P -p 7 /data/pvc-1
-setquota -P 7 10K 20K 0 0 /data`}, (&Provisioner{cfg: cfg}).quotaPod(vol).Spec.Containers[0].Command)
+setquota -P 7 10K 20K 0 0 /data`}, (&hostpathProvisioner{cfg: cfg}).quotaPod(vol).Spec.Containers[0].Command)
 }
 
 func TestTheModeOfTheDirectoryIsTheConfigured(t *testing.T) {

@@ -118,7 +118,7 @@ func TestHelperPodsAreBuiltAsUpstreamBuildsThem(t *testing.T) {
 		{Key: "dedicated", Value: "db", Effect: v1.TaintEffectNoSchedule},
 		{Key: "node.kubernetes.io/unschedulable", Effect: v1.TaintEffectNoSchedule},
 	}
-	pod := (&Provisioner{cfg: cfg}).initPod(vol)
+	pod := (&hostpathProvisioner{cfg: cfg}).initPod(vol)
 
 	got, err := yaml.Marshal(map[string]any{"namespace": pod.Namespace, "name": pod.Name, "spec": pod.Spec})
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ spec:
     hostPath: {path: /var/openebs/local}
 `, string(got))
 
-	cleanup := (&Provisioner{cfg: cfg}).cleanupPod(vol)
+	cleanup := (&hostpathProvisioner{cfg: cfg}).cleanupPod(vol)
 	assert.Equal(t, "cleanup-pvc-1", cleanup.Name)
 	assert.Equal(t, []string{"rm", "-rf", "/data/pvc-1"}, cleanup.Spec.Containers[0].Command)
 }
