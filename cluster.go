@@ -24,6 +24,7 @@ import (
 	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine"
@@ -51,6 +52,7 @@ type Cluster struct {
 	closed       bool
 	machines     machine.Set
 	containers   map[string]*runtime.Containers // by node
+	kubelets     map[string]kubelet.Config      // by node
 	nfs          nfs.Network
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
@@ -79,7 +81,7 @@ func New(cfg Config) (*Cluster, error) {
 	})
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
-		containers: map[string]*runtime.Containers{}, applied: map[string][]byte{},
+		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
 	}
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
 	if err := c.start(); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
-	"github.com/storagesim/storagesim/machine"
 )
 
 // Explanation is what Explain says, and what is missing as values for programs.
@@ -40,17 +39,16 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
-		HasKubelet: func(node string) bool { return c.machines.Disk(machine.Node, node) != nil },
-		HasPath: func(node, path string) bool {
-			there, err := isThere(c.machines.Disk(machine.Node, node), path)
-			return there || err != nil // what cannot be looked at is not known to be missing
-		},
+		Schedulers: c.schedulers, Kubelets: c.kubelets,
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
 			return s != nil && s.Offers(dir)
 		},
 	}
-	w.Schedulers = c.schedulers
+	if c.cfg.runs(PVController) {
+		cfg := c.withDeleter(c.cfg.PVController)
+		w.PVController = &cfg
+	}
 	for _, p := range c.provisioners {
 		w.Provisioners = append(w.Provisioners, p.cfg)
 	}

@@ -35,7 +35,7 @@ func (c *Cluster) addNode(node Node) error {
 	}
 	containers := runtime.New(runtime.Config{Root: m.Disk(), Kind: node.Runtime, Images: node.Images})
 	c.containers[node.Name] = containers
-	return c.engine.Add("kubelet/"+node.Name, kubelet.New(kubelet.Config{
+	cfg := kubelet.Config{
 		Node: v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
 			Spec:       v1.NodeSpec{Taints: node.Taints},
@@ -46,5 +46,7 @@ func (c *Cluster) addNode(node Node) error {
 		Plugins:    c.cfg.VolumePlugins,
 		Runtime:    containers,
 		CSIDrivers: node.CSIDrivers,
-	}))
+	}
+	c.kubelets[node.Name] = cfg
+	return c.engine.Add("kubelet/"+node.Name, kubelet.New(cfg))
 }

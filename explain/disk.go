@@ -7,55 +7,64 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/volume"
 )
 
-// missing finds the directories that the volumes of a pod need and that its node does not
-// have, and the exports that no NFS server has.
+// missing finds what the volumes of a pod need and is not there: a plugin of the
+// kubelet, a directory of the node, an export of an NFS server.
 func (x *explainer) missing(pod *v1.Pod) {
-	if !x.HasKubelet(pod.Spec.NodeName) || pod.Status.Phase != v1.PodPending {
+	cfg, ok := x.Kubelets[pod.Spec.NodeName]
+	if !ok || pod.Status.Phase != v1.PodPending {
 		return
 	}
+	var specs []*volume.Spec
 	for i := range pod.Spec.Volumes {
-		local, host, nfs := x.source(pod, &pod.Spec.Volumes[i])
-		dir := ""
-		switch {
-		case nfs != nil:
-			x.missingExport(nfs.Server, nfs.Path)
-		case local != nil:
-			dir = local.Path
-		case host != nil && host.Type != nil && *host.Type == v1.HostPathDirectory:
-			dir = host.Path
+		if spec := x.spec(pod, &pod.Spec.Volumes[i]); spec != nil {
+			specs = append(specs, spec)
+			x.missingExport(spec)
 		}
-		if dir != "" && !x.HasPath(pod.Spec.NodeName, dir) {
-			x.found.Directories = append(x.found.Directories, NodeDirectory{pod.Spec.NodeName, dir})
-		}
+	}
+	why := kubelet.Explain(cfg, specs)
+	for _, text := range why.Unsupported {
+		x.say("  %s", text)
+	}
+	for _, dir := range why.Directories {
+		x.found.Directories = append(x.found.Directories, NodeDirectory{pod.Spec.NodeName, dir})
 	}
 }
 
 // missingExport notes a directory that no NFS server exports.
-func (x *explainer) missingExport(name, dir string) {
-	if x.HasExport(name, dir) {
+func (x *explainer) missingExport(spec *volume.Spec) {
+	var source *v1.NFSVolumeSource
+	if spec.PersistentVolume != nil {
+		source = spec.PersistentVolume.Spec.NFS
+	} else {
+		source = spec.Volume.NFS
+	}
+	if source == nil || x.HasExport(source.Server, source.Path) {
 		return
 	}
+	name := source.Server
 	if ip := net.ParseIP(name); ip != nil && ip.To4() == nil {
 		name = "[" + name + "]"
 	}
-	x.found.Exports = append(x.found.Exports, name+":"+dir)
+	x.found.Exports = append(x.found.Exports, name+":"+source.Path)
 }
 
-// source is what a volume of a pod is, or what the volume bound to its claim is.
-func (x *explainer) source(pod *v1.Pod, volume *v1.Volume) (*v1.LocalVolumeSource, *v1.HostPathVolumeSource, *v1.NFSVolumeSource) {
-	name := binding.ClaimOfVolume(pod, volume)
+// spec is a volume of a pod, or the volume bound to its claim; nil if there is none yet.
+func (x *explainer) spec(pod *v1.Pod, v *v1.Volume) *volume.Spec {
+	name := binding.ClaimOfVolume(pod, v)
 	if name == "" {
-		return nil, volume.HostPath, volume.NFS
+		return volume.NewSpecFromVolume(v)
 	}
 	claim, err := x.Client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
 	if err != nil || claim.Spec.VolumeName == "" {
-		return nil, nil, nil
+		return nil
 	}
 	pv, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, nil
+		return nil
 	}
-	return pv.Spec.Local, pv.Spec.HostPath, pv.Spec.NFS
+	return volume.NewSpecFromPersistentVolume(pv, false)
 }

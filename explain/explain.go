@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -55,14 +57,14 @@ type World struct {
 	Start time.Time
 	// Down are the actors whose process is down, with when each starts again.
 	Down map[string]time.Time
-	// HasKubelet says whether a kubelet runs on a node, HasPath whether that node's disk
-	// has a path, and HasExport whether an NFS server exports a directory.
-	HasKubelet func(node string) bool
-	HasPath    func(node, path string) bool
-	HasExport  func(server, path string) bool
-	// Schedulers and Provisioners are the configurations of those that run.
+	// HasExport says whether an NFS server exports a directory.
+	HasExport func(server, path string) bool
+	// Schedulers and Provisioners are the configurations of those that run, Kubelets by
+	// node. PVController is nil where no PV controller runs.
 	Schedulers   []scheduler.Config
 	Provisioners []provisioner.Config
+	Kubelets     map[string]kubelet.Config
+	PVController *pvcontroller.Config
 }
 
 // ErrKind is the error for objects of any other kind.
@@ -157,6 +159,9 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	volumes, err := x.Client.CoreV1().PersistentVolumes().List(x.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
+	}
+	if x.PVController == nil {
+		x.say("  no PV controller runs here, so it is not bound")
 	}
 	class, delayed, err := x.class(claim, reservedFor(claim, volumes.Items))
 	if err != nil {
@@ -269,7 +274,7 @@ func (x *explainer) volume(name string) error {
 		}
 	}
 	if volume.Status.Phase == v1.VolumeReleased {
-		x.say("  its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
+		x.reclaim(volume)
 		x.panicked(volume, volume.Annotations[binding.AnnDynamicallyProvisioned])
 		x.helperPods(volume.Spec.ClaimRef.UID)
 	}
@@ -278,6 +283,20 @@ func (x *explainer) volume(name string) error {
 	}
 	x.events("PersistentVolume", volume.UID, "")
 	return nil
+}
+
+// reclaim says what becomes of a volume whose claim is gone.
+func (x *explainer) reclaim(volume *v1.PersistentVolume) {
+	policy := volume.Spec.PersistentVolumeReclaimPolicy
+	if x.PVController == nil {
+		x.say("  its reclaim policy is %s; no PV controller runs here", policy)
+		return
+	}
+	text, by := pvcontroller.Explain(*x.PVController, volume)
+	if by != "" && !slices.ContainsFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(by) }) {
+		text += ", and does not run in this cluster"
+	}
+	x.say("  its reclaim policy is %s: %s", policy, text)
 }
 
 // events says what was said of an object, oldest first, but for the message that

@@ -54,7 +54,7 @@ func (x *explainer) pod(ns, name string) error {
 // an object: such a pod waits for ever.
 func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 	node := pod.Spec.NodeName
-	if node == "" || x.HasKubelet(node) {
+	if _, runs := x.Kubelets[node]; node == "" || runs {
 		return nil
 	}
 	_, err := x.Client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})

@@ -153,9 +153,6 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		}
 		cfg.Mounter = mounter
 	}
-	if cfg.Plugins == nil {
-		cfg.Plugins = DefaultPlugins
-	}
 	if cfg.Runtime == nil {
 		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
@@ -171,7 +168,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	}
 	var err error
 	k.removeDir = k.removeEmptyDirs
-	k.plugins, err = volume.InitPlugins(cfg.Plugins(), volumeHost{env, k})
+	k.plugins, err = volume.InitPlugins(cfg.plugins(), volumeHost{env, k})
 	k.runtime.Attach(runtime.Client{Env: env, Node: k.node.Name, PodCIDR: k.podCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err
 }

@@ -3,7 +3,6 @@ package pvcontroller
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -56,10 +55,8 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 	if err := checkPlugins(cfg); err != nil {
 		return nil, err
 	}
-	recyclers := builtinRecyclers(env)
-	maps.Copy(recyclers, cfg.Recyclers)
 	c := &controller{
-		cfg: cfg, recyclers: recyclers, env: env, client: env.Client(), recorder: env.Recorder(Component),
+		cfg: cfg, plugins: newPlugins(cfg, builtinRecyclers(env.Client(), env, env.Recorder(Component))), env: env, client: env.Client(), recorder: env.Recorder(Component),
 		volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
 		claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
 		classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses()),
@@ -77,11 +74,11 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 
 // controller is the PV controller.
 type controller struct {
-	cfg       Config
-	recyclers map[string]Recycler
-	env       control.Env
-	client    kubernetes.Interface
-	recorder  control.Recorder
+	cfg      Config
+	plugins  plugins
+	env      control.Env
+	client   kubernetes.Interface
+	recorder control.Recorder
 
 	// What the API server has told.
 	claimInformer  *control.Cache[*v1.PersistentVolumeClaim]

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/binding"
 )
 
 // Deleter is an in-tree plugin that deletes the assets behind volumes.
@@ -52,3 +55,62 @@ func checkPlugins(cfg Config) error {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// plugins are the in-tree plugins that the controller has, by name.
+type plugins struct {
+	deleters  map[string]Deleter
+	recyclers map[string]Recycler
+}
+
+// newPlugins are those of the configuration and, where it names no other, the recyclers
+// that are always there.
+func newPlugins(cfg Config, builtin map[string]Recycler) plugins {
+	maps.Copy(builtin, cfg.Recyclers)
+	return plugins{deleters: cfg.Deleters, recyclers: builtin}
+}
+
+// findDeletable is the plugin that made the volume, else the first by name that can
+// delete volumes of its kind. It is nil, without an error, if the asset is deleted by its
+// provisioner, which acts on the phase Released; name is the provisioner's then.
+// Upstream: pv_controller.go findDeletablePlugin, v1.36.
+func (p plugins) findDeletable(volume *v1.PersistentVolume) (name string, deleter Deleter, err error) {
+	if name := volume.Annotations[binding.AnnDynamicallyProvisioned]; name != "" {
+		deleter, found := p.deleters[name]
+		if found || !strings.HasPrefix(name, inTreePrefix) {
+			return name, deleter, nil
+		}
+		if _, known := p.recyclers[name]; known {
+			return name, nil, errNotDeletable
+		}
+		return name, nil, fmt.Errorf("no volume plugin matched name: %s", name)
+	}
+	if csi := volume.Spec.CSI; csi != nil {
+		return csi.Driver, nil, nil
+	}
+	for _, name := range sortedKeys(p.deleters) {
+		if deleter := p.deleters[name]; deleter.CanSupport(volume) {
+			return name, deleter, nil
+		}
+	}
+	err = errors.New("no volume plugin matched")
+	if _, recycler := p.findRecyclable(volume); recycler != nil {
+		err = errNotDeletable
+	}
+	return "", nil, fmt.Errorf("error getting deleter volume plugin for volume %q: %w", volume.Name, err)
+}
+
+// errNotDeletable: there is a plugin, but it cannot delete.
+// Upstream: pkg/volume FindDeletablePluginBySpec and FindDeletablePluginByName, v1.36.
+var errNotDeletable = errors.New("no deletable volume plugin matched")
+
+// findRecyclable is the first recycler by name that can scrub volumes of this kind, nil
+// if there is none.
+// Upstream: pkg/volume FindRecyclablePluginBySpec, v1.36.
+func (p plugins) findRecyclable(volume *v1.PersistentVolume) (name string, recycler Recycler) {
+	for _, name := range sortedKeys(p.recyclers) {
+		if recycler := p.recyclers[name]; recycler.CanSupport(volume) {
+			return name, recycler
+		}
+	}
+	return "", nil
+}

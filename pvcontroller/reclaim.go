@@ -23,7 +23,7 @@ func (c *controller) reclaimVolume(ctx context.Context, volume *v1.PersistentVol
 		c.scheduleOperation("recycle", volume, c.recycleVolumeOperation)
 		return nil
 	case v1.PersistentVolumeReclaimDelete:
-		if _, external, _ := c.findDeletablePlugin(volume); !external {
+		if _, deleter, err := c.plugins.findDeletable(volume); deleter != nil || err != nil {
 			c.scheduleOperation("delete", volume, c.deleteVolumeOperation)
 		}
 		return nil

@@ -38,7 +38,7 @@ func (c *controller) recycleVolumeOperation(ctx context.Context, volume *v1.Pers
 
 // recycle has the volume scrubbed, and says why it could not be; "" if it could.
 func (c *controller) recycle(ctx context.Context, volume *v1.PersistentVolume) (failure string) {
-	recycler := c.findRecyclablePlugin(volume)
+	_, recycler := c.plugins.findRecyclable(volume)
 	if recycler == nil {
 		return "No recycler plugin found for the volume!"
 	}
@@ -59,16 +59,4 @@ func (c *controller) podsUsing(volume *v1.PersistentVolume) []string {
 		}
 	}
 	return keys
-}
-
-// findRecyclablePlugin is the first recycler by name that can scrub volumes of this
-// kind, nil if there is none.
-// Upstream: pkg/volume FindRecyclablePluginBySpec, v1.36.
-func (c *controller) findRecyclablePlugin(volume *v1.PersistentVolume) Recycler {
-	for _, name := range sortedKeys(c.recyclers) {
-		if recycler := c.recyclers[name]; recycler.CanSupport(volume) {
-			return recycler
-		}
-	}
-	return nil
 }

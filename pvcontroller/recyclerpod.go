@@ -38,10 +38,10 @@ const (
 // builtinRecyclers are the recyclers upstream has, with its default timeouts.
 // Upstream: cmd/kube-controller-manager/app/plugins.go
 // ProbeControllerVolumePlugins, v1.36.
-func builtinRecyclers(env control.Env) map[string]Recycler {
+func builtinRecyclers(client kubernetes.Interface, clock control.Clock, recorder control.Recorder) map[string]Recycler {
 	recycler := func(minimum time.Duration, source func(*v1.PersistentVolume) *v1.VolumeSource) Recycler {
 		return &podRecycler{
-			client: env.Client(), clock: env, recorder: env.Recorder(Component),
+			client: client, clock: clock, recorder: recorder,
 			source: source, minimum: minimum, perGi: 30 * time.Second,
 		}
 	}
