@@ -130,7 +130,7 @@ func runFor(c *call) error {
 }
 
 // topics are what records of the trace are filed under.
-var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry", "asset", "call"}
+var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry", "grpc", "asset", "call"}
 
 // filter reads the words that keep actors, topics and what is said of objects. quiet keeps nothing.
 func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {

@@ -13,7 +13,7 @@ import (
 // and actor in front of it.
 type Record interface {
 	fmt.Stringer
-	// Topic files the record: write, event, decision, retry, fault, mount, command, or one
+	// Topic files the record: write, event, decision, retry, fault, mount, command, grpc, or one
 	// of the details: asset, call.
 	Topic() string
 }

@@ -23,7 +23,7 @@ type Layer struct {
 
 // Layers is the house, from the ground up.
 func Layers() []Layer {
-	ground := []string{"rules", "trace", "contract", "machines", "volumes"}
+	ground := []string{"rules", "trace", "contract", "machines", "volumes", "calls"}
 	cluster := append(slices.Clone(ground), "api", "drivers", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
@@ -32,6 +32,7 @@ func Layers() []Layer {
 		{Name: "contract", Tops: []string{"control"}, May: []string{"trace"}},
 		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
+		{Name: "calls", Tops: []string{"csi/call"}, May: []string{"trace", "contract", "machines"}},
 		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
 		{Name: "seeds", Tops: []string{"explore/seeds"}},
 		{Name: "seed tests", Tops: []string{"explore/seedtest"}, May: []string{"seeds"}},

@@ -8,6 +8,7 @@ import "syscall"
 // words are glibc's, as Go spells them.
 var words = map[syscall.Errno]string{
 	syscall.EACCES:       "permission denied",
+	syscall.EADDRINUSE:   "address already in use",
 	syscall.EBUSY:        "device or resource busy",
 	syscall.EDQUOT:       "disk quota exceeded",
 	syscall.EEXIST:       "file exists",

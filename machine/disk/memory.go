@@ -349,6 +349,8 @@ func (m *memory) writeFile(rel string, data []byte, perm fs.FileMode) error {
 			return m.add(p, perm.Perm()&^umask, func(n *inode) error { return m.write(n, data) })
 		case p.file.mode.IsDir():
 			return syscall.EISDIR
+		case !p.file.mode.IsRegular():
+			return ErrNotRegular
 		}
 		m.tree.charge(p.file.project, -blocksOf(len(p.file.data)), 0)
 		p.file.data, p.file.changed = nil, m.tree.now()
@@ -370,6 +372,8 @@ func (m *memory) appendFile(rel string, data []byte) error {
 		switch {
 		case p.file.mode.IsDir():
 			return syscall.EISDIR
+		case !p.file.mode.IsRegular():
+			return ErrNotRegular
 		case len(p.file.data)+len(data) > maxFile:
 			return ErrTooLarge
 		}

@@ -46,3 +46,5 @@ func (r *root) enter(string) names { return nil }
 func (r *root) read(string) ([]byte, bool) { return nil, false }
 
 func (r *root) create(string, []byte, fs.FileMode) (bool, error) { return false, nil }
+
+func (r *root) socket(rel string) error { return r.plainSocket(rel) }

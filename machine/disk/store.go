@@ -27,6 +27,8 @@ type store interface {
 	readFile(rel string) ([]byte, error)
 	writeFile(rel string, data []byte, perm fs.FileMode) error
 	appendFile(rel string, data []byte) error
+	// socket makes the file of a socket; nothing may be there.
+	socket(rel string) error
 	// handle is Disk.Handle.
 	handle(rel string) (*os.File, error)
 	// sub is the directory rel as a store of its own.

@@ -1,0 +1,180 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+var _ grpc.ClientConnInterface = (*Conn)(nil)
+
+// Conn calls the server of one socket as one actor. Sockets.Dial makes it.
+type Conn struct {
+	sockets *Sockets
+	env     control.Env
+	at      place
+}
+
+// Dial is a connection of the actor whose Env it is to a socket of a machine, "node/node-1".
+// There need be no server, and one that comes later is used.
+func (s *Sockets) Dial(env control.Env, machine, name string) *Conn {
+	return &Conn{s, env, place{machine, path.Clean(name)}}
+}
+
+// NewStream implements grpc.ClientConnInterface: streams are not supported.
+func (c *Conn) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Errorf(codes.Unimplemented, "%s is a stream; only calls with one request and one answer are supported", method)
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *Conn) Invoke(ctx context.Context, method string, req, answer any, opts ...grpc.CallOption) error {
+	began := c.env.Now()
+	it := &invocation{Conn: c, ctx: ctx, method: method, req: req, answer: answer, opts: opts}
+	err := it.run()
+	c.env.Trace(it.record(err, c.env.Now().Sub(began)))
+	return err
+}
+
+// invocation is one call.
+type invocation struct {
+	*Conn
+	ctx         context.Context
+	method      string
+	req, answer any
+	opts        []grpc.CallOption
+	driver      string
+	fault       string // what a fault did, in words
+}
+
+// run is the whole call: faults before it, the call itself, faults after it.
+func (c *invocation) run() error {
+	if err := c.yield(); err != nil {
+		return err
+	}
+	l := c.sockets.at(c.at)
+	if l != nil {
+		c.driver = l.socket.Driver
+	}
+	if err := c.suffer(l, false); err != nil {
+		return err
+	}
+	if l = c.sockets.at(c.at); l == nil {
+		return c.noServer()
+	}
+	err := c.ask(l)
+	if failed := l.takeFailure(); failed != nil {
+		return c.panicked(l, failed)
+	}
+	if struck := c.suffer(l, true); struck != nil {
+		return struck
+	}
+	return err
+}
+
+// yield lets others go first, and refuses a call whose context has ended.
+func (c *invocation) yield() error {
+	if outside, ok := c.env.(control.Outside); ok {
+		outside.Await(func() <-chan struct{} { return nil })
+	}
+	if err := c.ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
+}
+
+// ask makes the real call, and waits for it.
+func (c *invocation) ask(l *Listener) (err error) {
+	ctx, cancel := context.WithCancel(context.Background()) // without the deadline, which is virtual
+	defer cancel()
+	if sent, ok := metadata.FromOutgoingContext(c.ctx); ok {
+		ctx = metadata.NewOutgoingContext(ctx, sent)
+	}
+	answered := make(chan struct{})
+	begin := func() <-chan struct{} {
+		go func() {
+			defer close(answered)
+			err = l.conn.Invoke(ctx, c.method, c.req, c.answer, c.opts...)
+		}()
+		return answered
+	}
+	outside, ok := c.env.(control.Outside)
+	if !ok {
+		<-begin()
+		return err
+	}
+	if outside.Await(begin) {
+		return err
+	}
+	cancel()
+	<-answered // gRPC returns at once when its context ends
+	c.fault = "the driver does not answer"
+	return c.hang()
+}
+
+// hang waits for the caller's deadline in virtual time.
+func (c *invocation) hang() error {
+	const long = 365 * 24 * time.Hour
+	if _, ends := control.Remaining(c.ctx, c.env.Now()); ends {
+		return status.FromContextError(c.env.Sleep(c.ctx, 100*long)).Err()
+	}
+	for {
+		if err := c.env.Sleep(control.InBackground(c.ctx), long); err != nil {
+			return status.FromContextError(err).Err()
+		}
+	}
+}
+
+// suffer has a fault strike, if there is one, and is what the caller gets for it.
+func (c *invocation) suffer(l *Listener, after bool) error {
+	f := c.sockets.strike(c.Conn, c.driver, c.method, volumeOf(c.req), after)
+	if f == nil {
+		return nil
+	}
+	err, words := f.err()
+	c.fault = words
+	switch {
+	case f.Hang:
+		return c.hang()
+	case f.Delay > 0:
+		if ended := c.env.Sleep(c.ctx, f.Delay); ended != nil {
+			return status.FromContextError(ended).Err()
+		}
+	case f.Crash && l != nil:
+		l.Kill()
+		if l.socket.Crash != nil {
+			l.socket.Crash(*f)
+		}
+	}
+	return err
+}
+
+// panicked is what the caller of a handler gets that panicked: the server's process ends.
+func (c *invocation) panicked(l *Listener, f *failure) error {
+	c.fault = fmt.Sprintf("the driver panics in %s, at %s: %v", shortMethod(f.method), f.at, f.value)
+	l.Kill()
+	if l.socket.Panicked != nil {
+		l.socket.Panicked(shortMethod(f.method), f.value, f.at)
+	}
+	return errBroken()
+}
+
+// noServer is what a caller gets where nobody listens.
+func (c *invocation) noServer() error {
+	why := "connect: no such file or directory"
+	if c.sockets.Disk != nil {
+		if on := c.sockets.Disk(c.at.machine); on != nil {
+			if _, err := on.Lstat(c.at.path); err == nil {
+				why = "connect: connection refused"
+			}
+		}
+	}
+	return status.Errorf(codes.Unavailable, "connection error: desc = \"transport: Error while dialing: dial unix %s: %s\"", c.at.path, why)
+}

@@ -1,0 +1,121 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Fault is trouble on purpose with gRPC calls. Empty fields match anything. Exactly one of
+// Code, Hang, Delay and Crash says what happens, or none, and then the answer is lost if
+// After is set.
+type Fault struct {
+	// Caller is the actor that calls, "kubelet/node-1"; Machine the machine whose socket it uses,
+	// "node/node-1"; Driver the name of the driver.
+	Caller, Machine, Driver string
+	// Method is what is called, "NodeStageVolume" or "csi.v1.Node/NodeStageVolume".
+	Method string
+	// Volume is the volume_id or, for CreateVolume, the name in the request.
+	Volume string
+	// Skip lets so many matching calls pass first.
+	Skip int
+	// Times is how many calls it then strikes: default 1, negative until Sockets.ClearFaults.
+	Times int
+	// After strikes when the driver has carried the call out, but before the caller hears of
+	// it. Otherwise the driver does not hear of the call.
+	After bool
+
+	// Code is the code that the caller gets, and Message the text with it.
+	Code    codes.Code
+	Message string
+	// Hang has the answer never come: the caller waits for its deadline.
+	Hang bool
+	// Delay is how long the call takes, in virtual time: before the driver hears of it, or with
+	// After until its answer comes.
+	Delay time.Duration
+	// Crash ends the driver's process: the caller sees Unavailable. It starts again after
+	// Restart, at once by default, and with Forget what it kept in memory is lost, if
+	// the driver was installed with a way to make it anew.
+	Crash   bool
+	Restart time.Duration
+	Forget  bool
+}
+
+// Inject adds a fault. It says what is wrong with one that makes no sense. Of several that
+// match, the one added first strikes.
+func (s *Sockets) Inject(f Fault) error {
+	what := 0
+	for _, set := range []bool{f.Code != codes.OK, f.Hang, f.Delay > 0, f.Crash} {
+		if set {
+			what++
+		}
+	}
+	switch {
+	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0:
+		return errors.New("call.Fault: Delay, Restart and Skip cannot be negative")
+	case f.Code > codes.Unauthenticated:
+		return fmt.Errorf("call.Fault.Code: %d is not a gRPC code; those are 1 to %d", f.Code, codes.Unauthenticated)
+	case what > 1:
+		return errors.New("call.Fault: only one of Code, Hang, Delay and Crash can be set")
+	case what == 0 && !f.After:
+		return errors.New("call.Fault: one of Code, Hang, Delay, Crash and After must be set")
+	case (f.Restart > 0 || f.Forget) && !f.Crash:
+		return errors.New("call.Fault: Restart and Forget are about a Crash, which is not set")
+	case f.Message != "" && f.Code == codes.OK:
+		return errors.New("call.Fault.Message: it is the text of a Code, which is not set")
+	}
+	s.faults.Add(f, f.Skip, f.Times)
+	return nil
+}
+
+// ClearFaults ends all trouble with calls.
+func (s *Sockets) ClearFaults() { s.faults.Clear() }
+
+// strike is the fault that strikes a call, nil if there is none.
+func (s *Sockets) strike(c *Conn, driver, method, volume string, after bool) *Fault {
+	if !s.faults.Any() {
+		return nil
+	}
+	full := strings.TrimPrefix(method, "/")
+	short := full[strings.LastIndex(full, "/")+1:]
+	matches := func(want, got string) bool { return want == "" || want == got }
+	f, struck := s.faults.Strike(func(f Fault) bool {
+		wanted := strings.TrimPrefix(f.Method, "/")
+		return f.After == after && matches(f.Caller, c.env.Name()) && matches(f.Machine, c.at.machine) &&
+			matches(f.Driver, driver) && (matches(wanted, full) || wanted == short) && matches(f.Volume, volume)
+	})
+	if !struck {
+		return nil
+	}
+	return &f
+}
+
+// err is what the caller gets for an answer, and words what happened, for the trace.
+func (f *Fault) err() (err error, words string) { //nolint:staticcheck // the error is a value here, not an outcome
+	when := "before the driver hears of it"
+	if f.After {
+		when = "after the driver has done it"
+	}
+	switch {
+	case f.Hang:
+		return status.Error(codes.DeadlineExceeded, "context deadline exceeded"), "it hangs " + when
+	case f.Crash:
+		return errBroken(), "the driver crashes " + when
+	case f.Code != codes.OK:
+		message := f.Message
+		if message == "" {
+			message = "injected fault"
+		}
+		return status.Error(f.Code, message), "it is refused " + when
+	case f.Delay > 0:
+		return nil, "it takes " + f.Delay.String()
+	}
+	return errBroken(), "the answer is lost"
+}
+
+// errBroken is what a caller sees whose connection breaks during a call.
+func errBroken() error { return status.Error(codes.Unavailable, "error reading from server: EOF") }

@@ -1,0 +1,82 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RPC is a gRPC call, as its caller sees it.
+type RPC struct {
+	// Driver is who was called, the name of a CSI driver, and Machine the machine whose
+	// socket was used, "node/node-1".
+	Driver, Machine string
+	// Service and Method are what was called, "csi.v1.Node" and "NodeStageVolume".
+	Service, Method string
+	// Request and Answer are the fields that were set, by their names in the protocol.
+	// Secrets are replaced by Stripped.
+	Request, Answer map[string]any
+	// Code is the answer's code, "OK" or for example "Unavailable", and Err its message.
+	Code, Err string
+	// Took is how long the caller waited, in virtual time.
+	Took time.Duration
+	// Fault is what a fault did to the call, empty if there was none.
+	Fault string
+	// Routine is set for questions that are asked again and again, such as Probe. They are
+	// details while they go well.
+	Routine bool
+}
+
+// Stripped is what is shown instead of a secret.
+const Stripped = "***stripped***"
+
+// Topic implements Record.
+func (r RPC) Topic() string {
+	if r.Routine && r.Code == "OK" && r.Fault == "" {
+		return "call"
+	}
+	return "grpc"
+}
+
+func (r RPC) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "calls %s of %s", r.Method, r.Driver)
+	if said := telling(r.Request); said != "" {
+		b.WriteString(" with " + said)
+	}
+	b.WriteString(": " + r.Code)
+	if r.Err != "" {
+		b.WriteString(": " + r.Err)
+	}
+	if said := telling(r.Answer); said != "" && r.Code == "OK" {
+		b.WriteString(", " + said)
+	}
+	if r.Took > 0 {
+		fmt.Fprintf(&b, " after %s", r.Took)
+	}
+	if r.Fault != "" {
+		fmt.Fprintf(&b, " (fault: %s)", r.Fault)
+	}
+	return b.String()
+}
+
+// telling are the fields that a sentence shows, "volume_id vol-1, node_id node-1". Those of
+// an inner message, such as the volume of an answer, are shown as its own.
+func telling(fields map[string]any) string {
+	var said []string
+	shown := []string{"name", "volume_id", "snapshot_id", "node_id", "staging_target_path", "target_path", "volume_path", "available_capacity", "ready"}
+	for _, key := range shown {
+		if value, ok := fields[key]; ok {
+			said = append(said, fmt.Sprintf("%s %v", key, value))
+		}
+	}
+	for _, key := range []string{"volume", "snapshot"} {
+		if inner, ok := fields[key].(map[string]any); ok {
+			if text := telling(inner); !slices.Contains(said, text) && text != "" {
+				said = append(said, text)
+			}
+		}
+	}
+	return strings.Join(said, ", ")
+}
