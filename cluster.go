@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/api/rest"
+	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/garbagecollector"
@@ -101,6 +102,7 @@ func (c *Cluster) start() error {
 		VolumeExpansion:   expand.New(),
 		StatefulSets:      statefulset.New(),
 		GarbageCollection: garbagecollector.New(garbagecollector.Config{Kinds: c.collected()}),
+		AttachDetach:      attachdetach.New(c.cfg.AttachDetach),
 		Scheduler:         scheduler.New(c.cfg.Scheduler),
 	}
 	for _, name := range actorNames() {

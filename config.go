@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 
+	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
@@ -33,14 +34,16 @@ const (
 	StatefulSets    = "statefulset-controller"
 	// GarbageCollection deletes objects whose owners are gone.
 	GarbageCollection = "generic-garbage-collector"
-	Scheduler         = "kube-scheduler"
+	// AttachDetach has CSI volumes attached to the nodes of their pods, and detached.
+	AttachDetach = attachdetach.ActorName
+	Scheduler    = "kube-scheduler"
 	// NodeLifecycle taints nodes by their conditions; see Config.NodeLifecycle.
 	NodeLifecycle = nodelifecycle.ActorName
 )
 
 // Actors are the control plane's actors in the order they are started.
 func actorNames() []string {
-	return []string{PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, Scheduler}
+	return []string{PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler}
 }
 
 // Config says what cluster to make. The zero value is one node, "node-1", all
@@ -113,6 +116,8 @@ type Config struct {
 	// that is the machine the controller manager is thought to run on.
 	PVController pvcontroller.Config
 	Scheduler    scheduler.Config
+	// AttachDetach configures the attach/detach controller.
+	AttachDetach attachdetach.Config
 }
 
 // Disks says where nodes and NFS servers have their files. Whatever a cluster does, it

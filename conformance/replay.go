@@ -22,7 +22,7 @@ import (
 func actors() []string {
 	return []string{
 		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection,
-		storagesim.EphemeralVolumes, storagesim.VolumeExpansion, storagesim.StatefulSets, storagesim.Scheduler,
+		storagesim.EphemeralVolumes, storagesim.VolumeExpansion, storagesim.StatefulSets, storagesim.AttachDetach, storagesim.Scheduler,
 	}
 }
 

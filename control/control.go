@@ -40,6 +40,8 @@ type Env interface {
 	Objects() Objects
 
 	Clock
+	// PollBackoff is Clock.Poll with intervals that grow. It ends with ctx: see WithTimeout.
+	PollBackoff(ctx context.Context, intervals Backoff, cond func(ctx context.Context) (bool, error)) error
 
 	// Queue makes a work queue whose items are reconciled by cfg.Workers
 	// workers, one key at a time, never the same key twice at once.
@@ -83,6 +85,27 @@ type Clock interface {
 	// not something to wait for when settling, unless the world changed since
 	// cond last looked: a poll for which nothing changes leaves the cluster at rest.
 	Poll(ctx context.Context, interval, timeout time.Duration, cond func(ctx context.Context) (bool, error)) error
+}
+
+// Backoff is how long to wait, again and again.
+type Backoff struct {
+	// First is the first wait. It must be positive.
+	First time.Duration
+	// Factor is what each wait is multiplied with for the next one; 0 means 1.
+	Factor float64
+	// Max is the longest wait; 0 means any.
+	Max time.Duration
+}
+
+// Next is the backoff after one wait.
+func (b Backoff) Next() Backoff {
+	if b.Factor > 0 {
+		b.First = time.Duration(float64(b.First) * b.Factor)
+	}
+	if b.Max > 0 {
+		b.First = min(b.First, b.Max)
+	}
+	return b
 }
 
 // ErrTimeout is what Poll returns when its time is up.

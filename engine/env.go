@@ -60,18 +60,28 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
+	deadline := v.Now().Add(timeout)
+	return v.PollBackoff(ctx, control.Backoff{First: interval}, func(ctx context.Context) (bool, error) {
+		done, err := cond(ctx)
+		if !done && err == nil && timeout > 0 && !v.Now().Before(deadline) {
+			err = control.ErrTimeout
+		}
+		return done, err
+	})
+}
+
+func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond func(context.Context) (bool, error)) error {
 	t, e := v.task("Poll"), v.engine()
-	deadline := e.Now().Add(timeout)
 	left, ends := control.Remaining(ctx, e.Now())
 	end := e.Now().Add(left)
 	looked, seen := false, uint64(0)
-	for {
-		if left = end.Sub(e.Now()); ends && left < interval {
+	for ; ; intervals = intervals.Next() {
+		if left = end.Sub(e.Now()); ends && left < intervals.First {
 			v.actor.after(left, never, t.wake)
 			t.park()
 			return context.DeadlineExceeded
 		}
-		v.actor.after(interval, func() bool { return !looked || e.seen() != seen }, t.wake)
+		v.actor.after(intervals.First, func() bool { return !looked || e.seen() != seen }, t.wake)
 		t.park()
 		if err := ctx.Err(); err != nil {
 			return err
@@ -80,9 +90,6 @@ func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond fu
 		done, err := cond(ctx)
 		if done || err != nil {
 			return err
-		}
-		if timeout > 0 && !e.Now().Before(deadline) {
-			return control.ErrTimeout
 		}
 	}
 }

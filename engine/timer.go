@@ -67,6 +67,9 @@ func (e *Engine) fireNext() {
 
 // nextForeground is the time of the earliest timer that Settle waits for.
 func (e *Engine) nextForeground() (time.Time, bool) {
+	if len(e.timers) > 0 && e.timers[0].foreground() {
+		return e.timers[0].at, true
+	}
 	var at time.Time
 	found := false
 	for _, t := range e.timers {

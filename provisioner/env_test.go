@@ -59,6 +59,10 @@ func (e *fakeEnv) Poll(context.Context, time.Duration, time.Duration, func(conte
 	return fmt.Errorf("nothing here polls")
 }
 
+func (e *fakeEnv) PollBackoff(context.Context, control.Backoff, func(context.Context) (bool, error)) error {
+	return fmt.Errorf("nothing here polls")
+}
+
 func (e *fakeEnv) Every(name string, period time.Duration, _ func(context.Context)) {
 	e.every[name] = period
 }

@@ -88,7 +88,7 @@ func cluster(c *call) error {
 	if err := c.start(cfg, provisioners); err != nil {
 		return err
 	}
-	c.say("actors: %s", strings.Join(c.cluster.Actors(), ", "))
+	c.say("actors: %s", strings.Join(c.listedActors(), ", "))
 	return nil
 }
 
@@ -189,4 +189,10 @@ func (c *call) pending() {
 // tell prints entries of the trace.
 func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start(), Details: true, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+}
+
+// listedActors are the cluster's actors, but those that have nothing to do in a cluster
+// without CSI volumes.
+func (c *call) listedActors() []string {
+	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool { return actor == storagesim.AttachDetach })
 }

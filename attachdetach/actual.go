@@ -1,0 +1,184 @@
+package attachdetach
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// attachState is what is known of a volume at a node.
+type attachState int
+
+const (
+	detached attachState = iota
+	// uncertain: it may be attached. An operation has failed, or was under way when the
+	// controller ended.
+	uncertain
+	attached
+)
+
+// attachedVolume is a volume that is, or may be, attached to a node.
+type attachedVolume struct {
+	place
+	state attachState
+	// detachRequested is when it was first found to be needed by nobody; zero if it is
+	// needed.
+	detachRequested time.Time
+}
+
+// names is a set of volumes.
+type names map[v1.UniqueVolumeName]bool
+
+// actualStateOfWorld is which volumes are attached to which nodes.
+// Upstream: cache/actual_state_of_world.go actualStateOfWorld, v1.36.
+type actualStateOfWorld struct {
+	// volumes are by name and then by node; none of the maps is empty.
+	volumes map[v1.UniqueVolumeName]map[string]*attachedVolume
+	// pvs are the PersistentVolumes of the volumes. One that is known from a node's status
+	// alone has none.
+	pvs map[v1.UniqueVolumeName]*v1.PersistentVolume
+	// onNode are the volumes of each node.
+	onNode map[string]names
+	// inUse are the volumes that a node's kubelet says it has or is about to mount.
+	inUse map[string]names
+	// reports are the volumes that a node's status is to list as attached, and due the
+	// nodes whose status must be written.
+	reports map[string]names
+	due     map[string]bool
+}
+
+func newActualStateOfWorld() *actualStateOfWorld {
+	return &actualStateOfWorld{
+		volumes: map[v1.UniqueVolumeName]map[string]*attachedVolume{}, pvs: map[v1.UniqueVolumeName]*v1.PersistentVolume{},
+		onNode: map[string]names{}, inUse: map[string]names{}, reports: map[string]names{}, due: map[string]bool{},
+	}
+}
+
+func (w *actualStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
+
+func (w *actualStateOfWorld) get(at place) *attachedVolume { return w.volumes[at.volume][at.node] }
+
+// state is what is known of a volume at a node.
+// Upstream: actual_state_of_world.go GetAttachState, v1.36.
+func (w *actualStateOfWorld) state(at place) attachState {
+	if v := w.get(at); v != nil {
+		return v.state
+	}
+	return detached
+}
+
+// set notes that a volume is attached to a node, or may be. A new one counts as in use
+// until the node says otherwise.
+// Upstream: actual_state_of_world.go AddVolumeNode, v1.36.
+func (w *actualStateOfWorld) set(at place, pv *v1.PersistentVolume, state attachState) {
+	v := w.get(at)
+	if v == nil {
+		v = &attachedVolume{place: at}
+		if w.volumes[at.volume] == nil {
+			w.volumes[at.volume] = map[string]*attachedVolume{}
+		}
+		w.volumes[at.volume][at.node] = v
+		put(w.onNode, at)
+		put(w.inUse, at)
+	}
+	w.pvs[at.volume], v.state = pv, state
+	if state == attached {
+		w.report(at)
+	}
+}
+
+// remove notes that a volume is detached from a node.
+// Upstream: actual_state_of_world.go DeleteVolumeNode, v1.36.
+func (w *actualStateOfWorld) remove(at place) {
+	delete(w.volumes[at.volume], at.node)
+	if len(w.volumes[at.volume]) == 0 {
+		delete(w.volumes, at.volume)
+		delete(w.pvs, at.volume)
+	}
+	if delete(w.onNode[at.node], at.volume); len(w.onNode[at.node]) == 0 {
+		delete(w.onNode, at.node)
+	}
+	w.unreport(at)
+}
+
+func put(sets map[string]names, at place) {
+	if sets[at.node] == nil {
+		sets[at.node] = names{}
+	}
+	sets[at.node][at.volume] = true
+}
+
+// setInUse takes over what a node's status says is in use, and returns the volumes for
+// which that is new.
+// Upstream: actual_state_of_world.go SetVolumesMountedByNode, v1.36.
+func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (changed []v1.UniqueVolumeName) {
+	old := w.inUse[node]
+	if len(list) == 0 {
+		delete(w.inUse, node)
+		return slices.Sorted(maps.Keys(old))
+	}
+	set := make(names, len(list))
+	for _, name := range list {
+		set[name] = true
+		if !old[name] {
+			changed = append(changed, name)
+		}
+	}
+	for name := range old {
+		if !set[name] {
+			changed = append(changed, name)
+		}
+	}
+	w.inUse[node] = set
+	slices.Sort(changed)
+	return changed
+}
+
+// report has a node's status say that a volume is attached, unless the volume was
+// detached meanwhile.
+// Upstream: actual_state_of_world.go addVolumeToReportAsAttached, v1.36.
+func (w *actualStateOfWorld) report(at place) {
+	if w.get(at) == nil || w.reports[at.node][at.volume] {
+		return
+	}
+	put(w.reports, at)
+	w.due[at.node] = true
+}
+
+// unreport has a node's status not say so any more.
+// Upstream: actual_state_of_world.go removeVolumeFromReportAsAttached, v1.36.
+func (w *actualStateOfWorld) unreport(at place) {
+	if w.reports[at.node][at.volume] {
+		delete(w.reports[at.node], at.volume)
+		w.due[at.node] = true
+	}
+}
+
+// at are the nodes that a volume is attached to, or may be, in order of their names.
+func (w *actualStateOfWorld) at(name v1.UniqueVolumeName) []*attachedVolume {
+	byNode := w.volumes[name]
+	list := make([]*attachedVolume, 0, len(byNode))
+	for _, node := range slices.Sorted(maps.Keys(byNode)) {
+		list = append(list, byNode[node])
+	}
+	return list
+}
+
+// nodesOf are the nodes that a volume is known to be attached to, in order.
+// Upstream: actual_state_of_world.go GetNodesForAttachedVolume, v1.36.
+func (w *actualStateOfWorld) nodesOf(name v1.UniqueVolumeName) []string {
+	var nodes []string
+	for _, v := range w.at(name) {
+		if v.state == attached {
+			nodes = append(nodes, v.node)
+		}
+	}
+	return nodes
+}
+
+// volumesOn are the volumes of a node, in order.
+func (w *actualStateOfWorld) volumesOn(node string) []v1.UniqueVolumeName {
+	return slices.Sorted(maps.Keys(w.onNode[node]))
+}

@@ -1,0 +1,224 @@
+package attachdetach
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// ActorName is what upstream's controller manager calls this controller at the API
+// server.
+const ActorName = "attachdetach-controller"
+
+// controllerManaged is the annotation of nodes whose volumes this controller attaches.
+// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.36.
+const controllerManaged = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// Timers. Upstream: attach_detach_controller.go DefaultTimerConfig, v1.36.
+const (
+	loopPeriod      = 100 * time.Millisecond
+	populatorPeriod = time.Minute
+	listPodsPeriod  = 3 * time.Minute
+)
+
+// DefaultMaxWaitForUnmount is Config.MaxWaitForUnmount where it is 0.
+const DefaultMaxWaitForUnmount = 6 * time.Minute
+
+// Config says how the controller works. The zero value is upstream's.
+type Config struct {
+	// MaxWaitForUnmount is how long a volume stays attached to a node that is not ready
+	// after its last pod has gone; default 6 minutes. It must not be negative.
+	MaxWaitForUnmount time.Duration
+	// DisableForceDetachOnTimeout has it stay attached until the node says that it is
+	// unmounted, or is declared out of service.
+	// Upstream: kube-controller-manager --disable-force-detach-on-timeout.
+	DisableForceDetachOnTimeout bool
+	// Rules are switches for the museum. The zero value has the right rules.
+	Rules Rules
+}
+
+func (cfg Config) maxWaitForUnmount() time.Duration {
+	if cfg.MaxWaitForUnmount == 0 {
+		return DefaultMaxWaitForUnmount
+	}
+	return cfg.MaxWaitForUnmount
+}
+
+// New makes the controller.
+// Upstream: attach_detach_controller.go NewAttachDetachController, v1.36.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		if cfg.MaxWaitForUnmount < 0 {
+			return fmt.Errorf("attachdetach.Config.MaxWaitForUnmount is %s; it must not be negative (0 is %s)", cfg.MaxWaitForUnmount, DefaultMaxWaitForUnmount)
+		}
+		c := &controller{
+			cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder(ActorName),
+			desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), operations: operations{},
+			touched: map[v1.UniqueVolumeName]bool{}, began: env.Now(),
+
+			pods:        control.NewCache[*v1.Pod](env, control.Pods()),
+			nodes:       control.NewCache[*v1.Node](env, control.Nodes()),
+			claims:      control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
+			volumes:     control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
+			drivers:     control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers()),
+			attachments: control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments()),
+		}
+		c.pods.AddIndex(byClaim, binding.ClaimKeysOfPod)
+		c.loop = env.Queue(control.QueueConfig{Name: "attachdetach", About: func(string) string { return "to compare what is attached with what is to be" }, Reconcile: c.reconcile})
+		c.claimQueue = env.Queue(control.QueueConfig{Name: "pvcs", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.syncClaim})
+		c.follow()
+		c.loop.Add(loopKey)
+		return nil
+	}
+}
+
+// loopKey is the only key of the loop's queue.
+const loopKey = "volumes"
+
+// byClaim is the index of pods by the keys of their claims.
+const byClaim = "claim"
+
+type controller struct {
+	cfg      Config
+	env      control.Env
+	client   kubernetes.Interface
+	recorder control.Recorder
+
+	pods        *control.Cache[*v1.Pod]
+	nodes       *control.Cache[*v1.Node]
+	claims      *control.Cache[*v1.PersistentVolumeClaim]
+	volumes     *control.Cache[*v1.PersistentVolume]
+	drivers     *control.Cache[*storagev1.CSIDriver]
+	attachments *control.Cache[*storagev1.VolumeAttachment]
+
+	desired    *desiredStateOfWorld
+	actual     *actualStateOfWorld
+	operations operations
+	// touched are the volumes that the next turn of the loop looks at: something of
+	// them has changed.
+	touched map[v1.UniqueVolumeName]bool
+
+	loop, claimQueue control.Queue
+	// began is when this life of the controller began.
+	began time.Time
+	// started: both worlds were filled from what the API says. due: the loop will run.
+	// looking: periodic work goes on.
+	started, due, looking bool
+}
+
+// follow has changes of objects change both worlds, once they were filled. Before that
+// the caches keep them.
+func (c *controller) follow() {
+	c.pods.Handle(control.Handler[*v1.Pod]{
+		Add:    c.processPod,
+		Update: func(_, pod *v1.Pod) { c.processPod(pod) },
+		Delete: func(pod *v1.Pod) { c.processPodVolumes(pod, false) },
+	})
+	c.nodes.Handle(control.Handler[*v1.Node]{Add: c.nodeAdded, Update: c.nodeUpdated, Delete: c.nodeDeleted})
+	c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
+		Add:    c.claimChanged,
+		Update: func(_, claim *v1.PersistentVolumeClaim) { c.claimChanged(claim) },
+	})
+}
+
+// nodeAdded takes over what a new node says. One that is made anew has lost what its
+// status said about attached volumes.
+// Upstream: attach_detach_controller.go nodeAdd, v1.36.
+func (c *controller) nodeAdded(node *v1.Node) {
+	if !c.started {
+		return
+	}
+	c.nodeUpdated(nil, node)
+	if len(c.actual.reports[node.Name]) > 0 {
+		c.actual.due[node.Name] = true
+		c.wake()
+	}
+}
+
+// nodeUpdated takes over what a node says. Its volumes are looked at where its health
+// may allow or forbid to detach them.
+// Upstream: attach_detach_controller.go nodeUpdate, v1.36.
+func (c *controller) nodeUpdated(old, node *v1.Node) {
+	if !c.started {
+		return
+	}
+	if _, managed := node.Annotations[controllerManaged]; managed {
+		c.desired.nodes[node.Name] = true
+	}
+	c.touch(c.actual.setInUse(node.Name, node.Status.VolumesInUse)...)
+	if old == nil || healthOf(old) != healthOf(node) {
+		c.touch(c.actual.volumesOn(node.Name)...)
+	}
+}
+
+// nodeDeleted: a node that is gone is neither ready nor managed.
+// Upstream: attach_detach_controller.go nodeDelete, v1.36.
+func (c *controller) nodeDeleted(node *v1.Node) {
+	if !c.started {
+		return
+	}
+	c.desired.deleteNode(node.Name)
+	c.touch(c.actual.setInUse(node.Name, node.Status.VolumesInUse)...)
+	c.touch(c.actual.volumesOn(node.Name)...)
+}
+
+// touch has the next turn of the loop look at volumes.
+func (c *controller) touch(names ...v1.UniqueVolumeName) {
+	for _, name := range names {
+		c.touched[name] = true
+	}
+	if len(names) > 0 {
+		c.lookRegularly()
+		c.wake()
+	}
+}
+
+// wake has the loop turn.
+func (c *controller) wake() {
+	if !c.due {
+		c.due = true
+		c.loop.AddAfter(loopKey, loopPeriod)
+	}
+}
+
+// touchAfter has a volume looked at after d. A cluster in which nothing else happens is at
+// rest, unless d is short: then somebody tries again.
+func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
+	c.env.Go("wait", func(ctx context.Context) {
+		if d > time.Minute {
+			ctx = control.InBackground(ctx)
+		}
+		if c.env.Sleep(ctx, d) == nil {
+			c.touch(name)
+		}
+	})
+}
+
+// lookRegularly does periodic work as long as there are volumes to look after: at whole
+// minutes since the controller's start.
+// Upstream: attach_detach_controller.go Run, v1.36.
+func (c *controller) lookRegularly() {
+	if c.looking {
+		return
+	}
+	c.looking = true
+	c.env.Go("periodic work", func(ctx context.Context) {
+		ctx = control.InBackground(ctx)
+		for !c.desired.isEmpty() || !c.actual.isEmpty() || len(c.touched) > 0 {
+			passed := c.env.Now().Sub(c.began)
+			if c.env.Sleep(ctx, populatorPeriod-passed%populatorPeriod) != nil {
+				return
+			}
+			c.populate()
+			c.verifyVolumesAreAttached(ctx)
+		}
+		c.looking = false
+	})
+}

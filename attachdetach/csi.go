@@ -1,0 +1,158 @@
+package attachdetach
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// pluginName begins the names of CSI volumes in the status of nodes.
+const pluginName = "kubernetes.io/csi"
+
+// csiTimeout is how long an attacher has for one attempt.
+// Upstream: csi_plugin.go csiTimeout, v1.36.
+const csiTimeout = 2 * time.Minute
+
+// looks is how often a VolumeAttachment is looked at.
+// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36, which adds up
+// to a tenth at random.
+func looks() control.Backoff {
+	return control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
+}
+
+// uniqueVolumeName is the name of a CSI volume in the status of nodes.
+// Upstream: volume/util GetUniqueVolumeNameFromSpec, and csi_plugin.go GetVolumeName, v1.36.
+func uniqueVolumeName(source *v1.CSIPersistentVolumeSource) v1.UniqueVolumeName {
+	return v1.UniqueVolumeName(pluginName + "/" + source.Driver + "^" + source.VolumeHandle)
+}
+
+// splitUniqueName is the driver and the handle of a CSI volume.
+// Upstream: volume/util SplitUniqueName, and csi_attacher.go Detach, v1.36.
+func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error) {
+	rest, ok := strings.CutPrefix(string(name), pluginName+"/")
+	if !ok {
+		return "", "", fmt.Errorf("volume %s is not of the plugin %s", name, pluginName)
+	}
+	parts := strings.Split(rest, "^")
+	if len(parts) != 2 {
+		return "", "", errors.New("volumeName missing expected data")
+	}
+	return parts[0], parts[1], nil
+}
+
+// AttachmentName is the name of the VolumeAttachment of a driver's volume at a node.
+// Upstream: csi_attacher.go getAttachmentName, v1.36.
+func AttachmentName(handle, driver, node string) string {
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+}
+
+// canAttach says whether a volume has to be attached: it is a CSI volume, and its driver
+// does not say that it need not be.
+// Upstream: csi_plugin.go CanAttach and skipAttach, v1.36.
+func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
+	if pv.Spec.CSI == nil {
+		return false
+	}
+	driver, ok := c.drivers.Get(pv.Spec.CSI.Driver)
+	return !ok || driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired
+}
+
+// attach has a volume attached to a node, and waits until it is.
+// Upstream: csi_attacher.go Attach, v1.36.
+func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node string) error {
+	source := pv.Spec.CSI
+	name := AttachmentName(source.VolumeHandle, source.Driver, node)
+	if _, ok := c.attachments.Get(name); !ok {
+		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: storagev1.VolumeAttachmentSpec{
+				NodeName: node, Attacher: source.Driver, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv.Name},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("kubernetes.io/csi: attacher.Attach failed: %w", err)
+		}
+	}
+	return c.waitForStatus(ctx, source.Driver, "attach", source.VolumeHandle, func() (bool, error) {
+		va, ok := c.attachments.Get(name)
+		if !ok {
+			return false, nil // made just now, and not seen yet
+		}
+		return verifyAttachmentStatus(va)
+	})
+}
+
+// verifyAttachmentStatus says whether a volume is attached, or why it will not be.
+// Upstream: csi_attacher.go verifyAttachmentStatus, v1.36.
+func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
+	switch {
+	case va.DeletionTimestamp != nil:
+		return false, errors.New("volume attachment is being deleted")
+	case va.Status.Attached:
+		return true, nil
+	case va.Status.AttachError != nil:
+		return false, errors.New(va.Status.AttachError.Message)
+	}
+	return false, nil
+}
+
+// detach has a volume detached from a node, and waits until it is.
+// Upstream: csi_attacher.go Detach, v1.36.
+func (c *controller) detach(ctx context.Context, at place) error {
+	driver, handle, err := splitUniqueName(at.volume)
+	if err != nil {
+		return err
+	}
+	name := AttachmentName(handle, driver, at.node)
+	err = c.client.StorageV1().VolumeAttachments().Delete(ctx, name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kubernetes.io/csi: detacher.Detach failed to delete VolumeAttachment [%s]: %w", name, err)
+	}
+	return c.waitForStatus(ctx, "unknown", "detach", handle, func() (bool, error) {
+		va, ok := c.attachments.Get(name)
+		if ok && va.Status.DetachError != nil {
+			return false, errors.New(va.Status.DetachError.Message)
+		}
+		return !ok, nil
+	})
+}
+
+// waitForStatus looks at a VolumeAttachment from time to time until it says what is
+// waited for, or an error, or the time is over.
+// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36.
+func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle string, look func() (bool, error)) error {
+	limited := control.WithTimeout(ctx, c.env, csiTimeout)
+	err := c.env.PollBackoff(limited, looks(), func(context.Context) (bool, error) { return look() })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
+	}
+	return err
+}
+
+// isAttached says whether a VolumeAttachment says that a volume is attached. One that is
+// not in the cache is looked for in the API.
+// Upstream: csi_attacher.go VolumesAreAttached, v1.36.
+func (c *controller) isAttached(ctx context.Context, pv *v1.PersistentVolume, node string) bool {
+	name := AttachmentName(pv.Spec.CSI.VolumeHandle, pv.Spec.CSI.Driver, node)
+	va, ok := c.attachments.Get(name)
+	if !ok {
+		var err error
+		if va, err = c.client.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return false
+		}
+	}
+	return va.Status.Attached
+}

@@ -1,0 +1,47 @@
+package attachdetach
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// isMultiAttachAllowed says whether a volume may be attached to several nodes at once. A
+// volume that is not known may, and so may one without access modes.
+// Upstream: volume/util IsMultiAttachAllowed, v1.36.
+func isMultiAttachAllowed(pv *v1.PersistentVolume) bool {
+	return pv == nil || len(pv.Spec.AccessModes) == 0 ||
+		slices.Contains(pv.Spec.AccessModes, v1.ReadWriteMany) || slices.Contains(pv.Spec.AccessModes, v1.ReadOnlyMany)
+}
+
+// reportMultiAttachError tells the pods that wait for a volume which pods have it.
+// Upstream: reconciler.go reportMultiAttachError, v1.36.
+func (c *controller) reportMultiAttachError(v *volumeToAttach, nodes []string) {
+	users := c.desired.podsOnNodes(v.volume, slices.DeleteFunc(nodes, func(node string) bool { return node == v.node }))
+	for _, pod := range v.scheduledPods() {
+		c.recorder.Eventf(pod, v1.EventTypeWarning, "FailedAttachVolume", "Multi-Attach error for volume %q %s", v.pv.Name, usedBy(pod, users))
+	}
+}
+
+// usedBy tells a pod who uses its volume. Pods of other namespaces are counted and not
+// named.
+func usedBy(pod *v1.Pod, users []*v1.Pod) string {
+	var local []string
+	for _, user := range users {
+		if user.Namespace == pod.Namespace {
+			local = append(local, user.Name)
+		}
+	}
+	elsewhere := len(users) - len(local)
+	switch {
+	case len(users) == 0:
+		return "Volume is already exclusively attached to one node and can't be attached to another"
+	case len(local) == 0:
+		return fmt.Sprintf("Volume is already used by %d pod(s) in different namespaces", elsewhere)
+	case elsewhere > 0:
+		return fmt.Sprintf("Volume is already used by pod(s) %s and %d pod(s) in different namespaces", strings.Join(local, ", "), elsewhere)
+	}
+	return "Volume is already used by pod(s) " + strings.Join(local, ", ")
+}

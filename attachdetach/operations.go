@@ -1,0 +1,138 @@
+package attachdetach
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Upstream: util/goroutinemap/exponentialbackoff, v1.36.
+const (
+	initialBackoff = 500 * time.Millisecond
+	maxBackoff     = 2*time.Minute + 2*time.Second
+)
+
+// Names of operations, as upstream's.
+const (
+	attachOperation = "volume_attach"
+	detachOperation = "volume_detach"
+)
+
+// operationFor is where an operation on a volume takes place: at one node if the volume
+// may be attached to several, or else, without a node, everywhere. Two operations at the
+// same place, or one of them everywhere, exclude each other.
+// Upstream: operation_executor.go AttachVolume and DetachVolume, v1.36.
+func operationFor(pv *v1.PersistentVolume, at place) place {
+	if !isMultiAttachAllowed(pv) {
+		at.node = ""
+	}
+	return at
+}
+
+// operationAt is operationFor a volume that is attached.
+func (c *controller) operationAt(at place) place { return operationFor(c.actual.pvs[at.volume], at) }
+
+// operation is one that is under way, or that has failed.
+type operation struct {
+	at      place
+	name    string
+	pending bool
+	// failed is when it last failed, and backoff how long it then waits.
+	failed  time.Time
+	backoff time.Duration
+}
+
+// backsOff says whether a failed operation must wait still.
+func (op *operation) backsOff(now time.Time) bool { return now.Sub(op.failed) <= op.backoff }
+
+// fail notes a failure.
+// Upstream: exponential_backoff.go Update, v1.36.
+func (op *operation) fail(now time.Time) {
+	op.failed, op.backoff = now, min(max(initialBackoff, 2*op.backoff), maxBackoff)
+}
+
+// operations are those under way, and those that have failed, by volume.
+// Upstream: volume/util/nestedpendingoperations, v1.36.
+type operations map[v1.UniqueVolumeName][]*operation
+
+// find is the operation that excludes another at a place, rather one under way than one
+// that has failed, and of those rather that at the very place; nil if there is none.
+// Upstream: nestedpendingoperations.go isOperationExists, v1.36.
+func (o operations) find(at place) *operation {
+	var found *operation
+	for _, op := range o[at.volume] {
+		if op.at.node != "" && at.node != "" && op.at.node != at.node {
+			continue
+		}
+		if op.pending {
+			return op
+		}
+		if found == nil || op.at == at {
+			found = op
+		}
+	}
+	return found
+}
+
+// isPending says whether an operation is under way.
+// Upstream: nestedpendingoperations.go IsOperationPending, v1.36.
+func (o operations) isPending(at place) bool {
+	op := o.find(at)
+	return op != nil && op.pending
+}
+
+// isSafeToRetry says whether an operation of that name may start.
+// Upstream: nestedpendingoperations.go IsOperationSafeToRetry, v1.36.
+func (o operations) isSafeToRetry(at place, name string, now time.Time) bool {
+	op := o.find(at)
+	return op == nil || !op.pending && !(op.backsOff(now) && op.name == name)
+}
+
+// begin is the operation that starts. One that has failed goes on as the new one, and
+// keeps its backoff if that was over.
+// Upstream: nestedpendingoperations.go Run, v1.36.
+func (o operations) begin(at place, name string, now time.Time) *operation {
+	op := o.find(at)
+	if op == nil {
+		op = &operation{name: name}
+		o[at.volume] = append(o[at.volume], op)
+	} else if op.backsOff(now) {
+		op.name, op.failed, op.backoff = name, time.Time{}, 0
+	}
+	op.at, op.pending = at, true
+	return op
+}
+
+// forget removes an operation that has succeeded.
+func (o operations) forget(op *operation) {
+	list := slices.DeleteFunc(o[op.at.volume], func(other *operation) bool { return other == op })
+	if len(list) == 0 {
+		delete(o, op.at.volume)
+	} else {
+		o[op.at.volume] = list
+	}
+}
+
+// run starts an operation as a task of its own, unless another excludes it or it backs
+// off. It says whether it did.
+func (c *controller) run(at place, name, about string, f func(ctx context.Context) error) bool {
+	if !c.operations.isSafeToRetry(at, name, c.env.Now()) {
+		return false
+	}
+	op := c.operations.begin(at, name, c.env.Now())
+	c.env.Go(about, func(ctx context.Context) {
+		err := f(ctx)
+		op.pending = false
+		if err == nil {
+			c.operations.forget(op)
+			c.touch(at.volume)
+			return
+		}
+		op.fail(c.env.Now())
+		c.touch(at.volume) // something else may be done
+		c.touchAfter(op.backoff, at.volume)
+	})
+	return true
+}

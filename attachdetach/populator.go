@@ -1,0 +1,120 @@
+package attachdetach
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// attachable is the PersistentVolume behind a volume of a pod; nil if there is none, if
+// pod, claim and volume do not belong together, or if the volume need not be attached.
+// Upstream: attachdetach/util createInTreeVolumeSpec, getPVCFromCache and
+// getPVSpecFromCache, v1.36.
+func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
+	name := binding.ClaimOfVolume(pod, volume)
+	if name == "" {
+		return nil
+	}
+	claim, ok := c.claims.Get(pod.Namespace + "/" + name)
+	if !ok || !isBound(claim) || volume.Ephemeral != nil && !metav1.IsControlledBy(claim, pod) {
+		return nil
+	}
+	pv, ok := c.volumes.Get(claim.Spec.VolumeName)
+	if !ok || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID || !c.canAttach(pv) {
+		return nil
+	}
+	return pv
+}
+
+func isBound(claim *v1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == v1.ClaimBound && claim.Spec.VolumeName != ""
+}
+
+// processPod brings the desired state in line with a pod.
+// Upstream: attachdetach/util DetermineVolumeAction, v1.36.
+func (c *controller) processPod(pod *v1.Pod) { c.processPodVolumes(pod, !binding.IsPodTerminated(pod)) }
+
+// processPodVolumes adds the attachable volumes of a pod to the desired state, or takes
+// them away.
+// Upstream: attachdetach/util ProcessPodVolumes, v1.36.
+func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
+	if !c.started || pod.Spec.NodeName == "" || !c.desired.nodes[pod.Spec.NodeName] {
+		return
+	}
+	for i := range pod.Spec.Volumes {
+		pv := c.attachable(pod, &pod.Spec.Volumes[i])
+		if pv == nil {
+			continue
+		}
+		at := place{uniqueVolumeName(pv.Spec.CSI), pod.Spec.NodeName}
+		if add && c.desired.addPod(pod, pv, at) || !add && c.desired.deletePod(pod.UID, at) {
+			c.touch(at.volume)
+		}
+	}
+}
+
+// claimChanged has the pods of a claim looked at that may have become bound. Claims of
+// volumes that are not attached are left alone.
+// Upstream: attach_detach_controller.go enqueuePVC, v1.36.
+func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
+	if !c.started || !isBound(claim) {
+		return
+	}
+	if pv, ok := c.volumes.Get(claim.Spec.VolumeName); !ok || c.canAttach(pv) {
+		c.claimQueue.Add(control.Key(claim))
+	}
+}
+
+// syncClaim looks at the pods of a claim that is bound now.
+// Upstream: attach_detach_controller.go syncPVCByKey, v1.36.
+func (c *controller) syncClaim(_ context.Context, key string) error {
+	for _, pod := range c.pods.ByIndex(byClaim, key) {
+		if !binding.IsPodTerminated(pod) {
+			c.processPodVolumes(pod, true)
+		}
+	}
+	return nil
+}
+
+// populate looks at all pods from time to time, as some change may have been missed.
+// Upstream: populator/desired_state_of_world_populator.go populatorLoopFunc, v1.36.
+func (c *controller) populate() {
+	c.findAndRemoveDeletedPods()
+	if c.env.Now().Sub(c.began)%listPodsPeriod == 0 {
+		c.findAndAddActivePods()
+	}
+}
+
+// findAndRemoveDeletedPods takes away what is desired for pods that are gone or have
+// ended, and volumes that need not be attached any more.
+// Upstream: populator/desired_state_of_world_populator.go findAndRemoveDeletedPods, v1.36.
+func (c *controller) findAndRemoveDeletedPods() {
+	for _, name := range slices.Sorted(maps.Keys(c.desired.volumes)) {
+		for _, v := range c.desired.at(name) {
+			needed := c.canAttach(v.pv)
+			for _, known := range v.scheduledPods() {
+				pod, ok := c.pods.Get(control.Key(known))
+				if !ok || pod.UID != known.UID || binding.IsPodTerminated(pod) || !needed {
+					c.desired.deletePod(known.UID, v.place)
+					c.touch(name)
+				}
+			}
+		}
+	}
+}
+
+// findAndAddActivePods adds what pods need that was missed before.
+// Upstream: populator/desired_state_of_world_populator.go findAndAddActivePods, v1.36.
+func (c *controller) findAndAddActivePods() {
+	for pod := range c.pods.All() {
+		if !binding.IsPodTerminated(pod) {
+			c.processPodVolumes(pod, true)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package attachdetach
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// reconcile compares both worlds as far as they were touched: what is to be detached
+// first, so that it can be attached elsewhere.
+// Upstream: reconciler/reconciler.go reconcile, v1.36.
+func (c *controller) reconcile(ctx context.Context, _ string) error {
+	c.due = false
+	if !c.started {
+		c.start()
+	}
+	touched := slices.Sorted(maps.Keys(c.touched))
+	clear(c.touched)
+	var actual []*attachedVolume
+	for _, name := range touched {
+		actual = append(actual, c.actual.at(name)...)
+	}
+	control.Shuffle(c.env, actual)
+	for _, v := range actual {
+		if c.desired.get(v.place) == nil {
+			c.detachUndesired(ctx, v)
+		}
+	}
+	var desired []*volumeToAttach
+	for _, name := range touched {
+		desired = append(desired, c.desired.at(name)...)
+	}
+	control.Shuffle(c.env, desired)
+	for _, v := range desired {
+		c.attachDesired(v)
+	}
+	c.updateNodeStatuses(ctx)
+	return nil
+}
+
+// detachUndesired starts to detach a volume that nobody needs, if that is safe.
+func (c *controller) detachUndesired(ctx context.Context, v *attachedVolume) {
+	at, now := v.place, c.env.Now()
+	if !c.operations.isSafeToRetry(c.operationAt(at), detachOperation, now) || c.actual.get(at) != v {
+		return
+	}
+	if v.detachRequested.IsZero() {
+		v.detachRequested = now
+		c.touchAfter(c.cfg.maxWaitForUnmount(), at.volume)
+	}
+	h, _ := c.healthOfNode(at.node)
+	verdict := judge(c.cfg, now.Sub(v.detachRequested), c.actual.inUse[at.node][at.volume], h)
+	if !verdict.detach {
+		return
+	}
+	// The node learns first that the volume is not safe to mount any more.
+	c.actual.unreport(at)
+	if err := c.updateNodeStatusForNode(ctx, at.node); err != nil {
+		c.actual.report(at)
+		c.touch(at.volume)
+		return
+	}
+	started := c.run(c.operationAt(at), detachOperation, fmt.Sprintf("detach %s from %s", c.nameOf(at.volume), at.node), func(ctx context.Context) error {
+		return c.detachVolume(ctx, at, verdict.verify)
+	})
+	switch {
+	case !started:
+		c.actual.report(at)
+	case verdict.forced != "":
+		c.note(at.volume, fmt.Sprintf("is detached from node %s although the node may still use it: %s", at.node, verdict.forced))
+	}
+}
+
+// verdict says whether a volume that no pod needs is detached.
+type verdict struct {
+	detach bool
+	// verify: the node is asked again whether it uses the volume.
+	verify bool
+	// forced says why a volume is detached that the node says it uses.
+	forced string
+}
+
+// judge decides whether a volume that no pod has needed for so long is detached from a
+// node that says that it uses it, or not.
+// Upstream: reconciler.go reconcile, v1.36.
+func judge(cfg Config, waited time.Duration, inUse bool, node health) verdict {
+	expired := waited > cfg.maxWaitForUnmount() && !cfg.DisableForceDetachOnTimeout
+	force := expired && cfg.Rules.forceDetach(node.ready)
+	v := verdict{detach: !inUse || force || node.outOfService, verify: !expired && !node.outOfService}
+	switch {
+	case !inUse:
+	case node.outOfService:
+		v.forced = "the node is out of service"
+	case force && node.ready:
+		v.forced = fmt.Sprintf("no pod has needed it for %s", cfg.maxWaitForUnmount())
+	case force:
+		v.forced = fmt.Sprintf("the node is not ready, and no pod has needed it for %s", cfg.maxWaitForUnmount())
+	}
+	return v
+}
+
+// health is what counts of a node's state.
+type health struct{ ready, outOfService bool }
+
+// healthOf says whether a node is ready, and whether it was declared out of service.
+// Upstream: reconciler.go nodeIsHealthy and hasOutOfServiceTaint, v1.36.
+func healthOf(node *v1.Node) (h health) {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == v1.NodeReady {
+			h.ready = condition.Status == v1.ConditionTrue
+		}
+	}
+	h.outOfService = slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeOutOfService })
+	return h
+}
+
+// healthOfNode is that of the node of that name. One that does not exist is not ready.
+func (c *controller) healthOfNode(name string) (h health, exists bool) {
+	node, ok := c.nodes.Get(name)
+	if ok {
+		h = healthOf(node)
+	}
+	return h, ok
+}
+
+// attachDesired starts to attach a volume that is not attached yet.
+// Upstream: reconciler.go attachDesiredVolumes, v1.36.
+func (c *controller) attachDesired(v *volumeToAttach) {
+	key := operationFor(v.pv, v.place)
+	if c.operations.isPending(key) || c.desired.get(v.place) != v {
+		return
+	}
+	if c.actual.state(v.place) == attached {
+		c.actual.get(v.place).detachRequested = time.Time{} // needed again
+		return
+	}
+	if nodes := c.actual.nodesOf(v.volume); !isMultiAttachAllowed(v.pv) && len(nodes) > 0 {
+		if !v.multiAttachErrorReported {
+			c.reportMultiAttachError(v, nodes)
+			v.multiAttachErrorReported = true
+		}
+		return
+	}
+	pods := v.scheduledPods()
+	c.run(key, attachOperation, fmt.Sprintf("attach %s to %s", v.pv.Name, v.node), func(ctx context.Context) error {
+		return c.attachVolume(ctx, v.place, v.pv, pods)
+	})
+}
+
+// mark notes what is known of a volume at a node.
+func (c *controller) mark(at place, pv *v1.PersistentVolume, state attachState) {
+	if state == detached {
+		c.actual.remove(at)
+	} else {
+		c.actual.set(at, pv, state)
+	}
+	c.touch(at.volume)
+}
+
+// note puts a decision about a volume into the trace.
+func (c *controller) note(name v1.UniqueVolumeName, text string) {
+	c.env.Trace(trace.Decision{About: trace.Ref{Kind: "PersistentVolume", Name: c.nameOf(name)}, Text: text})
+}
+
+// nameOf is the name of a volume's PersistentVolume, or the volume's own.
+func (c *controller) nameOf(name v1.UniqueVolumeName) string {
+	if pv := c.actual.pvs[name]; pv != nil {
+		return pv.Name
+	}
+	return string(name)
+}

@@ -1,0 +1,60 @@
+package attachdetach
+
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
+// start fills both worlds from what the API says: nothing else is known.
+// Upstream: attach_detach_controller.go populateActualStateOfWorld and
+// populateDesiredStateOfWorld, v1.36.
+func (c *controller) start() {
+	c.started = true
+	for node := range c.nodes.All() {
+		for _, v := range node.Status.VolumesAttached {
+			if _, _, err := splitUniqueName(v.Name); err == nil {
+				c.mark(place{v.Name, node.Name}, nil, attached)
+			}
+		}
+		delete(c.actual.due, node.Name) // it says so
+	}
+	c.processVolumeAttachments()
+	// What nodes use comes last. Upstream takes it over before the VolumeAttachments and,
+	// when its informer tells of the node, once more, which may be before or after.
+	for node := range c.nodes.All() {
+		c.nodeUpdated(nil, node)
+	}
+	for pod := range c.pods.All() {
+		c.processPod(pod)
+		c.learnVolumes(pod)
+	}
+}
+
+// learnVolumes tells the actual state the PersistentVolumes of a pod, which the status of
+// nodes does not name.
+func (c *controller) learnVolumes(pod *v1.Pod) {
+	for i := range pod.Spec.Volumes {
+		if pv := c.attachable(pod, &pod.Spec.Volumes[i]); pv != nil {
+			if at := (place{uniqueVolumeName(pv.Spec.CSI), pod.Spec.NodeName}); c.actual.state(at) == attached {
+				c.mark(at, pv, attached)
+			}
+		}
+	}
+}
+
+// processVolumeAttachments takes the volumes of VolumeAttachments that no node's status
+// names as uncertain. The loop attaches them if they are needed, and else detaches them.
+// Upstream: attach_detach_controller.go processVolumeAttachments, v1.36.
+func (c *controller) processVolumeAttachments() {
+	for va := range c.attachments.All() {
+		if va.Spec.Source.PersistentVolumeName == nil || !c.cfg.Rules.remembers(va) {
+			continue
+		}
+		pv, ok := c.volumes.Get(*va.Spec.Source.PersistentVolumeName)
+		if !ok || !c.canAttach(pv) {
+			continue
+		}
+		if at := (place{uniqueVolumeName(pv.Spec.CSI), va.Spec.NodeName}); c.actual.state(at) == detached {
+			c.mark(at, pv, uncertain)
+		}
+	}
+}
