@@ -43,31 +43,15 @@ func (c *Cluster) Exec(pod, container string, command ...string) (ExecResult, er
 // ExecStreams is Exec with streams: what the command prints is written as it goes, and
 // Stdin is read to its end when the command first reads.
 func (c *Cluster) ExecStreams(pod, container string, config runtime.ExecConfig) (exitCode int32, err error) {
-	p, node, err := c.podOnNode(pod)
+	x, err := c.BeginExec(pod, container, config)
 	if err != nil {
 		return 0, err
 	}
-	if p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
-		return 0, fmt.Errorf("cannot exec into a container in a completed pod; current phase is %s", p.Status.Phase)
-	}
-	if container, err = containerOf(p, container); err != nil {
-		return 0, err
-	}
-	if len(config.Command) == 0 {
-		return 0, apierrors.NewBadRequest("you must specify at least one command for the container")
-	}
-	if err := c.dial(node); err != nil {
-		return 0, refusedBackend("error dialing backend: %w", err)
-	}
-	process, err := kubelet.Exec(c.containers[node], p, container, config)
-	if err != nil {
-		return 0, apierrors.NewInternalError(fmt.Errorf("unable to upgrade connection: %w", err))
-	}
-	defer process.Stop()
+	defer x.Stop()
 	for end := c.Now().Add(maxExec); ; {
-		wait, ended := process.Run()
-		if ended {
-			return process.ExitCode(), nil
+		wait, ended, err := x.Run()
+		if ended || err != nil {
+			return x.ExitCode(), err
 		}
 		if c.Now().Add(wait).After(end) {
 			return 0, fmt.Errorf("the command has not ended after %s of virtual time, or waits for ever; it was stopped", maxExec)
@@ -75,11 +59,59 @@ func (c *Cluster) ExecStreams(pod, container string, config runtime.ExecConfig) 
 		if err := c.RunFor(wait); err != nil {
 			return 0, err
 		}
-		if err := c.dial(node); err != nil {
-			return 0, fmt.Errorf("the connection to the container was lost, and the command stopped: %w", err)
-		}
 	}
 }
+
+// Execution is a command that was begun in a container, beside the container's own.
+type Execution struct {
+	process runtime.Process
+	cluster *Cluster
+	node    string
+}
+
+// BeginExec is ExecStreams for who lets time pass himself, as a server in real time does:
+// it begins the command and runs nothing of it.
+func (c *Cluster) BeginExec(pod, container string, config runtime.ExecConfig) (*Execution, error) {
+	p, node, err := c.podOnNode(pod)
+	if err != nil {
+		return nil, err
+	}
+	if p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
+		return nil, fmt.Errorf("cannot exec into a container in a completed pod; current phase is %s", p.Status.Phase)
+	}
+	if container, err = containerOf(p, container); err != nil {
+		return nil, err
+	}
+	if len(config.Command) == 0 {
+		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
+	}
+	if err := c.dial(node); err != nil {
+		return nil, refusedBackend("error dialing backend: %w", err)
+	}
+	process, err := kubelet.Exec(c.containers[node], p, container, config)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("unable to upgrade connection: %w", err))
+	}
+	return &Execution{process, c, node}, nil
+}
+
+// Run carries the command out until it waits or ends. If it waits, Run is to be called
+// again after that much virtual time, or, if it waits for its standard input, when there
+// is some; then, and if it waits for nothing, the time is longer than any run. The error is
+// that of a kubelet that does not answer any more.
+func (x *Execution) Run() (wait time.Duration, ended bool, err error) {
+	if err := x.cluster.dial(x.node); err != nil {
+		return 0, false, fmt.Errorf("the connection to the container was lost, and the command stopped: %w", err)
+	}
+	wait, ended = x.process.Run()
+	return wait, ended, nil
+}
+
+// ExitCode is that of a command that has ended.
+func (x *Execution) ExitCode() int32 { return x.process.ExitCode() }
+
+// Stop ends the command where it is, if it has not ended.
+func (x *Execution) Stop() { x.process.Stop() }
 
 // Logs is what a container of a pod has printed, standard output and error as they came,
 // or with previous the container before it; the last 64 KiB of that. Pod and container are

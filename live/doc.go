@@ -14,7 +14,7 @@
 // machine: a resync of 15 s takes 15 s. Inside a bubble of testing/synctest that
 // costs nothing, because the bubble's time jumps when all goroutines wait. Bubble makes
 // one, and ends it cleanly even if the code leaves goroutines behind, as some
-// libraries do.
+// libraries do. StartAt has virtual time go faster than the machine's, or only when told.
 //
 // # What it is not
 //

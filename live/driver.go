@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 // Driver keeps an engine's actors going, in a goroutine of its own.
 type Driver struct {
 	engine *engine.Engine
+	clock  clock
 	woken  chan struct{} // holds one token
 	calls  chan func()
 	quit   chan struct{}
@@ -18,12 +20,17 @@ type Driver struct {
 	err    error
 }
 
-// Start begins to drive the engine. Until Stop it is the driver's: use Do for
-// whatever needs it, Cluster.Settle and its like included. Clients may be used by
-// anybody, at any time.
-func Start(e *engine.Engine) *Driver {
+// Start begins to drive the engine, as fast as the machine's time goes. Until Stop the
+// engine is the driver's: use Do for whatever needs it, Cluster.Settle and its like
+// included. Clients may be used by anybody, at any time.
+func Start(e *engine.Engine) *Driver { return StartAt(e, 1) }
+
+// StartAt is Start with virtual time that goes speed times as fast as the machine's. With
+// speed 0 nothing happens by itself: no time passes and no actor runs but in what Do calls,
+// such as Cluster.Step, Settle and RunFor. A negative speed counts as 0.
+func StartAt(e *engine.Engine, speed float64) *Driver {
 	d := &Driver{
-		engine: e, woken: make(chan struct{}, 1),
+		engine: e, clock: newClock(e.Now(), speed), woken: make(chan struct{}, 1),
 		calls: make(chan func()), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	e.OnReady(func() {
@@ -46,7 +53,8 @@ func (d *Driver) Stop() error {
 
 // Do calls f between two steps, and waits for it: the place to crash an actor, to
 // inject a fault or to ask the cluster for its story. It reports whether f was
-// called; after Stop, or when the engine has failed, it is not.
+// called; after Stop, or when the engine has failed, it is not. If virtual time passes in
+// f, it goes on from there.
 func (d *Driver) Do(f func()) bool {
 	called := make(chan struct{})
 	select {
@@ -58,25 +66,30 @@ func (d *Driver) Do(f func()) bool {
 	}
 }
 
+// Done is closed when the driving has ended: after Stop, or when the engine has failed.
+// Stop says then why.
+func (d *Driver) Done() <-chan struct{} { return d.done }
+
 func (d *Driver) run() {
 	defer close(d.done)
 	defer d.engine.OnReady(nil)
-	offset := time.Until(d.engine.Now()) // what the engine's clock is ahead of the machine's
 	for {
-		if d.err = d.engine.RunFor(max(0, time.Now().Add(offset).Sub(d.engine.Now()))); d.err != nil {
-			return
+		if d.clock.speed > 0 {
+			if d.err = d.engine.RunFor(max(0, d.clock.now().Sub(d.engine.Now()))); d.err != nil {
+				return
+			}
 		}
-		if !d.wait(offset) {
+		if !d.wait() {
 			return
 		}
 	}
 }
 
 // wait waits for something to do, and says whether there will be.
-func (d *Driver) wait(offset time.Duration) bool {
+func (d *Driver) wait() bool {
 	var due <-chan time.Time
-	if at, ok := d.engine.NextTimer(); ok {
-		timer := time.NewTimer(time.Until(at.Add(-offset)))
+	if at, ok := d.engine.NextTimer(); ok && d.clock.speed > 0 {
+		timer := time.NewTimer(d.clock.until(at))
 		defer timer.Stop()
 		due = timer.C
 	}
@@ -85,8 +98,35 @@ func (d *Driver) wait(offset time.Duration) bool {
 		return false
 	case f := <-d.calls:
 		f()
+		d.clock.catchUp(d.engine.Now())
 	case <-d.woken:
 	case <-due:
 	}
 	return true
+}
+
+// clock is the virtual time that belongs to the machine's.
+type clock struct {
+	machine, virtual time.Time // two moments that are the same
+	speed            float64
+}
+
+func newClock(virtual time.Time, speed float64) clock {
+	return clock{machine: time.Now(), virtual: virtual, speed: max(0, speed)}
+}
+
+func (c *clock) now() time.Time {
+	return c.virtual.Add(time.Duration(float64(time.Since(c.machine)) * c.speed))
+}
+
+// until is how long on the machine it is until a moment of virtual time has come.
+func (c *clock) until(at time.Time) time.Duration {
+	return time.Duration(math.Ceil(float64(at.Sub(c.now())) / c.speed))
+}
+
+// catchUp has the clock go on from a moment that is ahead of it.
+func (c *clock) catchUp(virtual time.Time) {
+	if virtual.After(c.now()) {
+		*c = newClock(virtual, c.speed)
+	}
 }

@@ -127,6 +127,51 @@ func TestAControllerOfGoroutinesRunsBesideOursInABubble(t *testing.T) {
 	})
 }
 
+// driven drives an empty cluster at a speed, inside a bubble.
+func driven(t *testing.T, speed float64, f func(cluster *storagesim.Cluster, driver *live.Driver)) {
+	t.Helper()
+	live.Bubble(t, func(t *testing.T) {
+		cluster, err := storagesim.New(storagesim.Config{Start: time.Now(), Disks: storagesim.MemoryDisks})
+		require.NoError(t, err)
+		driver := live.StartAt(cluster.Engine(), speed)
+		f(cluster, driver)
+		require.NoError(t, driver.Stop())
+		<-driver.Done()
+		require.NoError(t, cluster.Close())
+	})
+}
+
+func TestVirtualTimeGoesAsManyTimesFasterAsItIsTold(t *testing.T) {
+	driven(t, 60, func(cluster *storagesim.Cluster, driver *live.Driver) {
+		began := time.Now()
+		time.Sleep(time.Minute)
+		require.True(t, driver.Do(func() {
+			assert.WithinDuration(t, began.Add(time.Hour), cluster.Now(), time.Minute)
+			require.NoError(t, cluster.RunFor(24*time.Hour))
+		}))
+		time.Sleep(time.Minute)
+		require.True(t, driver.Do(func() {
+			assert.WithinDuration(t, began.Add(26*time.Hour), cluster.Now(), time.Minute, "time goes on after a day that passed at once")
+		}))
+	})
+}
+
+func TestAtSpeedZeroNothingHappensUntilItIsTold(t *testing.T) {
+	driven(t, 0, func(cluster *storagesim.Cluster, driver *live.Driver) {
+		began, steps := time.Now(), cluster.Engine().Steps()
+		require.True(t, driver.Do(func() { require.NoError(t, cluster.Apply(claimAndVolume)) }))
+		time.Sleep(time.Hour)
+		require.True(t, driver.Do(func() {
+			assert.True(t, began.Equal(cluster.Now()))
+			assert.Equal(t, steps, cluster.Engine().Steps())
+			require.NoError(t, cluster.Settle())
+			claim, err := cluster.Claim("data")
+			require.NoError(t, err)
+			assert.Equal(t, v1.ClaimBound, claim.Status.Phase)
+		}))
+	})
+}
+
 func TestStopTellsOfTheEnginesFailure(t *testing.T) {
 	e := engine.New(engine.Config{})
 	e.Close()

@@ -21,6 +21,9 @@
 //
 //   - Who is asking is not checked here: what listens on a port does that. The name of
 //     the program, from its User-Agent, is the actor of its writes.
+//   - Logs of pods and commands in them need a way to the nodes (WithNodes), and commands a
+//     client that speaks WebSocket (v5.channel.k8s.io). attach, portforward and proxy are
+//     refused, and so are the times of a log's lines, which are not kept.
 //   - A watch without timeoutSeconds lasts until the client ends it; a real server ends
 //     it after half an hour to an hour.
 //   - Cells of tables are texts throughout.

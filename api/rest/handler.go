@@ -19,6 +19,7 @@ type Handler struct {
 	server   api.Handler
 	registry *api.Registry
 	now      func() time.Time
+	nodes    Nodes // nil where there is no way to them
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -72,11 +73,14 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	if !ok {
 		return unknownPath()
 	}
-	out, err := negotiateOutput(r, kind.mediaTypes(), allowsConversion)
-	if err != nil {
+	c := call{h: h, w: w, r: r, t: t, kind: kind}
+	if serve := t.podSubresource(); serve != nil {
+		return serve(&c)
+	}
+	var err error
+	if c.out, err = negotiateOutput(r, kind.mediaTypes(), allowsConversion); err != nil {
 		return err
 	}
-	c := call{h: h, w: w, r: r, t: t, kind: kind, out: out}
 	switch verb := t.verb(r); verb {
 	case "get", "list":
 		return c.read(verb)
@@ -89,6 +93,10 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	case "delete", "deletecollection":
 		return c.remove(verb)
 	}
+	return methodNotAllowed()
+}
+
+func methodNotAllowed() error {
 	return statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
 

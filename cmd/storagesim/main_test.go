@@ -159,7 +159,7 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu":                                     `unknown command "rnu" (did you mean "run"?); expected one of conformance, help, run, story, version`,
+		"rnu":                                     `unknown command "rnu" (did you mean "run"?); expected one of conformance, help, run, run-for, serve, settle, step, story, version`,
 		"run":                                     `nothing to apply: give manifests with -f`,
 		"run -f x -o xml":                         `-o: unknown format "xml"; expected one of story, table, yaml, json`,
 		"run -f x --for -1s":                      `--for -1s: the time must not be negative`,
@@ -189,6 +189,15 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"conformance":                             `expected one directory of recordings, got 0 arguments`,
 		"conformance x --seeds 0":                 `--seeds 0: there must be at least one`,
 		"conformance x --run (":                   `--run: error parsing regexp: missing closing ): `,
+		"serve x":                                 `serve takes no arguments, but "x" is given`,
+		"serve --speed 60":                        `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
+		"serve --speed 0x":                        `--speed: "0x" is neither step nor a number of times`,
+		"serve --speed NaNx":                      `--speed: "NaNx" is neither step nor a number of times`,
+		"serve --nodes a,a":                       `--nodes: "a" is given twice`,
+		"step 3":                                  `step takes no arguments, but "3" is given`,
+		"settle x":                                `settle takes no arguments, but "x" is given`,
+		"run-for":                                 `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
+		"run-for 10":                              `"10" is not a time such as 90s, 6m or 1h30m`,
 		"version x":                               `version takes no arguments`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)

@@ -66,6 +66,9 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
   # Play a story: a script of commands with what they print.
   storagesim story openebs.txt
 
+  # Offer a cluster to kubectl, sixty times faster than real time.
+  storagesim serve --nodes node-1,node-2 --speed 60x
+
   # Compare the simulation with recordings of a real control plane.
   storagesim conformance recordings/`,
 		SilenceUsage:  true,
@@ -91,7 +94,7 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{flagError(cmd, err)} })
-	root.AddCommand(newRun(), newStory(), newConformance(), newVersion())
+	root.AddCommand(newRun(), newStory(), newServe(), newStep(), newSettle(), newRunFor(), newConformance(), newVersion())
 	return root
 }
 

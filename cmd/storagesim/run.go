@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -121,11 +122,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
-	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
-	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
-	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
-	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none (default: those of the classes)")
+	addClusterFlags(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json or trace (default: the story and then the tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell details: the calls of provisioners, and what they and programs made")
@@ -133,6 +130,15 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags.IntVar(&o.width, "width", 0, widthHelp)
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
 	return cmd
+}
+
+// addClusterFlags adds the flags that say what cluster there is.
+func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
+	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
+	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
+	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
+	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none (default: those of the classes)")
 }
 
 func (o *runOptions) check() error {
@@ -146,6 +152,14 @@ func (o *runOptions) check() error {
 	case o.passing < 0:
 		return fmt.Errorf("--for %s: the time must not be negative", o.passing)
 	}
+	if err := o.checkCluster(); err != nil {
+		return err
+	}
+	return checkKeep(o.keep)
+}
+
+// checkCluster checks the flags of addClusterFlags.
+func (o *runOptions) checkCluster() error {
 	for i, name := range o.provisioners {
 		if !slices.Contains(storagesim.Installable(), name) {
 			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, storagesim.Installable()))
@@ -160,10 +174,8 @@ func (o *runOptions) check() error {
 	if err := checkNodes(o.nodes); err != nil {
 		return err
 	}
-	if _, err := o.parseDisks(); err != nil {
-		return err
-	}
-	return checkKeep(o.keep)
+	_, err := o.parseDisks()
+	return err
 }
 
 func checkNodes(names []string) error {
@@ -222,23 +234,11 @@ func nfsServers(exports []string) ([]storagesim.NFSServer, error) {
 // run prints to out whatever happened, also if the error is not nil, unless ctx
 // ends.
 func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) (err error) {
-	objects, err := read(o.files, in)
-	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
-		fmt.Fprintln(errOut, errs)
-		return quietError{err}
-	}
+	objects, err := readAll(o.files, in, errOut)
 	if err != nil {
 		return err
 	}
-	servers, err := nfsServers(o.nfs)
-	if err != nil {
-		return err
-	}
-	disks := storagesim.MemoryDisks
-	if o.keep != "" {
-		disks = storagesim.DirectoryDisks
-	}
-	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NoNodes: len(o.nodes) == 0, Seed: o.seed, Dir: o.keep, Disks: disks, NFSServers: servers})
+	c, err := o.cluster(storagesim.Config{Seed: o.seed, Dir: o.keep})
 	if err != nil {
 		return err
 	}
@@ -249,6 +249,29 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 		return ctx.Err()
 	}
 	return errors.Join(err, o.print(out, c))
+}
+
+// cluster makes the cluster that the flags describe, and cfg completes.
+func (o *runOptions) cluster(cfg storagesim.Config) (*storagesim.Cluster, error) {
+	servers, err := nfsServers(o.nfs)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Nodes, cfg.NoNodes, cfg.NFSServers = storagesim.Nodes(o.nodes...), len(o.nodes) == 0, servers
+	if cfg.Dir == "" {
+		cfg.Disks = storagesim.MemoryDisks
+	}
+	return storagesim.New(cfg)
+}
+
+// readAll is read for people: it tells of all that is wrong with the manifests.
+func readAll(files []string, in io.Reader, errOut io.Writer) ([]manifest.Object, error) {
+	objects, err := read(files, in)
+	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
+		fmt.Fprintln(errOut, errs)
+		return nil, quietError{err}
+	}
+	return objects, err
 }
 
 // play applies the objects to a cluster whose nodes are ready.

@@ -42,8 +42,9 @@ func Layers() []Layer {
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "seeds")},
+		{Name: "serving", Tops: []string{"serve"}, May: append(slices.Clone(cluster), "live")},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts", "seeds", "seed tests")},
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts", "exploration")},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts", "exploration", "serving")},
 	}
 }
 

@@ -165,7 +165,8 @@ func (s *PodSandboxStatus) Latest(name string) (last, before *ContainerStatus) {
 type ExecConfig struct {
 	// Command is the program and its arguments; it must not be empty.
 	Command []string
-	// Stdin is what it reads, to the end when it reads first; default nothing.
+	// Stdin is what it reads, to the end when it reads first; default nothing. The command
+	// waits for one that is programs.Pending.
 	Stdin io.Reader
 	// Stdout and Stderr have what it prints; default nobody.
 	Stdout, Stderr io.Writer

@@ -35,8 +35,8 @@ type Config struct {
 	Mounts []Mount
 	// Commands are the programs that there are; default Default.
 	Commands map[string]Command
-	// Stdin is the standard input, all of which is read when the program first reads;
-	// default nothing.
+	// Stdin is the standard input, all of which is read when the program first reads; one
+	// that is Pending is waited for. Default nothing.
 	Stdin io.Reader
 	// Stdout and Stderr have copies of the standard output and error; default nobody.
 	Stdout, Stderr io.Writer
@@ -211,7 +211,7 @@ func (p *Program) main() *Process {
 	dir := path.Join("/", p.cfg.Dir)
 	main := &Process{
 		Argv: p.cfg.Argv, Dir: dir, Env: maps.Clone(p.cfg.Env), program: p,
-		Stdin: &Input{from: p.cfg.Stdin}, Stdout: &p.log, Stderr: &p.log, top: true,
+		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true,
 	}
 	if p.cfg.Stdout != nil {
 		main.Stdout = io.MultiWriter(&p.log, p.cfg.Stdout)

@@ -3,32 +3,48 @@ package programs
 import (
 	"bytes"
 	"io"
+	"time"
 )
 
 // Input is what a process reads. Processes that share one go on where the last one
 // stopped.
 type Input struct {
 	data []byte
-	from io.Reader // what follows data, read at the first read
-	err  error     // of every read: it is a directory
+	from io.Reader           // what follows data, read at the first read
+	wait func(time.Duration) // lets time pass while from is Pending
+	err  error               // of every read: it is a directory
 }
 
-// fill reads what there is.
-func (in *Input) fill() {
+// Pending is a standard input whose end has not come yet, such as a connection: a program
+// that reads it waits, for Forever, until it is run again.
+type Pending interface {
+	io.Reader
+	// Pending says whether the end is still to come.
+	Pending() bool
+}
+
+// fill reads what there is, at most limit bytes.
+func (in *Input) fill(limit int) {
 	if in.from == nil {
 		return
 	}
+	for from, ok := in.from.(Pending); ok && from.Pending(); {
+		in.wait(Forever)
+	}
 	var more []byte
-	more, in.err = io.ReadAll(io.LimitReader(in.from, maxValue+1))
-	if in.from = nil; len(more) > maxValue {
-		tooMuch("a standard input of more than %d bytes", maxValue)
+	more, in.err = io.ReadAll(io.LimitReader(in.from, int64(limit)+1))
+	if in.from = nil; len(more) > limit {
+		tooMuch("a standard input of more than %d bytes", limit)
 	}
 	in.data = append(in.data, more...)
 }
 
 // all is the rest.
-func (in *Input) all() ([]byte, error) {
-	in.fill()
+func (in *Input) all() ([]byte, error) { return in.allOf(maxValue) }
+
+// allOf is the rest, for a program that may read more than others at once.
+func (in *Input) allOf(limit int) ([]byte, error) {
+	in.fill(limit)
 	data := in.data
 	in.data = nil
 	return data, in.err
@@ -45,7 +61,7 @@ func (in *Input) text() string {
 
 // line is the next line without its end; ok is false if the input ends in it.
 func (in *Input) line() (line []byte, ok bool) {
-	in.fill()
+	in.fill(maxValue)
 	line, rest, ok := bytes.Cut(in.data, []byte{'\n'})
 	in.data = rest
 	return line, ok

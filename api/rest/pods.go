@@ -1,0 +1,178 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Nodes is the way to what runs on the nodes, where an API server asks kubelets. Errors
+// before anything was written or connected are the answer to the request.
+type Nodes interface {
+	// Logs writes what a container has printed, as opts say.
+	Logs(ctx context.Context, pod types.NamespacedName, opts *corev1.PodLogOptions, to io.Writer) error
+	// Exec runs a command in a container. When it can be begun it calls connect, once, for
+	// the streams.
+	Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.PodExecOptions, connect func() (*Streams, error)) (exitCode int32, err error)
+}
+
+// WithNodes has the handler serve what needs the nodes: logs of pods and commands in them.
+func (h *Handler) WithNodes(nodes Nodes) *Handler {
+	with := *h
+	with.nodes = nodes
+	return &with
+}
+
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+// podSubresource is what serves a subresource of a pod that is no object; nil for others.
+func (t *target) podSubresource() func(*call) error {
+	if t.gvr() != podResource || t.name == "" {
+		return nil
+	}
+	switch t.sub {
+	case "log":
+		return (*call).logs
+	case "exec":
+		return (*call).exec
+	case "attach", "portforward", "proxy":
+		return (*call).cannotConnect
+	}
+	return nil
+}
+
+// cannotConnect refuses what would need a process or a network behind a container.
+func (c *call) cannotConnect() error {
+	return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
+		fmt.Sprintf("pods/%s is not possible here: containers have no network, and their own standard input and output cannot be connected; use logs and exec", c.t.sub))
+}
+
+func (c *call) pod() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.t.namespace, Name: c.t.name}
+}
+
+// reachNodes refuses what needs the nodes where there is no way to them.
+func (c *call) reachNodes() error {
+	if c.h.nodes == nil {
+		return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
+			fmt.Sprintf("pods/%s is served by storagesim serve; in the same process use Cluster.Logs and Cluster.Exec", c.t.sub))
+	}
+	return nil
+}
+
+// logs serves what a container has printed.
+// Upstream: pkg/registry/core/pod/rest LogREST, v1.36.
+func (c *call) logs() error {
+	if err := c.reachNodes(); err != nil {
+		return err
+	}
+	if c.r.Method != http.MethodGet {
+		return methodNotAllowed()
+	}
+	opts, err := c.logOptions()
+	if err != nil {
+		return err
+	}
+	if errs := validateLogOptions(opts); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "PodLogOptions"}, c.t.name, errs)
+	}
+	out := &textWriter{w: c.w}
+	err = c.h.nodes.Logs(c.r.Context(), c.pod(), opts, out)
+	if err != nil && !out.begun {
+		return err
+	}
+	out.begin()
+	return nil // what fails later can only end the answer
+}
+
+// podParameters reads the parameters of a request to a pod's node, and keeps the first that
+// cannot be read.
+type podParameters struct {
+	values url.Values
+	err    error
+}
+
+func (p *podParameters) isSet(name string) bool { return isTrue(p.values[name]) }
+
+func (p *podParameters) number(name string) *int64 {
+	text := p.values.Get(name)
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && p.err == nil {
+		p.err = badRequest("the parameter %s is %q: it must be a whole number", name, text)
+	}
+	return &n
+}
+
+func (c *call) logOptions() (*corev1.PodLogOptions, error) {
+	p := podParameters{values: c.r.URL.Query()}
+	opts := &corev1.PodLogOptions{
+		Container: p.values.Get("container"), Follow: p.isSet("follow"), Previous: p.isSet("previous"), Timestamps: p.isSet("timestamps"),
+		TailLines: p.number("tailLines"), LimitBytes: p.number("limitBytes"), SinceSeconds: p.number("sinceSeconds"),
+	}
+	if p.values.Has("sinceTime") {
+		opts.SinceTime = &metav1.Time{}
+	}
+	return opts, p.err
+}
+
+func (c *call) execOptions() *corev1.PodExecOptions {
+	p := podParameters{values: c.r.URL.Query()}
+	return &corev1.PodExecOptions{
+		Container: p.values.Get("container"), Command: p.values["command"],
+		Stdin: p.isSet("stdin"), Stdout: p.isSet("stdout"), Stderr: p.isSet("stderr"), TTY: p.isSet("tty"),
+	}
+}
+
+// validateLogOptions also refuses what a container's log here does not have: times.
+// Upstream: pkg/apis/core/validation ValidatePodLogOptions, v1.36.
+func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
+	var errs field.ErrorList
+	if n := opts.TailLines; n != nil && *n < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *n, "must be greater than or equal to 0"))
+	}
+	if n := opts.LimitBytes; n != nil && *n < 1 {
+		errs = append(errs, field.Invalid(field.NewPath("limitBytes"), *n, "must be greater than 0"))
+	}
+	for name, asked := range map[string]bool{"timestamps": opts.Timestamps, "sinceSeconds": opts.SinceSeconds != nil, "sinceTime": opts.SinceTime != nil} {
+		if asked {
+			errs = append(errs, field.Forbidden(field.NewPath(name), "the simulation does not keep the times of the lines of a log"))
+		}
+	}
+	return errs
+}
+
+// textWriter is an answer that is text, sent as it is written.
+type textWriter struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (t *textWriter) begin() {
+	if !t.begun {
+		t.begun = true
+		t.w.Header().Set("Content-Type", "text/plain")
+		t.w.Header().Set("Cache-Control", "no-cache, private")
+		t.w.WriteHeader(http.StatusOK)
+	}
+}
+
+// Write implements io.Writer.
+func (t *textWriter) Write(p []byte) (int, error) {
+	t.begin()
+	n, err := t.w.Write(p)
+	_ = http.NewResponseController(t.w).Flush() // a writer that cannot be flushed sends at the end
+	return n, err
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagesim/storagesim/serve"
+)
+
+// noArgs refuses arguments.
+func noArgs(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError{fmt.Errorf("%s takes no arguments, but %q is given", name, args[0])}
+		}
+		return nil
+	}
+}
+
+// newStep, newSettle and newRunFor tell a server that runs to let something happen.
+func newStep() *cobra.Command {
+	cmd := &cobra.Command{Use: "step", Short: "Let a cluster that is served take one step", Args: noArgs("step")}
+	return toServer(cmd, func(ctx context.Context, c *serve.Client, _ []string) (serve.Moved, error) { return c.Step(ctx) })
+}
+
+func newSettle() *cobra.Command {
+	cmd := &cobra.Command{Use: "settle", Short: "Let a cluster that is served come to rest", Args: noArgs("settle")}
+	return toServer(cmd, func(ctx context.Context, c *serve.Client, _ []string) (serve.Moved, error) { return c.Settle(ctx) })
+}
+
+func newRunFor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "run-for TIME", Short: "Let virtual time pass at once in a cluster that is served",
+		Example: "  storagesim run-for 10m",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("run-for takes one time such as 90s, 6m or 1h30m, but %d are given", len(args))}
+			}
+			if d, err := time.ParseDuration(args[0]); err != nil || d < 0 {
+				return usageError{fmt.Errorf("%q is not a time such as 90s, 6m or 1h30m", args[0])}
+			}
+			return nil
+		},
+	}
+	return toServer(cmd, func(ctx context.Context, c *serve.Client, args []string) (serve.Moved, error) {
+		d, err := time.ParseDuration(args[0])
+		if err != nil {
+			return serve.Moved{}, err
+		}
+		return c.RunFor(ctx, d)
+	})
+}
+
+// toServer has a command tell the server that a kubeconfig names.
+func toServer(cmd *cobra.Command, do func(context.Context, *serve.Client, []string) (serve.Moved, error)) *cobra.Command {
+	var file string
+	cmd.Long = cmd.Short + ` by storagesim serve, in another terminal.
+The kubeconfig that serve has written says where that is.`
+	cmd.Flags().StringVar(&file, "kubeconfig", "", "`FILE` that serve has written (default: $KUBECONFIG, as for kubectl)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := serve.NewClient(file)
+		if err != nil {
+			return err
+		}
+		moved, err := do(cmd.Context(), client, args)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d steps; it is %s\n", moved.Steps, moved.Now.UTC().Format(time.RFC3339))
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/serve"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	runOptions
+	speed      string
+	listen     string
+	remote     bool
+	kubeconfig string
+	force      bool
+}
+
+func newServe() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Offer a cluster to kubectl and other clients, until Ctrl-C",
+		Long: `serve makes a cluster, applies manifests to it if there are any, and offers the
+Kubernetes API over HTTPS: kubectl and programs in any language work with it as with
+a real cluster. It writes a kubeconfig, which is removed at the end:
+
+  export KUBECONFIG=...    # serve prints this line
+  kubectl get nodes
+
+Virtual time goes as fast as that of the machine, n times faster (--speed 60x), or
+only when it is told to (--speed step): storagesim step, settle and run-for do that,
+at any speed. kubectl get --raw /storagesim/story tells what has happened.
+
+Only who has the token in the kubeconfig gets in; who has it may do everything that
+the API can do, and reaches nothing but the simulation. The server listens on this
+machine alone: with --remote, --listen can name an address that others can reach.
+They need the token too, but nobody counts how often they guess.
+
+Ctrl-C ends it, and leaves nothing.`,
+		Example: `  # Two nodes, sixty times faster than real time.
+  storagesim serve --nodes n1,n2 --speed 60x --kubeconfig kubeconfig
+
+  # Nothing happens until it is told to.
+  storagesim serve --speed step --kubeconfig kubeconfig &
+  export KUBECONFIG=kubeconfig
+  kubectl apply -f claim.yaml
+  storagesim step
+  storagesim run-for 10m`,
+		Args: noArgs("serve"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.provisionersSet = cmd.Flags().Changed("provisioners")
+			speed, err := o.check()
+			if err != nil {
+				return usageError{err}
+			}
+			return o.serve(cmd.Context(), speed, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	addClusterFlags(flags, &o.runOptions)
+	flags.StringVar(&o.speed, "speed", "1x", "`SPEED` of virtual time: 1x is that of the machine, 60x is a minute in a second, step is only when told")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` to write the kubeconfig to (default: a new one below the directory for temporary files)")
+	flags.BoolVar(&o.force, "force", false, "replace a kubeconfig that is there already; it is gone afterwards")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
+	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
+	return cmd
+}
+
+func (o *serveOptions) check() (speed float64, err error) {
+	if o.speed != "step" {
+		number, ok := strings.CutSuffix(o.speed, "x")
+		if speed, err = strconv.ParseFloat(number, 64); err != nil || !ok || !(speed > 0 && speed <= maxSpeed) {
+			return 0, fmt.Errorf("--speed: %q is neither step nor a number of times up to %dx, such as 1x or 60x", o.speed, maxSpeed)
+		}
+	}
+	return speed, o.checkCluster()
+}
+
+// maxSpeed is the fastest that virtual time may go: a day in about a second.
+const maxSpeed = 100_000
+
+// serve offers the cluster until ctx ends.
+func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, out, errOut io.Writer) (err error) {
+	var objects []manifest.Object
+	if len(o.files) > 0 {
+		if objects, err = readAll(o.files, in, errOut); err != nil {
+			return err
+		}
+	}
+	c, err := o.cluster(storagesim.Config{Start: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	defer context.AfterFunc(ctx, c.Interrupt)()
+	if err := o.begin(c, objects, errOut); err != nil {
+		return endedBy(ctx, err)
+	}
+	cfg := serve.Config{Listen: o.listen, Remote: o.remote, Kubeconfig: o.kubeconfig, Force: o.force, Speed: speed}
+	if cfg.Kubeconfig == "" {
+		dir, err := os.MkdirTemp("", "storagesim-")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Remove(dir)) }()
+		cfg.Kubeconfig = filepath.Join(dir, "kubeconfig")
+	}
+	server, err := serve.Start(c, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	if err := tell(out, server, speed); err != nil {
+		return err
+	}
+	return endedBy(ctx, server.Wait(ctx))
+}
+
+// begin applies the manifests. Objects that the server refuses are told of, and serve goes
+// on without them.
+func (o *serveOptions) begin(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
+	if err := o.prepare(c, objects); err != nil {
+		return err
+	}
+	if err := c.Settle(); err != nil {
+		return err
+	}
+	tellIdle(errOut, objects)
+	_ = applyAll(c, objects, errOut) // which tells of the errors
+	return nil
+}
+
+// endedBy is the error of what was interrupted, or its own.
+func endedBy(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// tell says how to use the server.
+func tell(out io.Writer, server *serve.Server, speed float64) error {
+	pace := "only when it is told to: storagesim step, settle and run-for"
+	if speed > 0 {
+		pace = fmt.Sprintf("%g times as fast as here", speed)
+	}
+	file, err := filepath.Abs(server.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "export KUBECONFIG=%s\n# %s; time goes %s; Ctrl-C ends it\n", file, server.URL(), pace)
+	return err
+}

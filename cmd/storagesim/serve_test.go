@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// output is what a command prints while it runs.
+type output struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.String()
+}
+
+// served runs serve while f is called with its output, and then ends it as Ctrl-C does.
+func served(t *testing.T, f func(out string), args ...string) (code int, errOut string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, failure output
+	done := make(chan int, 1)
+	go func() {
+		done <- execute(ctx, append([]string{"serve"}, args...), strings.NewReader(""), &out, &failure)
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "Ctrl-C ends it\n") }, 30*time.Second, time.Millisecond, failure.String())
+	f(out.String())
+	cancel()
+	return <-done, failure.String()
+}
+
+func TestServeOffersAClusterThatStepSettleAndRunForMove(t *testing.T) {
+	dir := t.TempDir()
+	file, claim := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "claim.yaml")
+	require.NoError(t, os.WriteFile(claim, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), 0o600))
+	_, errOut := served(t, func(out string) {
+		assert.True(t, strings.HasPrefix(out, "export KUBECONFIG="+file+"\n# https://127.0.0.1:"), out)
+		assert.Contains(t, out, "time goes only when it is told to")
+		for _, args := range [][]string{{"step"}, {"settle"}, {"run-for", "10m"}} {
+			code, out, errOut := command(t, "", append(args, "--kubeconfig", file)...)
+			assert.Zero(t, code, errOut)
+			assert.Regexp(t, `^\d+ steps; it is \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$`, out)
+		}
+	}, "--speed", "step", "--kubeconfig", file, "-f", claim)
+	assert.Empty(t, errOut)
+	assert.NoFileExists(t, file)
+}
+
+func TestServeWithoutAFileForTheKubeconfigLeavesNothing(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	served(t, func(out string) {
+		entries, err := os.ReadDir(os.TempDir())
+		require.NoError(t, err)
+		assert.Len(t, entries, 1)
+		assert.Contains(t, out, entries[0].Name()+"/kubeconfig\n")
+		assert.Contains(t, out, "60 times as fast as here")
+	}, "--speed", "60x")
+	entries, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
+func TestServeSaysInWordsWhatIsInTheWay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	code, out, errOut := command(t, "", "serve", "--kubeconfig", file)
+	assert.Equal(t, exitError, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errOut, "will not replace "+file+": storagesim serve has not written it. Name another file, or use --force")
+	_, _, errOut = command(t, "", "serve", "--listen", "0.0.0.0:0", "--kubeconfig", file, "--force")
+	assert.Contains(t, errOut, "other machines could reach it. Use 127.0.0.1, or --remote")
+	_, _, errOut = command(t, "", "settle", "--kubeconfig", filepath.Join(t.TempDir(), "none"))
+	assert.Contains(t, errOut, "no kubeconfig of a server")
+}

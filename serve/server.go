@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api/rest"
+	"github.com/storagesim/storagesim/live"
+)
+
+// Config says how a cluster is offered.
+type Config struct {
+	// Listen is the address and port; default 127.0.0.1:0, which is any free port.
+	Listen string
+	// Remote allows an address that other machines can reach. Who has the token may then
+	// do from there what the API can do.
+	Remote bool
+	// Kubeconfig is the file that is written for clients, and removed by Close; required.
+	Kubeconfig string
+	// Force replaces a Kubeconfig that somebody else has written. One that a server wrote
+	// is replaced in any case.
+	Force bool
+	// Speed is how many times faster virtual time goes than the machine's. 0, the default,
+	// lets nothing happen but when it is told to.
+	Speed float64
+}
+
+// Server is a cluster that is offered.
+type Server struct {
+	cluster *storagesim.Cluster
+	driver  *live.Driver
+	speed   float64
+	http    *http.Server
+	config  kubeconfig
+	ended   chan struct{} // closed when it listens no longer
+	failed  error         // why, once ended is closed
+	close   sync.Once
+	closing error
+}
+
+// Start offers a cluster, which from then on is the server's until Close: call it through
+// Do. What cannot work, such as a port in use or a file that exists, is an error before
+// anything is written or driven.
+func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
+	listener, err := listen(cfg)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := newCertificate(cfg.host())
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	s := &Server{cluster: cluster, speed: cfg.Speed, ended: make(chan struct{})}
+	s.config = newKubeconfig(cfg.Kubeconfig, listener.Addr(), certificate)
+	if err := s.config.write(cfg.Force); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	handler := rest.New(cluster.Server(), cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
+	s.http = &http.Server{
+		Handler: admit(s.config.token, limit(s.withControl(handler))), TLSConfig: certificate.tls(),
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
+	}
+	s.driver = live.StartAt(cluster.Engine(), cfg.Speed)
+	go func() {
+		defer close(s.ended)
+		s.failed = s.http.ServeTLS(listener, "", "")
+	}()
+	return s, nil
+}
+
+// Kubeconfig is the file by which clients find the server.
+func (s *Server) Kubeconfig() string { return s.config.file }
+
+// URL is where the server listens: https://127.0.0.1:40123.
+func (s *Server) URL() string { return s.config.url }
+
+// Do calls f between two steps of the cluster, and waits for it. It says whether f was
+// called; it is not after Close, or when the cluster has failed.
+func (s *Server) Do(f func()) bool { return s.driver.Do(f) }
+
+// Wait waits until ctx ends, or the cluster or the listener fails: the error says why.
+func (s *Server) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.driver.Done():
+		return s.driver.Stop()
+	case <-s.ended:
+		return fmt.Errorf("the server listens no longer: %w", s.failed)
+	}
+}
+
+// Close ends all requests and the driving, and removes the kubeconfig. The cluster is the
+// caller's again. It may be called more than once.
+func (s *Server) Close() error {
+	s.close.Do(func() {
+		err := s.http.Close()
+		<-s.ended
+		s.closing = errors.Join(err, s.driver.Stop(), s.config.remove())
+	})
+	return s.closing
+}
+
+// host is the name or address that the server is to be reached by.
+func (cfg Config) host() string {
+	host, _, err := net.SplitHostPort(cfg.listen())
+	if err != nil {
+		return ""
+	}
+	return host
+}
+
+func (cfg Config) listen() string {
+	if cfg.Listen == "" {
+		return "127.0.0.1:0"
+	}
+	return cfg.Listen
+}
+
+// listen opens the port, after all that can be said without it.
+func listen(cfg Config) (net.Listener, error) {
+	if cfg.Speed < 0 {
+		return nil, fmt.Errorf("serve.Config.Speed: %g is negative", cfg.Speed)
+	}
+	host, _, err := net.SplitHostPort(cfg.listen())
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: an address and a port are expected, such as 127.0.0.1:6443", cfg.Listen)
+	}
+	if ip := net.ParseIP(host); !cfg.Remote && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("will not listen on %q: other machines could reach it. Use 127.0.0.1, or --remote (Config.Remote)", cfg.Listen)
+	}
+	if err := checkFile(cfg.Kubeconfig, cfg.Force); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.listen())
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", cfg.listen(), err)
+	}
+	return listener, nil
+}
