@@ -31,16 +31,25 @@ type mountedVolume struct {
 	// path is what containers get.
 	path     string
 	readOnly bool
+	// block says that path is a link to a raw device.
+	block bool
 	// remount says that it must be set up again to be up to date.
 	remount bool
-	about   trace.Ref
+	// reconstructed says that it was found on the disk and not set up since.
+	reconstructed bool
+	about         trace.Ref
 }
 
 // mountedDevice is a volume that is mounted, or may be, for the node.
 type mountedDevice struct {
 	state  mountState
 	plugin volume.DeviceMountableVolumePlugin
+	spec   *volume.Spec
 	path   string
+	// block says that it is a raw device.
+	block bool
+	// reconstructed says that it was found on the disk and not mounted since.
+	reconstructed bool
 }
 
 // actualStateOfWorld is what is mounted.

@@ -12,18 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/volume"
 )
 
 // CSIDriver is a CSI driver as it registers with a kubelet.
-type CSIDriver struct {
-	// Name is the driver's name; NodeID is what the driver calls this node. Both are
-	// required.
-	Name, NodeID string
-	// Topology is where the node is, as labels; none if the driver has no topology.
-	Topology map[string]string
-	// MaxVolumes is how many volumes of this driver the node can have; 0 is no limit.
-	MaxVolumes int32
-}
+type CSIDriver = volume.CSINodeDriver
 
 // migratedPlugins are the in-tree volume plugins whose volumes CSI drivers handle.
 //
@@ -107,6 +101,31 @@ func (k *kubelet) registerCSIDrivers(ctx context.Context) error {
 	return nil
 }
 
+// driverIDs are the drivers' names for the node, as its annotation has them.
+//
+// Upstream: nodeinfomanager.go buildNodeIDMapFromAnnotation, v1.36.
+func driverIDs(node *v1.Node) (map[string]string, error) {
+	ids := map[string]string{}
+	if text := node.Annotations[nodeIDAnnotation]; text != "" {
+		if err := json.Unmarshal([]byte(text), &ids); err != nil {
+			return nil, fmt.Errorf("failed to parse node's %q annotation value (%q) err=%w", nodeIDAnnotation, text, err)
+		}
+	}
+	return ids, nil
+}
+
+func setDriverIDs(node *v1.Node, ids map[string]string) error {
+	if len(ids) == 0 {
+		delete(node.Annotations, nodeIDAnnotation)
+		return nil
+	}
+	text, err := json.Marshal(ids)
+	if err == nil {
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, nodeIDAnnotation, string(text))
+	}
+	return err
+}
+
 // installInNode notes the driver's name for the node, and labels the node with its
 // topology.
 //
@@ -116,19 +135,15 @@ func (k *kubelet) installInNode(ctx context.Context, d CSIDriver) error {
 	if err != nil {
 		return err
 	}
-	ids := map[string]string{}
-	if text := old.Annotations[nodeIDAnnotation]; text != "" {
-		if err := json.Unmarshal([]byte(text), &ids); err != nil {
-			return fmt.Errorf("failed to parse node's %q annotation value (%q): %w", nodeIDAnnotation, text, err)
-		}
-	}
-	ids[d.Name] = d.NodeID
-	text, err := json.Marshal(ids)
+	ids, err := driverIDs(old)
 	if err != nil {
 		return err
 	}
+	ids[d.Name] = d.NodeID
 	node := old.DeepCopy()
-	metav1.SetMetaDataAnnotation(&node.ObjectMeta, nodeIDAnnotation, string(text))
+	if err := setDriverIDs(node, ids); err != nil {
+		return err
+	}
 	for _, label := range slices.Sorted(maps.Keys(d.Topology)) {
 		if value, ok := node.Labels[label]; ok && value != d.Topology[label] {
 			return fmt.Errorf("detected topology value collision: driver reported %q:%q but existing label is %q:%q", label, d.Topology[label], label, value)

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet/apivolume"
@@ -56,8 +58,9 @@ type Config struct {
 	// Plugins makes the volume plugins, anew for every start; default
 	// DefaultPlugins.
 	Plugins func() []volume.VolumePlugin
-	// CSIDrivers are the drivers that register with this kubelet, in this order. Their
-	// volumes cannot be mounted yet: they only show in the Node and CSINode objects.
+	// CSIDrivers are drivers that only show in the Node and CSINode objects, in this order,
+	// as the scheduler sees them: their volumes cannot be mounted. Drivers whose volumes
+	// can be register with the plugin of package kubelet/csi.
 	CSIDrivers []CSIDriver
 	// Runtime is the node's container runtime. It outlives the kubelet's crashes, and a
 	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
@@ -97,8 +100,10 @@ type kubelet struct {
 	recorder control.Recorder
 	runtime  runtime.Service
 
-	pods    *control.Cache[*v1.Pod]
-	workers map[types.UID]*podWorker
+	pods *control.Cache[*v1.Pod]
+	// csiDrivers is nil if no plugin has asked for it.
+	csiDrivers *control.Cache[*storagev1.CSIDriver]
+	workers    map[types.UID]*podWorker
 	// unseen are the pods that the populator has not looked at yet.
 	unseen map[types.UID]bool
 	// waiting are the pods that are to end when all pods are known.
@@ -131,7 +136,10 @@ type kubelet struct {
 	// the pods whose volumes could not be looked for.
 	onDisk    []types.UID
 	leftovers []string
-	unread    map[types.UID]bool
+	// rebuilt are the volumes that were found then and are not known to be attachable or
+	// not yet: that takes what the API says of their drivers.
+	rebuilt []*mountedVolume
+	unread  map[types.UID]bool
 
 	nodeQueue, populatorQueue, volumeQueue, operationQueue, podQueue, restartQueue, waitQueue, statusQueue control.Queue
 }
@@ -199,6 +207,7 @@ func (k *kubelet) start() {
 	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", About: control.KeysOf("Node"), Reconcile: k.reportNodeStatus, Limiter: backoff})
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
+	k.watchRegistrations()
 	k.nodeQueue.Add(k.node.Name)
 }
 
@@ -213,6 +222,7 @@ var _ volume.VolumeHost = volumeHost{}
 func (h volumeHost) GetNodeName() types.NodeName        { return types.NodeName(h.k.node.Name) }
 func (h volumeHost) GetPodsDir() string                 { return podsDir }
 func (h volumeHost) GetPluginDir(name string) string    { return pluginDir(name) }
+func (h volumeHost) GetClient() kubernetes.Interface    { return h.k.env.Client() }
 func (h volumeHost) GetMounter() mount.Interface        { return h.k.mounter }
 func (h volumeHost) GetFS() *disk.Disk                  { return h.k.fs }
 func (h volumeHost) GetEventRecorder() control.Recorder { return h.k.recorder }
@@ -225,6 +235,9 @@ func (h volumeHost) NewWrapperUnmounter(name string, spec volume.Spec, uid types
 }
 func (h volumeHost) GetPodVolumeDir(uid types.UID, plugin, name string) string {
 	return podVolumeDir(uid, plugin, name)
+}
+func (h volumeHost) GetPodVolumeDeviceDir(uid types.UID, plugin string) string {
+	return podVolumeDeviceDir(uid, plugin)
 }
 func (h volumeHost) GetPodPluginDir(uid types.UID, plugin string) string {
 	return podPluginsDir(uid) + "/" + plugin

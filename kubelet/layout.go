@@ -42,6 +42,9 @@ func podVolumeDir(uid types.UID, plugin, name string) string {
 	return podVolumesDir(uid) + "/" + plugin + "/" + name
 }
 
-func pluginDir(name string) string {
-	return path.Join(pluginsDir, volume.EscapeQualifiedName(name))
+// podVolumeDeviceDir has a pod's links to the raw devices of a plugin. plugin is escaped.
+func podVolumeDeviceDir(uid types.UID, plugin string) string {
+	return podDir(uid) + "/volumeDevices/" + plugin
 }
+
+func pluginDir(name string) string { return path.Join(pluginsDir, name) }

@@ -47,6 +47,7 @@ func defaultLabels() []string {
 // CSI drivers, says that the node is ready, and gives up what is on disk of pods that do
 // not exist any more.
 func (k *kubelet) syncNode(ctx context.Context, _ string) error {
+	k.noteRebuilt()
 	node, err := k.registerNode(ctx)
 	if err != nil {
 		return err
@@ -61,6 +62,9 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	}
 	if err := k.registerCSIDrivers(ctx); err != nil {
 		return err
+	}
+	for _, plugin := range k.registrationPlugins() {
+		plugin.Ready()
 	}
 	k.adoptOrphans()
 	k.volumeQueue.Add(k.node.Name)

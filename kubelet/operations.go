@@ -152,6 +152,9 @@ func (k *kubelet) mount(ctx context.Context, v *volumeToMount) error {
 	if err := k.checkReadWriteOncePod(v); err != nil {
 		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
 	}
+	if err := waitForAttach(ctx, v); err != nil {
+		return fmt.Errorf("MountVolume.WaitForAttach failed for volume %q : %w", name, err)
+	}
 	if step, err := k.mountDevice(ctx, v); err != nil {
 		return fmt.Errorf("MountVolume.%s failed for volume %q : %w", step, name, err)
 	}
@@ -193,17 +196,48 @@ func (k *kubelet) mountDevice(ctx context.Context, v *volumeToMount) (step strin
 	if err != nil {
 		return "GetDeviceMountPath", err
 	}
-	if err := mounter.MountDevice(ctx, v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup}); err != nil {
+	err = mounter.MountDevice(ctx, v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup})
+	k.markDevice(v, path, err)
+	if err != nil {
 		return "MountDevice", err
 	}
-	k.actual.devices[v.volume] = &mountedDevice{state: stateMounted, plugin: v.device, path: path}
 	return "", nil
+}
+
+// waitForAttach fails if the attach/detach controller's work on the volume is not done.
+func waitForAttach(ctx context.Context, v *volumeToMount) error {
+	if attacher, ok := v.plugin.(volume.Attacher); ok && v.attachable {
+		return attacher.WaitForAttach(ctx, v.spec)
+	}
+	return nil
+}
+
+// markDevice notes whether the volume is mounted for the node: not after an error that is
+// final, unless it was found so on the disk, and perhaps after one that leaves it open.
+//
+// Upstream: operation_generator.go markDeviceErrorState, v1.36.
+func (k *kubelet) markDevice(v *volumeToMount, path string, failure error) {
+	old := k.actual.devices[v.volume]
+	device := &mountedDevice{state: stateMounted, plugin: v.device, spec: v.spec, path: path, block: v.block}
+	switch {
+	case failure == nil:
+		k.actual.devices[v.volume] = device
+	case volume.IsUncertain(failure) && old == nil:
+		device.state = stateUncertain
+		k.actual.devices[v.volume] = device
+	case volume.IsFinal(failure) && old != nil && old.state == stateUncertain && !old.reconstructed:
+		delete(k.actual.devices, v.volume)
+	}
 }
 
 // setUp mounts the volume for the pod and says so.
 func (k *kubelet) setUp(ctx context.Context, v *volumeToMount, mounter volume.Mounter) error {
-	known := k.actual.volumes.get(v.podVolume) != nil // found on disk: no news
-	err := mounter.SetUp(ctx, v.mounterArgs())
+	old, args := k.actual.volumes.get(v.podVolume), v.mounterArgs()
+	known := old != nil // found on disk: no news
+	if known {
+		args.Reconstructed, args.Remount = old.reconstructed, old.remount
+	}
+	err := mounter.SetUp(ctx, args)
 	path := mounter.GetPath()
 	if inPodDir(path) && (err != nil || !known) {
 		record := trace.Mount{Op: "mount", About: v.ref(), Volume: v.spec.Name(), Target: path}
@@ -224,21 +258,30 @@ func (k *kubelet) setUp(ctx context.Context, v *volumeToMount, mounter volume.Mo
 	return err
 }
 
-// markSetUp notes what is mounted now. A volume that failed and yet left
-// something behind is uncertain, so that it is torn down when its pod ends.
+// markSetUp notes what is mounted now. A volume that failed and yet left something behind,
+// or of which it is not known, is uncertain, so that it is torn down when its pod ends.
+//
+// Upstream: operation_generator.go markVolumeErrorState, v1.36.
 func (k *kubelet) markSetUp(v *volumeToMount, mounter volume.Mounter, failure error) {
+	old := k.actual.volumes.get(v.podVolume)
 	state := stateMounted
-	if old := k.actual.volumes.get(v.podVolume); failure != nil && old != nil && old.remount {
-		return // what was there is there
-	}
 	if failure != nil {
 		state = stateUncertain
-		if _, err := k.fs.Lstat(mounter.GetPath()); err != nil || !inPodDir(mounter.GetPath()) {
+		_, err := k.fs.Lstat(mounter.GetPath())
+		left := err == nil && inPodDir(mounter.GetPath())
+		switch {
+		case old != nil && old.remount:
+			return // what was there is there
+		case left || volume.IsUncertain(failure) && old == nil:
+		case old != nil && volume.IsFinal(failure) && !old.reconstructed && old.state == stateUncertain:
+			k.actual.volumes.remove(v.podVolume)
+			return
+		default:
 			return // as it was before
 		}
 	}
 	k.actual.volumes.put(v.podVolume, &mountedVolume{
-		podVolume: v.podVolume, state: state, plugin: v.plugin, spec: v.spec,
+		podVolume: v.podVolume, state: state, plugin: v.plugin, spec: v.spec, reconstructed: failure != nil && old != nil && old.reconstructed,
 		path: mounter.GetPath(), readOnly: mounter.GetAttributes().ReadOnly, about: v.ref(),
 	})
 	if v.plugin.RequiresRemount(v.spec) {
@@ -256,6 +299,9 @@ func (k *kubelet) unmountVolume(ctx context.Context, key podVolume) error {
 	if v == nil || k.desired.get(key) != nil {
 		return nil
 	}
+	if v.block {
+		return k.unmapVolume(ctx, v)
+	}
 	if err := k.cleanSubPaths(key.pod, v.spec.Name()); err != nil {
 		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", v.spec.Name(), err)
 	}
@@ -269,6 +315,7 @@ func (k *kubelet) unmountVolume(ctx context.Context, key podVolume) error {
 	}
 	record := trace.Mount{Op: "unmount", About: about, Volume: v.spec.Name(), Target: v.path}
 	if err != nil {
+		v.state = stateUncertain // SetUp is called for the pod if it wants the volume again
 		err = fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", v.spec.Name(), err)
 		record.Err = err.Error()
 	}
@@ -290,11 +337,19 @@ func (k *kubelet) unmountDevice(ctx context.Context, name v1.UniqueVolumeName) e
 	if d == nil || k.desired.volumes.uses(name) || k.actual.volumes.uses(name) {
 		return nil
 	}
+	if d.block {
+		if err := k.unmapDevice(ctx, d); err != nil {
+			return err
+		}
+		delete(k.actual.devices, name)
+		return nil
+	}
 	unmounter, err := d.plugin.NewDeviceUnmounter()
 	if err == nil {
 		err = unmounter.UnmountDevice(ctx, d.path)
 	}
 	if err != nil {
+		d.state = stateUncertain // MountDevice is called for the next pod
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", name, err)
 	}
 	delete(k.actual.devices, name)

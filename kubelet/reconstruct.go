@@ -22,6 +22,7 @@ func (k *kubelet) reconstruct() {
 		k.onDisk = append(k.onDisk, types.UID(pod))
 		k.reconstructPod(types.UID(pod))
 	}
+	k.reconstructDevices()
 	if n := len(k.touched); n > 0 {
 		k.note(k.nodeRef(), fmt.Sprintf("finds volumes of an earlier life on disk: %d, each uncertain; none is unmounted before all pods are known", n))
 	}
@@ -42,6 +43,15 @@ func (k *kubelet) reconstructPod(uid types.UID) {
 		errs = append(errs, err)
 		for _, name := range names {
 			k.reconstructVolume(uid, plugin, name)
+		}
+	}
+	plugins, err = namesIn(k.fs, podVolumeDeviceDir(uid, ""))
+	errs = append(errs, err)
+	for _, plugin := range plugins {
+		names, err := namesIn(k.fs, podVolumeDeviceDir(uid, plugin))
+		errs = append(errs, err)
+		for _, name := range names {
+			k.reconstructMap(uid, plugin, name)
 		}
 	}
 	err = errors.Join(errs...)
@@ -83,28 +93,7 @@ func (k *kubelet) reconstructVolume(uid types.UID, pluginDir, name string) {
 		k.leftovers = append(k.leftovers, where)
 		return
 	}
-	k.actual.volumes.put(v.podVolume, v)
-	k.touched[v.podVolume] = true
-	if device := constructDevice(v); device != nil {
-		k.actual.devices[v.volume] = device
-	}
-}
-
-// constructDevice is the mount for the whole node that a pod's mount may stand on,
-// nil for a volume that needs none. Its path is left empty where the disk does not
-// tell it: a local volume's is that of its data.
-func constructDevice(v *mountedVolume) *mountedDevice {
-	plugin, ok := v.plugin.(volume.DeviceMountableVolumePlugin)
-	if !ok {
-		return nil
-	}
-	device := &mountedDevice{state: stateUncertain, plugin: plugin}
-	if mounter, err := plugin.NewDeviceMounter(); err == nil {
-		if where, err := mounter.GetDeviceMountPath(v.spec); err == nil {
-			device.path = where
-		}
-	}
-	return device
+	k.addRebuilt(v)
 }
 
 func (k *kubelet) constructMountedVolume(uid types.UID, pluginDir, name, where string) (*mountedVolume, error) {
@@ -116,23 +105,12 @@ func (k *kubelet) constructMountedVolume(uid types.UID, pluginDir, name, where s
 	if err != nil {
 		return nil, err
 	}
-	device, err := k.plugins.FindDeviceMountablePluginBySpec(rebuilt.Spec)
+	unique, err := k.uniqueName(plugin, rebuilt.Spec, uid)
 	if err != nil {
 		return nil, err
-	}
-	attachable, err := isAttachable(plugin, rebuilt.Spec)
-	if err != nil {
-		return nil, err
-	}
-	unique, err := getUniqueVolumeName(rebuilt.Spec, plugin, device != nil || attachable, uid)
-	if err != nil {
-		return nil, err
-	}
-	if attachable {
-		k.attachable[unique] = true
 	}
 	return &mountedVolume{
-		podVolume: podVolume{volume: unique, pod: uid}, state: stateUncertain,
+		podVolume: podVolume{volume: unique, pod: uid}, state: stateUncertain, reconstructed: true,
 		plugin: plugin, spec: rebuilt.Spec, path: where, about: trace.Ref{Kind: "Pod", Name: string(uid)},
 	}, nil
 }

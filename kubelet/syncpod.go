@@ -127,6 +127,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 	}
 	if k.unread[w.uid] {
 		k.reconstructPod(w.uid)
+		k.noteRebuilt()
 		k.touchPod(w.uid)
 	}
 	if k.mounting == w.uid || k.actual.podHasVolumes(w.uid) {

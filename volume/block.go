@@ -48,3 +48,25 @@ type BlockVolumeMapper interface {
 
 // BlockVolumeUnmapper takes it away.
 type BlockVolumeUnmapper interface{ BlockVolume }
+
+// CustomBlockVolumeMapper is a mapper of devices that are first made ready once for the
+// whole node.
+//
+// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.36.
+type CustomBlockVolumeMapper interface {
+	BlockVolumeMapper
+	// SetUpDevice makes the device ready for the node and is where it is staged, "" if
+	// nowhere.
+	SetUpDevice(ctx context.Context) (string, error)
+}
+
+// CustomBlockVolumeUnmapper undoes what a CustomBlockVolumeMapper did.
+//
+// Upstream: pkg/volume/volume.go CustomBlockVolumeUnmapper, v1.36.
+type CustomBlockVolumeUnmapper interface {
+	BlockVolumeUnmapper
+	// UnmapPodDevice undoes MapPodDevice.
+	UnmapPodDevice(ctx context.Context) error
+	// TearDownDevice undoes SetUpDevice.
+	TearDownDevice(ctx context.Context) error
+}

@@ -16,11 +16,13 @@
 //   - Spec has no fields for CSI migration, and MounterArgs none for SELinux and
 //     resizing: nothing here could set them.
 //   - BlockVolumeMapper has MapPodDevice of upstream's CustomBlockVolumeMapper.
-//   - The optional interfaces are Persistent, Attachable, DeviceMountable, Block and, for
+//   - The optional interfaces are Persistent, Attachable, DeviceMountable, Block,
+//     Registration (what upstream's plugin manager does for drivers), Staging and, for
 //     volumes made of API objects, Objects, where upstream has GetConfigMapFunc and
 //     GetSecretFunc of the host. Of AttachableVolumePlugin there is what the kubelet
-//     asks, CanAttach. Attacher, Detacher and NodeExpandable come with the controllers
-//     that call them; recycling is the PV controller's work (package pvcontroller).
+//     asks, CanAttach, and of Attacher WaitForAttach. Detacher and NodeExpandable come with
+//     the controllers that call them; recycling is the PV controller's work (package
+//     pvcontroller).
 //   - SetVolumeOwnership does not fail when the process may not change owners: a
 //     simulation runs as an ordinary user. What it could not do it says in the
 //     trace. Slow runs have no VolumePermissionChangeInProgress events.

@@ -3,9 +3,12 @@ package volume
 import (
 	"context"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/machine/disk"
@@ -76,6 +79,14 @@ type AttachableVolumePlugin interface {
 	CanAttach(spec *Spec) (bool, error)
 }
 
+// Attacher waits for what the attach/detach controller does.
+//
+// Upstream: pkg/volume/volume.go Attacher, v1.36.
+type Attacher interface {
+	// WaitForAttach fails if the volume is not attached to this node.
+	WaitForAttach(ctx context.Context, spec *Spec) error
+}
+
 // DeviceMountableVolumePlugin is a plugin whose volumes are first mounted once
 // for the whole node, and from there into each pod.
 type DeviceMountableVolumePlugin interface {
@@ -86,6 +97,23 @@ type DeviceMountableVolumePlugin interface {
 	GetDeviceMountRefs(deviceMountPath string) ([]string, error)
 	// CanDeviceMount says whether this volume needs it.
 	CanDeviceMount(spec *Spec) (bool, error)
+}
+
+// StagingPlugin is a plugin that finds on the disk, after a restart, what is mounted for the
+// whole node, whether a pod has it or not.
+type StagingPlugin interface {
+	DeviceMountableVolumePlugin
+	// Staged is all of it. It asks no one but the disk.
+	Staged() []StagedVolume
+}
+
+// StagedVolume is a volume that is mounted, or may be, for the whole node.
+type StagedVolume struct {
+	// Spec may lack what is not on the disk.
+	Spec *Spec
+	// Path is where it is mounted, or for a raw device where the node's links to it are.
+	Path  string
+	Block bool
 }
 
 // DeviceMounter mounts a volume for the whole node.
@@ -144,6 +172,11 @@ type MounterArgs struct {
 	FsGroup *int64
 	// FSGroupChangePolicy is the pod's; nil means Always.
 	FSGroupChangePolicy *v1.PodFSGroupChangePolicy
+	// Reconstructed says that the volume was found on the disk after a restart and has not
+	// been set up since.
+	Reconstructed bool
+	// Remount says that the volume is mounted and is set up again to be up to date.
+	Remount bool
 }
 
 // Attributes say what a mounted volume is like.
@@ -165,11 +198,15 @@ type VolumeHost interface {
 	GetNodeName() types.NodeName
 	// GetPodsDir is the directory of all pods' directories.
 	GetPodsDir() string
-	// GetPluginDir is the directory of a plugin; its name is escaped or not.
+	// GetPluginDir is the directory of a plugin. Its name is taken as it is: whether it is
+	// escaped is the plugin's choice.
 	GetPluginDir(pluginName string) string
 	// GetPodVolumeDir is the directory of a pod's volume. pluginName is
 	// escaped; volumeName is Spec.Name().
 	GetPodVolumeDir(podUID types.UID, pluginName, volumeName string) string
+	// GetPodVolumeDeviceDir is the directory of a pod's links to the raw devices of a
+	// plugin, whose name is escaped.
+	GetPodVolumeDeviceDir(podUID types.UID, pluginName string) string
 	// GetPodPluginDir is the directory that a plugin, its name escaped, has for
 	// itself in a pod's.
 	GetPodPluginDir(podUID types.UID, pluginName string) string
@@ -183,6 +220,15 @@ type VolumeHost interface {
 	// GetObject is an API object that the plugin's Objects has named, during
 	// SetUp, or why it cannot be had. Nobody may change it.
 	GetObject(ref ObjectRef) (runtime.Object, error)
+	// GetClient calls the API server as the kubelet. Init and what only reads a spec must
+	// not.
+	GetClient() kubernetes.Interface
+	// CSIDrivers are the cluster's CSIDriver objects, as the kubelet knows them. A plugin
+	// that needs them asks for them in Init, and keeps them: a kubelet none of whose
+	// plugins asks follows none.
+	CSIDrivers() CSIDriverLister
+	// GetServiceAccountToken is a token for a service account.
+	GetServiceAccountToken(ctx context.Context, namespace, name string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
 	// Clock tells the time and waits: a call on a mounter and the like may take time.
 	// It needs the context that the plugin was called with.
 	control.Clock
@@ -194,4 +240,10 @@ type VolumeHost interface {
 	GetEventRecorder() control.Recorder
 	// Trace notes what was done or left out about a pod.
 	Trace(about trace.Ref, text string)
+}
+
+// CSIDriverLister finds CSIDriver objects.
+type CSIDriverLister interface {
+	// Get is the CSIDriver of that name. Do not modify it.
+	Get(name string) (*storagev1.CSIDriver, bool)
 }

@@ -163,7 +163,7 @@ func (l localVolume) GetPath() string {
 
 // baseOfMounts is where block devices would be mounted.
 func (plugin *localVolumePlugin) baseOfMounts() string {
-	return path.Join(plugin.host.GetPluginDir(PluginName), "mounts")
+	return path.Join(plugin.host.GetPluginDir(volume.EscapeQualifiedName(PluginName)), "mounts")
 }
 
 func (plugin *localVolumePlugin) isBelowMounts(name string) bool {

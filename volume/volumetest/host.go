@@ -10,11 +10,14 @@ import (
 	"path"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/machine/disk"
@@ -40,6 +43,10 @@ type Host struct {
 	Time time.Time
 	// Allocatable is what the node has for pods.
 	Allocatable v1.ResourceList
+	// Client calls the API; nil for plugins that do not.
+	Client kubernetes.Interface
+	// Drivers are the CSIDriver objects.
+	Drivers CSIDrivers
 
 	// Events are "type reason: message", Notes what was traced.
 	Events, Notes []string
@@ -55,12 +62,17 @@ func (h *Host) GetPodsDir() string { return rootDir + "/pods" }
 
 // GetPluginDir implements volume.VolumeHost.
 func (h *Host) GetPluginDir(name string) string {
-	return path.Join(rootDir, "plugins", volume.EscapeQualifiedName(name))
+	return path.Join(rootDir, "plugins", name)
 }
 
 // GetPodVolumeDir implements volume.VolumeHost.
 func (h *Host) GetPodVolumeDir(uid types.UID, plugin, name string) string {
 	return path.Join(h.GetPodsDir(), string(uid), "volumes", plugin, name)
+}
+
+// GetPodVolumeDeviceDir implements volume.VolumeHost.
+func (h *Host) GetPodVolumeDeviceDir(uid types.UID, plugin string) string {
+	return path.Join(h.GetPodsDir(), string(uid), "volumeDevices", plugin)
 }
 
 // GetPodPluginDir implements volume.VolumeHost.
@@ -95,6 +107,29 @@ func (h *Host) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
 		return object, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: ref.Kind}, ref.Name)
+}
+
+// GetClient implements volume.VolumeHost.
+func (h *Host) GetClient() kubernetes.Interface { return h.Client }
+
+// CSIDrivers implements volume.VolumeHost.
+func (h *Host) CSIDrivers() volume.CSIDriverLister { return h.Drivers }
+
+// GetServiceAccountToken implements volume.VolumeHost: the token says whose it is and for
+// whom.
+func (h *Host) GetServiceAccountToken(_ context.Context, namespace, name string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+	answer := request.DeepCopy()
+	answer.Status.Token = fmt.Sprintf("token of %s/%s for %s", namespace, name, request.Spec.Audiences)
+	return answer, nil
+}
+
+// CSIDrivers is the cluster's CSIDriver objects, by name.
+type CSIDrivers map[string]*storagev1.CSIDriver
+
+// Get implements volume.CSIDriverLister.
+func (d CSIDrivers) Get(name string) (*storagev1.CSIDriver, bool) {
+	driver, ok := d[name]
+	return driver, ok
 }
 
 // Now implements control.Clock.

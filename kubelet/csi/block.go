@@ -1,0 +1,249 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/volume"
+)
+
+// device is a raw device as one pod has it. For the node alone the pod is empty.
+//
+// Upstream: csi_block.go csiBlockMapper, v1.36.
+type device struct {
+	podVolume
+	spec *volume.Spec // nil for what is only taken away
+	pod  *v1.Pod
+}
+
+var (
+	_ volume.CustomBlockVolumeMapper   = (*device)(nil)
+	_ volume.CustomBlockVolumeUnmapper = (*device)(nil)
+)
+
+// devices is the directory of everything about raw devices.
+const devices = "volumeDevices"
+
+// devicesDir is that directory, or one in it.
+func (plugin *csiPlugin) devicesDir(names ...string) string {
+	return path.Join(append([]string{plugin.host.GetPluginDir(PluginName), devices}, names...)...)
+}
+
+// dataDir has the file that says what device it is.
+//
+// Upstream: csi_util.go getVolumeDeviceDataDir, v1.36.
+func (d *device) dataDir() string { return d.plugin.devicesDir(d.fileName(), "data") }
+
+func (d *device) stagingPath() string { return d.plugin.devicesDir("staging", d.specName) }
+func (d *device) publishDir() string  { return d.plugin.devicesDir("publish", d.specName) }
+func (d *device) publishPath() string { return path.Join(d.publishDir(), string(d.podUID)) }
+func (d *device) fileName() string    { return volume.EscapeQualifiedName(d.specName) }
+
+// GetGlobalMapPath is the directory of the node's links to the device.
+func (d *device) GetGlobalMapPath(*volume.Spec) (string, error) {
+	return d.plugin.devicesDir(d.fileName(), "dev"), nil
+}
+
+// GetPodDeviceMapPath is the pod's own link.
+func (d *device) GetPodDeviceMapPath() (dir, name string) {
+	return d.plugin.host.GetPodVolumeDeviceDir(d.podUID, volume.EscapeQualifiedName(PluginName)), d.specName
+}
+
+// NewBlockVolumeMapper makes a mapper, and notes on the disk what it is of.
+//
+// Upstream: csi_plugin.go NewBlockVolumeMapper, v1.36.
+func (plugin *csiPlugin) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (volume.BlockVolumeMapper, error) {
+	source, err := getPVSourceFromSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	d := &device{podVolume{plugin, pod.UID, spec.Name(), source.Driver, source.VolumeHandle}, spec, pod}
+	if err := plugin.host.GetFS().MkdirAll(d.dataDir(), 0o750); err != nil {
+		return nil, failf("failed to create data dir %s:  %w", d.dataDir(), err)
+	}
+	node := string(plugin.host.GetNodeName())
+	err = plugin.saveVolumeData(d.dataDir(), volumeData{
+		SpecVolID: d.specName, VolumeHandle: d.handle, DriverName: d.driver, NodeName: node, AttachmentID: getAttachmentName(d.handle, d.driver, node),
+	})
+	if err != nil {
+		plugin.cleanUp("attacher.MountDevice", d.dataDir())
+		return nil, failf("csi.NewBlockVolumeMapper failed to save volume info data: %w", err)
+	}
+	return d, nil
+}
+
+// NewBlockVolumeUnmapper reads from the disk what device it is.
+//
+// Upstream: csi_plugin.go NewBlockVolumeUnmapper, v1.36.
+func (plugin *csiPlugin) NewBlockVolumeUnmapper(name string, podUID types.UID) (volume.BlockVolumeUnmapper, error) {
+	d := &device{podVolume: podVolume{plugin: plugin, podUID: podUID, specName: name}}
+	data, err := plugin.loadVolumeData(d.dataDir())
+	if err != nil {
+		return nil, failf("unmapper failed to load volume data file [%s]: %w", d.dataDir(), err)
+	}
+	d.driver, d.handle = data.DriverName, data.VolumeHandle
+	return d, nil
+}
+
+// ConstructBlockVolumeSpec makes of that file a spec.
+//
+// Upstream: csi_plugin.go ConstructBlockVolumeSpec, v1.36.
+func (plugin *csiPlugin) ConstructBlockVolumeSpec(_ types.UID, name, mapPath string) (*volume.Spec, error) {
+	d := &device{podVolume: podVolume{plugin: plugin, specName: name}}
+	data, err := plugin.loadVolumeData(d.dataDir())
+	if err != nil {
+		return nil, failf("plugin.ConstructBlockVolumeSpec failed loading volume data using [%s]: %w", mapPath, err)
+	}
+	return constructPVSpec(data, v1.PersistentVolumeBlock), nil
+}
+
+// SetUpDevice has the driver stage the device, if it has that step.
+//
+// Upstream: csi_block.go SetUpDevice and stageVolumeForBlock, v1.36.
+func (d *device) SetUpDevice(ctx context.Context) (string, error) {
+	source, err := getPVSourceFromSpec(d.spec)
+	if err != nil {
+		return "", failf("blockMapper.SetUpDevice failed to get CSI persistent source: %w", err)
+	}
+	ctx = d.plugin.operation(ctx)
+	published, err := d.plugin.getPublishContext(ctx, source.VolumeHandle, source.Driver)
+	if err != nil {
+		return "", transientf("blockMapper.SetupDevice failed to get volume attachment: %v", err)
+	}
+	c, err := d.plugin.client(d.driver)
+	if err != nil {
+		return "", transientf("blockMapper.SetUpDevice failed to get CSI client: %v", err)
+	}
+	staging, err := d.stage(ctx, c, source, published)
+	if err != nil && volume.IsFinal(err) {
+		if err := d.cleanupOrphanDeviceFiles(); err != nil {
+			d.plugin.note("Failed to clean up block volume directory " + err.Error())
+		}
+	}
+	return staging, err
+}
+
+func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentVolumeSource, published map[string]string) (string, error) {
+	stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	if err != nil {
+		return "", failf("blockMapper.stageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %w", err)
+	}
+	if !stages {
+		return "", nil
+	}
+	request := &csipb.NodeStageVolumeRequest{
+		VolumeId: d.handle, PublishContext: published, StagingTargetPath: d.stagingPath(), VolumeContext: source.VolumeAttributes,
+	}
+	if ref := source.NodeStageSecretRef; ref != nil {
+		if request.Secrets, err = d.plugin.getCredentials(ctx, ref); err != nil {
+			return "", transientf("failed to get NodeStageSecretRef %s/%s: %v", ref.Namespace, ref.Name, err)
+		}
+	}
+	if err := d.plugin.host.GetFS().MkdirAll(d.stagingPath(), 0o750); err != nil {
+		return "", failf("blockMapper.stageVolumeForBlock failed to create dir %s: %w", d.stagingPath(), err)
+	}
+	return d.stagingPath(), c.stage(ctx, request, capability{fsType: fsTypeBlockName, accessMode: accessModeOf(d.spec)})
+}
+
+// MapPodDevice has the driver publish the device, and is where.
+//
+// Upstream: csi_block.go MapPodDevice and publishVolumeForBlock, v1.36.
+func (d *device) MapPodDevice(ctx context.Context) (string, error) {
+	source, err := getPVSourceFromSpec(d.spec)
+	if err != nil {
+		return "", failf("blockMapper.MapPodDevice failed to get CSI persistent source: %w", err)
+	}
+	ctx = d.plugin.operation(ctx)
+	request := &csipb.NodePublishVolumeRequest{
+		VolumeId: d.handle, StagingTargetPath: d.stagingPath(), TargetPath: d.publishPath(), Readonly: d.spec.ReadOnly, VolumeContext: source.VolumeAttributes,
+	}
+	if request.PublishContext, err = d.plugin.getPublishContext(ctx, source.VolumeHandle, source.Driver); err != nil {
+		return "", transientf("blockMapper.MapPodDevice failed to get volume attachment: %v", err)
+	}
+	c, err := d.plugin.client(d.driver)
+	if err != nil {
+		return "", transientf("blockMapper.MapPodDevice failed to get CSI client: %v", err)
+	}
+	if d.plugin.podInfoEnabled(d.driver) {
+		mode, _ := lifecycleMode(d.spec) // it has a source
+		request.VolumeContext = merge(request.VolumeContext, podInfo(d.pod, mode))
+	}
+	if ref := source.NodePublishSecretRef; ref != nil {
+		if request.Secrets, err = d.plugin.getCredentials(ctx, ref); err != nil {
+			return "", transientf("blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef %s/%s: %v", ref.Namespace, ref.Name, err)
+		}
+	}
+	if err := d.plugin.host.GetFS().MkdirAll(d.publishDir(), 0o750); err != nil {
+		return "", failf("blockMapper.publishVolumeForBlock failed to create dir %s:  %w", d.publishDir(), err)
+	}
+	if err := c.publish(ctx, request, capability{fsType: fsTypeBlockName, accessMode: accessModeOf(d.spec)}); err != nil {
+		return "", err
+	}
+	return d.publishPath(), nil
+}
+
+// UnmapPodDevice has the driver take the device away from the pod, whether it shows or not.
+//
+// Upstream: csi_block.go UnmapPodDevice, v1.36.
+func (d *device) UnmapPodDevice(ctx context.Context) error {
+	c, err := d.plugin.client(d.driver)
+	if err != nil {
+		return transientf("blockMapper.UnmapPodDevice failed to get CSI client: %v", err)
+	}
+	if err := c.unpublish(d.plugin.operation(ctx), d.handle, d.publishPath()); err != nil {
+		return failf("blockMapper.unpublishVolumeForBlock failed: %w", err)
+	}
+	return nil
+}
+
+// TearDownDevice has the driver take the device off the node, and removes what was made for
+// it.
+//
+// Upstream: csi_block.go TearDownDevice and unstageVolumeForBlock, v1.36.
+func (d *device) TearDownDevice(ctx context.Context) error {
+	c, err := d.plugin.client(d.driver)
+	if err != nil {
+		return transientf("blockMapper.TearDownDevice failed to get CSI client: %v", err)
+	}
+	ctx, disk := d.plugin.operation(ctx), d.plugin.host.GetFS()
+	if _, err := disk.Lstat(d.stagingPath()); err == nil {
+		stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+		if err != nil {
+			return failf("blockMapper.unstageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %w", err)
+		}
+		if stages {
+			if err := c.unstage(ctx, d.handle, d.stagingPath()); err != nil {
+				return failf("blockMapper.unstageVolumeForBlock failed: %w", err)
+			}
+			if err := disk.RemoveAll(d.stagingPath()); err != nil {
+				return failf("blockMapper.unstageVolumeForBlock failed to remove staging path after NodeUnstageVolume() error [%s]: %w", d.stagingPath(), err)
+			}
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.cleanupOrphanDeviceFiles(); err != nil {
+		d.plugin.note("Failed to clean up block volume directory " + err.Error())
+	}
+	return nil
+}
+
+// cleanupOrphanDeviceFiles removes the directories that were made for the device. No pod has
+// it any more.
+//
+// Upstream: csi_block.go cleanupOrphanDeviceFiles, v1.36.
+func (d *device) cleanupOrphanDeviceFiles() error {
+	disk := d.plugin.host.GetFS()
+	for _, dir := range []string{d.publishDir(), d.stagingPath()} {
+		if err := disk.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failf("failed to remove directory [%s]: %w", dir, err)
+		}
+	}
+	return disk.RemoveAll(d.plugin.devicesDir(d.fileName()))
+}

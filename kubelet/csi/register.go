@@ -1,0 +1,148 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"k8s.io/apimachinery/pkg/util/version"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// How long a plugin may take to say who it is, and to hear what became of it.
+//
+// Upstream: pluginmanager/operationexecutor/operation_generator.go, v1.36.
+const (
+	getInfoTimeout        = time.Second
+	notifyTimeoutDuration = 5 * time.Second
+)
+
+// register asks the plugin at a socket who it is, registers it, and tells it what came of
+// that.
+//
+// Upstream: operation_generator.go GenerateRegisterPluginFunc, v1.36.
+func (plugin *csiPlugin) register(ctx context.Context, socket string, id int) error {
+	conn := registerapi.NewRegistrationClient(plugin.node.Dial(plugin.env, socket))
+	info, err := conn.GetInfo(control.WithTimeout(ctx, plugin.env, getInfoTimeout), &registerapi.InfoRequest{})
+	if err != nil {
+		return fmt.Errorf("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket %s, err: %w", socket, err)
+	}
+	if info.Type != registerapi.CSIPlugin {
+		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- no handler registered for plugin type: %s at socket %s", info.Type, socket))
+	}
+	endpoint := info.Endpoint
+	if endpoint == "" {
+		endpoint = socket
+	}
+	if _, err := plugin.validateVersions("ValidatePlugin", info.Name, info.SupportedVersions); err != nil {
+		err = fmt.Errorf("validation failed for CSI Driver %s at endpoint %s: %w", info.Name, endpoint, err)
+		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- plugin validation failed with err: %v", err))
+	}
+	plugin.registered[socket] = registered{id, info.Name, endpoint}
+	if err := plugin.registerDriver(ctx, info.Name, endpoint, info.SupportedVersions); err != nil {
+		delete(plugin.registered, socket)
+		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- plugin registration failed with err: %v", err))
+	}
+	if err := plugin.notify(ctx, conn, ""); err != nil {
+		delete(plugin.registered, socket)
+		plugin.deregister(ctx, registered{id, info.Name, endpoint})
+		return fmt.Errorf("RegisterPlugin error -- failed to send registration status at socket %s, err: %w", socket, err)
+	}
+	return nil
+}
+
+// notify tells a plugin whether it is registered, or what is wrong, which is the error then.
+//
+// Upstream: operation_generator.go notifyPlugin, v1.36.
+func (plugin *csiPlugin) notify(ctx context.Context, conn registerapi.RegistrationClient, problem string) error {
+	ctx = control.WithTimeout(ctx, plugin.env, notifyTimeoutDuration)
+	_, err := conn.NotifyRegistrationStatus(ctx, &registerapi.RegistrationStatus{PluginRegistered: problem == "", Error: problem})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", problem, err)
+	case problem != "":
+		return errors.New(problem)
+	}
+	return nil
+}
+
+// validateVersions finds the highest of a driver's versions that is supported. A driver of
+// a name that is registered already needs a higher one.
+//
+// Upstream: csi_plugin.go validateVersions, v1.36.
+func (plugin *csiPlugin) validateVersions(caller, name string, versions []string) (*version.Version, error) {
+	if len(versions) == 0 {
+		return nil, failf("%s for CSI driver %q failed. Plugin returned an empty list for supported versions", caller, name)
+	}
+	highest, err := version.HighestSupportedVersion(versions)
+	if err != nil {
+		return nil, failf("%s for CSI driver %q failed. None of the versions specified %q are supported. err=%w", caller, name, versions, err)
+	}
+	if there, ok := plugin.drivers[name]; ok && !there.highest.LessThan(highest) {
+		return nil, failf("%s for CSI driver %q failed. Another driver with the same name is already registered with a higher supported version: %q", caller, name, there.highest)
+	}
+	return highest, nil
+}
+
+// registerDriver notes where the driver is, asks it about the node, and tells the API.
+//
+// Upstream: csi_plugin.go RegisterPlugin, v1.36.
+func (plugin *csiPlugin) registerDriver(ctx context.Context, name, endpoint string, versions []string) error {
+	highest, err := plugin.validateVersions("RegisterPlugin", name, versions)
+	if err != nil {
+		return err
+	}
+	plugin.drivers[name] = driver{endpoint, highest}
+	err = plugin.installDriver(ctx, name)
+	if err != nil {
+		plugin.unregisterDriver(ctx, name)
+	}
+	return err
+}
+
+// installDriver asks the driver about the node, and tells the API.
+func (plugin *csiPlugin) installDriver(ctx context.Context, name string) error {
+	c, err := plugin.client(name)
+	if err != nil {
+		return err
+	}
+	info, err := c.NodeGetInfo(plugin.operation(ctx), &csipb.NodeGetInfoRequest{})
+	if err != nil {
+		return err
+	}
+	installed := volume.CSINodeDriver{Name: name, NodeID: info.GetNodeId(), Topology: info.GetAccessibleTopology().GetSegments()}
+	switch most := info.GetMaxVolumesPerNode(); {
+	case most > math.MaxInt32:
+		installed.MaxVolumes = math.MaxInt32
+	case most < 0:
+		plugin.note(fmt.Sprintf("Invalid attach limit value %d cannot be added to CSINode object for %q", most, name))
+	default:
+		installed.MaxVolumes = int32(most)
+	}
+	return plugin.nodes.InstallCSIDriver(ctx, installed)
+}
+
+// deregister forgets a driver whose socket is gone.
+//
+// Upstream: csi_plugin.go DeRegisterPlugin, v1.36.
+func (plugin *csiPlugin) deregister(ctx context.Context, was registered) {
+	plugin.note(fmt.Sprintf("CSI driver %s at %s is not registered any more", was.name, was.endpoint))
+	plugin.unregisterDriver(ctx, was.name)
+}
+
+// unregisterDriver forgets a driver, and tells the API. What fails then is not tried again.
+//
+// Upstream: csi_plugin.go unregisterDriver, v1.36.
+func (plugin *csiPlugin) unregisterDriver(ctx context.Context, name string) {
+	delete(plugin.drivers, name)
+	if err := plugin.nodes.UninstallCSIDriver(ctx, name); err != nil {
+		plugin.note(strings.TrimSpace("Error uninstalling CSI driver: " + err.Error()))
+	}
+}
