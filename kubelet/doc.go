@@ -17,9 +17,11 @@
 //	operations.go   carries one mount or unmount out, with backoff per volume
 //	attach.go       volumesInUse, and waiting for volumesAttached
 //	wait.go         a pod's wait for its volumes, and what it is told meanwhile
-//	reconstruct.go  finds an earlier life's mounts on disk
+//	reconstruct.go  finds an earlier life's mounts on disk; rebuild.go raw devices and what
+//	                is mounted for the node
+//	registration.go CSI drivers that register with a plugin
 //	syncpod.go      Pending -> Running -> Terminating -> gone
-//	map.go          what would give a pod a raw device
+//	map.go          gives a pod a raw device, as far as its plugin makes it
 //	restarts.go     which containers are started, and started again, and when;
 //	                backoff.go how long those wait that keep ending
 //	containers.go   what the container runtime knows of a pod, as the kubelet sees it
@@ -99,7 +101,8 @@
 //     path's parts it unmounts; upstream leaves that to an administrator.
 //   - One volume of a node is mounted or unmounted at a time. While a plugin waits, the
 //     others wait, where upstream works on several volumes at once.
-//   - Block volumes are refused by name, for mapping a device takes privilege.
+//   - Block volumes of plugins that make no device themselves, as the local one, are
+//     refused by name, for mapping a device takes privilege.
 //     Expansion and the metrics are not here yet.
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow
 //     (VolumePermissionChangeInProgress).
@@ -108,8 +111,11 @@
 //   - One that waits in CrashLoopBackOff is looked at when its backoff is over; upstream
 //     also looks every minute, and says BackOff again each time.
 //     Containers with restart policies of their own, sidecars too, have their pod's.
-//   - No built-in plugin is attachable. CSI drivers can be registered, and their volumes
-//     not be mounted.
+//   - Of the built-in plugins only that of package kubelet/csi, which is not among the
+//     default ones here since it takes the sockets of a node, is attachable.
+//   - What is mounted for the node and shows in no pod's directory is found after a restart
+//     if its plugin can (volume.StagingPlugin), and unmounted if no pod wants it. Upstream
+//     leaves it.
 //   - A container's environment has no values from ConfigMaps, Secrets and resources;
 //     only a subPathExpr and the commands read it.
 //   - The kubelet does not wait until a pod's missing volumes are listed in the trace, after 2m3s: a

@@ -1,0 +1,163 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// testDriver is the CSI driver of the recordings: volumes that it keeps in mind, with a
+// directory on each node that has them, and bind mounts. It gives the recorded answers.
+// What is to fail the harness injects on the way.
+type testDriver struct {
+	csipb.UnimplementedIdentityServer
+	csipb.UnimplementedControllerServer
+
+	name string
+	// topology says that nodes are in zones: z1 and z2.
+	topology bool
+	volumes  map[string]*csipb.Volume // by name
+}
+
+// volumesDir has the files of volumes on each node.
+const volumesDir = "/srv/csi"
+
+func newTestDriver(name string) *testDriver {
+	return &testDriver{name: name, topology: strings.HasPrefix(name, "topo."), volumes: map[string]*csipb.Volume{}}
+}
+
+func (d *testDriver) GetPluginInfo(context.Context, *csipb.GetPluginInfoRequest) (*csipb.GetPluginInfoResponse, error) {
+	return &csipb.GetPluginInfoResponse{Name: d.name, VendorVersion: "1"}, nil
+}
+
+func (d *testDriver) Probe(context.Context, *csipb.ProbeRequest) (*csipb.ProbeResponse, error) {
+	return &csipb.ProbeResponse{}, nil
+}
+
+func (d *testDriver) GetPluginCapabilities(context.Context, *csipb.GetPluginCapabilitiesRequest) (*csipb.GetPluginCapabilitiesResponse, error) {
+	services := []csipb.PluginCapability_Service_Type{csipb.PluginCapability_Service_CONTROLLER_SERVICE}
+	if d.topology {
+		services = append(services, csipb.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS)
+	}
+	answer := &csipb.GetPluginCapabilitiesResponse{}
+	for _, service := range services {
+		answer.Capabilities = append(answer.Capabilities, &csipb.PluginCapability{Type: &csipb.PluginCapability_Service_{Service: &csipb.PluginCapability_Service{Type: service}}})
+	}
+	return answer, nil
+}
+
+func (d *testDriver) ControllerGetCapabilities(context.Context, *csipb.ControllerGetCapabilitiesRequest) (*csipb.ControllerGetCapabilitiesResponse, error) {
+	answer := &csipb.ControllerGetCapabilitiesResponse{}
+	for _, rpc := range []csipb.ControllerServiceCapability_RPC_Type{
+		csipb.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, csipb.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+		csipb.ControllerServiceCapability_RPC_EXPAND_VOLUME, csipb.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
+		csipb.ControllerServiceCapability_RPC_CLONE_VOLUME,
+	} {
+		answer.Capabilities = append(answer.Capabilities, &csipb.ControllerServiceCapability{
+			Type: &csipb.ControllerServiceCapability_Rpc{Rpc: &csipb.ControllerServiceCapability_RPC{Type: rpc}},
+		})
+	}
+	return answer, nil
+}
+
+func (d *testDriver) CreateVolume(_ context.Context, req *csipb.CreateVolumeRequest) (*csipb.CreateVolumeResponse, error) {
+	v := d.volumes[req.GetName()]
+	if v == nil {
+		v = &csipb.Volume{
+			VolumeId: "h-" + req.GetName(), CapacityBytes: req.GetCapacityRange().GetRequiredBytes(),
+			VolumeContext: map[string]string{"made": "yes"}, ContentSource: req.GetVolumeContentSource(),
+		}
+		if preferred := req.GetAccessibilityRequirements().GetPreferred(); d.topology && len(preferred) > 0 {
+			v.AccessibleTopology = preferred[:1]
+		}
+		d.volumes[req.GetName()] = v
+	}
+	return &csipb.CreateVolumeResponse{Volume: v}, nil
+}
+
+func (d *testDriver) DeleteVolume(_ context.Context, req *csipb.DeleteVolumeRequest) (*csipb.DeleteVolumeResponse, error) {
+	delete(d.volumes, strings.TrimPrefix(req.GetVolumeId(), "h-"))
+	return &csipb.DeleteVolumeResponse{}, nil
+}
+
+func (d *testDriver) ControllerPublishVolume(context.Context, *csipb.ControllerPublishVolumeRequest) (*csipb.ControllerPublishVolumeResponse, error) {
+	return &csipb.ControllerPublishVolumeResponse{PublishContext: map[string]string{"device": "/dev/x"}}, nil
+}
+
+func (d *testDriver) ControllerUnpublishVolume(context.Context, *csipb.ControllerUnpublishVolumeRequest) (*csipb.ControllerUnpublishVolumeResponse, error) {
+	return &csipb.ControllerUnpublishVolumeResponse{}, nil
+}
+
+// testNode is the driver on one node.
+type testNode struct {
+	csipb.UnimplementedNodeServer
+
+	driver *testDriver
+	on     *machine.Machine
+}
+
+func (n *testNode) NodeGetInfo(context.Context, *csipb.NodeGetInfoRequest) (*csipb.NodeGetInfoResponse, error) {
+	answer := &csipb.NodeGetInfoResponse{NodeId: "id-" + n.on.Name()}
+	if n.driver.topology {
+		zone := "z" + strings.TrimPrefix(n.on.Name(), "node-")
+		answer.AccessibleTopology = &csipb.Topology{Segments: map[string]string{n.driver.name + "/zone": zone}}
+	}
+	return answer, nil
+}
+
+func (n *testNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest) (*csipb.NodeGetCapabilitiesResponse, error) {
+	answer := &csipb.NodeGetCapabilitiesResponse{}
+	for _, rpc := range []csipb.NodeServiceCapability_RPC_Type{csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, csipb.NodeServiceCapability_RPC_EXPAND_VOLUME} {
+		answer.Capabilities = append(answer.Capabilities, &csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: rpc}}})
+	}
+	return answer, nil
+}
+
+func (n *testNode) NodeStageVolume(_ context.Context, req *csipb.NodeStageVolumeRequest) (*csipb.NodeStageVolumeResponse, error) {
+	source := path.Join(volumesDir, path.Base(req.GetVolumeId()))
+	return &csipb.NodeStageVolumeResponse{}, n.answer(n.bind(source, req.GetStagingTargetPath()))
+}
+
+func (n *testNode) NodePublishVolume(_ context.Context, req *csipb.NodePublishVolumeRequest) (*csipb.NodePublishVolumeResponse, error) {
+	return &csipb.NodePublishVolumeResponse{}, n.answer(n.bind(req.GetStagingTargetPath(), req.GetTargetPath()))
+}
+
+// bind mounts a directory on another; both are made. What is mounted already stays.
+func (n *testNode) bind(source, target string) error {
+	disk, mounter := n.on.Disk(), n.on.Mounter()
+	if err := errors.Join(disk.MkdirAll(source, 0o755), disk.MkdirAll(target, 0o755)); err != nil {
+		return err
+	}
+	if mounted, err := mounter.IsMountPoint(target); err != nil || mounted {
+		return err
+	}
+	return mounter.Mount(source, target, "", []string{"bind"})
+}
+
+func (n *testNode) NodeUnpublishVolume(_ context.Context, req *csipb.NodeUnpublishVolumeRequest) (*csipb.NodeUnpublishVolumeResponse, error) {
+	err := volume.CleanupMountPoint(req.GetTargetPath(), n.on.Mounter(), n.on.Disk())
+	return &csipb.NodeUnpublishVolumeResponse{}, n.answer(err)
+}
+
+func (n *testNode) NodeUnstageVolume(_ context.Context, req *csipb.NodeUnstageVolumeRequest) (*csipb.NodeUnstageVolumeResponse, error) {
+	mounted, err := n.on.Mounter().IsMountPoint(req.GetStagingTargetPath())
+	if err == nil && mounted {
+		err = n.on.Mounter().Unmount(req.GetStagingTargetPath())
+	}
+	return &csipb.NodeUnstageVolumeResponse{}, n.answer(err)
+}
+
+func (n *testNode) answer(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.Error(codes.Internal, err.Error())
+}
