@@ -153,7 +153,7 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	return cfg
 }
 
-// Close ends the actors and all trouble of machines, takes real mounts away and
+// Close ends the actors and all trouble of machines, waits until programs (AddProgram) have returned, takes real mounts away and
 // removes the temporary directory, if there is one. What cannot be unmounted stays,
 // and so does the directory: Close again when it is free. The API's objects and the
 // story can still be read; whatever needs the actors or the nodes' directories
@@ -161,14 +161,15 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 func (c *Cluster) Close() error {
 	c.closed = true
 	c.engine.Close()
+	late := c.programsGone()
 	for _, node := range slices.Sorted(maps.Keys(c.containers)) {
 		c.containers[node].Close()
 	}
 	c.machines.ClearFaults()
 	if err := c.machines.Unmount(); err != nil {
-		return err // unmounting needs the disks, and rm -rf goes through mounts
+		return errors.Join(late, err) // unmounting needs the disks, and rm -rf goes through mounts
 	}
-	err := c.machines.Close()
+	err := errors.Join(late, c.machines.Close())
 	if c.temporary {
 		c.temporary = false
 		err = errors.Join(err, os.RemoveAll(c.dir))

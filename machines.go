@@ -9,15 +9,22 @@ import (
 	"github.com/storagesim/storagesim/machine"
 )
 
-// addMachine makes a machine; dir is where in the directory of all machines'
-// directories its files are, if they are in one.
-func (c *Cluster) addMachine(kind machine.Kind, name, dir string) (*machine.Machine, error) {
+// dirOf is where in the directory of all machines' directories the files of a machine are.
+func dirOf(kind machine.Kind, name string) string {
+	if kind == machine.NFSServer {
+		return filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_")) // no node has such a name
+	}
+	return name
+}
+
+// addMachine makes a machine, with a directory or a disk in memory.
+func (c *Cluster) addMachine(kind machine.Kind, name string) (*machine.Machine, error) {
 	cfg := machine.Config{Kind: kind, Name: name, Now: c.Now, Remote: c.nfs.Mount, RealMounts: c.cfg.RealMounts}
 	if c.cfg.Disks != MemoryDisks {
 		if err := c.makeDir(); err != nil {
 			return nil, err
 		}
-		cfg.Dir = filepath.Join(c.dir, dir)
+		cfg.Dir = filepath.Join(c.dir, dirOf(kind, name))
 	}
 	return c.machines.Add(cfg)
 }

@@ -3,8 +3,6 @@ package storagesim
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
@@ -28,7 +26,7 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	if c.cfg.RealMounts {
 		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts nodes make bind mounts only", name)
 	}
-	m, err := c.addMachine(machine.NFSServer, name, filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_"))) // no node has such a name
+	m, err := c.addMachine(machine.NFSServer, name)
 	if err != nil {
 		return nil, fmt.Errorf("NFS server %s: %w", name, err)
 	}

@@ -29,7 +29,7 @@ func (c *Cluster) AddNode(node Node) error {
 
 // addNode makes the node's machine and starts its kubelet.
 func (c *Cluster) addNode(node Node) error {
-	m, err := c.addMachine(machine.Node, node.Name, node.Name)
+	m, err := c.addMachine(machine.Node, node.Name)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}

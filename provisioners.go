@@ -81,14 +81,15 @@ func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
 // Counters are the metrics of the provisioner of that name, under upstream's
 // names, over all lives of its actor.
 func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
+	var names []string
 	for _, p := range c.provisioners {
+		if p.counters == nil {
+			continue // a program, which counts by itself
+		}
 		if p.name == name {
 			return p.counters, nil
 		}
-	}
-	names := make([]string, len(c.provisioners))
-	for i, p := range c.provisioners {
-		names[i] = p.name
+		names = append(names, p.name)
 	}
 	return nil, fmt.Errorf("no provisioner is called %q%s", name, prose.OneOf(name, names))
 }

@@ -17,6 +17,8 @@ type actor struct {
 	engine  *Engine
 	name    string
 	factory control.Factory
+	program Program  // instead of a factory
+	process *process // of the program, the last one
 
 	life   int // counts starts and crashes; an Env works only in its own life
 	client *fakeclient.Clientset
@@ -42,6 +44,10 @@ type actor struct {
 func (a *actor) start() error {
 	a.life++
 	a.down = false
+	if a.program != nil {
+		a.begin()
+		return nil
+	}
 	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = fakeclient.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
@@ -74,6 +80,9 @@ func (a *actor) listed() {
 func (a *actor) stop() {
 	e := a.engine
 	a.life++
+	if a.process != nil {
+		a.process.end()
+	}
 	for t := range a.tasks {
 		t.dead = true
 	}

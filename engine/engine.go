@@ -46,7 +46,8 @@ type Config struct {
 	Seed uint64
 	// Blocked is how long, in real time, one step of code that is not the
 	// actors' own (control.Foreign: a provisioner) may take before the engine
-	// gives up on it; default 30 s, negative for ever.
+	// gives up on it; default 30 s, negative for ever. It is also how long a program
+	// (AddProgram) may take to return after its context has ended.
 	Blocked time.Duration
 }
 
@@ -80,12 +81,15 @@ type Engine struct {
 	closed  bool
 	stopped atomic.Bool // by Interrupt
 
+	lingering []string // see Lingering
+
 	mu      sync.Mutex // guards what a client's write touches, and the clock it reads
 	now     time.Time
-	ready   []*feed // have changes to deliver, in the order they came
-	awaken  func()  // told when ready grows
-	world   uint64  // counts changes that an actor might see
-	objects int     // in the store
+	ready   []*feed  // have changes to deliver, in the order they came
+	posted  []func() // to be called between two steps
+	awaken  func()   // told when ready or posted grows
+	world   uint64   // counts changes that an actor might see
+	objects int      // in the store
 	trace   *trace.Log
 }
 
@@ -181,23 +185,27 @@ func (e *Engine) Choices() []uint32 { return e.choices }
 
 // Add builds an actor and starts it. Names are unique.
 func (e *Engine) Add(name string, factory control.Factory) error {
-	switch _, exists := e.byName[name]; {
+	if name != "" && factory == nil {
+		return fmt.Errorf("actor %q needs a factory", name)
+	}
+	return e.add(&actor{engine: e, name: name, factory: factory, held: map[string]bool{}, follows: map[string]bool{}})
+}
+
+func (e *Engine) add(a *actor) error {
+	switch _, exists := e.byName[a.name]; {
 	case e.closed:
 		return ErrClosed
-	case name == "":
+	case a.name == "":
 		return errors.New("an actor needs a name")
-	case factory == nil:
-		return fmt.Errorf("actor %q needs a factory", name)
 	case exists:
-		return fmt.Errorf("actor %q exists already", name)
+		return fmt.Errorf("actor %q exists already", a.name)
 	}
-	a := &actor{engine: e, name: name, factory: factory, held: map[string]bool{}, follows: map[string]bool{}}
 	if err := a.start(); err != nil {
 		a.stop()
-		return fmt.Errorf("actor %s: %w", name, err)
+		return fmt.Errorf("actor %s: %w", a.name, err)
 	}
 	e.actors = append(e.actors, a)
-	e.byName[name] = a
+	e.byName[a.name] = a
 	return nil
 }
 
@@ -221,8 +229,9 @@ var ErrInterrupted = errors.New("interrupted")
 // may be called from any goroutine, for example when the user presses Ctrl-C.
 func (e *Engine) Interrupt() { e.stopped.Store(true) }
 
-// Close ends all actors and frees their coroutines. What the API server holds
-// and the trace can still be read.
+// Close ends all actors and frees their coroutines. It waits until programs (AddProgram)
+// have returned, for Config.Blocked at most; Lingering are those that have not. What the
+// API server holds and the trace can still be read.
 func (e *Engine) Close() {
 	if e.closed {
 		return
@@ -235,6 +244,7 @@ func (e *Engine) Close() {
 		c.stop()
 	}
 	e.idle = nil
+	e.awaitPrograms()
 }
 
 func (e *Engine) actor(name string) (*actor, error) {

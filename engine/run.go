@@ -37,8 +37,15 @@ func (e *Engine) step() bool {
 		hasLast = 1
 	}
 	e.mu.Lock()
-	ready := len(e.ready)
+	ready, posted := len(e.ready), e.takePosted()
 	e.mu.Unlock()
+	if posted != nil {
+		e.busy = true
+		defer e.endStep()
+		e.steps++
+		posted()
+		return true
+	}
 	n := hasLast + ready + len(e.tasks)
 	if n == 0 {
 		return false

@@ -64,9 +64,11 @@ func (a *actor) startAfter(d time.Duration, foreground func() bool) {
 		if a.life != life {
 			return
 		}
-		e.record(a.name, trace.Restarted{})
-		if err := a.start(); err != nil {
-			e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
-		}
+		a.await(func() {
+			e.record(a.name, trace.Restarted{})
+			if err := a.start(); err != nil {
+				e.fail(fmt.Errorf("actor %s does not start again: %w", a.name, err))
+			}
+		})
 	})
 }

@@ -3,8 +3,11 @@ package live
 import (
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // Bubble runs f in a bubble of testing/synctest, as synctest.Test does: time jumps
@@ -15,8 +18,14 @@ import (
 // fails the test and is shown.
 //
 // Goroutines left behind never run again: their bubble's time has ended.
+//
+// The first call changes a global of client-go for good: utilruntime.ErrorHandlers keep
+// the one that logs, and lose the others. The one that limits the rate of errors
+// sleeps in whoever reports an error, which leaves that goroutine behind when the bubble
+// ends meanwhile, and compares the times of different bubbles.
 func Bubble(t *testing.T, f func(t *testing.T), leftBehind ...string) {
 	t.Helper()
+	tame()
 	var bubble string
 	defer func() {
 		thrown := recover()
@@ -40,6 +49,10 @@ func Bubble(t *testing.T, f func(t *testing.T), leftBehind ...string) {
 		f(t)
 	})
 }
+
+var tame = sync.OnceFunc(func() {
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // that which logs
+})
 
 // goroutines are the stacks of all goroutines in that bubble, the caller's first;
 // of all at all for "".
@@ -75,4 +88,14 @@ func containsAny(s string, parts []string) bool {
 		}
 	}
 	return false
+}
+
+// ClientGo are the goroutines, for Bubble, that programs of client-go and controller-runtime
+// leave behind: event broadcasters that nobody shuts down.
+func ClientGo() []string {
+	return []string{
+		"k8s.io/client-go/tools/record.",
+		"k8s.io/client-go/tools/events.",
+		"k8s.io/apimachinery/pkg/watch.(*Broadcaster)",
+	}
 }

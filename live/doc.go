@@ -8,6 +8,15 @@
 //	...                      // wait for what shall come about
 //	err = driver.Stop()      // and the cluster is the caller's again
 //
+// # Programs as actors
+//
+// What a real cluster would run as a pod of its own, an operator or a provisioner, is best
+// added as an actor, with Cluster.AddProgram. It gets a *rest.Config; its writes bear its
+// name; Inject, Crash, Stop and RequireNoLeaks know it; it is started again when it ends.
+//
+//	err = cluster.AddProgram(storagesim.Program{Name: "my-operator", Run: run})
+//	driver := live.Start(cluster.Engine())
+//
 // # Time
 //
 // Between Start and Stop the engine's virtual time goes as fast as the time of the

@@ -3,7 +3,8 @@
 //
 // A record is a plain value: a write at the API server (Write), an event that a controller
 // recorded (Event), a decision and its reason (Decision), a key that failed (Retry,
-// GaveUp), a process that ended and began again (Crashed, Stopped, Restarted, Panicked), a
+// GaveUp), a process that ended and began again (Crashed, Stopped, Restarted, Panicked,
+// Exited, Lingers), a
 // fault that struck (Struck, MachineStruck), a mount (Mount), a command in a container
 // (Command), what programs and provisioners made (Asset), the calls of a provisioner (Call).
 // Its String is a sentence without its subject; an Entry adds the time and the

@@ -97,3 +97,49 @@ type Stopped struct{}
 // Topic implements Record.
 func (Stopped) Topic() string  { return "fault" }
 func (Stopped) String() string { return "is stopped" }
+
+// Exited is the end of a program that nobody had told to end: it panicked or returned.
+type Exited struct {
+	// Err is what it returned, if it returned. Panic is what it panicked with, if it did,
+	// and At the file, with its folder, and the line. Aborted says that it ended its own
+	// goroutine, as a test that fails does.
+	Err       error
+	Panic, At string
+	Aborted   bool
+	// Restart is how long the process stays down.
+	Restart time.Duration
+}
+
+// Topic implements Record.
+func (Exited) Topic() string { return "fault" }
+
+func (x Exited) String() string {
+	how := "returns nil before its context has ended"
+	switch {
+	case x.Aborted:
+		how = "ends its goroutine (runtime.Goexit, as in a test that fails)"
+	case x.At != "":
+		how = fmt.Sprintf("panics at %s: %s", x.At, x.Panic)
+	case x.Err != nil:
+		how = fmt.Sprintf("returns an error: %v", x.Err)
+	}
+	again := "at once"
+	if x.Restart > 0 {
+		again = "in " + x.Restart.String()
+	}
+	return how + "; its process ends, and starts again " + again
+}
+
+// Lingers is a program that goes on although its context has ended. Its process counts as
+// killed: the API server refuses its calls, and the next process starts beside it.
+type Lingers struct {
+	// After is how long its context has ended.
+	After time.Duration
+}
+
+// Topic implements Record.
+func (Lingers) Topic() string { return "fault" }
+
+func (l Lingers) String() string {
+	return fmt.Sprintf("has not returned %s after its context ended: it ignores its context, and counts as killed", l.After)
+}

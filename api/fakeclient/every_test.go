@@ -269,6 +269,9 @@ func TestAReactorThatAnswersWithAnotherKindIsNamed(t *testing.T) {
 
 func TestLogsAreThoseOfAReactorOrFake(t *testing.T) {
 	_, c := newServer()
+	_, err := c.CoreV1().Pods("default").GetLogs("a", nil).DoRaw(ctx)
+	require.True(t, apierrors.IsNotFound(err), "of a pod that does not exist: %v", err)
+	require.NoError(t, c.Tracker().Add(pod("a")))
 	logs, err := c.CoreV1().Pods("default").GetLogs("a", nil).DoRaw(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "fake logs", string(logs))
@@ -278,5 +281,5 @@ func TestLogsAreThoseOfAReactorOrFake(t *testing.T) {
 	logs, err = c.CoreV1().Pods("default").GetLogs("a", nil).DoRaw(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(logs))
-	require.Len(t, c.Actions(), 2)
+	require.Len(t, c.Actions(), 3)
 }

@@ -105,12 +105,19 @@ func (c services) ProxyGet(scheme, name, port, path string, params map[string]st
 	return c.client.InvokesProxy(testing.NewProxyGetAction(c.resource, c.namespace, scheme, name, port, path, params))
 }
 
-// GetLogs answers as client-go's fake does: with what a reactor says, or "fake logs".
+// GetLogs answers as client-go's fake does: with what a reactor says, or "fake logs". Of a
+// pod that does not exist there are no logs, as with a real server.
 func (c pods) GetLogs(name string, opts *corev1.PodLogOptions) *rest.Request {
 	action := testing.GenericActionImpl{Value: opts}
 	action.Verb, action.Namespace, action.Resource, action.Subresource = "get", c.namespace, c.resource, "log"
-	obj, err := c.client.Invokes(action, &runtime.Unknown{Raw: []byte("fake logs")})
+	standard := &runtime.Unknown{Raw: []byte("fake logs")}
+	obj, err := c.client.Invokes(action, standard)
 	logs, ok := obj.(*runtime.Unknown)
+	if logs == standard {
+		req := c.request("get", "", name)
+		req.Actor = c.client.actor
+		_, err = c.client.server.Do(context.Background(), req)
+	}
 	if err == nil && (!ok || logs == nil) {
 		err = fmt.Errorf("logs of pod %s: a reactor answers with a %T where a *runtime.Unknown is expected", name, obj)
 	}

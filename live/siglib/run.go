@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
@@ -32,10 +31,8 @@ func LeftBehind() []string {
 // NewProvisionController writes to client-go's global scheme, which the API server
 // reads.
 //
-// For that it changes two globals for good, the first time it is called: klog.OsExit
-// ends only the goroutine when that is one of Run's, and utilruntime.ErrorHandlers
-// lose the one that limits the rate of errors, since it compares the times of
-// different bubbles and may then sleep for years.
+// For that it changes a global for good, the first time it is called: klog.OsExit
+// ends only the goroutine when that is one of Run's.
 func Run(ctx context.Context, c *controller.ProvisionController) error {
 	tame()
 	returned := make(chan struct{})
@@ -58,5 +55,4 @@ var tame = sync.OnceFunc(func() {
 		}
 		exit(code)
 	}
-	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // that which logs
 })
