@@ -21,6 +21,8 @@ import (
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
@@ -58,6 +60,8 @@ type Cluster struct {
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
 	schedulers   []scheduler.Config
+	sockets      call.Sockets // of all machines
+	csiDrivers   []csi.Driver
 	began        int // how much of the trace is about starting up
 	ids          prose.IDs
 }
@@ -84,6 +88,7 @@ func New(cfg Config) (*Cluster, error) {
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
 	}
+	c.sockets.Disk = c.diskOf
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
 	if err := c.start(); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -162,6 +167,7 @@ func (c *Cluster) Close() error {
 	c.closed = true
 	c.engine.Close()
 	late := c.programsGone()
+	c.sockets.Close()
 	for _, node := range slices.Sorted(maps.Keys(c.containers)) {
 		c.containers[node].Close()
 	}

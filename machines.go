@@ -14,12 +14,15 @@ func dirOf(kind machine.Kind, name string) string {
 	if kind == machine.NFSServer {
 		return filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_")) // no node has such a name
 	}
+	if kind == machine.Host {
+		return filepath.Join("_hosts", name)
+	}
 	return name
 }
 
 // addMachine makes a machine, with a directory or a disk in memory.
 func (c *Cluster) addMachine(kind machine.Kind, name string) (*machine.Machine, error) {
-	cfg := machine.Config{Kind: kind, Name: name, Now: c.Now, Remote: c.nfs.Mount, RealMounts: c.cfg.RealMounts}
+	cfg := machine.Config{Kind: kind, Name: name, Now: c.Now, Remote: c.remote, RealMounts: c.cfg.RealMounts}
 	if c.cfg.Disks != MemoryDisks {
 		if err := c.makeDir(); err != nil {
 			return nil, err
@@ -72,8 +75,9 @@ func (c *Cluster) InjectMachine(f machine.Fault) error {
 	return c.machines.Inject(f)
 }
 
-// ClearFaults ends all trouble, that of Inject and that of InjectMachine.
+// ClearFaults ends all trouble, that of Inject, of InjectMachine and of InjectCSI.
 func (c *Cluster) ClearFaults() {
 	c.engine.ClearFaults()
 	c.machines.ClearFaults()
+	c.sockets.ClearFaults()
 }

@@ -48,5 +48,13 @@ func (c *Cluster) addNode(node Node) error {
 		CSIDrivers: node.CSIDrivers,
 	}
 	c.kubelets[node.Name] = cfg
-	return c.engine.Add("kubelet/"+node.Name, kubelet.New(cfg))
+	if err := c.engine.Add("kubelet/"+node.Name, kubelet.New(cfg)); err != nil {
+		return err
+	}
+	for _, d := range c.csiDrivers {
+		if err := c.runOnNode(d, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }

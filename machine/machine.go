@@ -19,6 +19,8 @@ const (
 	Node Kind = "node"
 	// NFSServer has directories that nodes mount.
 	NFSServer Kind = "nfs"
+	// Host runs the controller of a CSI driver, and has its storage.
+	Host Kind = "host"
 )
 
 func (k Kind) String() string {
@@ -29,7 +31,7 @@ func (k Kind) String() string {
 }
 
 // kinds are all, in the order in which machines are listed.
-func kinds() []Kind { return []Kind{Node, NFSServer} }
+func kinds() []Kind { return []Kind{Node, NFSServer, Host} }
 
 // Config says what a machine is like.
 type Config struct {

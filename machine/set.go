@@ -73,7 +73,11 @@ func (s *Set) Find(name string) (*Machine, error) {
 	}
 	kind, short := split(name)
 	if !slices.Contains(kinds(), kind) {
-		return nil, fmt.Errorf("%q is not a machine%s; expected node/NAME or nfs/NAME", name, prose.DidYouMean(name, s.Names()))
+		expected := "node/NAME or nfs/NAME"
+		if len(s.Of(Host)) > 0 {
+			expected = "node/NAME, nfs/NAME or host/NAME"
+		}
+		return nil, fmt.Errorf("%q is not a machine%s; expected %s", name, prose.DidYouMean(name, s.Names()), expected)
 	}
 	var others []string
 	for _, m := range s.Of(kind) {

@@ -295,12 +295,12 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 	var s call.Sockets
 	for want, f := range map[string]call.Fault{
-		"call.Fault: one of Code, Hang, Delay, Crash and After must be set":  {},
-		"call.Fault: only one of Code, Hang, Delay and Crash can be set":     {Hang: true, Crash: true},
-		"call.Fault: Delay, Restart and Skip cannot be negative":             {Hang: true, Skip: -1},
-		"call.Fault.Code: 17 is not a gRPC code; those are 1 to 16":          {Code: 17},
-		"call.Fault: Restart and Forget are about a Crash, which is not set": {Hang: true, Forget: true},
-		"call.Fault.Message: it is the text of a Code, which is not set":     {Hang: true, Message: "x"},
+		"call.Fault: one of Code, Hang, Delay, Crash and After must be set":   {},
+		"call.Fault: only one of Code, Hang, Delay and Crash can be set":      {Hang: true, Crash: true},
+		"call.Fault: Delay, Restart and Skip cannot be negative":              {Hang: true, Skip: -1},
+		"call.Fault.Code: 17 is not a gRPC code; those are 1 to 16":           {Code: 17},
+		"call.Fault.Restart: it is the downtime of a Crash, which is not set": {Hang: true, Restart: 1},
+		"call.Fault.Message: it is the text of a Code, which is not set":      {Hang: true, Message: "x"},
 	} {
 		require.EqualError(t, s.Inject(f), want)
 	}

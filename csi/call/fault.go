@@ -38,11 +38,9 @@ type Fault struct {
 	// After until its answer comes.
 	Delay time.Duration
 	// Crash ends the driver's process: the caller sees Unavailable. It starts again after
-	// Restart, at once by default, and with Forget what it kept in memory is lost, if
-	// the driver was installed with a way to make it anew.
+	// Restart, at once by default.
 	Crash   bool
 	Restart time.Duration
-	Forget  bool
 }
 
 // Inject adds a fault. It says what is wrong with one that makes no sense. Of several that
@@ -63,8 +61,8 @@ func (s *Sockets) Inject(f Fault) error {
 		return errors.New("call.Fault: only one of Code, Hang, Delay and Crash can be set")
 	case what == 0 && !f.After:
 		return errors.New("call.Fault: one of Code, Hang, Delay, Crash and After must be set")
-	case (f.Restart > 0 || f.Forget) && !f.Crash:
-		return errors.New("call.Fault: Restart and Forget are about a Crash, which is not set")
+	case f.Restart > 0 && !f.Crash:
+		return errors.New("call.Fault.Restart: it is the downtime of a Crash, which is not set")
 	case f.Message != "" && f.Code == codes.OK:
 		return errors.New("call.Fault.Message: it is the text of a Code, which is not set")
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -55,8 +56,8 @@ type Socket struct {
 	// Panicked, if set, hears of a handler that panicked, after its connections are broken.
 	// It is called in a step of the caller.
 	Panicked func(method string, value any, at string)
-	// Crash, if set, ends the process of the server for a Fault that says so. The
-	// listener is killed by then.
+	// Crash, if set, ends the process of the server for a Fault that says so, and has it
+	// start again after Fault.Restart. The listener is killed by then.
 	Crash func(f Fault)
 }
 
@@ -176,19 +177,23 @@ func (s *Sockets) Listening(machine, name string) bool {
 	return s.at(place{machine, path.Clean(name)}) != nil
 }
 
-// In are the sockets in a directory of a machine that somebody listens on: their paths,
-// sorted.
+// In are the sockets in a directory of a machine, and below it, that somebody listens on:
+// their paths, sorted.
 func (s *Sockets) In(machine, dir string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []string
 	for at := range s.open {
-		if at.machine == machine && path.Dir(at.path) == path.Clean(dir) {
+		if at.machine == machine && isBelow(at.path, dir) {
 			found = append(found, at.path)
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+func isBelow(name, dir string) bool {
+	return strings.HasPrefix(name, strings.TrimSuffix(path.Clean(dir), "/")+"/")
 }
 
 func (s *Sockets) at(p place) *Listener {
@@ -218,9 +223,9 @@ type watcher struct {
 	changed      func(name string)
 }
 
-// Watch has changed called with the path of a socket in a directory of a machine when
-// a server begins to listen there, and when it removes the file. stop ends that. changed is called
-// in the step of who listens, and must not wait.
+// Watch has changed called with the path of a socket in a directory of a machine, or below
+// it, when a server begins to listen there, and when it removes the file. stop ends that.
+// changed is called in the step of who listens, and must not wait.
 func (s *Sockets) Watch(machine, dir string, changed func(name string)) (stop func()) {
 	w := &watcher{machine, path.Clean(dir), changed}
 	s.mu.Lock()
@@ -238,7 +243,7 @@ func (s *Sockets) tell(at place) {
 	watchers := slices.Clone(s.watchers)
 	s.mu.Unlock()
 	for _, w := range watchers {
-		if w.machine == at.machine && w.dir == path.Dir(at.path) {
+		if w.machine == at.machine && isBelow(at.path, w.dir) {
 			w.changed(at.path)
 		}
 	}

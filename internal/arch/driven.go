@@ -33,6 +33,7 @@ func Driven() DrivenRules {
 		Files: []string{"machine/disk", "machine/mount"},
 		Vars: map[string][]string{
 			"binding": {"knownModes", "orderedModeSets"},
+			"csi":     {"nameFormat"},  // a regular expression
 			"kubelet": {"ErrReadOnly"}, // that of kubelet/runtime/programs
 			"trace":   {"shortNames"},
 		},

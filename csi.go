@@ -1,0 +1,115 @@
+package storagesim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// InstallCSIDriver runs a CSI driver with its sidecars: on a machine of its own,
+// "host/NAME", and on every node, also those that are added later. It creates the driver's
+// CSIDriver object, unless there is one. Package csi says which actors these are. Its storage
+// classes are yours to apply.
+func (c *Cluster) InstallCSIDriver(d csi.Driver) error {
+	if err := d.Check(); err != nil {
+		return err
+	}
+	for _, other := range c.csiDrivers {
+		if other.Name == d.Name {
+			return fmt.Errorf("csi.Driver.Name: a driver called %q is installed already", d.Name)
+		}
+		for fstype := range d.FSTypes {
+			if other.FSTypes[fstype] != nil {
+				return fmt.Errorf("csi.Driver %s: FSTypes[%q] is the type of driver %s", d.Name, fstype, other.Name)
+			}
+		}
+	}
+	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: d.Name}, Spec: d.Spec}
+	if _, err := c.client.StorageV1().CSIDrivers().Create(context.Background(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("csi.Driver %s: %w", d.Name, err)
+	}
+	c.csiDrivers = append(c.csiDrivers, d)
+	if d.HasController() {
+		host, err := c.addMachine(machine.Host, d.Name)
+		if err != nil {
+			return fmt.Errorf("csi.Driver %s: %w", d.Name, err)
+		}
+		if err := c.addActors(d.ControllerActors(c.csiWorld(), csi.Host{Machine: host, Now: c.Now})); err != nil {
+			return err
+		}
+	}
+	for _, node := range c.machines.Of(machine.Node) {
+		if err := c.runOnNode(d, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runOnNode runs a driver on a node.
+func (c *Cluster) runOnNode(d csi.Driver, node *machine.Machine) error {
+	return c.addActors(d.NodeActors(c.csiWorld(), csi.Host{Machine: node, Node: node.Name(), Now: c.Now}))
+}
+
+func (c *Cluster) addActors(actors []csi.Actor) error {
+	for _, a := range actors {
+		if err := c.engine.Add(a.Name, a.Factory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csiWorld is what drivers' actors are put in.
+func (c *Cluster) csiWorld() csi.World {
+	return csi.World{
+		Sockets: &c.sockets,
+		Crash:   func(actor string, downtime time.Duration) { _ = c.engine.CrashFor(actor, downtime) }, // it exists, and the engine runs
+	}
+}
+
+// InjectCSI adds a fault of calls to CSI drivers. It says what is wrong with one that makes no
+// sense. Of several that match, the one added first strikes.
+func (c *Cluster) InjectCSI(f call.Fault) error {
+	if c.closed {
+		return engine.ErrClosed
+	}
+	if f.Machine != "" {
+		if _, err := c.machines.Find(f.Machine); err != nil {
+			return fmt.Errorf("call.Fault.Machine: %w", err)
+		}
+	}
+	return c.sockets.Inject(f)
+}
+
+// Sockets are the sockets of all machines, on which CSI drivers and their registrars listen.
+func (c *Cluster) Sockets() *call.Sockets { return &c.sockets }
+
+// diskOf is the disk of a machine, for its sockets.
+func (c *Cluster) diskOf(name string) *disk.Disk {
+	m, err := c.machines.Find(name)
+	if err != nil {
+		return nil
+	}
+	return m.Disk()
+}
+
+// remote is what a node mounts with a file system type: of an NFS server, or of a CSI driver.
+func (c *Cluster) remote(fstype, source string) (*disk.Disk, error) {
+	for _, d := range c.csiDrivers {
+		if open := d.FSTypes[fstype]; open != nil {
+			return open(source)
+		}
+	}
+	return c.nfs.Mount(fstype, source)
+}

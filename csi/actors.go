@@ -1,0 +1,136 @@
+package csi
+
+import (
+	"context"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/livenessprobe"
+	"github.com/storagesim/storagesim/csi/registrar"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// World is what a driver's actors are put in.
+type World struct {
+	Sockets *call.Sockets
+	// Crash ends an actor's process and starts it again after a time.
+	Crash func(actor string, downtime time.Duration)
+}
+
+// ControllerActors are the actors of the driver's Deployment, on its host.
+func (d Driver) ControllerActors(w World, h Host) []Actor {
+	if !d.HasController() {
+		return nil
+	}
+	name := "csi-driver/" + d.Name
+	socket := call.Socket{Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Options: d.Options, Address: d.Endpoint}
+	w.crashes(&socket, name)
+	dial := func(env control.Env) grpc.ClientConnInterface {
+		return w.Sockets.Dial(env, socket.Machine, socket.Path)
+	}
+	build := func() (func(grpc.ServiceRegistrar), error) {
+		server := d.Controller
+		if d.NewController != nil {
+			var err error
+			if server, err = d.NewController(h); err != nil {
+				return nil, err
+			}
+		}
+		return func(s grpc.ServiceRegistrar) {
+			spec.RegisterIdentityServer(s, d.identity())
+			if server != nil {
+				spec.RegisterControllerServer(s, server)
+			}
+		}, nil
+	}
+	actors := []Actor{{name, serve(w, socket, build)}}
+	actors = append(actors, d.sidecars(dial)...)
+	if d.Liveness != nil {
+		cfg := *d.Liveness
+		cfg.Driver, cfg.Dial, cfg.Restart = d.Name, dial, func() { w.Crash(name, 0) }
+		actors = append(actors, Actor{"csi-livenessprobe/" + d.Name, livenessprobe.New(cfg)})
+	}
+	return actors
+}
+
+// NodeActors are the actors of the driver's DaemonSet on one node.
+func (d Driver) NodeActors(w World, h Host) []Actor {
+	if !d.HasNodes() {
+		return nil
+	}
+	name := "csi-driver/" + d.Name + "/" + h.Node
+	socket := call.Socket{Machine: h.Machine.String(), Path: NodeSocket(d.Name), Driver: d.Name, Options: d.Options}
+	if d.NodeEndpoint != nil {
+		socket.Address = d.NodeEndpoint(h.Node)
+	}
+	w.crashes(&socket, name)
+	build := func() (func(grpc.ServiceRegistrar), error) {
+		if d.Node == nil {
+			return nil, nil
+		}
+		server, err := d.Node(h)
+		return func(s grpc.ServiceRegistrar) {
+			spec.RegisterIdentityServer(s, d.identity())
+			spec.RegisterNodeServer(s, server)
+		}, err
+	}
+	return []Actor{
+		{name, serve(w, socket, build)},
+		{"csi-registrar/" + d.Name + "/" + h.Node, registrar.New(registrar.Config{
+			Sockets: w.Sockets, Machine: socket.Machine, Socket: socket.Path, KubeletPath: socket.Path,
+		})},
+	}
+}
+
+// crashes has a server's process be the actor.
+func (w World) crashes(socket *call.Socket, actor string) {
+	socket.Crash = func(f call.Fault) { w.Crash(actor, f.Restart) }
+	socket.Panicked = func(string, any, string) { w.Crash(actor, time.Second) }
+}
+
+// forever is a time that does not come.
+const forever = 1000 * 24 * time.Hour
+
+// serve is a process with one server: it makes what it serves, and listens.
+func serve(w World, socket call.Socket, build func() (func(grpc.ServiceRegistrar), error)) control.Factory {
+	return func(env control.Env) error {
+		env.Go("serve", func(ctx context.Context) {
+			for {
+				l, err := listen(env, w.Sockets, socket, build)
+				if err != nil {
+					env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: socket.Driver}, Text: "cannot start: " + err.Error()})
+					_ = env.Sleep(control.InBackground(ctx), 10*time.Second) // then its container is started again
+					continue
+				}
+				wait(ctx, env, l)
+			}
+		})
+		return nil
+	}
+}
+
+// listen makes the server, which is code of the driver's author, and has it listen.
+func listen(env control.Env, sockets *call.Sockets, socket call.Socket, build func() (func(grpc.ServiceRegistrar), error)) (l *call.Listener, err error) {
+	made := func() { socket.Register, err = build() }
+	if foreign, ok := env.(control.Foreign); ok {
+		foreign.Foreign("the start of the driver", trace.Ref{Kind: "CSIDriver", Name: socket.Driver}, made, func(time.Duration) {})
+	} else {
+		made()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sockets.Listen(socket)
+}
+
+// wait keeps the process alive. Its listener ends with it.
+func wait(ctx context.Context, env control.Env, l *call.Listener) {
+	defer l.Kill()
+	for ctx.Err() == nil {
+		_ = env.Sleep(control.InBackground(ctx), forever)
+	}
+}

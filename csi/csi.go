@@ -1,0 +1,143 @@
+package csi
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/livenessprobe"
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// Driver is a CSI driver: its servers, and how it is deployed. Name is required, and a
+// Controller, a Node or both.
+type Driver struct {
+	// Name is what classes call it as their provisioner, at most 63 letters, digits, dots
+	// and dashes.
+	Name string
+	// Identity is the server of that; default one that answers Name, the capabilities
+	// that the fields below show, and that it is ready.
+	Identity spec.IdentityServer
+	// Controller is the controller server. The value outlives crashes of its process, and so
+	// does its memory; with NewController instead it is made anew by each life of the
+	// process.
+	Controller    spec.ControllerServer
+	NewController func(h Host) (spec.ControllerServer, error)
+	// Node makes a node's server, anew for each life of its process.
+	Node func(h Host) (spec.NodeServer, error)
+
+	// Endpoint is the address of identity and controller servers that run in another
+	// process, "unix:///run/csi.sock", and NodeEndpoint that of a node's. They stand instead
+	// of Controller and Node. Such calls take real time, and a run repeats only if the
+	// driver answers alike.
+	Endpoint     string
+	NodeEndpoint func(node string) string
+
+	// Spec is that of the CSIDriver object; fields that are not set have their defaults,
+	// attachRequired is true.
+	Spec storagev1.CSIDriverSpec
+	// Options are those of all gRPC servers, such as interceptors.
+	Options []grpc.ServerOption
+	// FSTypes are file systems that the driver's nodes can mount from a source that is on no
+	// node, by type. What they return is closed by the unmounting.
+	FSTypes map[string]func(source string) (*disk.Disk, error)
+	// Sidecars changes what sidecars are configured with.
+	Sidecars Sidecars
+	// Liveness, if set, has a livenessprobe ask the controller's process whether it is well,
+	// and restart it.
+	Liveness *livenessprobe.Config
+	// Inventory, if set, says what the driver holds. RequireNoLeaks compares it with the API.
+	Inventory Inventory
+}
+
+// Host is where a driver's process runs.
+type Host struct {
+	// Machine has its disk and its mounts; it outlives the process.
+	Machine *machine.Machine
+	// Node is the name of the Node; "" for a controller.
+	Node string
+	// Now is the virtual time.
+	Now func() time.Time
+}
+
+// Inventory says what a driver holds.
+type Inventory interface {
+	// Holdings is all of it, in any order.
+	Holdings() Holdings
+}
+
+// Holdings is what a driver holds.
+type Holdings struct {
+	// Volumes are the IDs of all volumes.
+	Volumes []string
+	// Attached, Staged and Published say where volumes are. Staged and Published have the
+	// path, as the kubelet gave it.
+	Attached, Staged, Published []Place
+}
+
+// Place is where a volume is. Node is the node's ID, as NodeGetInfo answers it.
+type Place struct{ Volume, Node, Path string }
+
+// ControllerSocket is where a controller listens, on its own machine.
+const ControllerSocket = "/csi/csi.sock"
+
+// NodeSocket is where a driver's node server listens.
+func NodeSocket(driver string) string {
+	return path.Join("/var/lib/kubelet/plugins", driver, "csi.sock")
+}
+
+// Kubernetes: pkg/apis/storage/validation validateCSIDriverName, v1.36.
+var nameFormat = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
+
+// Check says what is wrong with the driver, naming the field and what is allowed.
+func (d Driver) Check() error {
+	controllers := 0
+	for _, set := range []bool{d.Controller != nil, d.NewController != nil, d.Endpoint != ""} {
+		if set {
+			controllers++
+		}
+	}
+	switch {
+	case !nameFormat.MatchString(d.Name):
+		return fmt.Errorf("csi.Driver.Name: %q is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last", d.Name)
+	case controllers > 1:
+		return fmt.Errorf("csi.Driver %s: only one of Controller, NewController and Endpoint can be set", d.Name)
+	case d.Node != nil && d.NodeEndpoint != nil:
+		return fmt.Errorf("csi.Driver %s: only one of Node and NodeEndpoint can be set", d.Name)
+	case controllers == 0 && !d.HasNodes():
+		return fmt.Errorf("csi.Driver %s: it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)", d.Name)
+	case len(NodeSocket(d.Name)) > call.MaxPath:
+		return fmt.Errorf("csi.Driver %s: the path of its socket, %s, has %d bytes; at most %d are possible", d.Name, NodeSocket(d.Name), len(NodeSocket(d.Name)), call.MaxPath)
+	}
+	for fstype, open := range d.FSTypes {
+		if fstype == "" || fstype == "nfs" || open == nil {
+			return fmt.Errorf("csi.Driver %s: FSTypes[%q] cannot be: a type needs a name of its own and a function", d.Name, fstype)
+		}
+	}
+	return nil
+}
+
+// HasController says whether the driver has a controller.
+func (d Driver) HasController() bool {
+	return d.Controller != nil || d.NewController != nil || d.Endpoint != ""
+}
+
+// HasNodes says whether the driver runs on nodes.
+func (d Driver) HasNodes() bool { return d.Node != nil || d.NodeEndpoint != nil }
+
+// Attaches says whether the driver's volumes are attached to nodes, by its CSIDriver object.
+func (d Driver) Attaches() bool { return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired }
+
+// Actor is an actor of a driver.
+type Actor struct {
+	Name    string
+	Factory control.Factory
+}

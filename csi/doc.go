@@ -1,0 +1,40 @@
+// Package csi runs CSI drivers in a cluster: their authors' own gRPC servers, unmodified, with
+// the sidecars that they are deployed with.
+//
+//	err := cluster.InstallCSIDriver(csi.Driver{
+//		Name:       "csi.example.com",
+//		Controller: myController,
+//		Node:       func(h csi.Host) (spec.NodeServer, error) { return newNode(h.Node), nil },
+//	})
+//
+// spec is github.com/container-storage-interface/spec/lib/go/csi.
+//
+// # What runs
+//
+// The actors of a driver, as its Deployment and its DaemonSet would have them:
+//
+//	csi-driver/NAME              the identity and controller servers, on the machine host/NAME
+//	csi-provisioner/NAME         package csi/provisioner, if there is a controller
+//	csi-attacher/NAME            package csi/attacher, if the driver's volumes are attached
+//	csi-driver/NAME/node-1       the identity and node servers, for each node
+//	csi-registrar/NAME/node-1    package csi/registrar, for each node
+//	csi-livenessprobe/NAME       package csi/livenessprobe, if Driver.Liveness is set
+//
+// The servers listen on the socket /csi/csi.sock of the host, and on
+// /var/lib/kubelet/plugins/NAME/csi.sock of each node; who calls them does so through package
+// csi/call.
+//
+// # Crashes
+//
+// A driver's process can be crashed as any actor. Its sockets refuse connections until
+// it is back. What Controller keeps in memory is kept, since the value stays the same;
+// a driver made by NewController or Node is made anew, and has forgotten what it has not
+// on its machine's disk. To keep a node's memory, have Node return the same value
+// again. A handler that panics ends its process.
+//
+// # Deviations
+//
+//   - There are no pods for the driver and its sidecars; nothing restarts with backoff
+//     except as the packages of the sidecars say.
+//   - One attacher and one provisioner for each driver; there is no leader election.
+package csi

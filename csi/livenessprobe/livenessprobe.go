@@ -1,0 +1,126 @@
+// Package livenessprobe answers /healthz by asking a CSI driver's Probe, and plays the kubelet
+// that asks it and restarts the driver's container.
+//
+// Upstream: livenessprobe cmd/livenessprobe, v2.19; pkg/kubelet/prober, v1.36.
+//
+// Deviations: there is no HTTP between the two, only its status codes and bodies. The
+// container is started again at once, and readiness of pods is not touched.
+package livenessprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Config configures one livenessprobe. csi.Driver sets Driver, Dial and Restart.
+type Config struct {
+	Driver string
+	Dial   func(env control.Env) grpc.ClientConnInterface
+	// Restart starts the driver's container again.
+	Restart func()
+
+	// ProbeTimeout is how long a call of Probe may take; default 1 s, upstream's.
+	ProbeTimeout time.Duration
+	// Period is how often the kubelet asks (periodSeconds), and FailureThreshold how
+	// many failures one after the other restart the container; defaults 10 s and 3, those of
+	// pods.
+	Period           time.Duration
+	FailureThreshold int
+}
+
+// New makes the factory of a livenessprobe.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		if err := cfg.setDefaults(); err != nil {
+			return err
+		}
+		p := &prober{cfg: cfg, env: env, driver: spec.NewIdentityClient(cfg.Dial(env))}
+		env.Every("probe", cfg.Period, p.probe)
+		return nil
+	}
+}
+
+func (cfg *Config) setDefaults() error {
+	switch {
+	case cfg.Driver == "" || cfg.Dial == nil || cfg.Restart == nil:
+		return errors.New("livenessprobe.Config: Driver, Dial and Restart are required")
+	case cfg.ProbeTimeout < 0 || cfg.Period < 0 || cfg.FailureThreshold < 0:
+		return errors.New("livenessprobe.Config: ProbeTimeout, Period and FailureThreshold cannot be negative")
+	}
+	if cfg.ProbeTimeout == 0 {
+		cfg.ProbeTimeout = time.Second
+	}
+	if cfg.Period == 0 {
+		cfg.Period = 10 * time.Second
+	}
+	if cfg.FailureThreshold == 0 {
+		cfg.FailureThreshold = 3
+	}
+	return nil
+}
+
+type prober struct {
+	cfg    Config
+	env    control.Env
+	driver spec.IdentityClient
+	failed int // one after the other
+}
+
+// probe is one round of the kubelet.
+//
+// Upstream: pkg/kubelet/prober/worker.go doProbe, v1.36.
+func (p *prober) probe(ctx context.Context) {
+	code, body := Healthz(control.WithTimeout(ctx, p.env, p.cfg.ProbeTimeout), p.driver)
+	if code == http.StatusOK {
+		p.failed = 0
+		return
+	}
+	p.failed++
+	about := trace.Ref{Kind: "CSIDriver", Name: p.cfg.Driver}
+	p.env.Trace(trace.Decision{About: about, Text: fmt.Sprintf("Liveness probe failed: HTTP probe failed with statuscode: %d: %s", code, body)})
+	if p.failed < p.cfg.FailureThreshold {
+		return
+	}
+	p.failed = 0
+	p.env.Trace(trace.Decision{About: about, Text: "Container failed liveness probe, will be restarted"})
+	p.cfg.Restart()
+}
+
+// Healthz is the answer of GET /healthz: its status and its body. The deadline of ctx is the
+// probe's.
+//
+// Upstream: main.go checkHealth, v2.19.
+func Healthz(ctx context.Context, driver spec.IdentityClient) (code int, body string) {
+	answer, err := driver.Probe(ctx, &spec.ProbeRequest{})
+	switch {
+	case err != nil:
+		return http.StatusInternalServerError, status.Convert(err).Err().Error()
+	case answer.GetReady() != nil && !answer.GetReady().GetValue(): // unset is ready
+		return http.StatusInternalServerError, "driver responded but is not ready"
+	}
+	return http.StatusOK, "ok"
+}
+
+// Handler serves /healthz for a driver in another process, in real time; timeout is the
+// probe's.
+func Handler(driver spec.IdentityClient, timeout time.Duration) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, req *http.Request) {
+		ctx, cancel := context.WithTimeout(req.Context(), timeout)
+		defer cancel()
+		code, body := Healthz(ctx, driver)
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(body))
+	})
+	return mux
+}

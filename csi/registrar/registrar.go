@@ -1,0 +1,145 @@
+// Package registrar is the node-driver-registrar: it asks a driver for its name and tells
+// the kubelet of it, on a socket in the directory that the kubelet watches.
+//
+// Upstream: node-driver-registrar cmd/csi-node-driver-registrar, v2.17.
+//
+// Deviations: there is no HTTP server for health, and a process that upstream ends, so that its
+// container is started again, waits 10 seconds and begins anew.
+package registrar
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// RegistryDir is where kubelets look for registration sockets.
+const RegistryDir = "/var/lib/kubelet/plugins_registry"
+
+// operationTimeout is how long the driver may take to say its name.
+//
+// Upstream: main.go --timeout, v2.17.
+const operationTimeout = time.Second
+
+// restart is how long a container that failed stays down: a kubelet's first backoff.
+const restart = 10 * time.Second
+
+// Config configures one registrar. All fields are required.
+type Config struct {
+	Sockets *call.Sockets
+	// Machine is the node, "node/node-1", Socket the driver's socket there, and
+	// KubeletPath the same as the kubelet sees it.
+	Machine, Socket, KubeletPath string
+}
+
+// RegistrationSocket is the path of the socket on which a driver of that name is registered.
+//
+// Upstream: node_register.go buildSocketPath, v2.17.
+func RegistrationSocket(driver string) string { return path.Join(RegistryDir, driver+"-reg.sock") }
+
+// New makes the factory of a registrar.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		r := &registrar{cfg: cfg, env: env}
+		env.Go("register", r.run)
+		return nil
+	}
+}
+
+type registrar struct {
+	cfg Config
+	env control.Env
+}
+
+// run registers the driver, again and again if that fails.
+//
+// Upstream: main.go main, v2.17.
+func (r *registrar) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := r.register(ctx); err != nil {
+			r.env.Trace(trace.Decision{About: trace.Ref{Kind: "socket", Name: r.cfg.Socket}, Text: "is not registered: " + err.Error()})
+		}
+		_ = r.env.Sleep(control.InBackground(ctx), restart)
+	}
+}
+
+// register waits for the driver, asks its name, and serves the kubelet until that
+// refuses the driver.
+func (r *registrar) register(ctx context.Context) error {
+	// Upstream: csi-lib-utils connection.Connect, v0.22: it tries until somebody listens.
+	listening := func(context.Context) (bool, error) {
+		return r.cfg.Sockets.Listening(r.cfg.Machine, r.cfg.Socket), nil
+	}
+	if ready, _ := listening(ctx); !ready {
+		if err := r.env.Poll(ctx, time.Second, 0, listening); err != nil {
+			return err
+		}
+	}
+	driver := spec.NewIdentityClient(r.cfg.Sockets.Dial(r.env, r.cfg.Machine, r.cfg.Socket))
+	info, err := driver.GetPluginInfo(control.WithTimeout(ctx, r.env, operationTimeout), &spec.GetPluginInfoRequest{})
+	if err != nil {
+		return fmt.Errorf("error retreiving CSI driver name: %w", err) // upstream's spelling
+	}
+	// Upstream: csi-lib-utils rpc.GetDriverName, v0.22.
+	if info.GetName() == "" {
+		return fmt.Errorf("error retreiving CSI driver name: driver name is empty")
+	}
+	return r.serve(ctx, info.GetName())
+}
+
+// serve has the registration server listen until the kubelet refuses the driver.
+//
+// Upstream: node_register.go nodeRegister, v2.17.
+func (r *registrar) serve(ctx context.Context, driver string) error {
+	server := &registrationServer{driver: driver, endpoint: r.cfg.KubeletPath}
+	l, err := r.cfg.Sockets.Listen(call.Socket{
+		Machine: r.cfg.Machine, Path: RegistrationSocket(driver), Driver: "the registrar of " + driver,
+		Register: func(s grpc.ServiceRegistrar) { registerapi.RegisterRegistrationServer(s, server) },
+	})
+	if err != nil {
+		return fmt.Errorf("failed to listen on socket: %w", err)
+	}
+	defer l.Kill()
+	err = r.env.Poll(ctx, time.Second, 0, func(context.Context) (bool, error) { return server.refused != "", nil })
+	if err == nil {
+		err = fmt.Errorf("registration process failed with error: %s", server.refused)
+	}
+	if closing := l.Close(); closing != nil {
+		return closing
+	}
+	return err
+}
+
+// registrationServer answers the kubelet.
+//
+// Upstream: main.go registrationServer, v2.17.
+type registrationServer struct {
+	registerapi.UnimplementedRegistrationServer
+	driver, endpoint string
+	refused          string // why the kubelet does not want the driver
+}
+
+// GetInfo says who the driver is.
+func (s *registrationServer) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
+	return &registerapi.PluginInfo{
+		Type: registerapi.CSIPlugin, Name: s.driver, Endpoint: s.endpoint, SupportedVersions: []string{"1.0.0"},
+	}, nil
+}
+
+// NotifyRegistrationStatus hears what became of the registration. Upstream ends its process
+// if that failed.
+func (s *registrationServer) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
+	if !status.GetPluginRegistered() {
+		s.refused = status.GetError()
+	}
+	return &registerapi.RegistrationStatusResponse{}, nil
+}
