@@ -20,6 +20,7 @@ type queue struct {
 	dirty    map[string]bool // keys to reconcile: in line, or again after the work on them
 	working  map[string]bool
 	failures map[string]int
+	later    map[string]*timer // keys that will be added
 	idle     []*task
 
 	tokens float64 // of the bucket, as of refill
@@ -35,7 +36,7 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 	l.Burst = orDefault(l.Burst, 100)
 	q := &queue{
 		actor: v.actor, life: v.life, cfg: cfg,
-		dirty: map[string]bool{}, working: map[string]bool{}, failures: map[string]int{},
+		dirty: map[string]bool{}, working: map[string]bool{}, failures: map[string]int{}, later: map[string]*timer{},
 		tokens: float64(l.Burst), refill: v.Now(),
 	}
 	v.actor.queues[cfg.Name] = q
@@ -142,24 +143,38 @@ func (q *queue) enqueue(key string) {
 
 func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, always) }
 
-func (q *queue) addAfter(key string, d time.Duration, foreground func() bool) {
-	if q.life == q.actor.life {
-		q.actor.after(d, foreground, func() { q.Add(key) })
+// addAfter adds the key after d, or when it is to be added anyway, if that is sooner: a
+// key waits for one moment only. It returns how long that is.
+//
+// Upstream: client-go util/workqueue/delaying_queue.go insert, v0.36.
+func (q *queue) addAfter(key string, d time.Duration, foreground func() bool) time.Duration {
+	if q.life != q.actor.life {
+		return d
 	}
+	if waits := q.later[key]; waits != nil {
+		if left := waits.at.Sub(q.actor.engine.Now()); left <= d {
+			return left
+		}
+		q.actor.engine.cancel(waits)
+	}
+	q.later[key] = q.actor.after(d, foreground, func() {
+		delete(q.later, key)
+		q.Add(key)
+	})
+	return d
 }
 
 func (q *queue) AddRateLimited(key string) { q.retry(key) }
 
-// retry adds the key after its backoff. A backoff beyond the engine's patience
-// is not waited for when settling: the key is stuck, not busy.
+// retry adds the key after its backoff, and returns how long that is. A backoff beyond the
+// engine's patience is not waited for when settling: the key is stuck, not busy.
 func (q *queue) retry(key string) time.Duration {
 	delay := q.backoff(key)
 	foreground := always
 	if delay > q.actor.engine.cfg.Patience {
 		foreground = never
 	}
-	q.addAfter(key, delay, foreground)
-	return delay
+	return q.addAfter(key, delay, foreground)
 }
 
 // backoff counts a failure and gives the longer of the key's exponential delay

@@ -56,6 +56,13 @@ func (e *Engine) after(d time.Duration, foreground func() bool, fire func()) *ti
 	return t
 }
 
+// cancel takes back a timer that has not fired.
+func (e *Engine) cancel(t *timer) {
+	if t.index >= 0 {
+		heap.Remove(&e.timers, t.index)
+	}
+}
+
 // fireNext moves the clock to the earliest timer and fires it.
 func (e *Engine) fireNext() {
 	e.busy = true
