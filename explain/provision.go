@@ -54,7 +54,7 @@ func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, name string, v
 // or if its process is still down.
 func (x *explainer) panicked(about control.Object, name string) {
 	if i := slices.IndexFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(name) }); i >= 0 {
-		name = x.Provisioners[i].Name // that of its actor
+		name = x.Provisioners[i].ActorName()
 	}
 	restart, down := x.Down[name]
 	for _, entry := range slices.Backward(x.Log.Entries()) {

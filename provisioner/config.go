@@ -20,6 +20,8 @@ type Config struct {
 	// Name is what classes and claims call the provisioner, for example
 	// "openebs.io/local".
 	Name string
+	// Actor is the name of the actor that runs it, for Explain; default: Name.
+	Actor string
 	// AdditionalNames are other names it answers to.
 	AdditionalNames []string
 	// New makes the Provisioner. It is called in the Factory, and again after

@@ -96,6 +96,14 @@ func newProvisionController(cfg Config, env control.Env) *provisionController {
 	} else {
 		ctrl.volumeStore = newBackoffStore(ctrl)
 	}
+	if starter, ok := ctrl.provisioner.(Starter); ok {
+		env.Go("start", func(ctx context.Context) {
+			starter.Start(ctx)
+			ctrl.watch()
+			ctrl.enqueueAll()
+		})
+		return ctrl
+	}
 	ctrl.watch()
 	return ctrl
 }
@@ -137,14 +145,18 @@ func (ctrl *provisionController) watch() {
 		Delete: func(volume *v1.PersistentVolume) { ctrl.volumeQueue.Forget(volume.Name) },
 	})
 	ctrl.env.Every("resync", ctrl.cfg.ResyncPeriod, func(context.Context) {
-		for claim := range ctrl.claims.All() {
-			ctrl.enqueueClaim(claim)
-		}
-		for volume := range ctrl.volumes.All() {
-			ctrl.volumeQueue.Add(volume.Name)
-		}
+		ctrl.enqueueAll()
 		ctrl.reportBlocked()
 	})
+}
+
+func (ctrl *provisionController) enqueueAll() {
+	for claim := range ctrl.claims.All() {
+		ctrl.enqueueClaim(claim)
+	}
+	for volume := range ctrl.volumes.All() {
+		ctrl.volumeQueue.Add(volume.Name)
+	}
 }
 
 func (ctrl *provisionController) enqueueClaim(claim *v1.PersistentVolumeClaim) {

@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"cmp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,13 +17,16 @@ func (c Config) AnswersTo(name string) bool {
 	return c.Name == name || slices.Contains(c.AdditionalNames, name)
 }
 
+// ActorName is the name of the actor that runs the provisioner.
+func (c Config) ActorName() string { return cmp.Or(c.Actor, c.Name) }
+
 // Explain says why a provisioner of this configuration makes no volume for a claim that is
 // for it, as far as it decided so itself when it looked at the claim last; otherwise "". It
 // calls nothing of the Provisioner's.
 func Explain(cfg Config, claim *v1.PersistentVolumeClaim, log *trace.Log) string {
 	about := trace.RefOf("PersistentVolumeClaim", claim)
 	for _, entry := range slices.Backward(log.Entries()) {
-		if entry.Actor != cfg.Name {
+		if entry.Actor != cfg.ActorName() {
 			continue
 		}
 		switch r := entry.Record.(type) {

@@ -87,6 +87,14 @@ type BlockProvisioner interface {
 	SupportsBlock(ctx context.Context) bool
 }
 
+// Starter is optional and not upstream's: it does what a provisioner's program does before
+// it runs the controller, for example wait for its backend.
+type Starter interface {
+	// Start is called once, before any other method, and may call the API. Until it returns,
+	// nothing is worked on.
+	Start(ctx context.Context)
+}
+
 // Inventory is optional and not upstream's: a provisioner that runs inside the
 // simulation can say what its backend holds, and a check for leaks compares
 // that with the API's volumes.

@@ -24,7 +24,7 @@ type Layer struct {
 // Layers is the house, from the ground up.
 func Layers() []Layer {
 	ground := []string{"rules", "trace", "contract", "machines", "volumes", "calls"}
-	cluster := append(slices.Clone(ground), "api", "drivers", "controllers", "explanations", "cluster")
+	cluster := append(slices.Clone(ground), "api", "drivers", "provisioners", "csi", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
 		{Name: "rules", Tops: []string{"binding"}},
@@ -38,8 +38,10 @@ func Layers() []Layer {
 		{Name: "seed tests", Tops: []string{"explore/seedtest"}, May: []string{"seeds"}},
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api", "seed tests"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
-		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "provisioner", "attachdetach", "csi", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
-		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "controllers")},
+		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},
+		{Name: "csi", Tops: []string{"csi"}, May: append(slices.Clone(ground), "provisioners")},
+		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle"}, May: ground},
+		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "provisioners", "csi", "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "seeds")},
 		{Name: "serving", Tops: []string{"serve"}, May: append(slices.Clone(cluster), "live")},

@@ -1,0 +1,100 @@
+package attacher
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Config configures one attacher. Driver and Dial are required; the other fields have
+// upstream's defaults.
+type Config struct {
+	// Driver is the name of the CSI driver, as in spec.attacher of VolumeAttachments.
+	Driver string
+	// Dial is a connection to the driver for one life of the actor. It must not call
+	// anything. Deadlines of calls are those of control.WithTimeout.
+	Dial func(env control.Env) grpc.ClientConnInterface
+
+	// Timeout of one call of the driver; default 15 s.
+	Timeout time.Duration
+	// RetryIntervalStart is how long after a failure it is tried again, doubled each time
+	// up to RetryIntervalMax; defaults 1 s and 5 min.
+	RetryIntervalStart, RetryIntervalMax time.Duration
+	// WorkerThreads is how many VolumeAttachments, and how many volumes, are worked on at
+	// once; default 10.
+	WorkerThreads int
+	// Resync is how often everything is looked at again; default 10 min.
+	Resync time.Duration
+	// ReconcileSync is how often a driver that can list its published volumes is asked for
+	// them; default 1 min.
+	ReconcileSync time.Duration
+	// MaxEntries is how many volumes the driver is asked to list in one answer; default 0,
+	// no limit.
+	MaxEntries int
+	// DefaultFSType is the file system of volumes that name none; default none.
+	DefaultFSType string
+	// Rules, if set, are other rules than upstream's, to show what they are for.
+	Rules Rules
+}
+
+// Rules are rules that once were others and mended a bug. They are for examples and tests
+// of such bugs. A nil field is the right rule.
+type Rules struct {
+	// Detached takes a VolumeAttachment out of the attacher's care after
+	// ControllerUnpublishVolume has succeeded. The right rule removes the finalizer first
+	// and then clears the status (external-attacher 587, fixed in 624).
+	Detached func(removeFinalizer, clearStatus func() error) error
+}
+
+// checked returns the config with its defaults, or what is wrong with it.
+func (c Config) checked() (Config, error) {
+	switch {
+	case c.Driver == "":
+		return c, errors.New("attacher.Config.Driver is empty; it must be the name of a CSI driver")
+	case c.Dial == nil:
+		return c, fmt.Errorf("attacher of driver %q: Config.Dial must be set", c.Driver)
+	case c.WorkerThreads < 0:
+		return c, fmt.Errorf("attacher of driver %q: Config.WorkerThreads is %d; it must be positive, or 0 for the default", c.Driver, c.WorkerThreads)
+	case c.MaxEntries < 0:
+		return c, fmt.Errorf("attacher of driver %q: Config.MaxEntries is %d; it must not be negative", c.Driver, c.MaxEntries)
+	}
+	for _, field := range []struct {
+		name         string
+		value        *time.Duration
+		defaultValue time.Duration
+	}{
+		{"Timeout", &c.Timeout, 15 * time.Second},
+		{"RetryIntervalStart", &c.RetryIntervalStart, time.Second},
+		{"RetryIntervalMax", &c.RetryIntervalMax, 5 * time.Minute},
+		{"Resync", &c.Resync, 10 * time.Minute},
+		{"ReconcileSync", &c.ReconcileSync, time.Minute},
+	} {
+		if *field.value < 0 {
+			return c, fmt.Errorf("attacher of driver %q: Config.%s is %s; it must be positive, or 0 for the default", c.Driver, field.name, *field.value)
+		}
+		if *field.value == 0 {
+			*field.value = field.defaultValue
+		}
+	}
+	if c.WorkerThreads == 0 {
+		c.WorkerThreads = 10
+	}
+	if c.Rules.Detached == nil {
+		c.Rules.Detached = finalizerFirst
+	}
+	return c, nil
+}
+
+// finalizerFirst removes the finalizer before it clears the status: a VolumeAttachment that
+// is being deleted without the finalizer counts as detached, whatever its status says. The
+// other way round, the cleared status sets off another ControllerUnpublishVolume.
+func finalizerFirst(removeFinalizer, clearStatus func() error) error {
+	if err := removeFinalizer(); err != nil {
+		return err
+	}
+	return clearStatus()
+}

@@ -1,0 +1,162 @@
+package attacher
+
+import (
+	"context"
+	"slices"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+	storage "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
+)
+
+// csiAttacher attaches and detaches the volumes of one driver.
+//
+// Upstream: pkg/controller/controller.go CSIAttachController and csi_handler.go
+// csiHandler, v4.13.
+type csiAttacher struct {
+	cfg       Config
+	env       control.Env
+	client    kubernetes.Interface
+	conn      grpc.ClientConnInterface
+	driver    csi.ControllerClient
+	finalizer string
+
+	attachments *control.Cache[*storage.VolumeAttachment]
+	volumes     *control.Cache[*v1.PersistentVolume]
+	csiNodes    *control.Cache[*storage.CSINode]
+
+	vaQueue, pvQueue control.Queue
+
+	// says is what the driver said of itself when the attacher started.
+	says sidecar.Driver
+	// forceSync are VolumeAttachments whose status is known to be wrong.
+	forceSync map[string]bool
+}
+
+// New makes the factory of an attacher. What is wrong with cfg is the factory's error.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		cfg, err := cfg.checked()
+		if err != nil {
+			return err
+		}
+		conn := cfg.Dial(env)
+		a := &csiAttacher{
+			cfg: cfg, env: env, client: env.Client(), conn: conn, driver: csi.NewControllerClient(conn),
+			finalizer: GetFinalizerName(cfg.Driver),
+			forceSync: map[string]bool{},
+		}
+		a.attachments = control.NewCache[*storage.VolumeAttachment](env, control.VolumeAttachments())
+		a.attachments.AddIndex(byVolume, volumeOf)
+		a.volumes = control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes())
+		a.csiNodes = control.NewCache[*storage.CSINode](env, control.CSINodes())
+		limiter := control.RateLimiter{Base: cfg.RetryIntervalStart, Max: cfg.RetryIntervalMax, QPS: -1}
+		a.vaQueue = env.Queue(control.QueueConfig{
+			Name: "csi-attacher-va", About: control.KeysOf("VolumeAttachment"), Workers: cfg.WorkerThreads, Limiter: limiter, Reconcile: a.syncVA,
+		})
+		a.pvQueue = env.Queue(control.QueueConfig{
+			Name: "csi-attacher-pv", About: control.KeysOf("PersistentVolume"), Workers: cfg.WorkerThreads, Limiter: limiter, Reconcile: a.syncPV,
+		})
+		env.Go("start", a.start)
+		return nil
+	}
+}
+
+// byVolume files VolumeAttachments under the volume that they name.
+const byVolume = "volume"
+
+func volumeOf(va *storage.VolumeAttachment) []string {
+	if name := va.Spec.Source.PersistentVolumeName; name != nil {
+		return []string{*name}
+	}
+	return nil
+}
+
+// start meets the driver; only then is anything worked on.
+func (a *csiAttacher) start(ctx context.Context) {
+	a.says = sidecar.Meet(ctx, a.env, a.conn, a.cfg.Driver, a.cfg.Timeout)
+	a.watch()
+	a.enqueueAll()
+	a.env.Every("resync", a.cfg.Resync, func(context.Context) { a.enqueueAll() })
+	if a.supportsAttach() && a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES] && a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
+		a.env.Every("reconcile", a.cfg.ReconcileSync, a.reconcileVA)
+	}
+}
+
+func (a *csiAttacher) supportsAttach() bool {
+	return a.says.Controller[csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME]
+}
+
+// watch connects caches and queues.
+func (a *csiAttacher) watch() {
+	a.attachments.Handle(control.Handler[*storage.VolumeAttachment]{
+		Add: func(va *storage.VolumeAttachment) { a.vaQueue.Add(va.Name) },
+		Update: func(old, va *storage.VolumeAttachment) {
+			if shouldEnqueueVAChange(old, va) {
+				a.vaQueue.Add(va.Name)
+			}
+		},
+		Delete: func(va *storage.VolumeAttachment) {
+			if name := va.Spec.Source.PersistentVolumeName; name != nil {
+				a.pvQueue.Add(*name)
+			}
+		},
+	})
+	a.volumes.Handle(control.Handler[*v1.PersistentVolume]{
+		Add:    a.enqueueVolume,
+		Update: func(_, pv *v1.PersistentVolume) { a.enqueueVolume(pv) },
+	})
+}
+
+func (a *csiAttacher) enqueueAll() {
+	for va := range a.attachments.All() {
+		a.vaQueue.Add(va.Name)
+	}
+	for pv := range a.volumes.All() {
+		a.enqueueVolume(pv)
+	}
+}
+
+// Upstream: controller.go processFinalizers, v4.13.
+func (a *csiAttacher) enqueueVolume(pv *v1.PersistentVolume) {
+	if pv.DeletionTimestamp != nil && slices.Contains(pv.Finalizers, a.finalizer) {
+		a.pvQueue.Add(pv.Name)
+	}
+}
+
+// shouldEnqueueVAChange says whether a change is another than one of the errors in the
+// status. The attacher writes those itself; if they were worked on, each failure would
+// set off the next try at once, whatever the backoff says.
+//
+// Upstream: controller.go shouldEnqueueVAChange, v4.13.
+func shouldEnqueueVAChange(old, va *storage.VolumeAttachment) bool {
+	if va.Status.AttachError == nil && va.Status.DetachError == nil && old.Status.AttachError == nil && old.Status.DetachError == nil {
+		return true
+	}
+	same := va.DeepCopy()
+	same.ResourceVersion, same.ManagedFields = old.ResourceVersion, old.ManagedFields
+	same.Status.AttachError, same.Status.DetachError = old.Status.AttachError, old.Status.DetachError
+	return !equality.Semantic.DeepEqual(old, same)
+}
+
+// syncVA attaches or detaches.
+//
+// Upstream: controller.go syncVA and csi_handler.go SyncNewOrUpdatedVolumeAttachment, v4.13.
+func (a *csiAttacher) syncVA(ctx context.Context, name string) error {
+	va, ok := a.attachments.Get(name)
+	switch {
+	case !ok || va.Spec.Attacher != a.cfg.Driver:
+		return nil
+	case !a.supportsAttach():
+		return a.syncTrivial(ctx, va)
+	case va.DeletionTimestamp == nil:
+		return a.syncAttach(ctx, va)
+	}
+	return a.syncDetach(ctx, va)
+}

@@ -1,0 +1,31 @@
+package attacher
+
+import "strings"
+
+// annNodeID is what the driver calls the node, on a VolumeAttachment, so that the volume
+// can be detached when CSINode does not know the driver any more.
+const annNodeID = "csi.alpha.kubernetes.io/node-id"
+
+// GetFinalizerName is the finalizer of the attacher of a driver, on VolumeAttachments and
+// PersistentVolumes.
+//
+// Upstream: util.go GetFinalizerName, v4.13.
+func GetFinalizerName(driver string) string { return "external-attacher/" + SanitizeDriverName(driver) }
+
+// SanitizeDriverName is the driver's name with a dash for each character but letters,
+// digits and dashes, and no dash at its end.
+//
+// Upstream: util.go SanitizeDriverName, v4.13.
+func SanitizeDriverName(driver string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-':
+			return r
+		}
+		return '-'
+	}, driver)
+	if strings.HasSuffix(name, "-") {
+		name += "X"
+	}
+	return name
+}

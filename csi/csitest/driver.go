@@ -1,0 +1,191 @@
+// Package csitest has a CSI driver for tests of the sidecars: it does as it is told, and says
+// what it was asked.
+package csitest
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Name is the driver's name, unless it is told another.
+const Name = "plain.csi.example.com"
+
+// A Failure is what goes wrong with calls of one method.
+type Failure struct {
+	// Method is, for example, "CreateVolume".
+	Method string
+	// Code of the answer; OK with Takes is only slow.
+	Code codes.Code
+	// After has the driver do the work first.
+	After bool
+	// Times is how often; 0 means always.
+	Times int
+	// Takes is how long it takes until the answer.
+	Takes time.Duration
+}
+
+// Call is what the driver was asked.
+type Call struct {
+	Method  string
+	Request proto.Message
+	At      time.Time
+	Code    codes.Code
+}
+
+// Driver is a driver in memory, with the answers of the driver of the recordings. It survives
+// crashes of those who call it.
+type Driver struct {
+	csi.UnimplementedIdentityServer
+	csi.UnimplementedControllerServer
+
+	// Name is its name; default Name.
+	Name string
+	// Services and Controller are its capabilities.
+	Services   []csi.PluginCapability_Service_Type
+	Controller []csi.ControllerServiceCapability_RPC_Type
+	// Size is the size of volumes it makes; default as asked for.
+	Size int64
+	// Topology is where volumes are; default the first preferred one.
+	Topology []*csi.Topology
+	// NotReady has Probe say so.
+	NotReady bool
+	// Failures strike in order.
+	Failures []*Failure
+	// OnCall, if set, hears of every call of the controller service before it is served.
+	OnCall func(method string, req proto.Message)
+
+	// Volumes are the names of its volumes, by ID, and Published the nodes of each.
+	Volumes   map[string]string
+	Published map[string][]string
+	// Calls are those of the controller service, in order.
+	Calls []Call
+}
+
+// New is a driver with a controller service that makes and attaches volumes.
+func New() *Driver {
+	return &Driver{
+		Name:     Name,
+		Services: []csi.PluginCapability_Service_Type{csi.PluginCapability_Service_CONTROLLER_SERVICE},
+		Controller: []csi.ControllerServiceCapability_RPC_Type{
+			csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+		},
+		Volumes: map[string]string{}, Published: map[string][]string{},
+	}
+}
+
+// Fail adds a failure.
+func (d *Driver) Fail(f Failure) { d.Failures = append(d.Failures, &f) }
+
+// Methods are the methods called, in order; "CreateVolume Internal" where there was an error.
+func (d *Driver) Methods() []string {
+	var methods []string
+	for _, c := range d.Calls {
+		text := c.Method
+		if c.Code != codes.OK {
+			text += " " + c.Code.String()
+		}
+		methods = append(methods, text)
+	}
+	return methods
+}
+
+// Last is the last request of that type.
+func Last[T proto.Message](d *Driver) T {
+	for _, c := range slices.Backward(d.Calls) {
+		if req, ok := c.Request.(T); ok {
+			return req
+		}
+	}
+	var none T
+	return none
+}
+
+// Dial is Config.Dial of the sidecars.
+func (d *Driver) Dial(env control.Env) grpc.ClientConnInterface { return conn{d, env} }
+
+// conn calls the driver's methods through the tables that gRPC's servers use.
+type conn struct {
+	driver *Driver
+	env    control.Env
+}
+
+func (c conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unimplemented, "no streams")
+}
+
+func (c conn) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	_ = c.env.Sleep(ctx, 0) // a call is a yield point
+	service, name := path.Split(strings.TrimPrefix(method, "/"))
+	for _, desc := range []grpc.ServiceDesc{csi.Identity_ServiceDesc, csi.Controller_ServiceDesc} {
+		for _, m := range desc.Methods {
+			if desc.ServiceName == path.Clean(service) && m.MethodName == name {
+				return c.answer(ctx, m, args.(proto.Message), reply.(proto.Message), desc.ServiceName == csi.Controller_ServiceDesc.ServiceName)
+			}
+		}
+	}
+	return status.Errorf(codes.Unimplemented, "unknown method %s", method)
+}
+
+func (c conn) answer(ctx context.Context, m grpc.MethodDesc, req, reply proto.Message, keep bool) error {
+	at := len(c.driver.Calls)
+	if keep && m.MethodName != "ControllerGetCapabilities" {
+		c.driver.Calls = append(c.driver.Calls, Call{Method: m.MethodName, Request: proto.Clone(req), At: c.env.Now()})
+		if c.driver.OnCall != nil {
+			c.driver.OnCall(m.MethodName, req)
+		}
+	}
+	err := c.serve(ctx, m, req, reply)
+	if at < len(c.driver.Calls) && c.driver.Calls[at].Method == m.MethodName {
+		c.driver.Calls[at].Code = status.Code(err)
+	}
+	return err
+}
+
+func (c conn) serve(ctx context.Context, m grpc.MethodDesc, req, reply proto.Message) error {
+	failure := c.driver.strikes(m.MethodName)
+	if failure != nil && failure.Takes > 0 {
+		if err := c.env.Sleep(ctx, failure.Takes); err != nil {
+			return status.FromContextError(err).Err()
+		}
+	}
+	fails := failure != nil && failure.Code != codes.OK
+	if fails && !failure.After {
+		return status.Error(failure.Code, "injected "+failure.Code.String())
+	}
+	answer, err := m.Handler(c.driver, ctx, func(in any) error { proto.Merge(in.(proto.Message), req); return nil }, nil)
+	if err == nil {
+		proto.Merge(reply, answer.(proto.Message))
+	}
+	if fails {
+		return status.Error(failure.Code, "injected "+failure.Code.String())
+	}
+	return err
+}
+
+func (d *Driver) strikes(method string) *Failure {
+	for i, f := range d.Failures {
+		if f.Method == method {
+			if f.Times--; f.Times == 0 {
+				d.Failures = slices.Delete(d.Failures, i, i+1)
+			}
+			return f
+		}
+	}
+	return nil
+}
+
+func gone(kind, id string) error {
+	return status.Error(codes.NotFound, fmt.Sprintf("no %s %s", kind, id))
+}

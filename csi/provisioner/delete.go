@@ -1,0 +1,92 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
+	storage "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Delete has the driver delete the volume.
+//
+// Upstream: controller.go Delete, v6.3.
+func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
+	if volume.Spec.CSI == nil {
+		return errors.New("invalid CSI PV")
+	}
+	if err := p.checkDriverCapabilities(requiredCapabilities{}); err != nil {
+		return err
+	}
+	secrets, err := p.handleSecretsForDeletion(ctx, volume)
+	if err != nil {
+		return err
+	}
+	ctx = control.WithTimeout(ctx, p.env, p.cfg.Timeout)
+	// A driver that attaches nothing has no attachments that matter.
+	if p.can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) {
+		if err := p.cfg.Rules.CanDelete(volume, p.attachments.List()); err != nil {
+			return err
+		}
+	}
+	_, err = p.driver.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: volume.Spec.CSI.VolumeHandle, Secrets: secrets})
+	return err
+}
+
+// canDeleteVolume refuses while a VolumeAttachment names the volume.
+//
+// Upstream: controller.go canDeleteVolume, v6.3.
+func canDeleteVolume(volume *v1.PersistentVolume, attachments []*storage.VolumeAttachment) error {
+	for _, va := range attachments {
+		if name := va.Spec.Source.PersistentVolumeName; name != nil && *name == volume.Name {
+			return fmt.Errorf("persistentvolume %s is still attached to node %s", volume.Name, va.Spec.NodeName)
+		}
+	}
+	return nil
+}
+
+// handleSecretsForDeletion reads the secret that the volume's annotations name or, if it
+// has no such annotations, that of its class. A secret that cannot be read is done without.
+//
+// Upstream: controller.go handleSecretsForDeletion and getSecretsFromSC, v6.3.
+func (p *csiProvisioner) handleSecretsForDeletion(ctx context.Context, volume *v1.PersistentVolume) (map[string]string, error) {
+	name, named := volume.Annotations[annDeletionSecretName]
+	namespace, spaced := volume.Annotations[annDeletionSecretNamespace]
+	var ref *v1.SecretReference
+	switch {
+	case named && spaced && name != "" && namespace != "":
+		ref = &v1.SecretReference{Name: name, Namespace: namespace}
+	case named && spaced:
+		return nil, nil
+	default:
+		var err error
+		if ref, err = p.secretOfClass(volume); err != nil {
+			return nil, fmt.Errorf("failed to get secretreference for volume %s: %w", volume.Name, err)
+		}
+	}
+	secrets, err := sidecar.Credentials(ctx, p.client, ref)
+	if err != nil {
+		p.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: "is deleted without its secret: " + err.Error()})
+		return nil, nil
+	}
+	return secrets, nil
+}
+
+// secretOfClass is the secret that the volume's class names, as far as class and claim are
+// known.
+func (p *csiProvisioner) secretOfClass(volume *v1.PersistentVolume) (*v1.SecretReference, error) {
+	class, ok := p.classes.Get(binding.GetPersistentVolumeClass(volume))
+	if !ok || volume.Spec.ClaimRef == nil {
+		return nil, nil
+	}
+	claim := &v1.PersistentVolumeClaim{}
+	claim.Name, claim.Namespace = volume.Spec.ClaimRef.Name, volume.Spec.ClaimRef.Namespace
+	return getSecretReference(provisionerSecrets(), class.Parameters, volume.Name, claim)
+}

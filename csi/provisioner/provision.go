@@ -1,0 +1,88 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// deleteVolumeRetryCount is how often a volume that will not do is tried to be deleted
+// before the failure is shown.
+const deleteVolumeRetryCount = 5
+
+// Provision has the driver make a volume and returns the PersistentVolume that stands for
+// it. A crash after CreateVolume loses nothing: the next try asks for the same name.
+//
+// Upstream: controller.go Provision, v6.3.
+func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	claim := options.PVC
+	if name := storageProvisioner(claim); name != p.cfg.Driver && claim.Annotations[binding.AnnMigratedTo] != p.cfg.Driver {
+		return nil, provisioner.ProvisioningFinished, &provisioner.IgnoredError{
+			Reason: fmt.Sprintf("PVC annotated with external-provisioner name %s does not match provisioner driver name %s. This could mean the PVC is not migrated", name, p.cfg.Driver),
+		}
+	}
+	result, state, err := p.prepareProvision(ctx, claim, options.StorageClass, options.SelectedNodeName)
+	if err != nil {
+		return nil, state, err
+	}
+	answer, err := p.driver.CreateVolume(control.WithTimeout(ctx, p.env, p.cfg.Timeout), result.req)
+	if err != nil {
+		// Another node helps only where the driver looks at nodes, and the scheduler can
+		// choose one.
+		state := p.cfg.Rules.State(err, p.supportsTopology() && options.SelectedNodeName != "")
+		if state == provisioner.ProvisioningFinished || state == provisioner.ProvisioningReschedule {
+			p.topologies.forget(claim.UID)
+		}
+		return nil, state, err
+	}
+	if answer.GetVolume() == nil {
+		return nil, provisioner.ProvisioningInBackground, errors.New("the CSI driver answered CreateVolume with neither a volume nor an error")
+	}
+	if err := p.refuseSmaller(ctx, answer.GetVolume(), result.req); err != nil {
+		return nil, provisioner.ProvisioningInBackground, err
+	}
+	p.topologies.forget(claim.UID)
+	return p.persistentVolume(options, result, answer.GetVolume()), provisioner.ProvisioningFinished, nil
+}
+
+// storageProvisioner is who the PV controller asked to provision for the claim.
+func storageProvisioner(claim *v1.PersistentVolumeClaim) string {
+	if name, ok := claim.Annotations[binding.AnnStorageProvisioner]; ok {
+		return name
+	}
+	return claim.Annotations[binding.AnnBetaStorageProvisioner]
+}
+
+// refuseSmaller deletes a volume that is smaller than asked for, and says so. A volume
+// of unknown size, 0, will do.
+func (p *csiProvisioner) refuseSmaller(ctx context.Context, volume *csi.Volume, req *csi.CreateVolumeRequest) error {
+	got, want := volume.GetCapacityBytes(), req.GetCapacityRange().GetRequiredBytes()
+	if got == 0 || got >= want {
+		return nil
+	}
+	err := fmt.Errorf("created volume capacity %v less than requested capacity %v", got, want)
+	if failed := p.cleanupVolume(ctx, volume.GetVolumeId(), req.GetSecrets()); failed != nil {
+		return fmt.Errorf("%w. Cleanup of volume %s failed, volume is orphaned: %w", err, req.GetName(), failed)
+	}
+	return err
+}
+
+// cleanupVolume deletes a volume that no object stands for.
+//
+// Upstream: controller.go cleanupVolume, v6.3.
+func (p *csiProvisioner) cleanupVolume(ctx context.Context, id string, secrets map[string]string) (err error) {
+	ctx = control.WithTimeout(ctx, p.env, p.cfg.Timeout)
+	for range deleteVolumeRetryCount {
+		if _, err = p.driver.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id, Secrets: secrets}); err == nil {
+			return nil
+		}
+	}
+	return err
+}

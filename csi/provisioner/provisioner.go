@@ -1,0 +1,125 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+	storage "k8s.io/api/storage/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// csiProvisioner makes and deletes the volumes of one driver.
+//
+// Upstream: pkg/controller/controller.go csiProvisioner, v6.3.
+type csiProvisioner struct {
+	cfg    Config
+	env    control.Env
+	client kubernetes.Interface
+	events control.Recorder
+
+	conn   grpc.ClientConnInterface
+	driver csi.ControllerClient
+	// says is what the driver said of itself when the provisioner started.
+	says sidecar.Driver
+	// identity tells this life of the provisioner from others; volumes carry it.
+	identity string
+
+	classes     *control.Cache[*storage.StorageClass]
+	csiNodes    *control.Cache[*storage.CSINode]
+	nodes       *control.Cache[*v1.Node]
+	attachments *control.Cache[*storage.VolumeAttachment]
+
+	topologies topologyStore
+}
+
+var (
+	_ provisioner.BlockProvisioner = (*csiProvisioner)(nil)
+	_ provisioner.Starter          = (*csiProvisioner)(nil)
+)
+
+func newCSIProvisioner(cfg Config, env control.Env) *csiProvisioner {
+	conn := cfg.Dial(env)
+	return &csiProvisioner{
+		cfg: cfg, env: env, client: env.Client(), conn: conn, driver: csi.NewControllerClient(conn),
+		events:      env.Recorder("external-provisioner"),
+		identity:    identityOf(cfg.Driver, env),
+		classes:     control.NewCache[*storage.StorageClass](env, control.StorageClasses()),
+		csiNodes:    control.NewCache[*storage.CSINode](env, control.CSINodes()),
+		nodes:       control.NewCache[*v1.Node](env, control.Nodes()),
+		attachments: control.NewCache[*storage.VolumeAttachment](env, control.VolumeAttachments()),
+		topologies:  topologyStore{},
+	}
+}
+
+// identityOf is the time in milliseconds, a number, and the driver's name.
+//
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3, where the number is random.
+func identityOf(driver string, env control.Env) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(driver))
+	return fmt.Sprintf("%d-%d-%s", env.Now().UnixMilli(), h.Sum32()%10000, driver)
+}
+
+// Start implements provisioner.Starter.
+func (p *csiProvisioner) Start(ctx context.Context) {
+	p.says = sidecar.Meet(ctx, p.env, p.conn, p.cfg.Driver, p.cfg.Timeout)
+}
+
+// SupportsBlock implements provisioner.BlockProvisioner. CSI has no way to ask; a driver
+// without block volumes refuses CreateVolume.
+func (p *csiProvisioner) SupportsBlock(context.Context) bool { return true }
+
+func (p *csiProvisioner) supportsTopology() bool { return p.says.SupportsTopology() }
+
+func (p *csiProvisioner) can(what csi.ControllerServiceCapability_RPC_Type) bool {
+	return p.says.Controller[what]
+}
+
+// requiredCapabilities are those that a claim needs beyond making and deleting volumes.
+type requiredCapabilities struct{ snapshot, clone, modifyVolume bool }
+
+// checkDriverCapabilities says what the driver lacks.
+//
+// Upstream: controller.go checkDriverCapabilities, v6.3.
+func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error {
+	switch {
+	case !p.says.HasController():
+		return errors.New("CSI driver does not support dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported")
+	case !p.can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME):
+		return errors.New("CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported")
+	case rc.snapshot && !p.can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT):
+		return errors.New("CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported")
+	case rc.clone && !p.can(csi.ControllerServiceCapability_RPC_CLONE_VOLUME):
+		return errors.New("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
+	case rc.modifyVolume && !p.can(csi.ControllerServiceCapability_RPC_MODIFY_VOLUME):
+		return errors.New("CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported")
+	}
+	return nil
+}
+
+// makeVolumeName is the same name at every try. length 0 keeps the whole UID.
+//
+// Upstream: controller.go makeVolumeName, v6.3.
+func makeVolumeName(prefix, uid string, length int) (string, error) {
+	switch {
+	case prefix == "":
+		return "", errors.New("volume name prefix cannot be of length 0")
+	case uid == "":
+		return "", errors.New("corrupted PVC object, it is missing UID")
+	}
+	if length > 0 {
+		uid = strings.ReplaceAll(uid, "-", "")
+		uid = uid[:min(length, len(uid))]
+	}
+	return prefix + "-" + uid, nil
+}

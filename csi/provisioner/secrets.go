@@ -1,0 +1,150 @@
+package provisioner
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// secretParams are the keys under which a class names the secret of one kind of call.
+//
+// Upstream: controller.go secretParamsMap, v6.3.
+type secretParams struct {
+	name                  string // in error messages
+	nameKey, namespaceKey string
+	// The older keys, which are passed on to the driver; "" if there are none.
+	oldNameKey, oldNamespaceKey string
+}
+
+func params(name, role string) secretParams {
+	return secretParams{name: name, nameKey: csiParameterPrefix + role + "secret-name", namespaceKey: csiParameterPrefix + role + "secret-namespace"}
+}
+
+func oldParams(name, role string) secretParams {
+	p := params(name, role)
+	p.oldNameKey, p.oldNamespaceKey = "csi"+name+"SecretName", "csi"+name+"SecretNamespace"
+	return p
+}
+
+// defaultSecrets are for calls whose own secret a class does not name.
+func defaultSecrets() secretParams     { return params("Default", "") }
+func provisionerSecrets() secretParams { return oldParams("Provisioner", "provisioner-") }
+func controllerPublishSecrets() secretParams {
+	return oldParams("ControllerPublish", "controller-publish-")
+}
+func nodeStageSecrets() secretParams        { return oldParams("NodeStage", "node-stage-") }
+func nodePublishSecrets() secretParams      { return oldParams("NodePublish", "node-publish-") }
+func controllerExpandSecrets() secretParams { return params("ControllerExpand", "controller-expand-") }
+func nodeExpandSecrets() secretParams       { return params("NodeExpand", "node-expand-") }
+func controllerModifySecrets() secretParams { return params("ControllerModify", "controller-modify-") }
+
+// roles are the secrets of all kinds of calls.
+func roles() []secretParams {
+	return []secretParams{
+		provisionerSecrets(), controllerPublishSecrets(), nodeStageSecrets(), nodePublishSecrets(),
+		controllerExpandSecrets(), nodeExpandSecrets(), controllerModifySecrets(),
+	}
+}
+
+// templates are the values of the two keys, both or neither; "" if the class names no
+// such secret.
+//
+// Upstream: controller.go verifyAndGetSecretNameAndNamespaceTemplate, v6.3.
+func (s secretParams) templates(parameters map[string]string) (name, namespace string, err error) {
+	names, namespaces := 0, 0
+	take := func(key string, into *string, count *int) {
+		if value, ok := parameters[key]; ok && key != "" {
+			*into, *count = value, *count+1
+		}
+	}
+	take(s.oldNameKey, &name, &names)
+	take(s.oldNamespaceKey, &namespace, &namespaces)
+	take(s.nameKey, &name, &names)
+	take(s.namespaceKey, &namespace, &namespaces)
+	switch {
+	case names > 1 || namespaces > 1:
+		return "", "", fmt.Errorf("%s secrets specified in parameters with both \"csi\" and \"%s\" keys", s.name, csiParameterPrefix)
+	case names != namespaces:
+		return "", "", fmt.Errorf("either name and namespace for %s secrets specified, Both must be specified", s.name)
+	case names == 1 && (name == "" || namespace == ""):
+		return "", "", fmt.Errorf("%s secrets specified in parameters but value of either namespace or name is empty", s.name)
+	}
+	return name, namespace, nil
+}
+
+// getSecretReference is where the secret is that a class names for one kind of call, or nil
+// if it names none. It is not looked up. Templates may use ${pv.name} and ${pvc.namespace};
+// that of the name also ${pvc.name} and ${pvc.annotations['KEY']}, which users of claims
+// choose.
+//
+// Upstream: controller.go getSecretReference, v6.3.
+func getSecretReference(secret secretParams, parameters map[string]string, pvName string, claim *v1.PersistentVolumeClaim) (*v1.SecretReference, error) {
+	name, namespace, err := secret.templates(parameters)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get name and namespace template from params: %w", err)
+	}
+	if name == "" && namespace == "" {
+		if name, namespace, err = defaultSecrets().templates(parameters); err != nil {
+			return nil, fmt.Errorf("failed to get default name and namespace template from params: %w", err)
+		}
+	}
+	if name == "" && namespace == "" {
+		return nil, nil
+	}
+	tokens := map[string]string{"pv.name": pvName, "pvc.namespace": claim.Namespace}
+	ref := &v1.SecretReference{}
+	if ref.Namespace, err = resolve(namespace, tokens, "namespace", validation.IsDNS1123Label); err != nil {
+		return nil, err
+	}
+	tokens["pvc.name"] = claim.Name
+	for key, value := range claim.Annotations {
+		tokens["pvc.annotations['"+key+"']"] = value
+	}
+	if ref.Name, err = resolve(name, tokens, "secret", validation.IsDNS1123Subdomain); err != nil {
+		return nil, err
+	}
+	return ref, nil
+}
+
+// resolve replaces the tokens of a template, and checks that the outcome is a name.
+func resolve(template string, tokens map[string]string, kind string, check func(string) []string) (string, error) {
+	resolved, err := resolveTemplate(template, tokens)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("error resolving value %q: %w", template, err)
+	case len(check(resolved)) == 0:
+		return resolved, nil
+	case template != resolved:
+		return "", fmt.Errorf("%q resolved to %q which is not a valid %s name", template, resolved, kind)
+	}
+	return "", fmt.Errorf("%q is not a valid %s name", template, kind)
+}
+
+// tokenPattern is what os.Expand takes for a variable: ${name}, $name, or a dollar and one
+// special character. Braces without a name, and one that is not closed, are dropped.
+const tokenPattern = `\$(?:\{([^}]+)\}|\{\}|\{|([*#$@!?0-9-])|([A-Za-z_][A-Za-z0-9_]*))`
+
+// resolveTemplate replaces the tokens of a template. Those that are not known are an error.
+//
+// Upstream: controller.go resolveTemplate, v6.3.
+func resolveTemplate(template string, tokens map[string]string) (string, error) {
+	var missing []string
+	pattern := regexp.MustCompile(tokenPattern)
+	resolved := pattern.ReplaceAllStringFunc(template, func(found string) string {
+		name := strings.Join(pattern.FindStringSubmatch(found)[1:], "")
+		value, ok := tokens[name]
+		if !ok && name != "" {
+			missing = append(missing, name)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return "", fmt.Errorf("invalid tokens: %q", slices.Compact(missing))
+	}
+	return resolved, nil
+}

@@ -1,0 +1,34 @@
+package provisioner
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// checkError is what an error of CreateVolume says of the volume. The codes are those of
+// gRPC and of the CSI specification.
+//
+// Upstream: controller.go checkError, v6.3.
+func checkError(err error, mayReschedule bool) provisioner.ProvisioningState {
+	st, ok := status.FromError(err)
+	if !ok {
+		// The call did not begin; an earlier one may still be at work.
+		return provisioner.ProvisioningInBackground
+	}
+	switch st.Code() {
+	case codes.ResourceExhausted:
+		// No space, and nothing goes on. There may be space elsewhere.
+		if mayReschedule {
+			return provisioner.ProvisioningReschedule
+		}
+		return provisioner.ProvisioningFinished
+	case codes.Canceled, // by the client
+		codes.DeadlineExceeded, // the answer did not come in time
+		codes.Unavailable,      // the connection broke
+		codes.Aborted:          // CSI: another call for this volume is at work
+		return provisioner.ProvisioningInBackground
+	}
+	return provisioner.ProvisioningFinished
+}

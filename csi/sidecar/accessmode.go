@@ -1,0 +1,39 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
+)
+
+// AccessMode is CSI's access mode for those of a volume or claim: the widest wins.
+// singleNodeMultiWriter says whether the driver has that capability, which tells several
+// writers on one node from a single one. Combinations for which CSI has no mode are errors.
+//
+// Upstream: csi-lib-utils accessmodes/access_modes.go ToCSIAccessMode, v0.25.
+func AccessMode(modes []v1.PersistentVolumeAccessMode, singleNodeMultiWriter bool) (csi.VolumeCapability_AccessMode_Mode, error) {
+	oneNode, onePod := csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
+	if singleNodeMultiWriter {
+		oneNode, onePod = csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER, csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
+	}
+	has := func(mode v1.PersistentVolumeAccessMode) bool { return slices.Contains(modes, mode) }
+	others := slices.ContainsFunc(modes, func(mode v1.PersistentVolumeAccessMode) bool { return mode != v1.ReadWriteOncePod })
+	switch {
+	case has(v1.ReadWriteOncePod) && others:
+		return 0, errors.New("Kubernetes does not support use of ReadWriteOncePod with other access modes on the same PersistentVolume") //nolint:staticcheck // The text is upstream's, seen in status and events.
+	case has(v1.ReadWriteOncePod):
+		return onePod, nil
+	case has(v1.ReadWriteMany):
+		return csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, nil
+	case has(v1.ReadOnlyMany) && has(v1.ReadWriteOnce):
+		return 0, errors.New("CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume")
+	case has(v1.ReadOnlyMany):
+		return csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY, nil
+	case has(v1.ReadWriteOnce):
+		return oneNode, nil
+	}
+	return 0, fmt.Errorf("unsupported AccessMode combination: %+v", modes)
+}

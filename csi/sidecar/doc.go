@@ -1,0 +1,22 @@
+// Package sidecar is what the CSI sidecars have in common: how they meet their driver when
+// they start (Meet), which access mode of CSI stands for those of Kubernetes
+// (AccessMode), and how they read secrets (Credentials).
+//
+// It models kubernetes-csi/csi-lib-utils v0.25 as the sidecars use it.
+//
+// # Meeting the driver
+//
+// Before its controller works on anything, a sidecar calls Probe until the driver is
+// ready, then GetPluginInfo, GetPluginCapabilities and, if the driver has a controller
+// service, ControllerGetCapabilities. If one of these fails, the sidecar's program ends
+// and its container is started again, at once and then after 10 s, 20 s, 40 s and so on
+// up to 5 minutes. Meet does the same without ending the actor: at that point it has no
+// state that could be lost. Waiting is background time: a driver that never becomes
+// ready leaves the cluster at rest.
+//
+// # Deviations from upstream
+//
+//   - A sidecar is told the name of its driver, and does not start while the driver says
+//     that it has another. Upstream's takes any name, which then matches no class.
+//   - There is no leader election: a driver has one set of sidecars.
+package sidecar

@@ -1,0 +1,146 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Intervals of the container that a sidecar runs in, and of its probes.
+const (
+	probeInterval = time.Second
+	firstRestart  = 10 * time.Second
+	lastRestart   = 5 * time.Minute
+)
+
+// Driver is what a CSI driver says of itself.
+type Driver struct {
+	// Name is the driver's answer to GetPluginInfo.
+	Name string
+	// Services are the plugin capabilities.
+	Services map[csi.PluginCapability_Service_Type]bool
+	// Controller are the capabilities of the controller service; none if there is no such
+	// service.
+	Controller map[csi.ControllerServiceCapability_RPC_Type]bool
+}
+
+// HasController says whether the driver has a controller service.
+func (d Driver) HasController() bool {
+	return d.Services[csi.PluginCapability_Service_CONTROLLER_SERVICE]
+}
+
+// SupportsTopology says whether volumes of the driver cannot be reached from every node.
+func (d Driver) SupportsTopology() bool {
+	return d.Services[csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS]
+}
+
+// Meet waits until the driver answers, and returns what it says of itself. name is the name
+// that the driver must have; timeout is that of one call. What goes wrong is written to
+// the trace, about the CSIDriver of that name.
+func Meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, name string, timeout time.Duration) Driver {
+	delay := time.Duration(0)
+	for {
+		driver, err := meet(ctx, env, conn, name, timeout)
+		if err == nil {
+			return driver
+		}
+		env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: name}, Text: NotMet + err.Error()})
+		_ = env.Sleep(control.InBackground(ctx), delay)
+		delay = min(max(2*delay, firstRestart), lastRestart)
+	}
+}
+
+// NotMet begins what the trace says of a sidecar that cannot start.
+const NotMet = "cannot start: "
+
+// meet is one life of the container before its controllers run.
+//
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3; cmd/csi-attacher/main.go
+// main, v4.13.
+func meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, name string, timeout time.Duration) (Driver, error) {
+	if err := probeForever(ctx, env, conn, timeout); err != nil {
+		return Driver{}, err
+	}
+	identity := csi.NewIdentityClient(conn)
+	info, err := identity.GetPluginInfo(control.WithTimeout(ctx, env, timeout), &csi.GetPluginInfoRequest{})
+	switch {
+	case err != nil:
+		return Driver{}, fmt.Errorf("GetPluginInfo: %w", err)
+	case info.GetName() == "":
+		return Driver{}, errors.New("GetPluginInfo: driver name is empty")
+	case info.GetName() != name:
+		return Driver{}, fmt.Errorf("GetPluginInfo: the driver says that its name is %q; it was installed as %q", info.GetName(), name)
+	}
+	driver := Driver{Name: name}
+	if driver.Services, err = pluginCapabilities(control.WithTimeout(ctx, env, timeout), identity); err != nil {
+		return Driver{}, fmt.Errorf("GetPluginCapabilities: %w", err)
+	}
+	if !driver.HasController() {
+		return driver, nil
+	}
+	if driver.Controller, err = controllerCapabilities(control.WithTimeout(ctx, env, timeout), conn); err != nil {
+		return Driver{}, fmt.Errorf("ControllerGetCapabilities: %w", err)
+	}
+	return driver, nil
+}
+
+// probeForever waits until the driver is there and says that it is ready. Any error but a
+// timeout, and that there is no driver yet, is returned.
+//
+// Upstream: csi-lib-utils connection/connection.go Connect and rpc/common.go ProbeForever,
+// v0.25.
+func probeForever(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, timeout time.Duration) error {
+	identity := csi.NewIdentityClient(conn)
+	for {
+		answer, err := identity.Probe(control.WithTimeout(ctx, env, timeout), &csi.ProbeRequest{})
+		if code := status.Code(err); err != nil && code != codes.DeadlineExceeded && code != codes.Unavailable {
+			return fmt.Errorf("CSI driver probe failed: %w", err)
+		}
+		// An answer without a word on readiness means ready.
+		if err == nil && (answer.GetReady() == nil || answer.GetReady().GetValue()) {
+			return nil
+		}
+		if err := env.Sleep(control.InBackground(ctx), probeInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// Upstream: csi-lib-utils rpc/common.go GetPluginCapabilities, v0.25.
+func pluginCapabilities(ctx context.Context, identity csi.IdentityClient) (map[csi.PluginCapability_Service_Type]bool, error) {
+	answer, err := identity.GetPluginCapabilities(ctx, &csi.GetPluginCapabilitiesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	found := map[csi.PluginCapability_Service_Type]bool{}
+	for _, capability := range answer.GetCapabilities() {
+		if service := capability.GetService(); service != nil {
+			found[service.GetType()] = true
+		}
+	}
+	return found, nil
+}
+
+// Upstream: csi-lib-utils rpc/common.go GetControllerCapabilities, v0.25.
+func controllerCapabilities(ctx context.Context, conn grpc.ClientConnInterface) (map[csi.ControllerServiceCapability_RPC_Type]bool, error) {
+	answer, err := csi.NewControllerClient(conn).ControllerGetCapabilities(ctx, &csi.ControllerGetCapabilitiesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	found := map[csi.ControllerServiceCapability_RPC_Type]bool{}
+	for _, capability := range answer.GetCapabilities() {
+		if rpc := capability.GetRpc(); rpc != nil {
+			found[rpc.GetType()] = true
+		}
+	}
+	return found, nil
+}
