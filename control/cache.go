@@ -136,6 +136,13 @@ func NewCacheForNode[T Object](env Env, resource schema.GroupVersionResource, no
 	return newCache[T](env, Source{Resource: resource, NodeName: node})
 }
 
+// NewCacheOfName makes a cache of the one object of that name, of a resource without
+// namespaces. A controller may make it at any time; work that it starts from then on waits
+// for the cache's first list.
+func NewCacheOfName[T Object](env Env, resource schema.GroupVersionResource, name string) *Cache[T] {
+	return newCache[T](env, Source{Resource: resource, Name: name})
+}
+
 func newCache[T Object](env Env, source Source) *Cache[T] {
 	c := &Cache[T]{source: source, items: map[string]T{}, indexes: map[string]*index[T]{}}
 	env.Follow(c)

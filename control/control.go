@@ -202,6 +202,8 @@ type Source struct {
 	Resource schema.GroupVersionResource
 	// NodeName, if set, follows only objects whose spec.nodeName is this.
 	NodeName string
+	// Name, if set, follows only the objects of this name.
+	Name string
 }
 
 // Change is one change of an object as a follower of its resource sees it. The objects

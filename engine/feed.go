@@ -26,10 +26,14 @@ type feed struct {
 func (a *actor) follow(target control.Feed) {
 	f := &feed{actor: a, target: target}
 	src := target.Source()
-	sel := api.Selector{}
+	only := fields.Set{}
 	if src.NodeName != "" {
-		sel.Fields = fields.OneTermEqualSelector("spec.nodeName", src.NodeName)
+		only["spec.nodeName"] = src.NodeName
 	}
+	if src.Name != "" {
+		only["metadata.name"] = src.Name
+	}
+	sel := api.Selector{Fields: only.AsSelector()}
 	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
 	a.feeds = append(a.feeds, f)
 	a.follows[src.Resource.Resource] = true

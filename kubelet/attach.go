@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -26,7 +27,40 @@ func isAttachable(plugin volume.VolumePlugin, spec *volume.Spec) (bool, error) {
 // is safely unmounted.
 func (k *kubelet) noteAttachable(name v1.UniqueVolumeName) {
 	k.attachable[name] = true
+	k.followNode()
 	k.reportLater()
+}
+
+// followNode has the kubelet hear what its node's status says is attached. A kubelet
+// without attachable volumes need not.
+//
+// Upstream: kubelet_getters.go GetAttachedVolumesFromNodeStatus, v1.36.
+func (k *kubelet) followNode() {
+	if k.ownNode != nil {
+		return
+	}
+	k.ownNode = control.NewCacheOfName[*v1.Node](k.env, control.Nodes(), k.node.Name)
+	k.ownNode.Handle(control.Handler[*v1.Node]{Add: k.nodeChanged, Update: func(_, node *v1.Node) { k.nodeChanged(node) }})
+}
+
+// nodeChanged has the volumes looked at that the node's status says are attached, and
+// that have waited for it.
+func (k *kubelet) nodeChanged(node *v1.Node) {
+	for _, v := range node.Status.VolumesAttached {
+		if k.attachable[v.Name] && !k.attached[v.Name] {
+			k.touch(k.desired.volumes.of(v.Name)...)
+		}
+	}
+}
+
+// isListed says whether the node's status, as the kubelet has heard of it, says that the
+// volume is attached.
+func (k *kubelet) isListed(name v1.UniqueVolumeName) bool {
+	if k.ownNode == nil {
+		return false
+	}
+	node, ok := k.ownNode.Get(k.node.Name)
+	return ok && slices.ContainsFunc(node.Status.VolumesAttached, func(v v1.AttachedVolume) bool { return v.Name == name })
 }
 
 // volumesInUse are the attachable volumes that the node has or is to have, sorted.
@@ -85,12 +119,20 @@ func (k *kubelet) markVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
 	k.reportedInUse = names
 }
 
-// waitsForReport says whether the volume must not be mounted yet, because the node has
-// not said that it will use it: then it could be detached at any moment.
+// waitsForAttach says whether the volume must not be mounted yet: it is not attached, or
+// the node has not said that it will use it, so that it could be detached at any moment.
+// Nothing has failed then, and no backoff grows.
 //
-// Upstream: reconciler_common.go waitForVolumeAttach, v1.36.
-func (k *kubelet) waitsForReport(v *volumeToMount) bool {
-	return v.attachable && !k.attached[v.volume] && !slices.Contains(k.reportedInUse, v.volume)
+// Upstream: reconciler_common.go waitForVolumeAttach, and operation_generator.go
+// GenerateVerifyControllerAttachedVolumeFunc, whose NewMountPreConditionFailedError has no
+// backoff, v1.36.
+func (k *kubelet) waitsForAttach(v *volumeToMount) bool {
+	return v.attachable && !k.attached[v.volume] && (!k.isReported(v.volume) || !k.isListed(v.volume))
+}
+
+// isReported says whether the node's status says that the volume is in use.
+func (k *kubelet) isReported(name v1.UniqueVolumeName) bool {
+	return slices.Contains(k.reportedInUse, name)
 }
 
 // verifyControllerAttachedVolume refuses a volume that is not attached yet, as the
@@ -105,7 +147,7 @@ func (k *kubelet) verifyControllerAttachedVolume(ctx context.Context, v *volumeT
 	switch {
 	case !v.attachable || k.attached[v.volume]:
 		return nil
-	case k.waitsForReport(v):
+	case !k.isReported(v.volume):
 		return fail("Volume has not been added to the list of VolumesInUse in the node's volume status")
 	}
 	node, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})

@@ -165,3 +165,29 @@ func (w *world) said(text string) string {
 	}
 	return "never"
 }
+
+// Conformance: csi07f and csi08b, in which a volume that was attached after 68 s and after
+// 6 minutes was mounted 0.2 s after the node's status said so.
+func TestAVolumeThatIsAttachedLateIsMountedAtOnce(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable})
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("data")))
+	require.NoError(t, w.e.RunFor(7*time.Minute))
+	w.attach("kubernetes.io/local-volume/another")
+	require.NoError(t, w.e.RunFor(time.Minute))
+	require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
+	w.attach(uniqueName)
+	require.NoError(t, w.e.RunFor(time.Second))
+	require.Len(t, w.mounts(), 1)
+	require.NoError(t, w.e.RunFor(time.Second))
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+
+	// A kubelet that starts again finds it attached.
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	w.delete("web")
+	w.settle()
+	require.Empty(t, w.nodeStatus().VolumesInUse)
+	w.requireNothingLeft()
+}

@@ -121,6 +121,8 @@ type kubelet struct {
 	// that were found to be attached, reportedInUse what the API was last told.
 	attachable, attached map[v1.UniqueVolumeName]bool
 	reportedInUse        []v1.UniqueVolumeName
+	// ownNode is the node's object, from the first attachable volume on.
+	ownNode *control.Cache[*v1.Node]
 	// started is when this life began; registered says that the node was registered
 	// since, reporting that its status has a turn to come.
 	started               time.Time

@@ -76,7 +76,7 @@ func (k *kubelet) unmountVolumes(touched []podVolume) {
 func (k *kubelet) mountVolumes(touched []podVolume) {
 	var list []*volumeToMount
 	for _, key := range touched {
-		if v := k.desired.get(key); v != nil && !k.actual.isUpToDate(key) && !k.waitsForReport(v) {
+		if v := k.desired.get(key); v != nil && !k.actual.isUpToDate(key) && !k.waitsForAttach(v) {
 			list = append(list, v)
 		}
 	}
