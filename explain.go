@@ -49,6 +49,9 @@ func (c *Cluster) world() explain.World {
 		cfg := c.withDeleter(c.cfg.PVController)
 		w.PVController = &cfg
 	}
+	if c.cfg.runs(AttachDetach) {
+		w.AttachDetach = &c.cfg.AttachDetach
+	}
 	for _, p := range c.provisioners {
 		w.Provisioners = append(w.Provisioners, p.cfg)
 	}

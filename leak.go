@@ -20,8 +20,8 @@ const (
 	LeakVolume LeakKind = "volume"
 	// LeakClaim is a claim bound to a PersistentVolume that is gone: Claim, Volume.
 	LeakClaim LeakKind = "claim"
-	// LeakAttachment is a VolumeAttachment whose node or volume is gone: Attachment,
-	// Machine, Volume.
+	// LeakAttachment is a VolumeAttachment whose node, volume or pods are gone: Attachment,
+	// Machine, Volume, and Maker in the last case.
 	LeakAttachment LeakKind = "attachment"
 	// LeakHelperPod is a pod that a provisioner started and left: Pod, Machine, Provisioner.
 	LeakHelperPod LeakKind = "helper pod"

@@ -28,7 +28,8 @@ import (
 //     stands for, and a PersistentVolume whose volume the backend does not hold;
 //   - a provisioned volume with reclaim policy Delete whose claim is gone, and a
 //     bound claim without its volume;
-//   - a VolumeAttachment of a node or a volume that is gone;
+//   - a VolumeAttachment of a node or a volume that is gone, and one that the
+//     attach/detach controller made for pods that are gone;
 //   - a provisioner's helper pod, and a directory that one of these or a provisioner
 //     made, on a node or an NFS server, and that no PersistentVolume uses;
 //   - a directory, a mount, or a container runtime's record of a pod that is not
@@ -218,9 +219,31 @@ func (l *leakFinder) attachments() error {
 		}
 		if name != nil && !slices.ContainsFunc(l.volumeList, func(pv v1.PersistentVolume) bool { return pv.Name == *name }) {
 			l.add(leak, "volumeattachment %s, whose pv %s is gone", va.Name, *name)
+			continue
+		}
+		leak.Maker = l.makers[trace.Ref{Kind: "VolumeAttachment", Name: va.Name}]
+		if name != nil && leak.Maker == AttachDetach && l.nodes[va.Spec.NodeName] != nil && !l.isUsedAt(*name, va.Spec.NodeName) {
+			l.add(leak, "volumeattachment %s of pv %s, which no pod on node %s uses", va.Name, *name, va.Spec.NodeName)
 		}
 	}
 	return nil
+}
+
+// isUsedAt says whether a pod on a node uses a volume.
+func (l *leakFinder) isUsedAt(volume, node string) bool {
+	for i := range l.podList {
+		pod := &l.podList[i]
+		if pod.Spec.NodeName != node || binding.IsPodTerminated(pod) {
+			continue
+		}
+		claims := binding.ClaimKeysOfPod(pod)
+		for _, claim := range l.claimsByUID {
+			if claim.Spec.VolumeName == volume && slices.Contains(claims, claim.Namespace+"/"+claim.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // helpers finds pods that a provisioner started and left.

@@ -58,13 +58,20 @@ func AttachmentName(handle, driver, node string) string {
 
 // canAttach says whether a volume has to be attached: it is a CSI volume, and its driver
 // does not say that it need not be.
-// Upstream: csi_plugin.go CanAttach and skipAttach, v1.36.
+// Upstream: csi_plugin.go CanAttach, v1.36.
 func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
 	if pv.Spec.CSI == nil {
 		return false
 	}
-	driver, ok := c.drivers.Get(pv.Spec.CSI.Driver)
-	return !ok || driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired
+	driver, _ := c.drivers.Get(pv.Spec.CSI.Driver)
+	return !skipsAttach(driver)
+}
+
+// skipsAttach says whether a driver says that its volumes need not be attached. One that
+// is not known, nil, does not.
+// Upstream: csi_plugin.go skipAttach, v1.36.
+func skipsAttach(driver *storagev1.CSIDriver) bool {
+	return driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired
 }
 
 // attach has a volume attached to a node, and waits until it is.

@@ -180,6 +180,19 @@ func TestAnOldCacheDoesNotHaveAUsedVolumeDetached(t *testing.T) {
 	assert.Equal(t, "data@node-1", r.attachments())
 }
 
+// A quirk of upstream: docs/semantics.md 6 (6).
+func TestAfterSixMinutesAReadyNodeIsNotAskedAgain(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "nodes"))
+	r.inUse("node-1", unique("data"))
+	r.deletePod("web")
+	r.runFor(8 * time.Minute)
+	assert.Empty(t, r.list(), "the cache says that it is not in use, and the API is not asked")
+}
+
 // semantics 6 must 10. bugs.md 26.
 func TestARestartNeitherForgetsNorDuplicatesAttachments(t *testing.T) {
 	r := withAttacher(t)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/provisioner"
@@ -65,6 +66,8 @@ type World struct {
 	Provisioners []provisioner.Config
 	Kubelets     map[string]kubelet.Config
 	PVController *pvcontroller.Config
+	// AttachDetach is nil where no attach/detach controller runs.
+	AttachDetach *attachdetach.Config
 }
 
 // ErrKind is the error for objects of any other kind.

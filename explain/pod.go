@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/scheduler"
 )
@@ -32,6 +33,9 @@ func (x *explainer) pod(ns, name string) error {
 			return err
 		}
 	}
+	if pod.Status.Phase == v1.PodPending {
+		x.unattached(pod)
+	}
 	x.containers(pod)
 	x.events("Pod", pod.UID, unscheduled(pod))
 	x.missing(pod)
@@ -48,6 +52,27 @@ func (x *explainer) pod(ns, name string) error {
 		}
 	}
 	return nil
+}
+
+// unattached says which volumes of a pod wait to be attached to its node, and why.
+func (x *explainer) unattached(pod *v1.Pod) {
+	var cfg attachdetach.Config
+	if x.AttachDetach != nil {
+		cfg = *x.AttachDetach
+	}
+	said := attachdetach.Explain(cfg, pod.Namespace+"/"+pod.Name, x.Objects())
+	for _, line := range said {
+		x.say("  %s", line)
+	}
+	if restart, down := x.Down[attachdetach.ActorName]; len(said) > 0 && (down || x.AttachDetach == nil) {
+		if x.AttachDetach == nil {
+			x.say("  no attach/detach controller runs here, so nothing is attached")
+		} else if restart.IsZero() {
+			x.say("  the attach/detach controller is down")
+		} else {
+			x.say("  the attach/detach controller is down until %s", x.offset(restart))
+		}
+	}
 }
 
 // nobodyRuns says so if the pod is on a node that does not exist, or that is only

@@ -1,0 +1,164 @@
+package attachdetach
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+)
+
+// Explain says in sentences which volumes of a pod, by its key, are not attached to its
+// node yet, and why. objects are all there are in the API, cfg is the controller's. It
+// says nothing of a pod whose volumes are attached, or need not be.
+func Explain(cfg Config, pod string, objects []runtime.Object) []string {
+	w := newSnapshot(cfg, objects)
+	p := w.pods[pod]
+	if p == nil || p.Spec.NodeName == "" || binding.IsPodTerminated(p) {
+		return nil
+	}
+	var said []string
+	for i := range p.Spec.Volumes {
+		if pv := w.volumeOf(p, &p.Spec.Volumes[i]); pv != nil {
+			if why := w.unattached(p, pv); why != "" {
+				said = append(said, fmt.Sprintf("volume %s %s", pv.Name, why))
+			}
+		}
+	}
+	return said
+}
+
+// snapshot is the API's objects by their keys.
+type snapshot struct {
+	cfg         Config
+	pods        map[string]*v1.Pod
+	claims      map[string]*v1.PersistentVolumeClaim
+	volumes     map[string]*v1.PersistentVolume
+	nodes       map[string]*v1.Node
+	drivers     map[string]*storagev1.CSIDriver
+	attachments map[string]*storagev1.VolumeAttachment
+}
+
+func newSnapshot(cfg Config, objects []runtime.Object) *snapshot {
+	w := &snapshot{
+		cfg: cfg, pods: map[string]*v1.Pod{}, claims: map[string]*v1.PersistentVolumeClaim{}, volumes: map[string]*v1.PersistentVolume{},
+		nodes: map[string]*v1.Node{}, drivers: map[string]*storagev1.CSIDriver{}, attachments: map[string]*storagev1.VolumeAttachment{},
+	}
+	for _, obj := range objects {
+		switch obj := obj.(type) {
+		case *v1.Pod:
+			w.pods[control.Key(obj)] = obj
+		case *v1.PersistentVolumeClaim:
+			w.claims[control.Key(obj)] = obj
+		case *v1.PersistentVolume:
+			w.volumes[obj.Name] = obj
+		case *v1.Node:
+			w.nodes[obj.Name] = obj
+		case *storagev1.CSIDriver:
+			w.drivers[obj.Name] = obj
+		case *storagev1.VolumeAttachment:
+			w.attachments[obj.Name] = obj
+		}
+	}
+	return w
+}
+
+// volumeOf is the PersistentVolume behind a volume of a pod if it has to be attached, or
+// nil.
+func (w *snapshot) volumeOf(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
+	claim := w.claims[pod.Namespace+"/"+binding.ClaimOfVolume(pod, volume)]
+	if claim == nil || !isBound(claim) {
+		return nil
+	}
+	pv := w.volumes[claim.Spec.VolumeName]
+	if pv == nil || pv.Spec.CSI == nil || skipsAttach(w.drivers[pv.Spec.CSI.Driver]) {
+		return nil
+	}
+	return pv
+}
+
+// unattached says why a volume is not at its pod's node; "" if it is.
+func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) string {
+	source, name := pv.Spec.CSI, pod.Spec.NodeName
+	node := w.nodes[name]
+	if node == nil {
+		return fmt.Sprintf("is not attached: there is no node %s", name)
+	}
+	if _, managed := node.Annotations[controllerManaged]; !managed {
+		return fmt.Sprintf("is not attached: node %s lacks the annotation %s", name, controllerManaged)
+	}
+	va := w.attachments[AttachmentName(source.VolumeHandle, source.Driver, name)]
+	if va == nil {
+		if others := w.elsewhere(pv, name); len(others) > 0 && !isMultiAttachAllowed(pv) {
+			return w.heldBy(pv, others[0])
+		}
+		return fmt.Sprintf("is not attached to node %s, and there is no volumeattachment yet", name)
+	}
+	listed := slices.ContainsFunc(node.Status.VolumesAttached, func(v v1.AttachedVolume) bool { return v.Name == uniqueVolumeName(source) })
+	attached, err := verifyAttachmentStatus(va)
+	switch {
+	case va.DeletionTimestamp != nil:
+		return fmt.Sprintf("is being detached from node %s: volumeattachment %s waits for its finalizers: %s", name, va.Name, strings.Join(va.Finalizers, ", "))
+	case err != nil:
+		return fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
+	case !attached:
+		return fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name, va.Name, source.Driver)
+	case !listed:
+		return fmt.Sprintf("is attached to node %s, whose status.volumesAttached does not list it yet", name)
+	case !slices.Contains(node.Status.VolumesInUse, uniqueVolumeName(source)):
+		return fmt.Sprintf("is attached to node %s, whose kubelet has not yet said in status.volumesInUse that it will use it; it writes its status every 10 s", name)
+	}
+	return ""
+}
+
+// elsewhere are the attachments of a volume at other nodes that are confirmed, in order
+// of the nodes' names.
+func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) []*storagev1.VolumeAttachment {
+	var others []*storagev1.VolumeAttachment
+	for _, va := range w.attachments {
+		if source := va.Spec.Source.PersistentVolumeName; source != nil && *source == pv.Name && va.Spec.NodeName != node && va.Status.Attached {
+			others = append(others, va)
+		}
+	}
+	slices.SortFunc(others, func(a, b *storagev1.VolumeAttachment) int { return strings.Compare(a.Spec.NodeName, b.Spec.NodeName) })
+	return others
+}
+
+// heldBy says why a volume for one node is at another, and when it will be detached.
+func (w *snapshot) heldBy(pv *v1.PersistentVolume, va *storagev1.VolumeAttachment) string {
+	name := va.Spec.NodeName
+	said := fmt.Sprintf("is attached to node %s, and its access modes %v allow one node only: ", name, pv.Spec.AccessModes)
+	if users := w.users(pv, name); len(users) > 0 {
+		return said + fmt.Sprintf("it is used there by pod %s", strings.Join(users, ", "))
+	}
+	node := w.nodes[name]
+	if node == nil {
+		node = &v1.Node{} // gone, so not ready
+	}
+	h := healthOf(node)
+	switch inUse := slices.Contains(node.Status.VolumesInUse, uniqueVolumeName(pv.Spec.CSI)); {
+	case !inUse || h.outOfService:
+		return said + "it is about to be detached"
+	case judge(w.cfg, w.cfg.maxWaitForUnmount()+1, inUse, h).detach:
+		return said + fmt.Sprintf("no pod uses it there, and the node is not ready; it is detached %s after its last pod has gone, or at once if the node is tainted %s", w.cfg.maxWaitForUnmount(), v1.TaintNodeOutOfService)
+	}
+	return said + "no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse"
+}
+
+// users are the pods that use a volume at a node, in order.
+func (w *snapshot) users(pv *v1.PersistentVolume, node string) []string {
+	var users []string
+	for key, pod := range w.pods {
+		if pod.Spec.NodeName == node && !binding.IsPodTerminated(pod) &&
+			slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return w.volumeOf(pod, &v) == pv }) {
+			users = append(users, key)
+		}
+	}
+	slices.Sort(users)
+	return users
+}
