@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	csidriver "github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
@@ -100,6 +101,7 @@ func installers() map[string]func(*Cluster) error {
 		"openebs":    func(c *Cluster) error { return c.InstallOpenEBS() },
 		"local-path": func(c *Cluster) error { return c.InstallLocalPath() },
 		"nfs":        (*Cluster).InstallNFS,
+		"csi":        (*Cluster).InstallReferenceCSIDriver,
 	}
 }
 
@@ -109,13 +111,14 @@ func Installable() []string { return slices.Sorted(maps.Keys(installers())) }
 // InstallableAs is the short name, for Install, of the provisioner that classes call
 // by this name; false if there is none.
 func InstallableAs(provisioner string) (name string, ok bool) {
-	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs"}
+	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs", csidriver.Name: "csi"}
 	name, ok = names[provisioner]
 	return name, ok
 }
 
 // Install runs a provisioner of this library by its short name, with its defaults:
-// "openebs" is InstallOpenEBS, "local-path" InstallLocalPath, "nfs" InstallNFS.
+// "openebs" is InstallOpenEBS, "local-path" InstallLocalPath, "nfs" InstallNFS, "csi"
+// InstallReferenceCSIDriver.
 func (c *Cluster) Install(name string) error {
 	install, ok := installers()[name]
 	if !ok {
@@ -167,6 +170,16 @@ func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) error {
 // names. Servers (AddNFSServer) and storage classes are yours to add.
 func (c *Cluster) InstallNFS() error {
 	return c.AddProvisioner(nfsprovisioner.StaticName, nfsprovisioner.Static{})
+}
+
+// InstallReferenceCSIDriver runs the reference CSI driver, "csi.storagesim.io" (package
+// csi/driver), with its defaults. Its storage classes are yours to apply.
+func (c *Cluster) InstallReferenceCSIDriver() error {
+	d, err := csidriver.New(csidriver.Config{})
+	if err != nil {
+		return err
+	}
+	return c.InstallCSIDriver(d)
 }
 
 // InstallNFSSubdir runs the provisioner that makes a directory of an export for

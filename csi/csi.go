@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -85,6 +86,11 @@ type Holdings struct {
 
 // Place is where a volume is. Node is the node's ID, as NodeGetInfo answers it.
 type Place struct{ Volume, Node, Path string }
+
+// Compare orders places by volume, node and path.
+func (p Place) Compare(other Place) int {
+	return cmp.Or(cmp.Compare(p.Volume, other.Volume), cmp.Compare(p.Node, other.Node), cmp.Compare(p.Path, other.Path))
+}
 
 // ControllerSocket is where a controller listens, on its own machine.
 const ControllerSocket = "/csi/csi.sock"

@@ -68,7 +68,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"cluster seed=1 seed=2\n----\n":                            `test.txt:1: cluster: seed is set twice`,
 		"cluster seed=x\n----\n":                                   `test.txt:1: cluster: seed: "x" is not a whole number`,
 		"cluster nodes=a,a\n----\n":                                `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
-		"cluster provisioners=ceph\n----\n":                        `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of local-path, nfs, openebs`,
+		"cluster provisioners=ceph\n----\n":                        `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
 		"cluster phase=soon\n----\n":                               `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
 		"run-for ever\n----\n":                                     `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
 		"settle nobody\n----\n":                                    `test.txt:1: settle: "nobody" is not an actor, a topic or an object such as pvc/data; actors: persistent-volume-binder,`,

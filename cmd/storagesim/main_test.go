@@ -163,7 +163,7 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run":                                     `nothing to apply: give manifests with -f`,
 		"run -f x -o xml":                         `-o: unknown format "xml"; expected one of story, table, yaml, json`,
 		"run -f x --for -1s":                      `--for -1s: the time must not be negative`,
-		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; expected one of local-path, nfs, openebs`,
+		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
 		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
 		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
 		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
@@ -458,7 +458,7 @@ func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	assert.Contains(t, out, "\n  hint: --provisioners openebs runs it\n")
 	path = file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "example.com/shelf"))
 	_, out, _ = command(t, "", "run", "-f", path)
-	assert.Contains(t, out, "\n  hint: --provisioners accepts local-path, nfs, openebs; any other provisioner needs a Go program")
+	assert.Contains(t, out, "\n  hint: --provisioners accepts csi, local-path, nfs, openebs; any other provisioner needs a Go program")
 }
 
 func TestADeploymentThatNothingRunsIsNamedOnce(t *testing.T) {

@@ -1,0 +1,150 @@
+package driver
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// volumesDir is where the volumes are on the backend's disk.
+const volumesDir = "/volumes"
+
+// Backend is the storage of one driver.
+type Backend struct {
+	cfg  Config
+	disk *disk.Disk // of the driver's machine
+	// nodes are the IDs of the nodes that the driver runs on.
+	nodes map[string]bool
+	// staged and published are what the nodes' servers have mounted, for Holdings. The nodes'
+	// mount tables are what counts.
+	staged, published map[csi.Place]bool
+}
+
+var _ csi.Inventory = (*Backend)(nil)
+
+// volume is what the backend knows of one volume.
+type volume struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Size  int64  `json:"size"`
+	Block bool   `json:"block,omitempty"`
+	// Node is the only node that can have it, "" if all can.
+	Node string `json:"node,omitempty"`
+	// Attached are the nodes that it is attached to, with how.
+	Attached map[string]attachment `json:"attached,omitempty"`
+}
+
+type attachment struct {
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// Alone is set if no other node may have the volume.
+	Alone bool `json:"alone,omitempty"`
+}
+
+// idOf is the ID of the volume of a name.
+func idOf(name string) string { return fmt.Sprintf("vol-%x", sha256.Sum256([]byte(name)))[:20] }
+
+func (b *Backend) dir(id string) string { return path.Join(volumesDir, id) }
+
+// load reads a volume; errNoVolume if there is none.
+func (b *Backend) load(id string) (*volume, error) {
+	if b.disk == nil || id == "" || path.Base(id) != id || id == ".." {
+		return nil, errNoVolume
+	}
+	data, err := b.disk.ReadFile(path.Join(b.dir(id), "volume.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoVolume
+	}
+	v := &volume{}
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if v.Attached == nil {
+		v.Attached = map[string]attachment{}
+	}
+	return v, err
+}
+
+// save writes a volume, in one go.
+func (b *Backend) save(v *volume) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	name := path.Join(b.dir(v.ID), "volume.json")
+	if err := b.disk.WriteFile(name+".new", data, 0o644); err != nil {
+		return err
+	}
+	return b.disk.Rename(name+".new", name)
+}
+
+// volumes are all, by ID.
+func (b *Backend) volumes() ([]*volume, error) {
+	names, err := b.disk.List(volumesDir)
+	if err != nil {
+		return nil, err
+	}
+	var all []*volume
+	for _, name := range names {
+		v, err := b.load(path.Clean(name))
+		if errors.Is(err, errNoVolume) {
+			continue // half made: the crash was before volume.json
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// free is how many bytes new volumes may have.
+func (b *Backend) free() (int64, error) {
+	left := b.cfg.Capacity
+	all, err := b.volumes()
+	for _, v := range all {
+		left -= v.Size
+	}
+	return max(left, 0), err
+}
+
+// open is what a node mounts: "NAME:ID".
+func (b *Backend) open(source string) (*disk.Disk, error) {
+	prefix := b.cfg.Name + ":"
+	if len(source) <= len(prefix) || source[:len(prefix)] != prefix {
+		return nil, fmt.Errorf("mount: special device %s does not exist", source)
+	}
+	v, err := b.load(source[len(prefix):])
+	if err != nil {
+		return nil, fmt.Errorf("mount: special device %s: %w", source, err)
+	}
+	return b.disk.Sub(path.Join(b.dir(v.ID), "data"))
+}
+
+// Holdings implements csi.Inventory.
+func (b *Backend) Holdings() csi.Holdings {
+	var held csi.Holdings
+	if b.disk == nil {
+		return held
+	}
+	all, err := b.volumes()
+	if err != nil {
+		return held
+	}
+	for _, v := range all {
+		held.Volumes = append(held.Volumes, v.ID)
+		for _, node := range slices.Sorted(maps.Keys(v.Attached)) {
+			held.Attached = append(held.Attached, csi.Place{Volume: v.ID, Node: node})
+		}
+	}
+	held.Staged = slices.SortedFunc(maps.Keys(b.staged), csi.Place.Compare)
+	held.Published = slices.SortedFunc(maps.Keys(b.published), csi.Place.Compare)
+	return held
+}

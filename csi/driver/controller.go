@@ -1,0 +1,246 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strconv"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// defaultSize is the size of a volume whose size is not asked for.
+const defaultSize = 1 << 30
+
+// controller is the controller server.
+type controller struct {
+	spec.UnimplementedControllerServer
+	*Backend
+}
+
+func (c *controller) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
+	can := []spec.ControllerServiceCapability_RPC_Type{
+		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES, spec.ControllerServiceCapability_RPC_GET_CAPACITY,
+	}
+	if !c.cfg.NoAttach {
+		can = append(can, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)
+	}
+	answer := &spec.ControllerGetCapabilitiesResponse{}
+	for _, t := range can {
+		answer.Capabilities = append(answer.Capabilities, &spec.ControllerServiceCapability{
+			Type: &spec.ControllerServiceCapability_Rpc{Rpc: &spec.ControllerServiceCapability_RPC{Type: t}},
+		})
+	}
+	return answer, nil
+}
+
+// CreateVolume makes a volume, or finds the one of that name if it is as asked for.
+func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+	switch {
+	case req.GetName() == "":
+		return nil, status.Error(codes.InvalidArgument, "name is missing")
+	case len(req.GetVolumeCapabilities()) == 0:
+		return nil, status.Error(codes.InvalidArgument, "volume_capabilities are missing")
+	case req.GetVolumeContentSource() != nil:
+		return nil, status.Error(codes.InvalidArgument, "volumes are made empty: snapshots and clones are not supported")
+	}
+	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
+		return nil, err
+	}
+	size, err := sizeOf(req.GetCapacityRange())
+	if err != nil {
+		return nil, err
+	}
+	wanted := &volume{ID: idOf(req.GetName()), Name: req.GetName(), Size: size, Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
+	switch found, err := c.load(wanted.ID); {
+	case err == nil:
+		return c.existing(found, wanted, req)
+	case !errors.Is(err, errNoVolume):
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	if wanted.Node, err = c.place(req.GetAccessibilityRequirements()); err != nil {
+		return nil, err
+	}
+	if free, err := c.free(); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	} else if free < size {
+		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are asked for, and %d are free", size, free)
+	}
+	if err := c.make(wanted); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &spec.CreateVolumeResponse{Volume: c.describe(wanted)}, nil
+}
+
+// make makes the volume's files. That it exists is written last.
+func (c *controller) make(v *volume) error {
+	data := path.Join(c.dir(v.ID), "data")
+	if err := c.disk.MkdirAll(data, 0o755); err != nil {
+		return err
+	}
+	if v.Block {
+		if err := c.disk.WriteFile(path.Join(data, "device"), nil, 0o660); err != nil {
+			return err
+		}
+	}
+	return c.save(v)
+}
+
+// existing answers for the volume that has the name already.
+func (c *controller) existing(found, wanted *volume, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+	limit := req.GetCapacityRange().GetLimitBytes()
+	if found.Size < req.GetCapacityRange().GetRequiredBytes() || limit > 0 && found.Size > limit || found.Block != wanted.Block {
+		return nil, status.Errorf(codes.AlreadyExists, "volume %s exists with another size or type", found.Name)
+	}
+	return &spec.CreateVolumeResponse{Volume: c.describe(found)}, nil
+}
+
+// sizeOf is how large a volume is to be.
+func sizeOf(asked *spec.CapacityRange) (int64, error) {
+	required, limit := asked.GetRequiredBytes(), asked.GetLimitBytes()
+	switch {
+	case required < 0 || limit < 0 || limit > 0 && limit < required:
+		return 0, status.Errorf(codes.OutOfRange, "capacity_range: required_bytes %d and limit_bytes %d cannot both hold", required, limit)
+	case required > 0:
+		return required, nil
+	case limit > 0:
+		return min(limit, defaultSize), nil
+	}
+	return defaultSize, nil
+}
+
+// checkCapabilities refuses what the specification or this driver does not know.
+func checkCapabilities(wanted []*spec.VolumeCapability) error {
+	for _, w := range wanted {
+		switch {
+		case w.GetAccessMode() == nil || w.GetAccessMode().GetMode() == spec.VolumeCapability_AccessMode_UNKNOWN:
+			return status.Error(codes.InvalidArgument, "volume_capability: access_mode is missing")
+		case w.GetBlock() == nil && w.GetMount() == nil:
+			return status.Error(codes.InvalidArgument, "volume_capability: access_type is missing")
+		case (w.GetBlock() != nil) != (wanted[0].GetBlock() != nil):
+			return status.Error(codes.InvalidArgument, "volume_capabilities: a volume is a block or a mount volume, not both")
+		}
+	}
+	return nil
+}
+
+// DeleteVolume removes a volume. One that is not there is removed already.
+func (c *controller) DeleteVolume(_ context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
+	if req.GetVolumeId() == "" {
+		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
+	}
+	v, err := c.load(req.GetVolumeId())
+	switch {
+	case errors.Is(err, errNoVolume):
+		return &spec.DeleteVolumeResponse{}, nil
+	case err != nil:
+		return nil, status.Error(codes.Internal, err.Error())
+	case len(v.Attached) > 0:
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached", v.ID)
+	}
+	if err := c.disk.RemoveAll(c.dir(v.ID)); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &spec.DeleteVolumeResponse{}, nil
+}
+
+func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *spec.ValidateVolumeCapabilitiesRequest) (*spec.ValidateVolumeCapabilitiesResponse, error) {
+	v, err := c.find(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	if len(req.GetVolumeCapabilities()) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "volume_capabilities are missing")
+	}
+	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
+		return nil, err
+	}
+	if v.Block != (req.GetVolumeCapabilities()[0].GetBlock() != nil) {
+		return &spec.ValidateVolumeCapabilitiesResponse{Message: "the volume's type is another"}, nil
+	}
+	return &spec.ValidateVolumeCapabilitiesResponse{Confirmed: &spec.ValidateVolumeCapabilitiesResponse_Confirmed{
+		VolumeContext: req.GetVolumeContext(), VolumeCapabilities: req.GetVolumeCapabilities(), Parameters: req.GetParameters(),
+	}}, nil
+}
+
+// find is the volume of a request.
+func (b *Backend) find(id string) (*volume, error) {
+	if id == "" {
+		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
+	}
+	v, err := b.load(id)
+	switch {
+	case errors.Is(err, errNoVolume):
+		return nil, status.Errorf(codes.NotFound, "there is no volume %s", id)
+	case err != nil:
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return v, nil
+}
+
+// ListVolumes lists volumes by ID; a token is the number of the next one.
+func (c *controller) ListVolumes(_ context.Context, req *spec.ListVolumesRequest) (*spec.ListVolumesResponse, error) {
+	all, err := c.volumes()
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	from := 0
+	if token := req.GetStartingToken(); token != "" {
+		if from, err = strconv.Atoi(token); err != nil || from < 0 || from > len(all) {
+			return nil, status.Errorf(codes.Aborted, "starting_token %q is none that was given", token)
+		}
+	}
+	to := len(all)
+	answer := &spec.ListVolumesResponse{}
+	if most := int(req.GetMaxEntries()); most > 0 && from+most < to {
+		to = from + most
+		answer.NextToken = strconv.Itoa(to)
+	}
+	for _, v := range all[from:to] {
+		answer.Entries = append(answer.Entries, &spec.ListVolumesResponse_Entry{
+			Volume: c.describe(v), Status: &spec.ListVolumesResponse_VolumeStatus{PublishedNodeIds: v.nodes()},
+		})
+	}
+	return answer, nil
+}
+
+func (c *controller) GetCapacity(_ context.Context, req *spec.GetCapacityRequest) (*spec.GetCapacityResponse, error) {
+	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
+		return &spec.GetCapacityResponse{}, nil //nolint:nilerr // what cannot be made has no capacity
+	}
+	free, err := c.free()
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &spec.GetCapacityResponse{AvailableCapacity: free}, nil
+}
+
+// describe is a volume as answers have it.
+func (c *controller) describe(v *volume) *spec.Volume {
+	answer := &spec.Volume{VolumeId: v.ID, CapacityBytes: v.Size}
+	if v.Node != "" {
+		answer.AccessibleTopology = []*spec.Topology{{Segments: map[string]string{c.topologyKey(): v.Node}}}
+	}
+	return answer
+}
+
+func (b *Backend) topologyKey() string { return "topology." + b.cfg.Name + "/node" }
+
+// place is the node that a new volume is for: the first preferred one.
+func (c *controller) place(asked *spec.TopologyRequirement) (string, error) {
+	if !c.cfg.Topology {
+		return "", nil
+	}
+	for _, t := range slices.Concat(asked.GetPreferred(), asked.GetRequisite()) {
+		if node := t.GetSegments()[c.topologyKey()]; node != "" {
+			return node, nil
+		}
+	}
+	if len(asked.GetRequisite()) > 0 {
+		return "", status.Errorf(codes.ResourceExhausted, "none of the required topologies has the key %s", c.topologyKey())
+	}
+	return "", nil
+}

@@ -1,0 +1,99 @@
+// Package driver is the reference CSI driver, csi.storagesim.io: small enough to be read, and
+// complete enough to be an example.
+//
+// # Its storage
+//
+// A Backend keeps volumes in directories on the driver's own machine, "host/NAME":
+//
+//	/volumes/ID/volume.json   what the volume is, and to which nodes it is attached
+//	/volumes/ID/data          its files
+//	/volumes/ID/data/device   the one file of a raw block volume
+//
+// So nothing that matters is in the memory of a process, and a crash forgets nothing. A
+// volume's ID follows from its name, which makes CreateVolume idempotent.
+//
+// # How a volume comes to a pod
+//
+//	controller.go  CreateVolume, DeleteVolume; attach.go ControllerPublishVolume and its like
+//	node.go        NodeStageVolume mounts the volume's directory from the host, as a network
+//	               file system would, or connects its device; NodePublishVolume mounts
+//	               that for a pod
+//
+// The node's server refuses to stage what is not attached to the node, and to publish what is
+// not staged. Requests are checked as the specification demands.
+//
+// # What it is not
+//
+// A device is a file without a size, of which a node has its own copy while it is staged there, so
+// a device on two nodes is two. The size of a volume is checked against the backend's
+// capacity only. Snapshots, clones and growth are not there yet. Mounts need
+// storagesim's own mounter (not Config.RealMounts).
+package driver
+
+import (
+	"errors"
+	"fmt"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// Name is the driver's name unless Config says otherwise.
+const Name = "csi.storagesim.io"
+
+// Config configures the driver. The zero value works.
+type Config struct {
+	// Name is the driver's name; default Name.
+	Name string
+	// NoAttach has volumes be staged without being attached, as network file systems are
+	// (attachRequired: false).
+	NoAttach bool
+	// Topology has each volume be reachable from one node only, the one that the
+	// provisioner prefers. The key is "topology." and the name, then "/node".
+	Topology bool
+	// Capacity is how many bytes all volumes may have together; default 1 TiB.
+	Capacity int64
+	// MaxVolumes is how many volumes a node can have attached; default 0, no limit.
+	MaxVolumes int64
+	// StorageCapacity has the CSIDriver object ask the scheduler to look at the capacity.
+	StorageCapacity bool
+}
+
+// New is a driver with a backend of its own, for one cluster.
+func New(cfg Config) (csi.Driver, error) {
+	if cfg.Name == "" {
+		cfg.Name = Name
+	}
+	switch {
+	case cfg.Capacity < 0:
+		return csi.Driver{}, fmt.Errorf("driver.Config.Capacity: %d is negative", cfg.Capacity)
+	case cfg.MaxVolumes < 0:
+		return csi.Driver{}, fmt.Errorf("driver.Config.MaxVolumes: %d is negative", cfg.MaxVolumes)
+	case cfg.Capacity == 0:
+		cfg.Capacity = 1 << 40
+	}
+	b := &Backend{cfg: cfg, nodes: map[string]bool{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
+	attach, policy := !cfg.NoAttach, storagev1.FileFSGroupPolicy
+	return csi.Driver{
+		Name: cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology},
+		NewController: func(h csi.Host) (spec.ControllerServer, error) {
+			b.disk = h.Machine.Disk()
+			return &controller{Backend: b}, b.disk.MkdirAll(volumesDir, 0o755)
+		},
+		Node: func(h csi.Host) (spec.NodeServer, error) {
+			b.nodes[h.Node] = true
+			return &node{Backend: b, name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}, nil
+		},
+		Spec:      storagev1.CSIDriverSpec{AttachRequired: &attach, FSGroupPolicy: &policy, StorageCapacity: &cfg.StorageCapacity},
+		FSTypes:   map[string]func(string) (*disk.Disk, error){fsTypeOf(cfg.Name): b.open},
+		Inventory: b,
+	}, nil
+}
+
+// fsTypeOf is the file system type that a driver's nodes mount with.
+func fsTypeOf(name string) string { return "fuse." + name }
+
+var errNoVolume = errors.New("no such volume")
