@@ -1,13 +1,50 @@
 package csi
 
 import (
-	"github.com/storagesim/storagesim/control"
 	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/attacher"
+	"github.com/storagesim/storagesim/csi/provisioner"
 )
 
-// Sidecars changes what sidecars are configured with. The driver's name and its socket are
-// set for them.
-type Sidecars struct{}
+// Sidecars changes what sidecars are configured with, as the arguments in the author's
+// Deployment do. The driver's name and its socket are set already.
+type Sidecars struct {
+	// Provisioner changes the configuration of the provisioner, for example its
+	// StrictTopology.
+	Provisioner func(*provisioner.Config)
+	// Attacher changes the configuration of the attacher.
+	Attacher func(*attacher.Config)
+}
+
+// ProvisionerActor and AttacherActor are the names of a driver's sidecars.
+func ProvisionerActor(driver string) string { return "csi-provisioner/" + driver }
+func AttacherActor(driver string) string    { return "csi-attacher/" + driver }
 
 // sidecars are the actors that call the controller.
-func (d Driver) sidecars(_ func(env control.Env) grpc.ClientConnInterface) []Actor { return nil }
+func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []Actor {
+	actors := []Actor{{ProvisionerActor(d.Name), provisioner.New(d.ProvisionerConfig(dial))}}
+	if d.Attaches() {
+		actors = append(actors, Actor{AttacherActor(d.Name), attacher.New(d.AttacherConfig(dial))})
+	}
+	return actors
+}
+
+// ProvisionerConfig is what the driver's provisioner is configured with.
+func (d Driver) ProvisionerConfig(dial func(env control.Env) grpc.ClientConnInterface) provisioner.Config {
+	cfg := provisioner.Config{Driver: d.Name, Dial: dial, Actor: ProvisionerActor(d.Name)}
+	if d.Sidecars.Provisioner != nil {
+		d.Sidecars.Provisioner(&cfg)
+	}
+	return cfg
+}
+
+// AttacherConfig is what the driver's attacher is configured with.
+func (d Driver) AttacherConfig(dial func(env control.Env) grpc.ClientConnInterface) attacher.Config {
+	cfg := attacher.Config{Driver: d.Name, Dial: dial}
+	if d.Sidecars.Attacher != nil {
+		d.Sidecars.Attacher(&cfg)
+	}
+	return cfg
+}

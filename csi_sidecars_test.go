@@ -1,0 +1,82 @@
+package storagesim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/csitest"
+	"github.com/storagesim/storagesim/csi/provisioner"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+const plainClaim = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: plain.csi.example.com
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: fast
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+func newPlain(t *testing.T) (*storagesimtest.Cluster, *csitest.Driver) {
+	t.Helper()
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	driver := csitest.New()
+	require.NoError(t, c.InstallCSIDriver(csi.Driver{
+		Name: csitest.Name, Identity: driver, Controller: driver,
+		Sidecars: csi.Sidecars{Provisioner: func(cfg *provisioner.Config) { cfg.DefaultFSType = "xfs" }},
+	}))
+	return c, driver
+}
+
+func TestAnInstalledDriverMakesAndDeletesTheVolumeOfAClaim(t *testing.T) {
+	c, driver := newPlain(t)
+	c.Apply(plainClaim)
+	c.Settle()
+	claim := c.Claim("data")
+	require.Equal(t, "Bound", string(claim.Status.Phase), c.Story())
+	require.Len(t, driver.Volumes, 1)
+	volume, err := c.Client().CoreV1().PersistentVolumes().Get(t.Context(), claim.Spec.VolumeName, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "xfs", volume.Spec.CSI.FSType, "as Sidecars.Provisioner says")
+	c.Delete("pvc/data")
+	c.Settle()
+	assert.Empty(t, driver.Volumes)
+	list, err := c.Client().CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, list.Items)
+}
+
+// The answer of CreateVolume is lost, and the driver's process ends with it.
+func TestAClaimSurvivesACrashOfTheDriver(t *testing.T) {
+	c, driver := newPlain(t)
+	require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Crash: true, After: true, Times: 1}))
+	c.Apply(plainClaim)
+	c.RunFor(time.Minute)
+	claim := c.Claim("data")
+	require.Equal(t, "Bound", string(claim.Status.Phase), c.Story())
+	require.Len(t, driver.Volumes, 1)
+}
+
+func TestWhatTheDriverRefusesIsInTheEventsOfTheClaim(t *testing.T) {
+	c, _ := newPlain(t)
+	require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Code: codes.Internal, Times: 2}))
+	c.Apply(plainClaim)
+	c.RunFor(10 * time.Second)
+	require.Equal(t, "Bound", string(c.Claim("data").Status.Phase), c.Story())
+	require.Contains(t, c.Story(), "ProvisioningFailed")
+}
