@@ -40,8 +40,10 @@ func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 			byVersion[gv] = list
 			lists = append(lists, list)
 		}
-		for _, resource := range append([]metav1.APIResource{k.APIResource()}, k.subresources()...) {
-			resource.Group, resource.Version = "", "" // that is the list's
+		for _, resource := range append([]metav1.APIResource{k.APIResource()}, k.subresourceList()...) {
+			if resource.Group == k.gvk.Group && resource.Version == k.gvk.Version {
+				resource.Group, resource.Version = "", "" // that is the list's
+			}
 			list.APIResources = append(list.APIResources, resource)
 		}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
@@ -45,6 +46,10 @@ type Request struct {
 	Write metav1.PatchOptions
 	// Delete are those of delete and deletecollection.
 	Delete metav1.DeleteOptions
+
+	// Created, if it is not nil, is set to whether the request has stored a new object: an
+	// apply may have.
+	Created *bool
 }
 
 // Do carries out a request, everything but a watch, as a real API server would: it
@@ -62,7 +67,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	r := &request{
 		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
-		manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
+		created: req.Created, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.namespaced {
 		r.namespace = ""
@@ -72,7 +77,11 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		if err := r.address(); err != nil {
 			return nil, err
 		}
-		return s.get(k, r.namespace, r.name, req.Get)
+		obj, err := s.get(k, r.namespace, r.name, req.Get)
+		if view := k.subresources[r.sub].view; view != nil && err == nil {
+			return view.show(obj.(object)), nil
+		}
+		return obj, err
 	case "list":
 		return s.list(k, r.namespace, req.List)
 	case "create":
@@ -121,7 +130,7 @@ func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
 	if r.sub == "" {
 		return s.create(r, req.Object)
 	}
-	if post, ok := r.kind.posts[r.sub]; ok {
+	if post := r.kind.subresources[r.sub].post; post != nil {
 		return post(s, r, req.Object)
 	}
 	return nil, s.refuse(r, noSubresource(r))
@@ -156,8 +165,14 @@ func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
 	if r.dryRun, err = dryRun(r.kind, r.name, req.Write.DryRun); err != nil {
 		return nil, s.refuse(r, err)
 	}
+	if post := r.kind.subresources[r.sub].post; post != nil && req.Verb == "update" && slices.Contains(r.kind.subresources[r.sub].verbs, "update") {
+		return post(s, r, req.Object)
+	}
 	if err := r.address(); err != nil {
 		return nil, s.refuse(r, err)
+	}
+	if view := r.kind.subresources[r.sub].view; view != nil {
+		return s.writeView(r, view, req)
 	}
 	if req.Verb == "patch" {
 		return s.patch(r, req.PatchType, req.Patch, req.Write)
@@ -172,7 +187,7 @@ func (r *request) address() error {
 		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
 	case r.name == "":
 		return apierrors.NewBadRequest("resource name may not be empty")
-	case r.sub != "" && (r.sub != "status" || r.kind.status < 0):
+	case r.sub != "" && !r.kind.hasPart(r.sub):
 		return noSubresource(r)
 	}
 	return nil

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,8 +53,8 @@ type Kind struct {
 	// metadata.name and metadata.namespace.
 	Fields map[string]func(obj runtime.Object) string
 
-	// posts are the subresources, besides status, that are created or updated.
-	posts map[string]post
+	// subresources are those besides status, by name.
+	subresources map[string]subresource
 }
 
 // post answers a request that creates a subresource of an object.
@@ -102,7 +101,7 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 	for _, version := range append([]string{k.Version}, k.OtherVersions...) {
 		one := &kind{Kind: k, namespaced: !k.ClusterScoped, scheme: scheme}
 		if version != k.Version {
-			one.Version, one.older, one.posts = version, true, nil
+			one.Version, one.older, one.subresources = version, true, nil
 			one.Strategy, one.Validation, one.Fields = strategy.Kind{}, validation.Kind{Names: k.Validation.Names}, nil
 		}
 		one.gvk = schema.GroupVersionKind{Group: k.Group, Version: version, Kind: k.Kind}
@@ -166,23 +165,6 @@ func (k *kind) APIResource() metav1.APIResource {
 }
 
 var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-
-// subresources are those of the kind as discovery tells of them.
-func (k *kind) subresources() []metav1.APIResource {
-	var list []metav1.APIResource
-	add := func(name string, verbs ...string) {
-		list = append(list, metav1.APIResource{
-			Group: k.gvk.Group, Version: k.gvk.Version, Kind: k.gvk.Kind, Name: k.gvr.Resource + "/" + name, Namespaced: k.namespaced, Verbs: verbs,
-		})
-	}
-	if k.status >= 0 {
-		add("status", "get", "patch", "update")
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.posts)) {
-		add(name, "create")
-	}
-	return list
-}
 
 func (k *kind) newObject() object {
 	obj := reflect.New(k.typ).Interface().(object)

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/strategy"
@@ -21,8 +22,8 @@ func coreKinds() []Kind {
 		Kind{
 			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
 			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
-			Fields: selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
-			posts:  map[string]post{"finalize": (*Server).finalizeNamespace},
+			Fields:       selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
+			subresources: map[string]subresource{"finalize": {verbs: metav1.Verbs{"update"}, post: (*Server).finalizeNamespace}},
 		},
 		Kind{
 			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,
@@ -40,7 +41,7 @@ func coreKinds() []Kind {
 		Kind{
 			Kind: "Pod", AnswersDeleted: true, ShortNames: names("po"), Categories: inAll(), Generations: true,
 			Strategy: strategy.Pods(), Validation: validation.Pods(), Fields: podFields(),
-			posts: map[string]post{"binding": (*Server).bindPod, "eviction": (*Server).evictPod},
+			subresources: podSubresources(),
 		},
 		Kind{Kind: "PodTemplate", AnswersDeleted: true},
 		Kind{
@@ -52,7 +53,7 @@ func coreKinds() []Kind {
 			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(),
 			Fields: selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
 		},
-		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa")},
+		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), subresources: accountSubresources()},
 		Kind{
 			Kind: "Service", AnswersDeleted: true, ShortNames: names("svc"), Categories: inAll(),
 			Strategy: strategy.Services(), Validation: validation.Services(),

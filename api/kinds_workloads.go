@@ -24,16 +24,16 @@ func appsKinds() []Kind {
 		},
 		Kind{
 			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), OtherVersions: names("v1beta2", "v1beta1"), Generations: true,
-			Strategy: strategy.Deployments(), Validation: validation.Deployments(),
+			Strategy: strategy.Deployments(), Validation: validation.Deployments(), subresources: deploymentScale(),
 		},
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), OtherVersions: names("v1beta2"), Generations: true,
-			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(),
+			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), subresources: replicaSetScale(),
 			Fields: selectable{"status.replicas": of(func(set *appsv1.ReplicaSet) string { return itoa(set.Status.Replicas) })},
 		},
 		Kind{
 			Kind: "StatefulSet", ShortNames: names("sts"), Categories: inAll(), OtherVersions: names("v1beta2", "v1beta1"), Generations: true,
-			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(),
+			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(), subresources: statefulSetScale(),
 		},
 	)
 }

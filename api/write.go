@@ -22,6 +22,7 @@ type request struct {
 	manager              string // field manager; the actor if empty
 	tracked              bool   // obj comes with its managedFields: an apply
 	strict               bool   // unknown fields in a patch are refused
+	created              *bool  // Request.Created
 	size                 int    // of the object that is stored, in bytes; 0 if it was not measured
 }
 
@@ -42,6 +43,9 @@ func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime
 	out, err := s.writeLocked(r, do)
 	if err != nil {
 		return nil, err
+	}
+	if r.created != nil {
+		*r.created = out.old == nil
 	}
 	return out.answer().DeepCopyObject(), nil
 }

@@ -130,22 +130,18 @@ func (c *call) patchTypes() []string {
 
 // do carries out a write and answers with the object: 201 if it is new.
 func (c *call) do(req api.Request) error {
-	code := http.StatusOK
-	if req.Verb == "create" || req.PatchType == types.ApplyYAMLPatchType && !c.exists(req) {
-		code = http.StatusCreated
+	created := req.Verb == "create"
+	if req.PatchType == types.ApplyYAMLPatchType {
+		req.Created = &created
 	}
 	obj, err := c.h.server.Do(c.r.Context(), req)
 	if err != nil {
 		return err
 	}
-	return c.answer(code, obj)
-}
-
-// exists says whether there is the object of a request before it is carried out.
-func (c *call) exists(req api.Request) bool {
-	req.Verb = "get"
-	_, err := c.h.server.Do(c.r.Context(), req)
-	return err == nil
+	if created {
+		return c.answer(http.StatusCreated, obj)
+	}
+	return c.answer(http.StatusOK, obj)
 }
 
 // listOptions are the options of a list or a watch. A name in the path of a watch stands

@@ -67,7 +67,7 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 
 // identify sets the apiVersion and the kind of an object or a list.
 func (c *call) identify(obj runtime.Object) error {
-	gvk := c.kind.bodyOf(c.t.sub)
+	gvk := c.bodyOf()
 	if !meta.IsListType(obj) {
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return nil

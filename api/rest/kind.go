@@ -34,14 +34,11 @@ func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
 
 // bodyOf is the kind of object that a request sends and gets: of some subresources it is
 // another.
-func (k *kind) bodyOf(subresource string) schema.GroupVersionKind {
-	switch k.Name + "/" + subresource {
-	case "pods/binding":
-		return schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
-	case "pods/eviction":
-		return schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}
+func (c *call) bodyOf() schema.GroupVersionKind {
+	if sub, ok := c.h.registry.Subresource(c.t.gvr(), c.t.sub); ok {
+		return schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
 	}
-	return k.gvk
+	return c.kind.gvk
 }
 
 // mediaTypes are the forms that objects of the kind can have.

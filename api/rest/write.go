@@ -67,7 +67,7 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := c.kind.bodyOf(c.t.sub)
+	want := c.bodyOf()
 	decoder := info.StrictSerializer
 	if validation == metav1.FieldValidationIgnore {
 		decoder = info.Serializer

@@ -53,6 +53,8 @@
 //   - Changing an owner without privilege is noted and is no failure.
 //   - "sh", "ash" and "dash" read POSIX; "bash" also [[ ]], (( )), ${x//a/b} and
 //     ${x:1:2}. RANDOM is there in all of them.
+//   - "tar" packs, unpacks and lists files, directories and symbolic links, up to 64 MiB,
+//     without compression; times and owners are not kept.
 //   - "tail -f" prints what is there and then waits for ever. "sleep" takes at least
 //     10 ms unless it is 0.
 package programs

@@ -1,0 +1,263 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// subresource is all that a server knows about one subresource of a kind, besides status.
+type subresource struct {
+	// gvk is the kind of object that is sent and answered; the kind's own if it is empty.
+	gvk schema.GroupVersionKind
+	// verbs are what can be done with it.
+	verbs metav1.Verbs
+	// post answers create, and an update where there is no view.
+	post post
+	// view is the subresource as another form of the object, which is read and written.
+	view *view
+}
+
+// view is an object in another form. show makes the form; set changes the object, which is
+// a copy, as a form says.
+type view struct {
+	show func(obj object) runtime.Object
+	set  func(obj object, form runtime.Object) error
+}
+
+// subresources of pods. log, exec and their like are served by what knows the nodes.
+func podSubresources() map[string]subresource {
+	connect := func(kind string) subresource {
+		return subresource{gvk: v1.SchemeGroupVersion.WithKind(kind), verbs: metav1.Verbs{"create", "get"}}
+	}
+	return map[string]subresource{
+		"binding":  {gvk: v1.SchemeGroupVersion.WithKind("Binding"), verbs: metav1.Verbs{"create"}, post: (*Server).bindPod},
+		"eviction": {gvk: policyv1.SchemeGroupVersion.WithKind("Eviction"), verbs: metav1.Verbs{"create"}, post: (*Server).evictPod},
+		"exec":     connect("PodExecOptions"),
+		"log":      {verbs: metav1.Verbs{"get"}},
+	}
+}
+
+// Subresource is what discovery tells of a subresource, such as "status": its kind is that
+// of the object that is sent and answered.
+func (r *Registry) Subresource(gvr schema.GroupVersionResource, name string) (metav1.APIResource, bool) {
+	k, ok := r.at(gvr)
+	if !ok {
+		return metav1.APIResource{}, false
+	}
+	list := k.subresourceList()
+	at := slices.IndexFunc(list, func(sub metav1.APIResource) bool { return sub.Name == gvr.Resource+"/"+name })
+	if at < 0 {
+		return metav1.APIResource{}, false
+	}
+	return list[at], true
+}
+
+// subresourceList are those of the kind as discovery tells of them.
+func (k *kind) subresourceList() []metav1.APIResource {
+	var list []metav1.APIResource
+	add := func(name string, sub subresource) {
+		gvk := sub.gvk
+		if gvk.Empty() {
+			gvk = k.gvk
+		}
+		list = append(list, metav1.APIResource{
+			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: k.gvr.Resource + "/" + name, Namespaced: k.namespaced, Verbs: sub.verbs,
+		})
+	}
+	if k.status >= 0 {
+		add("status", subresource{verbs: metav1.Verbs{"get", "patch", "update"}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.subresources)) {
+		add(name, k.subresources[name])
+	}
+	return list
+}
+
+// hasPart says whether a subresource can be read and written: status, or a view.
+func (k *kind) hasPart(sub string) bool {
+	return sub == "status" && k.status >= 0 || k.subresources[sub].view != nil
+}
+
+// writeView updates or patches the form of an object that a view is.
+func (s *Server) writeView(r *request, v *view, req Request) (runtime.Object, error) {
+	answer, err := s.change(r, func(old object) (object, error) {
+		if old == nil {
+			return nil, r.notFound()
+		}
+		form := req.Object
+		if req.Verb == "patch" {
+			var err error
+			if form, err = patchedForm(v.show(old), req.PatchType, req.Patch); err != nil {
+				return nil, err
+			}
+		}
+		obj := old.DeepCopyObject().(object)
+		m, ok := form.(metav1.Object)
+		if !ok || form.GetObjectKind() == nil {
+			return nil, apierrors.NewBadRequest("there is no object in the request")
+		}
+		obj.SetResourceVersion(m.GetResourceVersion())
+		if uid := m.GetUID(); uid != "" {
+			obj.SetUID(uid)
+		}
+		return obj, v.set(obj, form)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.show(answer.(object)), nil
+}
+
+// patchedForm applies a patch to a form. A form has no lists with keys, so that a strategic
+// merge is a merge.
+func patchedForm(form runtime.Object, pt types.PatchType, data []byte) (runtime.Object, error) {
+	apply := mergePatch
+	switch pt {
+	case types.JSONPatchType:
+		apply = jsonPatch
+	case types.MergePatchType, types.StrategicMergePatchType:
+	default:
+		return nil, unknownPatch(pt)
+	}
+	before, err := json.Marshal(form)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	after, _, err := apply(before, data)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	out := form.DeepCopyObject()
+	clearForm(out)
+	if err := json.Unmarshal(after, out); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return out, nil
+}
+
+// clearForm empties a form, so that a field that a patch removes is gone.
+func clearForm(form runtime.Object) {
+	if scale, ok := form.(*autoscalingv1.Scale); ok {
+		*scale = autoscalingv1.Scale{}
+	}
+}
+
+// scaled is the subresource scale of a kind whose replicas are at the pointer.
+// Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.36.
+func scaled[T object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) subresource {
+	show := func(obj object) runtime.Object {
+		owner := obj.(T)
+		scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
+			Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+			ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
+		}}
+		if n := *replicas(owner); n != nil {
+			scale.Spec.Replicas = *n
+		}
+		scale.Status.Replicas = current(owner)
+		if s, err := metav1.LabelSelectorAsSelector(selector(owner)); err == nil {
+			scale.Status.Selector = s.String()
+		}
+		return scale
+	}
+	set := func(obj object, form runtime.Object) error {
+		scale, ok := form.(*autoscalingv1.Scale)
+		if !ok {
+			return apierrors.NewBadRequest(fmt.Sprintf("a Scale is expected, and this is a %T", form))
+		}
+		n := scale.Spec.Replicas
+		if n < 0 {
+			return apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, obj.GetName(), field.ErrorList{
+				field.Invalid(field.NewPath("spec", "replicas"), n, "must be greater than or equal to 0").WithOrigin("minimum"),
+			})
+		}
+		*replicas(obj.(T)) = &n
+		return nil
+	}
+	return subresource{
+		gvk: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: metav1.Verbs{"get", "patch", "update"}, view: &view{show, set},
+	}
+}
+
+func statefulSetScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(set *appsv1.StatefulSet) **int32 { return &set.Spec.Replicas },
+		func(set *appsv1.StatefulSet) int32 { return set.Status.Replicas },
+		func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector },
+	)}
+}
+
+func deploymentScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
+		func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
+		func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector },
+	)}
+}
+
+func replicaSetScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(set *appsv1.ReplicaSet) **int32 { return &set.Spec.Replicas },
+		func(set *appsv1.ReplicaSet) int32 { return set.Status.Replicas },
+		func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },
+	)}
+}
+
+func accountSubresources() map[string]subresource {
+	return map[string]subresource{"token": {
+		gvk: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"), verbs: metav1.Verbs{"create"}, post: (*Server).requestToken,
+	}}
+}
+
+// How long a token may last, in seconds.
+// Upstream: pkg/apis/authentication validation, v1.36.
+const (
+	defaultTokenLife = 3600
+	leastTokenLife   = 10 * 60
+)
+
+// requestToken answers with a token for a service account. Nothing here accepts it: who
+// gets in is the business of what listens on a port.
+// Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.36.
+func (s *Server) requestToken(r *request, in runtime.Object) (runtime.Object, error) {
+	tr, ok := in.(*authenticationv1.TokenRequest)
+	if !ok {
+		return nil, s.refuse(r, apierrors.NewBadRequest("a TokenRequest is expected"))
+	}
+	account := s.stored(r)
+	if account == nil {
+		return nil, s.refuse(r, r.notFound())
+	}
+	life := int64(defaultTokenLife)
+	if tr.Spec.ExpirationSeconds != nil {
+		life = *tr.Spec.ExpirationSeconds
+	}
+	if life < leastTokenLife || life > 1<<32 {
+		gk := schema.GroupKind{Group: authenticationv1.GroupName, Kind: "TokenRequest"}
+		return nil, s.refuse(r, apierrors.NewInvalid(gk, r.name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "expirationSeconds"), life, "may not specify a duration less than 10 minutes, or more than 2^32 seconds"),
+		}))
+	}
+	out := tr.DeepCopy()
+	out.Name, out.Namespace, out.CreationTimestamp = r.name, r.namespace, s.now()
+	out.Spec.ExpirationSeconds = &life
+	ends := metav1.NewTime(s.now().Add(time.Duration(life) * time.Second))
+	sum := s.digest(uint64(ends.Unix()), "token", string(account.GetUID()))
+	out.Status = authenticationv1.TokenRequestStatus{Token: fmt.Sprintf("storagesim.%x", sum), ExpirationTimestamp: ends}
+	return out, nil
+}
