@@ -30,6 +30,8 @@ func admit(token string, next http.Handler) http.Handler {
 		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		sum := sha256.Sum256([]byte(strings.TrimSpace(given)))
 		if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 || !strings.EqualFold(scheme, "Bearer") {
+			w.Header().Set("Connection", "close") // and do not wait for a body
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 			refuse(w, metav1.Status{Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized, Message: "Unauthorized"})
 			return
 		}

@@ -119,6 +119,20 @@ func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 	}
 }
 
+// Who has no token cannot keep a connection by sending a body slowly.
+func TestNobodyIsWaitedForWithoutTheToken(t *testing.T) {
+	_, config := started(t, serve.Config{})
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(config.Host, "https://")) //nolint:gosec // the certificate is not the question
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = io.WriteString(conn, "POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nUpgrade: x\r\nContent-Length: 100000\r\n\r\n{")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err, "the server closes the connection")
+	assert.Contains(t, string(answer), "401 Unauthorized")
+}
+
 func TestAClientThatTrustsOthersDoesNotTrustTheServer(t *testing.T) {
 	_, config := started(t, serve.Config{})
 	config.CAData = nil
