@@ -80,3 +80,18 @@ func TestWhatTheDriverRefusesIsInTheEventsOfTheClaim(t *testing.T) {
 	require.Equal(t, "Bound", string(c.Claim("data").Status.Phase), c.Story())
 	require.Contains(t, c.Story(), "ProvisioningFailed")
 }
+
+func TestAClaimOfADriverThatDoesNotAnswerIsExplained(t *testing.T) {
+	c, driver := newPlain(t)
+	c.Apply(plainClaim)
+	require.NotContains(t, c.Explain("pvc/data"), "no such provisioner runs here")
+	driver.Name = "other.csi.example.com"
+	c.Crash(csi.ProvisionerActor(csitest.Name))
+	c.RunFor(time.Minute)
+	require.Contains(t, c.Explain("pvc/data"), `provisioner plain.csi.example.com makes no volume for it: it cannot start: GetPluginInfo: the driver says that its name is "other.csi.example.com"`)
+	driver.Name = csitest.Name
+	require.NoError(t, c.Stop("csi-driver/"+csitest.Name))
+	c.Crash(csi.ProvisionerActor(csitest.Name))
+	c.RunFor(time.Minute)
+	require.Contains(t, c.Explain("pvc/data"), "it waits for its driver: Probe answers Unavailable")
+}

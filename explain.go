@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
@@ -54,6 +57,13 @@ func (c *Cluster) world() explain.World {
 	}
 	for _, p := range c.provisioners {
 		w.Provisioners = append(w.Provisioners, p.cfg)
+	}
+	for _, d := range c.csiDrivers {
+		cfg := d.ProvisionerConfig(func(control.Env) grpc.ClientConnInterface { return nil }) // to be read only
+		if library, err := cfg.Library(); d.HasController() && err == nil {
+			w.CSIProvisioners = append(w.CSIProvisioners, cfg)
+			w.Provisioners = append(w.Provisioners, library)
+		}
 	}
 	return w
 }
