@@ -84,7 +84,7 @@ func (a *csiAttacher) specToAttach(ctx context.Context, va *storage.VolumeAttach
 	}
 	if pv != nil {
 		if pv.DeletionTimestamp != nil {
-			return nil, fmt.Errorf("PersistentVolume %q is marked for deletion", pv.Name) //nolint:staticcheck // The text is upstream's, seen in the status.
+			return nil, fmt.Errorf("PersistentVolume %q is marked for deletion", pv.Name)
 		}
 		if err := a.addPVFinalizer(ctx, pv); err != nil {
 			return nil, fmt.Errorf("could not add PersistentVolume finalizer: %w", err)

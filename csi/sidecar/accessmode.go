@@ -23,7 +23,7 @@ func AccessMode(modes []v1.PersistentVolumeAccessMode, singleNodeMultiWriter boo
 	others := slices.ContainsFunc(modes, func(mode v1.PersistentVolumeAccessMode) bool { return mode != v1.ReadWriteOncePod })
 	switch {
 	case has(v1.ReadWriteOncePod) && others:
-		return 0, errors.New("Kubernetes does not support use of ReadWriteOncePod with other access modes on the same PersistentVolume") //nolint:staticcheck // The text is upstream's, seen in status and events.
+		return 0, errors.New("Kubernetes does not support use of ReadWriteOncePod with other access modes on the same PersistentVolume")
 	case has(v1.ReadWriteOncePod):
 		return onePod, nil
 	case has(v1.ReadWriteMany):
