@@ -32,12 +32,14 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/nodelifecycle"
+	"github.com/storagesim/storagesim/podgc"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/statefulset"
+	"github.com/storagesim/storagesim/tainteviction"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -109,6 +111,12 @@ func (c *Cluster) start() error {
 		GarbageCollection: garbagecollector.New(garbagecollector.Config{Kinds: c.collected()}),
 		AttachDetach:      attachdetach.New(c.cfg.AttachDetach),
 		Scheduler:         scheduler.New(c.cfg.Scheduler),
+		NodeLifecycle:     nodelifecycle.New(),
+		TaintEviction:     tainteviction.New(),
+		PodGC:             podgc.New(podgc.Config{}),
+	}
+	if c.cfg.runs(NodeLifecycle) {
+		c.Server().TaintNewNodes()
 	}
 	for _, name := range actorNames() {
 		if !c.cfg.runs(name) {
@@ -120,12 +128,6 @@ func (c *Cluster) start() error {
 	}
 	if c.cfg.runs(Scheduler) {
 		c.schedulers = append(c.schedulers, c.cfg.Scheduler)
-	}
-	if c.cfg.NodeLifecycle {
-		c.Server().TaintNewNodes()
-		if err := c.engine.Add(NodeLifecycle, nodelifecycle.New()); err != nil {
-			return err
-		}
 	}
 	for _, server := range c.cfg.NFSServers {
 		if _, err := c.AddNFSServer(server.Name, server.Exports...); err != nil {

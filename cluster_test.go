@@ -40,8 +40,8 @@ func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
 	require.Regexp(t, `node-1 +Ready`, c.Get("nodes"))
 	require.Equal(t, []string{
 		"persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller",
-		"ephemeral-volume-controller", "expand-controller", "statefulset-controller", "generic-garbage-collector",
-		"attachdetach-controller", "kube-scheduler", "kubelet/node-1",
+		"ephemeral-volume-controller", "expand-controller", "statefulset-controller", "generic-garbage-collector", "attachdetach-controller",
+		"kube-scheduler", "node-controller", "taint-eviction-controller", "pod-garbage-collector", "kubelet/node-1",
 	}, c.Actors())
 }
 

@@ -17,8 +17,10 @@ import (
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/nodelifecycle"
+	"github.com/storagesim/storagesim/podgc"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/tainteviction"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -37,13 +39,23 @@ const (
 	// AttachDetach has CSI volumes attached to the nodes of their pods, and detached.
 	AttachDetach = attachdetach.ActorName
 	Scheduler    = "kube-scheduler"
-	// NodeLifecycle taints nodes by their conditions; see Config.NodeLifecycle.
+	// NodeLifecycle says of nodes that have been silent for 50 s that nothing is known of
+	// them, and taints nodes by their conditions. While it runs, new nodes are tainted as not
+	// ready until they are, as on a real cluster.
 	NodeLifecycle = nodelifecycle.ActorName
+	// TaintEviction deletes pods from nodes whose NoExecute taints they do not tolerate, or
+	// not any longer.
+	TaintEviction = tainteviction.ActorName
+	// PodGC deletes the pods of nodes that do not exist, and others that nobody would end.
+	PodGC = podgc.ActorName
 )
 
 // Actors are the control plane's actors in the order they are started.
 func actorNames() []string {
-	return []string{PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler}
+	return []string{
+		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
+		NodeLifecycle, TaintEviction, PodGC,
+	}
 }
 
 // Config says what cluster to make. The zero value is one node, "node-1", all
@@ -63,11 +75,6 @@ type Config struct {
 	Policy engine.Policy
 	// Only are the control plane's actors to run, by name; nil means all.
 	Only []string
-	// NodeLifecycle has new nodes tainted as not ready, as a real API server does, and
-	// runs the node lifecycle controller, which removes that taint when a node is ready
-	// and taints nodes by their conditions. Without it, the default, a node can have
-	// pods as soon as it is registered, and a cordoned node has no taint.
-	NodeLifecycle bool
 	// Start is the first moment of virtual time; default engine.Start.
 	Start time.Time
 	// ResyncPhase is how long before the start the periodic work of actors had

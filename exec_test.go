@@ -79,8 +79,8 @@ func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
 	c.Apply(podOf("web", "[sh, -c, 'exit 1']"))
 	c.Apply(strings.Replace(podOf("unplaced", "[sleep, '1']"), "nodeName: node-1, ", "nodeSelector: {no: such}, ", 1))
 	c.Apply(strings.Replace(podOf("done", "['true']"), "spec: {", "spec: {restartPolicy: Never, ", 1))
-	c.Apply(strings.Replace(podOf("lost", "[sleep, '1']"), "node-1", "node-9", 1))
 	c.Settle()
+	c.Apply(strings.Replace(podOf("lost", "[sleep, '1']"), "node-1", "node-9", 1))
 	_, err := c.Exec("done", "d", "true")
 	require.NoError(t, err)
 	for _, test := range []struct {

@@ -33,7 +33,7 @@ func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
 // Upstream: plugin/pkg/admission/nodetaint and node_lifecycle_controller.go
 // doNoScheduleTaintingPass, v1.36; seen in the recording startup_kubelets_register.
 func TestANewNodeIsTaintedUntilItIsReady(t *testing.T) {
-	c, err := storagesim.New(storagesim.Config{NoNodes: true, NodeLifecycle: true})
+	c, err := storagesim.New(storagesim.Config{NoNodes: true})
 	require.NoError(t, err)
 	defer c.Close()
 	seen := taintsSeen(c, "late")
@@ -47,7 +47,7 @@ func TestANewNodeIsTaintedUntilItIsReady(t *testing.T) {
 }
 
 func TestWithoutTheNodeLifecycleControllerANewNodeHasNoTaint(t *testing.T) {
-	c, err := storagesim.New(storagesim.Config{})
+	c, err := storagesim.New(storagesim.Config{Only: []string{storagesim.Scheduler}})
 	require.NoError(t, err)
 	defer c.Close()
 	node, err := c.Client().CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
@@ -58,7 +58,7 @@ func TestWithoutTheNodeLifecycleControllerANewNodeHasNoTaint(t *testing.T) {
 
 func TestACordonedNodeIsTaintedAndKeepsItsOtherTaints(t *testing.T) {
 	own := v1.Taint{Key: "mine", Value: "x", Effect: v1.TaintEffectNoSchedule}
-	c, err := storagesim.New(storagesim.Config{Nodes: []storagesim.Node{{Name: "a", Taints: []v1.Taint{own}}}, NodeLifecycle: true})
+	c, err := storagesim.New(storagesim.Config{Nodes: []storagesim.Node{{Name: "a", Taints: []v1.Taint{own}}}})
 	require.NoError(t, err)
 	defer c.Close()
 	nodes := c.Client().CoreV1().Nodes()

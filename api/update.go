@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,8 +126,15 @@ func (r *request) same(old, obj object) bool {
 	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
 		return false
 	}
-	if pod, ok := obj.(*v1.Pod); ok && podStatusDiffers(&old.(*v1.Pod).Status, &pod.Status) {
-		return false
+	switch o := obj.(type) {
+	case *v1.Pod:
+		if podStatusDiffers(&old.(*v1.Pod).Status, &o.Status) {
+			return false
+		}
+	case *coordinationv1.Lease:
+		if !old.(*coordinationv1.Lease).Spec.RenewTime.Equal(o.Spec.RenewTime) {
+			return false
+		}
 	}
 	if r.sub == "status" && r.kind.status >= 0 && !sameField(r.kind.status, old, obj) {
 		return false

@@ -37,13 +37,13 @@
 // owner reference in field paths (newerPath), fields that were lost when the recorder
 // cut a long message (isCut), what a machine and its container runtime choose (chosen,
 // machines), and what two recorded runs of a case did not agree about (optionalEvents,
-// optionalWrites). In a case with kubelets, what no actor here writes (the node lifecycle
-// controller, sidecars) and the nodes' status writes are left out, too: see compare.
+// optionalWrites). In a case with kubelets, what no actor here writes (sidecars) and the
+// nodes' status writes are left out, too: see compare. Signs of life of nodes count nowhere.
 //
-// A case that begins without nodes starts its kubelets itself. Only there the node
-// lifecycle controller runs (storagesim.Config.NodeLifecycle), and the kubelets are given
-// the CSI drivers that register with them, as the recorded answers to NodeGetInfo describe
-// them.
+// Only cases with kubelets have the controllers that act on what becomes of nodes: node
+// lifecycle, taint eviction and the pod garbage collector. A case that begins without nodes
+// starts its kubelets itself, and they are given the CSI drivers that register with them, as
+// the recorded answers to NodeGetInfo describe them.
 //
 // Of a StatefulSet only its claims and pods are compared: there are no
 // ControllerRevisions here, and a pod's controller-revision-hash is another.

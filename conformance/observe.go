@@ -108,7 +108,7 @@ func (o *observer) listen() {
 			o.lastWrite = later(o.lastWrite, entry.Time)
 		}
 		if o.step != nil {
-			o.step.repeated = append(o.step.repeated, eventText(entry.Actor, e.Type, e.Reason, objectKey(e.About.Kind, e.About.Namespace, e.About.Name)))
+			o.step.repeated = append(o.step.repeated, eventText(userAgent(entry.Actor), e.Type, e.Reason, objectKey(e.About.Kind, e.About.Namespace, e.About.Name)))
 		}
 	}
 	o.heard = log.Len()
@@ -135,7 +135,16 @@ func actorOf(component, host string) string {
 	case "kubelet":
 		return component + "/" + host
 	}
-	return component
+	return userAgent(component)
+}
+
+// userAgent is as whom an actor calls a real API server: the taint eviction controller
+// there has the client of the node lifecycle controller.
+func userAgent(actor string) string {
+	if actor == storagesim.TaintEviction {
+		return storagesim.NodeLifecycle
+	}
+	return actor
 }
 
 func eventText(actor, eventtype, reason, object string) string {
@@ -158,6 +167,9 @@ func (o *observer) onWrite(w trace.Write) {
 	if w.New != nil {
 		o.uids.learn(w.Kind, w.New)
 	}
+	if w.Resource.Resource == "leases" || trace.IsHeartbeat(w.Old, w.New) {
+		return // of these recordings say nothing
+	}
 	if w.Err == nil && w.Old != w.New {
 		o.lastWrite = w.Time
 	}
@@ -175,7 +187,7 @@ func (o *observer) onWrite(w trace.Write) {
 		o.step.refusals = append(o.step.refusals, r)
 	case w.Actor == storagesim.User || w.Err != nil:
 	default:
-		got := write{object: object, actor: w.Actor, verb: w.Verb, sub: w.Subresource, removed: w.New == nil}
+		got := write{object: object, actor: userAgent(w.Actor), verb: w.Verb, sub: w.Subresource, removed: w.New == nil}
 		if err := o.describe(&got, w); err != nil {
 			o.err = fmt.Errorf("%s %s: %w", w.Verb, object, err)
 			return

@@ -26,6 +26,12 @@ func actors() []string {
 	}
 }
 
+// withKubelets are the actors that only recordings of the whole stack have: they act on
+// what kubelets do or do not do.
+func withKubelets() []string {
+	return append(actors(), storagesim.NodeLifecycle, storagesim.TaintEviction, storagesim.PodGC)
+}
+
 // restLimit is how much virtual time a step may take to come to rest.
 const restLimit = 30 * time.Minute
 
@@ -50,8 +56,11 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
 	nodes := nodesOf(rec)
 	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase}
+	if rec.whole() {
+		config.Only = withKubelets()
+	}
 	if rec.fromNothing() {
-		config.Nodes, config.NoNodes, config.NodeLifecycle = nil, true, true
+		config.Nodes, config.NoNodes = nil, true
 	}
 	if !s.inOrder() {
 		config.Policy = steering

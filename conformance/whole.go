@@ -36,8 +36,7 @@ func (s Step) needsDriver() bool {
 		slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
 }
 
-// fromNothing says whether the case begins without nodes: its kubelets start in it, and
-// the node lifecycle controller, which is only simulated then, says when nodes are ready.
+// fromNothing says whether the case begins without nodes: its kubelets start in it.
 func (r *Recording) fromNothing() bool { return r.whole() && len(r.Before) == 0 }
 
 // driversOf are the CSI drivers that register with a node's kubelet when it starts, in
@@ -74,7 +73,7 @@ func nodesOf(rec *Recording) []storagesim.Node {
 }
 
 // simulated says whether who wrote something in a recording is an actor here. What
-// others wrote (the node lifecycle controller, CSI sidecars) is not compared.
+// others wrote (CSI sidecars) is not compared.
 func (r *replay) simulated(actor string) bool {
 	return actor == storagesim.User || slices.Contains(r.cluster.Actors(), actor)
 }

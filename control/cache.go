@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,11 @@ func CSINodes() schema.GroupVersionResource {
 // CSIStorageCapacities is the resource csistoragecapacities.
 func CSIStorageCapacities() schema.GroupVersionResource {
 	return storagev1.SchemeGroupVersion.WithResource("csistoragecapacities")
+}
+
+// Leases is the resource leases.
+func Leases() schema.GroupVersionResource {
+	return coordinationv1.SchemeGroupVersion.WithResource("leases")
 }
 
 // VolumeAttachments is the resource volumeattachments.

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/fault"
@@ -281,8 +283,9 @@ func (e *Engine) choose(n int) int {
 func (e *Engine) observe(w trace.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	beat := isHeartbeat(w)
 	if w.Err == nil && w.Old != w.New {
-		if w.Resource.Resource != "events" { // what is said of the world does not change it
+		if w.Resource.Resource != "events" && !beat { // what is said of the world does not change it
 			e.world++
 		}
 		switch {
@@ -292,8 +295,17 @@ func (e *Engine) observe(w trace.Write) {
 			e.objects--
 		}
 	}
-	if w.Resource.Resource == "events" {
+	if w.Resource.Resource == "events" || beat {
 		return
 	}
 	e.trace.Add(trace.Entry{Time: e.now, Actor: w.Actor, Record: w})
+}
+
+// isHeartbeat says whether a request, carried out or refused, was no more than a sign of
+// life of a node.
+func isHeartbeat(w trace.Write) bool {
+	if w.Resource.Resource == "leases" && w.Namespace == v1.NamespaceNodeLease {
+		return true
+	}
+	return w.Err == nil && trace.IsHeartbeat(w.Old, w.New)
 }

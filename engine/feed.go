@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // feed delivers one resource's changes to one subscriber of an actor: what a
@@ -107,7 +108,9 @@ func (f *feed) deliver() {
 	case err != nil:
 		f.relist()
 	case ok:
-		f.actor.engine.changed()
+		if !trace.IsHeartbeat(change.Old, change.Object) {
+			f.actor.engine.changed()
+		}
 		f.target.Deliver(change)
 		f.notify()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,9 +125,12 @@ type kubelet struct {
 	// ownNode is the node's object, from the first attachable volume on.
 	ownNode *control.Cache[*v1.Node]
 	// started is when this life began; registered says that the node was registered
-	// since, reporting that its status has a turn to come.
-	started               time.Time
+	// since, reporting that its status has a turn to come, reported when something of it
+	// was written last.
+	started, reported     time.Time
 	registered, reporting bool
+	// lease is the node's, as it was last written.
+	lease *coordinationv1.Lease
 	// mounting is the pod whose volume a plugin is setting up: it may take its time.
 	mounting types.UID
 	// backingOff are the operations that failed and wait for their next try.
@@ -210,6 +214,8 @@ func (k *kubelet) start() {
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
 	k.watchRegistrations()
+	k.env.Every("renew the node's lease", nodeLeaseRenewInterval, k.renewNodeLease)
+	k.env.Every("report the node's status", nodeStatusReportFrequency, k.reportAnyway)
 	k.nodeQueue.Add(k.node.Name)
 }
 

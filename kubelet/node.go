@@ -52,6 +52,7 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
+	k.renewNodeLease(ctx)
 	if err := k.ensureCSINode(ctx, node.UID); err != nil {
 		return fmt.Errorf("cannot register the CSINode of node %s: %w", node.Name, err)
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // nodeStatusUpdateFrequency is how often the kubelet brings the node's status up to
@@ -15,6 +18,11 @@ import (
 //
 // Upstream: pkg/kubelet/apis/config NodeStatusUpdateFrequency, v1.36.
 const nodeStatusUpdateFrequency = 10 * time.Second
+
+// nodeStatusReportFrequency is how often it writes a status in which nothing has changed.
+//
+// Upstream: pkg/kubelet/apis/config NodeStatusReportFrequency, v1.36.
+const nodeStatusReportFrequency = 5 * time.Minute
 
 // reportLater has the node's status brought up to date the next time that it is its
 // turn, counted from the kubelet's start. When there is nothing new nobody looks.
@@ -35,8 +43,34 @@ func (k *kubelet) reportNodeStatus(ctx context.Context, _ string) error {
 	return k.syncNodeStatus(ctx)
 }
 
-// syncNodeStatus writes the node's status if it has changed. What it says is in use may
-// be mounted then, if it is attached.
+// reportAnyway writes the node's status even if it has not changed. If that fails, there
+// is another round.
+//
+// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
+func (k *kubelet) reportAnyway(ctx context.Context) {
+	if !k.registered {
+		return
+	}
+	if err := k.syncNodeStatus(ctx); err != nil || k.reported.Equal(k.env.Now()) {
+		return
+	}
+	_, _ = k.env.Client().CoreV1().Nodes().
+		Patch(ctx, k.node.Name, types.StrategicMergePatchType, heartbeatPatch(k.now()), metav1.PatchOptions{}, "status")
+}
+
+// heartbeatPatch has the kubelet's conditions hold now. To make it by comparing two versions
+// of a node, as for other patches, would be most of the cost of many nodes that are idle.
+func heartbeatPatch(now metav1.Time) []byte {
+	var list []string
+	at := now.UTC().Format(time.RFC3339)
+	for _, kind := range []v1.NodeConditionType{v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure, v1.NodeReady} {
+		list = append(list, fmt.Sprintf(`{"type":%q,"lastHeartbeatTime":%q}`, kind, at))
+	}
+	return []byte(`{"status":{"conditions":[` + strings.Join(list, ",") + `]}}`)
+}
+
+// syncNodeStatus writes the node's status if it has changed. What it says is in use may be
+// mounted then, if it is attached.
 //
 // Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
 func (k *kubelet) syncNodeStatus(ctx context.Context) error {
@@ -46,11 +80,27 @@ func (k *kubelet) syncNodeStatus(ctx context.Context) error {
 	}
 	node := old.DeepCopy()
 	k.setNodeStatus(node)
+	if !apiequality.Semantic.DeepEqual(old.Status, node.Status) {
+		beat(node, k.now())
+		k.reported = k.env.Now()
+	}
 	if node, err = k.patchNode(ctx, old, node); err != nil {
 		return fmt.Errorf("cannot write the status of node %s: %w", k.node.Name, err)
 	}
 	k.markVolumesAsReportedInUse(node.Status.VolumesInUse)
 	return nil
+}
+
+// beat says of the kubelet's conditions that they hold now.
+//
+// Upstream: nodestatus/setters.go, v1.36: each condition gets the time whenever the status
+// is computed.
+func beat(node *v1.Node, now metav1.Time) {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type != v1.NodeNetworkUnavailable {
+			c.LastHeartbeatTime = now
+		}
+	}
 }
 
 // setNodeStatus gives a node the kubelet's status. A condition that holds already keeps

@@ -1,15 +1,23 @@
-// Package nodelifecycle holds the part of the node lifecycle controller that gives
-// nodes the NoSchedule taints of their conditions: a node that is not ready, or short
-// of memory, disk, processes or network, or cordoned, is tainted, and the taint is
-// removed when the condition ends.
+// Package nodelifecycle holds the node lifecycle controller. It looks for signs of life of
+// every node: a lease that is renewed, or a status that is reported. A node without any for
+// 50 s becomes Unknown, and its pods not ready. Nodes get the NoSchedule taints of their
+// conditions, and those that are not ready or not reachable get a NoExecute taint as well,
+// one node after the other, for which the taint eviction controller deletes their pods.
+//
+// Where many nodes of a zone are lost at once, they are tainted more slowly or not at all,
+// and where no node of the cluster is left, none is: then it is more likely that this
+// controller is cut off. So the pods of a cluster's only node are never evicted.
 //
 // Upstream: pkg/controller/nodelifecycle, v1.36.
 //
 // # Deviations from upstream
 //
-//   - The leases of nodes are not watched: a node whose kubelet has died stays Ready. So
-//     there are no NoExecute taints, and no pod is evicted.
 //   - Deprecated labels of nodes are not kept in step with the present ones.
-//   - A taint that could not be written is tried again with backoff; upstream tries
-//     conflicts five times and then waits for the node's next change.
+//   - A NoSchedule taint that could not be written is tried again with backoff; upstream
+//     waits for the node's next change.
+//   - There is no cache of pods: those of a node that is lost are listed. So a pod that comes
+//     onto such a node later is not marked as not ready; its kubelet has not said that it is.
+//   - Nodes are looked at one after the other, and a lost race for taints is run again after
+//     100 ms without anything added by chance.
+//   - The event RegisteredNode is not recorded.
 package nodelifecycle

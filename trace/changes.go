@@ -106,13 +106,15 @@ func isKeptByServer(path []string, name string) bool {
 	return len(path) == 1 && path[0] == "status" && name == "observedGeneration"
 }
 
-// shown is the value of a field as JSON types.
+// shown is the value of a field as JSON types, of conditions without what is said with
+// every write of a status.
 func shown(path []string, v reflect.Value) any {
 	value := jsonOf(v)
 	if list, ok := value.([]any); ok && len(path) == 2 && path[0] == "status" && path[1] == "conditions" {
 		for _, condition := range list {
 			if m, ok := condition.(map[string]any); ok {
 				delete(m, "observedGeneration")
+				delete(m, "lastHeartbeatTime")
 			}
 		}
 	}

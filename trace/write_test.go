@@ -133,6 +133,9 @@ func toMap(obj runtime.Object) map[string]any {
 		conditions, _ := status["conditions"].([]any)
 		for _, c := range conditions {
 			dropObserved(c)
+			if m, ok := c.(map[string]any); ok {
+				delete(m, "lastHeartbeatTime")
+			}
 		}
 	}
 	delete(m, "kind")

@@ -1,0 +1,134 @@
+package nodelifecycle
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Upstream: node_lifecycle_controller.go retrySleepTime, and nodelifecycle/scheduler
+// NodeHealthUpdateRetry, v1.36.
+const (
+	retrySleepTime        = 20 * time.Millisecond
+	nodeHealthUpdateRetry = 5
+)
+
+// nodeHealth is what is known of one node's signs of life.
+// Upstream: node_lifecycle_controller.go nodeHealthData, v1.36.
+type nodeHealth struct {
+	// ready is the condition Ready as it was last seen, nil if the node had none.
+	ready *v1.NodeCondition
+	// renewed is when the node says that it has renewed its lease, probe when this
+	// controller last saw a sign of life.
+	renewed metav1.MicroTime
+	probe   time.Time
+}
+
+// readyCondition is the condition Ready of a node, nil if it has none.
+func readyCondition(node *v1.Node) *v1.NodeCondition { return conditionOf(node, v1.NodeReady) }
+
+func conditionOf(node *v1.Node, kind v1.NodeConditionType) *v1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// probe looks for signs of life of a node since the last round, and says for how long it
+// may be silent.
+// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36, its first half.
+func (c *controller) probe(node *v1.Node) (*nodeHealth, time.Duration) {
+	now, grace := c.env.Now(), nodeMonitorGracePeriod
+	known, ready := c.health[node.Name], readyCondition(node)
+	if ready == nil {
+		grace = nodeStartupGracePeriod
+		if known == nil {
+			known = &nodeHealth{probe: node.CreationTimestamp.Time}
+		}
+		known.ready = nil
+	}
+	switch {
+	case known == nil, known.ready == nil && ready != nil:
+		known = &nodeHealth{ready: ready, probe: now}
+	case ready != nil && !known.ready.LastHeartbeatTime.Equal(&ready.LastHeartbeatTime):
+		known = &nodeHealth{ready: ready, probe: now, renewed: known.renewed}
+	}
+	c.health[node.Name] = known
+	lease, found := c.leases.Get(v1.NamespaceNodeLease + "/" + node.Name)
+	if found && lease.Spec.RenewTime != nil && (known.renewed.IsZero() || known.renewed.Before(lease.Spec.RenewTime)) {
+		known.renewed, known.probe = *lease.Spec.RenewTime, now
+	}
+	return known, grace
+}
+
+// tryUpdateNodeHealth says of a node that has been silent for too long that nothing is
+// known of it. It returns the condition Ready as it was observed, and as it is then.
+// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36.
+func (c *controller) tryUpdateNodeHealth(ctx context.Context, node *v1.Node) (observed v1.NodeCondition, current *v1.NodeCondition, err error) {
+	health, grace := c.probe(node)
+	observed = v1.NodeCondition{
+		Type: v1.NodeReady, Status: v1.ConditionUnknown, LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: node.CreationTimestamp,
+	}
+	if current = readyCondition(node); current != nil {
+		observed = *current
+	}
+	if !c.env.Now().After(health.probe.Add(grace)) || observed.Status == v1.ConditionUnknown && current != nil {
+		return observed, current, nil
+	}
+	node = node.DeepCopy()
+	c.setUnknown(node)
+	if current = readyCondition(node); apiequality.Semantic.DeepEqual(*current, observed) {
+		return observed, current, nil
+	}
+	if _, err := c.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+		return observed, current, err
+	}
+	health.ready = current
+	return observed, current, nil
+}
+
+// setUnknown says of a node's conditions that they are not known. NetworkUnavailable is
+// not the kubelet's to say.
+// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36.
+func (c *controller) setUnknown(node *v1.Node) {
+	now := metav1.NewTime(c.env.Now().Truncate(time.Second))
+	for _, kind := range []v1.NodeConditionType{v1.NodeReady, v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure} {
+		condition := conditionOf(node, kind)
+		switch {
+		case condition == nil:
+			node.Status.Conditions = append(node.Status.Conditions, v1.NodeCondition{
+				Type: kind, Status: v1.ConditionUnknown, Reason: "NodeStatusNeverUpdated", Message: "Kubelet never posted node status.",
+				LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: now,
+			})
+		case condition.Status != v1.ConditionUnknown:
+			condition.Status, condition.LastTransitionTime = v1.ConditionUnknown, now
+			condition.Reason, condition.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+		}
+	}
+}
+
+// updateNodeHealth is tryUpdateNodeHealth, which is tried again with the node as it is by
+// then. The node returned is the one last looked at; nil if it cannot be read.
+// Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
+func (c *controller) updateNodeHealth(ctx context.Context, node *v1.Node) (_ *v1.Node, observed v1.NodeCondition, current *v1.NodeCondition) {
+	for range nodeHealthUpdateRetry {
+		var err error
+		if observed, current, err = c.tryUpdateNodeHealth(ctx, node); err == nil {
+			return node, observed, current
+		}
+		if node, err = c.client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
+			break
+		}
+		if c.env.Sleep(control.InBackground(ctx), retrySleepTime) != nil {
+			break
+		}
+	}
+	return nil, observed, nil
+}

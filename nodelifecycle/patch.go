@@ -1,0 +1,87 @@
+package nodelifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// How often a patch of taints is tried while others change the node, and how long after
+// one another.
+//
+// Upstream: pkg/controller/controller_utils.go UpdateTaintBackoff, v1.36, which adds up to
+// as much again by chance.
+const (
+	taintTries = 5
+	taintPause = 100 * time.Millisecond
+)
+
+// swapNodeControllerTaint adds taints, and then removes others. Each is a patch of its
+// own.
+// Upstream: pkg/controller/util/node SwapNodeControllerTaint, v1.36.
+func (c *controller) swapNodeControllerTaint(ctx context.Context, name string, add, remove []v1.Taint) error {
+	now := metav1.NewTime(c.env.Now())
+	for i := range add {
+		add[i].TimeAdded = &now
+	}
+	err := c.patchNodeTaints(ctx, name, func(taints []v1.Taint) []v1.Taint { return append(taints, without(add, taints)...) })
+	if err != nil {
+		return err
+	}
+	return c.removeTaints(ctx, name, remove...)
+}
+
+// removeTaints removes taints.
+// Upstream: pkg/controller/controller_utils.go RemoveTaintOffNode, v1.36.
+func (c *controller) removeTaints(ctx context.Context, name string, taints ...v1.Taint) error {
+	return c.patchNodeTaints(ctx, name, func(have []v1.Taint) []v1.Taint { return without(have, taints) })
+}
+
+// patchNodeTaints changes a node's taints, if that changes them, and tries again if
+// somebody else changes the node meanwhile. A node that is gone needs none.
+// Upstream: pkg/controller/controller_utils.go AddOrUpdateTaintOnNode, v1.36.
+func (c *controller) patchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
+	for try := 1; ; try++ {
+		err := c.tryPatchNodeTaints(ctx, name, change)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || try == taintTries:
+			return err
+		}
+		if err := c.env.Sleep(ctx, taintPause); err != nil {
+			return err
+		}
+	}
+}
+
+// tryPatchNodeTaints fails if somebody else has changed the node since it was read.
+// Upstream: pkg/controller/controller_utils.go PatchNodeTaints, v1.36.
+func (c *controller) tryPatchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
+	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	taints := change(slices.Clone(node.Spec.Taints))
+	if len(without(taints, node.Spec.Taints)) == 0 && len(without(node.Spec.Taints, taints)) == 0 {
+		return nil
+	}
+	var value any // null removes the field
+	if len(taints) > 0 {
+		value = taints
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": node.ResourceVersion},
+		"spec":     map[string]any{"taints": value},
+	})
+	if err == nil {
+		_, err = c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package tainteviction
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// ActorName is what upstream calls this controller, and the component of its events.
+const ActorName = "taint-eviction-controller"
+
+// byNode is the index of pods by their node.
+const byNode = "node"
+
+// New makes the controller.
+// Upstream: taint_eviction.go New, v1.36.
+func New() control.Factory {
+	return func(env control.Env) error {
+		c := &controller{
+			env: env, client: env.Client(), recorder: env.Recorder(ActorName),
+			pods: control.NewCache[*v1.Pod](env, control.Pods()), nodes: control.NewCache[*v1.Node](env, control.Nodes()),
+			tainted: map[string][]v1.Taint{}, evictions: map[string]*eviction{},
+		}
+		c.pods.AddIndex(byNode, func(pod *v1.Pod) []string { return []string{pod.Spec.NodeName} })
+		c.nodeQueue = env.Queue(control.QueueConfig{Name: "noexec_taint_node", About: control.KeysOf("Node"), Reconcile: c.handleNodeUpdate})
+		c.podQueue = env.Queue(control.QueueConfig{Name: "noexec_taint_pod", About: control.KeysOf("Pod"), Reconcile: c.handlePodUpdate})
+		c.pods.Handle(control.Handler[*v1.Pod]{Add: c.podAdded, Update: c.podUpdated, Delete: c.podAdded})
+		c.nodes.Handle(control.Handler[*v1.Node]{Add: c.nodeAdded, Update: c.nodeUpdated, Delete: c.nodeAdded})
+		return nil
+	}
+}
+
+type controller struct {
+	env      control.Env
+	client   kubernetes.Interface
+	recorder control.Recorder
+	pods     *control.Cache[*v1.Pod]
+	nodes    *control.Cache[*v1.Node]
+
+	nodeQueue, podQueue control.Queue
+	// tainted are the NoExecute taints of the nodes that have any.
+	tainted map[string][]v1.Taint
+	// evictions are the pods that are to be deleted, by key.
+	evictions map[string]*eviction
+}
+
+func (c *controller) nodeAdded(node *v1.Node) { c.nodeQueue.Add(node.Name) }
+
+// Upstream: taint_eviction.go NodeUpdated, v1.36.
+func (c *controller) nodeUpdated(old, node *v1.Node) {
+	if !apiequality.Semantic.DeepEqual(noExecute(old.Spec.Taints), noExecute(node.Spec.Taints)) {
+		c.nodeQueue.Add(node.Name)
+	}
+}
+
+// podAdded has a pod looked at that is on a tainted node, or was. If the node's taint has
+// not been noticed yet, its pods are looked at when it is.
+func (c *controller) podAdded(pod *v1.Pod) {
+	if key := control.Key(pod); c.tainted[pod.Spec.NodeName] != nil || c.evictions[key] != nil {
+		c.podQueue.Add(key)
+	}
+}
+
+// Upstream: taint_eviction.go PodUpdated, v1.36.
+func (c *controller) podUpdated(old, pod *v1.Pod) {
+	if old.Spec.NodeName != pod.Spec.NodeName || old.UID != pod.UID || !apiequality.Semantic.DeepEqual(old.Spec.Tolerations, pod.Spec.Tolerations) {
+		c.podAdded(pod)
+	}
+}
+
+func noExecute(taints []v1.Taint) []v1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return t.Effect != v1.TaintEffectNoExecute })
+}
+
+// handleNodeUpdate looks at the pods of a node whose taints have changed.
+// Upstream: taint_eviction.go handleNodeUpdate, v1.36.
+func (c *controller) handleNodeUpdate(_ context.Context, name string) error {
+	node, found := c.nodes.Get(name)
+	if !found {
+		delete(c.tainted, name)
+		return nil
+	}
+	taints := noExecute(node.Spec.Taints)
+	if len(taints) == 0 {
+		if _, was := c.tainted[name]; !was {
+			return nil
+		}
+		delete(c.tainted, name)
+	} else {
+		c.tainted[name] = taints
+	}
+	for _, pod := range c.pods.ByIndex(byNode, name) {
+		c.processPodOnNode(pod, taints)
+	}
+	return nil
+}
+
+// handlePodUpdate looks at a pod that is new on its node, tolerates something else, or is
+// gone.
+// Upstream: taint_eviction.go handlePodUpdate, v1.36.
+func (c *controller) handlePodUpdate(_ context.Context, key string) error {
+	pod, found := c.pods.Get(key)
+	if !found {
+		c.cancelWorkWithEvent(key)
+		return nil
+	}
+	if taints, tainted := c.tainted[pod.Spec.NodeName]; tainted {
+		c.processPodOnNode(pod, taints)
+	}
+	return nil
+}
+
+// processPodOnNode decides when a pod is to be deleted for its node's taints, if ever.
+// Upstream: taint_eviction.go processPodOnNode, v1.36.
+func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
+	key, now := control.Key(pod), c.env.Now()
+	if len(taints) == 0 {
+		c.cancelWorkWithEvent(key)
+		return
+	}
+	tolerated, used := matchingTolerations(taints, pod.Spec.Tolerations)
+	if !tolerated {
+		c.cancelWorkWithEvent(key)
+		c.addWork(pod, now, 0)
+		return
+	}
+	left, forever := minTolerationTime(used)
+	if forever {
+		c.cancelWorkWithEvent(key)
+		return
+	}
+	since := now
+	if scheduled := c.evictions[key]; scheduled != nil {
+		if since = scheduled.created; since.Before(now) {
+			return // it would be later than what is planned
+		}
+		c.cancelWorkWithEvent(key)
+	}
+	c.addWork(pod, since, left)
+}
+
+// matchingTolerations are those by which a pod tolerates all of the taints, if it does.
+// Upstream: component-helpers scheduling/corev1 GetMatchingTolerations, v0.36.
+func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, []v1.Toleration) {
+	var used []v1.Toleration
+	for i := range taints {
+		at := slices.IndexFunc(tolerations, func(t v1.Toleration) bool { return tolerates(t, &taints[i]) })
+		if at < 0 {
+			return false, nil
+		}
+		used = append(used, tolerations[at])
+	}
+	return true, used
+}
+
+// tolerates says whether a toleration is of that taint.
+// Upstream: api core/v1 Toleration.ToleratesTaint, v0.36, without the operators that
+// compare numbers: they are behind a feature gate.
+func tolerates(t v1.Toleration, taint *v1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case v1.TolerationOpExists:
+		return true
+	case v1.TolerationOpEqual, "":
+		return t.Value == taint.Value
+	}
+	return false
+}
+
+// minTolerationTime is how long the tolerations hold; they may hold for ever.
+// Upstream: taint_eviction.go getMinTolerationTime, v1.36.
+func minTolerationTime(tolerations []v1.Toleration) (least time.Duration, forever bool) {
+	seconds := int64(math.MaxInt64)
+	for _, t := range tolerations {
+		if t.TolerationSeconds != nil {
+			seconds = min(seconds, max(*t.TolerationSeconds, 0))
+		}
+	}
+	if seconds == math.MaxInt64 {
+		return 0, true
+	}
+	const longest = math.MaxInt64 / int64(time.Second)
+	return time.Duration(min(seconds, longest)) * time.Second, false
+}
+
+// podRef is a pod as events name it here: without its UID.
+func podRef(key string) *v1.Pod {
+	namespace, name := control.SplitKey(key)
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}

@@ -1,0 +1,96 @@
+package tainteviction
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// How often a deletion is tried, and how long after one another.
+// Upstream: taint_eviction.go retries and deletePodHandler, v1.36.
+const (
+	retries    = 5
+	retryPause = 10 * time.Millisecond
+)
+
+// eviction is a pod that is to be deleted.
+// Upstream: timed_workers.go TimedWorker, v1.36.
+type eviction struct {
+	created   time.Time
+	immediate bool // the deletion began at once, and cannot be cancelled
+	cancelled bool
+}
+
+// addWork has a pod deleted when its time is over, unless that is planned already.
+// Upstream: timed_workers.go AddWork, v1.36.
+func (c *controller) addWork(pod *v1.Pod, created time.Time, left time.Duration) {
+	key := control.Key(pod)
+	if c.evictions[key] != nil {
+		return
+	}
+	work := &eviction{created: created, immediate: left <= 0}
+	c.evictions[key] = work
+	if !work.immediate {
+		c.env.Trace(trace.Decision{
+			About: trace.RefOf("Pod", pod), Text: "stays on node " + pod.Spec.NodeName + " for another " + left.String() + ": it tolerates the node's taints for so long",
+		})
+	}
+	c.env.Go("evict "+key, func(ctx context.Context) {
+		if !work.immediate && c.env.Sleep(control.InBackground(ctx), left) != nil || work.cancelled {
+			return
+		}
+		c.deletePod(ctx, key)
+		if c.evictions[key] == work {
+			delete(c.evictions, key)
+		}
+	})
+}
+
+// cancelWorkWithEvent gives up a deletion that is planned, and says so.
+// Upstream: taint_eviction.go cancelWorkWithEvent, and timed_workers.go CancelWork, v1.36.
+func (c *controller) cancelWorkWithEvent(key string) {
+	work := c.evictions[key]
+	if work == nil {
+		return
+	}
+	delete(c.evictions, key)
+	if work.immediate {
+		return
+	}
+	work.cancelled = true
+	c.recorder.Eventf(podRef(key), v1.EventTypeNormal, "TaintManagerEviction", "Cancelling deletion of Pod %s", key)
+}
+
+// deletePod deletes a pod. If that fails again and again, it is given up.
+// Upstream: taint_eviction.go deletePodHandler, v1.36.
+func (c *controller) deletePod(ctx context.Context, key string) {
+	c.recorder.Eventf(podRef(key), v1.EventTypeNormal, "TaintManagerEviction", "Marking for deletion Pod %s", key)
+	for range retries {
+		if c.addConditionAndDeletePod(ctx, key) == nil || c.env.Sleep(ctx, retryPause) != nil {
+			return
+		}
+	}
+}
+
+// addConditionAndDeletePod says why the pod ends, and deletes it.
+// Upstream: taint_eviction.go addConditionAndDeletePod, v1.36.
+func (c *controller) addConditionAndDeletePod(ctx context.Context, key string) error {
+	namespace, name := control.SplitKey(key)
+	pod, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	err = podstatus.Patch(ctx, c.client, pod, podstatus.Change{Condition: &v1.PodCondition{
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint",
+	}}, metav1.NewTime(c.env.Now()))
+	if err != nil {
+		return err
+	}
+	return c.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+}

@@ -1,0 +1,54 @@
+package trace
+
+import (
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// IsHeartbeat says whether a change of an object tells no more than that a node is alive: it
+// is one of a node's Lease, or of the times of a Node's conditions. Either of old and new may
+// be nil. Nodes make such changes for ever, so that nobody is told of them, and nothing waits
+// for them or because of them.
+func IsHeartbeat(old, new runtime.Object) bool {
+	obj := new
+	if obj == nil {
+		obj = old
+	}
+	switch o := obj.(type) {
+	case *coordinationv1.Lease:
+		return o.Namespace == v1.NamespaceNodeLease
+	case *v1.Node:
+		was, ok := old.(*v1.Node)
+		is, same := new.(*v1.Node)
+		return ok && same && onlyTimesDiffer(was, is)
+	}
+	return false
+}
+
+// onlyTimesDiffer says whether two versions of a node differ in nothing but when its
+// conditions were last said to hold.
+func onlyTimesDiffer(was, is *v1.Node) bool {
+	if len(was.Status.Conditions) != len(is.Status.Conditions) {
+		return false
+	}
+	beat := false
+	for i, c := range is.Status.Conditions {
+		before := was.Status.Conditions[i]
+		beat = beat || !before.LastHeartbeatTime.Equal(&c.LastHeartbeatTime)
+		if before.LastHeartbeatTime = c.LastHeartbeatTime; before != c {
+			return false
+		}
+	}
+	if !beat {
+		return false
+	}
+	a, b := *was, *is
+	a.Status.Conditions, b.Status.Conditions = nil, nil
+	a.ResourceVersion, b.ResourceVersion = "", ""
+	a.ManagedFields, b.ManagedFields = nil, nil
+	return slices.Equal(a.Status.VolumesInUse, b.Status.VolumesInUse) && apiequality.Semantic.DeepEqual(a, b)
+}
