@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/internal/typed"
 )
 
 // Clientset is a clientset over an API server, with the name of who calls. Like one of
@@ -21,7 +22,7 @@ type Clientset struct {
 	// Fake has the chains of reactors. Its lock is held while a test's reactors run, and
 	// not while the server works.
 	testing.Fake
-	groups
+	typed.Groups
 	server  api.Handler
 	actor   string
 	keeps   bool             // the latest calls
@@ -42,7 +43,7 @@ func New(server api.Handler, actor string) *Clientset {
 // objects of a call need not be copied for it.
 func NewWithoutActions(server api.Handler, actor string) *Clientset {
 	c := &Clientset{server: server, actor: actor}
-	c.groups = groups{c}
+	c.Groups = typed.Groups{Client: (*requester)(c)}
 	c.ReactionChain = []testing.Reactor{(*serverReactor)(c)}
 	c.WatchReactionChain = []testing.WatchReactor{(*serverWatchReactor)(c)}
 	return c

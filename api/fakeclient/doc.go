@@ -8,8 +8,8 @@
 // those of client-go's fakes, but what answers is the server. The latest 1000 calls are
 // kept, or none with [NewWithoutActions], which is faster.
 //
-// Its typed clients are written here once for all kinds (typed.go) and listed in groups.go,
-// which a test makes of client-go's kubernetes.Interface. client-go's own fakes would do
+// Its typed clients are written once for all kinds (package api/internal/typed) and listed
+// in a file which a test makes of client-go's kubernetes.Interface. client-go's own fakes would do
 // the same, but they drop the context of a call, panic where a selector cannot be parsed,
 // copy every object twice, and hold a lock while they wait for an answer.
 //

@@ -1,4 +1,4 @@
-package fakeclient
+package typed
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/storagesim/storagesim/api"
 )
 
 // object is a pointer to a typed API object.
@@ -34,24 +32,24 @@ type configuration interface {
 // typed is the client of one kind in one namespace. client-go's typed fakes drop the
 // context of a call and panic where a selector cannot be parsed; these do not.
 type typed[T object] struct {
-	client    *Clientset
+	client    Requester
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
-func newTyped[T object](g groups, gv schema.GroupVersion, resource, namespace string) typed[T] {
-	return typed[T]{g.client, gv.WithResource(resource), namespace}
+func newTyped[T object](g Groups, gv schema.GroupVersion, resource, namespace string) typed[T] {
+	return typed[T]{g.Client, gv.WithResource(resource), namespace}
 }
 
 // listed is the client of a kind that has lists and can be applied: all but reviews.
 type listed[T object, L runtime.Object, A configuration] struct{ typed[T] }
 
-func newListed[T object, L runtime.Object, A configuration](g groups, gv schema.GroupVersion, resource, namespace string) listed[T, L, A] {
+func newListed[T object, L runtime.Object, A configuration](g Groups, gv schema.GroupVersion, resource, namespace string) listed[T, L, A] {
 	return listed[T, L, A]{newTyped[T](g, gv, resource, namespace)}
 }
 
-func (c typed[T]) request(verb, sub, name string) api.Request {
-	return api.Request{Verb: verb, Resource: c.resource, Subresource: sub, Namespace: c.namespace, Name: name}
+func (c typed[T]) request(verb, sub, name string) Call {
+	return Call{Verb: verb, Resource: c.resource, Subresource: sub, Namespace: c.namespace, Name: name}
 }
 
 // Create implements a typed client.
@@ -119,7 +117,7 @@ func (c listed[T, L, A]) List(ctx context.Context, opts metav1.ListOptions) (L, 
 	req := c.request("list", "", "")
 	req.List = opts
 	list, err := do[L](ctx, c.client, req)
-	if err != nil || opts.LabelSelector == "" || !c.client.listens() {
+	if err != nil || opts.LabelSelector == "" || !c.client.Listens() {
 		return list, err
 	}
 	return list, selectItems(list, opts.LabelSelector)
@@ -170,7 +168,7 @@ func (c listed[T, L, A]) apply(ctx context.Context, sub string, config A, opts m
 }
 
 // applyTo sends a configuration.
-func applyTo[T runtime.Object](ctx context.Context, c *Clientset, req api.Request, config any, opts metav1.ApplyOptions) (T, error) {
+func applyTo[T runtime.Object](ctx context.Context, c Requester, req Call, config any, opts metav1.ApplyOptions) (T, error) {
 	data, err := json.Marshal(config)
 	if err != nil {
 		return *new(T), err
@@ -181,14 +179,14 @@ func applyTo[T runtime.Object](ctx context.Context, c *Clientset, req api.Reques
 
 // do carries out a request that is answered with a T. Like a real client it returns an
 // object, never nil, next to an error.
-func do[T runtime.Object](ctx context.Context, c *Clientset, req api.Request) (T, error) {
+func do[T runtime.Object](ctx context.Context, c Requester, req Call) (T, error) {
 	obj, err := c.Do(ctx, req)
 	if isNil(obj) {
 		return newOf[T](), err
 	}
 	answer, ok := obj.(T)
 	if !ok {
-		return newOf[T](), errors.Join(err, fmt.Errorf("%s: a reactor answers with a %T where a %T is expected", &req, obj, answer))
+		return newOf[T](), errors.Join(err, fmt.Errorf("%s: a reactor answers with a %T where a %T is expected", c.Describe(req), obj, answer))
 	}
 	return answer, err
 }
@@ -198,4 +196,8 @@ func newOf[T any]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interfac
 // isNil: client-go's callers pass typed nil pointers, too.
 func isNil(obj runtime.Object) bool {
 	return obj == nil || reflect.ValueOf(obj).Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil()
+}
+
+func writeOptions(dryRun []string, manager, validation string) metav1.PatchOptions {
+	return metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: validation}
 }

@@ -1,4 +1,4 @@
-package fakeclient
+package typed
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ type coreEvents struct {
 }
 
 func (g coreV1) Events(namespace string) typedcorev1.EventInterface {
-	of := newListed[*corev1.Event, *corev1.EventList, *applycorev1.EventApplyConfiguration](g.groups, corev1.SchemeGroupVersion, "events", namespace)
+	of := newListed[*corev1.Event, *corev1.EventList, *applycorev1.EventApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "events", namespace)
 	return coreEvents{of, recorded[*corev1.Event]{of.typed}}
 }
 
@@ -111,6 +111,6 @@ type oldEvents struct {
 }
 
 func (g eventsV1beta1) Events(namespace string) typedeventsv1beta1.EventInterface {
-	of := newListed[*eventsv1beta1.Event, *eventsv1beta1.EventList, *applyeventsv1beta1.EventApplyConfiguration](g.groups, eventsv1beta1.SchemeGroupVersion, "events", namespace)
+	of := newListed[*eventsv1beta1.Event, *eventsv1beta1.EventList, *applyeventsv1beta1.EventApplyConfiguration](g.Groups, eventsv1beta1.SchemeGroupVersion, "events", namespace)
 	return oldEvents{of, recorded[*eventsv1beta1.Event]{of.typed}}
 }

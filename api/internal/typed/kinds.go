@@ -1,4 +1,4 @@
-package fakeclient
+package typed
 
 import (
 	"context"
@@ -67,32 +67,32 @@ func newWorkload[S object, SA comparable, T object, L runtime.Object, A configur
 
 func (g appsV1) Deployments(namespace string) typedappsv1.DeploymentInterface {
 	return newWorkload[*autoscalingv1.Scale, *applyautoscalingv1.ScaleApplyConfiguration](
-		newListed[*appsv1.Deployment, *appsv1.DeploymentList, *applyappsv1.DeploymentApplyConfiguration](g.groups, appsv1.SchemeGroupVersion, "deployments", namespace))
+		newListed[*appsv1.Deployment, *appsv1.DeploymentList, *applyappsv1.DeploymentApplyConfiguration](g.Groups, appsv1.SchemeGroupVersion, "deployments", namespace))
 }
 
 func (g appsV1) ReplicaSets(namespace string) typedappsv1.ReplicaSetInterface {
 	return newWorkload[*autoscalingv1.Scale, *applyautoscalingv1.ScaleApplyConfiguration](
-		newListed[*appsv1.ReplicaSet, *appsv1.ReplicaSetList, *applyappsv1.ReplicaSetApplyConfiguration](g.groups, appsv1.SchemeGroupVersion, "replicasets", namespace))
+		newListed[*appsv1.ReplicaSet, *appsv1.ReplicaSetList, *applyappsv1.ReplicaSetApplyConfiguration](g.Groups, appsv1.SchemeGroupVersion, "replicasets", namespace))
 }
 
 func (g appsV1) StatefulSets(namespace string) typedappsv1.StatefulSetInterface {
 	return newWorkload[*autoscalingv1.Scale, *applyautoscalingv1.ScaleApplyConfiguration](
-		newListed[*appsv1.StatefulSet, *appsv1.StatefulSetList, *applyappsv1.StatefulSetApplyConfiguration](g.groups, appsv1.SchemeGroupVersion, "statefulsets", namespace))
+		newListed[*appsv1.StatefulSet, *appsv1.StatefulSetList, *applyappsv1.StatefulSetApplyConfiguration](g.Groups, appsv1.SchemeGroupVersion, "statefulsets", namespace))
 }
 
 func (g appsV1beta2) StatefulSets(namespace string) typedappsv1beta2.StatefulSetInterface {
 	return newWorkload[*appsv1beta2.Scale, *applyappsv1beta2.ScaleApplyConfiguration](
-		newListed[*appsv1beta2.StatefulSet, *appsv1beta2.StatefulSetList, *applyappsv1beta2.StatefulSetApplyConfiguration](g.groups, appsv1beta2.SchemeGroupVersion, "statefulsets", namespace))
+		newListed[*appsv1beta2.StatefulSet, *appsv1beta2.StatefulSetList, *applyappsv1beta2.StatefulSetApplyConfiguration](g.Groups, appsv1beta2.SchemeGroupVersion, "statefulsets", namespace))
 }
 
 func (g coreV1) ReplicationControllers(namespace string) typedcorev1.ReplicationControllerInterface {
 	return newWorkload[*autoscalingv1.Scale, *applyautoscalingv1.ScaleApplyConfiguration](
-		newListed[*corev1.ReplicationController, *corev1.ReplicationControllerList, *applycorev1.ReplicationControllerApplyConfiguration](g.groups, corev1.SchemeGroupVersion, "replicationcontrollers", namespace))
+		newListed[*corev1.ReplicationController, *corev1.ReplicationControllerList, *applycorev1.ReplicationControllerApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "replicationcontrollers", namespace))
 }
 
 func (g extensionsV1beta1) ReplicaSets(namespace string) typedextensionsv1beta1.ReplicaSetInterface {
 	return newWorkload[*extensionsv1beta1.Scale, *applyextensionsv1beta1.ScaleApplyConfiguration](
-		newListed[*extensionsv1beta1.ReplicaSet, *extensionsv1beta1.ReplicaSetList, *applyextensionsv1beta1.ReplicaSetApplyConfiguration](g.groups, extensionsv1beta1.SchemeGroupVersion, "replicasets", namespace))
+		newListed[*extensionsv1beta1.ReplicaSet, *extensionsv1beta1.ReplicaSetList, *applyextensionsv1beta1.ReplicaSetApplyConfiguration](g.Groups, extensionsv1beta1.SchemeGroupVersion, "replicasets", namespace))
 }
 
 // oldDeployments can also be rolled back.
@@ -102,7 +102,7 @@ type oldDeployments struct {
 
 func (g extensionsV1beta1) Deployments(namespace string) typedextensionsv1beta1.DeploymentInterface {
 	return oldDeployments{newWorkload[*extensionsv1beta1.Scale, *applyextensionsv1beta1.ScaleApplyConfiguration](
-		newListed[*extensionsv1beta1.Deployment, *extensionsv1beta1.DeploymentList, *applyextensionsv1beta1.DeploymentApplyConfiguration](g.groups, extensionsv1beta1.SchemeGroupVersion, "deployments", namespace))}
+		newListed[*extensionsv1beta1.Deployment, *extensionsv1beta1.DeploymentList, *applyextensionsv1beta1.DeploymentApplyConfiguration](g.Groups, extensionsv1beta1.SchemeGroupVersion, "deployments", namespace))}
 }
 
 func (c oldDeployments) Rollback(ctx context.Context, rollback *extensionsv1beta1.DeploymentRollback, opts metav1.CreateOptions) error {
@@ -121,7 +121,7 @@ type signingRequests struct {
 
 func (g certificatesV1) CertificateSigningRequests() typedcertificatesv1.CertificateSigningRequestInterface {
 	return signingRequests{newListed[*certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequestList, *applycertificatesv1.CertificateSigningRequestApplyConfiguration](
-		g.groups, certificatesv1.SchemeGroupVersion, "certificatesigningrequests", "")}
+		g.Groups, certificatesv1.SchemeGroupVersion, "certificatesigningrequests", "")}
 }
 
 func (c signingRequests) UpdateApproval(ctx context.Context, name string, csr *certificatesv1.CertificateSigningRequest, opts metav1.UpdateOptions) (*certificatesv1.CertificateSigningRequest, error) {
@@ -134,7 +134,7 @@ type oldSigningRequests struct {
 
 func (g certificatesV1beta1) CertificateSigningRequests() typedcertificatesv1beta1.CertificateSigningRequestInterface {
 	return oldSigningRequests{newListed[*certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequestList, *applycertificatesv1beta1.CertificateSigningRequestApplyConfiguration](
-		g.groups, certificatesv1beta1.SchemeGroupVersion, "certificatesigningrequests", "")}
+		g.Groups, certificatesv1beta1.SchemeGroupVersion, "certificatesigningrequests", "")}
 }
 
 func (c oldSigningRequests) UpdateApproval(ctx context.Context, csr *certificatesv1beta1.CertificateSigningRequest, opts metav1.UpdateOptions) (*certificatesv1beta1.CertificateSigningRequest, error) {
@@ -147,7 +147,7 @@ type accounts struct {
 
 func (g coreV1) ServiceAccounts(namespace string) typedcorev1.ServiceAccountInterface {
 	return accounts{newListed[*corev1.ServiceAccount, *corev1.ServiceAccountList, *applycorev1.ServiceAccountApplyConfiguration](
-		g.groups, corev1.SchemeGroupVersion, "serviceaccounts", namespace)}
+		g.Groups, corev1.SchemeGroupVersion, "serviceaccounts", namespace)}
 }
 
 func (c accounts) CreateToken(ctx context.Context, name string, token *authenticationv1.TokenRequest, opts metav1.CreateOptions) (*authenticationv1.TokenRequest, error) {
@@ -162,7 +162,7 @@ type namespaces struct {
 
 func (g coreV1) Namespaces() typedcorev1.NamespaceInterface {
 	return namespaces{newListed[*corev1.Namespace, *corev1.NamespaceList, *applycorev1.NamespaceApplyConfiguration](
-		g.groups, corev1.SchemeGroupVersion, "namespaces", "")}
+		g.Groups, corev1.SchemeGroupVersion, "namespaces", "")}
 }
 
 func (c namespaces) Finalize(ctx context.Context, ns *corev1.Namespace, opts metav1.UpdateOptions) (*corev1.Namespace, error) {
@@ -176,7 +176,7 @@ type nodes struct {
 }
 
 func (g coreV1) Nodes() typedcorev1.NodeInterface {
-	return nodes{newListed[*corev1.Node, *corev1.NodeList, *applycorev1.NodeApplyConfiguration](g.groups, corev1.SchemeGroupVersion, "nodes", "")}
+	return nodes{newListed[*corev1.Node, *corev1.NodeList, *applycorev1.NodeApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "nodes", "")}
 }
 
 func (c nodes) PatchStatus(ctx context.Context, name string, data []byte) (*corev1.Node, error) {
