@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet"
+	kubeletcsi "github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // AddNode has a node join: it gets a directory of its own, and a kubelet that
@@ -43,7 +47,7 @@ func (c *Cluster) addNode(node Node) error {
 		},
 		Root:       m.Disk(),
 		Mounter:    m.Mounter(),
-		Plugins:    c.cfg.VolumePlugins,
+		Plugins:    c.volumePlugins(m),
 		Runtime:    containers,
 		CSIDrivers: node.CSIDrivers,
 	}
@@ -57,4 +61,27 @@ func (c *Cluster) addNode(node Node) error {
 		}
 	}
 	return nil
+}
+
+// volumePlugins makes the plugins of a node's kubelet: those of Config.VolumePlugins, and
+// that for CSI drivers, which reaches them on the node's sockets.
+func (c *Cluster) volumePlugins(node *machine.Machine) func() []volume.VolumePlugin {
+	others, name := c.cfg.VolumePlugins, node.String()
+	if others == nil {
+		others = kubelet.DefaultPlugins
+	}
+	drivers := &kubeletcsi.Node{
+		Dial:    func(env control.Env, path string) grpc.ClientConnInterface { return c.sockets.Dial(env, name, path) },
+		Sockets: func(dir string) []string { return c.sockets.In(name, dir) },
+		Watch:   func(dir string, changed func(string)) func() { return c.sockets.Watch(name, dir, changed) },
+	}
+	return func() []volume.VolumePlugin {
+		plugins := others()
+		for _, plugin := range plugins {
+			if plugin.GetPluginName() == kubeletcsi.PluginName {
+				return plugins // somebody has one of their own
+			}
+		}
+		return append(plugins, drivers.NewPlugin())
+	}
 }

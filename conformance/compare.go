@@ -60,9 +60,32 @@ func (r *replay) compare(i int, got *observed) []Difference {
 	optional := r.rec.optionalEvents(i)
 	return slices.Concat(
 		compareRefusals(recorded.refusals, got.refusals),
-		compareWrites(slices.DeleteFunc(recorded.writes, left), slices.DeleteFunc(got.writes, left)),
+		compareWrites(apart(slices.DeleteFunc(recorded.writes, left)), apart(slices.DeleteFunc(got.writes, left))),
 		compareEvents(without(recorded.events, optional), without(got.events, optional), got.repeated),
-		r.compareFiles(step.Files, got.files))
+		r.compareFiles(step.Files, got.files),
+		r.compareCalls(i, got.calls))
+}
+
+// compareCalls compares the calls of drivers, unless two recorded runs had others.
+func (r *replay) compareCalls(i int, got []DriverCall) []Difference {
+	if r.rec.optionalCalls(i) {
+		return nil
+	}
+	return compareCalls(r.rec.Steps[i].Calls, got)
+}
+
+// apart takes writes of nothing but finalizers out of the order of an object's writes: who
+// takes its finalizer away first is chance. What is left of such a write is who made it.
+func apart(writes []write) []write {
+	list := make([]write, 0, len(writes))
+	for _, w := range writes {
+		if _, ok := w.changed["/metadata/finalizers"]; ok && len(w.changed) == 1 && w.created == nil && w.verb != "delete" {
+			w.object += " finalizers by " + w.actor
+			w.changed = map[string]any{"/metadata/finalizers": "changed"}
+		}
+		list = append(list, w)
+	}
+	return list
 }
 
 // compareEnd compares the state at the end. Nodes and what belongs to them were there

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,12 +21,13 @@ import (
 type uids struct {
 	byUID  map[string]string // UID -> placeholder
 	latest map[string]string // placeholder -> UID
+	nodes  []string          // those of a case with kubelets
 }
 
 func newUIDs() *uids { return &uids{byUID: map[string]string{}, latest: map[string]string{}} }
 
 var (
-	uidPattern   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	uidPattern   = regexp.MustCompile(`[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	placeholders = regexp.MustCompile(`<uid:[^<>]+>`)
 )
 
@@ -35,7 +37,14 @@ func (u *uids) learn(kind string, obj runtime.Object) {
 	if err != nil || m.GetUID() == "" {
 		return
 	}
-	placeholder := "<uid:" + objectKey(kind, m.GetNamespace(), m.GetName()) + ">"
+	if pv, ok := obj.(*v1.PersistentVolume); ok {
+		defer u.learnVolume(pv)
+	}
+	name := u.hide(m.GetName())
+	if kind == "PersistentVolume" {
+		name = uidPattern.ReplaceAllString(m.GetName(), "...") // as recordings have those of provisioned ones
+	}
+	placeholder := "<uid:" + objectKey(kind, m.GetNamespace(), name) + ">"
 	u.byUID[string(m.GetUID())] = placeholder
 	u.latest[placeholder] = string(m.GetUID())
 }
@@ -105,7 +114,7 @@ func normaliseChanged(changed map[string]any) {
 		key := pointer[strings.LastIndex(pointer, "/")+1:]
 		field := map[string]any{key: value}
 		prune(field)
-		if value, left := field[key]; left {
+		if value, left := field[key]; left && value != "<time>" {
 			changed[pointer] = value
 		} else {
 			delete(changed, pointer)
@@ -131,6 +140,11 @@ func prune(value any) {
 				value[key] = chosen[key]
 			case key == "reason" && v == "Completed": // the runtime of recordings gives none
 				delete(value, key)
+			case key == "time" && v != nil: // of an error of a VolumeAttachment
+				value[key] = "<time>"
+			case key == identityKey:
+				text, _ := v.(string)
+				value[key] = hideIdentity(text)
 			case key == "controller-revision-hash": // ControllerRevisions are not compared
 				value[key] = "<hash>"
 			case dropped(key):

@@ -27,7 +27,7 @@ type observer struct {
 
 	step  *observed
 	err   error           // the first write that could not be observed
-	said  map[string]bool // events seen before
+	said  map[string]bool // events seen before, by their objects' keys and by their texts
 	heard int             // how much of the trace has been read
 	// simulated says of a case with kubelets whose writes count; nil is everybody's.
 	simulated func(actor string) bool
@@ -40,6 +40,7 @@ type observed struct {
 	repeated []string // later ones
 	refusals []refusal
 	files    []File
+	calls    []DriverCall
 }
 
 // write is a controller's successful write that changed something.
@@ -84,13 +85,20 @@ func (o *observer) end() (*observed, error) {
 		return nil, err
 	}
 	for _, e := range list.Items {
-		about := objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		about := o.uids.hide(objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name))
 		actor := actorOf(cmp.Or(e.Source.Component, e.ReportingController), cmp.Or(e.Source.Host, e.ReportingInstance))
 		event := eventText(actor, e.Type, e.Reason, about)
 		if key := e.Namespace + "/" + e.Name; !o.said[key] {
 			o.said[key] = true
+			if o.simulated != nil && o.said[event] { // of an earlier object of that name
+				o.step.repeated = append(o.step.repeated, event)
+				continue
+			}
 			o.step.events = append(o.step.events, event)
 		}
+	}
+	for _, event := range o.step.events {
+		o.said[event] = true
 	}
 	return o.step, nil
 }
@@ -108,7 +116,7 @@ func (o *observer) listen() {
 			o.lastWrite = later(o.lastWrite, entry.Time)
 		}
 		if o.step != nil {
-			o.step.repeated = append(o.step.repeated, eventText(userAgent(entry.Actor), e.Type, e.Reason, objectKey(e.About.Kind, e.About.Namespace, e.About.Name)))
+			o.step.repeated = append(o.step.repeated, eventText(recordedActor(entry.Actor), e.Type, e.Reason, o.uids.hide(objectKey(e.About.Kind, e.About.Namespace, e.About.Name))))
 		}
 	}
 	o.heard = log.Len()
@@ -134,6 +142,11 @@ func actorOf(component, host string) string {
 		return storagesim.EphemeralVolumes
 	case "kubelet":
 		return component + "/" + host
+	}
+	for _, driver := range testDrivers() {
+		if strings.HasPrefix(component, driver) {
+			return "csi-provisioner"
+		}
 	}
 	return userAgent(component)
 }
@@ -176,7 +189,7 @@ func (o *observer) onWrite(w trace.Write) {
 	if o.step == nil || !compared(w.Resource.Resource) {
 		return
 	}
-	object := w.Resource.Resource + " " + nameOf(w.Namespace, w.Name)
+	object := o.uids.hide(w.Resource.Resource + " " + nameOf(w.Namespace, w.Name))
 	switch {
 	case w.Actor == storagesim.User && w.Err != nil:
 		r := refusal{request: w.Verb + " " + slash(w.Resource.Resource, w.Subresource) + " " + nameOf(w.Namespace, w.Name), code: w.Code}
@@ -187,7 +200,7 @@ func (o *observer) onWrite(w trace.Write) {
 		o.step.refusals = append(o.step.refusals, r)
 	case w.Actor == storagesim.User || w.Err != nil:
 	default:
-		got := write{object: object, actor: userAgent(w.Actor), verb: w.Verb, sub: w.Subresource, removed: w.New == nil}
+		got := write{object: object, actor: recordedActor(w.Actor), verb: w.Verb, sub: w.Subresource, removed: w.New == nil}
 		if err := o.describe(&got, w); err != nil {
 			o.err = fmt.Errorf("%s %s: %w", w.Verb, object, err)
 			return
@@ -252,7 +265,10 @@ func (o *observer) normal(obj runtime.Object) (map[string]any, error) {
 }
 
 func (w write) changesNothing() bool {
-	return w.verb != "delete" && w.sub != "binding" && w.created == nil && len(w.changed) == 0
+	if w.verb == "delete" { // one of what is on its way already
+		return !w.removed && w.changed != nil && len(w.changed) == 0
+	}
+	return w.sub != "binding" && w.created == nil && len(w.changed) == 0
 }
 
 func nameOf(namespace, name string) string {

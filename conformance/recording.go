@@ -40,7 +40,7 @@ type Step struct {
 	Writes []Entry `json:"writes"`
 	// Files are what was looked at after the step.
 	Files []File `json:"files,omitempty"`
-	// Calls are those of CSI drivers. They are not compared yet.
+	// Calls are those of CSI drivers.
 	Calls []DriverCall `json:"grpc,omitempty"`
 }
 
@@ -51,8 +51,9 @@ type DriverCall struct {
 	// Side is "controller" or a node's name.
 	Side string `json:"side"`
 	// Code is the answer's gRPC code by name.
-	Code     string     `json:"code"`
-	Response DriverInfo `json:"response"`
+	Code     string         `json:"code"`
+	Request  map[string]any `json:"request,omitempty"`
+	Response DriverInfo     `json:"response"`
 }
 
 // DriverInfo is a driver's answer to NodeGetInfo.
@@ -80,8 +81,8 @@ type Action struct {
 	// Host are shell commands run on the nodes.
 	Host []string `json:"host,omitempty"`
 	// Fail and Driver are about a CSI driver.
-	Fail   []map[string]any `json:"fail,omitempty"`
-	Driver string           `json:"driver,omitempty"`
+	Fail   []Failure `json:"fail,omitempty"`
+	Driver string    `json:"driver,omitempty"`
 	// Wait is in seconds.
 	Wait float64 `json:"wait,omitempty"`
 
@@ -97,6 +98,20 @@ type Action struct {
 	// Quiet is for how many seconds nothing must have been written before the
 	// step is over; default 3, and 4 with kubelets.
 	Quiet *float64 `json:"quiet,omitempty"`
+}
+
+// Failure is what calls of a CSI driver's method meet.
+type Failure struct {
+	Method string `json:"Method"`
+	// Code is the answer's code by name, "" for one that only takes its time.
+	Code    string `json:"Code"`
+	Message string `json:"Message"`
+	// Times is how many calls it strikes.
+	Times int `json:"Times"`
+	// Sleep is how many seconds a call takes.
+	Sleep float64 `json:"Sleep"`
+	// After has the driver do the work first.
+	After bool `json:"After"`
 }
 
 // Words is a list of strings; in JSON it may be one string.

@@ -29,7 +29,7 @@ func actors() []string {
 // withKubelets are the actors that only recordings of the whole stack have: they act on
 // what kubelets do or do not do.
 func withKubelets() []string {
-	return append(actors(), storagesim.NodeLifecycle, storagesim.TaintEviction, storagesim.PodGC)
+	return append(actors(), storagesim.GarbageCollection, storagesim.NodeLifecycle, storagesim.TaintEviction, storagesim.PodGC)
 }
 
 // restLimit is how much virtual time a step may take to come to rest.
@@ -76,6 +76,14 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if rec.whole() {
 		r.quiet, r.afterCreate = 4*time.Second, 600*time.Millisecond
 		r.seen.simulated = r.simulated
+		for _, node := range nodes {
+			r.uids.nodes = append(r.uids.nodes, node.Name)
+		}
+		if rec.needsDriver() {
+			if err := r.installDrivers(); err != nil {
+				return nil, errors.Join(err, cluster.Close())
+			}
+		}
 		for _, obj := range cluster.Server().Objects() {
 			r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
 		}
@@ -90,8 +98,8 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 // differences are wanted. The error is one of the recording: a step that cannot be
 // carried out.
 func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
-	if i := slices.IndexFunc(rec.Steps, Step.needsDriver); i >= 0 {
-		return []Difference{{Step: i + 1, Of: len(rec.Steps), Object: driver, Wanted: "a CSI driver", Got: "none in the simulation yet"}}, nil
+	if i := slices.IndexFunc(rec.Steps, Step.isControl); i >= 0 {
+		return []Difference{{Step: i + 1, Of: len(rec.Steps), Object: driver, Wanted: rec.Steps[i].Action.Driver, Got: "no such control of the driver yet"}}, nil
 	}
 	r, err := newReplay(rec, s)
 	if err != nil {
@@ -140,6 +148,9 @@ func (r *replay) step(a Action) (*observed, error) {
 	if err == nil && len(a.Look) > 0 {
 		got.files, err = r.look(a.Look)
 	}
+	if err == nil {
+		got.calls, err = r.calls()
+	}
 	return got, err
 }
 
@@ -174,6 +185,8 @@ func (r *replay) perform(a Action) error {
 		err = r.kubelets(a.Kubelet)
 	case len(a.Host) > 0:
 		err = r.host(a.Host)
+	case len(a.Fail) > 0:
+		err = r.fail(a.Fail)
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/trace"
@@ -26,15 +28,19 @@ const (
 	rootDir = "/var/lib/kubelet"
 )
 
-// driver is the Object of the difference that a CSI driver is missing.
+// driver is the Object of the difference that a CSI driver cannot do something.
 const driver = "CSI"
 
-// needsDriver says whether a step needs a CSI driver. NodeGetInfo alone does not: what
-// a driver answers to it is what it registers with, and kubelets here are given that.
-func (s Step) needsDriver() bool {
-	return len(s.Action.Fail) > 0 || s.Action.Driver != "" ||
-		slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
+// needsDriver says whether the case needs CSI drivers. NodeGetInfo alone does not: what
+// a driver answers to it is what it registers with, and kubelets are given that.
+func (r *Recording) needsDriver() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		return len(s.Action.Fail) > 0 || slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
+	})
 }
+
+// isControl says whether a step controls the driver in a way that is not simulated.
+func (s Step) isControl() bool { return s.Action.Driver != "" }
 
 // fromNothing says whether the case begins without nodes: its kubelets start in it.
 func (r *Recording) fromNothing() bool { return r.whole() && len(r.Before) == 0 }
@@ -75,7 +81,7 @@ func nodesOf(rec *Recording) []storagesim.Node {
 // simulated says whether who wrote something in a recording is an actor here. What
 // others wrote (CSI sidecars) is not compared.
 func (r *replay) simulated(actor string) bool {
-	return actor == storagesim.User || slices.Contains(r.cluster.Actors(), actor)
+	return actor == storagesim.User || slices.ContainsFunc(r.cluster.Actors(), func(a string) bool { return recordedActor(a) == actor })
 }
 
 // kubelets starts, stops and restarts kubelets. The first start of one makes its node.
@@ -194,6 +200,8 @@ func (r *replay) holds(condition string) (bool, error) {
 		}), nil
 	case first == "gone":
 		return r.gone(second)
+	case first == "grpc":
+		return r.called(second)
 	}
 	kind, name, _ := strings.Cut(first, "/")
 	switch kind {
@@ -210,6 +218,25 @@ func (r *replay) holds(condition string) (bool, error) {
 		return err == nil && string(claim.Status.Phase) == second, nil
 	}
 	return false, bad("until: %q is not a known condition", condition)
+}
+
+// called says whether a method of a driver was called in this step, so often: "CreateVolume 2".
+func (r *replay) called(what string) (bool, error) {
+	method, number, _ := strings.Cut(what, " ")
+	times := 1
+	if number != "" {
+		var err error
+		if times, err = strconv.Atoi(number); err != nil {
+			return false, bad("until: grpc %q: expected a method and a number", what)
+		}
+	}
+	calls, err := r.calls()
+	for _, c := range calls {
+		if c.Method == method {
+			times--
+		}
+	}
+	return times <= 0, err
 }
 
 // ready is the status of a node's condition Ready.
@@ -291,9 +318,17 @@ func (r *replay) volumeDir(pod *v1.Pod, name string) string {
 		if slices.Contains(entries, name+"/") || slices.Contains(entries, name) {
 			return path.Join(dir, name)
 		}
+		for _, v := range pod.Spec.Volumes { // of a claim it has the PersistentVolume's name
+			if claim, err := r.cluster.Claim(claimOf(pod, v)); v.Name == name && err == nil && slices.Contains(entries, claim.Spec.VolumeName+"/") {
+				return path.Join(dir, claim.Spec.VolumeName, "mount")
+			}
+		}
 	}
 	return ""
 }
+
+// claimOf is the name of a volume's claim, "" if it has none.
+func claimOf(pod *v1.Pod, v v1.Volume) string { return binding.ClaimOfVolume(pod, &v) }
 
 // optionalEvents reads from Differs which events of a step, from 0, were there in one of
 // two runs only.

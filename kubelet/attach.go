@@ -107,12 +107,19 @@ func (k *kubelet) volumesToReport(reported []v1.UniqueVolumeName) []v1.UniqueVol
 	return names
 }
 
-// markVolumesAsReportedInUse has those volumes looked at that have just been reported.
+// markVolumesAsReportedInUse has those volumes looked at that have just been reported. One
+// that no pod is to have at this moment must be reported again for the next pod: so after a
+// restart, when the node's status is looked at before the pods are.
 //
-// Upstream: volume_manager.go MarkVolumesAsReportedInUse, v1.36.
+// Upstream: desired_state_of_world.go MarkVolumesReportedInUse, v1.36.
 func (k *kubelet) markVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
+	before := k.mayMount
+	k.mayMount = map[v1.UniqueVolumeName]bool{}
 	for _, name := range names {
-		if !slices.Contains(k.reportedInUse, name) {
+		if !k.desired.volumes.uses(name) {
+			continue
+		}
+		if k.mayMount[name] = true; !before[name] {
 			k.touch(k.desired.volumes.of(name)...)
 		}
 	}
@@ -130,9 +137,10 @@ func (k *kubelet) waitsForAttach(v *volumeToMount) bool {
 	return v.attachable && !k.attached[v.volume] && (!k.isReported(v.volume) || !k.isListed(v.volume))
 }
 
-// isReported says whether the node's status says that the volume is in use.
+// isReported says whether the node's status was written to say that the volume is in use
+// when a pod was to have it.
 func (k *kubelet) isReported(name v1.UniqueVolumeName) bool {
-	return slices.Contains(k.reportedInUse, name)
+	return k.mayMount[name]
 }
 
 // verifyControllerAttachedVolume refuses a volume that is not attached yet, as the

@@ -124,6 +124,8 @@ type kubelet struct {
 	reportedInUse        []v1.UniqueVolumeName
 	// ownNode is the node's object, from the first attachable volume on.
 	ownNode *control.Cache[*v1.Node]
+	// mayMount are those of them that pods were to have when the API was told.
+	mayMount map[v1.UniqueVolumeName]bool
 	// started is when this life began; registered says that the node was registered
 	// since, reporting that its status has a turn to come, reported when something of it
 	// was written last.

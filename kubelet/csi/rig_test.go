@@ -85,14 +85,23 @@ func newWorld(t testing.TB, cfg engine.Config) *world {
 // listen starts the driver's two servers.
 func (w *world) listen() {
 	w.t.Helper()
-	for _, s := range []call.Socket{
-		{Path: endpoint, Register: func(s grpc.ServiceRegistrar) { csipb.RegisterNodeServer(s, w.driver) }},
-		{Path: regSocket, Register: func(s grpc.ServiceRegistrar) { registerapi.RegisterRegistrationServer(s, w.registrar) }},
-	} {
-		s.Machine, s.Driver = onMachine, driverName
+	driver := call.Socket{
+		Machine: onMachine, Driver: driverName, Path: endpoint,
+		Register: func(s grpc.ServiceRegistrar) { csipb.RegisterNodeServer(s, w.driver) },
+	}
+	for _, s := range []call.Socket{driver, w.registration(regSocket)} {
 		l, err := w.sockets.Listen(s)
 		require.NoError(w.t, err)
 		w.listening = append(w.listening, l)
+	}
+}
+
+// registration is the server that registers the driver.
+func (w *world) registration(path string) call.Socket {
+	registrar := w.registrar
+	return call.Socket{
+		Machine: onMachine, Driver: driverName, Path: path,
+		Register: func(s grpc.ServiceRegistrar) { registerapi.RegisterRegistrationServer(s, registrar) },
 	}
 }
 

@@ -1,0 +1,214 @@
+package conformance
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// testDrivers are the drivers that recordings with a driver have, in the order in which they
+// are installed.
+func testDrivers() []string { return []string{"plain.csi.example.com", "topo.csi.example.com"} }
+
+// installDrivers installs the recordings' drivers and waits until they have registered, as
+// they had when recordings began. Recordings make the CSIDriver objects themselves.
+func (r *replay) installDrivers() error {
+	for _, name := range testDrivers() {
+		driver := newTestDriver(name)
+		err := r.cluster.InstallCSIDriver(csi.Driver{
+			Name: name, Identity: driver, Controller: driver,
+			Node: func(h csi.Host) (csipb.NodeServer, error) { return &testNode{driver: driver, on: h.Machine}, nil },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.cluster.RunFor(5 * time.Second); err != nil {
+		return err
+	}
+	for _, name := range testDrivers() {
+		if err := r.cluster.Client().StorageV1().CSIDrivers().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+	}
+	return r.cluster.RunFor(time.Second)
+}
+
+// fail has calls of drivers fail from now on.
+func (r *replay) fail(failures []Failure) error {
+	for _, f := range failures {
+		fault := call.Fault{Method: f.Method, Times: f.Times, After: f.After, Delay: seconds(f.Sleep)}
+		if f.Code != "" {
+			code, ok := codeOf(f.Code)
+			if !ok {
+				return bad("fail: %q is no gRPC code", f.Code)
+			}
+			fault.Code, fault.Message = code, f.Message
+		}
+		if err := r.cluster.InjectCSI(fault); err != nil {
+			return bad("fail: %w", err)
+		}
+	}
+	return nil
+}
+
+func codeOf(name string) (codes.Code, bool) {
+	for code := codes.OK; code <= codes.Unauthenticated; code++ {
+		if code.String() == name {
+			return code, true
+		}
+	}
+	return 0, false
+}
+
+// calls are those of drivers since the step began, without those that recordings leave out.
+func (r *replay) calls() (list []DriverCall, err error) {
+	for _, entry := range r.cluster.Engine().Trace().Since(r.began) {
+		rpc, ok := entry.Record.(trace.RPC)
+		if !ok || rpc.Routine || rpc.Method == "NodeGetInfo" || !strings.HasPrefix(rpc.Service, "csi.v1.") {
+			continue
+		}
+		c := DriverCall{Driver: rpc.Driver, Method: rpc.Method, Side: "controller", Code: rpc.Code}
+		if rpc.Service == "csi.v1.Node" {
+			c.Side = strings.TrimPrefix(rpc.Machine, "node/")
+		}
+		text, err := json.Marshal(rpc.Request)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(r.uids.hide(string(text))), &c.Request); err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// compareCalls compares the calls of each driver: which there were, and in which order each
+// method came first. How often is not compared: sidecars are set off again by their own writes.
+func compareCalls(want, got []DriverCall) []Difference {
+	var all []Difference
+	for _, driver := range testDrivers() {
+		w, g := ofDriver(want, driver), ofDriver(got, driver)
+		missing, extra := without(w.kinds, g.kinds), without(g.kinds, w.kinds)
+		for i := range max(len(missing), len(extra)) {
+			d := Difference{Object: "calls of " + driver, Wanted: "nothing more", Got: "nothing"}
+			if i < len(missing) {
+				d.Wanted = missing[i]
+			}
+			if i < len(extra) {
+				d.Got = extra[i]
+			}
+			all = append(all, d)
+		}
+		if len(all) == 0 && !slices.Equal(w.methods, g.methods) {
+			all = append(all, Difference{Object: "calls of " + driver, Wanted: strings.Join(w.methods, ", "), Got: strings.Join(g.methods, ", ")})
+		}
+	}
+	return all
+}
+
+// driverCalls is what counts of a list of calls.
+type driverCalls struct {
+	kinds   []string // what was called, with what and what came of it; each once
+	methods []string // in the order of their first calls
+}
+
+func ofDriver(calls []DriverCall, driver string) (found driverCalls) {
+	for _, c := range calls {
+		if c.Driver != driver || c.Method == "NodeGetInfo" {
+			continue
+		}
+		if !slices.Contains(found.methods, c.Method) {
+			found.methods = append(found.methods, c.Method)
+		}
+		kind := fmt.Sprintf("%s on %s: %s %s", c.Method, c.Side, c.Code, text(comparable(c.Request)))
+		if !slices.Contains(found.kinds, kind) {
+			found.kinds = append(found.kinds, kind)
+		}
+	}
+	return found
+}
+
+// comparable is a field of a request without what cannot be compared: the values of secrets,
+// which a trace does not have, and the kind of numbers.
+func comparable(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		fields := map[string]any{}
+		for key, field := range value {
+			fields[key] = comparable(field)
+			if secrets, ok := field.(map[string]any); ok && key == "secrets" {
+				fields[key] = sortedKeys(secrets)
+			}
+			if text, ok := field.(string); ok && key == identityKey {
+				fields[key] = hideIdentity(text)
+			}
+		}
+		return fields
+	case []any:
+		list := make([]any, len(value))
+		for i := range value {
+			list[i] = comparable(value[i])
+		}
+		return list
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	return value
+}
+
+// identityKey is an attribute of volumes that says which process made them.
+const identityKey = "storage.kubernetes.io/csiProvisionerIdentity"
+
+// hideIdentity leaves of it what is the same in every run: the driver.
+func hideIdentity(identity string) string {
+	for _, driver := range testDrivers() {
+		if strings.HasSuffix(identity, driver) {
+			return "<id>-" + driver
+		}
+	}
+	return identity
+}
+
+// learnVolume remembers the sums by which a CSI volume's attachments and directories are named.
+func (u *uids) learnVolume(pv *v1.PersistentVolume) {
+	source := pv.Spec.CSI
+	if source == nil {
+		return
+	}
+	handle := u.hide(source.VolumeHandle)
+	u.byUID[sum(source.VolumeHandle)] = "<sha256:handle " + handle + ">"
+	for _, node := range u.nodes {
+		u.byUID[sum(source.VolumeHandle+source.Driver+node)] = "<sha256:" + handle + " " + source.Driver + " " + node + ">"
+	}
+}
+
+func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// recordedActor is what recordings call an actor: one program serves all of a driver.
+func recordedActor(actor string) string {
+	if name, _, ok := strings.Cut(actor, "/"); ok && strings.HasPrefix(name, "csi-") {
+		return name
+	}
+	return userAgent(actor)
+}
+
+// optionalCalls says whether two recorded runs of a step, from 0, had other calls.
+func (r *Recording) optionalCalls(step int) bool {
+	return slices.ContainsFunc(r.Differs, func(line string) bool { return strings.HasPrefix(line, fmt.Sprintf("step %d grpc: ", step)) })
+}
