@@ -37,7 +37,10 @@ func (k *kind) fieldManager(sub string) (*managedfields.FieldManager, error) {
 		fieldpath.APIVersion(k.gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(ignored))),
 	}
 	converter := managedfields.NewDeducedTypeConverter()
-	if k.scheme == scheme.Scheme {
+	switch {
+	case k.Types != nil:
+		converter = k.Types
+	case k.scheme == scheme.Scheme:
 		converter = typeConverter()
 	}
 	return managedfields.NewDefaultFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.gvk, k.gvk.GroupVersion(), sub, reset)
@@ -173,7 +176,7 @@ func (s *Server) trackFields(r *request, old, obj object) error {
 	if name == "" {
 		name = r.actor
 	}
-	live := old.DeepCopyObject().(object)
+	live := r.kind.shown(old).(object)
 	live.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
 	obj.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
 	out, err := manager.Update(live, obj, name)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -9,8 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/storagesim/storagesim/api/strategy"
 	"github.com/storagesim/storagesim/api/validation"
@@ -33,6 +36,11 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 
 func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	if err := s.admitNamespace(r); err != nil {
+		return outcome{}, err
+	}
+	if r.kind.Sealed != "" {
+		err := apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), "create")
+		err.ErrStatus.Message = r.kind.Sealed
 		return outcome{}, err
 	}
 	now := s.now()
@@ -66,6 +74,7 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 		}
 		return outcome{}, err
 	}
+	r.kind.storable(obj)
 	if !r.dryRun {
 		s.put(st, nil, obj)
 	}
@@ -103,6 +112,14 @@ func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.
 	if r.kind.Generations && r.kind.gvk.Kind != "CSIDriver" {
 		obj.SetGeneration(1)
 	}
+}
+
+// unknown are the fields of obj that its kind does not have.
+func (k *kind) unknown(obj runtime.Object) []string {
+	if k.Unknown == nil {
+		return nil
+	}
+	return k.Unknown(obj)
 }
 
 func (k *kind) setDefaults(obj object) {
@@ -149,6 +166,11 @@ func (r *request) accept(in runtime.Object) (object, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s", gvk, r.kind.gvk))
 	}
 	r.kind.label(obj)
+	if u, ok := in.(*unstructured.Unstructured); ok {
+		if err := canonicalMeta(u); err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", r.kind.gvk.Kind, r.kind.gvk.Kind, err))
+		}
+	}
 	obj.SetOwnerReferences(distinct(obj.GetOwnerReferences()))
 	switch {
 	case !r.kind.namespaced:
@@ -162,6 +184,34 @@ func (r *request) accept(in runtime.Object) (object, error) {
 		return nil, r.refusedQuantity(err)
 	}
 	return obj, nil
+}
+
+// canonicalMeta drops what is no metadata from those of an unstructured object. The error
+// says which of them has the wrong type.
+// Upstream: apiextensions-apiserver schema/objectmeta GetObjectMetaWithOptions and SetObjectMeta, v1.36.
+func canonicalMeta(u *unstructured.Unstructured) error {
+	given, ok := u.Object["metadata"]
+	if !ok || given == nil {
+		u.Object["metadata"] = map[string]any{}
+		return nil
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		return err
+	}
+	var m metav1.ObjectMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &m); err != nil {
+		return err
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m)
+	if err != nil {
+		return err
+	}
+	if m.CreationTimestamp.IsZero() {
+		delete(fields, "creationTimestamp")
+	}
+	u.Object["metadata"] = fields
+	return nil
 }
 
 // refusedQuantity is the answer to a quantity that a real server would accept, and

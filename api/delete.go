@@ -35,7 +35,7 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 	case err != nil:
 		return nil, err
 	case out.new != nil || r.kind.AnswersDeleted:
-		return out.answer().DeepCopyObject(), nil
+		return r.kind.shown(out.answer()), nil
 	}
 	status := success()
 	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource, UID: out.last.GetUID()}
@@ -58,6 +58,9 @@ func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.Del
 	grace, graceful, pending := s.beforeDelete(obj, opts.GracePeriodSeconds)
 	if pending {
 		return outcome{old: old, new: old}, nil
+	}
+	if begin := r.kind.BeforeDelete; begin != nil && obj.GetDeletionTimestamp() == nil {
+		begin(obj)
 	}
 	obj.SetFinalizers(withPropagation(obj.GetFinalizers(), propagationOf(r.kind, obj.GetFinalizers(), opts)))
 	held := len(obj.GetFinalizers()) > 0

@@ -1,16 +1,19 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/storagesim/storagesim/api/strategy"
 	"github.com/storagesim/storagesim/api/validation"
@@ -23,6 +26,14 @@ type Kind struct {
 	// OtherVersions are served as well, each with a store of its own. Their objects are
 	// of other types, so that nothing is done to them but what is done to all kinds.
 	OtherVersions []string
+	// StoredAs is the version in which the objects of all versions of an unstructured kind are
+	// kept, in one store. Each version is an entry of its own, and shows the objects with its
+	// own apiVersion. Default: each version has a store of its own.
+	StoredAs string
+	// NotPreferred: another version of the kind is the preferred one.
+	NotPreferred bool
+	// ListKind is the kind of a list; default: the kind and "List".
+	ListKind string
 	// Resource is the plural that requests use; default: that of the kind, in lower case.
 	Resource string
 	// Singular is how kubectl names one object; default: the kind in lower case.
@@ -53,6 +64,34 @@ type Kind struct {
 	// metadata.name and metadata.namespace.
 	Fields map[string]func(obj runtime.Object) string
 
+	// Sealed, if not empty, says why no object can be created at present.
+	Sealed string
+	// Unknown are the paths of the fields that an object has and its kind does not: clients
+	// are warned of them, or refused. Typed objects need none.
+	Unknown func(obj runtime.Object) []string
+	// Warnings are what a client is told of an object that it creates or changes, and
+	// Deprecated, if not empty, what it is told with each request for this version.
+	Warnings   func(obj runtime.Object) []string
+	Deprecated string
+	// Show changes a copy of a stored object that is shown in this version, and not in the one
+	// it is stored in.
+	Show func(obj runtime.Object)
+	// BeforeDelete changes an object whose deletion begins.
+	BeforeDelete func(obj runtime.Object)
+	// Written is called when an object was written: old is nil for a new one, obj for one
+	// that is gone. The server is not locked, and may be called. The objects are shared.
+	Written func(old, obj runtime.Object)
+	// Types are the types of the fields, for server-side apply; default: deduced from the
+	// objects, where lists are atomic.
+	Types managedfields.TypeConverter
+	// Schema is the schema of unstructured objects in the form of OpenAPI v3, nil if it is
+	// not known.
+	Schema map[string]any
+	// Columns are those that kubectl prints of an object, and Cells what is in them at a time;
+	// default: those of the built-in kinds, or the name and the age.
+	Columns []metav1.TableColumnDefinition
+	Cells   func(obj runtime.Object, now time.Time) []any
+
 	// subresources are those besides status, by name.
 	subresources map[string]subresource
 }
@@ -72,8 +111,9 @@ type kind struct {
 	gvr        schema.GroupVersionResource
 	gvk        schema.GroupVersionKind
 	namespaced bool
-	older      bool            // it is not in the preferred version
-	scheme     *runtime.Scheme // nil if objects are unstructured
+	older      bool                        // it is not in the preferred version
+	home       schema.GroupVersionResource // the key of its store
+	scheme     *runtime.Scheme             // nil if objects are unstructured
 	// typ is the Go struct of an object, listType that of a list.
 	typ, listType reflect.Type
 	// spec and status are the indexes of those fields in the struct, -1 if there
@@ -106,6 +146,10 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 		}
 		one.gvk = schema.GroupVersionKind{Group: k.Group, Version: version, Kind: k.Kind}
 		one.gvr = one.gvk.GroupVersion().WithResource(k.Resource)
+		one.home = one.gvr
+		if k.StoredAs != "" {
+			one.older, one.home.Version = one.older || k.NotPreferred, "" // one store for all versions
+		}
 		if err := one.findTypes(); err != nil {
 			return nil, err
 		}
@@ -175,7 +219,7 @@ func (k *kind) newObject() object {
 func (k *kind) newList() runtime.Object {
 	list := reflect.New(k.listType).Interface().(runtime.Object)
 	if k.scheme == nil {
-		list.GetObjectKind().SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+		list.GetObjectKind().SetGroupVersionKind(k.gvk.GroupVersion().WithKind(cmp.Or(k.ListKind, k.gvk.Kind+"List")))
 	}
 	return list
 }
@@ -188,6 +232,33 @@ func (k *kind) label(obj object) {
 	} else {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
+}
+
+// shown is a copy of a stored object in this version of its kind.
+func (k *kind) shown(obj runtime.Object) runtime.Object {
+	out := obj.DeepCopyObject()
+	if k.StoredAs == "" || out.GetObjectKind().GroupVersionKind().Version == k.gvk.Version {
+		return out
+	}
+	k.label(out.(object))
+	if k.Show != nil {
+		k.Show(out)
+	}
+	return out
+}
+
+// storable has an object say the version that it is stored in.
+func (k *kind) storable(obj object) {
+	if k.StoredAs != "" {
+		obj.GetObjectKind().SetGroupVersionKind(k.storedGVK())
+	}
+}
+
+// storedGVK is the kind in the version that objects are stored in.
+func (k *kind) storedGVK() schema.GroupVersionKind {
+	gvk := k.gvk
+	gvk.Version = cmp.Or(k.StoredAs, gvk.Version)
+	return gvk
 }
 
 // keep gives obj old's value of the field at index.

@@ -21,12 +21,12 @@ func (s *Server) get(k *kind, namespace, name string, opts metav1.GetOptions) (r
 		s.mu.RUnlock()
 		return nil, err
 	}
-	obj, ok := s.peek(k.gvr, keyOf(namespace, name))
+	obj, ok := s.peek(k.home, keyOf(namespace, name))
 	s.mu.RUnlock()
 	if !ok {
 		return nil, apierrors.NewNotFound(k.gvr.GroupResource(), name)
 	}
-	return obj.DeepCopyObject(), nil
+	return k.shown(obj), nil
 }
 
 // continueToken says where the next page of a list begins. A page shows the
@@ -54,7 +54,7 @@ func (s *Server) list(k *kind, namespace string, opts metav1.ListOptions) (runti
 	slot := reflect.ValueOf(list).Elem().FieldByName("Items")
 	slot.Set(reflect.MakeSlice(slot.Type(), len(items), len(items)))
 	for i, obj := range items {
-		slot.Index(i).Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
+		slot.Index(i).Set(reflect.ValueOf(k.shown(obj)).Elem())
 	}
 	acc, err := meta.ListAccessor(list)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) list(k *kind, namespace string, opts metav1.ListOptions) (runti
 func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime.Object, metav1.ListMeta, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	st, ok := s.stores[k.gvr]
+	st, ok := s.stores[k.home]
 	if !ok {
 		st = newStore(k, 1)
 	}

@@ -45,7 +45,11 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 func (s *Server) change(r *request, make func(old object) (object, error)) (runtime.Object, error) {
 	for {
 		old := s.stored(r)
-		obj, err := make(old)
+		before := old
+		if old != nil && r.kind.StoredAs != "" {
+			before = r.kind.shown(old).(object)
+		}
+		obj, err := make(before)
 		if err != nil {
 			return nil, s.refuse(r, err)
 		}
@@ -72,7 +76,7 @@ var errStale = errors.New("the object was written meanwhile")
 func (s *Server) stored(r *request) object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if st, ok := s.stores[r.kind.gvr]; ok {
+	if st, ok := s.stores[r.kind.home]; ok {
 		return st.items[keyOf(r.namespace, r.name)]
 	}
 	return nil
@@ -203,6 +207,9 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 	more, err := kjson.UnmarshalStrict(data, obj)
 	if err != nil {
 		return nil, err
+	}
+	for _, path := range r.kind.unknown(obj) {
+		more = append(more, fmt.Errorf("unknown field %q", path))
 	}
 	if strict = append(strict, more...); r.strict && len(strict) > 0 {
 		return nil, errors.New("strict decoding error: " + joined(strict))

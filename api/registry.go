@@ -68,6 +68,15 @@ func (r *Registry) Remove(gk schema.GroupKind) (found bool) {
 	return found
 }
 
+// Replace puts entries in place of those of a kind, as Add would; a kind that is not there
+// is added. Objects with one store for all versions (Kind.StoredAs) stay.
+func (r *Registry) Replace(gk schema.GroupKind, scheme *runtime.Scheme, kinds ...Kind) error {
+	return r.change(func(t *kindTable) (*kindTable, error) {
+		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *kind) bool { return k.gvk.GroupKind() == gk })
+		return (&kindTable{kinds: rest}).with(scheme, kinds)
+	})
+}
+
 // change replaces the table and tells the servers.
 func (r *Registry) change(to func(*kindTable) (*kindTable, error)) error {
 	r.mu.Lock()
@@ -165,6 +174,15 @@ func (r *Registry) OfKind(gvk schema.GroupVersionKind) (metav1.APIResource, bool
 		return metav1.APIResource{}, false
 	}
 	return k.APIResource(), true
+}
+
+// Kind is the entry of a kind in exactly that version, false if there is none.
+func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
+	k, ok := r.table.Load().byKind[gvk]
+	if !ok {
+		return Kind{}, false
+	}
+	return k.Kind, true
 }
 
 // New is an empty object of a kind.

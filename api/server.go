@@ -110,7 +110,7 @@ func (s *Server) Objects() []runtime.Object {
 	for _, st := range s.sortedStores() {
 		for key := range st.keys.All() {
 			obj := st.items[key].DeepCopyObject()
-			obj.GetObjectKind().SetGroupVersionKind(st.kind.gvk)
+			obj.GetObjectKind().SetGroupVersionKind(st.kind.storedGVK())
 			all = append(all, obj)
 		}
 	}

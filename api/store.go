@@ -16,7 +16,8 @@ import (
 // store is one resource: its objects, its log of changes and those who follow
 // it. Objects in it are shared with readers and never changed.
 type store struct {
-	kind      *kind
+	kind      *kind // one of its versions, if they share the store
+	home      schema.GroupVersionResource
 	items     map[string]object // by key
 	keys      sorted.Keys
 	log       changeLog
@@ -41,9 +42,12 @@ func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
 	if !ok {
 		return nil, unknownResource(gvr)
 	}
+	if st, ok := s.stores[k.home]; ok && k.home != gvr {
+		return st, nil
+	}
 	st := newStore(k, s.cfg.LogLimit)
 	st.lastBookmark = s.cfg.Now()
-	s.stores[gvr] = st
+	s.stores[k.home] = st
 	return st, nil
 }
 
@@ -55,7 +59,7 @@ func (s *Server) followed(gvr schema.GroupVersionResource) *store {
 	}
 	st, ok := s.stores[gvr]
 	if !ok {
-		st = newStore(&kind{gvr: gvr}, 1)
+		st = newStore(&kind{gvr: gvr, home: gvr}, 1)
 		st.placeholder = true
 		s.stores[gvr] = st
 	}
@@ -68,10 +72,10 @@ func (s *Server) retireStores() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.sortedStores() {
-		if k, ok := s.cfg.Registry.at(st.kind.gvr); k == st.kind || !ok && st.placeholder {
+		if k, ok := s.cfg.Registry.at(st.kind.gvr); k == st.kind || !ok && st.placeholder || s.inherited(st) {
 			continue
 		}
-		delete(s.stores, st.kind.gvr)
+		delete(s.stores, st.home)
 		st.retired, st.items, st.keys = true, nil, sorted.Keys{}
 		for _, cursors := range st.followers {
 			for _, cursor := range cursors {
@@ -81,9 +85,24 @@ func (s *Server) retireStores() {
 	}
 }
 
+// inherited finds the entry that now has a store which versions share, and says whether
+// there is one.
+func (s *Server) inherited(st *store) bool {
+	if st.placeholder || st.kind.StoredAs == "" {
+		return false
+	}
+	for _, k := range s.cfg.Registry.table.Load().kinds {
+		if k.home == st.home {
+			st.kind = k
+			return true
+		}
+	}
+	return false
+}
+
 func newStore(k *kind, limit int) *store {
 	return &store{
-		kind: k, items: map[string]object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
+		kind: k, home: k.home, items: map[string]object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -79,6 +80,7 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 // commit stores the outcome of an update, unless nothing changed; an object
 // being deleted that has lost its last finalizer is removed.
 func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error) {
+	r.kind.storable(obj)
 	if deletedByUpdate(old, obj) {
 		if !r.dryRun {
 			s.remove(st, old, obj)
@@ -200,11 +202,38 @@ func (r *request) keepSystemFields(old, obj object) {
 	}
 }
 
-// countGeneration raises the generation with every change of the spec.
+// countGeneration raises the generation with every change of the spec; of an unstructured
+// object, with every change but of its metadata.
+// Upstream for the latter: customresource strategy.PrepareForUpdate, v1.36.
 func (r *request) countGeneration(old, obj object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok && r.kind.Generations {
+		if !sameContent(u.Object, old.(*unstructured.Unstructured).Object) {
+			obj.SetGeneration(old.GetGeneration() + 1)
+		}
+		return
+	}
 	if r.kind.Generations && r.kind.spec >= 0 && !sameField(r.kind.spec, obj, old) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
+}
+
+// sameContent says whether two objects differ in nothing but their metadata and versions.
+func sameContent(a, b map[string]any) bool {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if value, ok := b[name]; !isMeta(name) && (!ok || !semanticEqual(a[name], value)) {
+			return false
+		}
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok && !isMeta(name) {
+			return false
+		}
+	}
+	return true
+}
+
+func isMeta(field string) bool {
+	return field == "metadata" || field == "apiVersion" || field == "kind"
 }
 
 // deletedByUpdate: nothing keeps an object that is being deleted any longer.

@@ -17,6 +17,7 @@ import (
 // hands over copies. A watcher that is not read waits with one event in hand and
 // costs the server nothing else.
 type watcher struct {
+	kind      *kind
 	cursor    *Cursor
 	initial   []runtime.Object // to be shown as ADDED first
 	listed    bool             // then say with a bookmark that this was all
@@ -48,6 +49,7 @@ func (s *Server) watch(ctx context.Context, k *kind, namespace string, opts meta
 		initial = *opts.SendInitialEvents
 	}
 	w := &watcher{
+		kind:      k,
 		bookmarks: opts.AllowWatchBookmarks,
 		listed:    initial && opts.SendInitialEvents != nil && opts.AllowWatchBookmarks,
 		woken:     make(chan struct{}, 1), result: make(chan watch.Event), done: make(chan struct{}),
@@ -132,7 +134,7 @@ func (w *watcher) run() {
 		return
 	}
 	for _, obj := range w.initial {
-		if !w.send(watch.Added, obj.DeepCopyObject()) {
+		if !w.send(watch.Added, w.kind.shown(obj)) {
 			return
 		}
 	}
@@ -161,7 +163,7 @@ func (w *watcher) deliver() bool {
 			rv, due := w.cursor.bookmarkDue()
 			return !due || w.sendBookmark(rv, false)
 		}
-		if !w.send(change.Type, change.Object.DeepCopyObject()) {
+		if !w.send(change.Type, w.kind.shown(change.Object)) {
 			return false
 		}
 	}
@@ -186,7 +188,7 @@ func (w *watcher) sendError(err error) {
 
 // sendBookmark tells the watcher that it has seen everything up to rv.
 func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
-	obj := w.cursor.store.kind.newObject()
+	obj := w.kind.newObject()
 	obj.SetResourceVersion(strconv.FormatUint(rv, 10))
 	if endOfInitial {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

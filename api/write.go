@@ -47,10 +47,27 @@ func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime
 	if r.created != nil {
 		*r.created = out.old == nil
 	}
-	return out.answer().DeepCopyObject(), nil
+	return r.kind.shown(out.answer()), nil
 }
 
+// writeLocked is write without the answer.
 func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (outcome, error) {
+	out, err := s.writeOnce(r, do)
+	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {
+		return out, err
+	}
+	var old, obj runtime.Object // nil interfaces where there is none
+	if out.old != nil {
+		old = out.old
+	}
+	if out.new != nil {
+		obj = out.new
+	}
+	r.kind.Written(old, obj)
+	return out, nil
+}
+
+func (s *Server) writeOnce(r *request, do func(st *store) (outcome, error)) (outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, err := s.store(r.kind.gvr)

@@ -72,7 +72,11 @@ func (c *call) identify(obj runtime.Object) error {
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return nil
 	}
-	gvk.Kind += "List"
+	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.ListKind != "" {
+		gvk.Kind = k.ListKind
+	} else {
+		gvk.Kind += "List"
+	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	if meta.LenList(obj) > 0 {
 		return nil

@@ -81,6 +81,9 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	if c.out, err = negotiateOutput(r, kind.mediaTypes(), allowsConversion); err != nil {
 		return err
 	}
+	if k, ok := h.registry.Kind(kind.gvk); ok && k.Deprecated != "" {
+		c.warn(k.Deprecated)
+	}
 	switch verb := t.verb(r); verb {
 	case "get", "list":
 		return c.read(verb)

@@ -69,9 +69,19 @@ func (h *Handler) openAPI(list *metav1.APIResourceList) openapi.Object {
 		}
 		resources = append(resources, openapi.Resource{
 			GVR: gv.WithResource(res.Name), GVK: gv.WithKind(res.Kind), Namespaced: res.Namespaced, Type: h.goType(gv.WithKind(res.Kind)),
+			Schema: h.schema(gv.WithKind(res.Kind)),
 		})
 	}
 	return openapi.Document(gv, h.server.Version().GitVersion, resources)
+}
+
+// schema is that of a custom resource, nil for other kinds.
+func (h *Handler) schema(gvk schema.GroupVersionKind) openapi.Object {
+	k, ok := h.registry.Kind(gvk)
+	if !ok || k.Schema == nil {
+		return nil
+	}
+	return k.Schema
 }
 
 // goType is the Go struct of a kind, nil if its objects are maps.

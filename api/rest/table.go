@@ -16,7 +16,7 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 	t := &metav1.Table{Rows: []metav1.TableRow{}}
 	t.SetGroupVersionKind(gv.WithKind("Table"))
 	if !opts.NoHeaders {
-		t.ColumnDefinitions = tables.Columns(c.kind.gvk.GroupKind())
+		t.ColumnDefinitions = c.columns()
 	}
 	if !meta.IsListType(obj) {
 		m, err := meta.Accessor(obj)
@@ -34,9 +34,24 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 	return t, meta.EachListItem(obj, func(item runtime.Object) error { return c.addRow(t, item, gv, opts) })
 }
 
+// columns are those of the kind's own entry, else those that kubectl is known to print.
+func (c *call) columns() []metav1.TableColumnDefinition {
+	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Columns != nil {
+		return k.Columns
+	}
+	return tables.Columns(c.kind.gvk.GroupKind())
+}
+
+func (c *call) cells(obj runtime.Object) []any {
+	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Cells != nil {
+		return k.Cells(obj, c.h.now())
+	}
+	return tables.Cells(c.kind.gvk.GroupKind(), obj, c.h.now())
+}
+
 // addRow adds an object, with as much of it as the client wants to have beside the cells.
 func (c *call) addRow(t *metav1.Table, obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) error {
-	row := metav1.TableRow{Cells: tables.Cells(c.kind.gvk.GroupKind(), obj, c.h.now())}
+	row := metav1.TableRow{Cells: c.cells(obj)}
 	switch opts.IncludeObject {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:

@@ -29,6 +29,11 @@ func (c *call) write(verb string) error {
 	if req.Object, err = c.decode(req.Write.FieldValidation); err != nil {
 		return err
 	}
+	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Warnings != nil {
+		for _, text := range k.Warnings(req.Object) {
+			c.warn(text)
+		}
+	}
 	if err := c.checkNamespace(req.Object); err != nil {
 		return err
 	}
@@ -77,6 +82,9 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 		into = nil // a kind without a resource of its own, which the decoder knows
 	}
 	obj, got, err := decoder.Decode(body, &want, into)
+	if k, ok := c.h.registry.Kind(want); ok && err == nil && k.Unknown != nil && validation != metav1.FieldValidationIgnore {
+		err = unknownFields(k.Unknown(obj))
+	}
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && validation != metav1.FieldValidationStrict {
 		for _, e := range strict.Errors() {
 			c.warn(e.Error())
@@ -95,6 +103,19 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, nil
+}
+
+// unknownFields is the strict decoding error for fields that a kind does not have, nil if
+// there are none.
+func unknownFields(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	errs := make([]error, len(paths))
+	for i, path := range paths {
+		errs[i] = fmt.Errorf("unknown field %q", path)
+	}
+	return runtime.NewStrictDecodingError(errs)
 }
 
 // decodeError is what the client is told of a body that cannot be read.

@@ -13,6 +13,8 @@ import (
 type Kind struct {
 	// Names says which names are good; default DNSSubdomain.
 	Names Names
+	// AnyFinalizer: finalizers need no domain, as those of custom resources.
+	AnyFinalizer bool
 	// Create says what is wrong with a new object, its metadata apart; defaults are set.
 	Create func(obj runtime.Object) field.ErrorList
 	// Update says what is wrong with obj as the successor of old, UpdateStatus with an
@@ -46,7 +48,7 @@ func (n Names) rule() nameRule {
 // ValidateCreate says what is wrong with a new object, defaults applied. An empty list
 // means that it may be stored.
 func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorList {
-	p := &problems{}
+	p := &problems{anyFinalizer: k.AnyFinalizer}
 	p.newMeta(objectMeta(obj), namespaced, k.Names.rule())
 	if k.Create != nil {
 		p.list = append(p.list, k.Create(obj)...)
@@ -58,7 +60,7 @@ func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorLi
 // metadata and defaults are expected to be filled in already.
 // Upstream: rest.BeforeUpdate, and ValidateUpdate of the strategies, v1.36.
 func (k *Kind) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
-	p := &problems{}
+	p := &problems{anyFinalizer: k.AnyFinalizer}
 	p.updatedMeta(obj, old)
 	if k.Update != nil {
 		p.list = append(p.list, k.Update(obj, old)...)
@@ -68,7 +70,7 @@ func (k *Kind) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 
 // ValidateUpdateStatus says what is wrong with obj as a status update of old.
 func (k *Kind) ValidateUpdateStatus(obj, old runtime.Object) field.ErrorList {
-	p := &problems{}
+	p := &problems{anyFinalizer: k.AnyFinalizer}
 	p.updatedMeta(obj, old)
 	if k.UpdateStatus != nil {
 		p.list = append(p.list, k.UpdateStatus(obj, old)...)

@@ -155,6 +155,9 @@ func goodFinalizers(finalizers []string) bool {
 // finalizerNames refuses finalizers that are neither qualified nor one of the
 // three that stand without a prefix.
 func (p *problems) finalizerNames(finalizers []string) {
+	if p.anyFinalizer {
+		return
+	}
 	for i, f := range finalizers {
 		switch f {
 		case metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, "kubernetes":

@@ -15,7 +15,10 @@ var (
 // problems collects what is wrong with one object, in the order the rules run.
 // Paths and wording are those of kube-apiserver v1.36, oddities included:
 // people search for them.
-type problems struct{ list field.ErrorList }
+type problems struct {
+	list         field.ErrorList
+	anyFinalizer bool // see Kind
+}
 
 func (p *problems) add(errs ...*field.Error) { p.list = append(p.list, errs...) }
 

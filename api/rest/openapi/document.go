@@ -1,9 +1,11 @@
 package openapi
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -38,13 +40,29 @@ func Document(gv schema.GroupVersion, release string, resources []Resource) Obje
 func (s *Schemas) resource(r Resource) {
 	if r.Type == nil {
 		custom := Object{"x-kubernetes-group-version-kind": []Object{identity(r.GVK)}}
-		for key, value := range r.Schema {
-			custom[key] = value
-		}
+		maps.Copy(custom, r.Schema)
+		custom["type"] = "object"
+		custom["properties"] = s.withMeta(r.Schema)
 		s.ByName[r.name()] = custom
 		return
 	}
 	s.Kind(r.Type, r.GVK)
+}
+
+// withMeta are the properties of a custom resource, with those that all objects have.
+// Upstream: apiextensions-apiserver controller/openapi/builder buildKubeNative, v1.36.
+func (s *Schemas) withMeta(custom Object) Object {
+	all := Object{}
+	if properties, ok := custom["properties"].(Object); ok {
+		maps.Copy(all, properties)
+	}
+	var required []string
+	s.fields(reflect.TypeFor[metav1.TypeMeta](), metav1.TypeMeta{}.SwaggerDoc(), all, &required)
+	all["metadata"] = Object{
+		"allOf":       []Object{{"$ref": s.Prefix + s.add(reflect.TypeFor[metav1.ObjectMeta]())}},
+		"description": "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+	}
+	return all
 }
 
 // name is that of the schema of an object.

@@ -1,0 +1,77 @@
+package crd
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	openapi "k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// fieldErrors are the findings of the library that validates in the words of the API, in
+// order of the fields.
+// Upstream: apiserver/validation kubeOpenAPIResultToFieldErrors, v1.36.
+func fieldErrors(path *field.Path, result *openapi.Result) field.ErrorList {
+	var errs field.ErrorList
+	for _, err := range result.Errors {
+		found, ok := err.(*openapierrors.Validation)
+		if !ok {
+			errs = append(errs, field.Invalid(path, "", err.Error()))
+			continue
+		}
+		at := path
+		if found.Name != "" && found.Name != "." {
+			at = at.Child(strings.TrimPrefix(found.Name, "."))
+		}
+		errs = append(errs, fieldError(at, found))
+	}
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}
+
+func fieldError(at *field.Path, err *openapierrors.Validation) *field.Error {
+	value := any("")
+	if err.Value != nil {
+		value = err.Value
+	}
+	switch err.Code() {
+	case openapierrors.RequiredFailCode:
+		return field.Required(at, "")
+	case openapierrors.EnumFailCode:
+		return field.NotSupported(at, err.Value, texts(err.Values))
+	case openapierrors.TooLongFailCode:
+		return field.TooLong(at, "", limit(err.Valid))
+	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
+		return field.TooMany(at, limit(err.Value), limit(err.Valid))
+	case openapierrors.InvalidTypeCode:
+		return field.TypeInvalid(at, value, err.Error())
+	}
+	return field.Invalid(at, value, err.Error())
+}
+
+// limit is a number of the library's findings.
+func limit(n any) int {
+	if n, ok := n.(int64); ok {
+		return int(n)
+	}
+	return -1
+}
+
+// texts are the values of an enumeration.
+func texts(values []any) []string {
+	list := []string{}
+	for _, value := range values {
+		if text, ok := value.(string); ok {
+			list = append(list, text)
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			continue
+		}
+		list = append(list, string(text))
+	}
+	return list
+}

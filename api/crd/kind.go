@@ -1,0 +1,195 @@
+package crd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// kind is the entry of the definitions themselves.
+// Upstream: registry/customresourcedefinition strategy, v1.36.
+func (c *controller) kind() api.Kind {
+	def := func(obj runtime.Object) *apiextensions.CustomResourceDefinition {
+		return obj.(*apiextensions.CustomResourceDefinition)
+	}
+	return api.Kind{
+		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", ShortNames: []string{"crd", "crds"},
+		Categories: []string{"api-extensions"}, ClusterScoped: true, Generations: true, Conditional: true,
+		Strategy: strategy.Kind{
+			Default: func(obj runtime.Object) { apiextensions.SetDefaults_CustomResourceDefinitionSpec(&def(obj).Spec) },
+			Create: func(obj runtime.Object, _ metav1.Time) {
+				def(obj).Status = apiextensions.CustomResourceDefinitionStatus{}
+				storeVersion(def(obj))
+			},
+			Update: func(obj, _ runtime.Object) { storeVersion(def(obj)) },
+		},
+		Validation: validation.Kind{
+			AnyFinalizer: true,
+			Create:       func(obj runtime.Object) field.ErrorList { return validate(def(obj), nil) },
+			Update:       func(obj, old runtime.Object) field.ErrorList { return validate(def(obj), def(old)) },
+			UpdateStatus: func(obj, _ runtime.Object) field.ErrorList { return validateStatus(def(obj)) },
+		},
+		BeforeDelete: c.beginDeletion,
+		Written:      func(_, _ runtime.Object) { c.changed() },
+		Warnings:     func(obj runtime.Object) []string { return warnings(def(obj)) },
+		Columns:      definitionColumns(), Cells: definitionCells,
+	}
+}
+
+// storeVersion notes the version in which objects are stored: objects of each that is noted
+// may be in the store.
+func storeVersion(def *apiextensions.CustomResourceDefinition) {
+	for _, v := range def.Spec.Versions {
+		if v.Storage && !slices.Contains(def.Status.StoredVersions, v.Name) {
+			def.Status.StoredVersions = append(slices.Clone(def.Status.StoredVersions), v.Name)
+		}
+	}
+}
+
+// kindsOf are the entries of the kind that a definition defines, one for each version that
+// is served, the preferred one first.
+// Upstream: apiserver customResourceDefinitionHandler.getOrCreateServingInfoFor, v1.36.
+func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, terminating bool) ([]api.Kind, error) {
+	versions := slices.Clone(def.Spec.Versions)
+	slices.SortStableFunc(versions, func(a, b apiextensions.CustomResourceDefinitionVersion) int {
+		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
+	})
+	var kinds []api.Kind
+	for i := range versions {
+		v := &versions[i]
+		if !v.Served {
+			continue
+		}
+		kind, err := c.kindOf(def, v)
+		if err != nil {
+			return nil, notServed(v.Name, err)
+		}
+		kind.NotPreferred = len(kinds) > 0
+		if terminating {
+			kind.Sealed = sealed(def)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}
+
+func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion) (api.Kind, error) {
+	names := def.Status.AcceptedNames
+	s, err := compile(def, v)
+	if err != nil {
+		return api.Kind{}, err
+	}
+	fields, err := selectable(v.SelectableFields)
+	if err != nil {
+		return api.Kind{}, err
+	}
+	columns, cells, err := printer(v.AdditionalPrinterColumns)
+	if err != nil {
+		return api.Kind{}, err
+	}
+	types, err := s.types(def.Spec.Group, v.Name, names.Kind)
+	if err != nil {
+		return api.Kind{}, err
+	}
+	hasStatus := v.Subresources != nil && v.Subresources.Status != nil
+	return api.Kind{
+		Group: def.Spec.Group, Version: v.Name, Kind: names.Kind, ListKind: names.ListKind, Resource: names.Plural, Singular: names.Singular,
+		ShortNames: names.ShortNames, Categories: names.Categories, ClusterScoped: def.Spec.Scope == apiextensions.ClusterScoped,
+		StoredAs: storedAs(def), NoStatus: !hasStatus, Generations: true, Conditional: true,
+		Strategy: strategy.Kind{
+			Default:      func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
+			UpdateStatus: func(obj, old runtime.Object, _ metav1.Time) { takeStatus(obj.(*unstructured.Unstructured), old) },
+		},
+		Validation: validation.Kind{
+			AnyFinalizer: true,
+			Create:       func(obj runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), nil) },
+			Update:       func(obj, old runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), fieldsOf(old)) },
+			UpdateStatus: func(obj, _ runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj)) },
+		},
+		Unknown: s.unknown,
+		Show:    func(obj runtime.Object) { s.prune(fieldsOf(obj)) },
+		Written: func(_, obj runtime.Object) {
+			if obj == nil {
+				c.changed() // a definition may wait for it
+			}
+		},
+		Deprecated: deprecated(def.Spec.Group, names.Kind, v),
+		Fields:     fields, Columns: columns, Cells: cells, Types: types, Schema: s.published(),
+	}, nil
+}
+
+// deprecated is the warning that each request for a version gets, if it is deprecated.
+// Upstream: apiserver customResourceDefinitionHandler, v1.36.
+func deprecated(group, kind string, v *apiextensions.CustomResourceDefinitionVersion) string {
+	switch {
+	case !v.Deprecated:
+		return ""
+	case v.DeprecationWarning != nil:
+		return *v.DeprecationWarning
+	}
+	return fmt.Sprintf("%s/%s %s is deprecated", group, v.Name, kind)
+}
+
+func fieldsOf(obj runtime.Object) map[string]any { return obj.(*unstructured.Unstructured).Object }
+
+// storedAs is the version in which the objects of a definition are stored.
+func storedAs(def *apiextensions.CustomResourceDefinition) string {
+	for _, v := range def.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return "" // validation sees to it that there is one
+}
+
+// takeStatus has an update of the status change nothing else, also no metadata.
+// Upstream: registry/customresource statusStrategy.PrepareForUpdate, v1.36.
+func takeStatus(obj *unstructured.Unstructured, old runtime.Object) {
+	status, ok := obj.Object["status"]
+	apiVersion, managed := obj.GetAPIVersion(), obj.GetManagedFields()
+	obj.Object = old.DeepCopyObject().(*unstructured.Unstructured).Object
+	obj.SetAPIVersion(apiVersion)
+	if len(managed) > 0 {
+		obj.SetManagedFields(managed)
+	}
+	if ok {
+		obj.Object["status"] = status
+	} else {
+		delete(obj.Object, "status")
+	}
+}
+
+// selectable are the fields by which the objects of a version can be selected.
+// Upstream: registry/customresource strategy.selectableFields, v1.36.
+func selectable(list []apiextensions.SelectableField) (map[string]func(runtime.Object) string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	fields := map[string]func(runtime.Object) string{}
+	for _, f := range list {
+		path := jsonpath.New("selectableField").AllowMissingKeys(true)
+		if err := path.Parse("{" + f.JSONPath + "}"); err != nil {
+			return nil, fmt.Errorf("selectable field %s: %w", f.JSONPath, err)
+		}
+		fields[strings.TrimPrefix(f.JSONPath, ".")] = func(obj runtime.Object) string {
+			found, err := path.FindResults(fieldsOf(obj))
+			if err != nil || len(found) == 0 || len(found[0]) == 0 || found[0][0].Interface() == nil {
+				return ""
+			}
+			return fmt.Sprint(found[0][0].Interface())
+		}
+	}
+	return fields, nil
+}
