@@ -2,10 +2,12 @@ package crd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +35,17 @@ func Install(server *api.Server, now func() time.Time) error {
 		return err
 	}
 	return server.Registry().Add(scheme, c.kind())
+}
+
+// NewRegistry is a registry of the kinds of Kubernetes and of the definitions themselves,
+// for reading manifests. A server gets its own by Install.
+func NewRegistry() *api.Registry {
+	registry := api.NewRegistry()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(apiextensions.AddToScheme(scheme), registry.Add(scheme, (&controller{}).kind())); err != nil {
+		panic(err) // a mistake in the entry, which each test would find
+	}
+	return registry
 }
 
 // controller keeps the registry of a server and the statuses of definitions in step with
@@ -99,7 +112,22 @@ func (c *controller) syncOne(def *apiextensions.CustomResourceDefinition, all []
 		return
 	}
 	if !isTrue(def, apiextensions.Established) {
+		c.approve(def)
 		c.setConditions(def, condition(apiextensions.Established, true, "InitialNamesAccepted", "the initial names have been accepted"))
+	}
+}
+
+// approve says in a condition who has approved of a definition in a group of Kubernetes.
+// Upstream: controller/apiapproval calculateCondition, v1.36.
+func (c *controller) approve(def *apiextensions.CustomResourceDefinition) {
+	if !apihelpers.IsProtectedCommunityGroup(def.Spec.Group) {
+		return
+	}
+	switch state, reason := apihelpers.GetAPIApprovalState(def.Annotations); state {
+	case apihelpers.APIApproved:
+		c.set(def, condition(apiextensions.KubernetesAPIApprovalPolicyConformant, true, "ApprovedAnnotation", reason))
+	case apihelpers.APIApprovalBypassed:
+		c.set(def, condition(apiextensions.KubernetesAPIApprovalPolicyConformant, false, "UnapprovedAnnotation", reason))
 	}
 }
 
