@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
@@ -261,4 +263,51 @@ func TestABubbleEndsWhileErrorsAreReported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The child process is this test's executable.
+func TestAChildProcessIsAProgramThatFaultsStrikeAndACrashKills(t *testing.T) {
+	cluster, err := storagesim.New(storagesim.Config{Start: time.Now(), Disks: storagesim.MemoryDisks})
+	require.NoError(t, err)
+	driver := live.Start(cluster.Engine())
+	processes := make(chan *exec.Cmd, 10)
+	run := live.Command(func(ctx context.Context, kubeconfig string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run", "^TestInsideChild$")
+		cmd.Env = append(os.Environ(), "INSIDE="+kubeconfig)
+		processes <- cmd
+		return cmd
+	})
+	w, err := cluster.Client().CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer w.Stop()
+	require.True(t, driver.Do(func() {
+		err = cluster.AddProgram(storagesim.Program{Name: "child", Run: run})
+		err = errors.Join(err, cluster.Inject(engine.Fault{Actor: "child", Verb: "create", After: true}))
+	}))
+	require.NoError(t, err)
+	<-w.ResultChan()
+	require.True(t, driver.Do(func() { err = cluster.CrashFor("child", 100*time.Millisecond) }))
+	require.NoError(t, err)
+	<-w.ResultChan() // the next life
+	first := <-processes
+	require.NotNil(t, first.ProcessState, "the first process has ended")
+	require.NoError(t, driver.Stop())
+	require.NoError(t, cluster.Close())
+	story := cluster.Story()
+	assert.Regexp(t, `child +creates configmap default/life-`, story)
+	assert.Contains(t, story, "the answer was lost")
+}
+
+func TestInsideChild(t *testing.T) {
+	kubeconfig := os.Getenv("INSIDE")
+	if !strings.HasPrefix(kubeconfig, "/") {
+		return
+	}
+	require.Equal(t, kubeconfig, os.Getenv("KUBECONFIG"))
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	require.NoError(t, err)
+	_, err = kubernetes.NewForConfigOrDie(&restclient.Config{Host: strings.TrimSuffix(cfg.Host, filepath.Base(cfg.Host))}).
+		CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	require.Error(t, err, "without the random path")
+	require.NoError(t, (&theirs{}).run(t.Context(), cfg))
 }
