@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,23 +29,46 @@ import (
 
 // theirs is somebody's program: it counts its lives in a ConfigMap, and then waits.
 type theirs struct {
-	lives int
-	ends  func(ctx context.Context, life int) error
-	err   error // of its last call
+	ends func(ctx context.Context) error
+
+	mu  sync.Mutex
+	n   int
+	err error
+}
+
+// lives is how often it was started; last is the error of its last call.
+func (p *theirs) lives() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n
+}
+
+func (p *theirs) last() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (p *theirs) note(lives int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n, p.err = p.n+lives, err
 }
 
 func (p *theirs) run(ctx context.Context, cfg *restclient.Config) error {
-	p.lives++
+	p.note(1, nil)
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return err
 	}
-	_, p.err = client.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "life-"}}, metav1.CreateOptions{})
+	_, err = client.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "life-"}}, metav1.CreateOptions{})
+	p.note(0, err)
 	if p.ends != nil {
-		return p.ends(ctx, p.lives)
+		return p.ends(ctx)
 	}
 	<-ctx.Done()
-	_, p.err = client.CoreV1().ConfigMaps("default").List(context.Background(), metav1.ListOptions{})
+	_, err = client.CoreV1().ConfigMaps("default").List(context.Background(), metav1.ListOptions{})
+	p.note(0, err)
 	return nil
 }
 
@@ -82,18 +106,18 @@ func TestAProgramThatCrashesLosesItsConnectionsAndStartsAgainAfterTheDowntime(t 
 	inBubble(t, p, func(t *testing.T, cluster *storagesim.Cluster, do func(func() error)) {
 		do(func() error { return cluster.CrashFor("theirs", 5*time.Minute) })
 		time.Sleep(4 * time.Minute)
-		assert.Equal(t, 1, p.lives)
-		require.Error(t, p.err)
-		assert.True(t, utilnet.IsConnectionRefused(p.err), "%v", p.err)
+		assert.Equal(t, 1, p.lives())
+		require.Error(t, p.last())
+		assert.True(t, utilnet.IsConnectionRefused(p.last()), "%v", p.last())
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, 2, p.lives)
-		assert.NoError(t, p.err)
+		assert.Equal(t, 2, p.lives())
+		assert.NoError(t, p.last())
 		do(func() error { return cluster.Stop("theirs") })
 		time.Sleep(time.Hour)
-		assert.Equal(t, 2, p.lives, "it is stopped")
+		assert.Equal(t, 2, p.lives(), "it is stopped")
 		do(func() error { return cluster.Start("theirs") })
 		time.Sleep(time.Second)
-		assert.Equal(t, 3, p.lives)
+		assert.Equal(t, 3, p.lives())
 	})
 }
 
@@ -128,16 +152,16 @@ func TestFaultsStrikeAProgram(t *testing.T) {
 		check func(t *testing.T, p *theirs, story string)
 	}{
 		"an error": {engine.Fault{Err: refused}, func(t *testing.T, p *theirs, _ string) {
-			assert.ErrorContains(t, p.err, refused.Error())
+			assert.ErrorContains(t, p.last(), refused.Error())
 		}},
 		"a lost answer": {engine.Fault{After: true}, func(t *testing.T, p *theirs, story string) {
-			assert.ErrorContains(t, p.err, "the answer was lost")
+			assert.ErrorContains(t, p.last(), "the answer was lost")
 			assert.Equal(t, 2, strings.Count(story, "creates configmap"))
 		}},
 		"a crash": {engine.Fault{Crash: true, Restart: time.Minute}, func(t *testing.T, p *theirs, story string) {
 			assert.Contains(t, story, "crashes before: create configmaps")
 			assert.Contains(t, story, "is down for 1m0s")
-			assert.Equal(t, 3, p.lives)
+			assert.Equal(t, 3, p.lives())
 		}},
 		"a delay": {engine.Fault{Delay: time.Hour}, func(t *testing.T, p *theirs, story string) {
 			assert.Contains(t, story, "waits 1h0m0s for: create configmaps")
@@ -159,19 +183,19 @@ func TestFaultsStrikeAProgram(t *testing.T) {
 
 func TestAProgramThatEndsByItselfSaysHowAndIsStartedAgainWithABackoff(t *testing.T) {
 	for name, test := range map[string]struct {
-		ends func(context.Context, int) error
+		ends func(context.Context) error
 		want string
 	}{
-		"a panic":           {func(context.Context, int) error { panic("no nodes") }, `panics at live/program_test.go:\d+: no nodes; its process ends, and starts again in 10s`},
-		"an error":          {func(context.Context, int) error { return errors.New("no leader") }, `returns an error: no leader; its process ends, and starts again in 20s`},
-		"nil":               {func(context.Context, int) error { return nil }, `returns nil before its context has ended; its process ends, and starts again at once`},
-		"an aborted thread": {func(context.Context, int) error { runtime.Goexit(); return nil }, `ends its goroutine \(runtime.Goexit`},
+		"a panic":           {func(context.Context) error { panic("no nodes") }, `panics at live/program_test.go:\d+: no nodes; its process ends, and starts again in 10s`},
+		"an error":          {func(context.Context) error { return errors.New("no leader") }, `returns an error: no leader; its process ends, and starts again in 20s`},
+		"nil":               {func(context.Context) error { return nil }, `returns nil before its context has ended; its process ends, and starts again at once`},
+		"an aborted thread": {func(context.Context) error { runtime.Goexit(); return nil }, `ends its goroutine \(runtime.Goexit`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &theirs{ends: test.ends}
 			inBubble(t, p, func(t *testing.T, cluster *storagesim.Cluster, _ func(func() error)) {
 				time.Sleep(time.Minute) // at once, after 10 s, 20 s; the next would be after 40 s
-				assert.Equal(t, 4, p.lives)
+				assert.Equal(t, 4, p.lives())
 				assert.Regexp(t, test.want, cluster.Story())
 			})
 		})
@@ -182,7 +206,7 @@ func TestAProgramThatIgnoresItsContextIsToldOfAndItsNextProcessStartsBesideIt(t 
 	release := make(chan struct{})
 	live.Bubble(t, func(t *testing.T) {
 		release = make(chan struct{})
-		p := &theirs{ends: func(context.Context, int) error { <-release; return nil }}
+		p := &theirs{ends: func(context.Context) error { <-release; return nil }}
 		cluster, err := storagesim.New(storagesim.Config{Start: time.Now(), Disks: storagesim.MemoryDisks})
 		require.NoError(t, err)
 		driver := live.Start(cluster.Engine())
@@ -192,9 +216,9 @@ func TestAProgramThatIgnoresItsContextIsToldOfAndItsNextProcessStartsBesideIt(t 
 		require.True(t, driver.Do(func() { err = cluster.Crash("theirs") }))
 		require.NoError(t, err)
 		time.Sleep(20 * time.Second)
-		assert.Equal(t, 1, p.lives, "it waits for the first to return")
+		assert.Equal(t, 1, p.lives(), "it waits for the first to return")
 		time.Sleep(20 * time.Second)
-		assert.Equal(t, 2, p.lives)
+		assert.Equal(t, 2, p.lives())
 		assert.Contains(t, cluster.Story(), "has not returned 30s after its context ended: it ignores its context, and counts as killed")
 		require.NoError(t, driver.Stop())
 		assert.EqualError(t, cluster.Close(), "programs that have not returned although their context has ended: theirs")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,8 +23,10 @@ func (e Entry) String() string {
 
 // Log is what happened, oldest first. Both the number of records and the memory that
 // they hold are bounded: beyond that the older ones are dropped. A write of a large
-// object is kept as what it changed, see Write. It is not safe for concurrent use.
+// object is kept as what it changed, see Write. It is safe for concurrent use: clients and
+// programs write beside a live driver.
 type Log struct {
+	mu               sync.RWMutex
 	limit, byteLimit int
 	dropped, bytes   int
 	entries          []Entry
@@ -40,6 +43,8 @@ func (t *Log) Add(entry Entry) {
 		entry.Record = w.cutDown()
 	}
 	entry.size = sizeOf(entry.Record)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for len(t.entries) > 0 && (len(t.entries) >= t.limit || t.bytes+entry.size > t.byteLimit) {
 		half := len(t.entries)/2 + 1
 		for _, old := range t.entries[:half] {
@@ -71,21 +76,35 @@ func sizeOf(r Record) int {
 }
 
 // Entries are the records kept. They are shared: do not change them.
-func (t *Log) Entries() []Entry { return t.entries }
+func (t *Log) Entries() []Entry { return t.Since(0) }
 
 // Dropped is how many early records were dropped.
-func (t *Log) Dropped() int { return t.dropped }
+func (t *Log) Dropped() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.dropped
+}
 
 // Len is how many records there have been, dropped ones included.
-func (t *Log) Len() int { return t.dropped + len(t.entries) }
+func (t *Log) Len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.dropped + len(t.entries)
+}
 
 // Since are the records from number n on, as far as they are kept.
 func (t *Log) Since(n int) []Entry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	return t.entries[min(max(n-t.dropped, 0), len(t.entries)):]
 }
 
 // Tail are the last n records.
-func (t *Log) Tail(n int) []Entry { return t.entries[max(len(t.entries)-n, 0):] }
+func (t *Log) Tail(n int) []Entry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.entries[max(len(t.entries)-n, 0):]
+}
 
 // missing says what was dropped; empty if nothing was.
 func (t *Log) missing() string {
@@ -97,6 +116,8 @@ func (t *Log) missing() string {
 
 // String is one line a record. Before them it says how many were dropped, if any.
 func (t *Log) String() string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	var b strings.Builder
 	b.WriteString(t.missing())
 	for _, entry := range t.entries {
