@@ -64,14 +64,15 @@ func (x *explainer) unattached(pod *v1.Pod) {
 	for _, line := range said {
 		x.say("  %s", line)
 	}
-	if restart, down := x.Down[attachdetach.ActorName]; len(said) > 0 && (down || x.AttachDetach == nil) {
-		if x.AttachDetach == nil {
-			x.say("  no attach/detach controller runs here, so nothing is attached")
-		} else if restart.IsZero() {
-			x.say("  the attach/detach controller is down")
-		} else {
-			x.say("  the attach/detach controller is down until %s", x.offset(restart))
-		}
+	restart, down := x.Down[attachdetach.ActorName]
+	switch {
+	case len(said) == 0:
+	case x.AttachDetach == nil:
+		x.say("  no attach/detach controller runs here, so nothing is attached")
+	case down && restart.IsZero():
+		x.say("  the attach/detach controller is down")
+	case down:
+		x.say("  the attach/detach controller is down until %s", x.offset(restart))
 	}
 }
 
