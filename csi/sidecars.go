@@ -18,9 +18,11 @@ type Sidecars struct {
 	Attacher func(*attacher.Config)
 }
 
-// ProvisionerActor and AttacherActor are the names of a driver's sidecars.
+// ProvisionerActor is the name of a driver's provisioner.
 func ProvisionerActor(driver string) string { return "csi-provisioner/" + driver }
-func AttacherActor(driver string) string    { return "csi-attacher/" + driver }
+
+// AttacherActor is the name of a driver's attacher.
+func AttacherActor(driver string) string { return "csi-attacher/" + driver }
 
 // sidecars are the actors that call the controller.
 func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []Actor {

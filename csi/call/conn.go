@@ -138,7 +138,7 @@ func (c *invocation) suffer(l *Listener, after bool) error {
 	if f == nil {
 		return nil
 	}
-	err, words := f.err()
+	words, err := f.outcome()
 	c.fault = words
 	switch {
 	case f.Hang:

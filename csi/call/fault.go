@@ -92,27 +92,27 @@ func (s *Sockets) strike(c *Conn, driver, method, volume string, after bool) *Fa
 	return &f
 }
 
-// err is what the caller gets for an answer, and words what happened, for the trace.
-func (f *Fault) err() (err error, words string) { //nolint:staticcheck // the error is a value here, not an outcome
+// outcome is what happened in words, for the trace, and what the caller gets for an answer.
+func (f *Fault) outcome() (words string, answer error) {
 	when := "before the driver hears of it"
 	if f.After {
 		when = "after the driver has done it"
 	}
 	switch {
 	case f.Hang:
-		return status.Error(codes.DeadlineExceeded, "context deadline exceeded"), "it hangs " + when
+		return "it hangs " + when, status.Error(codes.DeadlineExceeded, "context deadline exceeded")
 	case f.Crash:
-		return errBroken(), "the driver crashes " + when
+		return "the driver crashes " + when, errBroken()
 	case f.Code != codes.OK:
 		message := f.Message
 		if message == "" {
 			message = "injected fault"
 		}
-		return status.Error(f.Code, message), "it is refused " + when
+		return "it is refused " + when, status.Error(f.Code, message)
 	case f.Delay > 0:
-		return nil, "it takes " + f.Delay.String()
+		return "it takes " + f.Delay.String(), nil
 	}
-	return errBroken(), "the answer is lost"
+	return "the answer is lost", errBroken()
 }
 
 // errBroken is what a caller sees whose connection breaks during a call.
