@@ -92,7 +92,7 @@ func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 	kind, _, _ := strings.Cut(where, "/")
 	resource, _ := manifest.FindResource(c.Server().Registry(), kind)
 	switch {
-	case kind == string(machine.Node), kind == string(machine.NFSServer):
+	case kind == string(machine.Node), kind == string(machine.NFSServer), kind == string(machine.Host):
 	case resource.Kind == "Pod" && kind != where:
 		if pod, err = c.Pod(where); err != nil {
 			return nil, nil, err

@@ -1,0 +1,79 @@
+package storagesim_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+const csiManifests = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: csi}
+provisioner: csi.storagesim.io
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: csi
+  resources: {requests: {storage: 1Gi}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+  - name: web
+    image: busybox
+    command: [sh, -c, "echo hello > /data/index.html; sleep 3600"]
+    volumeMounts: [{name: data, mountPath: /data}]
+  volumes:
+  - name: data
+    persistentVolumeClaim: {claimName: data}
+`
+
+func csiLife(t *testing.T, seed uint64) string {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Seed: seed})
+	require.NoError(t, c.InstallReferenceCSIDriver())
+	c.Apply(csiManifests)
+	c.RunFor(time.Minute)
+	require.Equal(t, "Running", string(c.Pod("web").Status.Phase))
+	volumes, err := c.Cluster.ListDir("host/csi.storagesim.io", "/volumes")
+	require.NoError(t, err)
+	require.Len(t, volumes, 1)
+	data, err := c.Cluster.ReadFile("host/csi.storagesim.io", "/volumes/"+volumes[0]+"data/index.html")
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", string(data))
+	c.Delete("pod/web", "pvc/data")
+	c.RunFor(2 * time.Minute)
+	volumes, err = c.Cluster.ListDir("host/csi.storagesim.io", "/volumes")
+	require.NoError(t, err)
+	require.Empty(t, volumes)
+	c.RequireNoLeaks()
+	return c.Story()
+}
+
+func TestAClaimOfTheReferenceDriverBecomesAMountedVolumeAndGoesAwayAgain(t *testing.T) {
+	story, from := csiLife(t, 0), 0
+	for _, call := range []string{
+		"CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume",
+		"NodeUnpublishVolume", "NodeUnstageVolume", "ControllerUnpublishVolume", "DeleteVolume",
+	} {
+		at := strings.Index(story[from:], "calls "+call+" of csi.storagesim.io")
+		require.GreaterOrEqual(t, at, 0, "%s, after what comes before it", call)
+		from += at
+	}
+}
+
+func TestTheLifeOfACSIVolumeRepeatsFromItsSeed(t *testing.T) {
+	for seed := range uint64(5) {
+		require.Equal(t, csiLife(t, seed+1), csiLife(t, seed+1))
+	}
+}
