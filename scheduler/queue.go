@@ -156,6 +156,11 @@ func (q *schedulingQueue) current(entry *queuedPod) bool { return q.pods[entry.k
 // pop takes out the pod whose turn it is.
 func (q *schedulingQueue) pop() (*queuedPod, bool) {
 	q.flushBackoffCompleted()
+	// A line wakes for the soonest moment that it was told for a key, and that may be one
+	// of an earlier turn of this pod.
+	if resting := q.errorBackoff.first(); resting != nil {
+		q.line.AddAfter(resting.key, q.backoffLeft(resting))
+	}
 	entry := q.next()
 	if entry == nil {
 		return nil, false
