@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
-// The types of the library that provisioners name.
-type (
-	ProvisionController = controller.ProvisionController
-	ProvisioningState   = controller.ProvisioningState
-)
+// ProvisionController is v13's.
+type ProvisionController = controller.ProvisionController
+
+// ProvisioningState is v13's.
+type ProvisioningState = controller.ProvisioningState
 
 // Provisioner is what a program implements.
 type Provisioner interface {
