@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
@@ -76,22 +78,33 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	if err != nil {
 		return err
 	}
-	schema, err := strategicpatch.NewPatchMetaFromStruct(obj.Object)
+	req.PatchType, req.Patch, err = threeWay(obj, c.applied[key], is)
 	if err != nil {
 		return err
 	}
-	patch, err := strategicpatch.CreateThreeWayMergePatch(c.applied[key], obj.JSON, is, schema, true)
-	if err != nil {
-		return err
-	}
-	if string(patch) != "{}" {
-		req.Verb, req.PatchType, req.Patch = "patch", types.StrategicMergePatchType, patch
+	if string(req.Patch) != "{}" {
+		req.Verb = "patch"
 		_, err = c.Do(req)
 	}
 	if err == nil {
 		c.applied[key] = obj.JSON
 	}
 	return err
+}
+
+// threeWay is the patch that makes what is there what the manifest says: a strategic one
+// for the kinds of Kubernetes, a JSON merge patch for others.
+func threeWay(obj manifest.Object, applied, is []byte) (types.PatchType, []byte, error) {
+	if !scheme.Scheme.Recognizes(obj.Resource.GroupVersionKind) {
+		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, obj.JSON, is)
+		return types.MergePatchType, patch, err
+	}
+	schema, err := strategicpatch.NewPatchMetaFromStruct(obj.Object)
+	if err != nil {
+		return "", nil, err
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(applied, obj.JSON, is, schema, true)
+	return types.StrategicMergePatchType, patch, err
 }
 
 // Delete deletes objects as `kubectl delete --wait=false` does: pods get their

@@ -17,6 +17,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/attachdetach"
@@ -86,6 +87,9 @@ func New(cfg Config) (*Cluster, error) {
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 		TraceLimit: cfg.TraceLimit,
 	})
+	if err := crd.Install(e.Server(), e.Now); err != nil {
+		return nil, err
+	}
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -296,7 +296,7 @@ func read(files []string, in io.Reader) ([]manifest.Object, error) {
 		files = []string{"-"}
 	}
 	if !slices.Contains(files, "-") {
-		return manifest.ParseFiles(api.NewRegistry(), files...)
+		return manifest.ParseFiles(crd.NewRegistry(), files...)
 	}
 	if len(files) > 1 {
 		return nil, errors.New("-f - cannot be combined with other files")
@@ -305,7 +305,7 @@ func read(files []string, in io.Reader) ([]manifest.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Parse(api.NewRegistry(), "standard input", data)
+	return manifest.Parse(crd.NewRegistry(), "standard input", data)
 }
 
 // applyAll applies the objects and tells of those that are refused.

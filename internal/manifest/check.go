@@ -92,6 +92,10 @@ func (c *checker) mapping(n *yaml.Node, t reflect.Type, path string) any {
 	}
 	out := map[string]any{}
 	c.fields(n, path, func(key *yaml.Node, field string, value *yaml.Node) {
+		if isNull(value) && t.Elem().Kind() == reflect.Interface {
+			out[key.Value] = nil
+			return
+		}
 		if isNull(value) {
 			c.fail(value, field, "is empty; expected %s (for the empty text write \"\")", nameOf(t.Elem()))
 			return
@@ -132,6 +136,9 @@ func (c *checker) list(n *yaml.Node, t reflect.Type, path string) any {
 	out := make([]any, len(n.Content))
 	for i, item := range n.Content {
 		at := fmt.Sprintf("%s[%d]", path, i)
+		if isNull(item) && t.Elem().Kind() == reflect.Interface {
+			continue
+		}
 		if isNull(item) {
 			c.fail(item, at, "is empty; expected %s", nameOf(t.Elem()))
 			continue

@@ -66,6 +66,7 @@ func Parse(kinds Kinds, filename string, data []byte) ([]Object, error) {
 // which hold every problem found. An object may occur only once in the set.
 func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
 	p := &parser{kinds: kinds, seen: map[string]*Object{}}
+	p.findDefinitions(sources)
 	for _, source := range sources {
 		p.file = source.Name
 		nodes, err := documents(source.Name, source.Data)
@@ -82,6 +83,7 @@ func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
 	if len(p.errs) > 0 {
 		return nil, p.errs
 	}
+	slices.SortStableFunc(p.objects, definitionsFirst)
 	return p.objects, nil
 }
 
@@ -104,6 +106,7 @@ func (p *parser) nothing(sources []Source) {
 // parser collects the objects and the problems of a set.
 type parser struct {
 	kinds   Kinds
+	defined map[schema.GroupVersionKind]Resource // by definitions in the set
 	file    string
 	objects []Object
 	seen    map[string]*Object
@@ -189,6 +192,9 @@ func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resou
 	if r, ok := ResourceForKind(p.kinds, gvk); ok {
 		return r, true
 	}
+	if r, ok := p.defined[gvk]; ok {
+		return r, true
+	}
 	name := objectName(node)
 	apiVersion := gvk.GroupVersion().String()
 	var versions, kinds []string
@@ -201,24 +207,14 @@ func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resou
 	if len(versions) > 0 {
 		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "there is no %s in %s; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
 	} else {
-		p.problem(valueOf(node, "kind").Line, name, "kind", "unknown kind %q%s%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds), p.custom(gvk.Group))
+		p.unknownKind(node, gvk, kinds)
 	}
 	return Resource{}, false
 }
 
-// custom says that a group is not served.
-func (p *parser) custom(group string) string {
-	for _, r := range p.kinds.All() {
-		if r.Group == group {
-			return ""
-		}
-	}
-	return "; only the kinds of Kubernetes itself are served, no custom resources"
-}
-
 // object checks one object against its type, decodes it and adds it.
 func (p *parser) object(node *yaml.Node, resource Resource) {
-	obj, err := p.kinds.New(resource.GroupVersionKind)
+	obj, err := p.newObject(resource.GroupVersionKind)
 	if err != nil {
 		p.problem(node.Line, objectName(node), "kind", "%v", err)
 		return

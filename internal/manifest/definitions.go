@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"bytes"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/internal/prose"
+)
+
+// definitionKind is the kind by which a manifest defines kinds.
+const definitionKind = "CustomResourceDefinition"
+
+// definition is what has to be known of a CustomResourceDefinition to read its objects.
+type definition struct {
+	Kind string `yaml:"kind"`
+	Spec struct {
+		Group string `yaml:"group"`
+		Scope string `yaml:"scope"`
+		Names struct {
+			Kind   string `yaml:"kind"`
+			Plural string `yaml:"plural"`
+		} `yaml:"names"`
+		Versions []struct {
+			Name   string `yaml:"name"`
+			Served bool   `yaml:"served"`
+		} `yaml:"versions"`
+	} `yaml:"spec"`
+}
+
+// findDefinitions finds the kinds that the set itself defines: their objects may be in it.
+func (p *parser) findDefinitions(sources []Source) {
+	p.defined = map[schema.GroupVersionKind]Resource{}
+	for _, source := range sources {
+		if !bytes.Contains(source.Data, []byte(definitionKind)) {
+			continue
+		}
+		nodes, err := documents(source.Name, source.Data)
+		if err != nil {
+			continue // it is read again, and reported then
+		}
+		for _, node := range nodes {
+			p.define(node)
+		}
+	}
+}
+
+// define notes the kinds of one definition, or of those in a list.
+func (p *parser) define(node *yaml.Node) {
+	if items := valueOf(node, "items"); items != nil && items.Kind == yaml.SequenceNode {
+		for _, item := range items.Content {
+			p.define(item)
+		}
+	}
+	var d definition
+	if node.Decode(&d) != nil || d.Kind != definitionKind {
+		return
+	}
+	for _, v := range d.Spec.Versions {
+		if v.Served {
+			gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: v.Name, Kind: d.Spec.Names.Kind}
+			p.defined[gvk] = Resource{GroupVersionKind: gvk, Plural: d.Spec.Names.Plural, Namespaced: d.Spec.Scope == "Namespaced"}
+		}
+	}
+}
+
+// definitionsFirst orders definitions before everything else.
+func definitionsFirst(a, b Object) int {
+	rank := func(o Object) int {
+		if o.Resource.Kind == definitionKind {
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
+}
+
+// newObject is an empty object of a kind of the server or of the set.
+func (p *parser) newObject(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	if _, ok := p.defined[gvk]; !ok {
+		return p.kinds.New(gvk)
+	}
+	if _, ok := ResourceForKind(p.kinds, gvk); ok {
+		return p.kinds.New(gvk)
+	}
+	return &unstructured.Unstructured{}, nil
+}
+
+// unknownKind says that there is no such kind: that it is misspelt, or that nobody has
+// defined it.
+func (p *parser) unknownKind(node *yaml.Node, gvk schema.GroupVersionKind, kinds []string) {
+	name, line := objectName(node), valueOf(node, "kind").Line
+	for _, r := range p.kinds.All() {
+		if r.Group == gvk.Group && r.Version == gvk.Version {
+			p.problem(line, name, "kind", "unknown kind %q%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds))
+			return
+		}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	p.problem(line, name, "kind", "no matches for kind %q in version %q: ensure CRDs are installed first; expected the CustomResourceDefinition %s",
+		gvk.Kind, gvk.GroupVersion(), plural.GroupResource())
+}
