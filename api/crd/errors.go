@@ -2,6 +2,7 @@ package crd
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -16,8 +17,8 @@ import (
 func fieldErrors(path *field.Path, result *openapi.Result) field.ErrorList {
 	var errs field.ErrorList
 	for _, err := range result.Errors {
-		found, ok := err.(*openapierrors.Validation)
-		if !ok {
+		var found *openapierrors.Validation
+		if !errors.As(err, &found) {
 			errs = append(errs, field.Invalid(path, "", err.Error()))
 			continue
 		}
