@@ -72,6 +72,7 @@ func setStatus(c *storagesimtest.Cluster, resource, name, patch string) {
 
 func TestAPodThatWaitsForItsVolumeToBeAttachedIsExplained(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	require.NoError(t, c.Stop("kubelet/node-1")) // its node's status is written by hand
 	c.Apply(csiVolume, csiPod("web", "node-1"))
 	c.Settle()
 	explain := func(pod string) string {

@@ -79,13 +79,19 @@ func (r *replay) compareCalls(i int, got []DriverCall) []Difference {
 func apart(writes []write) []write {
 	list := make([]write, 0, len(writes))
 	for _, w := range writes {
-		if _, ok := w.changed["/metadata/finalizers"]; ok && len(w.changed) == 1 && w.created == nil && w.verb != "delete" {
+		if w.onlyFinalizers() {
 			w.object += " finalizers by " + w.actor
 			w.changed = map[string]any{"/metadata/finalizers": "changed"}
 		}
 		list = append(list, w)
 	}
 	return list
+}
+
+// onlyFinalizers says whether a write changes nothing else.
+func (w write) onlyFinalizers() bool {
+	_, ok := w.changed["/metadata/finalizers"]
+	return ok && len(w.changed) == 1 && w.created == nil && w.verb != "delete"
 }
 
 // compareEnd compares the state at the end. Nodes and what belongs to them were there

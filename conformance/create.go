@@ -126,6 +126,20 @@ func (r *replay) create(objects []json.RawMessage) error {
 	return nil
 }
 
+// unknownKind is the first kind that a step of a case with kubelets creates and that is no
+// built-in one, such as a VolumeSnapshot; "" if there is none.
+func (r *Recording) unknownKind() (step int, kind string) {
+	for i, s := range r.Steps {
+		for _, data := range s.Action.Create {
+			gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
+			if r.whole() && err == nil && !scheme.Scheme.Recognizes(*gvk) {
+				return i, gvk.Kind
+			}
+		}
+	}
+	return 0, ""
+}
+
 // decodeObject reads an object of a recording, which may have been written by anybody.
 func decodeObject(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 	gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)

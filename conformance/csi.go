@@ -55,7 +55,7 @@ func (r *replay) fail(failures []Failure) error {
 		if f.Code != "" {
 			code, ok := codeOf(f.Code)
 			if !ok {
-				return bad("fail: %q is no gRPC code", f.Code)
+				return bad("fail: %q is not a gRPC code", f.Code)
 			}
 			fault.Code, fault.Message = code, f.Message
 		}

@@ -1,5 +1,5 @@
 // Package podgc holds the pod garbage collector. Every 20 s it deletes, with no grace
-// period, pods that nobody else would end:
+// period, pods that no other component would end:
 //
 //   - those that are Terminating on a node that is not ready and has the taint
 //     node.kubernetes.io/out-of-service;

@@ -14,13 +14,13 @@
 // /storagesim/story is the story so far: kubectl get --raw /storagesim/story.
 //
 // A command in a container (kubectl exec) that sleeps waits for virtual time, as everything
-// does. With speed 0 it waits until somebody lets time pass.
+// does. With speed 0 it waits until a client lets time pass.
 //
 // # Who gets in
 //
-// Whoever has the token, which is made for the run from 32 random bytes and stands in the
+// The client that has the token, which is made for the run from 32 random bytes and stands in the
 // kubeconfig (mode 0600); everything else is answered with 401 Unauthorized, /healthz and
-// /version included, which a real server gives to anybody. Who has it may do everything that
+// /version included, which a real server gives to every client. Who has it may do everything that
 // the API can do, and it cannot reach beyond the simulated machines. The certificate is made
 // for the run, and its key is only in memory. The server listens on an address of this
 // machine alone unless Config.Remote says otherwise. There are no paths for profiling.

@@ -3,7 +3,7 @@
 // over for which the pod tolerates it. Every pod tolerates that its node is not ready, or
 // unreachable, for 300 s, unless it says something else: admission adds that.
 //
-// The controller only asks for the deletion. On a node whose kubelet is dead nobody ends
+// The controller only asks for the deletion. On a node whose kubelet is dead no process ends
 // the pod: it stays Terminating until the kubelet is back, or the node object is gone, or
 // the node has the taint node.kubernetes.io/out-of-service.
 //

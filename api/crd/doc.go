@@ -16,7 +16,7 @@
 // On a cluster these are controllers in kube-apiserver, which take a moment. Here the server
 // does their work in the request that writes the definition, before the answer, each step as
 // a write of its own by the actor kube-apiserver: watchers see the definition without
-// conditions, with its names, established. So whoever has the answer can create objects, and
+// conditions, with its names, established. So a client that has the answer can create objects, and
 // a run with definitions is repeatable without another actor, which would change every run.
 //
 // A definition that is deleted has the finalizer customresourcecleanup.apiextensions.k8s.io

@@ -511,12 +511,12 @@ func TestTheCommandsOfTheREADMEWork(t *testing.T) {
 func TestTheREADMENamesTheProvisionersThatRunByDefault(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	for _, name := range []string{"openebs.io/local", "rancher.io/local-path", "provisioner.test.com/nfs"} {
+	for _, name := range []string{"openebs.io/local", "rancher.io/local-path", "provisioner.test.com/nfs", "csi.storagesim.io"} {
 		short, ok := storagesim.InstallableAs(name)
 		require.True(t, ok)
 		require.Contains(t, strings.Join(strings.Fields(string(readme)), " "), "`"+name+"` ("+short+")")
 	}
-	require.Len(t, storagesim.Installable(), 3, "README names them all")
+	require.Len(t, storagesim.Installable(), 4, "README names them all")
 }
 
 func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {

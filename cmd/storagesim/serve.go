@@ -47,7 +47,7 @@ at any speed. kubectl get --raw /storagesim/story tells what has happened.
 Only who has the token in the kubeconfig gets in; who has it may do everything that
 the API can do, and reaches nothing but the simulation. The server listens on this
 machine alone: with --remote, --listen can name an address that others can reach.
-They need the token too, but nobody counts how often they guess.
+They need the token too, but the server does not limit how often they guess.
 
 Ctrl-C ends it, and leaves nothing.`,
 		Example: `  # Two nodes, sixty times faster than real time.

@@ -53,7 +53,7 @@ func TestAVolumeIsAttachedAndDetachedInTheRecordedOrder(t *testing.T) {
 	assert.Equal(t, []string{"kubernetes.io/pv-protection", finalizer}, r.pv("pv-1").Finalizers, "until the volume is deleted")
 }
 
-// semantics: section 7.2 must 5, with crashes at every point of it in crash_test.go.
+// semantics: section 7 must 5, with crashes at every point of it in crash_test.go.
 func TestControllerPublishNeverPrecedesTheFinalizer(t *testing.T) {
 	enginetest.AtEverySeed(t, 20, func(t testing.TB, cfg engine.Config) {
 		r := newRig(t, cfg)

@@ -19,7 +19,7 @@ import (
 )
 
 // As recorded: full/csi07e_teardown_fails.
-// semantics: section 7.2 must 6.
+// semantics: section 7 must 6.
 func TestAnAttachmentGoesOnlyAfterItWasUnpublished(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	r.attach("pv-1")

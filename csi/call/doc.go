@@ -1,5 +1,5 @@
 // Package call makes gRPC calls steps of the simulation: a call is a yield point, then a
-// real gRPC call to a real grpc.Server, during which nobody else moves.
+// real gRPC call to a real grpc.Server, during which no other actor moves.
 //
 // # Servers
 //
@@ -27,14 +27,14 @@
 // # What a call answers
 //
 //   - The server's answer, unchanged.
-//   - Unavailable, if there is no such socket, if nobody listens, or if the server's process ends
+//   - Unavailable, if there is no such socket, if no server listens, or if the server's process ends
 //     or its handler panics during the call.
 //   - DeadlineExceeded once the caller's deadline (control.WithTimeout, in virtual time) has
 //     passed. A server that does not answer within Config.Blocked of real time is given
 //     up: the caller waits for its deadline in virtual time. A caller without a deadline waits
 //     for ever.
 //
-// The server does not hear of the caller's deadline, which is in virtual time: its context has
+// The server does not know the caller's deadline, which is in virtual time: its context has
 // none. It is cancelled when the call is given up.
 //
 // Each call leaves a trace.RPC. Fault is trouble on purpose; Sockets.Inject.

@@ -25,8 +25,8 @@ type Fault struct {
 	Skip int
 	// Times is how many calls it then strikes: default 1, negative until Sockets.ClearFaults.
 	Times int
-	// After strikes when the driver has carried the call out, but before the caller hears of
-	// it. Otherwise the driver does not hear of the call.
+	// After strikes when the driver has carried the call out, but before the caller has its
+	// answer. Otherwise the driver does not get the call.
 	After bool
 
 	// Code is the code that the caller gets, and Message the text with it.
@@ -34,7 +34,7 @@ type Fault struct {
 	Message string
 	// Hang has the answer never come: the caller waits for its deadline.
 	Hang bool
-	// Delay is how long the call takes, in virtual time: before the driver hears of it, or with
+	// Delay is how long the call takes, in virtual time: before the driver gets it, or with
 	// After until its answer comes.
 	Delay time.Duration
 	// Crash ends the driver's process: the caller sees Unavailable. It starts again after
@@ -94,7 +94,7 @@ func (s *Sockets) strike(c *Conn, driver, method, volume string, after bool) *Fa
 
 // outcome is what happened in words, for the trace, and what the caller gets for an answer.
 func (f *Fault) outcome() (words string, answer error) {
-	when := "before the driver hears of it"
+	when := "before the driver gets it"
 	if f.After {
 		when = "after the driver has done it"
 	}

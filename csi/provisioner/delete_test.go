@@ -26,7 +26,7 @@ func (r *rig) attach(volume string) {
 	require.NoError(r, err)
 }
 
-// semantics: section 7.2 must 4. Bug 9: kubernetes 84226, fixed in external-provisioner 438.
+// semantics: section 7 must 4. Bug 9: kubernetes 84226, fixed in external-provisioner 438.
 func TestAVolumeIsNotDeletedWhileAnAttachmentNamesIt(t *testing.T) {
 	released := func(changes ...change) (*rig, string) {
 		r := newRig(t, engine.Config{}, changes...)

@@ -345,7 +345,7 @@ func secretsOf(role, name, namespace string) map[string]string {
 	return map[string]string{"csi.storage.k8s.io/" + role + "secret-name": name, "csi.storage.k8s.io/" + role + "secret-namespace": namespace}
 }
 
-// semantics: section 7.1 must 8.
+// semantics: section 7 must 8.
 func TestADataSourceOfAnotherKindIsLeftToItsPopulator(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	r.class(nil)
@@ -447,7 +447,7 @@ func TestAfterInvalidArgumentAClaimRestsForFiveMinutes(t *testing.T) {
 }
 
 // As recorded: full/csi06e_claim_deleted_while_create_in_doubt.
-// semantics: section 7.2 must 1. Bug 2: external-provisioner 131 and 311, fixed in 312.
+// semantics: section 7 must 1. Bug 2: external-provisioner 131 and 311, fixed in 312.
 func TestACreateVolumeInDoubtIsRepeatedUntilItIsClearAlsoWithoutTheClaim(t *testing.T) {
 	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled, codes.Unavailable, codes.Aborted} {
 		made := func(rules provisioner.Rules) (r *rig) {
@@ -498,7 +498,7 @@ func TestACallTakesNoLongerThanItsTimeout(t *testing.T) {
 	assert.Len(t, r.volumes(), 1)
 }
 
-// semantics: section 7.2 must 3.
+// semantics: section 7 must 3.
 func TestAVolumeThatIsTooSmallIsDeletedAgain(t *testing.T) {
 	r := newRig(t, engine.Config{}, func(d *csitest.Driver, _ *provisioner.Config) { d.Size = gi / 2 })
 	r.class(secretsOf("provisioner-", "p", "default"))

@@ -118,7 +118,7 @@ func TestPlacesOfSeveralKeysAreMultipliedOut(t *testing.T) {
 	}, got)
 }
 
-// semantics: section 7.2 must 2.
+// semantics: section 7 must 2.
 func TestResourceExhaustedGivesTheClaimBackToTheScheduler(t *testing.T) {
 	r := newRig(t, engine.Config{}, topology)
 	r.nodes(map[string]string{"node-1": "z1", "node-2": "z2"})
