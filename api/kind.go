@@ -69,8 +69,8 @@ type Kind struct {
 	// Unknown are the paths of the fields that an object has and its kind does not: clients
 	// are warned of them, or refused. Typed objects need none.
 	Unknown func(obj runtime.Object) []string
-	// Warnings are what a client is told of an object that it creates or changes, and
-	// Deprecated, if not empty, what it is told with each request for this version.
+	// Warnings are what a client is told of an object that it creates or changes. If
+	// Deprecated is not empty, that is what it is told with each request for this version.
 	Warnings   func(obj runtime.Object) []string
 	Deprecated string
 	// Show changes a copy of a stored object that is shown in this version, and not in the one

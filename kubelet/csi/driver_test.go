@@ -144,8 +144,8 @@ func (d *nodeDriver) NodeUnstageVolume(_ context.Context, req *csipb.NodeUnstage
 			}
 		}
 		delete(d.staged, req.StagingTargetPath)
-		if mounted, err := d.mounter.IsMountPoint(req.StagingTargetPath); err != nil || !mounted {
-			return nil
+		if mounted, _ := d.mounter.IsMountPoint(req.StagingTargetPath); !mounted {
+			return nil // also if there is no such directory
 		}
 		return d.mounter.Unmount(req.StagingTargetPath)
 	})

@@ -201,7 +201,7 @@ func (s *stager) UnmountDevice(ctx context.Context, where string) error {
 // removeUnstaged removes the directory of a volume whose driver has no staging, which has no
 // file beside it. Upstream leaves it.
 func (s *stager) removeUnstaged(where string) error {
-	if _, err := s.plugin.host.GetFS().Lstat(where); err != nil {
+	if _, err := s.plugin.host.GetFS().Lstat(where); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return s.plugin.removeMountDir(where)

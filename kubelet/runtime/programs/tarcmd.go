@@ -90,7 +90,7 @@ func (p *Process) packTree(w *tar.Writer, full, name string) error {
 	p.program.step(1)
 	info, err := p.program.file.lstat(full)
 	if err != nil {
-		return fmt.Errorf("Cannot stat: %w", reason(err)) //nolint:staticcheck // the words of tar
+		return fmt.Errorf("Cannot stat: %w", reason(err))
 	}
 	target := ""
 	if info.Mode()&fs.ModeSymlink != 0 {
@@ -150,7 +150,7 @@ func (p *Process) unpack(dir string, r *tar.Reader, list bool, names []string) e
 		case list:
 			err = p.printf("%s\n", header.Name)
 		case slices.Contains(strings.Split(name, "/"), ".."):
-			err = errors.New("Member name contains '..'") //nolint:staticcheck // the words of tar
+			err = errors.New("Member name contains '..'")
 		default:
 			err = p.unpackOne(path.Join(dir, name), header, r)
 		}
