@@ -262,19 +262,19 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 		took   time.Duration
 		record string
 	}{
-		{"code before", call.Fault{Code: codes.Internal, Message: "no luck"}, codes.Internal, 0, 0, "it is refused before the driver hears of it"},
+		{"code before", call.Fault{Code: codes.Internal, Message: "no luck"}, codes.Internal, 0, 0, "it is refused before the driver gets it"},
 		{"code after", call.Fault{Code: codes.Internal, After: true}, codes.Internal, 1, 0, "it is refused after the driver has done it"},
 		{"lost", call.Fault{After: true}, codes.Unavailable, 1, 0, "the answer is lost"},
 		{"hang after", call.Fault{Hang: true, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second, "it hangs after the driver has done it"},
 		{"slow", call.Fault{Delay: 5 * time.Second}, codes.OK, 1, 5 * time.Second, "it takes 5s"},
 		{"too slow", call.Fault{Delay: time.Minute}, codes.DeadlineExceeded, 0, 15 * time.Second, "it takes 1m0s"},
 		{"too slow after", call.Fault{Delay: time.Minute, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second, "it takes 1m0s"},
-		{"crash", call.Fault{Crash: true}, codes.Unavailable, 0, 0, "the driver crashes before the driver hears of it"},
+		{"crash", call.Fault{Crash: true}, codes.Unavailable, 0, 0, "the driver crashes before the driver gets it"},
 		{"crash after", call.Fault{Crash: true, After: true}, codes.Unavailable, 1, 0, "the driver crashes after the driver has done it"},
 		{"another's", call.Fault{Crash: true, Caller: "kubelet/node-2"}, codes.OK, 1, 0, ""},
 		{"another volume's", call.Fault{Crash: true, Volume: "vol-2"}, codes.OK, 1, 0, ""},
 		{"the next", call.Fault{Crash: true, Skip: 1}, codes.OK, 1, 0, ""},
-		{"all fields", call.Fault{Hang: true, Caller: "kubelet/node-1", Machine: "node/node-1", Driver: "csi.example.com", Method: "csi.v1.Node/NodeStageVolume", Volume: "vol-1"}, codes.DeadlineExceeded, 0, 15 * time.Second, "it hangs before the driver hears of it"},
+		{"all fields", call.Fault{Hang: true, Caller: "kubelet/node-1", Machine: "node/node-1", Driver: "csi.example.com", Method: "csi.v1.Node/NodeStageVolume", Volume: "vol-1"}, codes.DeadlineExceeded, 0, 15 * time.Second, "it hangs before the driver gets it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, engine.Config{})
