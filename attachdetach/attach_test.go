@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/attachdetach"
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/engine"
 )
 
@@ -25,7 +26,7 @@ func TestAVolumeAttachmentIsNamedAfterHandleDriverAndNode(t *testing.T) {
 	require.Len(t, r.list(), 1)
 	first := r.list()[0]
 	assert.Equal(t, "csi-2cfd0bda3f2ce00e2b40bd207791acdc185b303285949ca73475d473fee0abb1", first.Name)
-	assert.Equal(t, first.Name, attachdetach.AttachmentName("handle-data", driver, "node-1"))
+	assert.Equal(t, first.Name, binding.AttachmentName("handle-data", driver, "node-1"))
 	assert.Equal(t, driver, first.Spec.Attacher)
 	r.deletePod("web")
 	r.Settle()

@@ -2,7 +2,6 @@ package attachdetach
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 )
 
@@ -50,12 +50,6 @@ func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error
 	return parts[0], parts[1], nil
 }
 
-// AttachmentName is the name of the VolumeAttachment of a driver's volume at a node.
-// Upstream: csi_attacher.go getAttachmentName, v1.36.
-func AttachmentName(handle, driver, node string) string {
-	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
-}
-
 // canAttach says whether a volume has to be attached: it is a CSI volume, and its driver
 // does not say that it need not be.
 // Upstream: csi_plugin.go CanAttach, v1.36.
@@ -78,7 +72,7 @@ func skipsAttach(driver *storagev1.CSIDriver) bool {
 // Upstream: csi_attacher.go Attach, v1.36.
 func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node string) error {
 	source := pv.Spec.CSI
-	name := AttachmentName(source.VolumeHandle, source.Driver, node)
+	name := binding.AttachmentName(source.VolumeHandle, source.Driver, node)
 	if _, ok := c.attachments.Get(name); !ok {
 		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -120,7 +114,7 @@ func (c *controller) detach(ctx context.Context, at place) error {
 	if err != nil {
 		return err
 	}
-	name := AttachmentName(handle, driver, at.node)
+	name := binding.AttachmentName(handle, driver, at.node)
 	err = c.client.StorageV1().VolumeAttachments().Delete(ctx, name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -153,7 +147,7 @@ func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle str
 // not in the cache is looked for in the API.
 // Upstream: csi_attacher.go VolumesAreAttached, v1.36.
 func (c *controller) isAttached(ctx context.Context, pv *v1.PersistentVolume, node string) bool {
-	name := AttachmentName(pv.Spec.CSI.VolumeHandle, pv.Spec.CSI.Driver, node)
+	name := binding.AttachmentName(pv.Spec.CSI.VolumeHandle, pv.Spec.CSI.Driver, node)
 	va, ok := c.attachments.Get(name)
 	if !ok {
 		var err error

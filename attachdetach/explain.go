@@ -92,7 +92,7 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) string {
 	if _, managed := node.Annotations[controllerManaged]; !managed {
 		return fmt.Sprintf("is not attached: node %s lacks the annotation %s", name, controllerManaged)
 	}
-	va := w.attachments[AttachmentName(source.VolumeHandle, source.Driver, name)]
+	va := w.attachments[binding.AttachmentName(source.VolumeHandle, source.Driver, name)]
 	if va == nil {
 		if others := w.elsewhere(pv, name); len(others) > 0 && !isMultiAttachAllowed(pv) {
 			return w.heldBy(pv, others[0])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path"
 	"slices"
@@ -163,8 +164,8 @@ func (l *Listener) place() place { return place{l.socket.Machine, path.Clean(l.s
 func (s *Sockets) Close() {
 	s.mu.Lock()
 	var all []*Listener
-	for _, l := range s.open { //nolint:maprange // the order makes no difference
-		all = append(all, l)
+	for _, at := range slices.SortedFunc(maps.Keys(s.open), func(a, b place) int { return strings.Compare(a.String(), b.String()) }) {
+		all = append(all, s.open[at])
 	}
 	s.mu.Unlock()
 	for _, l := range all {

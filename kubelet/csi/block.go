@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -69,7 +70,7 @@ func (plugin *csiPlugin) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (v
 	}
 	node := string(plugin.host.GetNodeName())
 	err = plugin.saveVolumeData(d.dataDir(), volumeData{
-		SpecVolID: d.specName, VolumeHandle: d.handle, DriverName: d.driver, NodeName: node, AttachmentID: getAttachmentName(d.handle, d.driver, node),
+		SpecVolID: d.specName, VolumeHandle: d.handle, DriverName: d.driver, NodeName: node, AttachmentID: binding.AttachmentName(d.handle, d.driver, node),
 	})
 	if err != nil {
 		plugin.cleanUp("attacher.MountDevice", d.dataDir())

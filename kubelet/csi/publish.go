@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -93,7 +94,7 @@ func (p *publisher) data() volumeData {
 	node := string(p.plugin.host.GetNodeName())
 	return volumeData{
 		SpecVolID: p.specName, VolumeHandle: p.handle, DriverName: p.driver, NodeName: node,
-		VolumeLifecycleMode: string(p.mode), AttachmentID: getAttachmentName(p.handle, p.driver, node),
+		VolumeLifecycleMode: string(p.mode), AttachmentID: binding.AttachmentName(p.handle, p.driver, node),
 	}
 }
 

@@ -85,13 +85,6 @@ func hasReadWriteOnce(modes []v1.PersistentVolumeAccessMode) bool {
 	return slices.Contains(modes, v1.ReadWriteOnce) || slices.Contains(modes, v1.ReadWriteOncePod)
 }
 
-// getAttachmentName is the name of the VolumeAttachment of a volume on a node.
-//
-// Upstream: csi_attacher.go getAttachmentName, v1.36.
-func getAttachmentName(handle, driver, node string) string {
-	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
-}
-
 // makeVolumeHandle is what a driver gets to know a pod's own volume by.
 //
 // Upstream: csi_mounter.go makeVolumeHandle, v1.36.

@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -23,7 +24,7 @@ func (plugin *csiPlugin) WaitForAttach(ctx context.Context, spec *volume.Spec) e
 	if err != nil {
 		return failf("attacher.WaitForAttach failed to extract CSI volume source: %w", err)
 	}
-	name := getAttachmentName(source.VolumeHandle, source.Driver, string(plugin.host.GetNodeName()))
+	name := binding.AttachmentName(source.VolumeHandle, source.Driver, string(plugin.host.GetNodeName()))
 	attachment, err := plugin.getAttachment(ctx, name)
 	if err != nil {
 		return fmt.Errorf("volume %v has GET error for volume attachment %v: %w", source.VolumeHandle, name, err)
@@ -63,7 +64,7 @@ func (plugin *csiPlugin) getPublishContext(ctx context.Context, handle, driver s
 	if plugin.skipAttach(driver) {
 		return nil, nil
 	}
-	attachment, err := plugin.getAttachment(ctx, getAttachmentName(handle, driver, string(plugin.host.GetNodeName())))
+	attachment, err := plugin.getAttachment(ctx, binding.AttachmentName(handle, driver, string(plugin.host.GetNodeName())))
 	if err != nil {
 		return nil, err
 	}
