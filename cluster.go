@@ -65,7 +65,9 @@ type Cluster struct {
 	schedulers   []scheduler.Config
 	sockets      call.Sockets // of all machines
 	csiDrivers   []csi.Driver
-	began        int // how much of the trace is about starting up
+	onNode       map[string][]string // the actors that run on a node, by node
+	off          map[string]bool     // nodes that are switched off
+	began        int                 // how much of the trace is about starting up
 	ids          prose.IDs
 }
 
@@ -93,6 +95,7 @@ func New(cfg Config) (*Cluster, error) {
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
+		onNode: map[string][]string{}, off: map[string]bool{},
 	}
 	c.sockets.Disk = c.diskOf
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
@@ -249,12 +252,25 @@ func (c *Cluster) CrashFor(actor string, downtime time.Duration) error {
 }
 
 // Stop ends an actor's process until Start. What it has on its node's disk stays, and
-// so do the pods of a kubelet: their containers run, and nobody reports it.
-func (c *Cluster) Stop(actor string) error { return c.engine.Stop(actor) }
+// so do the pods of a kubelet: their containers run, and nothing reports it. "node/node-1"
+// instead of an actor switches the whole machine off: its kubelet and its parts of CSI
+// drivers stop, its containers end and its mounts are gone; only its disk stays.
+func (c *Cluster) Stop(actor string) error {
+	if node, ok := c.nodeOf(actor); ok {
+		return c.switchOff(node)
+	}
+	return c.engine.Stop(actor)
+}
 
 // Start has an actor that was stopped start again, knowing nothing. It does so with
-// the next Settle, Step or RunFor.
-func (c *Cluster) Start(actor string) error { return c.engine.Start(actor) }
+// the next Settle, Step or RunFor. "node/node-1" has a machine start that Stop has
+// switched off, with all that runs there.
+func (c *Cluster) Start(actor string) error {
+	if node, ok := c.nodeOf(actor); ok {
+		return c.switchOn(node)
+	}
+	return c.engine.Start(actor)
+}
 
 // Inject adds a fault. Its Resource can have any name that kubectl knows ("pv",
 // "pods/binding"), and its Name can be a reference, "namespace/name" or, where Resource is

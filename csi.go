@@ -58,7 +58,17 @@ func (c *Cluster) InstallCSIDriver(d csi.Driver) error {
 
 // runOnNode runs a driver on a node.
 func (c *Cluster) runOnNode(d csi.Driver, node *machine.Machine) error {
-	return c.addActors(d.NodeActors(c.csiWorld(), csi.Host{Machine: node, Node: node.Name(), Now: c.Now}))
+	actors := d.NodeActors(c.csiWorld(), csi.Host{Machine: node, Node: node.Name(), Now: c.Now})
+	for _, a := range actors {
+		c.onNode[node.Name()] = append(c.onNode[node.Name()], a.Name)
+	}
+	err := c.addActors(actors)
+	for _, a := range actors {
+		if err == nil && c.off[node.Name()] {
+			err = c.engine.Stop(a.Name)
+		}
+	}
+	return err
 }
 
 func (c *Cluster) addActors(actors []csi.Actor) error {

@@ -55,6 +55,7 @@ func (c *Cluster) addNode(node Node) error {
 	if err := c.engine.Add("kubelet/"+node.Name, kubelet.New(cfg)); err != nil {
 		return err
 	}
+	c.onNode[node.Name] = []string{"kubelet/" + node.Name}
 	for _, d := range c.csiDrivers {
 		if err := c.runOnNode(d, m); err != nil {
 			return err

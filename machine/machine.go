@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,8 @@ type Machine struct {
 	dir     string
 	disk    *disk.Disk
 	mounter mount.Interface
-	bind    *mount.Bind // if mounts are real
+	kernel  mount.Interface // mounter without faults
+	bind    *mount.Bind     // if mounts are real
 }
 
 // newMachine makes a machine; its mounter fails as fail says.
@@ -76,6 +78,7 @@ func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machin
 	if err != nil {
 		return nil, errors.Join(err, m.disk.Close())
 	}
+	m.kernel = mounter
 	m.mounter = mount.Failing(mounter, func(op mount.Op) error { return fail(m, op) })
 	return m, nil
 }
@@ -94,6 +97,20 @@ func (m *Machine) Disk() *disk.Disk { return m.disk }
 
 // Mounter mounts on the machine. Like a kernel, it outlives what uses it.
 func (m *Machine) Mounter() mount.Interface { return m.mounter }
+
+// SwitchOff takes all mounts away, as a machine that loses its power does. What is on the
+// disk stays.
+func (m *Machine) SwitchOff() error {
+	mounts, err := m.kernel.List()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, at := range slices.Backward(mounts) { // the last is on top
+		errs = append(errs, m.kernel.Unmount(at.Path))
+	}
+	return errors.Join(errs...)
+}
 
 // realMounts makes a mounter of real bind mounts, and tries it.
 func (m *Machine) realMounts() (mount.Interface, error) {

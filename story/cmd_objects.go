@@ -49,9 +49,6 @@ func objectCommands() []*command {
 		},
 		{name: "label", usage: "label TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set labels, or remove them (KEY-)", run: label, flags: marking},
 		{name: "annotate", usage: "annotate TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set annotations, or remove them (KEY-)", run: annotate, flags: marking},
-		{name: "cordon", usage: "cordon NODE...", help: "let no new pods onto nodes", run: func(c *call) error { return c.cordon(true) }},
-		{name: "uncordon", usage: "uncordon NODE...", help: "let pods onto nodes again", run: func(c *call) error { return c.cordon(false) }},
-		{name: "taint", usage: "taint NODE KEY[=VALUE]:EFFECT... KEY[:EFFECT]-...", help: "add taints to a node, or remove them (KEY-)", run: taint},
 	}
 }
 

@@ -251,6 +251,27 @@ func (s *Containers) end(c *container, exitCode int32, message string) {
 	c.status.ExitCode, c.status.Reason, c.status.Message = exitCode, s.cfg.Kind.exitReason(exitCode), message
 }
 
+// SwitchOff ends all containers at once, as a machine that loses its power does. Their logs
+// and files stay.
+//
+// Upstream: containerd internal/cri/server unknownContainerStatus, v2.1.
+func (s *Containers) SwitchOff() {
+	for _, uid := range slices.Sorted(maps.Keys(s.sandboxes)) {
+		for _, c := range s.sandboxes[uid].containers {
+			if c.program != nil {
+				c.program.Stop()
+			}
+			if c.status.State == ContainerRunning {
+				s.end(c, unknownExitCode, "")
+				c.status.Reason = "Unknown"
+			}
+		}
+	}
+}
+
+// unknownExitCode is that of a container whose end the runtime has not seen.
+const unknownExitCode = 255
+
 // RemoveContainer implements Service.
 func (s *Containers) RemoveContainer(id string) error {
 	if c := s.containers[id]; c != nil {
