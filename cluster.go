@@ -22,8 +22,8 @@ import (
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/csi"
-	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/deploy"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
@@ -63,8 +63,8 @@ type Cluster struct {
 	applied      map[string][]byte // what Apply last applied, by object
 	provisioners []*installed
 	schedulers   []scheduler.Config
-	sockets      call.Sockets // of all machines
-	csiDrivers   []csi.Driver
+	sockets      socket.Table // of all machines
+	csiDrivers   []deploy.Plan
 	onNode       map[string][]string // the actors that run on a node, by node
 	off          map[string]bool     // nodes that are switched off
 	began        int                 // how much of the trace is about starting up

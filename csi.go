@@ -3,53 +3,58 @@ package storagesim
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/csi"
-	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/deploy"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// InstallCSIDriver runs a CSI driver with its sidecars: on a machine of its own,
-// "host/NAME", and on every node, also those that are added later. It creates the driver's
-// CSIDriver object, unless there is one. Package csi says which actors these are. Its storage
-// classes are yours to apply.
-func (c *Cluster) InstallCSIDriver(d csi.Driver) error {
-	if err := d.Check(); err != nil {
+// InstallCSIDriver runs a CSI driver, a csi.Driver of package csi, with its sidecars: on a
+// machine of its own, "host/NAME", and on every node, also those that are added later. It
+// creates the driver's CSIDriver object, unless there is one. Package csi says which actors
+// these are. Its storage classes are yours to apply.
+//
+// The reference driver is InstallCSIDriver(driver.Config{}), of package csi/driver.
+func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
+	plan, err := d.Deploy(c.csiWorld())
+	if err != nil {
 		return err
 	}
 	for _, other := range c.csiDrivers {
-		if other.Name == d.Name {
-			return fmt.Errorf("csi.Driver.Name: a driver called %q is installed already", d.Name)
+		if other.Name == plan.Name {
+			return fmt.Errorf("csi.Driver.Name: a driver called %q is installed already", plan.Name)
 		}
-		for fstype := range d.FSTypes {
+		for _, fstype := range slices.Sorted(maps.Keys(plan.FSTypes)) {
 			if other.FSTypes[fstype] != nil {
-				return fmt.Errorf("csi.Driver %s: FSTypes[%q] is the type of driver %s", d.Name, fstype, other.Name)
+				return fmt.Errorf("csi.Driver %s: FSTypes[%q] is the type of driver %s", plan.Name, fstype, other.Name)
 			}
 		}
 	}
-	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: d.Name}, Spec: d.Spec}
+	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: plan.Name}, Spec: plan.Spec}
 	if _, err := c.client.StorageV1().CSIDrivers().Create(context.Background(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("csi.Driver %s: %w", d.Name, err)
+		return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
 	}
-	c.csiDrivers = append(c.csiDrivers, d)
-	if d.HasController() {
-		host, err := c.addMachine(machine.Host, d.Name)
+	c.csiDrivers = append(c.csiDrivers, plan)
+	if plan.Controller != nil {
+		host, err := c.addMachine(machine.Host, plan.Name)
 		if err != nil {
-			return fmt.Errorf("csi.Driver %s: %w", d.Name, err)
+			return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
 		}
-		if err := c.addActors(d.ControllerActors(c.csiWorld(), csi.Host{Machine: host, Now: c.Now})); err != nil {
+		if err := c.addActors(plan.Controller(deploy.Host{Machine: host, Now: c.Now})); err != nil {
 			return err
 		}
 	}
 	for _, node := range c.machines.Of(machine.Node) {
-		if err := c.runOnNode(d, node); err != nil {
+		if err := c.runOnNode(plan, node); err != nil {
 			return err
 		}
 	}
@@ -57,8 +62,8 @@ func (c *Cluster) InstallCSIDriver(d csi.Driver) error {
 }
 
 // runOnNode runs a driver on a node.
-func (c *Cluster) runOnNode(d csi.Driver, node *machine.Machine) error {
-	actors := d.NodeActors(c.csiWorld(), csi.Host{Machine: node, Node: node.Name(), Now: c.Now})
+func (c *Cluster) runOnNode(d deploy.Plan, node *machine.Machine) error {
+	actors := d.Node(deploy.Host{Machine: node, Node: node.Name(), Now: c.Now})
 	for _, a := range actors {
 		c.onNode[node.Name()] = append(c.onNode[node.Name()], a.Name)
 	}
@@ -71,7 +76,7 @@ func (c *Cluster) runOnNode(d csi.Driver, node *machine.Machine) error {
 	return err
 }
 
-func (c *Cluster) addActors(actors []csi.Actor) error {
+func (c *Cluster) addActors(actors []deploy.Actor) error {
 	for _, a := range actors {
 		if err := c.engine.Add(a.Name, a.Factory); err != nil {
 			return err
@@ -81,16 +86,16 @@ func (c *Cluster) addActors(actors []csi.Actor) error {
 }
 
 // csiWorld is what drivers' actors are put in.
-func (c *Cluster) csiWorld() csi.World {
-	return csi.World{
+func (c *Cluster) csiWorld() deploy.World {
+	return deploy.World{
 		Sockets: &c.sockets,
 		Crash:   func(actor string, downtime time.Duration) { _ = c.engine.CrashFor(actor, downtime) }, // it exists, and the engine runs
 	}
 }
 
-// InjectCSI adds a fault of calls to CSI drivers. It says what is wrong with one that makes no
+// InjectCSI adds a fault (a call.Fault) of calls to CSI drivers. It says what is wrong with one that makes no
 // sense. Of several that match, the one added first strikes.
-func (c *Cluster) InjectCSI(f call.Fault) error {
+func (c *Cluster) InjectCSI(f socket.Fault) error {
 	if c.closed {
 		return engine.ErrClosed
 	}
@@ -103,7 +108,8 @@ func (c *Cluster) InjectCSI(f call.Fault) error {
 }
 
 // Sockets are the sockets of all machines, on which CSI drivers and their registrars listen.
-func (c *Cluster) Sockets() *call.Sockets { return &c.sockets }
+// Package csi/call listens on them and dials them.
+func (c *Cluster) Sockets() *socket.Table { return &c.sockets }
 
 // diskOf is the disk of a machine, for its sockets.
 func (c *Cluster) diskOf(name string) *disk.Disk {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -41,7 +42,7 @@ spec:
 
 func csiLife(t *testing.T, seed uint64) string {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Seed: seed})
-	require.NoError(t, c.InstallReferenceCSIDriver())
+	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
 	c.Apply(csiManifests)
 	c.RunFor(time.Minute)
 	require.Equal(t, "Running", string(c.Pod("web").Status.Phase))

@@ -67,7 +67,7 @@ func TestAnInstalledDriverListensOnItsHostAndOnEveryNode(t *testing.T) {
 			socket = csi.ControllerSocket
 		}
 		asCaller(t, c.Cluster, func(ctx context.Context, env control.Env) {
-			info, err := spec.NewIdentityClient(c.Sockets().Dial(env, at, socket)).GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
+			info, err := spec.NewIdentityClient(call.Dial(c.Sockets(), env, at, socket)).GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
 			require.NoError(t, err)
 			require.Equal(t, "csi.example.com", info.Name)
 		})
@@ -85,7 +85,7 @@ func TestTheRegistrarTellsTheKubeletWhoTheDriverIs(t *testing.T) {
 	sockets := c.Sockets().In("node/node-1", registrar.RegistryDir)
 	require.Equal(t, []string{"/var/lib/kubelet/plugins_registry/other.example.com-reg.sock"}, sockets)
 	asCaller(t, c.Cluster, func(ctx context.Context, env control.Env) {
-		kubelet := registerapi.NewRegistrationClient(c.Sockets().Dial(env, "node/node-1", sockets[0]))
+		kubelet := registerapi.NewRegistrationClient(call.Dial(c.Sockets(), env, "node/node-1", sockets[0]))
 		info, err := kubelet.GetInfo(ctx, &registerapi.InfoRequest{})
 		require.NoError(t, err)
 		require.Equal(t, "CSIPlugin other.example.com /var/lib/kubelet/plugins/csi.example.com/csi.sock 1.0.0",

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/grpc"
-
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Explanation is what Explain says, and what is missing as values for programs.
@@ -42,7 +40,7 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
-		Schedulers: c.schedulers, Kubelets: c.kubelets,
+		Schedulers: c.schedulers, Kubelets: c.kubelets, Waits: map[string]func(*trace.Log) string{},
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
 			return s != nil && s.Offers(dir)
@@ -59,10 +57,9 @@ func (c *Cluster) world() explain.World {
 		w.Provisioners = append(w.Provisioners, p.cfg)
 	}
 	for _, d := range c.csiDrivers {
-		cfg := d.ProvisionerConfig(func(control.Env) grpc.ClientConnInterface { return nil }) // to be read only
-		if library, err := cfg.Library(); d.HasController() && err == nil {
-			w.CSIProvisioners = append(w.CSIProvisioners, cfg)
-			w.Provisioners = append(w.Provisioners, library)
+		if d.Provisioner != nil {
+			w.Waits[d.Name] = d.Waits
+			w.Provisioners = append(w.Provisioners, *d.Provisioner)
 		}
 	}
 	return w

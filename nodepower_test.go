@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -18,7 +19,7 @@ import (
 func mounted(t *testing.T, seed uint64) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks, Seed: seed})
-	require.NoError(t, c.InstallReferenceCSIDriver())
+	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
 	c.MakeDir("node/node-1", "/data/disk", 0o755)
 	c.Apply(movable, `
 apiVersion: v1
@@ -108,7 +109,7 @@ func TestAKubeletThatWasStoppedBeforeItsMachineStartsWithIt(t *testing.T) {
 func TestADriverThatIsInstalledWhileAMachineIsOffStartsThereWithTheMachine(t *testing.T) {
 	c := failing(t, 0)
 	require.NoError(t, c.Stop("node/node-1"))
-	require.NoError(t, c.InstallReferenceCSIDriver())
+	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
 	c.RunFor(10 * time.Second)
 	drivers := func() int {
 		node, err := c.Client().StorageV1().CSINodes().Get(t.Context(), "node-1", metav1.GetOptions{})

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet"
 	kubeletcsi "github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/kubelet/runtime"
@@ -72,7 +70,7 @@ func (c *Cluster) volumePlugins(node *machine.Machine) func() []volume.VolumePlu
 		others = kubelet.DefaultPlugins
 	}
 	drivers := &kubeletcsi.Node{
-		Dial:    func(env control.Env, path string) grpc.ClientConnInterface { return c.sockets.Dial(env, name, path) },
+		Machine: name, Transport: c.sockets.Transport,
 		Sockets: func(dir string) []string { return c.sockets.In(name, dir) },
 		Watch:   func(dir string, changed func(string)) func() { return c.sockets.Watch(name, dir, changed) },
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
-	csidriver "github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
@@ -95,38 +93,6 @@ func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
 	return nil, fmt.Errorf("no provisioner is called %q%s", name, prose.OneOf(name, names))
 }
 
-// installers are the provisioners that need no more than their name.
-func installers() map[string]func(*Cluster) error {
-	return map[string]func(*Cluster) error{
-		"openebs":    func(c *Cluster) error { return c.InstallOpenEBS() },
-		"local-path": func(c *Cluster) error { return c.InstallLocalPath() },
-		"nfs":        (*Cluster).InstallNFS,
-		"csi":        (*Cluster).InstallReferenceCSIDriver,
-	}
-}
-
-// Installable are the names that Install takes, sorted.
-func Installable() []string { return slices.Sorted(maps.Keys(installers())) }
-
-// InstallableAs is the short name, for Install, of the provisioner that classes call
-// by this name; false if there is none.
-func InstallableAs(provisioner string) (name string, ok bool) {
-	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs", csidriver.Name: "csi"}
-	name, ok = names[provisioner]
-	return name, ok
-}
-
-// Install runs a provisioner of this library by its short name, with its defaults:
-// "openebs" is InstallOpenEBS, "local-path" InstallLocalPath, "nfs" InstallNFS, "csi"
-// InstallReferenceCSIDriver.
-func (c *Cluster) Install(name string) error {
-	install, ok := installers()[name]
-	if !ok {
-		return fmt.Errorf("there is no provisioner %q%s", name, prose.OneOf(name, Installable()))
-	}
-	return install(c)
-}
-
 // InstallOpenEBS runs OpenEBS's provisioner of local hostpath volumes,
 // "openebs.io/local", in the namespace that cfg names (default "openebs"), which
 // is created if it is missing. Its storage classes are yours to apply.
@@ -170,16 +136,6 @@ func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) error {
 // names. Servers (AddNFSServer) and storage classes are yours to add.
 func (c *Cluster) InstallNFS() error {
 	return c.AddProvisioner(nfsprovisioner.StaticName, nfsprovisioner.Static{})
-}
-
-// InstallReferenceCSIDriver runs the reference CSI driver, "csi.storagesim.io" (package
-// csi/driver), with its defaults. Its storage classes are yours to apply.
-func (c *Cluster) InstallReferenceCSIDriver() error {
-	d, err := csidriver.New(csidriver.Config{})
-	if err != nil {
-		return err
-	}
-	return c.InstallCSIDriver(d)
 }
 
 // InstallNFSSubdir runs the provisioner that makes a directory of an export for

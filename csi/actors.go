@@ -14,13 +14,6 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// World is what a driver's actors are put in.
-type World struct {
-	Sockets *call.Sockets
-	// Crash ends an actor's process and starts it again after a time.
-	Crash func(actor string, downtime time.Duration)
-}
-
 // ControllerActors are the actors of the driver's Deployment, on its host.
 func (d Driver) ControllerActors(w World, h Host) []Actor {
 	if !d.HasController() {
@@ -28,9 +21,9 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 	}
 	name := "csi-driver/" + d.Name
 	socket := call.Socket{Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Options: d.Options, Address: d.Endpoint}
-	w.crashes(&socket, name)
+	crashes(w, &socket, name)
 	dial := func(env control.Env) grpc.ClientConnInterface {
-		return w.Sockets.Dial(env, socket.Machine, socket.Path)
+		return call.Dial(w.Sockets, env, socket.Machine, socket.Path)
 	}
 	build := func() (func(grpc.ServiceRegistrar), error) {
 		server := d.Controller
@@ -47,12 +40,12 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 			}
 		}, nil
 	}
-	actors := []Actor{{name, serve(w, socket, build)}}
+	actors := []Actor{{Name: name, Factory: serve(w, socket, build)}}
 	actors = append(actors, d.sidecars(dial)...)
 	if d.Liveness != nil {
 		cfg := *d.Liveness
 		cfg.Driver, cfg.Dial, cfg.Restart = d.Name, dial, func() { w.Crash(name, 0) }
-		actors = append(actors, Actor{"csi-livenessprobe/" + d.Name, livenessprobe.New(cfg)})
+		actors = append(actors, Actor{Name: "csi-livenessprobe/" + d.Name, Factory: livenessprobe.New(cfg)})
 	}
 	return actors
 }
@@ -67,7 +60,7 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 	if d.NodeEndpoint != nil {
 		socket.Address = d.NodeEndpoint(h.Node)
 	}
-	w.crashes(&socket, name)
+	crashes(w, &socket, name)
 	build := func() (func(grpc.ServiceRegistrar), error) {
 		if d.Node == nil {
 			return nil, nil
@@ -79,15 +72,15 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 		}, err
 	}
 	return []Actor{
-		{name, serve(w, socket, build)},
-		{"csi-registrar/" + d.Name + "/" + h.Node, registrar.New(registrar.Config{
+		{Name: name, Factory: serve(w, socket, build)},
+		{Name: "csi-registrar/" + d.Name + "/" + h.Node, Factory: registrar.New(registrar.Config{
 			Sockets: w.Sockets, Machine: socket.Machine, Socket: socket.Path, KubeletPath: socket.Path,
 		})},
 	}
 }
 
 // crashes has a server's process be the actor.
-func (w World) crashes(socket *call.Socket, actor string) {
+func crashes(w World, socket *call.Socket, actor string) {
 	socket.Crash = func(f call.Fault) { w.Crash(actor, f.Restart) }
 	socket.Panicked = func(string, any, string) { w.Crash(actor, time.Second) }
 }
@@ -124,7 +117,7 @@ func listen(env control.Env, sockets *call.Sockets, socket call.Socket, build fu
 	if err != nil {
 		return nil, err
 	}
-	return sockets.Listen(socket)
+	return call.Listen(sockets, socket)
 }
 
 // wait keeps the process alive. Its listener ends with it.

@@ -1,20 +1,16 @@
 package csi
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"regexp"
-	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/livenessprobe"
-	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
@@ -57,39 +53,6 @@ type Driver struct {
 	Liveness *livenessprobe.Config
 	// Inventory, if set, says what the driver holds. RequireNoLeaks compares it with the API.
 	Inventory Inventory
-}
-
-// Host is where a driver's process runs.
-type Host struct {
-	// Machine has its disk and its mounts; it outlives the process.
-	Machine *machine.Machine
-	// Node is the name of the Node; "" for a controller.
-	Node string
-	// Now is the virtual time.
-	Now func() time.Time
-}
-
-// Inventory says what a driver holds.
-type Inventory interface {
-	// Holdings is all of it, in any order.
-	Holdings() Holdings
-}
-
-// Holdings is what a driver holds.
-type Holdings struct {
-	// Volumes are the IDs of all volumes.
-	Volumes []string
-	// Attached, Staged and Published say where volumes are. Staged and Published have the
-	// path, as the kubelet gave it.
-	Attached, Staged, Published []Place
-}
-
-// Place is where a volume is. Node is the node's ID, as NodeGetInfo answers it.
-type Place struct{ Volume, Node, Path string }
-
-// Compare orders places by volume, node and path.
-func (p Place) Compare(other Place) int {
-	return cmp.Or(cmp.Compare(p.Volume, other.Volume), cmp.Compare(p.Node, other.Node), cmp.Compare(p.Path, other.Path))
 }
 
 // ControllerSocket is where a controller listens, on its own machine.
@@ -141,9 +104,3 @@ func (d Driver) HasNodes() bool { return d.Node != nil || d.NodeEndpoint != nil 
 
 // Attaches says whether the driver's volumes are attached to nodes, by its CSIDriver object.
 func (d Driver) Attaches() bool { return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired }
-
-// Actor is an actor of a driver.
-type Actor struct {
-	Name    string
-	Factory control.Factory
-}

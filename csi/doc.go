@@ -7,7 +7,8 @@
 //		Node:       func(h csi.Host) (spec.NodeServer, error) { return newNode(h.Node), nil },
 //	})
 //
-// spec is github.com/container-storage-interface/spec/lib/go/csi.
+// spec is github.com/container-storage-interface/spec/lib/go/csi. A program that does not import
+// this package does not link gRPC.
 //
 // # What runs
 //

@@ -26,9 +26,9 @@ func AttacherActor(driver string) string { return "csi-attacher/" + driver }
 
 // sidecars are the actors that call the controller.
 func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []Actor {
-	actors := []Actor{{ProvisionerActor(d.Name), provisioner.New(d.ProvisionerConfig(dial))}}
+	actors := []Actor{{Name: ProvisionerActor(d.Name), Factory: provisioner.New(d.ProvisionerConfig(dial))}}
 	if d.Attaches() {
-		actors = append(actors, Actor{AttacherActor(d.Name), attacher.New(d.AttacherConfig(dial))})
+		actors = append(actors, Actor{Name: AttacherActor(d.Name), Factory: attacher.New(d.AttacherConfig(dial))})
 	}
 	return actors
 }

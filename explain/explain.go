@@ -19,7 +19,6 @@ import (
 
 	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/binding"
-	csiprovisioner "github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -65,11 +64,11 @@ type World struct {
 	// node. PVController is nil where no PV controller runs.
 	Schedulers   []scheduler.Config
 	Provisioners []provisioner.Config
-	// CSIProvisioners are the configurations of CSI sidecars. What they configure the library
-	// with is in Provisioners.
-	CSIProvisioners []csiprovisioner.Config
-	Kubelets        map[string]kubelet.Config
-	PVController    *pvcontroller.Config
+	// Waits says why a CSI driver's provisioner works on nothing at all, or "", by the
+	// driver's name. What it configures the library with is in Provisioners.
+	Waits        map[string]func(log *trace.Log) string
+	Kubelets     map[string]kubelet.Config
+	PVController *pvcontroller.Config
 	// AttachDetach is nil where no attach/detach controller runs.
 	AttachDetach *attachdetach.Config
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
-	csiprovisioner "github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -18,8 +17,8 @@ import (
 func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, delayed bool) {
 	node, which := claim.Annotations[binding.AnnSelectedNode], slices.IndexFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(name) })
 	runs := which >= 0
-	if i := slices.IndexFunc(x.CSIProvisioners, func(cfg csiprovisioner.Config) bool { return cfg.Driver == name }); i >= 0 {
-		if why := csiprovisioner.Explain(x.CSIProvisioners[i], x.Log); why != "" {
+	if waits := x.Waits[name]; waits != nil {
+		if why := waits(x.Log); why != "" {
 			x.say("  provisioner %s makes no volume for it: %s", name, why)
 			return
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/serve"
 )
 
@@ -50,7 +51,7 @@ func newSession(t *testing.T) *session {
 	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes("n1", "n2"), Disks: storagesim.MemoryDisks})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
-	require.NoError(t, cluster.Install("openebs"))
+	require.NoError(t, bundled.Install(cluster, "openebs"))
 	require.NoError(t, cluster.Settle())
 	dir := t.TempDir()
 	server, err := serve.Start(cluster, serve.Config{Kubeconfig: filepath.Join(dir, "kubeconfig")})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -21,7 +22,7 @@ func timeCommands() []*command {
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
-				"provisioners=  " + strings.Join(storagesim.Installable(), ", ") + ", or empty for none\n" +
+				"provisioners=  " + strings.Join(bundled.Names(), ", ") + ", or empty for none\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round",
 		},
@@ -81,8 +82,8 @@ func cluster(c *call) error {
 		provisioners = list(names)
 	}
 	for _, name := range provisioners {
-		if !slices.Contains(storagesim.Installable(), name) {
-			return c.misuse("provisioners: there is no %q%s", name, prose.OneOf(name, storagesim.Installable()))
+		if !slices.Contains(bundled.Names(), name) {
+			return c.misuse("provisioners: there is no %q%s", name, prose.OneOf(name, bundled.Names()))
 		}
 	}
 	if err := c.start(cfg, provisioners); err != nil {

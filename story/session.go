@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/trace"
@@ -166,7 +167,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 	s.cluster = cluster
 	s.stop = context.AfterFunc(s.ctx, cluster.Interrupt)
 	for _, name := range provisioners {
-		if err := cluster.Install(name); err != nil {
+		if err := bundled.Install(cluster, name); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/bundled"
 )
 
 const manifests = `apiVersion: storage.k8s.io/v1
@@ -512,11 +512,11 @@ func TestTheREADMENamesTheProvisionersThatRunByDefault(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	for _, name := range []string{"openebs.io/local", "rancher.io/local-path", "provisioner.test.com/nfs", "csi.storagesim.io"} {
-		short, ok := storagesim.InstallableAs(name)
+		short, ok := bundled.NameOf(name)
 		require.True(t, ok)
 		require.Contains(t, strings.Join(strings.Fields(string(readme)), " "), "`"+name+"` ("+short+")")
 	}
-	require.Len(t, storagesim.Installable(), 4, "README names them all")
+	require.Len(t, bundled.Names(), 4, "README names them all")
 }
 
 func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {

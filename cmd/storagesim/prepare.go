@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 )
@@ -49,7 +50,7 @@ func (o *runOptions) prepare(c *storagesim.Cluster, objects []manifest.Object) e
 		names = named(objects)
 	}
 	for _, name := range names {
-		if err := c.Install(name); err != nil {
+		if err := bundled.Install(c, name); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func named(objects []manifest.Object) (names []string) {
 		if !ok {
 			continue
 		}
-		name, ok := storagesim.InstallableAs(class.Provisioner)
+		name, ok := bundled.NameOf(class.Provisioner)
 		if ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

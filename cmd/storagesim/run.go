@@ -21,6 +21,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api/crd"
+	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -138,7 +139,7 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
-	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(storagesim.Installable(), ", ")+"; empty for none (default: those of the classes)")
+	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+"; empty for none (default: those of the classes)")
 }
 
 func (o *runOptions) check() error {
@@ -161,8 +162,8 @@ func (o *runOptions) check() error {
 // checkCluster checks the flags of addClusterFlags.
 func (o *runOptions) checkCluster() error {
 	for i, name := range o.provisioners {
-		if !slices.Contains(storagesim.Installable(), name) {
-			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, storagesim.Installable()))
+		if !slices.Contains(bundled.Names(), name) {
+			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, bundled.Names()))
 		}
 		if slices.Contains(o.provisioners[:i], name) {
 			return fmt.Errorf("--provisioners: %q is given twice", name)

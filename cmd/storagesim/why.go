@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
@@ -59,10 +60,10 @@ func runs(pod *v1.Pod) bool {
 func hints(why storagesim.Explanation) string {
 	var b strings.Builder
 	for _, name := range why.Provisioners {
-		if short, ok := storagesim.InstallableAs(name); ok {
+		if short, ok := bundled.NameOf(name); ok {
 			fmt.Fprintf(&b, "  hint: --provisioners %s runs it\n", short)
 		} else {
-			fmt.Fprintf(&b, "  hint: --provisioners accepts %s; any other provisioner needs a Go program (Cluster.AddProvisioner)\n", strings.Join(storagesim.Installable(), ", "))
+			fmt.Fprintf(&b, "  hint: --provisioners accepts %s; any other provisioner needs a Go program (Cluster.AddProvisioner)\n", strings.Join(bundled.Names(), ", "))
 		}
 	}
 	for _, dir := range why.Directories {

@@ -71,7 +71,7 @@ func newRig(t *testing.T, cfg engine.Config) *rig {
 }
 
 func (r *rig) listen() *call.Listener {
-	l, err := r.sockets.Listen(r.socket)
+	l, err := call.Listen(r.sockets, r.socket)
 	require.NoError(r, err)
 	return l
 }
@@ -80,7 +80,7 @@ func (r *rig) listen() *call.Listener {
 func (r *rig) as(name string, f func(ctx context.Context, env control.Env, node csi.NodeClient)) {
 	require.NoError(r, r.engine.Add(name, func(env control.Env) error {
 		env.Go("call", func(ctx context.Context) {
-			f(ctx, env, csi.NewNodeClient(r.sockets.Dial(env, "node/node-1", socketPath)))
+			f(ctx, env, csi.NewNodeClient(call.Dial(r.sockets, env, "node/node-1", socketPath)))
 		})
 		return nil
 	}))
@@ -185,10 +185,10 @@ func TestWhatCannotBeASocketIsRefused(t *testing.T) {
 		{"node/other", "/x", "socket /x on node/other: there is no such machine"},
 	} {
 		r.socket.Machine, r.socket.Path = c.machine, c.path
-		_, err := r.sockets.Listen(r.socket)
+		_, err := call.Listen(r.sockets, r.socket)
 		require.EqualError(t, err, c.want)
 	}
-	_, err := r.sockets.Listen(call.Socket{Machine: "node/node-1", Path: "/y"})
+	_, err := call.Listen(r.sockets, call.Socket{Machine: "node/node-1", Path: "/y"})
 	require.EqualError(t, err, "socket /y on node/node-1: it has no services")
 }
 
@@ -338,7 +338,7 @@ func TestNobodyElseMovesDuringACall(t *testing.T) {
 		require.NoError(t, r.engine.Add(name, func(env control.Env) error {
 			for range 2 {
 				env.Go("call", func(ctx context.Context) {
-					_, err := csi.NewNodeClient(r.sockets.Dial(env, "node/node-1", socketPath)).NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{})
+					_, err := csi.NewNodeClient(call.Dial(r.sockets, env, "node/node-1", socketPath)).NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{})
 					require.NoError(t, err)
 				})
 			}
@@ -359,7 +359,7 @@ func TestTheSameSeedGivesTheSameCalls(t *testing.T) {
 			require.NoError(t, r.engine.Add(name, func(env control.Env) error {
 				for _, volume := range []string{"v-1", "v-2", "v-3"} {
 					env.Go(volume, func(ctx context.Context) {
-						node := csi.NewNodeClient(r.sockets.Dial(env, "node/node-1", socketPath))
+						node := csi.NewNodeClient(call.Dial(r.sockets, env, "node/node-1", socketPath))
 						for range 3 {
 							_, _ = node.NodeStageVolume(control.WithTimeout(ctx, env, time.Second), &csi.NodeStageVolumeRequest{VolumeId: volume})
 						}

@@ -3,7 +3,6 @@ package call
 import (
 	"context"
 	"fmt"
-	"path"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,21 +11,22 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/socket"
 )
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
 
-// Conn calls the server of one socket as one actor. Sockets.Dial makes it.
+// Conn calls the server of one socket as one actor. Dial makes it.
 type Conn struct {
 	sockets *Sockets
 	env     control.Env
-	at      place
+	at      socket.Place
 }
 
 // Dial is a connection of the actor whose Env it is to a socket of a machine, "node/node-1".
 // There need be no server, and one that comes later is used.
-func (s *Sockets) Dial(env control.Env, machine, name string) *Conn {
-	return &Conn{s, env, place{machine, path.Clean(name)}}
+func Dial(s *Sockets, env control.Env, machine, name string) *Conn {
+	return &Conn{s, env, socket.At(machine, name)}
 }
 
 // NewStream implements grpc.ClientConnInterface: streams are not supported.
@@ -59,14 +59,14 @@ func (c *invocation) run() error {
 	if err := c.yield(); err != nil {
 		return err
 	}
-	l := c.sockets.at(c.at)
+	l := listenerAt(c.sockets, c.at)
 	if l != nil {
 		c.driver = l.socket.Driver
 	}
 	if err := c.suffer(l, false); err != nil {
 		return err
 	}
-	if l = c.sockets.at(c.at); l == nil {
+	if l = listenerAt(c.sockets, c.at); l == nil {
 		return c.noServer()
 	}
 	err := c.ask(l)
@@ -134,11 +134,11 @@ func (c *invocation) hang() error {
 
 // suffer has a fault strike, if there is one, and is what the caller gets for it.
 func (c *invocation) suffer(l *Listener, after bool) error {
-	f := c.sockets.strike(c.Conn, c.driver, c.method, volumeOf(c.req), after)
+	f := c.strike(after)
 	if f == nil {
 		return nil
 	}
-	words, err := f.outcome()
+	words, err := outcome(f)
 	c.fault = words
 	switch {
 	case f.Hang:
@@ -169,12 +169,8 @@ func (c *invocation) panicked(l *Listener, f *failure) error {
 // noServer is what a caller gets where nobody listens.
 func (c *invocation) noServer() error {
 	why := "connect: no such file or directory"
-	if c.sockets.Disk != nil {
-		if on := c.sockets.Disk(c.at.machine); on != nil {
-			if _, err := on.Lstat(c.at.path); err == nil {
-				why = "connect: connection refused"
-			}
-		}
+	if c.sockets.HasFile(c.at) {
+		why = "connect: connection refused"
 	}
-	return status.Errorf(codes.Unavailable, "connection error: desc = \"transport: Error while dialing: dial unix %s: %s\"", c.at.path, why)
+	return status.Errorf(codes.Unavailable, "connection error: desc = \"transport: Error while dialing: dial unix %s: %s\"", c.at.Path, why)
 }

@@ -4,7 +4,7 @@
 // # Servers
 //
 // Sockets are the sockets of all machines of a cluster. A server listens on one by
-// Sockets.Listen: it is made with the services that Socket.Register adds, and reached
+// Listen: it is made with the services that Socket.Register adds, and reached
 // through an in-memory listener, so that interceptors, metadata and codes are the real
 // ones. A socket can also stand for one outside of this process (Socket.Address).
 //
@@ -15,7 +15,7 @@
 //
 // A kubelet or a sidecar is given the Sockets, or a connection, when it is made:
 //
-//	conn := sockets.Dial(env, "node/node-1", "/var/lib/kubelet/plugins/csi.example.com/csi.sock")
+//	conn := call.Dial(sockets, env, "node/node-1", "/var/lib/kubelet/plugins/csi.example.com/csi.sock")
 //	client := csi.NewNodeClient(conn)
 //	ctx = control.WithTimeout(ctx, env, 2*time.Minute)
 //	_, err := client.NodeStageVolume(ctx, req) // status.Code(err) as with any gRPC client
@@ -38,4 +38,7 @@
 // none. It is cancelled when the call is given up.
 //
 // Each call leaves a trace.RPC. Fault is trouble on purpose; Sockets.Inject.
+//
+// Of all packages only this one and package csi with what is below it link gRPC. What a kubelet
+// and a cluster need is in package csi/socket.
 package call

@@ -28,11 +28,11 @@ func (c *invocation) record(err error, took time.Duration) trace.RPC {
 	full := strings.TrimPrefix(c.method, "/")
 	service, method, _ := strings.Cut(full, "/")
 	r := trace.RPC{
-		Driver: c.driver, Machine: c.at.machine, Service: service, Method: method, Request: fieldsOf(c.req),
+		Driver: c.driver, Machine: c.at.Machine, Service: service, Method: method, Request: fieldsOf(c.req),
 		Code: status.Code(err).String(), Took: took, Fault: c.fault, Routine: routine(method),
 	}
 	if r.Driver == "" {
-		r.Driver = c.at.path
+		r.Driver = c.at.Path
 	}
 	if err != nil {
 		r.Err = status.Convert(err).Message()

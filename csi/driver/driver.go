@@ -38,6 +38,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
@@ -60,6 +61,17 @@ type Config struct {
 	MaxVolumes int64
 	// StorageCapacity has the CSIDriver object ask the scheduler to look at the capacity.
 	StorageCapacity bool
+}
+
+var _ deploy.Driver = Config{}
+
+// Deploy implements deploy.Driver, so that Cluster.InstallCSIDriver takes a Config.
+func (cfg Config) Deploy(w csi.World) (deploy.Plan, error) {
+	d, err := New(cfg)
+	if err != nil {
+		return deploy.Plan{}, err
+	}
+	return d.Deploy(w)
 }
 
 // New is a driver with a backend of its own, for one cluster.

@@ -84,7 +84,7 @@ func (r *registrar) register(ctx context.Context) error {
 			return err
 		}
 	}
-	driver := spec.NewIdentityClient(r.cfg.Sockets.Dial(r.env, r.cfg.Machine, r.cfg.Socket))
+	driver := spec.NewIdentityClient(call.Dial(r.cfg.Sockets, r.env, r.cfg.Machine, r.cfg.Socket))
 	info, err := driver.GetPluginInfo(control.WithTimeout(ctx, r.env, operationTimeout), &spec.GetPluginInfoRequest{})
 	if err != nil {
 		return fmt.Errorf("error retreiving CSI driver name: %w", err) // upstream's spelling
@@ -101,7 +101,7 @@ func (r *registrar) register(ctx context.Context) error {
 // Upstream: node_register.go nodeRegister, v2.17.
 func (r *registrar) serve(ctx context.Context, driver string) error {
 	server := &registrationServer{driver: driver, endpoint: r.cfg.KubeletPath}
-	l, err := r.cfg.Sockets.Listen(call.Socket{
+	l, err := call.Listen(r.cfg.Sockets, call.Socket{
 		Machine: r.cfg.Machine, Path: RegistrationSocket(driver), Driver: "the registrar of " + driver,
 		Register: func(s grpc.ServiceRegistrar) { registerapi.RegisterRegistrationServer(s, server) },
 	})

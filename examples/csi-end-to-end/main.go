@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/examples/internal/show"
 )
 
@@ -26,7 +27,7 @@ func play(out io.Writer) error {
 	s := show.New(c, manifests, out)
 
 	s.Title("Register. The registrar tells the kubelet of the driver, and the kubelet asks the driver about its node.")
-	s.Try(c.InstallReferenceCSIDriver())
+	s.Try(c.InstallCSIDriver(driver.Config{}))
 	s.RunFor(5 * time.Second)
 
 	s.Title("Provision. csi-provisioner has the driver make a volume, and makes the PersistentVolume.")

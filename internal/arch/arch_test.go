@@ -30,6 +30,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("a program without CSI drivers does not link gRPC", func(t *testing.T) {
+		found, err := arch.CheckLinked(top, arch.Light())
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("no file names a place on one machine", func(t *testing.T) {
 		found, err := arch.CheckText(top, arch.NoText())
 		require.NoError(t, err)
@@ -116,6 +121,31 @@ func TestAnImportThatIsKeptForOtherPackagesIsFound(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, err := arch.CheckKeptImports(tree(tt.file, tt.src), arch.KeptImports())
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestAnImportThatMakesProgramsLargeIsFound(t *testing.T) {
+	const module = `"` + arch.Module
+	tests := map[string]struct {
+		file, src string
+		want      string // "" if it is allowed
+	}{
+		"the cluster imports gRPC":                {"a.go", `import "google.golang.org/grpc"`, "a.go:2: imports google.golang.org/grpc, and package . imports it"},
+		"a package that the cluster imports does": {"explain/a.go", `import "google.golang.org/grpc/status"`, "explain/a.go:2: imports google.golang.org/grpc/status"},
+		"a package that another of these imports": {"kubelet/a.go", `import "github.com/container-storage-interface/spec/lib/go/csi"`, "kubelet/a.go:2: imports"},
+		"only the codes":                          {"explain/a.go", `import "google.golang.org/grpc/codes"`, ""},
+		"a package that the cluster does not use": {"csi/a.go", `import "google.golang.org/grpc"`, ""},
+		"a test": {"a_test.go", `import "google.golang.org/grpc"`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			fsys := tree(tt.file, tt.src)
+			fsys["cluster.go"] = &fstest.MapFile{Data: []byte("package p\nimport " + module + "/explain\"\n")}
+			fsys["explain/explain.go"] = &fstest.MapFile{Data: []byte("package p\nimport " + module + "/kubelet\"\n")}
+			found, err := arch.CheckLinked(fsys, arch.Light())
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})

@@ -23,7 +23,7 @@ type Layer struct {
 
 // Layers is the house, from the ground up.
 func Layers() []Layer {
-	ground := []string{"rules", "trace", "contract", "machines", "volumes", "calls"}
+	ground := []string{"rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
 	cluster := append(slices.Clone(ground), "api", "drivers", "provisioners", "csi", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
@@ -32,7 +32,8 @@ func Layers() []Layer {
 		{Name: "contract", Tops: []string{"control"}, May: []string{"trace"}},
 		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
-		{Name: "calls", Tops: []string{"csi/call"}, May: []string{"trace", "contract", "machines"}},
+		{Name: "sockets", Tops: []string{"csi/socket"}, May: []string{"trace", "contract", "machines"}},
+		{Name: "calls", Tops: []string{"csi/call"}, May: []string{"trace", "contract", "machines", "sockets"}},
 		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
 		{Name: "seeds", Tops: []string{"explore/seeds"}},
 		{Name: "seed tests", Tops: []string{"explore/seedtest"}, May: []string{"seeds"}},
@@ -43,10 +44,11 @@ func Layers() []Layer {
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "tainteviction", "podgc"}, May: ground},
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "provisioners", "csi", "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
-		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "seeds")},
+		{Name: "bundled", Tops: []string{"bundled"}, May: cluster},
+		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "bundled", "seeds")},
 		{Name: "serving", Tops: []string{"serve"}, May: append(slices.Clone(cluster), "live")},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts", "seeds", "seed tests")},
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "scripts", "exploration", "serving")},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "serving")},
 	}
 }
 

@@ -113,7 +113,7 @@ func TestTheSecondOfTwoDriversOfOneNameIsRefused(t *testing.T) {
 	second := &registrar{info: w.registrar.info}
 	first := w.registrar
 	w.registrar = second
-	l, err := w.sockets.Listen(w.registration(regSocket + ".second"))
+	l, err := call.Listen(w.sockets, w.registration(regSocket+".second"))
 	require.NoError(t, err)
 	w.run(5 * time.Second)
 	require.Equal(t, []string{"true "}, first.told)
@@ -136,7 +136,7 @@ func TestADriverWhoseSocketIsRemovedIsNotRegisteredAnyMore(t *testing.T) {
 	w.create(pod("web", claim("data")))
 	w.run(5 * time.Second)
 	require.Contains(t, w.events("web")[0], "driver name disk.example.com not found in the list of registered CSI drivers")
-	_, err := w.sockets.Listen(w.registration(regSocket))
+	_, err := call.Listen(w.sockets, w.registration(regSocket))
 	require.NoError(t, err)
 	w.run(20 * time.Second)
 	require.Equal(t, v1.PodRunning, w.phase("web"))

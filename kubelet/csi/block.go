@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"path"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -131,14 +131,14 @@ func (d *device) SetUpDevice(ctx context.Context) (string, error) {
 }
 
 func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentVolumeSource, published map[string]string) (string, error) {
-	stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
 		return "", failf("blockMapper.stageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %w", err)
 	}
 	if !stages {
 		return "", nil
 	}
-	request := &csipb.NodeStageVolumeRequest{
+	request := &socket.StageRequest{
 		VolumeId: d.handle, PublishContext: published, StagingTargetPath: d.stagingPath(), VolumeContext: source.VolumeAttributes,
 	}
 	if ref := source.NodeStageSecretRef; ref != nil {
@@ -161,7 +161,7 @@ func (d *device) MapPodDevice(ctx context.Context) (string, error) {
 		return "", failf("blockMapper.MapPodDevice failed to get CSI persistent source: %w", err)
 	}
 	ctx = d.plugin.operation(ctx)
-	request := &csipb.NodePublishVolumeRequest{
+	request := &socket.PublishRequest{
 		VolumeId: d.handle, StagingTargetPath: d.stagingPath(), TargetPath: d.publishPath(), Readonly: d.spec.ReadOnly, VolumeContext: source.VolumeAttributes,
 	}
 	if request.PublishContext, err = d.plugin.getPublishContext(ctx, source.VolumeHandle, source.Driver); err != nil {
@@ -214,7 +214,7 @@ func (d *device) TearDownDevice(ctx context.Context) error {
 	}
 	ctx, disk := d.plugin.operation(ctx), d.plugin.host.GetFS()
 	if _, err := disk.Lstat(d.stagingPath()); err == nil {
-		stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+		stages, err := c.supports(ctx, socket.StageUnstageVolume)
 		if err != nil {
 			return failf("blockMapper.unstageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %w", err)
 		}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -29,7 +29,7 @@ const fsTypeBlockName = "block"
 // client calls the node server of one driver.
 //
 // Upstream: csi_client.go csiDriverClient, v1.36.
-type client struct{ csipb.NodeClient }
+type client struct{ socket.Node }
 
 // client is that of a driver that is registered.
 //
@@ -42,7 +42,7 @@ func (plugin *csiPlugin) client(driver string) (*client, error) {
 	if !ok {
 		return nil, fmt.Errorf("driver name %s not found in the list of registered CSI drivers", driver)
 	}
-	return &client{csipb.NewNodeClient(plugin.node.Dial(plugin.env, d.endpoint))}, nil
+	return &client{plugin.node.Transport().Node(plugin.env, socket.At(plugin.node.Machine, d.endpoint))}, nil
 }
 
 // operation is the time that an operation has.
@@ -55,17 +55,9 @@ func (plugin *csiPlugin) operation(ctx context.Context) context.Context {
 // supports asks the driver whether it has a capability.
 //
 // Upstream: csi_client.go nodeSupportsCapability, v1.36.
-func (c *client) supports(ctx context.Context, capability csipb.NodeServiceCapability_RPC_Type) (bool, error) {
-	answer, err := c.NodeGetCapabilities(ctx, &csipb.NodeGetCapabilitiesRequest{})
-	if err != nil {
-		return false, uncertainUnlessFinal(err)
-	}
-	for _, has := range answer.GetCapabilities() {
-		if has.GetRpc() != nil && has.GetRpc().GetType() == capability {
-			return true, nil
-		}
-	}
-	return false, nil
+func (c *client) supports(ctx context.Context, capability string) (bool, error) {
+	has, err := c.Capabilities(ctx)
+	return slices.Contains(has, capability), uncertainUnlessFinal(err)
 }
 
 // uncertainUnlessFinal tells errors of the driver after which nothing goes on from others.
@@ -82,11 +74,11 @@ func uncertainUnlessFinal(err error) error {
 //
 // Upstream: csi_client.go isFinalError, v1.36.
 func isFinalError(err error) bool {
-	st, ok := status.FromError(err)
+	failure, ok := errors.AsType[socket.Failure](err)
 	if !ok {
 		return false // it never came to a call, and what an earlier one did is not known
 	}
-	switch st.Code() {
+	switch failure.Code() {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted:
 		return false
 	}
@@ -101,24 +93,23 @@ type capability struct {
 	fsGroup    *int64 // for a driver that applies it
 }
 
-// message makes the CSI message. The access mode depends on the driver, which is asked.
+// message says it in the words of CSI. The access mode depends on the driver, which is asked.
 //
 // Upstream: csi_client.go NodeStageVolume and NodePublishVolume, v1.36.
-func (c *client) message(ctx context.Context, want capability) (*csipb.VolumeCapability, error) {
-	single, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER)
+func (c *client) message(ctx context.Context, want capability) (socket.Capability, error) {
+	single, err := c.supports(ctx, socket.SingleNodeMultiWriter)
 	if err != nil {
-		return nil, err
+		return socket.Capability{}, err
 	}
-	message := &csipb.VolumeCapability{AccessMode: &csipb.VolumeCapability_AccessMode{Mode: asCSIAccessMode(want.accessMode, single)}}
+	message := socket.Capability{AccessMode: asCSIAccessMode(want.accessMode, single)}
 	if want.fsType == fsTypeBlockName {
-		message.AccessType = &csipb.VolumeCapability_Block{Block: &csipb.VolumeCapability_BlockVolume{}}
+		message.Block = true
 		return message, nil
 	}
-	mount := &csipb.VolumeCapability_MountVolume{FsType: want.fsType, MountFlags: want.mountFlags}
+	message.FSType, message.MountFlags = want.fsType, want.mountFlags
 	if want.fsGroup != nil {
-		mount.VolumeMountGroup = fmt.Sprint(*want.fsGroup)
+		message.VolumeMountGroup = fmt.Sprint(*want.fsGroup)
 	}
-	message.AccessType = &csipb.VolumeCapability_Mount{Mount: mount}
 	return message, nil
 }
 
@@ -126,26 +117,26 @@ func (c *client) message(ctx context.Context, want capability) (*csipb.VolumeCap
 // a node from many, or does not.
 //
 // Upstream: csi_client.go asCSIAccessModeV1 and asSingleNodeMultiWriterCapableCSIAccessModeV1, v1.36.
-func asCSIAccessMode(mode v1.PersistentVolumeAccessMode, singleNodeMultiWriter bool) csipb.VolumeCapability_AccessMode_Mode {
+func asCSIAccessMode(mode v1.PersistentVolumeAccessMode, singleNodeMultiWriter bool) string {
 	switch {
 	case mode == v1.ReadOnlyMany:
-		return csipb.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
+		return "MULTI_NODE_READER_ONLY"
 	case mode == v1.ReadWriteMany:
-		return csipb.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+		return "MULTI_NODE_MULTI_WRITER"
 	case mode != v1.ReadWriteOnce && mode != v1.ReadWriteOncePod:
-		return csipb.VolumeCapability_AccessMode_UNKNOWN
+		return "UNKNOWN"
 	case !singleNodeMultiWriter:
-		return csipb.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
+		return "SINGLE_NODE_WRITER"
 	case mode == v1.ReadWriteOncePod:
-		return csipb.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
+		return "SINGLE_NODE_SINGLE_WRITER"
 	}
-	return csipb.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER
+	return "SINGLE_NODE_MULTI_WRITER"
 }
 
 // stage has the driver make a volume ready for the node.
 //
 // Upstream: csi_client.go NodeStageVolume, v1.36.
-func (c *client) stage(ctx context.Context, request *csipb.NodeStageVolumeRequest, want capability) (err error) {
+func (c *client) stage(ctx context.Context, request *socket.StageRequest, want capability) (err error) {
 	switch {
 	case request.VolumeId == "":
 		return errors.New("missing volume id")
@@ -155,14 +146,13 @@ func (c *client) stage(ctx context.Context, request *csipb.NodeStageVolumeReques
 	if request.VolumeCapability, err = c.message(ctx, want); err != nil {
 		return err
 	}
-	_, err = c.NodeStageVolume(ctx, request)
-	return uncertainUnlessFinal(err)
+	return uncertainUnlessFinal(c.Stage(ctx, *request))
 }
 
 // publish has the driver give a volume to a pod.
 //
 // Upstream: csi_client.go NodePublishVolume, v1.36.
-func (c *client) publish(ctx context.Context, request *csipb.NodePublishVolumeRequest, want capability) (err error) {
+func (c *client) publish(ctx context.Context, request *socket.PublishRequest, want capability) (err error) {
 	switch {
 	case request.VolumeId == "":
 		return errors.New("missing volume id")
@@ -172,8 +162,7 @@ func (c *client) publish(ctx context.Context, request *csipb.NodePublishVolumeRe
 	if request.VolumeCapability, err = c.message(ctx, want); err != nil {
 		return err
 	}
-	_, err = c.NodePublishVolume(ctx, request)
-	return uncertainUnlessFinal(err)
+	return uncertainUnlessFinal(c.Publish(ctx, *request))
 }
 
 // unpublish has the driver take a volume away from a pod.
@@ -183,8 +172,7 @@ func (c *client) unpublish(ctx context.Context, handle, target string) error {
 	if handle == "" {
 		return errors.New("missing volume id")
 	}
-	_, err := c.NodeUnpublishVolume(ctx, &csipb.NodeUnpublishVolumeRequest{VolumeId: handle, TargetPath: target})
-	return err
+	return c.Unpublish(ctx, handle, target)
 }
 
 // unstage has the driver take a volume off the node.
@@ -194,6 +182,5 @@ func (c *client) unstage(ctx context.Context, handle, staging string) error {
 	if handle == "" {
 		return errors.New("missing volume id")
 	}
-	_, err := c.NodeUnstageVolume(ctx, &csipb.NodeUnstageVolumeRequest{VolumeId: handle, StagingTargetPath: staging})
-	return err
+	return c.Unstage(ctx, handle, staging)
 }

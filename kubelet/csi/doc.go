@@ -10,7 +10,7 @@
 //	publish.go       NodePublishVolume and NodeUnpublishVolume, for each pod
 //	request.go       what a pod's publish call says: attributes, secrets, tokens
 //	block.go         both for raw devices
-//	client.go        the calls themselves, and which of their errors are final
+//	client.go        the calls, which package csi/call carries out, and which of their errors are final
 //	data.go          vol_data.json, which says after a restart what a directory is
 //	stats.go         NodeGetVolumeStats
 //

@@ -3,12 +3,12 @@ package csi
 import (
 	"path"
 
-	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -25,9 +25,10 @@ const (
 
 // Node is one node's sockets, as its kubelet reaches them. All fields are required.
 type Node struct {
-	// Dial connects the kubelet, whose Env it is given, to a socket. There need be no
-	// server: then each call says so.
-	Dial func(env control.Env, path string) grpc.ClientConnInterface
+	// Machine is the node's machine, "node/node-1".
+	Machine string
+	// Transport reaches the servers on its sockets. It is called once one has listened.
+	Transport func() socket.Transport
 	// Sockets are the paths of the sockets in a directory and below it.
 	Sockets func(dir string) []string
 	// Watch calls changed with the path of each socket there that is made or removed, until

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"path"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -49,7 +49,7 @@ func (p *publisher) SetUpAt(ctx context.Context, dir string, args volume.Mounter
 	if err := p.checkLifecycleMode(); err != nil {
 		return transientf("mounter.SetupAt failed to check volume lifecycle mode: %v", err)
 	}
-	request := &csipb.NodePublishVolumeRequest{VolumeId: p.handle, TargetPath: dir, Readonly: p.readOnly}
+	request := &socket.PublishRequest{VolumeId: p.handle, TargetPath: dir, Readonly: p.readOnly}
 	want, err := p.describe(ctx, c, request)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (p *publisher) SetUpAt(ctx context.Context, dir string, args volume.Mounter
 	if err := p.addSecretsAndAttributes(ctx, request); err != nil {
 		return err
 	}
-	groups, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
+	groups, err := c.supports(ctx, socket.VolumeMountGroup)
 	if err != nil {
 		return transientf("mounter.SetUpAt failed to determine if the node service has VOLUME_MOUNT_GROUP capability: %v", err)
 	}
@@ -76,7 +76,7 @@ func (p *publisher) SetUpAt(ctx context.Context, dir string, args volume.Mounter
 
 // publish notes what is to be published, has it published, and cleans up after a final
 // error.
-func (p *publisher) publish(ctx context.Context, c *client, request *csipb.NodePublishVolumeRequest, want capability, args volume.MounterArgs) error {
+func (p *publisher) publish(ctx context.Context, c *client, request *socket.PublishRequest, want capability, args volume.MounterArgs) error {
 	dir := request.TargetPath
 	if err := p.plugin.saveVolumeData(path.Dir(dir), p.data()); err != nil {
 		p.plugin.cleanUp("mounter.SetUpAt", dir)

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/apimachinery/pkg/util/version"
-	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -28,32 +27,32 @@ const (
 // that.
 //
 // Upstream: operation_generator.go GenerateRegisterPluginFunc, v1.36.
-func (plugin *csiPlugin) register(ctx context.Context, socket string, id int) error {
-	conn := registerapi.NewRegistrationClient(plugin.node.Dial(plugin.env, socket))
-	info, err := conn.GetInfo(control.WithTimeout(ctx, plugin.env, getInfoTimeout), &registerapi.InfoRequest{})
+func (plugin *csiPlugin) register(ctx context.Context, where string, id int) error {
+	conn := plugin.node.Transport().Registrar(plugin.env, socket.At(plugin.node.Machine, where))
+	info, err := conn.GetInfo(control.WithTimeout(ctx, plugin.env, getInfoTimeout))
 	if err != nil {
-		return fmt.Errorf("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket %s, err: %w", socket, err)
+		return fmt.Errorf("RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket %s, err: %w", where, err)
 	}
-	if info.Type != registerapi.CSIPlugin {
-		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- no handler registered for plugin type: %s at socket %s", info.Type, socket))
+	if info.Type != socket.PluginType {
+		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- no handler registered for plugin type: %s at socket %s", info.Type, where))
 	}
 	endpoint := info.Endpoint
 	if endpoint == "" {
-		endpoint = socket
+		endpoint = where
 	}
 	if _, err := plugin.validateVersions("ValidatePlugin", info.Name, info.SupportedVersions); err != nil {
 		err = fmt.Errorf("validation failed for CSI Driver %s at endpoint %s: %w", info.Name, endpoint, err)
 		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- plugin validation failed with err: %v", err))
 	}
-	plugin.registered[socket] = registered{id, info.Name, endpoint}
+	plugin.registered[where] = registered{id, info.Name, endpoint}
 	if err := plugin.registerDriver(ctx, info.Name, endpoint, info.SupportedVersions); err != nil {
-		delete(plugin.registered, socket)
+		delete(plugin.registered, where)
 		return plugin.notify(ctx, conn, fmt.Sprintf("RegisterPlugin error -- plugin registration failed with err: %v", err))
 	}
 	if err := plugin.notify(ctx, conn, ""); err != nil {
-		delete(plugin.registered, socket)
+		delete(plugin.registered, where)
 		plugin.deregister(ctx, registered{id, info.Name, endpoint})
-		return fmt.Errorf("RegisterPlugin error -- failed to send registration status at socket %s, err: %w", socket, err)
+		return fmt.Errorf("RegisterPlugin error -- failed to send registration status at socket %s, err: %w", where, err)
 	}
 	return nil
 }
@@ -61,9 +60,9 @@ func (plugin *csiPlugin) register(ctx context.Context, socket string, id int) er
 // notify tells a plugin whether it is registered, or what is wrong, which is the error then.
 //
 // Upstream: operation_generator.go notifyPlugin, v1.36.
-func (plugin *csiPlugin) notify(ctx context.Context, conn registerapi.RegistrationClient, problem string) error {
+func (plugin *csiPlugin) notify(ctx context.Context, conn socket.Registrar, problem string) error {
 	ctx = control.WithTimeout(ctx, plugin.env, notifyTimeoutDuration)
-	_, err := conn.NotifyRegistrationStatus(ctx, &registerapi.RegistrationStatus{PluginRegistered: problem == "", Error: problem})
+	err := conn.NotifyRegistrationStatus(ctx, problem)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", problem, err)
@@ -113,12 +112,12 @@ func (plugin *csiPlugin) installDriver(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	info, err := c.NodeGetInfo(plugin.operation(ctx), &csipb.NodeGetInfoRequest{})
+	info, err := c.Info(plugin.operation(ctx))
 	if err != nil {
 		return err
 	}
-	installed := volume.CSINodeDriver{Name: name, NodeID: info.GetNodeId(), Topology: info.GetAccessibleTopology().GetSegments()}
-	switch most := info.GetMaxVolumesPerNode(); {
+	installed := volume.CSINodeDriver{Name: name, NodeID: info.NodeID, Topology: info.Topology}
+	switch most := info.MaxVolumes; {
 	case most > math.MaxInt32:
 		installed.MaxVolumes = math.MaxInt32
 	case most < 0:

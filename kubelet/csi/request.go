@@ -6,11 +6,11 @@ import (
 	"maps"
 	"strconv"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -20,7 +20,7 @@ const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 // describe says what volume is to be published, and from where.
 //
 // Upstream: csi_mounter.go SetUpAt, v1.36.
-func (p *publisher) describe(ctx context.Context, c *client, request *csipb.NodePublishVolumeRequest) (capability, error) {
+func (p *publisher) describe(ctx context.Context, c *client, request *socket.PublishRequest) (capability, error) {
 	own, pv, err := getSourceFromSpec(p.spec)
 	if err != nil {
 		return capability{}, failf("mounter.SetupAt failed to get CSI persistent source: %w", err)
@@ -35,7 +35,7 @@ func (p *publisher) describe(ctx context.Context, c *client, request *csipb.Node
 	}
 	want.fsType, want.mountFlags = pv.FSType, p.spec.PersistentVolume.Spec.MountOptions
 	request.VolumeContext = pv.VolumeAttributes
-	stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
 		return want, failf("mounter.SetUpAt failed to check for STAGE_UNSTAGE_VOLUME capability: %w", err)
 	}
@@ -69,7 +69,7 @@ func (p *publisher) publishSecret() *v1.SecretReference {
 // the pod and tokens of its service account; and the secret that the volume names.
 //
 // Upstream: csi_mounter.go SetUpAt, v1.36.
-func (p *publisher) addSecretsAndAttributes(ctx context.Context, request *csipb.NodePublishVolumeRequest) (err error) {
+func (p *publisher) addSecretsAndAttributes(ctx context.Context, request *socket.PublishRequest) (err error) {
 	if ref := p.publishSecret(); ref != nil {
 		if request.Secrets, err = p.plugin.getCredentials(ctx, ref); err != nil {
 			return volume.Transientf("fetching NodePublishSecretRef %s/%s failed: %v", ref.Namespace, ref.Name, err)

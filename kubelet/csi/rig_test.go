@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
@@ -66,9 +65,7 @@ func newWorld(t testing.TB, cfg engine.Config) *world {
 	w.sockets = &call.Sockets{Disk: func(string) *disk.Disk { return w.disk }}
 	t.Cleanup(w.sockets.Close)
 	node := &csi.Node{
-		Dial: func(env control.Env, path string) grpc.ClientConnInterface {
-			return w.sockets.Dial(env, onMachine, path)
-		},
+		Machine: onMachine, Transport: w.sockets.Transport,
 		Sockets: func(dir string) []string { return w.sockets.In(onMachine, dir) },
 		Watch:   func(dir string, changed func(string)) func() { return w.sockets.Watch(onMachine, dir, changed) },
 	}
@@ -90,7 +87,7 @@ func (w *world) listen() {
 		Register: func(s grpc.ServiceRegistrar) { csipb.RegisterNodeServer(s, w.driver) },
 	}
 	for _, s := range []call.Socket{driver, w.registration(regSocket)} {
-		l, err := w.sockets.Listen(s)
+		l, err := call.Listen(w.sockets, s)
 		require.NoError(w.t, err)
 		w.listening = append(w.listening, l)
 	}

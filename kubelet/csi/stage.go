@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"path"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -115,11 +115,11 @@ func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where st
 		return transientf("attacher.MountDevice failed to create newCsiDriverClient: %v", err)
 	}
 	ctx = plugin.operation(ctx)
-	stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
 		return err
 	}
-	request := &csipb.NodeStageVolumeRequest{VolumeId: source.VolumeHandle, StagingTargetPath: where, VolumeContext: source.VolumeAttributes}
+	request := &socket.StageRequest{VolumeId: source.VolumeHandle, StagingTargetPath: where, VolumeContext: source.VolumeAttributes}
 	if request.PublishContext, err = plugin.getPublishContext(ctx, source.VolumeHandle, source.Driver); err != nil {
 		return volume.Transientf("%s", err.Error())
 	}
@@ -135,7 +135,7 @@ func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where st
 		return nil
 	}
 	want := capability{fsType: source.FSType, accessMode: accessModeOf(spec), mountFlags: spec.PersistentVolume.Spec.MountOptions}
-	groups, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
+	groups, err := c.supports(ctx, socket.VolumeMountGroup)
 	if err != nil {
 		return transientf("attacher.MountDevice failed to determine if the node service has VOLUME_MOUNT_GROUP capability: %v", err)
 	}
@@ -146,7 +146,7 @@ func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where st
 }
 
 // stage notes what is to be staged, has it staged, and cleans up after a final error.
-func (s *stager) stage(ctx context.Context, c *client, request *csipb.NodeStageVolumeRequest, want capability, data volumeData) error {
+func (s *stager) stage(ctx context.Context, c *client, request *socket.StageRequest, want capability, data volumeData) error {
 	where := request.StagingTargetPath
 	err := s.plugin.saveVolumeData(path.Dir(where), data)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *stager) UnmountDevice(ctx context.Context, where string) error {
 		return transientf("attacher.UnmountDevice failed to create newCsiDriverClient: %v", err)
 	}
 	ctx = s.plugin.operation(ctx)
-	stages, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
 		return failf("attacher.UnmountDevice failed to check whether STAGE_UNSTAGE_VOLUME set: %w", err)
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -20,7 +20,7 @@ func (v *podVolume) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
 		return nil, err
 	}
 	ctx = v.plugin.operation(ctx)
-	can, err := c.supports(ctx, csipb.NodeServiceCapability_RPC_GET_VOLUME_STATS)
+	can, err := c.supports(ctx, socket.GetVolumeStats)
 	switch {
 	case err != nil:
 		return nil, err
@@ -29,22 +29,22 @@ func (v *podVolume) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
 	case v.handle == "":
 		return nil, errors.New("missing volume id")
 	}
-	answer, err := c.NodeGetVolumeStats(ctx, &csipb.NodeGetVolumeStatsRequest{VolumeId: v.handle, VolumePath: v.GetPath()})
+	answer, err := c.Stats(ctx, v.handle, v.GetPath())
 	if err != nil {
 		return nil, err
 	}
-	if answer.GetUsage() == nil {
+	if answer == nil {
 		return nil, errors.New("failed to get usage from response. usage is nil")
 	}
 	metrics := &volume.Metrics{}
-	for _, usage := range answer.GetUsage() {
-		switch usage.GetUnit() {
-		case csipb.VolumeUsage_BYTES:
-			metrics.Available, metrics.Capacity, metrics.Used = quantity(usage.GetAvailable()), quantity(usage.GetTotal()), quantity(usage.GetUsed())
-		case csipb.VolumeUsage_INODES:
-			metrics.InodesFree, metrics.Inodes, metrics.InodesUsed = quantity(usage.GetAvailable()), quantity(usage.GetTotal()), quantity(usage.GetUsed())
+	for _, usage := range answer {
+		switch usage.Unit {
+		case socket.UsageBytes:
+			metrics.Available, metrics.Capacity, metrics.Used = quantity(usage.Available), quantity(usage.Total), quantity(usage.Used)
+		case socket.UsageFiles:
+			metrics.InodesFree, metrics.Inodes, metrics.InodesUsed = quantity(usage.Available), quantity(usage.Total), quantity(usage.Used)
 		default:
-			v.plugin.note("unknown unit in VolumeUsage: " + usage.GetUnit().String())
+			v.plugin.note("unknown unit in VolumeUsage: " + usage.Unit)
 		}
 	}
 	return metrics, nil

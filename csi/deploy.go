@@ -1,0 +1,49 @@
+package csi
+
+import (
+	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/deploy"
+	"github.com/storagesim/storagesim/csi/provisioner"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Types of package deploy, which a cluster knows without linking gRPC.
+type (
+	// World is what a driver's actors are put in.
+	World = deploy.World
+	// Host is where a driver's process runs.
+	Host = deploy.Host
+	// Actor is an actor of a driver.
+	Actor = deploy.Actor
+	// Inventory says what a driver holds.
+	Inventory = deploy.Inventory
+	// Holdings is what a driver holds.
+	Holdings = deploy.Holdings
+	// Place is where a volume is.
+	Place = deploy.Place
+)
+
+var _ deploy.Driver = Driver{}
+
+// Deploy implements deploy.Driver: it is what Cluster.InstallCSIDriver runs.
+func (d Driver) Deploy(w World) (deploy.Plan, error) {
+	if err := d.Check(); err != nil {
+		return deploy.Plan{}, err
+	}
+	plan := deploy.Plan{
+		Name: d.Name, Spec: d.Spec, FSTypes: d.FSTypes, Inventory: d.Inventory,
+		Node: func(h Host) []Actor { return d.NodeActors(w, h) },
+	}
+	if !d.HasController() {
+		return plan, nil
+	}
+	plan.Controller = func(h Host) []Actor { return d.ControllerActors(w, h) }
+	cfg := d.ProvisionerConfig(func(control.Env) grpc.ClientConnInterface { return nil }) // to be read only
+	if library, err := cfg.Library(); err == nil {
+		plan.Provisioner = &library
+		plan.Waits = func(log *trace.Log) string { return provisioner.Explain(cfg, log) }
+	}
+	return plan, nil
+}

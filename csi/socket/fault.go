@@ -1,0 +1,84 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Fault is trouble on purpose with gRPC calls. Empty fields match anything. Exactly one of
+// Code, Hang, Delay and Crash says what happens, or none, and then the answer is lost if
+// After is set.
+type Fault struct {
+	// Caller is the actor that calls, "kubelet/node-1"; Machine the machine whose socket it uses,
+	// "node/node-1"; Driver the name of the driver.
+	Caller, Machine, Driver string
+	// Method is what is called, "NodeStageVolume" or "csi.v1.Node/NodeStageVolume".
+	Method string
+	// Volume is the volume_id or, for CreateVolume, the name in the request.
+	Volume string
+	// Skip lets so many matching calls pass first.
+	Skip int
+	// Times is how many calls it then strikes: default 1, negative until Table.ClearFaults.
+	Times int
+	// After strikes when the driver has carried the call out, but before the caller has its
+	// answer. Otherwise the driver does not get the call.
+	After bool
+
+	// Code is the code that the caller gets, and Message the text with it.
+	Code    codes.Code
+	Message string
+	// Hang has the answer never come: the caller waits for its deadline.
+	Hang bool
+	// Delay is how long the call takes, in virtual time: before the driver gets it, or with
+	// After until its answer comes.
+	Delay time.Duration
+	// Crash ends the driver's process: the caller sees Unavailable. It starts again after
+	// Restart, at once by default.
+	Crash   bool
+	Restart time.Duration
+}
+
+// Inject adds a fault. It says what is wrong with one that makes no sense. Of several that
+// match, the one added first strikes.
+func (t *Table) Inject(f Fault) error {
+	what := 0
+	for _, set := range []bool{f.Code != codes.OK, f.Hang, f.Delay > 0, f.Crash} {
+		if set {
+			what++
+		}
+	}
+	switch {
+	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0:
+		return errors.New("call.Fault: Delay, Restart and Skip cannot be negative")
+	case f.Code > codes.Unauthenticated:
+		return fmt.Errorf("call.Fault.Code: %d is not a gRPC code; those are 1 to %d", f.Code, codes.Unauthenticated)
+	case what > 1:
+		return errors.New("call.Fault: only one of Code, Hang, Delay and Crash can be set")
+	case what == 0 && !f.After:
+		return errors.New("call.Fault: one of Code, Hang, Delay, Crash and After must be set")
+	case f.Restart > 0 && !f.Crash:
+		return errors.New("call.Fault.Restart: it is the downtime of a Crash, which is not set")
+	case f.Message != "" && f.Code == codes.OK:
+		return errors.New("call.Fault.Message: it is the text of a Code, which is not set")
+	}
+	t.faults.Add(f, f.Skip, f.Times)
+	return nil
+}
+
+// ClearFaults ends all trouble with calls.
+func (t *Table) ClearFaults() { t.faults.Clear() }
+
+// Strike is the first fault that matches, nil if there is none.
+func (t *Table) Strike(matches func(Fault) bool) *Fault {
+	if !t.faults.Any() {
+		return nil
+	}
+	f, struck := t.faults.Strike(matches)
+	if !struck {
+		return nil
+	}
+	return &f
+}

@@ -1,0 +1,193 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/storagesim/storagesim/internal/fault"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// Table is the sockets of a cluster's machines. The zero value has none and no disks.
+// Its methods are safe for concurrent use, except that hooks are called by those who change it.
+type Table struct {
+	// Disk is the disk of a machine, "node/node-1"; nil if there is no such machine. If it
+	// is not set, sockets have no files.
+	Disk func(machine string) *disk.Disk
+
+	mu        sync.Mutex
+	open      map[Place]Server
+	watchers  []*watcher
+	faults    fault.Script[Fault]
+	transport Transport
+}
+
+// Place is where a socket is: the machine, "node/node-1", and the clean path on its disk.
+type Place struct{ Machine, Path string }
+
+// At is a place whose path may not be clean.
+func At(machine, name string) Place { return Place{machine, path.Clean(name)} }
+
+func (p Place) String() string { return p.Path + " on " + p.Machine }
+
+// Server is what listens on a socket.
+type Server interface {
+	// Kill ends it and leaves its file, as with a process that is killed. It reports whether
+	// it was alive.
+	Kill() bool
+}
+
+// Add makes the file of a socket and has the server that start makes listen there, by the
+// transport of those who will call it.
+func (t *Table) Add(at Place, by Transport, start func() (Server, error)) error {
+	if err := t.makeFile(at); err != nil {
+		return err
+	}
+	server, err := start()
+	if err != nil {
+		return fmt.Errorf("socket %s: %w", at, err)
+	}
+	t.mu.Lock()
+	if t.open == nil {
+		t.open = map[Place]Server{}
+	}
+	t.open[at], t.transport = server, by
+	t.mu.Unlock()
+	t.tell(at)
+	return nil
+}
+
+// Drop forgets a server that has ended. Its file stays.
+func (t *Table) Drop(at Place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, at)
+}
+
+// RemoveFile removes the file of a socket.
+func (t *Table) RemoveFile(at Place) error {
+	if t.Disk == nil {
+		return nil
+	}
+	if on := t.Disk(at.Machine); on != nil {
+		if err := on.Remove(at.Path); err != nil {
+			return fmt.Errorf("socket %s: %w", at, err)
+		}
+	}
+	t.tell(at)
+	return nil
+}
+
+// HasFile says whether a file is where a socket could be.
+func (t *Table) HasFile(at Place) bool {
+	if t.Disk == nil {
+		return false
+	}
+	on := t.Disk(at.Machine)
+	if on == nil {
+		return false
+	}
+	_, err := on.Lstat(at.Path)
+	return err == nil
+}
+
+// Close ends all servers and leaves their files.
+func (t *Table) Close() {
+	t.mu.Lock()
+	var all []Server
+	for _, at := range slices.SortedFunc(maps.Keys(t.open), func(a, b Place) int { return strings.Compare(a.String(), b.String()) }) {
+		all = append(all, t.open[at])
+	}
+	t.mu.Unlock()
+	for _, server := range all {
+		server.Kill()
+	}
+}
+
+// Server is what listens at a place, nil if nothing does.
+func (t *Table) Server(at Place) Server {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open[at]
+}
+
+// Listening says whether a server listens there.
+func (t *Table) Listening(machine, name string) bool { return t.Server(At(machine, name)) != nil }
+
+// In are the sockets in a directory of a machine, and below it, on which a server listens:
+// their paths, sorted.
+func (t *Table) In(machine, dir string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found []string
+	for at := range t.open {
+		if at.Machine == machine && isBelow(at.Path, dir) {
+			found = append(found, at.Path)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Transport is what reaches the servers; nil while none has listened.
+func (t *Table) Transport() Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.transport
+}
+
+func isBelow(name, dir string) bool {
+	return strings.HasPrefix(name, strings.TrimSuffix(path.Clean(dir), "/")+"/")
+}
+
+// makeFile makes the file of a socket, and its directory.
+func (t *Table) makeFile(at Place) error {
+	if t.Disk == nil {
+		return nil
+	}
+	on := t.Disk(at.Machine)
+	if on == nil {
+		return fmt.Errorf("socket %s: there is no such machine", at)
+	}
+	if err := errors.Join(on.MkdirAll(path.Dir(at.Path), 0o755), on.MakeSocket(at.Path)); err != nil {
+		return fmt.Errorf("socket %s: %w", at, err)
+	}
+	return nil
+}
+
+// watcher is told of sockets that come and go.
+type watcher struct {
+	machine, dir string
+	changed      func(name string)
+}
+
+// Watch has changed called with the path of a socket in a directory of a machine, or below
+// it, when a server begins to listen there, and when it removes the file. stop ends that.
+// changed is called in the step of who listens, and must not wait.
+func (t *Table) Watch(machine, dir string, changed func(name string)) (stop func()) {
+	w := &watcher{machine, path.Clean(dir), changed}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watchers = append(t.watchers, w)
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.watchers = slices.DeleteFunc(t.watchers, func(other *watcher) bool { return other == w })
+	}
+}
+
+func (t *Table) tell(at Place) {
+	t.mu.Lock()
+	watchers := slices.Clone(t.watchers)
+	t.mu.Unlock()
+	for _, w := range watchers {
+		if w.machine == at.Machine && isBelow(at.Path, w.dir) {
+			w.changed(at.Path)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package arch
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Linked says what a package must not link, itself or through other packages of the module.
+type Linked struct {
+	// From is the directory of the package, "." for the root package.
+	From string
+	// Not are packages from outside of the module, each with all below it but Except.
+	Not, Except []string
+	// Why is what is lost otherwise.
+	Why string
+}
+
+// Light is the rule of this repository: who does not use CSI does not link gRPC.
+func Light() Linked {
+	return Linked{
+		From:   ".",
+		Not:    []string{"google.golang.org/grpc", "github.com/container-storage-interface/spec", "k8s.io/kubelet/pkg/apis"},
+		Except: []string{"google.golang.org/grpc/codes"}, // constants
+		Why:    "it makes every program 30 MB larger; see csi/socket and csi/deploy",
+	}
+}
+
+// CheckLinked reports every import, outside tests, of a package that must not be linked, in the
+// package of the rule and in all packages of the module that it imports, directly or not.
+func CheckLinked(fsys fs.FS, rule Linked) ([]Violation, error) {
+	files, err := parse(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var found []Violation
+	for reached, i := []string{rule.From}, 0; i < len(reached); i++ {
+		for _, f := range files {
+			if f.test || f.dir != reached[i] {
+				continue
+			}
+			for _, spec := range f.ast.Imports {
+				name := importPath(spec)
+				if dir, ours := inModule(name); ours && !slices.Contains(reached, dir) {
+					reached = append(reached, dir)
+				}
+				if isIn(rule.Not, name) && !isIn(rule.Except, name) {
+					found = append(found, f.violation(spec.Pos(), "imports %s, and package %s imports it: %s", name, rule.From, rule.Why))
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// isIn says whether a package is one of several, or below one.
+func isIn(packages []string, name string) bool {
+	return slices.ContainsFunc(packages, func(p string) bool { return p == name || strings.HasPrefix(name, p+"/") })
+}
