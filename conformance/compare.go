@@ -53,14 +53,12 @@ func (r *replay) compare(i int, got *observed) []Difference {
 	}
 	step.Writes = slices.DeleteFunc(slices.Clone(step.Writes), func(e Entry) bool { return !r.simulated(e.Actor) })
 	recorded := expectations(step.Writes)
-	skip := append(r.rec.optionalWrites(i), "")
-	left := func(w write) bool {
-		return slices.Contains(skip, w.object) || strings.HasPrefix(w.object, "nodes ") && w.sub == "status"
-	}
+	doubtful := r.rec.optionalWrites(i)
+	left := func(w write) bool { return strings.HasPrefix(w.object, "nodes ") && w.sub == "status" }
 	optional := r.rec.optionalEvents(i)
 	return slices.Concat(
 		compareRefusals(recorded.refusals, got.refusals),
-		compareWrites(apart(slices.DeleteFunc(recorded.writes, left)), apart(slices.DeleteFunc(got.writes, left))),
+		compareWrites(apart(doubtful.leaveOut(slices.DeleteFunc(recorded.writes, left))), apart(doubtful.leaveOut(slices.DeleteFunc(got.writes, left)))),
 		compareEvents(without(recorded.events, optional), without(got.events, optional), got.repeated),
 		r.compareFiles(step.Files, got.files),
 		r.compareCalls(i, got.calls))
@@ -74,18 +72,36 @@ func (r *replay) compareCalls(i int, got []DriverCall) []Difference {
 	return compareCalls(r.rec.Steps[i].Calls, got)
 }
 
-// apart takes writes of nothing but finalizers out of the order of an object's writes: who
-// takes its finalizer away first is chance. What is left of such a write is who made it.
+// guards are the finalizers by which several components keep a PersistentVolume, by who
+// adds and removes each.
+var guards = map[string]string{
+	storagesim.PVProtection: "kubernetes.io/pv-protection",
+	"csi-provisioner":       "external-provisioner.volume.kubernetes.io/finalizer",
+	"csi-attacher":          "external-attacher/",
+}
+
+// apart takes writes of nothing but such finalizers out of the order of a volume's writes:
+// which component removes its finalizer first is chance, and with it what the others leave.
+// Each component's own finalizer is compared: that it was added, or removed.
 func apart(writes []write) []write {
 	list := make([]write, 0, len(writes))
 	for _, w := range writes {
-		if w.onlyFinalizers() {
+		if own := guards[w.actor]; own != "" && strings.HasPrefix(w.object, "persistentvolumes ") && w.onlyFinalizers() {
 			w.object += " finalizers by " + w.actor
-			w.changed = map[string]any{"/metadata/finalizers": "changed"}
+			w.changed = map[string]any{own: hasFinalizer(w.changed["/metadata/finalizers"], own)}
 		}
 		list = append(list, w)
 	}
 	return list
+}
+
+// hasFinalizer says whether a list of finalizers has one that begins so.
+func hasFinalizer(list any, prefix string) bool {
+	finalizers, _ := list.([]any)
+	return slices.ContainsFunc(finalizers, func(f any) bool {
+		name, _ := f.(string)
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // onlyFinalizers says whether a write changes nothing else.
@@ -108,9 +124,13 @@ func (r *replay) compareEnd(got map[string]map[string]any) []Difference {
 	for _, obj := range r.rec.Before {
 		recorded[keyOf(obj)] = obj
 	}
+	doubtful := r.rec.optionalAtEnd()
 	var want []map[string]any
 	for _, obj := range r.rec.Objects {
 		key := keyOf(obj)
+		if g, ok := got[key]; ok {
+			obj, got[key] = doubtful.without(key, obj), doubtful.without(key, g)
+		}
 		before, there := recorded[key]
 		if !there {
 			want = append(want, obj)

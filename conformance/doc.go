@@ -37,7 +37,7 @@
 // owner reference in field paths (newerPath), fields that were lost when the recorder
 // cut a long message (isCut), what a machine and its container runtime choose (chosen,
 // machines), and what two recorded runs of a case did not agree about (optionalEvents,
-// optionalWrites). In a case with kubelets, what no actor here writes (sidecars) and the
+// optionalWrites, optionalAtEnd). In a case with kubelets, what no actor here writes (sidecars) and the
 // nodes' status writes are left out, too: see compare. Signs of life of nodes count nowhere.
 //
 // Only cases with kubelets have the controllers that act on what becomes of nodes: node

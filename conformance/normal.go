@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -140,8 +141,10 @@ func prune(value any) {
 				value[key] = chosen[key]
 			case key == "reason" && v == "Completed": // the runtime of recordings gives none
 				delete(value, key)
-			case key == "time" && v != nil: // of an error of a VolumeAttachment
+			case key == "time" && v != nil, key == "timeAdded" && v != nil: // of an attachment's error, of a taint
 				value[key] = "<time>"
+			case key == "drivers": // of a CSINode: which registers first is chance
+				byName(v)
 			case key == identityKey:
 				text, _ := v.(string)
 				value[key] = hideIdentity(text)
@@ -154,6 +157,17 @@ func prune(value any) {
 			}
 		}
 	}
+}
+
+// byName sorts a list of named things, in place.
+func byName(list any) {
+	items, _ := list.([]any)
+	name := func(item any) string {
+		fields, _ := item.(map[string]any)
+		name, _ := fields["name"].(string)
+		return name
+	}
+	slices.SortStableFunc(items, func(a, b any) int { return cmp.Compare(name(a), name(b)) })
 }
 
 func dropped(key string) bool {

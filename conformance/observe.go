@@ -264,9 +264,13 @@ func (o *observer) normal(obj runtime.Object) (map[string]any, error) {
 	return m, nil
 }
 
+// changesNothing says whether a write has no effect of its own. Such is the deletion of an
+// object that is being deleted already: what else its answer shows, others changed.
 func (w write) changesNothing() bool {
-	if w.verb == "delete" { // one of what is on its way already
-		return !w.removed && w.changed != nil && len(w.changed) == 0
+	if w.verb == "delete" {
+		_, begins := w.changed["/metadata/deletionTimestamp"]
+		_, sooner := w.changed["/metadata/deletionGracePeriodSeconds"]
+		return !w.removed && w.changed != nil && !begins && !sooner
 	}
 	return w.sub != "binding" && w.created == nil && len(w.changed) == 0
 }

@@ -83,6 +83,9 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 			if err := r.installDrivers(); err != nil {
 				return nil, errors.Join(err, cluster.Close())
 			}
+			if err := cluster.RunFor(s.Phase); err != nil { // of the kubelets' 10 s
+				return nil, errors.Join(err, cluster.Close())
+			}
 		}
 		for _, obj := range cluster.Server().Objects() {
 			r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)

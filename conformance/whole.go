@@ -345,17 +345,3 @@ func (r *Recording) optionalEvents(step int) []string {
 }
 
 var tuple = regexp.MustCompile(`\('([^']*)', '([^']*)', '([^']*)', '([^']*)'\)`)
-
-// optionalWrites are the objects of which two runs of a step, from 0, wrote otherwise.
-func (r *Recording) optionalWrites(step int) []string {
-	var objects []string
-	for _, line := range r.Differs {
-		if rest, ok := strings.CutPrefix(line, fmt.Sprintf("step %d writes ", step)); ok {
-			object, _, _ := strings.Cut(rest, ": run 1")
-			if words := strings.SplitN(object, " ", 3); len(words) >= 2 {
-				objects = append(objects, words[0]+" "+words[1])
-			}
-		}
-	}
-	return objects
-}

@@ -127,8 +127,10 @@ func TestWhatDiffersBetweenTwoRecordedRunsNeedNotAgree(t *testing.T) {
 	assert.Empty(t, differences)
 
 	rec.Differs = []string{"step 1 writes pods default/web: run 1 [] | run 2 ['x']", "step 2 writes nodes node-1 /spec/taints: run 1 []"}
-	assert.Equal(t, []string{"pods default/web"}, rec.optionalWrites(1))
-	assert.Equal(t, []string{"nodes node-1"}, rec.optionalWrites(2))
+	assert.Equal(t, doubts{"pods default/web": {""}}, rec.optionalWrites(1))
+	assert.Equal(t, doubts{"nodes node-1": {"/spec/taints"}}, rec.optionalWrites(2))
+	assert.Equal(t, []string{"/spec/taints"}, rec.optionalAtEnd()["nodes node-1"])
+	assert.Empty(t, rec.optionalAtEnd()["pods default/web"])
 	assert.Empty(t, rec.optionalWrites(0))
 }
 
@@ -155,6 +157,58 @@ func TestTheHarnessFindsADifferenceInTheCallsOfADriver(t *testing.T) {
 		require.NotEmpty(t, differences, want)
 		assert.Contains(t, differences[0].String(), want)
 	}
+}
+
+func TestARecordingWithSecretsAgreesButForTheGrowthOfItsVolume(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "full", "csi16_secrets.json"))
+	require.NoError(t, err)
+	grows := slices.IndexFunc(rec.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method == "ControllerExpandVolume" })
+	})
+	require.Positive(t, grows)
+	rec.Steps = slices.Delete(rec.Steps, grows, grows+1)
+	result, err := Check(rec, Options{})
+	require.NoError(t, err)
+	assert.Empty(t, result.Differences)
+}
+
+// Who removes its finalizer from a volume first is chance, but not which finalizer it is.
+func TestTheOwnFinalizerOfEachComponentIsCompared(t *testing.T) {
+	entry := func(actor string, finalizers ...any) Entry {
+		return Entry{Actor: actor, Verb: "patch", Resource: "persistentvolumes", Name: "pv", Code: 200, Changed: map[string]any{"/metadata/finalizers": finalizers}}
+	}
+	const protection, provisioner, attacher = "kubernetes.io/pv-protection", "external-provisioner.volume.kubernetes.io/finalizer", "external-attacher/plain"
+	writes := func(entries ...Entry) []write { return apart(expectations(entries).writes) }
+	first := writes(entry("csi-provisioner", protection, attacher), entry("csi-attacher", protection))
+	assert.Empty(t, compareWrites(first, writes(entry("csi-attacher", provisioner, protection), entry("csi-provisioner", protection))), "the other order")
+	assert.NotEmpty(t, compareWrites(first, writes(entry("csi-attacher", protection, attacher), entry("csi-provisioner", protection))), "the attacher left its own")
+	assert.NotEmpty(t, compareWrites(first, writes(entry("csi-attacher", protection), entry("kubelet/node-1", protection, attacher))), "another actor")
+}
+
+func TestADeletionOfWhatIsBeingDeletedChangesNothing(t *testing.T) {
+	deletion := func(changed map[string]any) Entry {
+		return Entry{Actor: "csi-provisioner", Verb: "delete", Resource: "persistentvolumes", Name: "pv", Code: 200, Changed: changed}
+	}
+	assert.Empty(t, expectations([]Entry{deletion(map[string]any{"/metadata/finalizers": []any{"x"}})}).writes, "another removed a finalizer")
+	assert.Len(t, expectations([]Entry{
+		deletion(map[string]any{"/metadata/deletionTimestamp": "<set>"}), deletion(map[string]any{"/metadata/deletionGracePeriodSeconds": 0}), deletion(nil),
+	}).writes, 3)
+}
+
+// Where two runs differ in one field of an object, the others are compared still.
+func TestOfAFieldInDoubtOnlyTheFieldIsLeftOut(t *testing.T) {
+	rec := &Recording{Steps: make([]Step, 2), Differs: []string{"step 1 writes nodes node-1 /status/volumesInUse: run 1 [] | run 2 ['x']", "step 1 writes pods default/web: run 1 [] | run 2 ['y']"}}
+	writes := []write{
+		{object: "nodes node-1", changed: map[string]any{"/status/volumesInUse": "v", "/spec/taints": "t"}},
+		{object: "nodes node-1", changed: map[string]any{"/status/volumesInUse": "v"}},
+		{object: "pods default/web", changed: map[string]any{"/status/phase": "Running"}},
+	}
+	assert.Equal(t, []write{{object: "nodes node-1", changed: map[string]any{"/spec/taints": "t"}}}, rec.optionalWrites(1).leaveOut(writes))
+	assert.Equal(t, writes, rec.optionalWrites(0).leaveOut(writes))
+	node := map[string]any{"status": map[string]any{"volumesInUse": []any{"v"}, "volumesAttached": []any{"a"}}}
+	assert.Equal(t, map[string]any{"status": map[string]any{"volumesAttached": []any{"a"}}}, rec.optionalAtEnd().without("node/node-1", node))
+	assert.Contains(t, node["status"], "volumesInUse", "the recording itself stays")
+	assert.Equal(t, node, rec.optionalAtEnd().without("node/node-2", node))
 }
 
 func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {

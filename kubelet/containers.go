@@ -19,6 +19,8 @@ import (
 type podStatus struct {
 	IP               string
 	Init, Containers []containerState
+	// about is the pod in events.
+	about *v1.Pod
 }
 
 // containerState is one of a pod's containers.
@@ -44,12 +46,12 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 	if sandbox == nil || err != nil {
 		return nil, err
 	}
-	s := &podStatus{IP: sandbox.IP}
+	s := &podStatus{IP: sandbox.IP, about: w.pod}
 	if sandbox.HostNetwork {
 		s.IP = k.hostIP()
 	}
 	if w.pod == nil {
-		return s, nil
+		return s.ofSandbox(sandbox), nil
 	}
 	states := func(containers []v1.Container) []containerState {
 		list := make([]containerState, len(containers))
@@ -61,6 +63,18 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 	}
 	s.Init, s.Containers = states(w.pod.Spec.InitContainers), states(w.pod.Spec.Containers)
 	return s, nil
+}
+
+// ofSandbox adds what the runtime alone knows of a pod that was deleted while there was no
+// kubelet: its name, and its containers.
+//
+// Upstream: pkg/kubelet/container/runtime.go ToAPIPod, v1.36.
+func (s *podStatus) ofSandbox(sandbox *runtime.PodSandboxStatus) *podStatus {
+	s.about = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: sandbox.Name, UID: sandbox.UID}}
+	for i := range sandbox.Containers {
+		s.Containers = append(s.Containers, containerState{last: &sandbox.Containers[i]})
+	}
+	return s
 }
 
 func (c containerState) running() bool {

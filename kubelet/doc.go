@@ -82,7 +82,8 @@
 //   - There are no probes, hooks, resource limits, evictions, static pods, node leases or
 //     heartbeats. The kubelet admits every pod.
 //   - The runtime tells the kubelet when a container has ended; upstream asks every
-//     second (PLEG).
+//     second (PLEG). Only a pod that is deleted while it waits for its volumes ends as
+//     late as upstream's: what is mounted meanwhile depends on it.
 //   - Times between attempts have no random part, which upstream adds to the 10 s of
 //     pods whose volumes cannot be processed.
 //   - That a pod's containers can be started is written before they are started, and

@@ -66,6 +66,8 @@ type Config struct {
 	// Runtime is the node's container runtime. It outlives the kubelet's crashes, and a
 	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
 	Runtime runtime.Service
+	// Rules are switches for the museum. The zero value has the right rules.
+	Rules Rules
 }
 
 // DefaultPlugins are all those of the packages below this one.

@@ -111,7 +111,7 @@ func (k *kubelet) markMapped(v *volumeToMount, mapper volume.BlockVolumeMapper, 
 	state := stateMounted
 	if failure != nil {
 		state = stateUncertain
-		if old != nil || !volume.IsUncertain(failure) {
+		if old != nil || !k.cfg.Rules.uncertain(failure) {
 			if old != nil && volume.IsFinal(failure) && !old.reconstructed && old.state == stateUncertain {
 				k.actual.volumes.remove(v.podVolume)
 			}

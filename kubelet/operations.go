@@ -222,7 +222,7 @@ func (k *kubelet) markDevice(v *volumeToMount, path string, failure error) {
 	switch {
 	case failure == nil:
 		k.actual.devices[v.volume] = device
-	case volume.IsUncertain(failure) && old == nil:
+	case k.cfg.Rules.uncertain(failure) && old == nil:
 		device.state = stateUncertain
 		k.actual.devices[v.volume] = device
 	case volume.IsFinal(failure) && old != nil && old.state == stateUncertain && !old.reconstructed:
@@ -272,7 +272,7 @@ func (k *kubelet) markSetUp(v *volumeToMount, mounter volume.Mounter, failure er
 		switch {
 		case old != nil && old.remount:
 			return // what was there is there
-		case left || volume.IsUncertain(failure) && old == nil:
+		case left || k.cfg.Rules.uncertain(failure) && old == nil:
 		case old != nil && volume.IsFinal(failure) && !old.reconstructed && old.state == stateUncertain:
 			k.actual.volumes.remove(v.podVolume)
 			return

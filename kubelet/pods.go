@@ -27,6 +27,8 @@ type podWorker struct {
 	processing bool
 	// stopped says that the pod's containers were stopped and the API told, at its end.
 	stopped bool
+	// ends is when a pod that was deleted while it waited for its volumes has ended.
+	ends time.Time
 	// released says that no container needs the volumes any more.
 	released bool
 	// hasDirs says that the pod's directories were made in this life.

@@ -117,6 +117,9 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 // Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
 // syncPod, v1.36.
 func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podStatus) error {
+	if k.endsLater(w, r) {
+		return nil
+	}
 	if err := k.stopPod(ctx, w, r); err != nil {
 		return err
 	}
@@ -175,7 +178,8 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error
 
 // killPod stops the containers that run, and then the sandbox.
 //
-// Upstream: kuberuntime_manager.go killPodWithSyncResult, v1.36.
+// Upstream: kuberuntime_manager.go killPodWithSyncResult, and kubelet.go
+// SyncTerminatingRuntimePod for a pod of which only the runtime knows, v1.36.
 func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
 	r, err := k.podStatus(w)
 	if r == nil || err != nil {
@@ -188,7 +192,7 @@ func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
 		if err := k.runtime.StopContainer(c.last.ID); err != nil {
 			return nil, err
 		}
-		k.recorder.Eventf(w.pod, v1.EventTypeNormal, "Killing", "Stopping container %s", c.last.Name)
+		k.recorder.Eventf(r.about, v1.EventTypeNormal, "Killing", "Stopping container %s", c.last.Name)
 	}
 	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
 		return nil, err

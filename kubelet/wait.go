@@ -34,6 +34,36 @@ func (k *kubelet) waitForAttachAndMount(w *podWorker) bool {
 	return false
 }
 
+// plegRelistPeriod is how often the kubelet looks at what the container runtime runs. Each
+// step from a pod that is to run to one that has ended waits for that.
+//
+// Upstream: kubelet.go genericPlegRelistPeriod, v1.36.
+const plegRelistPeriod = time.Second
+
+// endsLater says whether a pod that was deleted while it waited for its volumes has not
+// ended yet: its worker waits twice for the runtime, once to begin and once to complete
+// the end. Until then the volumes are mounted, or tried again.
+//
+// Upstream: pod_workers.go podWorkerLoop, and desired_state_of_world_populator.go
+// findAndRemoveDeletedPods, which keeps a volume that is not mounted as long as the pod
+// exists, v1.36.
+func (k *kubelet) endsLater(w *podWorker, r *podStatus) bool {
+	now := k.env.Now()
+	if w.ends.IsZero() {
+		if w.gone || r != nil || !w.populated || k.volumesMounted(w) {
+			return false
+		}
+		since := now.Sub(k.started)
+		w.ends = now.Add(2*plegRelistPeriod - since%plegRelistPeriod)
+	}
+	left := w.ends.Sub(now)
+	if w.gone || left <= 0 {
+		return false
+	}
+	k.podQueue.AddAfter(string(w.uid), left)
+	return true
+}
+
 // volumesMounted says whether all of the pod's volumes are there.
 func (k *kubelet) volumesMounted(w *podWorker) bool {
 	if !w.populated {

@@ -50,7 +50,10 @@ type world struct {
 }
 
 // newWorld makes a node whose driver does not listen yet.
-func newWorld(t testing.TB, cfg engine.Config) *world {
+func newWorld(t testing.TB, cfg engine.Config) *world { return newWorldBy(t, cfg, kubelet.Rules{}) }
+
+// newWorldBy is newWorld with a kubelet that follows such rules.
+func newWorldBy(t testing.TB, cfg engine.Config, rules kubelet.Rules) *world {
 	t.Helper()
 	w := &world{t: t}
 	w.disk = disk.InMemory(func() time.Time {
@@ -70,7 +73,7 @@ func newWorld(t testing.TB, cfg engine.Config) *world {
 		Watch:   func(dir string, changed func(string)) func() { return w.sockets.Watch(onMachine, dir, changed) },
 	}
 	rig := enginetest.New(t, cfg, actor, kubelet.New(kubelet.Config{
-		Node: v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: w.disk, Mounter: mounter, Runtime: w.containers,
+		Node: v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: w.disk, Mounter: mounter, Runtime: w.containers, Rules: rules,
 		Plugins: func() []volume.VolumePlugin { return append(kubelet.DefaultPlugins(), node.NewPlugin()) },
 	}))
 	w.e, w.user = rig.Engine, rig.User

@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// doubts are what two recorded runs did not agree about, by the object, as writes name it:
+// the fields as JSON pointers, or "" for the whole object.
+type doubts map[string][]string
+
+// optionalWrites are those of a step, from 0.
+func (r *Recording) optionalWrites(step int) doubts {
+	found := doubts{}
+	for _, line := range r.Differs {
+		if rest, ok := strings.CutPrefix(line, fmt.Sprintf("step %d writes ", step)); ok {
+			found.add(rest)
+		}
+	}
+	return found
+}
+
+// optionalAtEnd are single fields of which two runs differed in any step: which value came
+// last is chance, too.
+func (r *Recording) optionalAtEnd() doubts {
+	found := doubts{}
+	for _, line := range r.Differs {
+		if _, rest, ok := strings.Cut(line, " writes "); ok && strings.HasPrefix(line, "step ") {
+			found.add(rest)
+		}
+	}
+	for object, fields := range found {
+		found[object] = slices.DeleteFunc(fields, func(field string) bool { return field == "" })
+	}
+	return found
+}
+
+// add reads "nodes node-1 /spec/taints: run 1 [...] | run 2 [...]".
+func (d doubts) add(text string) {
+	what, _, _ := strings.Cut(text, ": run 1")
+	what, _, _ = strings.Cut(what, " finalizers by ")
+	object, field := what, ""
+	if i := strings.LastIndex(what, " /"); i > 0 {
+		object, field = what[:i], what[i+1:]
+	}
+	d[object] = append(d[object], field)
+}
+
+// leaveOut removes from writes what is in doubt.
+func (d doubts) leaveOut(writes []write) []write {
+	var list []write
+	for _, w := range writes {
+		fields, doubtful := d[w.object]
+		if !doubtful {
+			list = append(list, w)
+			continue
+		}
+		w.changed = maps.Clone(w.changed)
+		whole := w.created != nil || w.changed == nil
+		for _, field := range fields {
+			whole = whole || field == ""
+			delete(w.changed, field)
+		}
+		if !whole && len(w.changed) > 0 {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// without is an object at the end without its doubtful fields.
+func (d doubts) without(key string, obj map[string]any) map[string]any {
+	kind, name, _ := strings.Cut(key, "/")
+	fields := d[kind+"s "+name]
+	if len(fields) == 0 || obj == nil {
+		return obj
+	}
+	obj = runtime.DeepCopyJSON(obj)
+	for _, field := range fields {
+		path := strings.Split(strings.TrimPrefix(field, "/"), "/")
+		unstructured.RemoveNestedField(obj, unescaped(path)...)
+	}
+	return obj
+}
+
+func unescaped(path []string) []string {
+	for i := range path {
+		path[i] = unescape.Replace(path[i])
+	}
+	return path
+}
