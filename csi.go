@@ -39,6 +39,11 @@ func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
 			}
 		}
 	}
+	for _, node := range c.machines.Of(machine.Node) {
+		if err := plan.CheckNode(c.csiHost(node)); err != nil {
+			return err
+		}
+	}
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: plan.Name}, Spec: plan.Spec}
 	if _, err := c.client.StorageV1().CSIDrivers().Create(context.Background(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
@@ -63,7 +68,11 @@ func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
 
 // runOnNode runs a driver on a node.
 func (c *Cluster) runOnNode(d deploy.Plan, node *machine.Machine) error {
-	actors := d.Node(deploy.Host{Machine: node, Node: node.Name(), Now: c.Now})
+	host := c.csiHost(node)
+	if err := d.CheckNode(host); err != nil {
+		return err
+	}
+	actors := d.Node(host)
 	for _, a := range actors {
 		c.onNode[node.Name()] = append(c.onNode[node.Name()], a.Name)
 	}
@@ -74,6 +83,11 @@ func (c *Cluster) runOnNode(d deploy.Plan, node *machine.Machine) error {
 		}
 	}
 	return err
+}
+
+// csiHost is where a driver's node server runs.
+func (c *Cluster) csiHost(node *machine.Machine) deploy.Host {
+	return deploy.Host{Machine: node, Node: node.Name(), Now: c.Now}
 }
 
 func (c *Cluster) addActors(actors []deploy.Actor) error {

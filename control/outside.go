@@ -1,17 +1,21 @@
 package control
 
+import "context"
+
 // Outside is what an Env may offer beside Env: to wait for the answer of code that has
 // goroutines of its own, such as a gRPC server.
 type Outside interface {
 	// Await is a yield point, then it calls ask, and then it waits for the channel that ask
-	// returns to close; nil is no channel to wait for. In a run that can be repeated nobody
-	// else moves meanwhile and no virtual time passes.
+	// returns to close; nil is no channel to wait for. In a run that can be repeated no other
+	// actor moves meanwhile and no virtual time passes. In a live run others go on, and time
+	// does.
 	//
 	// It reports false if the channel has not closed after the real time that the driver
-	// has for code that is not the controller's own. What was asked may still be going on.
+	// has for code that is not the controller's own or, in a live run, after the virtual time
+	// that ctx leaves. What was asked may still be going on.
 	//
 	// ask runs in the caller's task and must not call anything that waits. If the caller's
 	// process ends during Await, Await does not return: what ask has started is ended by
 	// deferred calls.
-	Await(ask func() (answered <-chan struct{})) bool
+	Await(ctx context.Context, ask func() (answered <-chan struct{})) bool
 }

@@ -58,7 +58,7 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 	name := "csi-driver/" + d.Name + "/" + h.Node
 	socket := call.Socket{Machine: h.Machine.String(), Path: NodeSocket(d.Name), Driver: d.Name, Options: d.Options}
 	if d.NodeEndpoint != nil {
-		socket.Address = d.NodeEndpoint(h.Node)
+		socket.Address, socket.Root = d.NodeEndpoint(h.Node), h.Machine.Dir()
 	}
 	crashes(w, &socket, name)
 	build := func() (func(grpc.ServiceRegistrar), error) {

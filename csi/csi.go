@@ -32,9 +32,9 @@ type Driver struct {
 	Node func(h Host) (spec.NodeServer, error)
 
 	// Endpoint is the address of identity and controller servers that run in another
-	// process, "unix:///run/csi.sock", and NodeEndpoint that of a node's. They stand instead
-	// of Controller and Node. Such calls take real time, and a run repeats only if the
-	// driver answers alike.
+	// process, "unix:///run/csi.sock" or "tcp://HOST:PORT", and NodeEndpoint that of a node's.
+	// They stand instead of Controller and Node; see "A driver in another process" in the
+	// package comment, and AtEndpoint.
 	Endpoint     string
 	NodeEndpoint func(node string) string
 
@@ -85,6 +85,11 @@ func (d Driver) Check() error {
 		return fmt.Errorf("csi.Driver %s: it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)", d.Name)
 	case len(NodeSocket(d.Name)) > call.MaxPath:
 		return fmt.Errorf("csi.Driver %s: the path of its socket, %s, has %d bytes; at most %d are possible", d.Name, NodeSocket(d.Name), len(NodeSocket(d.Name)), call.MaxPath)
+	}
+	if d.Endpoint != "" {
+		if err := call.CheckAddress(d.Endpoint); err != nil {
+			return fmt.Errorf("csi.Driver %s: Endpoint: %w", d.Name, err)
+		}
 	}
 	for fstype, open := range d.FSTypes {
 		if fstype == "" || fstype == "nfs" || open == nil {

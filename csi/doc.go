@@ -33,6 +33,29 @@
 // on its machine's disk. To keep a node's memory, have Node return the same value
 // again. A handler that panics ends its process.
 //
+// # A driver in another process
+//
+// A driver in any language listens on a socket of this computer, and the cluster calls it there:
+//
+//	d, err := csi.AtEndpoint(ctx, "unix:///run/csi.sock") // asks it for its name and what it can do
+//	err = cluster.InstallCSIDriver(d)
+//
+// The command does that with --csi-endpoint. One process serves one node, as its NodeGetInfo
+// answers one ID; for several nodes set Driver.NodeEndpoint.
+//
+// Such calls take real time. With package live (or storagesim serve) that passes for others,
+// too; in other runs nothing else happens meanwhile, and no virtual time passes. A run repeats from its
+// seed only if the driver answers alike.
+//
+// The node's files must be on this computer's disk (Config.Disks: DirectoryDisks). The staging and
+// target paths in requests are where they really are, below the node's directory
+// (/tmp/storagesim-1/node-1/var/lib/kubelet/...). What the driver makes at the target path is
+// what the pod sees there. A driver that mounts needs Config.RealMounts, and to run in
+// the same mount namespace as the simulation, for example as its child. Sandboxes end here:
+// the driver's process can do whatever its user may.
+//
+// Crash of its actor csi-driver/NAME breaks connections; it does not end the other process.
+//
 // # Deviations
 //
 //   - There are no pods for the driver and its sidecars; nothing restarts with backoff

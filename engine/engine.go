@@ -74,14 +74,17 @@ type Engine struct {
 	faults   fault.Script[*Fault]
 	choices  []uint32
 
-	work    map[workKey]int
-	steps   uint64
-	err     error // the first failure of an actor's own code
-	said    map[saidKey]bool
-	busy    bool     // a step is being taken
-	doomed  []*actor // crash when it is over
-	closed  bool
-	stopped atomic.Bool // by Interrupt
+	work   map[workKey]int
+	steps  uint64
+	err    error // the first failure of an actor's own code
+	said   map[saidKey]bool
+	busy   bool     // a step is being taken
+	doomed []*actor // crash when it is over
+	calls  []*call  // that tasks are parked for, oldest first
+	// realTime is set while virtual time goes with that of the machine.
+	realTime bool
+	closed   bool
+	stopped  atomic.Bool // by Interrupt
 
 	lingering []string // see Lingering
 

@@ -15,7 +15,7 @@ func (e *Engine) Step() (bool, error) {
 	if err := e.usable(); err != nil {
 		return false, err
 	}
-	if e.step() {
+	if e.step() || e.answer() {
 		return true, e.err
 	}
 	if len(e.timers) == 0 {
@@ -169,6 +169,9 @@ func (e *Engine) RunUntil(timeout time.Duration, cond func() bool) error {
 		if e.err != nil {
 			return e.err
 		}
+		if e.answer() {
+			continue
+		}
 		if len(e.timers) == 0 {
 			return fmt.Errorf("the condition does not hold and nothing is left to happen at %s", e.Now().Format(time.TimeOnly))
 		}
@@ -183,7 +186,7 @@ func (e *Engine) RunUntil(timeout time.Duration, cond func() bool) error {
 
 // drain takes steps that need no time until there are none.
 func (e *Engine) drain(limit *stepLimit) error {
-	for e.step() {
+	for e.step() || e.answer() {
 		if e.err != nil {
 			return e.err
 		}

@@ -25,6 +25,12 @@
 // one, and ends it cleanly even if the code leaves goroutines behind, as some
 // libraries do. StartAt has virtual time go faster than the machine's, or only when told.
 //
+// # CSI drivers
+//
+// A gRPC call takes the time it takes, and others go on meanwhile: a CreateVolume of two
+// seconds delays its own claim only. Deadlines of calls are in virtual time. With speed 0, and in
+// what Do calls, a call holds the engine, as in a run that is not live.
+//
 // # What it is not
 //
 // Goroutines run when they run: the order of what the controller does and what the

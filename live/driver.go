@@ -54,7 +54,7 @@ func (d *Driver) Stop() error {
 // Do calls f between two steps, and waits for it: the place to crash an actor, to
 // inject a fault or to ask the cluster for its story. It reports whether f was
 // called; after Stop, or when the engine has failed, it is not. If virtual time passes in
-// f, it goes on from there.
+// f, it goes on from there; before it passes, f waits for calls of CSI drivers that are under way.
 func (d *Driver) Do(f func()) bool {
 	called := make(chan struct{})
 	select {
@@ -75,7 +75,10 @@ func (d *Driver) run() {
 	defer d.engine.OnReady(nil)
 	for {
 		if d.clock.speed > 0 {
-			if d.err = d.engine.RunFor(max(0, d.clock.now().Sub(d.engine.Now()))); d.err != nil {
+			d.engine.InRealTime(true)
+			d.err = d.engine.RunFor(max(0, d.clock.now().Sub(d.engine.Now())))
+			d.engine.InRealTime(false)
+			if d.err != nil {
 				return
 			}
 		}

@@ -92,6 +92,10 @@ func (m *Machine) Name() string { return m.name }
 // String is how the machine is called among all, "node/node-1".
 func (m *Machine) String() string { return string(m.kind) + "/" + m.name }
 
+// Dir is the directory, on the computer that runs the simulation, that has the machine's
+// files; "" if they are in memory.
+func (m *Machine) Dir() string { return m.dir }
+
 // Disk is the machine's files.
 func (m *Machine) Disk() *disk.Disk { return m.disk }
 

@@ -26,11 +26,14 @@ const socketPath = "/var/lib/kubelet/plugins/csi.example.com/csi.sock"
 type node struct {
 	csi.UnimplementedNodeServer
 	stage  func(ctx context.Context) error
+	mu     sync.Mutex // for staged
 	staged int
 }
 
 func (n *node) NodeStageVolume(ctx context.Context, _ *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+	n.mu.Lock()
 	n.staged++
+	n.mu.Unlock()
 	if n.stage != nil {
 		if err := n.stage(ctx); err != nil {
 			return nil, err
@@ -380,4 +383,70 @@ func TestTheSameSeedGivesTheSameCalls(t *testing.T) {
 		}
 	}
 	require.Positive(t, others, "seeds make a difference")
+}
+
+// twoCallers has two actors call NodeStageVolume, with a deadline of 15 virtual seconds; the
+// first one's server takes real time until it is released.
+func (r *rig) twoCallers() (release func(), ended *[]string) {
+	held := make(chan struct{})
+	r.node.stage = func(ctx context.Context) error {
+		md, _ := metadata.FromIncomingContext(ctx)
+		if md.Get("x-who")[0] != "slow" {
+			return nil
+		}
+		select {
+		case <-held:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+	r.listen()
+	ended = &[]string{}
+	for _, name := range []string{"slow", "fast"} {
+		require.NoError(r, r.engine.Add(name, func(env control.Env) error {
+			env.Go("call", func(ctx context.Context) {
+				ctx = control.WithTimeout(metadata.AppendToOutgoingContext(ctx, "x-who", name), env, 15*time.Second)
+				_, err := csi.NewNodeClient(call.Dial(r.sockets, env, "node/node-1", socketPath)).NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{})
+				*ended = append(*ended, name+" "+status.Code(err).String())
+			})
+			return nil
+		}))
+	}
+	return func() { close(held) }, ended
+}
+
+func TestInRealTimeACallParksItsTaskAndOthersGoOn(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	release, ended := r.twoCallers()
+	r.engine.InRealTime(true)
+	require.Eventually(t, func() bool {
+		require.NoError(t, r.engine.RunFor(time.Second))
+		return len(*ended) == 1
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{"fast OK"}, *ended)
+	release()
+	r.engine.InRealTime(false)
+	require.NoError(t, r.engine.Settle(), "it waits for the call that is under way")
+	require.Equal(t, []string{"fast OK", "slow OK"}, *ended)
+}
+
+func TestInRealTimeADeadlineOfVirtualTimeEndsACall(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	_, ended := r.twoCallers()
+	r.engine.InRealTime(true)
+	require.NoError(t, r.engine.RunFor(14*time.Second))
+	require.NotContains(t, *ended, "slow DeadlineExceeded")
+	require.NoError(t, r.engine.RunFor(time.Second))
+	require.Contains(t, *ended, "slow DeadlineExceeded")
+}
+
+func TestACallThatIsUnderWayInRealTimeEndsWithItsCaller(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	_, ended := r.twoCallers()
+	r.engine.InRealTime(true)
+	require.NoError(t, r.engine.RunFor(time.Second))
+	require.NoError(t, r.engine.Stop("slow"))
+	r.engine.InRealTime(false)
+	require.NoError(t, r.engine.RunFor(time.Minute))
+	require.NotContains(t, *ended, "slow DeadlineExceeded")
 }

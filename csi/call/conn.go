@@ -82,7 +82,7 @@ func (c *invocation) run() error {
 // yield lets others go first, and refuses a call whose context has ended.
 func (c *invocation) yield() error {
 	if outside, ok := c.env.(control.Outside); ok {
-		outside.Await(func() <-chan struct{} { return nil })
+		outside.Await(c.ctx, func() <-chan struct{} { return nil })
 	}
 	if err := c.ctx.Err(); err != nil {
 		return status.FromContextError(err).Err()
@@ -97,11 +97,15 @@ func (c *invocation) ask(l *Listener) (err error) {
 	if sent, ok := metadata.FromOutgoingContext(c.ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, sent)
 	}
+	conn, err := l.connection()
+	if err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
 	answered := make(chan struct{})
 	begin := func() <-chan struct{} {
 		go func() {
 			defer close(answered)
-			err = l.conn.Invoke(ctx, c.method, c.req, c.answer, c.opts...)
+			err = conn.Invoke(ctx, c.method, onThisMachine(l.socket.Root, c.req), c.answer, c.opts...)
 		}()
 		return answered
 	}
@@ -110,13 +114,24 @@ func (c *invocation) ask(l *Listener) (err error) {
 		<-begin()
 		return err
 	}
-	if outside.Await(begin) {
+	if outside.Await(c.ctx, begin) {
+		if l.socket.Address != "" && status.Code(err) == codes.Unavailable {
+			c.fault = "the driver" + l.where() + " is not there, or its connection broke"
+		}
 		return err
 	}
 	cancel()
 	<-answered // gRPC returns at once when its context ends
-	c.fault = "the driver does not answer"
+	c.fault = "the driver" + l.where() + " does not answer"
 	return c.hang()
+}
+
+// where is " at ADDRESS" for a server in another process.
+func (l *Listener) where() string {
+	if l.socket.Address == "" {
+		return ""
+	}
+	return " at " + l.socket.Address
 }
 
 // hang waits for the caller's deadline in virtual time.

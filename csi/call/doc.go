@@ -6,7 +6,8 @@
 // Sockets are the sockets of all machines of a cluster. A server listens on one by
 // Listen: it is made with the services that Socket.Register adds, and reached
 // through an in-memory listener, so that interceptors, metadata and codes are the real
-// ones. A socket can also stand for one outside of this process (Socket.Address).
+// ones. A socket can also stand for one outside of this process (Socket.Address): then the
+// server is given the paths where the machine's files really are (Socket.Root).
 //
 // Listening makes a file on the machine's disk, as bind does, and Listener.Close removes it;
 // Listener.Kill leaves it, as a process does that is killed. Sockets.Watch tells of both.
@@ -23,6 +24,12 @@
 // Dial never fails and needs no Close: as with grpc.NewClient, a call says whether there is
 // a server. Make the connection anew in each life of the process, from its Env. Calls must be
 // made in the tasks of the actor whose Env it is.
+//
+// # Live runs
+//
+// When package live drives the engine, a call parks its task: virtual time goes on, and so do
+// others, the caller's other tasks included. A deadline ends the call when virtual time has come to
+// it. The servers' handlers then run beside the engine and beside each other, as on a cluster.
 //
 // # What a call answers
 //

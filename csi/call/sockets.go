@@ -31,9 +31,11 @@ type Socket struct {
 	// the server, such as interceptors.
 	Register func(grpc.ServiceRegistrar)
 	Options  []grpc.ServerOption
-	// Address, if set, is that of a server in another process, as grpc.NewClient takes it
-	// ("unix:///run/csi.sock"); Register and Options are not used.
-	Address string
+	// Address, if set, is that of a server in another process, as Connect takes it
+	// ("unix:///run/csi.sock"); Register and Options are not used. Root is then the directory
+	// of this computer in which the machine's files are: the server is given paths below it
+	// for those on the machine. Default: paths as they are.
+	Address, Root string
 	// Panicked, if set, hears of a handler that panicked, after its connections are broken.
 	// It is called in a step of the caller.
 	Panicked func(method string, value any, at string)
@@ -85,16 +87,15 @@ func listenerAt(s *Sockets, at socket.Place) *Listener {
 
 // connect makes the one connection that all callers share.
 func (l *Listener) connect() (err error) {
-	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
 	if l.socket.Address != "" {
-		l.conn, err = grpc.NewClient(l.socket.Address, insecurely)
+		l.conn, err = Connect(l.socket.Address)
 		return err
 	}
 	memory := bufconn.Listen(1 << 16)
 	l.server = grpc.NewServer(append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(l.guard)}, l.socket.Options...)...)
 	l.socket.Register(l.server)
 	go func() { _ = l.server.Serve(memory) }() // ends with Stop
-	l.conn, err = grpc.NewClient("passthrough:///"+l.socket.Machine, insecurely, grpc.WithNoProxy(),
+	l.conn, err = grpc.NewClient("passthrough:///"+l.socket.Machine, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }))
 	return err
 }
@@ -112,14 +113,14 @@ func (l *Listener) Close() error {
 // whether it was alive.
 func (l *Listener) Kill() bool {
 	l.mu.Lock()
-	alive := !l.closed
+	alive, conn := !l.closed, l.conn
 	l.closed = true
 	l.mu.Unlock()
 	if !alive {
 		return false
 	}
 	l.sockets.Drop(l.place())
-	_ = l.conn.Close()
+	_ = conn.Close()
 	if l.server != nil {
 		l.server.Stop()
 	}

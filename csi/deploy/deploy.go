@@ -37,6 +37,8 @@ type Plan struct {
 	// Controller are the actors of its Deployment, on a host of its own; nil if it has none.
 	// Node are those of its DaemonSet on a node.
 	Controller, Node func(h Host) []Actor
+	// CheckNode says what is wrong with the driver on a node, before it has actors there.
+	CheckNode func(h Host) error
 	// FSTypes are file systems that nodes can mount from a source that is on no node, by type.
 	FSTypes map[string]func(source string) (*disk.Disk, error)
 	// Provisioner is what its provisioner configures the provisioner library with; nil if

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,9 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
 
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/machine/disk"
@@ -19,7 +23,9 @@ const volumesDir = "/volumes"
 
 // Backend is the storage of one driver.
 type Backend struct {
-	cfg  Config
+	cfg Config
+	// mu is held during each request: in live runs they come at the same time.
+	mu   sync.Mutex
 	disk *disk.Disk // of the driver's machine
 	// nodes are the IDs of the nodes that the driver runs on.
 	nodes map[string]bool
@@ -130,6 +136,8 @@ func (b *Backend) open(source string) (*disk.Disk, error) {
 
 // Holdings implements csi.Inventory.
 func (b *Backend) Holdings() csi.Holdings {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var held csi.Holdings
 	if b.disk == nil {
 		return held
@@ -147,4 +155,11 @@ func (b *Backend) Holdings() csi.Holdings {
 	held.Staged = slices.SortedFunc(maps.Keys(b.staged), csi.Place.Compare)
 	held.Published = slices.SortedFunc(maps.Keys(b.published), csi.Place.Compare)
 	return held
+}
+
+// oneAtATime handles a request when no other is being handled.
+func (b *Backend) oneAtATime(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return handle(ctx, req)
 }

@@ -35,6 +35,7 @@ import (
 	"fmt"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/csi"
@@ -90,12 +91,17 @@ func New(cfg Config) (csi.Driver, error) {
 	b := &Backend{cfg: cfg, nodes: map[string]bool{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
 	attach, policy := !cfg.NoAttach, storagev1.FileFSGroupPolicy
 	return csi.Driver{
-		Name: cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology},
+		Options: []grpc.ServerOption{grpc.UnaryInterceptor(b.oneAtATime)},
+		Name:    cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology},
 		NewController: func(h csi.Host) (spec.ControllerServer, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			b.disk = h.Machine.Disk()
 			return &controller{Backend: b}, b.disk.MkdirAll(volumesDir, 0o755)
 		},
 		Node: func(h csi.Host) (spec.NodeServer, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			b.nodes[h.Node] = true
 			return &node{Backend: b, name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}, nil
 		},

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"sync/atomic"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -109,9 +110,9 @@ func (r *registrar) serve(ctx context.Context, driver string) error {
 		return fmt.Errorf("failed to listen on socket: %w", err)
 	}
 	defer l.Kill()
-	err = r.env.Poll(ctx, time.Second, 0, func(context.Context) (bool, error) { return server.refused != "", nil })
+	err = r.env.Poll(ctx, time.Second, 0, func(context.Context) (bool, error) { return server.refused.Load() != nil, nil })
 	if err == nil {
-		err = fmt.Errorf("registration process failed with error: %s", server.refused)
+		err = fmt.Errorf("registration process failed with error: %s", *server.refused.Load())
 	}
 	if closing := l.Close(); closing != nil {
 		return closing
@@ -125,7 +126,7 @@ func (r *registrar) serve(ctx context.Context, driver string) error {
 type registrationServer struct {
 	registerapi.UnimplementedRegistrationServer
 	driver, endpoint string
-	refused          string // why the kubelet does not want the driver
+	refused          atomic.Pointer[string] // why the kubelet does not want the driver
 }
 
 // GetInfo says who the driver is.
@@ -139,7 +140,8 @@ func (s *registrationServer) GetInfo(context.Context, *registerapi.InfoRequest) 
 // if that failed.
 func (s *registrationServer) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
 	if !status.GetPluginRegistered() {
-		s.refused = status.GetError()
+		why := status.GetError()
+		s.refused.Store(&why)
 	}
 	return &registerapi.RegistrationStatusResponse{}, nil
 }

@@ -34,7 +34,7 @@ func KeptImports() []KeptImport {
 // story runner are none of them.
 func forTests() []string {
 	return []string{
-		"storagesimtest", "explore", "explore/seedtest", "live", "engine/enginetest", "api/internal/apitest",
+		"storagesimtest", "explore", "explore/seedtest", "live", "live/outside", "engine/enginetest", "api/internal/apitest",
 		"examples/internal/show/showtest", "internal/unshared",
 	}
 }

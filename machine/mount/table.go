@@ -165,6 +165,8 @@ func (t *TempDir) stillMounted(target string) (mounted bool) {
 
 // List is all mounts, in order of target.
 func (t *TempDir) List() ([]MountPoint, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var list []MountPoint
 	for target, r := range t.table {
 		if t.stillMounted(target) {
@@ -186,6 +188,8 @@ func inOrder(list []MountPoint) []MountPoint {
 // IsMountPoint says whether something is mounted on file. The error is
 // fs.ErrNotExist if there is no such file.
 func (t *TempDir) IsMountPoint(file string) (mounted bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	err = t.at(file, func(at *disk.At, base string) (err error) {
 		if _, mounted, err = t.mounted(at, base); err == nil && !mounted {
 			_, err = at.Lstat(base)
@@ -208,6 +212,8 @@ func (t *TempDir) CanSafelySkipMountPointCheck() bool { return false }
 // pathname is a mount point, or a directory that is mounted elsewhere. What does
 // not exist has none.
 func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	source, err := t.cfg.Dir.EvalSymlinks(pathname)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -21,10 +22,11 @@ type Config struct {
 }
 
 // TempDir mounts without privilege; the package comment says how, and what it
-// cannot do. It is not safe for concurrent use, and only one may change a node's
-// mounts at a time: another, opened later, sees what is on disk then.
+// cannot do. It is safe for concurrent use: CSI drivers mount in goroutines of their own. Only
+// one TempDir may change a node's mounts: another, opened later, sees what is on disk then.
 type TempDir struct {
 	cfg   Config
+	mu    sync.Mutex        // for table and what is done by it
 	table map[string]record // by target
 }
 
@@ -46,6 +48,8 @@ func NewTempDir(cfg Config) (*TempDir, error) {
 // are kept for List. With a fstype, source is whatever Config.Remote knows of that
 // type.
 func (t *TempDir) Mount(source, target, fstype string, options []string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	op := Op{Verb: VerbMount, Source: source, Target: target, Options: options}
 	if fstype != "" {
 		return t.mountRemote(op, fstype)
@@ -157,6 +161,8 @@ func (t *TempDir) bind(at *disk.At, base string, r record) error {
 
 // Unmount takes the link away and puts the empty directory or file back.
 func (t *TempDir) Unmount(target string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	err := t.at(target, func(at *disk.At, base string) error {
 		r, mounted, err := t.mounted(at, base)
 		if err != nil {

@@ -1,0 +1,121 @@
+package outside
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// driver knows nothing of the simulation: it works on the files of the computer it runs on. It
+// may not mount, so what a pod gets is a copy: a file "volume" with the volume's ID.
+type driver struct {
+	spec.UnimplementedIdentityServer
+	spec.UnimplementedControllerServer
+	spec.UnimplementedNodeServer
+	cfg Config
+}
+
+func (d *driver) GetPluginInfo(context.Context, *spec.GetPluginInfoRequest) (*spec.GetPluginInfoResponse, error) {
+	return &spec.GetPluginInfoResponse{Name: d.cfg.Name, VendorVersion: "1"}, nil
+}
+
+func (d *driver) GetPluginCapabilities(context.Context, *spec.GetPluginCapabilitiesRequest) (*spec.GetPluginCapabilitiesResponse, error) {
+	return &spec.GetPluginCapabilitiesResponse{Capabilities: []*spec.PluginCapability{{Type: &spec.PluginCapability_Service_{
+		Service: &spec.PluginCapability_Service{Type: spec.PluginCapability_Service_CONTROLLER_SERVICE},
+	}}}}, nil
+}
+
+func (d *driver) Probe(context.Context, *spec.ProbeRequest) (*spec.ProbeResponse, error) {
+	return &spec.ProbeResponse{}, nil
+}
+
+func (d *driver) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
+	answer := &spec.ControllerGetCapabilitiesResponse{}
+	for _, can := range []spec.ControllerServiceCapability_RPC_Type{
+		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+	} {
+		answer.Capabilities = append(answer.Capabilities, &spec.ControllerServiceCapability{
+			Type: &spec.ControllerServiceCapability_Rpc{Rpc: &spec.ControllerServiceCapability_RPC{Type: can}},
+		})
+	}
+	return answer, nil
+}
+
+// CreateVolume makes a directory. It takes as long as the class's parameter "takes" says.
+func (d *driver) CreateVolume(_ context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+	if text, ok := req.GetParameters()["takes"]; ok {
+		takes, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		if err := os.WriteFile(d.cfg.Dir+".slow", nil, 0o600); err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+		time.Sleep(takes)
+	}
+	if err := os.MkdirAll(filepath.Join(d.cfg.Dir, req.GetName()), 0o755); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &spec.CreateVolumeResponse{Volume: &spec.Volume{VolumeId: req.GetName(), CapacityBytes: req.GetCapacityRange().GetRequiredBytes()}}, nil
+}
+
+func (d *driver) DeleteVolume(_ context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
+	return &spec.DeleteVolumeResponse{}, os.RemoveAll(filepath.Join(d.cfg.Dir, req.GetVolumeId()))
+}
+
+func (d *driver) ControllerPublishVolume(_ context.Context, req *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {
+	if req.GetNodeId() != d.cfg.Node {
+		return nil, status.Errorf(codes.NotFound, "there is no node %s", req.GetNodeId())
+	}
+	return &spec.ControllerPublishVolumeResponse{}, os.WriteFile(filepath.Join(d.cfg.Dir, req.GetVolumeId(), "attached"), nil, 0o600)
+}
+
+func (d *driver) ControllerUnpublishVolume(_ context.Context, req *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
+	return &spec.ControllerUnpublishVolumeResponse{}, os.RemoveAll(filepath.Join(d.cfg.Dir, req.GetVolumeId(), "attached"))
+}
+
+func (d *driver) NodeGetInfo(context.Context, *spec.NodeGetInfoRequest) (*spec.NodeGetInfoResponse, error) {
+	return &spec.NodeGetInfoResponse{NodeId: d.cfg.Node}, nil
+}
+
+func (d *driver) NodeGetCapabilities(context.Context, *spec.NodeGetCapabilitiesRequest) (*spec.NodeGetCapabilitiesResponse, error) {
+	return &spec.NodeGetCapabilitiesResponse{Capabilities: []*spec.NodeServiceCapability{{Type: &spec.NodeServiceCapability_Rpc{
+		Rpc: &spec.NodeServiceCapability_RPC{Type: spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME},
+	}}}}, nil
+}
+
+func (d *driver) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
+	if _, err := os.Stat(filepath.Join(d.cfg.Dir, req.GetVolumeId(), "attached")); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return &spec.NodeStageVolumeResponse{}, put(req.GetStagingTargetPath(), req.GetVolumeId())
+}
+
+func (d *driver) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeRequest) (*spec.NodeUnstageVolumeResponse, error) {
+	return &spec.NodeUnstageVolumeResponse{}, os.RemoveAll(filepath.Join(req.GetStagingTargetPath(), "volume"))
+}
+
+func (d *driver) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
+	id, err := os.ReadFile(filepath.Join(req.GetStagingTargetPath(), "volume"))
+	if err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return &spec.NodePublishVolumeResponse{}, put(req.GetTargetPath(), string(id))
+}
+
+func (d *driver) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVolumeRequest) (*spec.NodeUnpublishVolumeResponse, error) {
+	return &spec.NodeUnpublishVolumeResponse{}, os.RemoveAll(req.GetTargetPath())
+}
+
+// put makes a directory with the file "volume".
+func put(dir, id string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "volume"), []byte(id), 0o644)
+}

@@ -1,0 +1,136 @@
+// Package outside runs a CSI driver in a process of its own, for tests: the test's binary,
+// started again.
+package outside
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+)
+
+// variable has the configuration of a driver, as JSON, and makes a process one.
+const variable = "STORAGESIM_TEST_CSI_DRIVER"
+
+// Config configures a driver. Start sets fields that are empty.
+type Config struct {
+	// Name is the driver's name, Node the ID of its node.
+	Name, Node string
+	// Socket is where it listens, and Dir has its volumes, a directory each.
+	Socket, Dir string
+}
+
+// Main serves as a driver, and does not return, if the process was started by Start. Call it in
+// TestMain.
+func Main() {
+	text, ok := os.LookupEnv(variable)
+	if !ok {
+		return
+	}
+	var cfg Config
+	err := json.Unmarshal([]byte(text), &cfg)
+	if err == nil {
+		err = serve(cfg)
+	}
+	fmt.Fprintln(os.Stderr, "driver:", err)
+	os.Exit(1)
+}
+
+func serve(cfg Config) error {
+	_ = os.Remove(cfg.Socket)
+	l, err := net.Listen("unix", cfg.Socket)
+	if err != nil {
+		return err
+	}
+	d, s := &driver{cfg: cfg}, grpc.NewServer()
+	spec.RegisterIdentityServer(s, d)
+	spec.RegisterControllerServer(s, d)
+	spec.RegisterNodeServer(s, d)
+	return s.Serve(l)
+}
+
+// Process is a driver's process.
+type Process struct {
+	Config
+	t   testing.TB
+	cmd *exec.Cmd
+}
+
+// New is a driver that is not started yet.
+func New(t testing.TB, cfg Config) *Process {
+	dir, err := os.MkdirTemp("", "csi") // short, as a socket's path must be
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if cfg.Name == "" {
+		cfg.Name = "outside.csi.example.com"
+	}
+	if cfg.Node == "" {
+		cfg.Node = "id-of-node-1"
+	}
+	cfg.Socket, cfg.Dir = filepath.Join(dir, "csi.sock"), filepath.Join(dir, "volumes")
+	require.NoError(t, os.Mkdir(cfg.Dir, 0o755))
+	return &Process{Config: cfg, t: t}
+}
+
+// Start is a driver that listens. It is killed when the test ends.
+func Start(t testing.TB, cfg Config) *Process {
+	p := New(t, cfg)
+	p.Start()
+	return p
+}
+
+// Endpoint is the driver's address.
+func (p *Process) Endpoint() string { return "unix://" + p.Socket }
+
+// Start starts the process, and waits until it listens.
+func (p *Process) Start() {
+	text, err := json.Marshal(p.Config)
+	require.NoError(p.t, err)
+	self, err := os.Executable()
+	require.NoError(p.t, err)
+	p.cmd = exec.Command(self)
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), variable+"="+string(text)), os.Stderr
+	require.NoError(p.t, p.cmd.Start())
+	p.t.Cleanup(p.Kill)
+	require.Eventually(p.t, func() bool {
+		conn, err := net.Dial("unix", p.Socket)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, 30*time.Second, time.Millisecond, "the driver does not listen")
+}
+
+// Kill ends the process, as kill -9 does.
+func (p *Process) Kill() {
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		p.cmd = nil
+	}
+}
+
+// IsSlow says whether a CreateVolume that takes time has begun.
+func (p *Process) IsSlow() bool {
+	_, err := os.Stat(p.Dir + ".slow")
+	return err == nil
+}
+
+// Volumes are the IDs of the volumes that the driver has.
+func (p *Process) Volumes() []string {
+	entries, err := os.ReadDir(p.Dir)
+	require.NoError(p.t, err)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
