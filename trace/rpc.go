@@ -26,6 +26,9 @@ type RPC struct {
 	// Routine is set for questions that are asked again and again, such as Probe. They are
 	// details while they go well.
 	Routine bool
+	// Repeated is set if the caller's last call of that kind failed with the same error; it is a
+	// detail too.
+	Repeated bool
 }
 
 // Stripped is what is shown instead of a secret.
@@ -33,7 +36,7 @@ const Stripped = "***stripped***"
 
 // Topic implements Record.
 func (r RPC) Topic() string {
-	if r.Routine && r.Code == "OK" && r.Fault == "" {
+	if r.Routine && (r.Repeated || r.Code == "OK" && r.Fault == "") {
 		return "call"
 	}
 	return "grpc"

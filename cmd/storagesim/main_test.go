@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim/bundled"
+	"github.com/storagesim/storagesim/live/outside"
 )
 
 const manifests = `apiVersion: storage.k8s.io/v1
@@ -159,46 +160,50 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu":                                     `unknown command "rnu" (did you mean "run"?); expected one of conformance, help, run, run-for, serve, settle, step, story, version`,
-		"run":                                     `nothing to apply: give manifests with -f`,
-		"run -f x -o xml":                         `-o: unknown format "xml"; expected one of story, table, yaml, json`,
-		"run -f x --for -1s":                      `--for -1s: the time must not be negative`,
-		"run -f x --provisioners ceph":            `--provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
-		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
-		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
-		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
-		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
-		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is given twice`,
-		"run -f x --nfs nas":                      `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
-		"run -f x --nfs a_b:/x":                   `--nfs: "a_b" is neither an IP address nor a DNS name`,
-		"run -f x --nodes Node_1":                 `--nodes: "Node_1" is not a node name: `,
-		"run -f x --nodes ../x":                   `--nodes: "../x" is not a node name: `,
-		"run -f x --nodes a,b,a":                  `--nodes: "a" is given twice`,
-		"run -f x --nodes=":                       `--nodes: name at least one node, such as node-1`,
-		"run -f x --keep=":                        `--keep: name a directory, new or empty`,
-		"run -f x --seed x":                       `--seed "x" is not a whole number such as 7`,
-		"run -f x --seed -1":                      `--seed "-1" is not a whole number such as 7`,
-		"run -f x --for 5":                        `--for "5" is not a time such as 90s, 6m or 1h30m`,
-		"run x":                                   `run takes no arguments: write -f x`,
-		"explain pvc/data":                        `"explain" is a command of stories: write it into a script, and play that with storagesim story`,
-		"run --file x":                            `unknown flag: --file (did you mean "--filename"?)`,
-		"run --nope":                              `unknown flag: --nope (did you mean "--nodes"?)`,
-		"run -x":                                  `unknown shorthand flag: 'x' in -x`,
-		"story":                                   `nothing to play: name the file of a script, or - for standard input`,
-		"story -w --check x":                      `-w and --check exclude each other`,
-		"conformance":                             `expected one directory of recordings, got 0 arguments`,
-		"conformance x --seeds 0":                 `--seeds 0: there must be at least one`,
-		"conformance x --run (":                   `--run: error parsing regexp: missing closing ): `,
-		"serve x":                                 `serve takes no arguments, but "x" is given`,
-		"serve --speed 60":                        `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
-		"serve --speed 0x":                        `--speed: "0x" is neither step nor a number of times`,
-		"serve --speed NaNx":                      `--speed: "NaNx" is neither step nor a number of times`,
-		"serve --nodes a,a":                       `--nodes: "a" is given twice`,
-		"step 3":                                  `step takes no arguments, but "3" is given`,
-		"settle x":                                `settle takes no arguments, but "x" is given`,
-		"run-for":                                 `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
-		"run-for 10":                              `"10" is not a time such as 90s, 6m or 1h30m`,
-		"version x":                               `version takes no arguments`,
+		"rnu":                              `unknown command "rnu" (did you mean "run"?); expected one of conformance, help, run, run-for, serve, settle, step, story, version`,
+		"run":                              `nothing to apply: give manifests with -f`,
+		"run -f x -o xml":                  `-o: unknown format "xml"; expected one of story, table, yaml, json`,
+		"run -f x --for -1s":               `--for -1s: the time must not be negative`,
+		"run -f x --provisioners ceph":     `--provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
+		"run -f x --csi-endpoint csi.sock": `--csi-endpoint: "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`,
+		"run -f x --csi-endpoint unix:///a --csi-endpoint x=unix:///a":    `--csi-endpoint: unix:///a is given twice`,
+		"run -f x --nodes a,b --csi-endpoint unix:///a":                   `--csi-endpoint unix:///a: one process of a driver serves one node, and there are 2 (a, b); have one for each and write {node} for the node's name, or give one node with --nodes`,
+		"run -f x --csi-endpoint unix:///run/" + strings.Repeat("x", 103): "--csi-endpoint: unix:///run/" + strings.Repeat("x", 103) + ": the path of the socket has 108 bytes; a unix socket's may have at most 107",
+		"run -f x --disk node-1":                                          `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
+		"run -f x --disk node-1:data":                                     `--disk: "node-1:data" is not NODE:PATH`,
+		"run -f x --disk node-1:/a/..":                                    `--disk: "node-1:/a/.." is not NODE:PATH`,
+		"run -f x --disk node-9:/data":                                    `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
+		"run -f x --provisioners openebs,openebs":                         `--provisioners: "openebs" is given twice`,
+		"run -f x --nfs nas":                                              `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
+		"run -f x --nfs a_b:/x":                                           `--nfs: "a_b" is neither an IP address nor a DNS name`,
+		"run -f x --nodes Node_1":                                         `--nodes: "Node_1" is not a node name: `,
+		"run -f x --nodes ../x":                                           `--nodes: "../x" is not a node name: `,
+		"run -f x --nodes a,b,a":                                          `--nodes: "a" is given twice`,
+		"run -f x --nodes=":                                               `--nodes: name at least one node, such as node-1`,
+		"run -f x --keep=":                                                `--keep: name a directory, new or empty`,
+		"run -f x --seed x":                                               `--seed "x" is not a whole number such as 7`,
+		"run -f x --seed -1":                                              `--seed "-1" is not a whole number such as 7`,
+		"run -f x --for 5":                                                `--for "5" is not a time such as 90s, 6m or 1h30m`,
+		"run x":                                                           `run takes no arguments: write -f x`,
+		"explain pvc/data":                                                `"explain" is a command of stories: write it into a script, and play that with storagesim story`,
+		"run --file x":                                                    `unknown flag: --file (did you mean "--filename"?)`,
+		"run --nope":                                                      `unknown flag: --nope (did you mean "--nodes"?)`,
+		"run -x":                                                          `unknown shorthand flag: 'x' in -x`,
+		"story":                                                           `nothing to play: name the file of a script, or - for standard input`,
+		"story -w --check x":                                              `-w and --check exclude each other`,
+		"conformance":                                                     `expected one directory of recordings, got 0 arguments`,
+		"conformance x --seeds 0":                                         `--seeds 0: there must be at least one`,
+		"conformance x --run (":                                           `--run: error parsing regexp: missing closing ): `,
+		"serve x":                                                         `serve takes no arguments, but "x" is given`,
+		"serve --speed 60":                                                `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
+		"serve --speed 0x":                                                `--speed: "0x" is neither step nor a number of times`,
+		"serve --speed NaNx":                                              `--speed: "NaNx" is neither step nor a number of times`,
+		"serve --nodes a,a":                                               `--nodes: "a" is given twice`,
+		"step 3":                                                          `step takes no arguments, but "3" is given`,
+		"settle x":                                                        `settle takes no arguments, but "x" is given`,
+		"run-for":                                                         `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
+		"run-for 10":                                                      `"10" is not a time such as 90s, 6m or 1h30m`,
+		"version x":                                                       `version takes no arguments`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)
@@ -317,6 +322,7 @@ func TestKeptDirectoriesAreMadeWhereNothingIs(t *testing.T) {
 // TestMain lets the test binary stand for the real one: signals end processes, not
 // functions.
 func TestMain(m *testing.M) {
+	outside.Main()
 	if os.Getenv("BE_STORAGESIM") != "" {
 		main()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path"
@@ -35,7 +36,7 @@ func (o *runOptions) parseDisks() (disks []disk, err error) {
 
 // prepare gives the nodes their directories and runs the provisioners: those of
 // --provisioners, or else those that the manifests' classes name.
-func (o *runOptions) prepare(c *storagesim.Cluster, objects []manifest.Object) error {
+func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
 	disks, err := o.parseDisks()
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func (o *runOptions) prepare(c *storagesim.Cluster, objects []manifest.Object) e
 			return err
 		}
 	}
-	return nil
+	return o.installCSI(ctx, c, objects)
 }
 
 // named are the provisioners that exist here and that a class of the manifests

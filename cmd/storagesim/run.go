@@ -35,6 +35,7 @@ type runOptions struct {
 	nodes        []string
 	nfs          []string
 	disks        []string
+	csi          []string
 	provisioners []string
 	// provisionersSet is false where the manifests choose the provisioners.
 	provisionersSet bool
@@ -69,6 +70,11 @@ run starts the provisioners that the StorageClasses of the manifests name, if th
 simulation has them; --provisioners names others instead. The control plane creates
 pods for StatefulSets, but not for Deployments, Jobs and the like.
 
+--csi-endpoint names CSI drivers in other processes. A process serves one node; with
+{node} in the address there is one for each. The driver is asked for its name; write
+NAME=ADDRESS for one that starts later. The paths that it gets are real paths on this
+machine, in the nodes' directories.
+
 Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
 the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
 		Example: `  # A claim and a pod on two nodes: the story, then the tables.
@@ -98,6 +104,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # Volumes on an NFS server, which is a directory of this machine.
   storagesim run -f manifests/ --nfs 192.168.203.110:/data/nfs
 
+  # A CSI driver of your own that runs already, in any language.
+  storagesim run -f manifests/ --csi-endpoint unix:///tmp/csi.sock
+
   # Keep the nodes' directories, to look at the volumes; and at what the kubelet has
   # of its pods, in node-1/var/lib/kubelet/pods, and mounts, in node-1/run/mounts.
   storagesim run -f manifests/ --keep /tmp/nodes && find /tmp/nodes`,
@@ -109,6 +118,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.provisionersSet = cmd.Flags().Changed("provisioners")
+			o.chooseNodes(cmd.Flags())
 			if !cmd.Flags().Changed("width") {
 				o.width = terminalWidth(cmd.OutOrStdout())
 			}
@@ -139,6 +149,7 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
+	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+"; empty for none (default: those of the classes)")
 }
 
@@ -173,6 +184,9 @@ func (o *runOptions) checkCluster() error {
 		return err
 	}
 	if err := checkNodes(o.nodes); err != nil {
+		return err
+	}
+	if _, err := o.csiEndpoints(); err != nil {
 		return err
 	}
 	_, err := o.parseDisks()
@@ -245,7 +259,7 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	defer context.AfterFunc(ctx, c.Interrupt)()
-	err = o.play(c, objects, errOut)
+	err = o.play(ctx, c, objects, errOut)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -259,7 +273,7 @@ func (o *runOptions) cluster(cfg storagesim.Config) (*storagesim.Cluster, error)
 		return nil, err
 	}
 	cfg.Nodes, cfg.NoNodes, cfg.NFSServers = storagesim.Nodes(o.nodes...), len(o.nodes) == 0, servers
-	if cfg.Dir == "" {
+	if cfg.Dir == "" && len(o.csi) == 0 { // a driver in another process cannot reach files in memory
 		cfg.Disks = storagesim.MemoryDisks
 	}
 	return storagesim.New(cfg)
@@ -276,8 +290,8 @@ func readAll(files []string, in io.Reader, errOut io.Writer) ([]manifest.Object,
 }
 
 // play applies the objects to a cluster whose nodes are ready.
-func (o *runOptions) play(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
-	if err := o.prepare(c, objects); err != nil {
+func (o *runOptions) play(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
+	if err := o.prepare(ctx, c, objects); err != nil {
 		return err
 	}
 	if err := c.Settle(); err != nil {

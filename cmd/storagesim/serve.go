@@ -62,6 +62,7 @@ Ctrl-C ends it, and leaves nothing.`,
 		Args: noArgs("serve"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.provisionersSet = cmd.Flags().Changed("provisioners")
+			o.chooseNodes(cmd.Flags())
 			speed, err := o.check()
 			if err != nil {
 				return usageError{err}
@@ -106,7 +107,7 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	defer context.AfterFunc(ctx, c.Interrupt)()
-	if err := o.begin(c, objects, errOut); err != nil {
+	if err := o.begin(ctx, c, objects, errOut); err != nil {
 		return endedBy(ctx, err)
 	}
 	cfg := serve.Config{Listen: o.listen, Remote: o.remote, Kubeconfig: o.kubeconfig, Force: o.force, Speed: speed}
@@ -131,8 +132,8 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 
 // begin applies the manifests. Objects that the server refuses are told of, and serve goes
 // on without them.
-func (o *serveOptions) begin(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
-	if err := o.prepare(c, objects); err != nil {
+func (o *serveOptions) begin(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
+	if err := o.prepare(ctx, c, objects); err != nil {
 		return err
 	}
 	if err := c.Settle(); err != nil {

@@ -21,12 +21,13 @@ type Conn struct {
 	sockets *Sockets
 	env     control.Env
 	at      socket.Place
+	failed  map[string]string // the last errors of routine calls, by method
 }
 
 // Dial is a connection of the actor whose Env it is to a socket of a machine, "node/node-1".
 // There need be no server, and one that comes later is used.
 func Dial(s *Sockets, env control.Env, machine, name string) *Conn {
-	return &Conn{s, env, socket.At(machine, name)}
+	return newConn(s, env, socket.At(machine, name))
 }
 
 // NewStream implements grpc.ClientConnInterface: streams are not supported.
@@ -34,12 +35,21 @@ func (c *Conn) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _
 	return nil, status.Errorf(codes.Unimplemented, "%s is a stream; only calls with one request and one answer are supported", method)
 }
 
+func newConn(s *Sockets, env control.Env, at socket.Place) *Conn {
+	return &Conn{sockets: s, env: env, at: at, failed: map[string]string{}}
+}
+
 // Invoke implements grpc.ClientConnInterface.
 func (c *Conn) Invoke(ctx context.Context, method string, req, answer any, opts ...grpc.CallOption) error {
 	began := c.env.Now()
 	it := &invocation{Conn: c, ctx: ctx, method: method, req: req, answer: answer, opts: opts}
 	err := it.run()
-	c.env.Trace(it.record(err, c.env.Now().Sub(began)))
+	r := it.record(err, c.env.Now().Sub(began))
+	if r.Routine {
+		r.Repeated = r.Err != "" && c.failed[r.Method] == r.Err
+		c.failed[r.Method] = r.Err
+	}
+	c.env.Trace(r)
 	return err
 }
 

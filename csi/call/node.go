@@ -16,11 +16,11 @@ import (
 type transport struct{ sockets *Sockets }
 
 func (t transport) Node(env control.Env, at socket.Place) socket.Node {
-	return node{csi.NewNodeClient(&Conn{t.sockets, env, at})}
+	return node{csi.NewNodeClient(newConn(t.sockets, env, at))}
 }
 
 func (t transport) Registrar(env control.Env, at socket.Place) socket.Registrar {
-	return registrar{registerapi.NewRegistrationClient(&Conn{t.sockets, env, at})}
+	return registrar{registerapi.NewRegistrationClient(newConn(t.sockets, env, at))}
 }
 
 // answered is an error of a call, with its code.

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// csiEndpoint is a value of --csi-endpoint.
+type csiEndpoint struct {
+	name    string // of the driver, "" to ask it
+	address string // with {node} for the name of a node
+}
+
+// nodeWord stands for the name of a node in an address.
+const nodeWord = "{node}"
+
+// askTime is how long a driver may take to say who it is.
+const askTime = 10 * time.Second
+
+const csiHelp = "`ADDRESS` of a CSI driver that runs already: unix:///PATH or tcp://HOST:PORT; may be repeated"
+
+// onNode is the address of the driver's process for a node.
+func (e csiEndpoint) onNode(node string) string {
+	return strings.ReplaceAll(e.address, nodeWord, node)
+}
+
+// csiEndpoints reads the values of --csi-endpoint.
+func (o *runOptions) csiEndpoints() (all []csiEndpoint, err error) {
+	for _, text := range o.csi {
+		e := csiEndpoint{address: text}
+		if name, address, named := strings.Cut(text, "="); named {
+			e = csiEndpoint{name, address}
+		}
+		if slices.ContainsFunc(all, func(other csiEndpoint) bool { return other.address == e.address }) {
+			return nil, fmt.Errorf("--csi-endpoint: %s is given twice", e.address)
+		}
+		for _, node := range o.nodes {
+			if err := call.CheckAddress(e.onNode(node)); err != nil {
+				return nil, fmt.Errorf("--csi-endpoint: %w", err)
+			}
+		}
+		if e.onNode("a") == e.onNode("b") && len(o.nodes) > 1 {
+			return nil, fmt.Errorf("--csi-endpoint %s: one process of a driver serves one node, and there are %d (%s); have one for each and write {node} for the node's name, or give one node with --nodes",
+				text, len(o.nodes), strings.Join(o.nodes, ", "))
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// chooseNodes has a cluster with a driver for one node have one node, unless --nodes says
+// otherwise.
+func (o *runOptions) chooseNodes(flags *pflag.FlagSet) {
+	alone := slices.ContainsFunc(o.csi, func(text string) bool { return !strings.Contains(text, nodeWord) })
+	if alone && !flags.Changed("nodes") {
+		o.nodes = o.nodes[:1]
+	}
+}
+
+// installCSI installs the drivers of --csi-endpoint.
+func (o *runOptions) installCSI(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
+	endpoints, err := o.csiEndpoints()
+	if err != nil {
+		return err
+	}
+	for _, e := range endpoints {
+		d, err := e.driver(ctx, o.nodes[0])
+		if err != nil {
+			return err
+		}
+		for _, obj := range objects {
+			if object, ok := obj.Object.(*storagev1.CSIDriver); ok && object.Name == d.Name {
+				d.Spec = object.Spec
+			}
+		}
+		if err := c.InstallCSIDriver(d); err != nil {
+			return fmt.Errorf("--csi-endpoint %s: %w", e.address, err)
+		}
+	}
+	return nil
+}
+
+// driver is the driver at an endpoint; the process of the first node has the controller.
+func (e csiEndpoint) driver(ctx context.Context, first string) (csi.Driver, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	at := e.onNode(first)
+	d, err := csi.AtEndpoint(ctx, at)
+	switch {
+	case err != nil && e.name == "":
+		return d, fmt.Errorf("--csi-endpoint %s: no driver says who it is there: %w; start it first, or give its name, as in NAME=%s", e.address, errors.Unwrap(err), e.address)
+	case err != nil:
+		d = csi.Driver{Name: e.name, Endpoint: at, NodeEndpoint: e.onNode}
+	case e.name != "" && d.Name != e.name:
+		return d, fmt.Errorf("--csi-endpoint %s: the driver there says that its name is %q, not %q", e.address, d.Name, e.name)
+	}
+	if d.NodeEndpoint != nil {
+		d.NodeEndpoint = e.onNode
+	}
+	return d, nil
+}
