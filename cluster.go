@@ -20,27 +20,16 @@ import (
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/fakeclient"
 	"github.com/storagesim/storagesim/api/rest"
-	"github.com/storagesim/storagesim/attachdetach"
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine"
-	"github.com/storagesim/storagesim/nodelifecycle"
-	"github.com/storagesim/storagesim/podgc"
-	"github.com/storagesim/storagesim/pvcontroller"
-	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
-	"github.com/storagesim/storagesim/pvcontroller/expand"
-	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
-	"github.com/storagesim/storagesim/statefulset"
-	"github.com/storagesim/storagesim/tainteviction"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -108,20 +97,6 @@ func New(cfg Config) (*Cluster, error) {
 // start adds the actors, the control plane and then the nodes, and has them come
 // up.
 func (c *Cluster) start() error {
-	plane := map[string]control.Factory{
-		PVController:      pvcontroller.New(c.withDeleter(c.cfg.PVController)),
-		PVCProtection:     protection.NewPVC(),
-		PVProtection:      protection.NewPV(),
-		EphemeralVolumes:  ephemeral.New(),
-		VolumeExpansion:   expand.New(),
-		StatefulSets:      statefulset.New(),
-		GarbageCollection: garbagecollector.New(garbagecollector.Config{Kinds: c.collected()}),
-		AttachDetach:      attachdetach.New(c.cfg.AttachDetach),
-		Scheduler:         scheduler.New(c.cfg.Scheduler),
-		NodeLifecycle:     nodelifecycle.New(),
-		TaintEviction:     tainteviction.New(),
-		PodGC:             podgc.New(podgc.Config{}),
-	}
 	if c.cfg.runs(NodeLifecycle) {
 		c.Server().TaintNewNodes()
 	}
@@ -129,7 +104,7 @@ func (c *Cluster) start() error {
 		if !c.cfg.runs(name) {
 			continue
 		}
-		if err := c.engine.Add(name, plane[name]); err != nil {
+		if err := c.engine.Add(name, c.planeActor(name)); err != nil {
 			return err
 		}
 	}
@@ -149,22 +124,6 @@ func (c *Cluster) start() error {
 	err := c.engine.Settle()
 	c.began = c.engine.Trace().Len()
 	return err
-}
-
-// withDeleter adds the deleter of hostPath volumes, unless there is one: upstream's
-// deletes from the disk of the machine it runs on.
-func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
-	deleters := map[string]pvcontroller.Deleter{
-		pvcontroller.HostPathPlugin: pvcontroller.NewHostPathDeleter(func(path string) error {
-			if len(c.machines.Of(machine.Node)) == 0 {
-				return nil // and no disk that it could be on
-			}
-			return c.machines.Of(machine.Node)[0].Disk().RemoveAll(path)
-		}),
-	}
-	maps.Copy(deleters, cfg.Deleters)
-	cfg.Deleters = deleters
-	return cfg
 }
 
 // Close ends the actors and all trouble of machines, waits until programs (AddProgram) have returned, takes real mounts away and

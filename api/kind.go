@@ -111,6 +111,7 @@ type kind struct {
 	gvr        schema.GroupVersionResource
 	gvk        schema.GroupVersionKind
 	namespaced bool
+	lower      string                      // the name of the kind in lower case
 	older      bool                        // it is not in the preferred version
 	home       schema.GroupVersionResource // the key of its store
 	scheme     *runtime.Scheme             // nil if objects are unstructured
@@ -139,7 +140,7 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 	}
 	var list []*kind
 	for _, version := range append([]string{k.Version}, k.OtherVersions...) {
-		one := &kind{Kind: k, namespaced: !k.ClusterScoped, scheme: scheme}
+		one := &kind{Kind: k, namespaced: !k.ClusterScoped, scheme: scheme, lower: strings.ToLower(k.Kind)}
 		if version != k.Version {
 			one.Version, one.older, one.subresources = version, true, nil
 			one.Strategy, one.Validation, one.Fields = strategy.Kind{}, validation.Kind{Names: k.Validation.Names}, nil

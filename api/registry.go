@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,14 @@ func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, erro
 			list = append(list, one)
 		}
 	}
-	return tableOf(list), nil
+	added := &kindTable{kinds: list, byResource: maps.Clone(t.byResource), byKind: maps.Clone(t.byKind)}
+	if added.byResource == nil {
+		return tableOf(list), nil
+	}
+	for _, k := range list[len(t.kinds):] {
+		added.byResource[k.gvr], added.byKind[k.gvk] = k, k
+	}
+	return added, nil
 }
 
 // at is the kind that a request addresses.
@@ -225,5 +233,5 @@ func (r *Registry) suggest(name string) string {
 
 // called says whether a name, in lower case, is one of the kind's.
 func (k *kind) called(name string) bool {
-	return name == k.gvr.Resource || name == k.Singular || name == strings.ToLower(k.gvk.Kind) || slices.Contains(k.ShortNames, name)
+	return name == k.gvr.Resource || name == k.Singular || name == k.lower || slices.Contains(k.ShortNames, name)
 }

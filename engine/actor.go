@@ -97,6 +97,9 @@ func (a *actor) stop() {
 	// Unwinding runs the deferred functions of several coroutines. Their order
 	// cannot matter: whatever they ask of the Env or the API does nothing.
 	for t := range a.tasks {
+		if t.coroutine == nil {
+			continue
+		}
 		e.current.Store(t)
 		t.stop()
 		e.current.Store(nil)

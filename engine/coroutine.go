@@ -9,7 +9,7 @@ type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	does  func()
+	does  func() // nil once it is done
 }
 
 // coroutine is one that has nothing to do.
@@ -21,11 +21,11 @@ func (e *Engine) coroutine() *coroutine {
 	}
 	c := &coroutine{}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		growStack()
 		c.yield = yield
 		for {
-			does := c.does
+			c.does()
 			c.does = nil
-			does()
 			if !yield(struct{}{}) {
 				return
 			}
@@ -33,3 +33,15 @@ func (e *Engine) coroutine() *coroutine {
 	})
 	return c
 }
+
+// growStack makes the stack large enough for nearly every task while it is still empty. It
+// would be copied three times otherwise, each time with more on it.
+//
+//go:noinline
+func growStack() {
+	var room [12 << 10]byte
+	sink(&room)
+}
+
+//go:noinline
+func sink(*[12 << 10]byte) {}

@@ -45,7 +45,7 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		if cfg.Workers > 1 {
 			name = fmt.Sprintf("%s worker %d", cfg.Name, i+1)
 		}
-		v.actor.spawn(name, q.work).worker = true
+		v.actor.line(&task{actor: v.actor, name: name, f: q.work, queue: q})
 	}
 	return q
 }
@@ -58,29 +58,32 @@ func orDefault[T comparable](value, standard T) T {
 	return value
 }
 
-// work is a worker's life.
+// rests has a worker wait for a key, unless there is one.
+func (q *queue) rests(t *task) bool {
+	if len(q.waiting) > 0 {
+		return false
+	}
+	q.idle = append(q.idle, t)
+	t.waiting = true
+	return true
+}
+
+// work is what a worker does until there is no key left. Thousands of workers wait: then they
+// need no coroutine.
 func (q *queue) work(ctx context.Context, t *task) {
-	for {
-		key, ok := q.take()
-		if !ok {
-			q.idle = append(q.idle, t)
-			t.park()
-			continue
-		}
+	for !q.rests(t) {
+		key := q.take()
 		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, key}]++
 		err := q.cfg.Reconcile(ctx, key)
 		q.done(key, err)
 	}
 }
 
-func (q *queue) take() (string, bool) {
-	if len(q.waiting) == 0 {
-		return "", false
-	}
+func (q *queue) take() string {
 	key := takeFirst(&q.waiting)
 	delete(q.dirty, key)
 	q.working[key] = true
-	return key, true
+	return key
 }
 
 // takeFirst takes the first of a list, which keeps its memory when it becomes empty.

@@ -8,16 +8,18 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// task is one coroutine of an actor: a queue's worker, one round of periodic
+// task is what an actor does on its own: a queue's worker, one round of periodic
 // work, or what Env.Go started.
 type task struct {
 	actor *actor
 	name  string
+	f     func(ctx context.Context, t *task)
+	// coroutine does it. A task that has not begun has none, nor has a worker without a key.
 	*coroutine
 	// waiting is true while only a timer, a queue or a poll can wake it.
 	waiting bool
 	foreign *foreign // the call of third-party code it is in, if any
-	worker  bool     // of a queue, which counts the keys it works on
+	queue   *queue   // if it is a worker of one, which counts the keys it works on
 	dead    bool
 	ended   bool
 }
@@ -30,30 +32,32 @@ func (crashed) DriverCrash()    {}
 
 var _ control.Crash = crashed{}
 
-// spawn makes a coroutine of f and puts it in line, once the actor's caches have
+// spawn makes a task of f and puts it in line, once the actor's caches have
 // had their first list.
-func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) *task {
-	t := &task{actor: a, name: name, coroutine: a.engine.coroutine()}
-	t.does = func() {
-		t.guard(func() { f(context.Background(), t) })
-		t.ended = true
-	}
+func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) {
+	a.line(&task{actor: a, name: name, f: f})
+}
+
+// line puts a new task in line.
+func (a *actor) line(t *task) {
 	a.tasks[t] = struct{}{}
 	if a.unlisted > 0 {
 		a.waiting = append(a.waiting, t)
 	} else {
 		a.engine.tasks = append(a.engine.tasks, t)
 	}
-	return t
 }
 
-// guard keeps what an actor's code panics with inside its coroutine: a crash
-// ends it, anything else is the actor's own bug and fails the run.
-func (t *task) guard(f func()) {
+// begin carries the task out, in its coroutine. What an actor's code panics with stays
+// inside: a crash ends it, anything else is the actor's own bug and fails the run.
+func (t *task) begin() {
+	returned := false
 	defer func() {
 		t.actor.survive(recover(), t.name)
+		t.ended = t.queue == nil || !returned // a worker is back when there is a key again
 	}()
-	f()
+	t.f(context.Background(), t)
+	returned = true
 }
 
 // survive makes what the actor's code panicked with, if it did and it is no
@@ -74,8 +78,15 @@ func (t *task) run() {
 	e := t.actor.engine
 	e.current.Store(t)
 	e.acted = t.actor.name
-	if !t.worker {
+	if t.queue == nil {
 		e.work[workKey{t.actor.name, t.name, ""}]++
+	} else if t.coroutine == nil && t.queue.rests(t) {
+		e.current.Store(nil)
+		return
+	}
+	if t.coroutine == nil {
+		t.coroutine = e.coroutine()
+		t.does = t.begin
 	}
 	answered := t.resume()
 	e.current.Store(nil)
@@ -86,6 +97,9 @@ func (t *task) run() {
 	case t.ended:
 		delete(t.actor.tasks, t)
 		e.idle = append(e.idle, t.coroutine)
+	case t.does == nil: // a worker without a key
+		e.idle = append(e.idle, t.coroutine)
+		t.coroutine = nil
 	case !t.waiting && !t.dead:
 		e.last = t
 	}

@@ -2,7 +2,6 @@ package crd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,19 +29,23 @@ func Install(server *api.Server, now func() time.Time) error {
 		now = time.Now
 	}
 	c := &controller{server: server, now: now, served: map[string]served{}}
-	scheme := runtime.NewScheme()
-	if err := apiextensions.AddToScheme(scheme); err != nil {
-		return err
-	}
-	return server.Registry().Add(scheme, c.kind())
+	return server.Registry().Add(scheme(), c.kind())
 }
+
+// scheme has the types of definitions. It never changes, so that all servers share it.
+var scheme = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := apiextensions.AddToScheme(s); err != nil {
+		panic(err) // a mistake of the library, which each test would find
+	}
+	return s
+})
 
 // NewRegistry is a registry of the kinds of Kubernetes and of the definitions themselves,
 // for reading manifests. A server gets its own by Install.
 func NewRegistry() *api.Registry {
 	registry := api.NewRegistry()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(apiextensions.AddToScheme(scheme), registry.Add(scheme, (&controller{}).kind())); err != nil {
+	if err := registry.Add(scheme(), (&controller{}).kind()); err != nil {
 		panic(err) // a mistake in the entry, which each test would find
 	}
 	return registry
