@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -118,7 +119,22 @@ func (c *Cluster) InjectCSI(f socket.Fault) error {
 			return fmt.Errorf("call.Fault.Machine: %w", err)
 		}
 	}
+	if known := c.csiNames(); f.Driver != "" && !slices.Contains(known, f.Driver) {
+		return fmt.Errorf("call.Fault.Driver: there is no CSI driver %q%s", f.Driver, prose.OneOf(f.Driver, known))
+	}
+	if known := c.engine.Actors(); f.Caller != "" && !slices.Contains(known, f.Caller) {
+		return fmt.Errorf("call.Fault.Caller: there is no actor %q%s", f.Caller, prose.OneOf(f.Caller, known))
+	}
 	return c.sockets.Inject(f)
+}
+
+// csiNames are the names of the CSI drivers that are installed.
+func (c *Cluster) csiNames() []string {
+	var names []string
+	for _, d := range c.csiDrivers {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // Sockets are the sockets of all machines, on which CSI drivers and their registrars listen.

@@ -32,7 +32,7 @@ func troubleCommands() []*command {
 		},
 		{name: "hold", usage: "hold ACTOR RESOURCE", help: "stop an actor's cache of a resource from receiving changes", run: hold},
 		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache receive its changes", run: release},
-		breakCommand(), mendCommand(),
+		failCSICommand(), breakCommand(), mendCommand(),
 	}
 }
 

@@ -64,6 +64,9 @@ func (t *Table) Inject(f Fault) error {
 	case f.Message != "" && f.Code == codes.OK:
 		return errors.New("call.Fault.Message: it is the text of a Code, which is not set")
 	}
+	if err := checkMethod(f.Method); err != nil {
+		return err
+	}
 	t.faults.Add(f, f.Skip, f.Times)
 	return nil
 }
