@@ -11,6 +11,7 @@ type LeakKind string
 // The kinds of leaks, and which fields of a Leak say more, besides What and Maker.
 const (
 	// LeakBackendVolume is a volume of a backend without a PersistentVolume: Volume, Provisioner.
+	// Of a CSI driver's volume, Handle says which it is, and not Volume.
 	LeakBackendVolume LeakKind = "backend volume"
 	// LeakMissingVolume is a PersistentVolume whose volume the backend does not hold:
 	// Volume, Claim, Provisioner.
@@ -23,6 +24,14 @@ const (
 	// LeakAttachment is a VolumeAttachment whose node, volume or pods are gone: Attachment,
 	// Machine, Volume, and Maker in the last case.
 	LeakAttachment LeakKind = "attachment"
+	// LeakDriverAttachment is a volume that a CSI driver has attached to a node without a
+	// VolumeAttachment: Handle, Machine, Provisioner, and Volume and Claim if it has a
+	// PersistentVolume. The same holds for LeakStaging and LeakPublication.
+	LeakDriverAttachment LeakKind = "driver attachment"
+	// LeakStaging is a volume that a CSI driver has staged on a node where no pod uses it: Path, too.
+	LeakStaging LeakKind = "staging"
+	// LeakPublication is a volume that a CSI driver has published for a pod that is gone: Path, too.
+	LeakPublication LeakKind = "publication"
 	// LeakHelperPod is a pod that a provisioner started and left: Pod, Machine, Provisioner.
 	LeakHelperPod LeakKind = "helper pod"
 	// LeakDirectory is a directory that was made for a volume and that none uses: Machine,
@@ -44,6 +53,8 @@ type Leak struct {
 	Machine, Path string
 	// Volume is the name of the PersistentVolume. Claim and Pod are "namespace/name".
 	Volume, Claim, Pod string
+	// Handle is the ID of a volume of a CSI driver.
+	Handle string
 	// Attachment is the name of the VolumeAttachment.
 	Attachment string
 	// Provisioner is whose volume, pod or directory it is.

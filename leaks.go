@@ -28,6 +28,9 @@ import (
 //     stands for, and a PersistentVolume whose volume the backend does not hold;
 //   - a provisioned volume with reclaim policy Delete whose claim is gone, and a
 //     bound claim without its volume;
+//   - a volume of a CSI driver (csi.Driver.Inventory) that no PersistentVolume stands for, and
+//     the opposite; a volume that the driver has attached without a VolumeAttachment, or has
+//     staged or published for a pod that is gone;
 //   - a VolumeAttachment of a node or a volume that is gone, and one that the
 //     attach/detach controller made for pods that are gone;
 //   - a provisioner's helper pod, and a directory that one of these or a provisioner
@@ -57,7 +60,7 @@ func (c *Cluster) RequireNoLeaks() error {
 	if err := l.read(); err != nil {
 		return err
 	}
-	for _, find := range []func() error{l.backends, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.pods} {
+	for _, find := range []func() error{l.backends, l.csi, l.volumes, l.claims, l.attachments, l.helpers, l.directories, l.pods} {
 		if err := find(); err != nil {
 			return err
 		}
@@ -87,6 +90,7 @@ type leakFinder struct {
 	nodes       map[string]*v1.Node
 	volumesAt   map[place][]*v1.PersistentVolume // those that are directories
 	attached    []storagev1.VolumeAttachment
+	csiNodes    []storagev1.CSINode
 	makers      map[trace.Ref]string // who created what last
 }
 
@@ -103,9 +107,11 @@ func (l *leakFinder) read() error {
 	pods, err3 := l.client.CoreV1().Pods(metav1.NamespaceAll).List(l.ctx, all)
 	nodes, err4 := l.client.CoreV1().Nodes().List(l.ctx, all)
 	attachments, err5 := l.client.StorageV1().VolumeAttachments().List(l.ctx, all)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	csiNodes, err6 := l.client.StorageV1().CSINodes().List(l.ctx, all)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return err
 	}
+	l.csiNodes = csiNodes.Items
 	l.volumeList, l.podList, l.attached = volumes.Items, pods.Items, attachments.Items
 	l.claimsByUID, l.nodes = map[types.UID]*v1.PersistentVolumeClaim{}, map[string]*v1.Node{}
 	for i := range claims.Items {

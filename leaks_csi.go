@@ -1,0 +1,167 @@
+package storagesim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/csi/deploy"
+	"github.com/storagesim/storagesim/machine"
+)
+
+// csi compares what CSI drivers say that they hold with the API's objects and with what the
+// nodes have of pods.
+func (l *leakFinder) csi() error {
+	for _, d := range l.csiDrivers {
+		if d.Inventory == nil {
+			continue
+		}
+		held, f := d.Inventory.Holdings(), &csiLeaks{leakFinder: l, driver: d.Name, volumes: l.handlesOf(d.Name)}
+		slices.Sort(held.Volumes)
+		for _, list := range [][]deploy.Place{held.Attached, held.Staged, held.Published} {
+			slices.SortFunc(list, deploy.Place.Compare)
+		}
+		f.compareVolumes(held)
+		f.compareAttached(held)
+		f.compareMounted(held)
+		if err := f.compareDisks(held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csiLeaks is the search for what one driver has left.
+type csiLeaks struct {
+	*leakFinder
+	driver  string
+	volumes map[string]*v1.PersistentVolume // by volume handle
+}
+
+// handlesOf are the volumes of a driver.
+func (l *leakFinder) handlesOf(driver string) map[string]*v1.PersistentVolume {
+	found := map[string]*v1.PersistentVolume{}
+	for i := range l.volumeList {
+		if source := l.volumeList[i].Spec.CSI; source != nil && source.Driver == driver {
+			found[source.VolumeHandle] = &l.volumeList[i]
+		}
+	}
+	return found
+}
+
+// leak is one of the driver's.
+func (f *csiLeaks) leak(kind LeakKind, p deploy.Place) Leak {
+	leak := Leak{Kind: kind, Handle: p.Volume, Provisioner: f.driver, Path: p.Path}
+	if node := f.nodeOf(p.Node); node != "" {
+		leak.Machine = "node/" + node
+	}
+	if pv := f.volumes[p.Volume]; pv != nil {
+		leak.Volume, leak.Claim = pv.Name, claimOf(pv)
+	}
+	return leak
+}
+
+// compareVolumes finds volumes of the driver without a PersistentVolume, and the opposite.
+func (f *csiLeaks) compareVolumes(held deploy.Holdings) {
+	for _, id := range held.Volumes {
+		if f.volumes[id] == nil && !f.isInline(id) {
+			f.add(f.leak(LeakBackendVolume, deploy.Place{Volume: id}), "volume %s of driver %s, for which there is no pv", id, f.driver)
+		}
+	}
+	for i := range f.volumeList {
+		pv := &f.volumeList[i]
+		if source := pv.Spec.CSI; source == nil || source.Driver != f.driver {
+			continue
+		}
+		if id := pv.Spec.CSI.VolumeHandle; !slices.Contains(held.Volumes, id) {
+			leak := f.leak(LeakMissingVolume, deploy.Place{Volume: id})
+			leak.Maker = f.volumeMaker(pv.Name)
+			f.add(leak, "pv %s refers to volume %s, which driver %s does not have", pv.Name, id, f.driver)
+		}
+	}
+}
+
+// compareAttached finds what the driver has attached without a VolumeAttachment.
+func (f *csiLeaks) compareAttached(held deploy.Holdings) {
+	for _, p := range held.Attached {
+		pv, node := f.volumes[p.Volume], f.nodeOf(p.Node)
+		wanted := false
+		for _, va := range f.attached {
+			name := va.Spec.Source.PersistentVolumeName
+			wanted = wanted || pv != nil && name != nil && *name == pv.Name && va.Spec.NodeName == node && va.Spec.Attacher == f.driver
+		}
+		if !wanted {
+			f.add(f.leak(LeakDriverAttachment, p), "volume %s of driver %s, attached to node %s without a volumeattachment", p.Volume, f.driver, p.Node)
+		}
+	}
+}
+
+// compareMounted finds what the driver has staged or published for pods that are not there.
+func (f *csiLeaks) compareMounted(held deploy.Holdings) {
+	for _, p := range held.Staged {
+		if pv := f.volumes[p.Volume]; pv == nil || !f.isUsedAt(pv.Name, f.nodeOf(p.Node)) {
+			f.add(f.leak(LeakStaging, p), "volume %s of driver %s, staged on node %s at %s, which no pod there uses", p.Volume, f.driver, p.Node, p.Path)
+		}
+	}
+	for _, p := range held.Published {
+		if !f.hasPod(p) {
+			f.add(f.leak(LeakPublication, p), "volume %s of driver %s, published on node %s at %s, whose pod is gone", p.Volume, f.driver, p.Node, p.Path)
+		}
+	}
+}
+
+// compareDisks finds what is mounted where volumes are staged, of which the driver knows
+// nothing any more.
+func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
+	for _, m := range f.machines.Of(machine.Node) {
+		mounts, err := m.Mounter().List()
+		if err != nil {
+			return fmt.Errorf("%s: %w", m, err)
+		}
+		for _, at := range mounts {
+			staged := slices.ContainsFunc(held.Staged, func(p deploy.Place) bool { return p.Path == at.Path && f.nodeOf(p.Node) == m.Name() })
+			if strings.HasPrefix(at.Path, "/var/lib/kubelet/plugins/kubernetes.io/csi/"+f.driver+"/") && !staged {
+				f.add(Leak{Kind: LeakStaging, Provisioner: f.driver, Machine: m.String(), Path: at.Path},
+					"a mount on %s at %s, which driver %s does not know of", m.Name(), at.Path, f.driver)
+			}
+		}
+	}
+	return nil
+}
+
+// hasPod says whether the pod that a volume is published for is on the node: its UID is in
+// the path.
+func (f *csiLeaks) hasPod(p deploy.Place) bool {
+	elements := strings.Split(p.Path, "/")
+	for i := range f.podList {
+		pod := &f.podList[i]
+		if pod.Spec.NodeName == f.nodeOf(p.Node) && slices.Contains(elements, string(pod.UID)) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodeOf is the Node whose ID a driver knows, by its CSINode; "" if there is none.
+func (f *csiLeaks) nodeOf(id string) string {
+	for i := range f.csiNodes {
+		for _, d := range f.csiNodes[i].Spec.Drivers {
+			if d.Name == f.driver && d.NodeID == id {
+				return f.csiNodes[i].Name
+			}
+		}
+	}
+	for _, m := range f.machines.Of(machine.Node) { // its CSINode is gone, or not there yet
+		if m.Name() == id {
+			return id
+		}
+	}
+	return ""
+}
+
+// isInline says whether a volume is a pod's own.
+func (f *csiLeaks) isInline(id string) bool {
+	return strings.HasPrefix(id, "csi-") && len(id) == len("csi-")+64
+}

@@ -1,0 +1,118 @@
+package storagesim_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+// tampered says that a driver holds what the test changes it to.
+type tampered struct {
+	csi.Inventory
+	change func(held *csi.Holdings)
+}
+
+func (h *tampered) Holdings() csi.Holdings {
+	held := h.Inventory.Holdings()
+	if h.change != nil {
+		h.change(&held)
+	}
+	return held
+}
+
+// mountedCSI is a cluster in which the pod web has a volume of the reference driver.
+func mountedCSI(t *testing.T) (*storagesimtest.Cluster, *tampered) {
+	t.Helper()
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d, err := driver.New(driver.Config{})
+	require.NoError(t, err)
+	held := &tampered{Inventory: d.Inventory}
+	d.Inventory = held
+	require.NoError(t, c.InstallCSIDriver(d))
+	c.Apply(csiManifests)
+	c.RunFor(time.Minute)
+	c.RequireNoLeaks()
+	return c, held
+}
+
+func TestWhatACSIDriverHoldsAndNeedNotIsFoundAndNamed(t *testing.T) {
+	c, held := mountedCSI(t)
+	pv, had := c.Claim("data").Spec.VolumeName, held.Inventory.Holdings()
+	id := had.Volumes[0]
+	leak := func(kind storagesim.LeakKind, path string) storagesim.Leak {
+		return storagesim.Leak{Kind: kind, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name, Machine: "node/node-1", Path: path}
+	}
+	for name, test := range map[string]struct {
+		change func(held *csi.Holdings)
+		want   storagesim.Leak
+		what   string
+	}{
+		"a volume without a PersistentVolume": {
+			func(held *csi.Holdings) { held.Volumes = append(held.Volumes, "vol-extra") },
+			storagesim.Leak{Kind: storagesim.LeakBackendVolume, Handle: "vol-extra", Provisioner: driver.Name},
+			"volume vol-extra of driver csi.storagesim.io, for which there is no pv",
+		},
+		"a PersistentVolume without its volume": {
+			func(held *csi.Holdings) { held.Volumes = nil },
+			storagesim.Leak{Kind: storagesim.LeakMissingVolume, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name, Maker: "csi-provisioner/" + driver.Name},
+			"pv " + pv + " refers to volume " + id + ", which driver csi.storagesim.io does not have",
+		},
+		"an attachment without a VolumeAttachment": {
+			func(held *csi.Holdings) { held.Attached = append(held.Attached, csi.Place{Volume: id, Node: "node-9"}) },
+			storagesim.Leak{Kind: storagesim.LeakDriverAttachment, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name},
+			"volume " + id + " of driver csi.storagesim.io, attached to node node-9 without a volumeattachment",
+		},
+		"a staging of a volume that is gone": {
+			func(held *csi.Holdings) {
+				held.Staged = append(held.Staged, csi.Place{Volume: "vol-gone", Node: "node-1", Path: "/staging"})
+			},
+			storagesim.Leak{Kind: storagesim.LeakStaging, Handle: "vol-gone", Provisioner: driver.Name, Machine: "node/node-1", Path: "/staging"},
+			"volume vol-gone of driver csi.storagesim.io, staged on node node-1 at /staging, which no pod there uses",
+		},
+		"a mount that the driver does not know of": {
+			func(held *csi.Holdings) { held.Staged = nil },
+			storagesim.Leak{Kind: storagesim.LeakStaging, Provisioner: driver.Name, Machine: "node/node-1", Path: had.Staged[0].Path},
+			"a mount on node-1 at " + had.Staged[0].Path + ", which driver csi.storagesim.io does not know of",
+		},
+		"a publication for a pod that is gone": {
+			func(held *csi.Holdings) {
+				held.Published = append(held.Published, csi.Place{Volume: id, Node: "node-1", Path: "/var/lib/kubelet/pods/gone/mount"})
+			},
+			leak(storagesim.LeakPublication, "/var/lib/kubelet/pods/gone/mount"),
+			"volume " + id + " of driver csi.storagesim.io, published on node node-1 at /var/lib/kubelet/pods/gone/mount, whose pod is gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held.change = test.change
+			test.want.What = test.what
+			var found *storagesim.LeakError
+			require.ErrorAs(t, c.Cluster.RequireNoLeaks(), &found)
+			require.True(t, slices.ContainsFunc(found.Leaks, func(l storagesim.Leak) bool {
+				l.Why = ""
+				return l == test.want
+			}), "%+v", found.Leaks)
+			require.Len(t, found.Leaks, 1)
+		})
+	}
+}
+
+// A driver that says it has deleted a volume, and keeps it, is found without any tampering.
+func TestAVolumeThatACSIDriverKeepsAfterItsDeletionIsALeak(t *testing.T) {
+	c, held := mountedCSI(t)
+	id := held.Inventory.Holdings().Volumes[0]
+	file, err := c.Cluster.ReadFile("host/"+driver.Name, "/volumes/"+id+"/volume.json")
+	require.NoError(t, err)
+	c.Delete("pod/web", "pvc/data")
+	c.RunFor(2 * time.Minute)
+	c.RequireNoLeaks()
+	c.MakeDir("host/"+driver.Name, "/volumes/"+id, 0o755)
+	c.WriteFile("host/"+driver.Name, "/volumes/"+id+"/volume.json", string(file))
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volume "+id+" of driver csi.storagesim.io, for which there is no pv")
+}
