@@ -100,11 +100,10 @@ func (c *Cluster) start() error {
 	if c.cfg.runs(NodeLifecycle) {
 		c.Server().TaintNewNodes()
 	}
-	for _, name := range actorNames() {
-		if !c.cfg.runs(name) {
-			continue
-		}
-		if err := c.engine.Add(name, c.planeActor(name)); err != nil {
+	cfg := c.cfg
+	cfg.PVController = c.withDeleter(cfg.PVController)
+	for _, actor := range cfg.controlPlane(c.Server().Registry()) {
+		if err := c.engine.Add(actor.Name, actor.Factory); err != nil {
 			return err
 		}
 	}

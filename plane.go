@@ -2,7 +2,11 @@ package storagesim
 
 import (
 	"maps"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/garbagecollector"
@@ -18,11 +22,32 @@ import (
 	"github.com/storagesim/storagesim/tainteviction"
 )
 
-// planeActor makes an actor of the control plane.
-func (c *Cluster) planeActor(name string) control.Factory {
+// ControlPlane are the controllers that Config.Only names, configured as cfg says, for a
+// driver that is not a Cluster's: package remote runs them against another API server. They
+// delete no hostPath volumes unless cfg.PVController has a deleter that does. A name that does
+// not exist is an error.
+func ControlPlane(cfg Config) ([]control.Actor, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return cfg.controlPlane(api.NewRegistry()), nil
+}
+
+// controlPlane are the actors to run, in the order they are started.
+func (cfg Config) controlPlane(kinds *api.Registry) (actors []control.Actor) {
+	for _, name := range actorNames() {
+		if cfg.runs(name) {
+			actors = append(actors, control.Actor{Name: name, Factory: cfg.factory(name, kinds)})
+		}
+	}
+	return actors
+}
+
+// factory makes an actor of the control plane.
+func (cfg Config) factory(name string, kinds *api.Registry) control.Factory {
 	switch name {
 	case PVController:
-		return pvcontroller.New(c.withDeleter(c.cfg.PVController))
+		return pvcontroller.New(cfg.PVController)
 	case PVCProtection:
 		return protection.NewPVC()
 	case PVProtection:
@@ -34,11 +59,11 @@ func (c *Cluster) planeActor(name string) control.Factory {
 	case StatefulSets:
 		return statefulset.New()
 	case GarbageCollection:
-		return garbagecollector.New(garbagecollector.Config{Kinds: c.collected()})
+		return garbagecollector.New(garbagecollector.Config{Kinds: collected(kinds)})
 	case AttachDetach:
-		return attachdetach.New(c.cfg.AttachDetach)
+		return attachdetach.New(cfg.AttachDetach)
 	case Scheduler:
-		return scheduler.New(c.cfg.Scheduler)
+		return scheduler.New(cfg.Scheduler)
 	case NodeLifecycle:
 		return nodelifecycle.New()
 	case TaintEviction:
@@ -63,4 +88,22 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	maps.Copy(deleters, cfg.Deleters)
 	cfg.Deleters = deleters
 	return cfg
+}
+
+// collected are the kinds that the garbage collector looks at: those that a manifest for
+// the storage plane has. Their order is that in which they are listed, and so a part of
+// what a seed means.
+func collected(registry *api.Registry) []metav1.APIResource {
+	const names = "pods persistentvolumeclaims configmaps secrets services endpoints serviceaccounts replicationcontrollers podtemplates " +
+		"resourcequotas limitranges persistentvolumes nodes namespaces " +
+		"statefulsets deployments replicasets daemonsets controllerrevisions jobs cronjobs horizontalpodautoscalers poddisruptionbudgets " +
+		"storageclasses csidrivers csinodes csistoragecapacities volumeattachments volumeattributesclasses " +
+		"roles rolebindings clusterroles clusterrolebindings ingresses networkpolicies endpointslices leases priorityclasses runtimeclasses"
+	var kinds []metav1.APIResource
+	for _, name := range strings.Fields(names) {
+		if kind, err := registry.Find(name); err == nil { // a server may lack some
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }

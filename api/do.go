@@ -61,6 +61,9 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if s.isEventsV1(&req) {
+		return s.doEventsV1(ctx, req)
+	}
 	k, ok := s.cfg.Registry.at(req.Resource)
 	if !ok {
 		return nil, unknownResource(req.Resource)
@@ -108,6 +111,9 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if s.isEventsV1(&req) {
+		return s.watchEventsV1(ctx, req)
 	}
 	k, ok := s.cfg.Registry.at(req.Resource)
 	if !ok {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -108,6 +109,18 @@ func (b Backoff) Next() Backoff {
 	return b
 }
 
+// PollFor is Poll in terms of PollBackoff, for drivers.
+func PollFor(ctx context.Context, env Env, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
+	deadline := env.Now().Add(timeout)
+	return env.PollBackoff(ctx, Backoff{First: interval}, func(ctx context.Context) (bool, error) {
+		done, err := cond(ctx)
+		if !done && err == nil && timeout > 0 && !env.Now().Before(deadline) {
+			err = ErrTimeout
+		}
+		return done, err
+	})
+}
+
 // ErrTimeout is what Poll returns when its time is up.
 var ErrTimeout = errors.New("timed out waiting for the condition")
 
@@ -149,6 +162,15 @@ type RateLimiter struct {
 	// means no bucket.
 	QPS   float64
 	Burst int
+}
+
+// WithDefaults is the limiter with what its zero fields mean.
+func (l RateLimiter) WithDefaults() RateLimiter {
+	l.Base = cmp.Or(l.Base, 5*time.Millisecond)
+	l.Max = cmp.Or(l.Max, 1000*time.Second)
+	l.QPS = cmp.Or(l.QPS, 10)
+	l.Burst = cmp.Or(l.Burst, 100)
+	return l
 }
 
 // Queue is a work queue of keys with client-go's semantics: a key waits at most

@@ -60,14 +60,7 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
-	deadline := v.Now().Add(timeout)
-	return v.PollBackoff(ctx, control.Backoff{First: interval}, func(ctx context.Context) (bool, error) {
-		done, err := cond(ctx)
-		if !done && err == nil && timeout > 0 && !v.Now().Before(deadline) {
-			err = control.ErrTimeout
-		}
-		return done, err
-	})
+	return control.PollFor(ctx, v, interval, timeout, cond)
 }
 
 func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond func(context.Context) (bool, error)) error {

@@ -29,15 +29,11 @@ type queue struct {
 
 func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 	cfg.Workers = max(cfg.Workers, 1)
-	l := &cfg.Limiter
-	l.Base = orDefault(l.Base, 5*time.Millisecond)
-	l.Max = orDefault(l.Max, 1000*time.Second)
-	l.QPS = orDefault(l.QPS, 10)
-	l.Burst = orDefault(l.Burst, 100)
+	cfg.Limiter = cfg.Limiter.WithDefaults()
 	q := &queue{
 		actor: v.actor, life: v.life, cfg: cfg,
 		dirty: map[string]bool{}, working: map[string]bool{}, failures: map[string]int{}, later: map[string]*timer{},
-		tokens: float64(l.Burst), refill: v.Now(),
+		tokens: float64(cfg.Limiter.Burst), refill: v.Now(),
 	}
 	v.actor.queues[cfg.Name] = q
 	for i := range cfg.Workers {
@@ -48,14 +44,6 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		v.actor.line(&task{actor: v.actor, name: name, f: q.work, queue: q})
 	}
 	return q
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }
 
 // rests has a worker wait for a key, unless there is one.

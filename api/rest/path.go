@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api"
 )
 
 // target is what the path of a request names.
@@ -95,4 +97,21 @@ func isTrue(values []string) bool {
 		return false
 	}
 	return values[0] != "0" && !strings.EqualFold(values[0], "false")
+}
+
+// RequestOf is what an HTTP request asks for, in the server's words and without its body:
+// verb, resource, subresource, namespace and name. ok is false if its path names no
+// resource.
+func RequestOf(r *http.Request) (req api.Request, ok bool) {
+	path, legacy := strings.CutPrefix(r.URL.Path, "/api/")
+	if !legacy {
+		if path, ok = strings.CutPrefix(r.URL.Path, "/apis/"); !ok {
+			return req, false
+		}
+	}
+	t, ok := parsePath(legacy, path)
+	if !ok {
+		return req, false
+	}
+	return api.Request{Verb: t.verb(r), Resource: t.gvr(), Subresource: t.sub, Namespace: t.namespace, Name: t.name}, true
 }

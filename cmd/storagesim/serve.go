@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type serveOptions struct {
 	remote     bool
 	kubeconfig string
 	force      bool
+	only       []string
 }
 
 func newServe() *cobra.Command {
@@ -76,6 +78,7 @@ Ctrl-C ends it, and leaves nothing.`,
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` to write the kubeconfig to (default: a new one below the directory for temporary files)")
 	flags.BoolVar(&o.force, "force", false, "replace a kubeconfig that is there already; it is gone afterwards")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
+	flags.StringSliceVar(&o.only, "only", nil, "`NAMES` of the control plane's controllers to run here, separated by commas, or none; see storagesim control (default: all)")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
 	return cmd
 }
@@ -87,7 +90,21 @@ func (o *serveOptions) check() (speed float64, err error) {
 			return 0, fmt.Errorf("--speed: %q is neither step nor a number of times up to %dx, such as 1x or 60x", o.speed, maxSpeed)
 		}
 	}
+	if _, err := o.controllers(); err != nil {
+		return 0, err
+	}
 	return speed, o.checkCluster()
+}
+
+// controllers are the actors that --only names; nil for all.
+func (o *serveOptions) controllers() ([]string, error) {
+	switch {
+	case len(o.only) == 0:
+		return nil, nil
+	case slices.Equal(o.only, []string{"none"}):
+		return []string{}, nil
+	}
+	return controllersNamed(o.only)
 }
 
 // maxSpeed is the fastest that virtual time may go: a day in about a second.
@@ -101,7 +118,11 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 			return err
 		}
 	}
-	c, err := o.cluster(storagesim.Config{Start: time.Now().UTC().Truncate(time.Second)})
+	only, err := o.controllers()
+	if err != nil {
+		return err
+	}
+	c, err := o.cluster(storagesim.Config{Start: time.Now().UTC().Truncate(time.Second), Only: only})
 	if err != nil {
 		return err
 	}

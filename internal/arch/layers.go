@@ -38,6 +38,7 @@ func Layers() []Layer {
 		{Name: "seeds", Tops: []string{"explore/seeds"}},
 		{Name: "seed tests", Tops: []string{"explore/seedtest"}, May: []string{"seeds"}},
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api", "seed tests"}},
+		{Name: "remote", Tops: []string{"remote"}, May: []string{"trace", "contract", "api"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},
 		{Name: "csi", Tops: []string{"csi"}, May: append(slices.Clone(ground), "provisioners")},
@@ -48,7 +49,7 @@ func Layers() []Layer {
 		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "bundled", "seeds")},
 		{Name: "serving", Tops: []string{"serve"}, May: append(slices.Clone(cluster), "live")},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts", "seeds", "seed tests")},
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "serving")},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "serving", "remote")},
 	}
 }
 

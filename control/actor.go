@@ -1,0 +1,8 @@
+package control
+
+// Actor is a controller with its name, for whoever drives it.
+type Actor struct {
+	// Name is the actor's name, for example "persistent-volume-binder".
+	Name    string
+	Factory Factory
+}

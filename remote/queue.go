@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// queue is client-go's work queue with its workers.
+type queue struct {
+	process *process
+	cfg     control.QueueConfig
+	keys    workqueue.TypedDelayingInterface[string]
+	limiter workqueue.TypedRateLimiter[string]
+}
+
+var _ control.Queue = (*queue)(nil)
+
+func (v *env) Queue(cfg control.QueueConfig) control.Queue {
+	cfg.Limiter = cfg.Limiter.WithDefaults()
+	q := &queue{process: v.process, cfg: cfg, keys: workqueue.NewTypedDelayingQueue[string](), limiter: newLimiter(cfg.Limiter)}
+	v.tasks.Go(func() {
+		<-v.ctx.Done()
+		q.keys.ShutDown()
+	})
+	for i := range max(cfg.Workers, 1) {
+		v.spawn(fmt.Sprintf("%s worker %d", cfg.Name, i+1), q.work)
+	}
+	return q
+}
+
+// newLimiter is what workqueue.DefaultTypedControllerRateLimiter is with other numbers.
+func newLimiter(l control.RateLimiter) workqueue.TypedRateLimiter[string] {
+	each := workqueue.NewTypedItemExponentialFailureRateLimiter[string](l.Base, l.Max)
+	if l.QPS < 0 {
+		return each
+	}
+	bucket := rate.NewLimiter(rate.Limit(l.QPS), l.Burst)
+	return workqueue.NewTypedMaxOfRateLimiter[string](each, &workqueue.TypedBucketRateLimiter[string]{Limiter: bucket})
+}
+
+// work is a worker's life.
+func (q *queue) work(ctx context.Context) {
+	for {
+		var key string
+		q.process.outside(func() { key, _ = q.keys.Get() })
+		q.reconcile(ctx, key)
+	}
+}
+
+func (q *queue) reconcile(ctx context.Context, key string) {
+	defer q.keys.Done(key)
+	err := q.cfg.Reconcile(ctx, key)
+	failures := q.limiter.NumRequeues(key)
+	switch {
+	case err == nil:
+		q.Forget(key)
+	case q.cfg.MaxRetries > 0 && failures >= q.cfg.MaxRetries:
+		q.process.run.tell(q.process.name, trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: failures + 1, Err: err})
+	default:
+		delay := q.retry(key)
+		q.process.run.tell(q.process.name, trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: err})
+	}
+}
+
+func (q *queue) about(key string) string {
+	if q.cfg.About == nil {
+		return q.cfg.Name + " " + key
+	}
+	return q.cfg.About(key)
+}
+
+// retry adds the key after its backoff, and returns how long that is.
+func (q *queue) retry(key string) time.Duration {
+	delay := q.limiter.When(key)
+	q.keys.AddAfter(key, delay)
+	return delay
+}
+
+func (q *queue) Add(key string)                       { q.keys.Add(key) }
+func (q *queue) AddAfter(key string, d time.Duration) { q.keys.AddAfter(key, d) }
+func (q *queue) AddRateLimited(key string)            { q.retry(key) }
+func (q *queue) Forget(key string)                    { q.limiter.Forget(key) }
+func (q *queue) NumRequeues(key string) int           { return q.limiter.NumRequeues(key) }
+func (q *queue) Len() int                             { return q.keys.Len() }

@@ -1,0 +1,58 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// answerWithin is how long the server may take for an answer.
+const answerWithin = time.Minute
+
+// transport makes an actor's requests: each counts for the actor's limit, waits without the
+// actor's lock, and is told of if it writes. client-go calls it in the goroutine of
+// who asks, which is the one that holds the lock.
+func (p *process) transport(limit flowcontrol.RateLimiter) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper { return &roundTripper{p, limit, next} }
+}
+
+type roundTripper struct {
+	process *process
+	limit   flowcontrol.RateLimiter
+	next    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper. The answer is there as a whole when it returns.
+func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err error) {
+	write := t.process.writeOf(req)
+	t.process.outside(func() {
+		ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
+		defer cancel()
+		if err = t.limit.Wait(ctx); err != nil {
+			return
+		}
+		if answer, err = t.next.RoundTrip(req.WithContext(ctx)); err == nil {
+			err = takeBody(answer)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.process.wrote(write, answer)
+	return answer, nil
+}
+
+// takeBody reads the body of an answer into memory.
+func takeBody(answer *http.Response) error {
+	body, err := io.ReadAll(answer.Body)
+	if closing := answer.Body.Close(); err == nil {
+		err = closing
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return err
+}
