@@ -282,7 +282,11 @@ func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
 				if kind, _ := obj["kind"].(string); !slices.Contains(recordedKinds(), kind) {
 					continue
 				}
+				fields := rec.optionalAtEnd()[strings.Replace(keyOf(obj), "/", "s ", 1)]
 				falsify(obj, func(what string) {
+					if slices.ContainsFunc(fields, func(f string) bool { return strings.HasSuffix(f, "/"+what) }) {
+						return // two recorded runs did not agree
+					}
 					assert.NotEmpty(t, r.compareEnd(objects), "object %d with another %s", i+1, what)
 				})
 			}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,19 +24,37 @@ func (r *Recording) optionalWrites(step int) doubts {
 	return found
 }
 
-// optionalAtEnd are single fields of which two runs differed in any step: which value came
-// last is chance, too.
+// optionalAtEnd are single fields whose last recorded value one run wrote and the other did
+// not: which value they have at the end is chance, too.
 func (r *Recording) optionalAtEnd() doubts {
 	found := doubts{}
-	for _, line := range r.Differs {
-		if _, rest, ok := strings.Cut(line, " writes "); ok && strings.HasPrefix(line, "step ") {
-			found.add(rest)
+	last := map[string]string{} // object and field -> why they are in doubt
+	for i, step := range r.Steps {
+		for _, w := range expectations(step.Writes).writes {
+			for field, value := range w.changed {
+				last[w.object+" "+field] = r.onlyInRun1(i, w.object+" "+field, text(map[string]any{field: value}))
+			}
 		}
 	}
-	for object, fields := range found {
-		found[object] = slices.DeleteFunc(fields, func(field string) bool { return field == "" })
+	for _, what := range sortedKeys(last) {
+		if last[what] != "" {
+			found.add(what)
+		}
 	}
 	return found
+}
+
+// onlyInRun1 is the line that says that in a step only the first run wrote such a value; "" if
+// there is none.
+func (r *Recording) onlyInRun1(step int, what, value string) string {
+	for _, line := range r.Differs {
+		rest, ok := strings.CutPrefix(line, fmt.Sprintf("step %d writes %s: run 1 ", step, what))
+		first, _, _ := strings.Cut(rest, "| run 2 ")
+		if ok && strings.Contains(strings.ReplaceAll(first, " ", ""), strings.ReplaceAll(value, " ", "")) {
+			return line
+		}
+	}
+	return ""
 }
 
 // add reads "nodes node-1 /spec/taints: run 1 [...] | run 2 [...]".
