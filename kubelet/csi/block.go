@@ -133,7 +133,7 @@ func (d *device) SetUpDevice(ctx context.Context) (string, error) {
 func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentVolumeSource, published map[string]string) (string, error) {
 	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
-		return "", failf("blockMapper.stageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %w", err)
+		return "", transientf("blockMapper.stageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %v", err)
 	}
 	if !stages {
 		return "", nil

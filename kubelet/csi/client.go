@@ -52,12 +52,17 @@ func (plugin *csiPlugin) operation(ctx context.Context) context.Context {
 	return control.WithTimeout(ctx, plugin.host, csiTimeout)
 }
 
-// supports asks the driver whether it has a capability.
+// supports asks the driver whether it has a capability. That it cannot say is no news of
+// any volume, and leaves one in doubt that was so. Upstream takes most of these failures
+// for final, and forgets a volume that it had tried to mount before.
 //
 // Upstream: csi_client.go nodeSupportsCapability, v1.36.
 func (c *client) supports(ctx context.Context, capability string) (bool, error) {
 	has, err := c.Capabilities(ctx)
-	return slices.Contains(has, capability), uncertainUnlessFinal(err)
+	if err != nil {
+		return false, volume.Transientf("%s", err.Error())
+	}
+	return slices.Contains(has, capability), nil
 }
 
 // uncertainUnlessFinal tells errors of the driver after which nothing goes on from others.
@@ -98,8 +103,8 @@ type capability struct {
 // Upstream: csi_client.go NodeStageVolume and NodePublishVolume, v1.36.
 func (c *client) message(ctx context.Context, want capability) (socket.Capability, error) {
 	single, err := c.supports(ctx, socket.SingleNodeMultiWriter)
-	if err != nil {
-		return socket.Capability{}, err
+	if err != nil { // what was made for the volume is taken away with its pod
+		return socket.Capability{}, volume.Uncertainf("%s", err.Error())
 	}
 	message := socket.Capability{AccessMode: asCSIAccessMode(want.accessMode, single)}
 	if want.fsType == fsTypeBlockName {

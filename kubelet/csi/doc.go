@@ -35,6 +35,8 @@
 //   - A staged volume that no pod's directory shows is found after a restart by the
 //     vol_data.json beside it, and unstaged if no pod wants it. Upstream looks into pods'
 //     directories only and leaves it staged.
+//   - A driver that cannot say its capabilities leaves a volume in doubt that was so;
+//     upstream forgets it, and it stays mounted.
 //   - Service account tokens are a text that says that it is none.
 //   - There are no in-tree volumes that drivers take over, and no SELinux labels.
 //   - The allocatable count of a CSINode is what the driver said when it registered:

@@ -49,6 +49,47 @@ func TestAVolumeWhoseStagingTimedOutIsUnstagedWhenItsPodGoes(t *testing.T) {
 	}
 }
 
+// The driver's process dies while it publishes, and stays away while the kubelet tries again.
+func TestAVolumeInDoubtStaysSoWhileTheDriverCannotSayWhatItCan(t *testing.T) {
+	for _, code := range []codes.Code{codes.Unavailable, codes.Internal} {
+		for _, method := range []string{"NodeStageVolume", "NodePublishVolume"} {
+			for _, block := range []bool{false, true} {
+				w := withDriver(t, engine.Config{}, noAttach())
+				down := false
+				w.driver.after = func(called string, _ any) error {
+					if called == method {
+						down = true
+						return status.Error(codes.Unavailable, "it dies")
+					}
+					return nil
+				}
+				w.driver.before = func(called string, _ any) error {
+					if down && called == "NodeGetCapabilities" {
+						return status.Error(code, "it is not there")
+					}
+					return nil
+				}
+				p := pod("web", claim("data"))
+				if block {
+					w.boundVolume("data", blockVolume)
+					p = devicePod("web", "data")
+				} else {
+					w.boundVolume("data", nil)
+				}
+				w.create(p)
+				w.run(15 * time.Second)
+				require.True(t, down)
+				w.delete("web")
+				w.run(5 * time.Second)
+				w.driver.before, w.driver.after = nil, nil
+				w.run(10 * time.Minute)
+				require.Equal(t, v1.PodPhase("gone"), w.phase("web"))
+				w.requireNothingLeft()
+			}
+		}
+	}
+}
+
 // A pod's worker waits for the container runtime before it ends a pod, and the volume
 // manager goes on meanwhile. Seen in csi07h_stage_final_error_pod_deleted, and in one of the
 // runs of csi21_pod_deleted_while_attaching.

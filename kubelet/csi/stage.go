@@ -128,12 +128,6 @@ func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where st
 			return volume.Transientf("fetching NodeStageSecretRef %s/%s failed: %v", ref.Namespace, ref.Name, err)
 		}
 	}
-	if err := plugin.host.GetFS().MkdirAll(where, 0o750); err != nil {
-		return failf("attacher.MountDevice failed to create dir %q:  %w", where, err)
-	}
-	if !stages {
-		return nil
-	}
 	want := capability{fsType: source.FSType, accessMode: accessModeOf(spec), mountFlags: spec.PersistentVolume.Spec.MountOptions}
 	groups, err := c.supports(ctx, socket.VolumeMountGroup)
 	if err != nil {
@@ -141,6 +135,12 @@ func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where st
 	}
 	if groups {
 		want.fsGroup = args.FsGroup
+	}
+	if err := plugin.host.GetFS().MkdirAll(where, 0o750); err != nil {
+		return failf("attacher.MountDevice failed to create dir %q:  %w", where, err)
+	}
+	if !stages {
+		return nil
 	}
 	return s.stage(ctx, c, request, want, volumeData{VolumeHandle: source.VolumeHandle, DriverName: source.Driver})
 }
