@@ -76,6 +76,9 @@ func (s *Show) Title(text string) { s.Printf("\n# %s\n\n", text) }
 // Only keeps what follows to the deeds of these actors; none means all.
 func (s *Show) Only(actors ...string) { s.only = actors }
 
+// Quiet tells nothing of what follows, until Only.
+func (s *Show) Quiet() { s.only = []string{""} }
+
 // Submit applies manifests and no more: the cluster has not acted on them yet.
 func (s *Show) Submit(names ...string) {
 	s.submit(names)
@@ -173,6 +176,11 @@ func (s *Show) get(o tables.Options, args []string) {
 // GetWide prints what kubectl get -o wide prints.
 func (s *Show) GetWide(args ...string) {
 	s.get(tables.Options{Output: "wide"}, args)
+}
+
+// JSONPath prints fields of objects.
+func (s *Show) JSONPath(template string, args ...string) {
+	s.get(tables.Options{Output: "jsonpath=" + template}, args)
 }
 
 // YAML prints objects in full.

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/examples/internal/show"
@@ -97,4 +99,36 @@ func TestNothingIsPrintedAfterTheFirstError(t *testing.T) {
 	s.Get("pvc")
 	require.Equal(t, printed, out.Len())
 	require.ErrorContains(t, s.Err(), "no-such.yaml")
+}
+
+func TestNodesAreStoppedStartedAndTainted(t *testing.T) {
+	s, out := begin(t)
+	s.Quiet()
+	s.Stop("kubelet/node-1")
+	s.Start("kubelet/node-1")
+	s.RunFor(time.Second)
+	s.Stop("node/node-1")
+	s.Start("node/node-1")
+	s.Taint("node-1", "example.com/slow", v1.TaintEffectNoSchedule)
+	s.JSONPath("{.spec.taints[*].key}", "node", "node-1")
+	s.Untaint("node-1", "example.com/slow")
+	s.JSONPath("{.spec.taints[*].key}", "node", "node-1")
+	require.NoError(t, s.Err())
+	require.Equal(t, `node-1$ systemctl stop kubelet
+node-1$ systemctl start kubelet
+$ sleep 1
+
+(node-1 loses its power)
+(node-1 has power again)
+$ kubectl taint node node-1 example.com/slow:NoSchedule
+$ kubectl get node node-1 -o jsonpath={.spec.taints[*].key}
+example.com/slow
+
+$ kubectl taint node node-1 example.com/slow-
+$ kubectl get node node-1 -o jsonpath={.spec.taints[*].key}
+
+
+`, out.String())
+	s.ForceDelete("web")
+	require.EqualError(t, s.Err(), `pod web: pods "web" not found`)
 }
