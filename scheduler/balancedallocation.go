@@ -13,7 +13,7 @@ func (balancedAllocation) Weight() int64 { return 1 }
 func (balancedAllocation) EventsToRegister() []registration { return nil }
 
 // PreScore: a pod that asks for neither balances nothing.
-func (balancedAllocation) PreScore(c *cycle) *status {
+func (balancedAllocation) PreScore(c *cycle, _ []*nodeInfo) *status {
 	if c.request.milliCPU == 0 && c.request.memory == 0 {
 		return refuse(skip)
 	}

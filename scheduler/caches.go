@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -20,27 +21,37 @@ type caches struct {
 	// csiNodes and attachments are NodeVolumeLimits'.
 	csiNodes    *control.Cache[*storagev1.CSINode]
 	attachments *control.Cache[*storagev1.VolumeAttachment]
+	// The others are PodTopologySpread's.
+	services               *control.Cache[*v1.Service]
+	replicationControllers *control.Cache[*v1.ReplicationController]
+	replicaSets            *control.Cache[*appsv1.ReplicaSet]
+	statefulSets           *control.Cache[*appsv1.StatefulSet]
 }
 
 // newCaches follows nodes and storage before pods, so that in order the first
 // pod finds everything there.
 func newCaches(env control.Env) *caches {
 	c := &caches{
-		nodes:       control.NewCache[*v1.Node](env, control.Nodes()),
-		classes:     control.NewCache[*storagev1.StorageClass](env, control.StorageClasses()),
-		drivers:     control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers()),
-		capacities:  control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities()),
-		csiNodes:    control.NewCache[*storagev1.CSINode](env, control.CSINodes()),
-		attachments: control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments()),
-		volumes:     control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
-		claims:      control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
-		pods:        control.NewCache[*v1.Pod](env, control.Pods()),
+		nodes:                  control.NewCache[*v1.Node](env, control.Nodes()),
+		classes:                control.NewCache[*storagev1.StorageClass](env, control.StorageClasses()),
+		drivers:                control.NewCache[*storagev1.CSIDriver](env, control.CSIDrivers()),
+		capacities:             control.NewCache[*storagev1.CSIStorageCapacity](env, control.CSIStorageCapacities()),
+		csiNodes:               control.NewCache[*storagev1.CSINode](env, control.CSINodes()),
+		attachments:            control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments()),
+		services:               control.NewCache[*v1.Service](env, v1.SchemeGroupVersion.WithResource("services")),
+		replicationControllers: control.NewCache[*v1.ReplicationController](env, v1.SchemeGroupVersion.WithResource("replicationcontrollers")),
+		replicaSets:            control.NewCache[*appsv1.ReplicaSet](env, appsv1.SchemeGroupVersion.WithResource("replicasets")),
+		statefulSets:           control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
+		volumes:                control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
+		claims:                 control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
+		pods:                   control.NewCache[*v1.Pod](env, control.Pods()),
 	}
 	c.volumes.AddIndex(byClass, func(pv *v1.PersistentVolume) []string {
 		return []string{binding.GetPersistentVolumeClass(pv)}
 	})
 	c.csiNodes.AddIndex(byLimitedDriver, limitedDrivers)
 	c.attachments.AddIndex(byNode, func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} })
+	c.services.AddIndex(byNamespace, namespaceOf[*v1.Service])
 	return c
 }
 

@@ -76,7 +76,8 @@
 //   - What was found for one pod is not kept for the next (OpportunisticBatching, which
 //     saves time and finds the same).
 //   - Scores are those of NodeResourcesFit (LeastAllocated),
-//     NodeResourcesBalancedAllocation, NodeAffinity and TaintToleration.
+//     NodeResourcesBalancedAllocation, NodeAffinity, TaintToleration and PodTopologySpread
+//     (with the default constraints).
 //   - Restoring the assume cache takes off only the very object that was laid
 //     on; upstream goes by resource version.
 //   - NodeVolumeLimits tells a volume that is still to be made by its claim;
@@ -88,7 +89,7 @@
 //   - A claim named by two of a pod's volumes is searched a volume twice, as
 //     upstream, although that is not intended: one local volume is then not enough,
 //     and provisioning takes two attempts.
-//   - Left out: inter-pod affinity, topology spread, dynamic resources, image
+//   - Left out: inter-pod affinity, dynamic resources, image
 //     locality, extenders, profiles, in-tree to CSI migration, and scoring by
 //     storage capacity (alpha upstream).
 //

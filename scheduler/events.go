@@ -44,8 +44,11 @@ func (s *scheduler) addAllEventHandlers() {
 
 func (s *scheduler) podAdded(pod *v1.Pod) {
 	s.cluster.setPod(pod)
-	if s.ours(pod) {
+	switch {
+	case s.ours(pod):
 		s.queue.add(pod)
+	case counts(pod):
+		s.queue.move(eventsOf(nil, pod), everybody)
 	}
 }
 
@@ -66,6 +69,8 @@ func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 		s.queue.add(pod)
 	}
 	switch {
+	case !counts(old) && counts(pod):
+		s.queue.move(eventsOf(nil, pod), everybody)
 	case counts(old) && !counts(pod):
 		s.queue.move(eventsOf(old, nil), everybody)
 	case counts(old):

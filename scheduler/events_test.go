@@ -236,5 +236,8 @@ func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 		"VolumeZone: PersistentVolumeClaim/Add|Update",
 		"VolumeZone: PersistentVolume/Add|Update",
 		"VolumeZone: Node/UpdateNodeTaint",
+		// Upstream registers UpdatePodLabel, which is one of the updates that are not told apart here.
+		"PodTopologySpread: Pod/Add|Delete|UpdatePodToleration|Update",
+		"PodTopologySpread: Node/Add|Delete|UpdateNodeLabel|UpdateNodeTaint",
 	}, table)
 }

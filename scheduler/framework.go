@@ -99,7 +99,11 @@ type cycle struct {
 	attach     []csiVolume // NodeVolumeLimits: what the pod needs attached
 	volumes    volumeState // VolumeBinding
 	zones      []zoneLabel // VolumeZone: where the pod's volumes are
-	diagnosis  diagnosis   // why nodes were passed over
+	// spread and spreadScore are PodTopologySpread's, for Filter and Score; ownSpread says that
+	// the latter are the pod's own.
+	spread, spreadScore []*spreadConstraint
+	ownSpread           bool
+	diagnosis           diagnosis // why nodes were passed over
 }
 
 func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {
@@ -133,7 +137,7 @@ type filterPlugin interface {
 // choose from. Whoever returns skip has no preference, and is not asked for scores.
 type preScorePlugin interface {
 	plugin
-	PreScore(c *cycle) *status
+	PreScore(c *cycle, feasible []*nodeInfo) *status
 }
 
 // scorePlugin rates a node that passed the filters: 0 to maxNodeScore, unless it is a

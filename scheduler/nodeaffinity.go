@@ -131,7 +131,7 @@ func prefers(term *v1.PreferredSchedulingTerm, node *v1.Node) (bool, error) {
 // PreScore: a preferred term that cannot be parsed is an error, unlike a required
 // one, but only where there is a choice.
 // Upstream: node_affinity.go PreScore, v1.36.
-func (nodeAffinity) PreScore(c *cycle) *status {
+func (nodeAffinity) PreScore(c *cycle, _ []*nodeInfo) *status {
 	terms := preferredTerms(c.pod)
 	if terms == nil {
 		return refuse(skip)

@@ -25,6 +25,8 @@ type nodeInfo struct {
 	allocatable resources
 	requested   resources
 	ports       []hostPort // in use, in no particular order
+	// placed are the pods, in no particular order.
+	placed []*placement
 	// volumePods are those with volumes, in no particular order.
 	volumePods []*placement
 }
@@ -186,6 +188,7 @@ func (s *clusterState) place(p *placement) {
 	info := s.info(p.node)
 	info.requested.add(p.request, 1)
 	info.pods++
+	info.placed = append(info.placed, p)
 	info.ports = append(info.ports, hostPorts(p.pod)...)
 	if len(p.pod.Spec.Volumes) > 0 {
 		info.volumePods = append(info.volumePods, p)
@@ -206,6 +209,7 @@ func (s *clusterState) forget(uid types.UID) {
 	info := s.info(p.node)
 	info.requested.add(p.request, -1)
 	info.pods--
+	info.placed = slices.DeleteFunc(info.placed, func(other *placement) bool { return other == p })
 	info.volumePods = slices.DeleteFunc(info.volumePods, func(other *placement) bool { return other == p })
 	for _, port := range hostPorts(p.pod) {
 		if i := slices.Index(info.ports, port); i >= 0 {

@@ -9,7 +9,7 @@ func (f framework) runPreScorePlugins(c *cycle, feasible []*nodeInfo) *status {
 		return nil
 	}
 	for _, p := range of[preScorePlugin](f) {
-		switch st := p.PreScore(c); {
+		switch st := p.PreScore(c, feasible); {
 		case st.is(skip):
 			c.unscored[p.Name()] = true
 		case st.stops():

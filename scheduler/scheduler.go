@@ -59,6 +59,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		nodeVolumeLimits{caches},
 		volumeBinding{newVolumeBinder(env, caches, cfg.BindTimeout)},
 		volumeZone{claims: caches.claims, volumes: caches.volumes},
+		topologySpread{caches, s.cluster},
 		balancedAllocation{},
 		defaultBinder{env},
 	}
