@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Selector picks objects. The zero value picks all; so does a nil Labels or
@@ -108,13 +109,13 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 	case before && after:
 		return c, true
 	case after:
-		return control.Change{Type: watch.Added, Object: c.Object, RV: c.RV}, true
+		return control.Change{Type: watch.Added, Object: c.Object, RV: c.RV, Heartbeat: trace.IsHeartbeat(nil, c.Object)}, true
 	case before && c.Type == watch.Deleted:
 		return c, true
 	case before:
 		last := c.Old.DeepCopyObject().(object)
 		last.SetResourceVersion(c.Object.(object).GetResourceVersion())
-		return control.Change{Type: watch.Deleted, Object: last, Old: c.Old, RV: c.RV}, true
+		return control.Change{Type: watch.Deleted, Object: last, Old: c.Old, RV: c.RV, Heartbeat: trace.IsHeartbeat(c.Old, last)}, true
 	}
 	return control.Change{}, false
 }

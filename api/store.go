@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/sorted"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // store is one resource: its objects, its log of changes and those who follow
@@ -136,11 +137,11 @@ func (s *Server) put(st *store, old, obj object) {
 		st.keys.Add(k)
 		st.created++
 		st.items[k] = obj
-		s.publish(st, control.Change{Type: watch.Added, Object: obj, RV: s.rv})
+		s.publish(st, control.Change{Type: watch.Added, Object: obj, RV: s.rv, Heartbeat: trace.IsHeartbeat(nil, obj)})
 		return
 	}
 	st.items[k] = obj
-	s.publish(st, control.Change{Type: watch.Modified, Object: obj, Old: old, RV: s.rv})
+	s.publish(st, control.Change{Type: watch.Modified, Object: obj, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, obj)})
 }
 
 // remove takes the object out. last is its final state, a copy that the removal
@@ -151,7 +152,7 @@ func (s *Server) remove(st *store, old, last object) {
 	delete(st.items, k)
 	st.keys.Remove(k)
 	st.deleted++
-	s.publish(st, control.Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv})
+	s.publish(st, control.Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, last)})
 }
 
 // inNamespace is the keys that lie in a namespace, all of them for "", in order.

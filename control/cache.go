@@ -200,6 +200,12 @@ func (c *Cache[T]) List() []T {
 	return list
 }
 
+// Keys returns the keys of the objects, in order.
+func (c *Cache[T]) Keys() []string {
+	list := make([]string, 0, len(c.items))
+	return slices.AppendSeq(list, c.keys.All())
+}
+
 // ByIndex returns the objects that the named index files under value, in order
 // of key. It panics if there is no such index: that is a programming error.
 func (c *Cache[T]) ByIndex(name, value string) []T {

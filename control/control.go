@@ -240,4 +240,6 @@ type Change struct {
 	Old runtime.Object
 	// RV is the version of the change.
 	RV uint64
+	// Heartbeat is set if it is only a sign of life of a node (trace.IsHeartbeat).
+	Heartbeat bool
 }

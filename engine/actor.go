@@ -144,11 +144,7 @@ func (e *Engine) Down() map[string]time.Time {
 // after sets a timer that does nothing, and that Settle does not wait for, once the
 // actor's present life is over.
 func (a *actor) after(d time.Duration, foreground func() bool, fire func()) *timer {
-	life := a.life
-	alive := func() bool { return a.life == life }
-	return a.engine.after(d, func() bool { return alive() && foreground() }, func() {
-		if alive() {
-			fire()
-		}
-	})
+	t := a.engine.after(d, foreground, fire)
+	t.actor, t.life = a, a.life
+	return t
 }

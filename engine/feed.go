@@ -9,7 +9,6 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/trace"
 )
 
 // feed delivers one resource's changes to one subscriber of an actor: what a
@@ -27,14 +26,15 @@ type feed struct {
 func (a *actor) follow(target control.Feed) {
 	f := &feed{actor: a, target: target}
 	src := target.Source()
-	only := fields.Set{}
-	if src.NodeName != "" {
-		only["spec.nodeName"] = src.NodeName
+	var sel api.Selector
+	switch {
+	case src.NodeName != "" && src.Name != "":
+		sel.Fields = fields.SelectorFromSet(fields.Set{"spec.nodeName": src.NodeName, "metadata.name": src.Name})
+	case src.NodeName != "":
+		sel.Fields = fields.OneTermEqualSelector("spec.nodeName", src.NodeName)
+	case src.Name != "":
+		sel.Fields = fields.OneTermEqualSelector("metadata.name", src.Name)
 	}
-	if src.Name != "" {
-		only["metadata.name"] = src.Name
-	}
-	sel := api.Selector{Fields: only.AsSelector()}
 	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
 	a.feeds = append(a.feeds, f)
 	a.follows[src.Resource.Resource] = true
@@ -108,7 +108,7 @@ func (f *feed) deliver() {
 	case err != nil:
 		f.relist()
 	case ok:
-		if !trace.IsHeartbeat(change.Old, change.Object) {
+		if !change.Heartbeat {
 			f.actor.engine.changed()
 		}
 		f.target.Deliver(change)

@@ -13,7 +13,13 @@ type timer struct {
 	foreground func() bool
 	fire       func()
 	index      int // in the heap; -1 when not in it
+	// actor, if it is set, is whose timer it is: in another life than this one it does nothing,
+	// and Settle does not wait for it.
+	actor *actor
+	life  int
 }
+
+func (t *timer) alive() bool { return t.actor == nil || t.actor.life == t.life }
 
 func always() bool { return true }
 func never() bool  { return false }
@@ -69,18 +75,20 @@ func (e *Engine) fireNext() {
 	defer e.endStep()
 	t := heap.Pop(&e.timers).(*timer)
 	e.advance(t.at)
-	t.fire()
+	if t.alive() {
+		t.fire()
+	}
 }
 
 // nextForeground is the time of the earliest timer that Settle waits for.
 func (e *Engine) nextForeground() (time.Time, bool) {
-	if len(e.timers) > 0 && e.timers[0].foreground() {
+	if len(e.timers) > 0 && e.timers[0].alive() && e.timers[0].foreground() {
 		return e.timers[0].at, true
 	}
 	var at time.Time
 	found := false
 	for _, t := range e.timers {
-		if (!found || t.at.Before(at)) && t.foreground() {
+		if (!found || t.at.Before(at)) && t.alive() && t.foreground() {
 			at, found = t.at, true
 		}
 	}

@@ -92,8 +92,9 @@ func (c *controller) updated(k *kind, old, obj control.Object) {
 		c.added(k, obj)
 		return
 	}
-	item := k.item(obj)
-	if was, is := old.GetOwnerReferences(), obj.GetOwnerReferences(); !apiequality.Semantic.DeepEqual(was, is) {
+	item := c.items[obj.GetUID()]
+	was, is := old.GetOwnerReferences(), obj.GetOwnerReferences()
+	if len(was)+len(is) > 0 && !apiequality.Semantic.DeepEqual(was, is) {
 		c.removeDependentFromOwners(item, was)
 		c.addDependentToOwners(item, is)
 		c.addUnblockedOwnersToDeleteQueue(was, is)

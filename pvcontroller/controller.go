@@ -99,14 +99,14 @@ type controller struct {
 // order may come; in order it is that of the keys.
 // Upstream: pv_controller_base.go resync, v1.36.
 func (c *controller) resync(context.Context) {
-	addAll(c.env, c.claimQueue, c.claimInformer.List())
-	addAll(c.env, c.volumeQueue, c.volumeInformer.List())
+	addAll(c.env, c.claimQueue, c.claimInformer.Keys())
+	addAll(c.env, c.volumeQueue, c.volumeInformer.Keys())
 }
 
-func addAll[T control.Object](env control.Env, queue control.Queue, objects []T) {
-	control.Shuffle(env, objects)
-	for _, obj := range objects {
-		queue.Add(control.Key(obj))
+func addAll(env control.Env, queue control.Queue, keys []string) {
+	control.Shuffle(env, keys)
+	for _, key := range keys {
+		queue.Add(key)
 	}
 }
 
