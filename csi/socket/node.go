@@ -48,14 +48,14 @@ type Info struct {
 
 // StageRequest is NodeStageVolumeRequest.
 type StageRequest struct {
-	VolumeId, StagingTargetPath            string //nolint:revive // as in the specification
+	VolumeId, StagingTargetPath            string
 	PublishContext, VolumeContext, Secrets map[string]string
 	VolumeCapability                       Capability
 }
 
 // PublishRequest is NodePublishVolumeRequest.
 type PublishRequest struct {
-	VolumeId, StagingTargetPath, TargetPath string //nolint:revive // as in the specification
+	VolumeId, StagingTargetPath, TargetPath string
 	Readonly                                bool
 	PublishContext, VolumeContext, Secrets  map[string]string
 	VolumeCapability                        Capability
