@@ -8,6 +8,10 @@
 // and where no node of the cluster is left, none is: then it is more likely that this
 // controller is cut off. So the pods of a cluster's only node are never evicted.
 //
+// A cordon becomes a taint as well. When it ends, the taint is removed a
+// write later, so the scheduler may find it still there once: it tries the pod again when
+// the taint goes. Upstream does the same.
+//
 // Upstream: pkg/controller/nodelifecycle, v1.36.
 //
 // # Deviations from upstream

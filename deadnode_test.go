@@ -1,0 +1,181 @@
+package storagesim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/storagesimtest"
+	"github.com/storagesim/storagesim/trace"
+)
+
+const dbSet = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: csi}
+provisioner: csi.storagesim.io
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}
+`
+
+// dbOnDeadNode is a cluster of two nodes with a StatefulSet of one replica, whose node has
+// been off for ten minutes.
+func dbOnDeadNode(tb testing.TB, seed uint64, trouble func(c *storagesimtest.Cluster)) (c *storagesimtest.Cluster, dead string) {
+	tb.Helper()
+	c = storagesimtest.New(tb, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks, Seed: seed})
+	neverOnTwoNodes(tb, c)
+	require.NoError(tb, c.InstallCSIDriver(driver.Config{}))
+	c.RunFor(5 * time.Second)
+	if trouble != nil {
+		trouble(c)
+	}
+	c.Apply(dbSet)
+	c.RunFor(5 * time.Minute)
+	c.RequireRunning("db-0")
+	dead = c.Pod("db-0").Spec.NodeName
+	require.NoError(tb, c.Stop("node/"+dead))
+	c.RunFor(10 * time.Minute)
+	return c, dead
+}
+
+// neverOnTwoNodes fails the test if a volume is attached to two nodes at once.
+func neverOnTwoNodes(tb testing.TB, c *storagesimtest.Cluster) {
+	on := map[string]string{} // node by volume
+	c.Server().OnWrite(func(w trace.Write) {
+		old, _ := w.Old.(*storagev1.VolumeAttachment)
+		va, _ := w.New.(*storagev1.VolumeAttachment)
+		if old != nil && (va == nil || !va.Status.Attached) && on[*old.Spec.Source.PersistentVolumeName] == old.Spec.NodeName {
+			delete(on, *old.Spec.Source.PersistentVolumeName)
+		}
+		if va == nil || !va.Status.Attached {
+			return
+		}
+		pv := *va.Spec.Source.PersistentVolumeName
+		if other := on[pv]; other != "" && other != va.Spec.NodeName {
+			tb.Errorf("pv %s is attached to %s and %s", pv, other, va.Spec.NodeName)
+		}
+		on[pv] = va.Spec.NodeName
+	})
+}
+
+func outOfService(tb testing.TB, c *storagesimtest.Cluster, node string) {
+	tb.Helper()
+	patch := `[{"op": "add", "path": "/spec/taints/-", "value": {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}}]`
+	_, err := c.Client().CoreV1().Nodes().Patch(tb.Context(), node, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(tb, err)
+}
+
+func TestAStatefulSetMakesNoSecondReplicaWhileTheFirstMayRunOnADeadNode(t *testing.T) {
+	for way, move := range map[string]func(c *storagesimtest.Cluster, dead string){
+		"out of service": func(c *storagesimtest.Cluster, dead string) {
+			outOfService(t, c, dead)
+			c.RunFor(2 * time.Minute)
+		},
+		"deleted by force": func(c *storagesimtest.Cluster, dead string) {
+			require.NoError(t, c.Client().CoreV1().Pods("default").Delete(t.Context(), "db-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+			c.RunFor(5 * time.Minute)
+			assert.Equal(t, v1.PodPending, c.Pod("db-0").Status.Phase, "the volume is still attached to the dead node")
+			c.RunFor(3 * time.Minute)
+		},
+	} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprintf("%s, seed %d", way, seed), func(t *testing.T) {
+				c, dead := dbOnDeadNode(t, seed, nil)
+				first := c.Pod("db-0")
+				require.NotNil(t, first.DeletionTimestamp)
+				c.RunFor(time.Hour)
+				require.Equal(t, first.UID, c.Pod("db-0").UID, "it stays Terminating")
+				require.Equal(t, map[string]int{dead: 1}, perNode(t, c))
+
+				move(c, dead)
+				c.RequireRunning("db-0")
+				assert.NotEqual(t, dead, c.Pod("db-0").Spec.NodeName)
+				assert.NotEqual(t, first.UID, c.Pod("db-0").UID)
+			})
+		}
+	}
+}
+
+// After each call to the API of each component that takes part, it crashes. The replica moves
+// all the same, its volume is never on two nodes, and nothing is left in the end.
+func TestACrashAfterAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 7
+	}
+	for _, actor := range []string{
+		storagesim.AttachDetach, storagesim.TaintEviction, storagesim.PodGC, storagesim.NodeLifecycle, "kubelet/node-2", "csi-attacher/csi.storagesim.io",
+	} {
+		t.Run(actor, func(t *testing.T) {
+			n := 0
+			for ; moveWithCrash(t, actor, n); n += stride {
+				if n > 60 { // only signs of life follow
+					return
+				}
+			}
+			require.Greater(t, n, 1, "%s makes calls", actor)
+		})
+	}
+}
+
+// moveWithCrash says whether the actor made so many calls that it crashed.
+func moveWithCrash(t *testing.T, actor string, skip int) (crashed bool) {
+	t.Helper()
+	c, dead := dbOnDeadNode(t, 0, func(c *storagesimtest.Cluster) {
+		c.Inject(engine.Fault{Actor: actor, Skip: skip, Crash: true, After: true})
+	})
+	outOfService(t, c, dead)
+	c.RunFor(5 * time.Minute)
+	c.RequireRunning("db-0")
+	require.NotEqual(t, dead, c.Pod("db-0").Spec.NodeName)
+	require.NoError(t, c.Start("node/"+dead))
+	c.RunFor(time.Minute)
+	c.Delete("statefulset/db")
+	c.RunFor(10 * time.Minute)
+	c.RequireNoLeaks()
+	for _, e := range c.Records() {
+		if _, ok := e.Record.(trace.Crashed); ok && e.Actor == actor {
+			crashed = true
+		}
+	}
+	require.NoError(t, c.Close())
+	return crashed
+}
+
+// From the deletion of the pod of a dead node to its successor that runs elsewhere, with
+// kubelets that mount. The six minutes are in it.
+func BenchmarkMoveOffDeadNodeWithKubelets(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		c, _ := dbOnDeadNode(b, 0, nil)
+		b.StartTimer()
+		require.NoError(b, c.Client().CoreV1().Pods("default").Delete(b.Context(), "db-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+		c.RunFor(8 * time.Minute)
+		b.StopTimer()
+		c.RequireRunning("db-0")
+		require.NoError(b, c.Close())
+		b.StartTimer()
+	}
+}
