@@ -54,6 +54,10 @@
 // the same mount namespace as the simulation, for example as its child. Sandboxes end here:
 // the driver's process can do whatever its user may.
 //
+// It is the way, too, for a Go driver that does not compile with the version of the CSI
+// specification that this module uses, for example since it has fields of the alpha that
+// a later version removed.
+//
 // Crash of its actor csi-driver/NAME breaks connections; it does not end the other process.
 //
 // # Deviations
