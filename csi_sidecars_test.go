@@ -13,6 +13,7 @@ import (
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/csitest"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -94,4 +95,19 @@ func TestAClaimOfADriverThatDoesNotAnswerIsExplained(t *testing.T) {
 	c.Crash(csi.ProvisionerActor(csitest.Name))
 	c.RunFor(time.Minute)
 	require.Contains(t, c.Explain("pvc/data"), "it waits for its driver: Probe answers Unavailable")
+}
+
+func TestAVolumeOfADriverThatAttachesNothingIsExplained(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+	c.RunFor(5 * time.Second)
+	require.NoError(t, c.InjectCSI(call.Fault{Method: "Probe", Caller: csi.AttacherActor(driver.Name), Code: codes.Unavailable, Message: "not yet", Times: -1}))
+	c.Crash(csi.AttacherActor(driver.Name))
+	c.Apply(csiManifests)
+	c.RunFor(30 * time.Second)
+	require.Contains(t, c.Explain("pod/web"), "waits for the attacher of driver csi.storagesim.io to set status.attached; it waits for its driver: Probe answers Unavailable")
+	c.ClearFaults()
+	c.RunFor(2 * time.Minute)
+	require.NotContains(t, c.Explain("pod/web"), "waits for")
+	c.RequireRunning("web")
 }

@@ -40,7 +40,7 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
-		Schedulers: c.schedulers, Kubelets: c.kubelets, Waits: map[string]func(*trace.Log) string{},
+		Schedulers: c.schedulers, Kubelets: c.kubelets, Waits: map[string]func(*trace.Log) string{}, AttacherWaits: map[string]func(*trace.Log) string{},
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
 			return s != nil && s.Offers(dir)
@@ -57,6 +57,7 @@ func (c *Cluster) world() explain.World {
 		w.Provisioners = append(w.Provisioners, p.cfg)
 	}
 	for _, d := range c.csiDrivers {
+		w.AttacherWaits[d.Name] = d.AttacherWaits
 		if d.Provisioner != nil {
 			w.Waits[d.Name] = d.Waits
 			w.Provisioners = append(w.Provisioners, *d.Provisioner)

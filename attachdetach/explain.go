@@ -14,10 +14,14 @@ import (
 )
 
 // Explain says in sentences which volumes of a pod, by its key, are not attached to its
-// node yet, and why. objects are all there are in the API, cfg is the controller's. It
+// node yet, and why. objects are all there are in the API, cfg is the controller's, and
+// attacher, if not nil, says why the attacher of a driver works on nothing, or "". It
 // says nothing of a pod whose volumes are attached, or need not be.
-func Explain(cfg Config, pod string, objects []runtime.Object) []string {
+func Explain(cfg Config, pod string, objects []runtime.Object, attacher func(driver string) string) []string {
 	w := newSnapshot(cfg, objects)
+	if w.attacher = attacher; attacher == nil {
+		w.attacher = func(string) string { return "" }
+	}
 	p := w.pods[pod]
 	if p == nil || p.Spec.NodeName == "" || binding.IsPodTerminated(p) {
 		return nil
@@ -36,6 +40,7 @@ func Explain(cfg Config, pod string, objects []runtime.Object) []string {
 // snapshot is the API's objects by their keys.
 type snapshot struct {
 	cfg         Config
+	attacher    func(driver string) string
 	pods        map[string]*v1.Pod
 	claims      map[string]*v1.PersistentVolumeClaim
 	volumes     map[string]*v1.PersistentVolume
@@ -107,7 +112,11 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) string {
 	case err != nil:
 		return fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
 	case !attached:
-		return fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name, va.Name, source.Driver)
+		said := fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name, va.Name, source.Driver)
+		if why := w.attacher(source.Driver); why != "" {
+			said += "; " + why
+		}
+		return said
 	case !listed:
 		return fmt.Sprintf("is attached to node %s, whose status.volumesAttached does not list it yet", name)
 	case !slices.Contains(node.Status.VolumesInUse, uniqueVolumeName(source)):

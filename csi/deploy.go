@@ -4,6 +4,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/attacher"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/trace"
@@ -40,6 +41,9 @@ func (d Driver) Deploy(w World) (deploy.Plan, error) {
 		return plan, nil
 	}
 	plan.Controller = func(h Host) []Actor { return d.ControllerActors(w, h) }
+	if d.Attaches() {
+		plan.AttacherWaits = func(log *trace.Log) string { return attacher.Explain(AttacherActor(d.Name), log) }
+	}
 	cfg := d.ProvisionerConfig(func(control.Env) grpc.ClientConnInterface { return nil }) // to be read only
 	if library, err := cfg.Library(); err == nil {
 		plan.Provisioner = &library

@@ -66,9 +66,11 @@ type World struct {
 	Provisioners []provisioner.Config
 	// Waits says why a CSI driver's provisioner works on nothing at all, or "", by the
 	// driver's name. What it configures the library with is in Provisioners.
-	Waits        map[string]func(log *trace.Log) string
-	Kubelets     map[string]kubelet.Config
-	PVController *pvcontroller.Config
+	Waits map[string]func(log *trace.Log) string
+	// AttacherWaits says the same of a driver's attacher.
+	AttacherWaits map[string]func(log *trace.Log) string
+	Kubelets      map[string]kubelet.Config
+	PVController  *pvcontroller.Config
 	// AttachDetach is nil where no attach/detach controller runs.
 	AttachDetach *attachdetach.Config
 }

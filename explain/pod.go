@@ -60,7 +60,7 @@ func (x *explainer) unattached(pod *v1.Pod) {
 	if x.AttachDetach != nil {
 		cfg = *x.AttachDetach
 	}
-	said := attachdetach.Explain(cfg, pod.Namespace+"/"+pod.Name, x.Objects())
+	said := attachdetach.Explain(cfg, pod.Namespace+"/"+pod.Name, x.Objects(), x.attacherWaits)
 	for _, line := range said {
 		x.say("  %s", line)
 	}
@@ -74,6 +74,14 @@ func (x *explainer) unattached(pod *v1.Pod) {
 	case down:
 		x.say("  the attach/detach controller is down until %s", x.offset(restart))
 	}
+}
+
+// attacherWaits says why the attacher of a CSI driver works on nothing at all, or "".
+func (x *explainer) attacherWaits(driver string) string {
+	if waits := x.AttacherWaits[driver]; waits != nil {
+		return waits(x.Log)
+	}
+	return ""
 }
 
 // nobodyRuns says so if the pod is on a node that does not exist, or that is only

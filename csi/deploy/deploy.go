@@ -45,6 +45,8 @@ type Plan struct {
 	// it has none. Waits says why that provisioner works on nothing at all, "" if it works.
 	Provisioner *provisioner.Config
 	Waits       func(log *trace.Log) string
+	// AttacherWaits says the same of its attacher; nil if it has none.
+	AttacherWaits func(log *trace.Log) string
 	// Inventory, if set, says what the driver holds.
 	Inventory Inventory
 }
