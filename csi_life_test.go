@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -23,21 +24,24 @@ import (
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // watched is the reference driver, and what nobody may ask of a driver: each call is looked
 // at when it comes, whatever the driver answers.
 type watched struct {
 	*storagesimtest.Cluster
-	driver csi.Driver
-	broken []string
+	driver      csi.Driver
+	attachments map[string]*storagev1.VolumeAttachment // by name
+	broken      []string
 }
 
 // watch installs the reference driver.
 func watch(c *storagesimtest.Cluster) *watched {
-	w := &watched{Cluster: c}
+	w := &watched{Cluster: c, attachments: map[string]*storagev1.VolumeAttachment{}}
 	d, err := driver.New(driver.Config{})
 	require.NoError(c.T, err)
+	d.Options = nil // calls come one at a time here, and what the driver holds is looked at during them
 	controller, node := d.NewController, d.Node
 	d.NewController = func(h csi.Host) (spec.ControllerServer, error) {
 		s, err := controller(h)
@@ -48,9 +52,30 @@ func watch(c *storagesimtest.Cluster) *watched {
 		return watchedNode{s, w, h.Node}, err
 	}
 	w.driver = d
+	c.Server().OnWrite(w.attaching)
 	require.NoError(c.T, c.InstallCSIDriver(d))
 	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: csi}, provisioner: csi.storagesim.io}`)
 	return w
+}
+
+// attaching looks at each VolumeAttachment that is made: no other node may have the volume.
+// Where an attachment has failed, it may be tried elsewhere (semantics 6 (7), quirk), and it
+// is for the driver to refuse that.
+func (w *watched) attaching(write trace.Write) {
+	if write.Kind != "VolumeAttachment" || write.Err != nil {
+		return
+	}
+	made, ok := write.New.(*storagev1.VolumeAttachment)
+	if !ok {
+		delete(w.attachments, write.Name)
+		return
+	}
+	for _, va := range w.attachments {
+		other := va.Spec.NodeName != made.Spec.NodeName && *va.Spec.Source.PersistentVolumeName == *made.Spec.Source.PersistentVolumeName
+		w.check(write.Old == nil && other && va.Status.Attached && va.DeletionTimestamp == nil, "%s is to be attached to %s while it is attached to %s",
+			*made.Spec.Source.PersistentVolumeName, made.Spec.NodeName, va.Spec.NodeName)
+	}
+	w.attachments[made.Name] = made
 }
 
 func (w *watched) holds() csi.Holdings { return w.driver.Inventory.Holdings() }
@@ -79,14 +104,6 @@ func (c watchedController) DeleteVolume(ctx context.Context, req *spec.DeleteVol
 }
 
 func (c watchedController) ControllerPublishVolume(ctx context.Context, req *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {
-	list, err := c.Client().StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
-	c.check(err != nil, "%v", err)
-	for _, va := range list.Items {
-		// One that is being detached may be there still: semantics 6 (7), quirk.
-		other := va.DeletionTimestamp == nil && va.Spec.NodeName != req.NodeId && va.Status.Attached && at(c.holds().Attached, req.VolumeId, va.Spec.NodeName)
-		pv := c.Volume(*va.Spec.Source.PersistentVolumeName)
-		c.check(other && pv.Spec.CSI.VolumeHandle == req.VolumeId, "%s is to be attached to %s while it is attached to %s", req.VolumeId, req.NodeId, va.Spec.NodeName)
-	}
 	answer, err := c.ControllerServer.ControllerPublishVolume(ctx, req)
 	n := 0
 	for _, p := range c.holds().Attached {
