@@ -31,14 +31,15 @@ import (
 // at when it comes, whatever the driver answers.
 type watched struct {
 	*storagesimtest.Cluster
-	driver      csi.Driver
-	attachments map[string]*storagev1.VolumeAttachment // by name
-	broken      []string
+	driver  csi.Driver
+	handles map[string]string              // by PersistentVolume
+	listed  map[string][]v1.AttachedVolume // by node
+	broken  []string
 }
 
 // watch installs the reference driver.
 func watch(c *storagesimtest.Cluster) *watched {
-	w := &watched{Cluster: c, attachments: map[string]*storagev1.VolumeAttachment{}}
+	w := &watched{Cluster: c, handles: map[string]string{}, listed: map[string][]v1.AttachedVolume{}}
 	d, err := driver.New(driver.Config{})
 	require.NoError(c.T, err)
 	d.Options = nil // calls come one at a time here, and what the driver holds is looked at during them
@@ -58,24 +59,26 @@ func watch(c *storagesimtest.Cluster) *watched {
 	return w
 }
 
-// attaching looks at each VolumeAttachment that is made: no other node may have the volume.
-// Where an attachment has failed, it may be tried elsewhere (semantics 6 (7), quirk), and it
-// is for the driver to refuse that.
+// attaching looks at each VolumeAttachment that is made: no other node's status may list the
+// volume as attached. Of an attach that failed the attach/detach controller does not hear when
+// it succeeds after all, and tries another node (semantics 6 (7), quirk): it is for the driver
+// to refuse that.
 func (w *watched) attaching(write trace.Write) {
-	if write.Kind != "VolumeAttachment" || write.Err != nil {
+	if write.Err != nil {
 		return
 	}
-	made, ok := write.New.(*storagev1.VolumeAttachment)
-	if !ok {
-		delete(w.attachments, write.Name)
-		return
+	switch obj := write.New.(type) {
+	case *v1.PersistentVolume:
+		w.handles[obj.Name] = obj.Spec.CSI.VolumeHandle
+	case *v1.Node:
+		w.listed[obj.Name] = obj.Status.VolumesAttached
+	case *storagev1.VolumeAttachment:
+		handle := w.handles[*obj.Spec.Source.PersistentVolumeName]
+		for node, volumes := range w.listed {
+			has := slices.ContainsFunc(volumes, func(v v1.AttachedVolume) bool { return strings.HasSuffix(string(v.Name), "^"+handle) })
+			w.check(write.Old == nil && node != obj.Spec.NodeName && has, "%s is to be attached to %s while %s lists it", handle, obj.Spec.NodeName, node)
+		}
 	}
-	for _, va := range w.attachments {
-		other := va.Spec.NodeName != made.Spec.NodeName && *va.Spec.Source.PersistentVolumeName == *made.Spec.Source.PersistentVolumeName
-		w.check(write.Old == nil && other && va.Status.Attached && va.DeletionTimestamp == nil, "%s is to be attached to %s while it is attached to %s",
-			*made.Spec.Source.PersistentVolumeName, made.Spec.NodeName, va.Spec.NodeName)
-	}
-	w.attachments[made.Name] = made
 }
 
 func (w *watched) holds() csi.Holdings { return w.driver.Inventory.Holdings() }

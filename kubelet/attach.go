@@ -63,13 +63,16 @@ func (k *kubelet) isListed(name v1.UniqueVolumeName) bool {
 	return ok && slices.ContainsFunc(node.Status.VolumesAttached, func(v v1.AttachedVolume) bool { return v.Name == name })
 }
 
-// volumesInUse are the attachable volumes that the node has or is to have, sorted.
+// volumesInUse are the attachable volumes that the node has or is to have, sorted. One that
+// is being mounted is in use until that has ended, though its pod may have gone: it must not
+// be detached meanwhile.
 //
-// Upstream: volume_manager.go GetVolumesInUse, v1.36.
+// Upstream: volume_manager.go GetVolumesInUse, and reconciler_common.go unmountDetachDevices,
+// which leaves a volume attached while an operation is pending, v1.36.
 func (k *kubelet) volumesInUse() []v1.UniqueVolumeName {
 	var names []v1.UniqueVolumeName
 	for name := range k.attachable {
-		if k.desired.volumes.uses(name) || k.actual.volumes.uses(name) || k.actual.devices[name] != nil {
+		if k.desired.volumes.uses(name) || k.actual.volumes.uses(name) || k.actual.devices[name] != nil || k.mounting.volume == name {
 			names = append(names, name)
 		}
 	}

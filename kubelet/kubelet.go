@@ -135,8 +135,8 @@ type kubelet struct {
 	registered, reporting bool
 	// lease is the node's, as it was last written.
 	lease *coordinationv1.Lease
-	// mounting is the pod whose volume a plugin is setting up: it may take its time.
-	mounting types.UID
+	// mounting is what a plugin is setting up, and for which pod: it may take its time.
+	mounting podVolume
 	// backingOff are the operations that failed and wait for their next try.
 	backingOff map[string]bool
 	// removeDir removes a pod's directory: removeEmptyDirs.

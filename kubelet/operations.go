@@ -100,13 +100,16 @@ func (k *kubelet) mountVolume(ctx context.Context, key podVolume) error {
 		if v = k.desired.get(key); v == nil {
 			return nil // the pod ended meanwhile
 		}
-		k.mounting = key.pod
+		k.mounting = key
 		if v.block {
 			reason, err = "FailedMapVolume", k.mapVolume(ctx, v)
 		} else {
 			err = k.mount(ctx, v)
 		}
-		k.mounting = ""
+		k.mounting = podVolume{}
+		if k.desired.get(key) == nil { // the pod ended meanwhile
+			k.touch(key)
+		}
 	}
 	if err != nil {
 		k.recorder.Event(v.about, v1.EventTypeWarning, reason, err.Error())

@@ -133,7 +133,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		k.noteRebuilt()
 		k.touchPod(w.uid)
 	}
-	if k.mounting == w.uid || k.actual.podHasVolumes(w.uid) {
+	if k.mounting.pod == w.uid || k.actual.podHasVolumes(w.uid) {
 		return nil // the end of the mount, or the last unmount, brings the pod back here
 	}
 	if err := k.removePodDir(w.uid); err != nil {
