@@ -24,11 +24,13 @@ const volumesDir = "/volumes"
 // Backend is the storage of one driver.
 type Backend struct {
 	cfg Config
-	// mu is held during each request: in live runs they come at the same time.
-	mu   sync.Mutex
-	disk *disk.Disk // of the driver's machine
+	// requests is held during each request: in live runs they come at the same time.
+	requests sync.Mutex
+	disk     *disk.Disk // of the driver's machine
 	// nodes are the IDs of the nodes that the driver runs on.
 	nodes map[string]bool
+	// mu guards staged and published, which Holdings reads also during a request.
+	mu sync.Mutex
 	// staged and published are what the nodes' servers have mounted, for Holdings. The nodes'
 	// mount tables are what counts.
 	staged, published map[csi.Place]bool
@@ -136,8 +138,6 @@ func (b *Backend) open(source string) (*disk.Disk, error) {
 
 // Holdings implements csi.Inventory.
 func (b *Backend) Holdings() csi.Holdings {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	var held csi.Holdings
 	if b.disk == nil {
 		return held
@@ -152,6 +152,8 @@ func (b *Backend) Holdings() csi.Holdings {
 			held.Attached = append(held.Attached, csi.Place{Volume: v.ID, Node: node})
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	held.Staged = slices.SortedFunc(maps.Keys(b.staged), csi.Place.Compare)
 	held.Published = slices.SortedFunc(maps.Keys(b.published), csi.Place.Compare)
 	return held
@@ -159,7 +161,18 @@ func (b *Backend) Holdings() csi.Holdings {
 
 // oneAtATime handles a request when no other is being handled.
 func (b *Backend) oneAtATime(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	b.requests.Lock()
+	defer b.requests.Unlock()
+	return handle(ctx, req)
+}
+
+// note notes that a place is in a set, or is not any more.
+func (b *Backend) note(set map[csi.Place]bool, p csi.Place, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return handle(ctx, req)
+	if is {
+		set[p] = true
+	} else {
+		delete(set, p)
+	}
 }

@@ -94,14 +94,14 @@ func New(cfg Config) (csi.Driver, error) {
 		Options: []grpc.ServerOption{grpc.UnaryInterceptor(b.oneAtATime)},
 		Name:    cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology},
 		NewController: func(h csi.Host) (spec.ControllerServer, error) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
+			b.requests.Lock()
+			defer b.requests.Unlock()
 			b.disk = h.Machine.Disk()
 			return &controller{Backend: b}, b.disk.MkdirAll(volumesDir, 0o755)
 		},
 		Node: func(h csi.Host) (spec.NodeServer, error) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
+			b.requests.Lock()
+			defer b.requests.Unlock()
 			b.nodes[h.Node] = true
 			return &node{Backend: b, name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}, nil
 		},

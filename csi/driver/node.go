@@ -61,7 +61,7 @@ func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeReque
 	if err != nil {
 		return nil, err
 	}
-	n.staged[csi.Place{Volume: v.ID, Node: n.name, Path: req.GetStagingTargetPath()}] = true
+	n.note(n.staged, csi.Place{Volume: v.ID, Node: n.name, Path: req.GetStagingTargetPath()}, true)
 	return &spec.NodeStageVolumeResponse{}, nil
 }
 
@@ -77,7 +77,7 @@ func (n *node) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeR
 	if err := n.disconnect(req.GetVolumeId()); err != nil {
 		return nil, err
 	}
-	delete(n.staged, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: req.GetStagingTargetPath()})
+	n.note(n.staged, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: req.GetStagingTargetPath()}, false)
 	return &spec.NodeUnstageVolumeResponse{}, nil
 }
 
@@ -106,7 +106,7 @@ func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeR
 	if err != nil {
 		return nil, err
 	}
-	n.published[csi.Place{Volume: v.ID, Node: n.name, Path: target}] = true
+	n.note(n.published, csi.Place{Volume: v.ID, Node: n.name, Path: target}, true)
 	return &spec.NodePublishVolumeResponse{}, nil
 }
 
@@ -127,7 +127,7 @@ func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVol
 	if err := n.disk.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	delete(n.published, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: target})
+	n.note(n.published, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: target}, false)
 	return &spec.NodeUnpublishVolumeResponse{}, nil
 }
 
