@@ -120,6 +120,25 @@ func TestAnAttachThatFailsIsToldEachTimeAndTriedAgainWithBackoff(t *testing.T) {
 	assert.Len(t, r.list(), 1, "it was made once")
 }
 
+// The loop turns for another volume at some time while the first backs off, at one of them just
+// when the backoff ends.
+func TestAnAttachIsTriedAgainWheneverTheLoopTurnsMeanwhile(t *testing.T) {
+	for meanwhile := time.Duration(0); meanwhile < time.Second; meanwhile += 10 * time.Millisecond {
+		r := newRig(t, engine.Config{}, attachdetach.Config{})
+		r.volume("data", rwo)
+		r.volume("other", rwo)
+		r.pod("web", "node-1", "data")
+		r.runFor(200 * time.Millisecond)
+		r.status("node-1", `{"attachError":{"message":"no"}}`)
+		r.runFor(meanwhile)
+		r.pod("two", "node-2", "other")
+		r.runFor(time.Minute)
+		r.status("node-1", `{"attached":true,"attachError":null}`)
+		r.runFor(3 * time.Minute)
+		require.NotEmpty(t, r.listed("node-1"), "%s after the failure", meanwhile)
+	}
+}
+
 // semantics 6 must 9.
 func TestAnAttachThatTimesOutIsUncertainAndIsDetachedWhenThePodIsGone(t *testing.T) {
 	r := newRig(t, engine.Config{}, attachdetach.Config{})

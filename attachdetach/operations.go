@@ -131,8 +131,8 @@ func (c *controller) run(at place, name, about string, f func(ctx context.Contex
 			return
 		}
 		op.fail(c.env.Now())
-		c.touch(at.volume) // something else may be done
-		c.touchAfter(op.backoff, at.volume)
+		c.touch(at.volume)                    // something else may be done
+		c.touchAfter(op.backoff+1, at.volume) // at its very end it backs off still
 	})
 	return true
 }

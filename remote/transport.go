@@ -36,15 +36,22 @@ func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err 
 		if err = t.limit.Wait(ctx); err != nil {
 			return
 		}
-		if answer, err = t.next.RoundTrip(req.WithContext(ctx)); err == nil {
-			err = takeBody(answer)
-		}
+		answer, err = t.whole(req.WithContext(ctx)) //nolint:bodyclose // client-go closes it
 	})
 	if err != nil {
 		return nil, err
 	}
 	t.process.wrote(write, answer)
 	return answer, nil
+}
+
+// whole is the answer with its body in memory.
+func (t *roundTripper) whole(req *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return answer, takeBody(answer)
 }
 
 // takeBody reads the body of an answer into memory.
