@@ -66,6 +66,9 @@ type Driver struct {
 	// OnCall, if set, hears of every call of the controller service before it is served.
 	OnCall func(method string, req proto.Message)
 
+	// Answer, if set, changes the answer to CreateVolume.
+	Answer func(*csi.CreateVolumeResponse)
+
 	// Volumes are the names of its volumes, by ID, and Published the nodes of each.
 	Volumes   map[string]string
 	Published map[string][]string

@@ -49,9 +49,13 @@ func (d *Driver) CreateVolume(_ context.Context, req *csi.CreateVolumeRequest) (
 	if preferred := req.GetAccessibilityRequirements().GetPreferred(); topology == nil && len(preferred) > 0 {
 		topology = preferred[:1]
 	}
-	return &csi.CreateVolumeResponse{Volume: &csi.Volume{
+	answer := &csi.CreateVolumeResponse{Volume: &csi.Volume{
 		VolumeId: id, CapacityBytes: max(size, 0), VolumeContext: map[string]string{"made": "yes"}, AccessibleTopology: topology,
-	}}, nil
+	}}
+	if d.Answer != nil {
+		d.Answer(answer)
+	}
+	return answer, nil
 }
 
 // DeleteVolume implements csi.ControllerServer.
