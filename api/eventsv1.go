@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -35,9 +37,23 @@ func (s *Server) doEventsV1(ctx context.Context, req Request) (runtime.Object, e
 	}
 	obj, err := s.Do(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, ofEventsV1(err)
 	}
 	return eventsV1Form(obj), nil
+}
+
+// ofEventsV1 is an error about an event with the group that was asked for.
+func ofEventsV1(err error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != events.Resource {
+		return err
+	}
+	told := *status
+	details := *told.ErrStatus.Details
+	details.Group = eventsv1.GroupName
+	told.ErrStatus.Details = &details
+	told.ErrStatus.Message = strings.Replace(told.ErrStatus.Message, "events ", "events."+eventsv1.GroupName+" ", 1)
+	return &told
 }
 
 // watchEventsV1 is Watch for them.
@@ -69,7 +85,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 		get.Verb = "get"
 		old, err := s.Do(ctx, get)
 		if err != nil {
-			return nil, err
+			return nil, ofEventsV1(err)
 		}
 		obj, err := r.patched(eventsV1Form(old).(object), req.PatchType, req.Patch)
 		if err != nil {
@@ -82,7 +98,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, ofEventsV1(err)
 		}
 		return eventsV1Form(answer), nil
 	}

@@ -66,6 +66,7 @@ func TestEventsOfBothGroupsAreTheSameEvents(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err))
 	_, err = modern.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"note":"gone"}`), metav1.PatchOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
+	assert.EqualError(t, err, `events.events.k8s.io "a" not found`)
 	_, err = modern.List(t.Context(), metav1.ListOptions{FieldSelector: "regarding.color=red"})
 	assert.True(t, apierrors.IsBadRequest(err))
 }
