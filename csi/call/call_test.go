@@ -48,7 +48,7 @@ func (n *node) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeG
 
 // rig is a driver on node-1 and an actor that calls it.
 type rig struct {
-	*testing.T
+	testing.TB
 	engine  *engine.Engine
 	sockets *call.Sockets
 	disk    *disk.Disk
@@ -56,8 +56,8 @@ type rig struct {
 	socket  call.Socket
 }
 
-func newRig(t *testing.T, cfg engine.Config) *rig {
-	r := &rig{T: t, engine: engine.New(cfg), node: &node{}}
+func newRig(t testing.TB, cfg engine.Config) *rig {
+	r := &rig{TB: t, engine: engine.New(cfg), node: &node{}}
 	r.disk = disk.InMemory(r.engine.Now)
 	r.sockets = &call.Sockets{Disk: func(machine string) *disk.Disk {
 		if machine == "node/node-1" {
