@@ -3,6 +3,7 @@ package scheduler
 import (
 	"flag"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -116,15 +117,20 @@ func (quietEnv) Trace(trace.Record) {}
 // A decision leaves nothing behind and makes no garbage for nodes: what it allocates
 // is the same for a hundred times the nodes.
 func TestADecisionAllocatesNothingForANode(t *testing.T) {
-	allocations := func(nodes int) float64 {
+	// With the race detector a sync.Pool forgets some of what it holds, at random: the best of
+	// many decisions is what one needs.
+	best := func(nodes int) float64 {
 		s := localWorld(nodes, 2*nodes, 1)
 		pod := testPod("web", "small")
-		return testing.AllocsPerRun(10, func() {
-			c := newCycle(pod, &queuedPod{})
-			require.Nil(t, s.schedulingCycle(c))
-			s.giveBack(c)
-		})
+		least := math.Inf(1)
+		for range 100 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				c := newCycle(pod, &queuedPod{})
+				require.Nil(t, s.schedulingCycle(c))
+				s.giveBack(c)
+			}))
+		}
+		return least
 	}
-	few, many := allocations(10), allocations(1_000)
-	require.LessOrEqual(t, many, few+5)
+	require.LessOrEqual(t, best(1_000), best(10)+5)
 }
