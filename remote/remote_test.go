@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -308,4 +309,54 @@ func TestAConfigThatCannotWorkIsRefusedInWords(t *testing.T) {
 	}
 	_, err := storagesim.ControlPlane(storagesim.Config{Only: []string{"pv-bindr"}})
 	assert.ErrorContains(t, err, `Config.Only[0]: no actor is called "pv-bindr"`)
+}
+
+// behind serves the cluster's API below a path.
+type behind struct {
+	prefix string
+	next   http.RoundTripper
+}
+
+func (b behind) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.HasPrefix(req.URL.Path, b.prefix+"/") {
+		return nil, errors.New("not below " + b.prefix + ": " + req.URL.Path)
+	}
+	req = req.Clone(req.Context())
+	req.URL.Path = strings.TrimPrefix(req.URL.Path, b.prefix)
+	return b.next.RoundTrip(req)
+}
+
+func TestWritesToAServerBelowAPathAreTold(t *testing.T) {
+	withoutControlPlane(t, func(t *testing.T, c *storagesim.Cluster) {
+		require.NoError(t, c.Apply(delayed))
+		actors, err := storagesim.ControlPlane(storagesim.Config{Only: []string{storagesim.PVController}})
+		require.NoError(t, err)
+		cfg := c.RESTConfig("control")
+		cfg.Host += "/k8s/clusters/c-1"
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return behind{"/k8s/clusters/c-1", next} })
+		r := startActors(t, remote.Config{REST: cfg, Actors: actors})
+		time.Sleep(30 * time.Second)
+		require.NoError(t, r.stop())
+		assert.Contains(t, r.told(), "persistent-volume-binder updates pv pv-1 status: phase = Available\n")
+	})
+}
+
+func TestAStatusThatIsWrittenIsNotToldAsAChangeOfClaimTemplates(t *testing.T) {
+	withoutControlPlane(t, func(t *testing.T, c *storagesim.Cluster) {
+		require.NoError(t, c.Apply(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: busybox}]}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+`))
+		r := start(t, c, storagesim.StatefulSets)
+		time.Sleep(30 * time.Second)
+		require.NoError(t, r.stop())
+		assert.Contains(t, r.told(), "updates statefulset default/db status")
+		assert.NotContains(t, r.told(), "volumeClaimTemplates")
+	})
 }

@@ -98,6 +98,11 @@ func (cfg *Config) complete() error {
 	}
 	cfg.REST = restclient.CopyConfig(cfg.REST)
 	cfg.REST.QPS, cfg.REST.Timeout = -1, 0
+	if cfg.REST.ContentType == "" {
+		// The same for watches and writes: an object in protobuf has fewer fields than in JSON
+		// (the kinds of a StatefulSet's claim templates), which would be told as changes.
+		cfg.REST.ContentType, cfg.REST.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	}
 	if cfg.Lease == "" {
 		cfg.Lease = "storagesim-control"
 	}
@@ -220,14 +225,15 @@ func (r *run) tell(actor string, record trace.Record) {
 func (r *run) clients(p *process) (kubernetes.Interface, control.Objects, error) {
 	cfg := restclient.CopyConfig(r.cfg.REST)
 	cfg.UserAgent = p.name
-	if cfg.ContentType == "" {
-		cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	server, _, err := restclient.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, nil, err
 	}
 	limit := flowcontrol.NewFakeAlwaysRateLimiter()
 	if r.cfg.QPS > 0 {
 		limit = flowcontrol.NewTokenBucketRateLimiter(r.cfg.QPS, r.cfg.Burst)
 	}
-	cfg.Wrap(p.transport(limit))
+	cfg.Wrap(p.transport(limit, server.Path))
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, nil, err

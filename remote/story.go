@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -41,10 +42,10 @@ func (m memory) heard(resource schema.GroupVersionResource, obj control.Object, 
 	}
 }
 
-// writeOf is what a request is to be told as; nil if it does not write, or writes what
-// stories leave out: events, signs of life and reviews.
-func (p *process) writeOf(req *http.Request) *trace.Write {
-	asked, ok := rest.RequestOf(req)
+// writeOf is what a request for a path of the API is to be told as; nil if it does not
+// write, or writes what stories leave out: events, signs of life and reviews.
+func (p *process) writeOf(req *http.Request, path string) *trace.Write {
+	asked, ok := rest.RequestOf(&http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}})
 	if !ok || p.run.cfg.Tell == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/transport"
@@ -16,20 +17,23 @@ const answerWithin = time.Minute
 
 // transport makes an actor's requests: each counts for the actor's limit, waits without the
 // actor's lock, and is told of if it writes. client-go calls it in the goroutine of
-// who asks, which is the one that holds the lock.
-func (p *process) transport(limit flowcontrol.RateLimiter) transport.WrapperFunc {
-	return func(next http.RoundTripper) http.RoundTripper { return &roundTripper{p, limit, next} }
+// who asks, which is the one that holds the lock. All paths of the server begin with base.
+func (p *process) transport(limit flowcontrol.RateLimiter, base string) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &roundTripper{p, limit, strings.TrimSuffix(base, "/"), next}
+	}
 }
 
 type roundTripper struct {
 	process *process
 	limit   flowcontrol.RateLimiter
+	base    string // of the server's paths: empty, or such as /k8s/clusters/c-1
 	next    http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper. The answer is there as a whole when it returns.
 func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err error) {
-	write := t.process.writeOf(req)
+	write := t.process.writeOf(req, strings.TrimPrefix(req.URL.Path, t.base))
 	t.process.outside(func() {
 		ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
 		defer cancel()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -109,6 +111,12 @@ func (o *controlOptions) actors() ([]string, error) {
 	if namespace, name, ok := strings.Cut(o.lease, "/"); !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("--lease: %q is not NAMESPACE/NAME", o.lease)
 	}
+	if math.IsNaN(float64(o.qps)) || o.qps == 0 {
+		return nil, fmt.Errorf("--qps: %v is neither a number of requests above 0 nor a negative one, which sets no limit", o.qps)
+	}
+	if o.burst < 1 {
+		return nil, fmt.Errorf("--burst: %d is not a number of requests from 1", o.burst)
+	}
 	return controllersNamed(o.only)
 }
 
@@ -170,6 +178,10 @@ func (o *controlOptions) restConfig() (*rest.Config, error) {
 	rules.ExplicitPath = o.kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--kubeconfig: there is no file %q", o.kubeconfig)
+	case clientcmd.IsContextNotFound(err) && o.context != "":
+		return nil, fmt.Errorf("--context: the kubeconfig has no context %q", o.context)
 	case clientcmd.IsEmptyConfig(err):
 		return nil, errors.New("no kubeconfig names an API server: use --kubeconfig FILE, or set KUBECONFIG")
 	case err != nil:

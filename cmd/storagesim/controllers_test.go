@@ -95,7 +95,13 @@ func TestControlSaysInWordsWhatItCannotDo(t *testing.T) {
 		`--only: there is no controller "scheduller"`:               {"--only", "scheduller"},
 		`did you mean "scheduler"`:                                  {"--only", "scheduller"},
 		`--lease: "mine" is not NAMESPACE/NAME`:                     {"--only", "scheduler", "--lease", "mine"},
-		"no such file or directory":                                 {"--only", "scheduler", "--kubeconfig", none},
+		`--kubeconfig: there is no file "` + none + `"`:             {"--only", "scheduler", "--kubeconfig", none},
+		`--qps "x" is not a number such as 50 or 0.5`:               {"--only", "scheduler", "--qps", "x"},
+		"--qps: 0 is neither":                                       {"--only", "scheduler", "--qps", "0"},
+		"--qps: NaN is neither":                                     {"--only", "scheduler", "--qps", "nan"},
+		"--burst: 0 is not a number of requests from 1":             {"--only", "scheduler", "--burst", "0"},
+		`--burst "many" is not a whole number such as 7`:            {"--only", "scheduler", "--burst", "many"},
+		`--no-lease "maybe" is not true or false`:                   {"--only", "scheduler", "--no-lease=maybe"},
 		`control takes no arguments, but "scheduler" is given`:      {"scheduler"},
 	} {
 		code, _, errOut := command(t, "", append([]string{"control"}, args...)...)

@@ -108,7 +108,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	flag := wrong.GetFlag()
-	expected := map[string]string{"duration": "a time such as 90s, 6m or 1h30m", "uint64": "a whole number such as 7"}[flag.Value.Type()]
+	expected := map[string]string{
+		"duration": "a time such as 90s, 6m or 1h30m", "uint64": "a whole number such as 7", "int": "a whole number such as 7",
+		"float32": "a number such as 50 or 0.5", "bool": "true or false",
+	}[flag.Value.Type()]
 	if expected == "" {
 		return err
 	}
