@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/machine"
@@ -179,4 +180,25 @@ func TestRealMountsAreRefusedInWordsWhereTheyCannotBe(t *testing.T) {
 	}
 	_, err = storagesim.New(storagesim.Config{RealMounts: true})
 	require.ErrorContains(t, err, "node node-1: Config.RealMounts: real ")
+}
+
+func TestBindACSIClaimBecomesAVolumeThatTheKernelMountsAndGoesAwayAgain(t *testing.T) {
+	unshared.Test(t, func(t *testing.T) {
+		c := storagesimtest.New(t, storagesim.Config{RealMounts: true})
+		require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+		c.Apply(csiManifests)
+		c.RunFor(time.Minute)
+		require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+		uid, pv := string(c.Pod("web").UID), c.Claim("data").Spec.VolumeName
+		mounts := kernelMounts(t, c.Dir())
+		require.Len(t, mounts, 2)
+		require.Regexp(t, `^node-1/var/lib/kubelet/plugins/kubernetes.io/csi/csi.storagesim.io/.*/globalmount$`, mounts[0])
+		require.Equal(t, "node-1/var/lib/kubelet/pods/"+uid+"/volumes/kubernetes.io~csi/"+pv+"/mount", mounts[1])
+		require.Equal(t, "hello\n", c.ReadFile("pod/web", "/data/index.html"))
+		c.RequireNoLeaks()
+		c.Delete("pod/web", "pvc/data")
+		c.RunFor(2 * time.Minute)
+		require.Empty(t, kernelMounts(t, c.Dir()))
+		c.RequireNoLeaks()
+	})
 }

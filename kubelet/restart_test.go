@@ -128,7 +128,7 @@ func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 		left := func(factory func(kubelet.Config) control.Factory) []string {
 			node, err := disk.Open(t.TempDir())
 			require.NoError(t, err)
-			m, err := mount.NewBind(node)
+			m, err := mount.NewBind(mount.Config{Dir: node})
 			require.NoError(t, err)
 			w := orphan(t, node, m, factory)
 			defer func() { require.NoError(t, m.UnmountAll()) }()
@@ -160,7 +160,7 @@ func TestBindServesAKubelet(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		node, err := disk.Open(t.TempDir())
 		require.NoError(t, err)
-		m, err := mount.NewBind(node)
+		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
 		w := kubeletOf(t, node, m, kubelet.New)

@@ -289,7 +289,7 @@ func TestBindMountsPartsOfVolumes(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		node, err := disk.Open(t.TempDir())
 		require.NoError(t, err)
-		m, err := mount.NewBind(node)
+		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
 		w := kubeletOf(t, node, m, kubelet.New)

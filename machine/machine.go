@@ -71,7 +71,7 @@ func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machin
 	}
 	var mounter mount.Interface
 	if cfg.RealMounts {
-		mounter, err = m.realMounts()
+		mounter, err = m.realMounts(cfg.Remote)
 	} else {
 		mounter, err = mount.NewTempDir(mount.Config{Dir: m.disk, Remote: cfg.Remote})
 	}
@@ -117,8 +117,8 @@ func (m *Machine) SwitchOff() error {
 }
 
 // realMounts makes a mounter of real bind mounts, and tries it.
-func (m *Machine) realMounts() (mount.Interface, error) {
-	bind, err := mount.NewBind(m.disk)
+func (m *Machine) realMounts(remote func(fstype, source string) (*disk.Disk, error)) (mount.Interface, error) {
+	bind, err := mount.NewBind(mount.Config{Dir: m.disk, Remote: remote})
 	if err == nil {
 		err = tryMount(bind, m.disk)
 	}

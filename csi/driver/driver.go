@@ -16,18 +16,19 @@
 //
 //	controller.go  CreateVolume, DeleteVolume; attach.go ControllerPublishVolume and its like
 //	node.go        NodeStageVolume mounts the volume's directory from the host, as a network
-//	               file system would, or connects its device; NodePublishVolume mounts
-//	               that for a pod
+//	               file system would, or connects its device; NodePublishVolume bind mounts
+//	               the staging path for a pod
 //
 // The node's server refuses to stage what is not attached to the node, and to publish what is
-// not staged. Requests are checked as the specification demands.
+// not staged. Requests are checked as the specification demands. A path that is refused is
+// not touched, nor is one where there is something else than the volume. With Config.NoStage
+// NodePublishVolume mounts the volume itself.
 //
 // # What it is not
 //
 // A device is a file without a size, of which a node has its own copy while it is staged there, so
 // a device on two nodes is two. The size of a volume is checked against the backend's
-// capacity only. Snapshots, clones and growth are not there yet. Mounts need
-// storagesim's own mounter (not Config.RealMounts).
+// capacity only. Snapshots, clones and growth are not there yet.
 package driver
 
 import (
@@ -53,6 +54,9 @@ type Config struct {
 	// NoAttach has volumes be staged without being attached, as network file systems are
 	// (attachRequired: false).
 	NoAttach bool
+	// NoStage has the driver do without NodeStageVolume (no capability STAGE_UNSTAGE_VOLUME):
+	// each pod's volume is mounted by NodePublishVolume.
+	NoStage bool
 	// Topology has each volume be reachable from one node only, the one that the
 	// provisioner prefers. The key is "topology." and the name, then "/node".
 	Topology bool

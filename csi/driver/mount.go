@@ -4,104 +4,185 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
+// checkPath refuses a path that can be none of the node's.
+func checkPath(field, at string) error {
+	if err := disk.Check(at); err != nil {
+		return status.Errorf(codes.InvalidArgument, "%s: %v", field, err)
+	}
+	return nil
+}
+
+// failed is the answer to a failure at a path.
+func failed(field, at string, err error) error {
+	code := codes.Internal
+	switch {
+	case errors.Is(err, disk.ErrOutside):
+		code = codes.InvalidArgument
+	case errors.Is(err, fs.ErrNotExist):
+		code = codes.FailedPrecondition
+	}
+	return status.Errorf(code, "%s %s: %v", field, at, err)
+}
+
+// source is what the volume's directory is called by those that mount it.
+func (n *node) source(v *volume) string { return n.cfg.Name + ":" + v.ID }
+
+// isVolume says whether what is at a path is the volume: its directory, or its device.
+func (n *node) isVolume(v *volume, at string) (bool, error) {
+	in, original := n.Backend.disk, path.Join(n.dir(v.ID), "data")
+	if v.Block {
+		in, original = n.disk, n.device(v.ID)
+	}
+	want, err := in.Stat(original)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var has fs.FileInfo
+	if err == nil {
+		has, err = n.disk.Stat(at)
+	}
+	return err == nil && disk.SameFile(has, want), err
+}
+
 // isStaged says whether the node has a volume: its files at the staging path, or its device.
-func (n *node) isStaged(v *volume, staging string) bool {
+func (n *node) isStaged(v *volume, staging string) (bool, error) {
 	if v.Block {
 		_, err := n.disk.Lstat(n.device(v.ID))
-		return err == nil
+		return err == nil, nil
 	}
 	mounted, err := n.mounter.IsMountPoint(staging)
-	return err == nil && mounted
-}
-
-// mount mounts a volume's files on a directory, which it makes. A bind mount of the staging
-// path would do the same with a kernel; mount.TempDir cannot bind what is on another
-// machine.
-func (n *node) mount(id, target string, options []string) error {
-	if err := n.disk.MkdirAll(target, 0o750); err != nil {
-		return status.Error(codes.Internal, err.Error())
+	if err == nil && mounted {
+		mounted, err = n.isVolume(v, staging)
 	}
-	return n.mountOn(n.cfg.Name+":"+id, target, fsTypeOf(n.cfg.Name), options)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, failed("staging_target_path", staging, err)
+	}
+	return mounted, nil
 }
 
-// mountDevice bind mounts a volume's device on a file, which it makes.
-func (n *node) mountDevice(id, target string, options []string) error {
-	if _, err := n.disk.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-		if err := n.disk.WriteFile(target, nil, 0o660); err != nil {
-			return status.Error(codes.Internal, err.Error())
+// mountVolume mounts a volume's files on a directory.
+func (n *node) mountVolume(v *volume, field, at string, options []string) error {
+	done, err := n.isMounted(v, field, at)
+	if err != nil || done {
+		return err
+	}
+	if err := n.mounter.Mount(n.source(v), at, fsTypeOf(n.cfg.Name), options); err != nil {
+		return failed(field, at, err)
+	}
+	return nil
+}
+
+// isMounted says whether the volume is mounted at a path. That something else is, is an error,
+// and so is it that there is nothing at all.
+func (n *node) isMounted(v *volume, field, at string) (bool, error) {
+	mounted, err := n.mounter.IsMountPoint(at)
+	if err != nil || !mounted {
+		return false, failedUnlessNil(field, at, err)
+	}
+	same, err := n.isVolume(v, at)
+	if err == nil && !same {
+		return false, status.Errorf(codes.AlreadyExists, "%s %s: something else than volume %s is mounted there", field, at, v.ID)
+	}
+	return same, failedUnlessNil(field, at, err)
+}
+
+func failedUnlessNil(field, at string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failed(field, at, err)
+}
+
+// makeAndMount makes a directory for a pod, and mounts a source there. What it made it removes
+// if that fails.
+func (n *node) makeAndMount(v *volume, target, source, fstype string, options []string) error {
+	return n.publish(v, target, options, func() error { return n.disk.Mkdir(target, 0o750) }, func() error {
+		return n.mounter.Mount(source, target, fstype, options)
+	})
+}
+
+// publish makes a target, if it is not there, and mounts on it.
+func (n *node) publish(v *volume, target string, options []string, mk, mount func() error) error {
+	_, err := n.disk.Lstat(target)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing {
+		err = mk()
+	}
+	if err != nil {
+		return failed("target_path", target, err)
+	}
+	done, err := n.isMounted(v, "target_path", target)
+	if err != nil {
+		return err
+	}
+	if done {
+		return n.checkReadOnly(v, target, slices.Contains(options, "ro"))
+	}
+	if err := mount(); err != nil {
+		if missing {
+			err = errors.Join(err, n.disk.Remove(target))
+		}
+		return failed("target_path", target, err)
+	}
+	return nil
+}
+
+// checkReadOnly refuses to publish a volume where it is published in the other way.
+func (n *node) checkReadOnly(v *volume, target string, readOnly bool) error {
+	list, err := n.mounter.List()
+	if err != nil {
+		return failed("target_path", target, err)
+	}
+	for _, m := range list {
+		if m.Path == target && slices.Contains(m.Opts, "ro") != readOnly {
+			return status.Errorf(codes.AlreadyExists, "volume %s is published at %s with another readonly", v.ID, target)
 		}
 	}
-	return n.mountOn(n.device(id), target, "", append([]string{"bind"}, options...))
+	return nil
 }
 
-func (n *node) mountOn(source, target, fstype string, options []string) error {
-	mounted, err := n.mounter.IsMountPoint(target)
-	if err == nil && !mounted {
-		err = n.mounter.Mount(source, target, fstype, options)
+// unmount unmounts a volume from a path, if it is mounted there. v is nil if the volume does not exist
+// any more: then it is whatever is mounted.
+func (n *node) unmount(v *volume, field, at string) error {
+	mounted, err := n.mounter.IsMountPoint(at)
+	if err != nil || !mounted {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return failedUnlessNil(field, at, err)
 	}
-	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+	if v != nil {
+		if same, err := n.isVolume(v, at); err != nil {
+			return failed(field, at, err)
+		} else if !same {
+			return status.Errorf(codes.FailedPrecondition, "%s %s: something else than volume %s is mounted there", field, at, v.ID)
+		}
+	}
+	if err := n.mounter.Unmount(at); err != nil {
+		return failed(field, at, err)
 	}
 	return nil
 }
 
-// unmount unmounts what is mounted at target, if anything is.
-func (n *node) unmount(target string) error {
-	mounted, err := n.mounter.IsMountPoint(target)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && mounted {
-		err = n.mounter.Unmount(target)
-	}
-	if err != nil {
-		return status.Error(codes.Internal, err.Error())
-	}
-	return nil
-}
-
-// device is the path of a volume's device on the node.
-func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, path.Base(id)) }
-
-// connect has the node see a volume's device. What is connected already stays.
-func (n *node) connect(id string) error {
-	device := n.device(id)
-	if _, err := n.disk.Lstat(device); err == nil {
-		return nil
-	}
-	data, err := n.Backend.disk.ReadFile(path.Join(n.dir(id), "data", "device"))
-	if err == nil {
-		err = n.disk.MkdirAll(path.Dir(device), 0o755)
+// removeTarget removes what was made to be mounted on: an empty directory or file.
+func (n *node) removeTarget(target string) error {
+	info, err := n.disk.Lstat(target)
+	if err == nil && !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > 0) {
+		return status.Errorf(codes.FailedPrecondition, "target_path %s: it is no empty directory or file, so it was not made for a volume", target)
 	}
 	if err == nil {
-		err = n.disk.WriteFile(device, data, 0o660)
+		err = n.disk.Remove(target)
 	}
-	if err != nil {
-		return status.Error(codes.Internal, err.Error())
-	}
-	return nil
-}
-
-// disconnect writes back what is in a volume's device, and takes the device away. What is not
-// connected is disconnected already.
-func (n *node) disconnect(id string) error {
-	data, err := n.disk.ReadFile(n.device(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if _, gone := n.load(id); err == nil && gone == nil {
-		err = n.Backend.disk.WriteFile(path.Join(n.dir(id), "data", "device"), data, 0o660)
-	}
-	if err == nil {
-		err = n.disk.Remove(n.device(id))
-	}
-	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed("target_path", target, err)
 	}
 	return nil
 }

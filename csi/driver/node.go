@@ -2,9 +2,6 @@ package driver
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"path"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -25,10 +22,12 @@ type node struct {
 }
 
 func (n *node) NodeGetCapabilities(context.Context, *spec.NodeGetCapabilitiesRequest) (*spec.NodeGetCapabilitiesResponse, error) {
+	can := []spec.NodeServiceCapability_RPC_Type{spec.NodeServiceCapability_RPC_GET_VOLUME_STATS}
+	if !n.cfg.NoStage {
+		can = append([]spec.NodeServiceCapability_RPC_Type{spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME}, can...)
+	}
 	answer := &spec.NodeGetCapabilitiesResponse{}
-	for _, t := range []spec.NodeServiceCapability_RPC_Type{
-		spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, spec.NodeServiceCapability_RPC_GET_VOLUME_STATS,
-	} {
+	for _, t := range can {
 		answer.Capabilities = append(answer.Capabilities, &spec.NodeServiceCapability{
 			Type: &spec.NodeServiceCapability_Rpc{Rpc: &spec.NodeServiceCapability_RPC{Type: t}},
 		})
@@ -44,64 +43,73 @@ func (n *node) NodeGetInfo(context.Context, *spec.NodeGetInfoRequest) (*spec.Nod
 	return answer, nil
 }
 
-// NodeStageVolume mounts the volume on the node, once for all pods.
+// NodeStageVolume mounts the volume on the node, once for all pods. The caller has made the
+// directory.
 func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
-	v, err := n.checked(req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath(), req.GetVolumeCapability())
-	if err != nil {
-		return nil, err
+	if n.cfg.NoStage {
+		return nil, status.Error(codes.Unimplemented, "the driver has no capability STAGE_UNSTAGE_VOLUME")
 	}
-	if _, attached := v.Attached[n.name]; !attached && !n.cfg.NoAttach {
-		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is not attached to node %s", v.ID, n.name)
+	staging := req.GetStagingTargetPath()
+	v, err := n.checked(req.GetVolumeId(), "staging_target_path", staging, req.GetVolumeCapability())
+	if err == nil {
+		err = n.isAttached(v)
 	}
-	if v.Block {
+	if err == nil && v.Block {
 		err = n.connect(v.ID)
-	} else {
-		err = n.mount(v.ID, req.GetStagingTargetPath(), nil)
+	} else if err == nil {
+		err = n.mountVolume(v, "staging_target_path", staging, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.note(n.staged, csi.Place{Volume: v.ID, Node: n.name, Path: req.GetStagingTargetPath()}, true)
+	n.note(n.staged, csi.Place{Volume: v.ID, Node: n.name, Path: staging}, true)
 	return &spec.NodeStageVolumeResponse{}, nil
+}
+
+// isAttached refuses a volume that is not attached to the node.
+func (n *node) isAttached(v *volume) error {
+	if _, attached := v.Attached[n.name]; !attached && !n.cfg.NoAttach {
+		return status.Errorf(codes.FailedPrecondition, "volume %s is not attached to node %s", v.ID, n.name)
+	}
+	return nil
 }
 
 // NodeUnstageVolume takes the mount of NodeStageVolume away.
 func (n *node) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeRequest) (*spec.NodeUnstageVolumeResponse, error) {
-	_, err := n.checked(req.GetVolumeId(), "staging_target_path", req.GetStagingTargetPath(), anyCapability())
+	if n.cfg.NoStage {
+		return nil, status.Error(codes.Unimplemented, "the driver has no capability STAGE_UNSTAGE_VOLUME")
+	}
+	staging := req.GetStagingTargetPath()
+	v, err := n.checked(req.GetVolumeId(), "staging_target_path", staging, anyCapability())
 	if err != nil && status.Code(err) != codes.NotFound {
 		return nil, err
 	}
-	if err := n.unmount(req.GetStagingTargetPath()); err != nil {
+	if err := n.unmount(v, "staging_target_path", staging); err != nil {
 		return nil, err
 	}
 	if err := n.disconnect(req.GetVolumeId()); err != nil {
 		return nil, err
 	}
-	n.note(n.staged, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: req.GetStagingTargetPath()}, false)
+	n.note(n.staged, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: staging}, false)
 	return &spec.NodeUnstageVolumeResponse{}, nil
 }
 
-// NodePublishVolume mounts what is staged for one pod: its directory, or its device.
+// NodePublishVolume bind mounts what is staged for one pod: its directory, or its device. The
+// caller has made the directory in which the target is to be.
 func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
-	v, err := n.checked(req.GetVolumeId(), "target_path", req.GetTargetPath(), req.GetVolumeCapability())
+	target := req.GetTargetPath()
+	v, err := n.checked(req.GetVolumeId(), "target_path", target, req.GetVolumeCapability())
 	if err != nil {
 		return nil, err
-	}
-	staging, target := req.GetStagingTargetPath(), req.GetTargetPath()
-	if staging == "" {
-		return nil, status.Error(codes.FailedPrecondition, "staging_target_path is missing")
-	}
-	if !n.isStaged(v, staging) {
-		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is not staged at %s", v.ID, staging)
 	}
 	var options []string
 	if req.GetReadonly() || v.Attached[n.name].ReadOnly {
 		options = []string{"ro"}
 	}
-	if v.Block {
-		err = n.mountDevice(v.ID, target, options)
+	if n.cfg.NoStage {
+		err = n.publishDirectly(v, target, options)
 	} else {
-		err = n.mount(v.ID, target, options)
+		err = n.publishStaged(v, req.GetStagingTargetPath(), target, options)
 	}
 	if err != nil {
 		return nil, err
@@ -110,10 +118,45 @@ func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeR
 	return &spec.NodePublishVolumeResponse{}, nil
 }
 
+// publishStaged bind mounts the staging path, or the device that was connected.
+func (n *node) publishStaged(v *volume, staging, target string, options []string) error {
+	if staging == "" {
+		return status.Error(codes.FailedPrecondition, "staging_target_path is missing")
+	}
+	if err := checkPath("staging_target_path", staging); err != nil {
+		return err
+	}
+	staged, err := n.isStaged(v, staging)
+	switch {
+	case err != nil:
+		return err
+	case !staged:
+		return status.Errorf(codes.FailedPrecondition, "volume %s is not staged at %s", v.ID, staging)
+	case v.Block:
+		return n.mountDevice(v, target, options)
+	}
+	return n.makeAndMount(v, target, staging, "", append([]string{"bind"}, options...))
+}
+
+// publishDirectly mounts the volume itself, or connects its device and mounts that.
+func (n *node) publishDirectly(v *volume, target string, options []string) error {
+	if err := n.isAttached(v); err != nil {
+		return err
+	}
+	if !v.Block {
+		return n.makeAndMount(v, target, n.source(v), fsTypeOf(n.cfg.Name), options)
+	}
+	if err := n.connect(v.ID); err != nil {
+		return err
+	}
+	return n.mountDevice(v, target, options)
+}
+
 // NodeUnpublishVolume takes the mount of NodePublishVolume away, and what was made for it.
 func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVolumeRequest) (*spec.NodeUnpublishVolumeResponse, error) {
 	target := req.GetTargetPath()
-	if _, err := n.checked(req.GetVolumeId(), "target_path", target, anyCapability()); err != nil {
+	v, err := n.checked(req.GetVolumeId(), "target_path", target, anyCapability())
+	if err != nil {
 		if status.Code(err) != codes.NotFound {
 			return nil, err
 		}
@@ -121,41 +164,17 @@ func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVol
 			return nil, err
 		}
 	}
-	if err := n.unmount(target); err != nil {
+	if err := n.unmount(v, "target_path", target); err != nil {
 		return nil, err
 	}
-	if err := n.disk.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, status.Error(codes.Internal, err.Error())
+	if err := n.removeTarget(target); err != nil {
+		return nil, err
 	}
 	n.note(n.published, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: target}, false)
-	return &spec.NodeUnpublishVolumeResponse{}, nil
-}
-
-// NodeGetVolumeStats says how full a volume is.
-func (n *node) NodeGetVolumeStats(_ context.Context, req *spec.NodeGetVolumeStatsRequest) (*spec.NodeGetVolumeStatsResponse, error) {
-	v, err := n.checked(req.GetVolumeId(), "volume_path", req.GetVolumePath(), anyCapability())
-	if err != nil {
+	if err := n.disconnectUnused(req.GetVolumeId()); err != nil {
 		return nil, err
 	}
-	if mounted, err := n.mounter.IsMountPoint(req.GetVolumePath()); err != nil || !mounted {
-		return nil, status.Errorf(codes.NotFound, "volume %s is not at %s", v.ID, req.GetVolumePath())
-	}
-	var used, files int64
-	err = n.Backend.disk.WalkUp(path.Join(n.dir(v.ID), "data"), func(_ string, info fs.FileInfo) error {
-		files++
-		if info.Mode().IsRegular() {
-			used += info.Size()
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
-	}
-	usage := []*spec.VolumeUsage{{Unit: spec.VolumeUsage_BYTES, Total: v.Size, Used: used, Available: max(v.Size-used, 0)}}
-	if !v.Block {
-		usage = append(usage, &spec.VolumeUsage{Unit: spec.VolumeUsage_INODES, Used: files})
-	}
-	return &spec.NodeGetVolumeStatsResponse{Usage: usage}, nil
+	return &spec.NodeUnpublishVolumeResponse{}, nil
 }
 
 // anyCapability is for requests without one.
@@ -177,6 +196,9 @@ func (n *node) checked(id, field, at string, wanted *spec.VolumeCapability) (*vo
 		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
 	}
 	if err := checkCapabilities([]*spec.VolumeCapability{wanted}); err != nil {
+		return nil, err
+	}
+	if err := checkPath(field, at); err != nil {
 		return nil, err
 	}
 	return n.find(id)

@@ -95,7 +95,7 @@ func config(address string, node *machine.Machine) sanity.TestConfig {
 }
 
 // TestCSISanity runs csi-sanity, the tests of the specification's authors, on the reference
-// driver as it is deployed in three ways. Ginkgo runs all of them as one suite.
+// driver as it is deployed in four ways. Ginkgo runs all of them as one suite.
 func TestCSISanity(t *testing.T) {
 	block := func(cfg *sanity.TestConfig) { cfg.TestVolumeAccessType = "block" }
 	for name, c := range map[string]struct {
@@ -105,6 +105,7 @@ func TestCSISanity(t *testing.T) {
 		"mount volumes": {driver: driver.Config{}},
 		"block volumes": {driver: driver.Config{}, change: block},
 		"volumes of one node that attach to none": {driver: driver.Config{NoAttach: true, Topology: true}},
+		"volumes that are not staged":             {driver: driver.Config{NoStage: true}},
 	} {
 		address, node := serve(t, c.driver)
 		cfg := config(address, node)

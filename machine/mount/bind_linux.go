@@ -15,20 +15,23 @@ import (
 
 // Bind makes real bind mounts. It is not safe for concurrent use.
 type Bind struct {
-	dir *disk.Disk
+	dir    *disk.Disk
+	remote func(fstype, source string) (*disk.Disk, error)
 	// root is where this machine has the node's "/".
 	root string
+	types
 }
 
 var _ Interface = (*Bind)(nil)
 
-// NewBind makes a mounter of real bind mounts in a node's directory, which must
+// NewBind makes a mounter of real bind mounts in a node's directory, Config.Dir, which must
 // have been opened in this mount namespace. It fails, saying why, where mounts
 // would be seen outside of this process and its children; whether this process may
 // mount at all shows with the first Mount.
-func NewBind(dir *disk.Disk) (*Bind, error) {
+func NewBind(cfg Config) (*Bind, error) {
+	dir := cfg.Dir
 	if dir == nil {
-		return nil, errors.New("mount.NewBind: the node's directory is nil")
+		return nil, errors.New("mount.Config.Dir is nil; it must be the node's directory")
 	}
 	root, err := machinePath(dir)
 	if err != nil {
@@ -37,7 +40,7 @@ func NewBind(dir *disk.Disk) (*Bind, error) {
 	if err := checkPrivate(root); err != nil {
 		return nil, fmt.Errorf("real bind mounts: %w", err)
 	}
-	return &Bind{dir: dir, root: root}, nil
+	return &Bind{dir: dir, remote: cfg.Remote, root: root, types: types{known: map[origin]remoteType{}}}, nil
 }
 
 // machinePath is where this machine has the node's "/".
@@ -76,11 +79,14 @@ func checkPrivate(root string) error {
 }
 
 // Mount bind mounts source on target. options must have "bind"; see flags for the
-// others. What the target has of its own is hidden until Unmount.
+// others. What the target has of its own is hidden until Unmount. With a fstype, source is
+// whatever Config.Remote knows of that type.
 func (b *Bind) Mount(source, target, fstype string, options []string) error {
-	set, err := b.flags(fstype, options)
-	if err == nil {
-		err = b.bind(source, target, set)
+	var err error
+	if fstype != "" {
+		err = b.mountRemote(source, target, fstype, options)
+	} else {
+		err = b.mountBind(source, target, options)
 	}
 	if err != nil {
 		return fmt.Errorf("mounting %s on %s failed: %w", source, target, err)
@@ -88,15 +94,26 @@ func (b *Bind) Mount(source, target, fstype string, options []string) error {
 	return nil
 }
 
+func (b *Bind) mountBind(source, target string, options []string) error {
+	if !slices.Contains(options, "bind") {
+		return fmt.Errorf("options %q without a type: only bind mounts are made here", options)
+	}
+	set, err := b.flags(options)
+	if err != nil {
+		return err
+	}
+	from, err := b.dir.Handle(source)
+	if err != nil {
+		return fmt.Errorf("special device %s: %w", source, err)
+	}
+	defer from.Close()
+	return b.bind(from, target, set)
+}
+
 // flags are what options mean to the kernel.
-func (b *Bind) flags(fstype string, options []string) (set uintptr, err error) {
-	switch {
-	case fstype != "":
-		return 0, fmt.Errorf("unknown filesystem type '%s': only bind mounts are made here", fstype)
-	case slices.Contains(options, "remount"):
+func (b *Bind) flags(options []string) (set uintptr, err error) {
+	if slices.Contains(options, "remount") {
 		return 0, errors.New("remounting is not supported")
-	case !slices.Contains(options, "bind"):
-		return 0, fmt.Errorf("options %q without a type: only bind mounts are made here", options)
 	}
 	known := map[string]uintptr{
 		"bind": 0, "rw": 0, "ro": syscall.MS_RDONLY, "nosuid": syscall.MS_NOSUID, "nodev": syscall.MS_NODEV,
@@ -114,12 +131,7 @@ func (b *Bind) flags(fstype string, options []string) (set uintptr, err error) {
 
 // bind makes the mount, and then gives it its flags, which the kernel takes only
 // of a mount that is there.
-func (b *Bind) bind(source, target string, set uintptr) error {
-	from, err := b.dir.Handle(source)
-	if err != nil {
-		return fmt.Errorf("special device %s: %w", source, err)
-	}
-	defer from.Close()
+func (b *Bind) bind(from *os.File, target string, set uintptr) error {
 	onto, err := b.mountPoint(target)
 	if err != nil {
 		return err

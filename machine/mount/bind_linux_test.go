@@ -88,7 +88,7 @@ func TestBindIsRefusedWhereMountsPropagate(t *testing.T) {
 		again, err := disk.Open(root)
 		require.NoError(t, err)
 		defer again.Close()
-		_, err = mount.NewBind(again)
+		_, err = mount.NewBind(mount.Config{Dir: again})
 		require.ErrorContains(t, err, "would be seen in other mount namespaces; make it private")
 	})
 }
@@ -103,9 +103,9 @@ func TestBindIsRefusedWhereOthersWouldSeeIt(t *testing.T) {
 		t.Log("these tests run in a mount namespace of their own")
 		return
 	}
-	_, err = mount.NewBind(newNode(t))
+	_, err = mount.NewBind(mount.Config{Dir: newNode(t)})
 	require.ErrorContains(t, err, "is in the machine's mount namespace")
 	require.ErrorContains(t, err, "unshare --user --map-root-user --mount")
-	_, err = mount.NewBind(nil)
+	_, err = mount.NewBind(mount.Config{})
 	require.ErrorContains(t, err, "is nil")
 }

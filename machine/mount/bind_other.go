@@ -5,15 +5,13 @@ package mount
 import (
 	"fmt"
 	"runtime"
-
-	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // Bind makes real bind mounts, which only Linux has.
 type Bind struct{ Interface }
 
 // NewBind fails: this is not Linux.
-func NewBind(*disk.Disk) (*Bind, error) {
+func NewBind(Config) (*Bind, error) {
 	return nil, fmt.Errorf("real bind mounts need Linux, and this is %s; use TempDir", runtime.GOOS)
 }
 

@@ -108,6 +108,8 @@ func (b *Bind) onNode(table mountInfos) (list []MountPoint) {
 		p := MountPoint{Device: m.source, Path: at, Type: m.fstype, Opts: m.options}
 		if source, ok := below(m.root, home.at(b.root)); ok && m.device == home.device {
 			p.Device, p.Type, p.Opts = source, "none", append([]string{"bind"}, m.options...)
+		} else if as, ok := b.typeOf(&m); ok {
+			p.Device, p.Type = as.source, as.fstype
 		}
 		list = append(list, p)
 	}

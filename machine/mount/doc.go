@@ -57,7 +57,10 @@
 // The mounts go with the namespace's last process. Removing the node's
 // directory before that also removes the files of what is mounted: call UnmountAll first.
 //
-// What it cannot do: mounts with a file system type, devices, propagation, remount.
+// A mount with a type is a bind mount of the directory that Config.Remote finds, which
+// must be on this machine's disk, too.
+//
+// What it cannot do: devices, propagation, remount.
 // Without privilege a kernel also refuses options that would change how the
 // machine's own mount treats access times.
 package mount

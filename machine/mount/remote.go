@@ -37,11 +37,16 @@ func (t *TempDir) mountRemote(op Op, fstype string) error {
 		strings.Join(append(args, op.Source, op.Target), " "), err)
 }
 
-// checkRemote finds the target and looks at it.
-func (t *TempDir) checkRemote(op Op, r *record) (err error) {
+// checkRemote checks the options, and the target.
+func (t *TempDir) checkRemote(op Op, r *record) error {
 	if slices.Contains(op.Options, "bind") || slices.Contains(op.Options, "remount") {
 		return fmt.Errorf("mount: options %q go with no type: bind mounts have none, and remounting is not possible without privilege", op.Options)
 	}
+	return t.checkTarget(op, r)
+}
+
+// checkTarget finds the target and looks at it.
+func (t *TempDir) checkTarget(op Op, r *record) (err error) {
 	var info fs.FileInfo
 	err = t.at(op.Target, func(at *disk.At, base string) (err error) {
 		r.Target = at.Path(base)
@@ -75,9 +80,62 @@ func (t *TempDir) attach(r record) error {
 	if err != nil {
 		return err
 	}
+	if r.Part != "" {
+		whole := dir
+		if dir, err = whole.Sub(r.Part); err != nil {
+			return errors.Join(err, whole.Close())
+		}
+		if err := whole.Close(); err != nil { // the part stays open
+			return errors.Join(err, dir.Close())
+		}
+	}
+	return t.see(r, dir)
+}
+
+// see has the node see a directory where a record says.
+func (t *TempDir) see(r record, dir *disk.Disk) error {
 	if err := t.cfg.Dir.Attach(r.Target, dir, slices.Contains(r.Options, "ro")); err != nil {
 		return errors.Join(err, dir.Close())
 	}
 	t.table[r.Target] = r
+	return nil
+}
+
+// partOf is what a path without links shows of a remote file system, as a record without a
+// target; false if the path is in none.
+func (t *TempDir) partOf(real string) (r record, remote bool) {
+	for at := real; at != "/"; at = path.Dir(at) {
+		if on, ok := t.table[at]; ok && on.Type != "" {
+			rest, _ := strings.CutPrefix(real, at)
+			return record{Source: on.Source, Type: on.Type, Part: strings.TrimSuffix(path.Join("/", on.Part, rest), "/"), Options: on.Options}, true
+		}
+	}
+	return record{Source: real}, false
+}
+
+// mountPart bind mounts what is on a remote file system: as with a kernel, that is one more
+// mount of it, which stays when the first is unmounted, and is read-only if the first is.
+func (t *TempDir) mountPart(op Op, source string, r record, info fs.FileInfo) error {
+	if !info.IsDir() {
+		return fmt.Errorf("%s is a file of a file system of type %s, of which only directories can be bind mounted without privilege", source, r.Type)
+	}
+	options := slices.Clone(op.Options)
+	if slices.Contains(r.Options, "ro") && !slices.Contains(options, "ro") {
+		options = append(options, "ro")
+	}
+	r.Options = options
+	if err := t.checkTarget(op, &r); err != nil {
+		return err
+	}
+	dir, err := t.cfg.Dir.Sub(source)
+	if err != nil {
+		return err
+	}
+	if err := t.save(r); err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	if err := t.see(r, dir); err != nil {
+		return errors.Join(err, t.forget(r))
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package mount_test
 import (
 	"errors"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,4 +128,39 @@ func TestRemoteMountsThatCannotBeAreRefusedAndLeaveNothing(t *testing.T) {
 			require.Empty(t, names)
 		}
 	}
+}
+
+// As with a kernel: a bind mount of what is on a remote file system is one more mount of that.
+func TestABindMountOfARemoteMountOutlivesItAndIsThereAgainInAnotherProcess(t *testing.T) {
+	r := newRemoteRig(t)
+	require.NoError(t, r.server.MkdirAll("/share/sub", 0o755))
+	node, m := r.boot()
+	for _, dir := range []string{"/mnt/b", "/mnt/c", "/mnt/d"} {
+		require.NoError(t, node.MkdirAll(dir, 0o755))
+	}
+	require.NoError(t, m.Mount("nas:/share", "/mnt/a", "nfs", nil))
+	require.NoError(t, m.Mount("/mnt/a", "/mnt/b", "", []string{"bind", "ro"}))
+	require.NoError(t, m.Mount("/mnt/b/sub", "/mnt/c", "", []string{"bind"}))
+	require.ErrorIs(t, node.WriteFile("/mnt/b/x", nil, 0o644), syscall.EROFS)
+	require.ErrorIs(t, node.WriteFile("/mnt/c/x", nil, 0o644), syscall.EROFS, "a mount of what is read-only is read-only")
+	require.NoError(t, node.WriteFile("/mnt/a/sub/x", []byte("y"), 0o644))
+	refs, err := m.GetMountRefs("/mnt/a")
+	require.NoError(t, err)
+	require.Equal(t, []string{"/mnt/b"}, refs)
+	require.ErrorContains(t, m.Mount("/mnt/a/file", "/mnt/d", "", []string{"bind"}), "of which only directories can be bind mounted")
+	require.NoError(t, m.Unmount("/mnt/a"))
+	require.NoError(t, node.Close())
+
+	node, m = r.boot()
+	data, err := node.ReadFile("/mnt/c/x")
+	require.NoError(t, err)
+	require.Equal(t, "y", string(data))
+	list, err := m.List()
+	require.NoError(t, err)
+	require.Equal(t, []mount.MountPoint{
+		{Device: "nas:/share", Path: "/mnt/b", Type: "nfs", Opts: []string{"bind", "ro"}},
+		{Device: "nas:/share", Path: "/mnt/c", Type: "nfs", Opts: []string{"bind", "ro"}},
+	}, list)
+	require.NoError(t, m.Unmount("/mnt/b"))
+	require.NoError(t, m.Unmount("/mnt/c"))
 }

@@ -29,7 +29,7 @@ func openTempDir(t *testing.T, node *disk.Disk) mount.Interface {
 
 func openBind(t *testing.T, node *disk.Disk) mount.Interface {
 	t.Helper()
-	m, err := mount.NewBind(node)
+	m, err := mount.NewBind(mount.Config{Dir: node})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.UnmountAll()) }) // before the directory is removed
 	return m

@@ -27,6 +27,8 @@ type record struct {
 	Options []string `json:"options"`
 	// Type is the type of what is not a bind mount, "nfs".
 	Type string `json:"type,omitempty"`
+	// Part is the directory in what Type and Source name that is mounted, "" for all of it.
+	Part string `json:"part,omitempty"`
 	// File says that the target was a file; Mode are its permissions.
 	File bool        `json:"file,omitempty"`
 	Mode fs.FileMode `json:"mode"`
@@ -227,9 +229,10 @@ func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {
 			return nil, err
 		}
 	}
+	shown, _ := t.partOf(source)
 	var refs []string
 	for target, r := range t.table {
-		if r.Source == source && target != self && t.stillMounted(target) {
+		if r.Source == shown.Source && r.Type == shown.Type && r.Part == shown.Part && target != self && t.stillMounted(target) {
 			refs = append(refs, target)
 		}
 	}

@@ -73,6 +73,9 @@ func (t *TempDir) mountBind(op Op) error {
 	if err != nil {
 		return fmt.Errorf("special device %s: %w", op.Source, err)
 	}
+	if part, remote := t.partOf(source); remote {
+		return t.mountPart(op, source, part, info)
+	}
 	return t.at(op.Target, func(at *disk.At, base string) error {
 		r := record{Source: source, Target: at.Path(base), Options: slices.Clone(op.Options)}
 		if err := t.prepare(at, base, &r, info); err != nil {

@@ -1,0 +1,74 @@
+package driver
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// device is the path of a volume's device on the node.
+func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, path.Base(id)) }
+
+// connect has the node see a volume's device. What is connected already stays.
+func (n *node) connect(id string) error {
+	device := n.device(id)
+	if _, err := n.disk.Lstat(device); err == nil {
+		return nil
+	}
+	data, err := n.Backend.disk.ReadFile(path.Join(n.dir(id), "data", "device"))
+	if err == nil {
+		err = n.disk.MkdirAll(path.Dir(device), 0o755)
+	}
+	if err == nil {
+		err = n.disk.WriteFile(device, data, 0o660)
+	}
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	return nil
+}
+
+// disconnect writes back what is in a volume's device, and takes the device away. What is not
+// connected is disconnected already.
+func (n *node) disconnect(id string) error {
+	data, err := n.disk.ReadFile(n.device(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, gone := n.load(id); err == nil && gone == nil {
+		err = n.Backend.disk.WriteFile(path.Join(n.dir(id), "data", "device"), data, 0o660)
+	}
+	if err == nil {
+		err = n.disk.Remove(n.device(id))
+	}
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	return nil
+}
+
+// disconnectUnused is disconnect for a device that was connected by NodePublishVolume, when it
+// is published nowhere any more.
+func (n *node) disconnectUnused(id string) error {
+	if !n.cfg.NoStage {
+		return nil
+	}
+	refs, err := n.mounter.GetMountRefs(n.device(id))
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	if len(refs) > 0 {
+		return nil
+	}
+	return n.disconnect(id)
+}
+
+// mountDevice bind mounts a volume's device on a file, which it makes.
+func (n *node) mountDevice(v *volume, target string, options []string) error {
+	return n.publish(v, target, options, func() error { return n.disk.WriteFile(target, nil, 0o660) }, func() error {
+		return n.mounter.Mount(n.device(v.ID), target, "", append([]string{"bind"}, options...))
+	})
+}

@@ -1,0 +1,42 @@
+package driver
+
+import (
+	"context"
+	"io/fs"
+	"path"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// NodeGetVolumeStats says how full a volume is.
+func (n *node) NodeGetVolumeStats(_ context.Context, req *spec.NodeGetVolumeStatsRequest) (*spec.NodeGetVolumeStatsResponse, error) {
+	at := req.GetVolumePath()
+	if at == "" {
+		return nil, status.Error(codes.InvalidArgument, "volume_path is missing")
+	}
+	v, err := n.find(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	if there, err := n.isVolume(v, at); err != nil || !there {
+		return nil, status.Errorf(codes.NotFound, "volume %s is not at %s", v.ID, at)
+	}
+	var used, files int64
+	err = n.Backend.disk.WalkUp(path.Join(n.dir(v.ID), "data"), func(_ string, info fs.FileInfo) error {
+		files++
+		if info.Mode().IsRegular() {
+			used += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	usage := []*spec.VolumeUsage{{Unit: spec.VolumeUsage_BYTES, Total: v.Size, Used: used, Available: max(v.Size-used, 0)}}
+	if !v.Block {
+		usage = append(usage, &spec.VolumeUsage{Unit: spec.VolumeUsage_INODES, Used: files})
+	}
+	return &spec.NodeGetVolumeStatsResponse{Usage: usage}, nil
+}

@@ -1,0 +1,78 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+)
+
+// types are what was mounted with a type. They are known as long as the mounts are there,
+// which go with this process.
+type types struct {
+	mu    sync.Mutex
+	known map[origin]remoteType
+}
+
+// origin is where the kernel has a mounted directory.
+type origin struct{ device, root string }
+
+// remoteType is what a directory was mounted as.
+type remoteType struct{ fstype, source string }
+
+// mountRemote bind mounts what a type and a source stand for, and notes it.
+func (b *Bind) mountRemote(source, target, fstype string, options []string) error {
+	if b.remote == nil {
+		return fmt.Errorf("unknown filesystem type '%s': only bind mounts are made here", fstype)
+	}
+	set, err := b.flags(options)
+	if err != nil {
+		return err
+	}
+	dir, err := b.remote(fstype, source)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	from, err := dir.Handle("/")
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := b.bind(from, target, set); err != nil {
+		return err
+	}
+	if err := b.noteType(target, remoteType{fstype, source}); err != nil {
+		return errors.Join(err, b.unmount(target))
+	}
+	return nil
+}
+
+// noteType notes what is mounted on target now.
+func (b *Bind) noteType(target string, as remoteType) error {
+	at, err := b.dir.EvalSymlinks(target)
+	if err != nil {
+		return err
+	}
+	table, err := readMountInfo("self")
+	if err != nil {
+		return err
+	}
+	if m := table.containing(b.machine(at)); m != nil {
+		b.types.mu.Lock()
+		defer b.types.mu.Unlock()
+		b.known[origin{m.device, m.root}] = as
+	}
+	return nil
+}
+
+// typeOf is what was mounted with a type of which a mount shows all or a part.
+func (b *Bind) typeOf(m *mountInfo) (remoteType, bool) {
+	b.types.mu.Lock()
+	defer b.types.mu.Unlock()
+	for at := m.root; ; at = path.Dir(at) {
+		if as, ok := b.known[origin{m.device, at}]; ok || at == "/" {
+			return as, ok
+		}
+	}
+}
