@@ -96,6 +96,10 @@ func (d *testDriver) ControllerUnpublishVolume(context.Context, *csipb.Controlle
 	return &csipb.ControllerUnpublishVolumeResponse{}, nil
 }
 
+func (d *testDriver) ControllerExpandVolume(_ context.Context, req *csipb.ControllerExpandVolumeRequest) (*csipb.ControllerExpandVolumeResponse, error) {
+	return &csipb.ControllerExpandVolumeResponse{CapacityBytes: req.GetCapacityRange().GetRequiredBytes(), NodeExpansionRequired: true}, nil
+}
+
 // testNode is the driver on one node.
 type testNode struct {
 	csipb.UnimplementedNodeServer
@@ -153,6 +157,10 @@ func (n *testNode) NodeUnstageVolume(_ context.Context, req *csipb.NodeUnstageVo
 		err = n.on.Mounter().Unmount(req.GetStagingTargetPath())
 	}
 	return &csipb.NodeUnstageVolumeResponse{}, n.answer(err)
+}
+
+func (n *testNode) NodeExpandVolume(_ context.Context, req *csipb.NodeExpandVolumeRequest) (*csipb.NodeExpandVolumeResponse, error) {
+	return &csipb.NodeExpandVolumeResponse{CapacityBytes: req.GetCapacityRange().GetRequiredBytes()}, nil
 }
 
 func (n *testNode) answer(err error) error {

@@ -144,8 +144,11 @@ func actorOf(component, host string) string {
 		return component + "/" + host
 	}
 	for _, driver := range testDrivers() {
-		if strings.HasPrefix(component, driver) {
+		switch {
+		case strings.HasPrefix(component, driver):
 			return "csi-provisioner"
+		case component == "external-resizer "+driver:
+			return "csi-resizer"
 		}
 	}
 	return userAgent(component)

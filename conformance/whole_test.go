@@ -157,19 +157,6 @@ func TestTheHarnessFindsADifferenceInTheCallsOfADriver(t *testing.T) {
 	}
 }
 
-func TestARecordingWithSecretsAgreesButForTheGrowthOfItsVolume(t *testing.T) {
-	rec, err := Load(filepath.Join("testdata", "full", "csi16_secrets.json"))
-	require.NoError(t, err)
-	grows := slices.IndexFunc(rec.Steps, func(s Step) bool {
-		return slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method == "ControllerExpandVolume" })
-	})
-	require.Positive(t, grows)
-	rec.Steps = slices.Delete(rec.Steps, grows, grows+1)
-	result, err := Check(rec, Options{})
-	require.NoError(t, err)
-	assert.Empty(t, result.Differences)
-}
-
 // Who removes its finalizer from a volume first is chance, but not which finalizer it is.
 func TestTheOwnFinalizerOfEachComponentIsCompared(t *testing.T) {
 	entry := func(actor string, finalizers ...any) Entry {

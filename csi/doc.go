@@ -17,6 +17,7 @@
 //	csi-driver/NAME              the identity and controller servers, on the machine host/NAME
 //	csi-provisioner/NAME         package csi/provisioner, if there is a controller
 //	csi-attacher/NAME            package csi/attacher, if the driver's volumes are attached
+//	csi-resizer/NAME             package csi/resizer, at work if the driver can make volumes larger
 //	csi-driver/NAME/node-1       the identity and node servers, for each node
 //	csi-registrar/NAME/node-1    package csi/registrar, for each node
 //	csi-livenessprobe/NAME       package csi/livenessprobe, if Driver.Liveness is set

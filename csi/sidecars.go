@@ -6,6 +6,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/attacher"
 	"github.com/storagesim/storagesim/csi/provisioner"
+	"github.com/storagesim/storagesim/csi/resizer"
 )
 
 // Sidecars changes what sidecars are configured with, as the arguments in the author's
@@ -16,6 +17,8 @@ type Sidecars struct {
 	Provisioner func(*provisioner.Config)
 	// Attacher changes the configuration of the attacher.
 	Attacher func(*attacher.Config)
+	// Resizer changes the configuration of the resizer.
+	Resizer func(*resizer.Config)
 }
 
 // ProvisionerActor is the name of a driver's provisioner.
@@ -24,13 +27,16 @@ func ProvisionerActor(driver string) string { return "csi-provisioner/" + driver
 // AttacherActor is the name of a driver's attacher.
 func AttacherActor(driver string) string { return "csi-attacher/" + driver }
 
+// ResizerActor is the name of a driver's resizer.
+func ResizerActor(driver string) string { return "csi-resizer/" + driver }
+
 // sidecars are the actors that call the controller.
 func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []Actor {
 	actors := []Actor{{Name: ProvisionerActor(d.Name), Factory: provisioner.New(d.ProvisionerConfig(dial))}}
 	if d.Attaches() {
 		actors = append(actors, Actor{Name: AttacherActor(d.Name), Factory: attacher.New(d.AttacherConfig(dial))})
 	}
-	return actors
+	return append(actors, Actor{Name: ResizerActor(d.Name), Factory: resizer.New(d.ResizerConfig(dial))})
 }
 
 // ProvisionerConfig is what the driver's provisioner is configured with.
@@ -47,6 +53,15 @@ func (d Driver) AttacherConfig(dial func(env control.Env) grpc.ClientConnInterfa
 	cfg := attacher.Config{Driver: d.Name, Dial: dial}
 	if d.Sidecars.Attacher != nil {
 		d.Sidecars.Attacher(&cfg)
+	}
+	return cfg
+}
+
+// ResizerConfig is what the driver's resizer is configured with.
+func (d Driver) ResizerConfig(dial func(env control.Env) grpc.ClientConnInterface) resizer.Config {
+	cfg := resizer.Config{Driver: d.Name, Dial: dial}
+	if d.Sidecars.Resizer != nil {
+		d.Sidecars.Resizer(&cfg)
 	}
 	return cfg
 }

@@ -70,6 +70,13 @@ func (asw *actualStateOfWorld) isMounted(key podVolume) bool {
 	return v != nil && v.state == stateMounted
 }
 
+// doubt has a volume be set up again before it is used, if it is there.
+func (asw *actualStateOfWorld) doubt(key podVolume) {
+	if v := asw.volumes.get(key); v != nil {
+		v.state = stateUncertain
+	}
+}
+
 // isUpToDate says whether the volume is mounted and need not be set up again.
 func (asw *actualStateOfWorld) isUpToDate(key podVolume) bool {
 	return asw.isMounted(key) && !asw.volumes.get(key).remount

@@ -116,10 +116,12 @@ type kubelet struct {
 	actual  *actualStateOfWorld
 	// touched is what the next pass over both worlds looks at.
 	touched map[podVolume]bool
-	// objects are those of the volume that is being set up; remounting says that
-	// such volumes are brought up to date regularly.
-	objects    map[volume.ObjectRef]fetchedObject
-	remounting bool
+	// sizes are those of volumes that can grow.
+	sizes *volumeSizes
+	// objects are those of the volume that is being set up; syncing says that all volumes
+	// are looked at regularly.
+	objects map[volume.ObjectRef]fetchedObject
+	syncing bool
 	// attachable are the volumes to be reported as in use; attached are those
 	// that were found to be attached, reportedInUse what the API was last told.
 	attachable, attached map[v1.UniqueVolumeName]bool
@@ -182,7 +184,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime,
 		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
 		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
-		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(),
+		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), sizes: newVolumeSizes(),
 	}
 	var err error
 	k.removeDir = k.removeEmptyDirs

@@ -59,7 +59,15 @@ func (k *kubelet) mapVolume(ctx context.Context, v *volumeToMount) error {
 	if !ok {
 		return fail("MapBlockVolume", fmt.Errorf("this kubelet maps no devices, which takes privilege; %s would be mapped at %s/%s", device, dir, link))
 	}
-	return k.mapDevice(v, mapper, device, global)
+	if err := k.mapDevice(v, mapper, device, global); err != nil {
+		return err
+	}
+	err = k.expandVolumeDuringMount(ctx, v, volume.NodeResizeOptions{DevicePath: device, DeviceStagePath: custom.GetStagingPath()})
+	if err != nil {
+		k.actual.doubt(v.podVolume)
+		return fmt.Errorf("MapVolume.MarkVolumeAsMounted failed while expanding volume for volume %q : %w", v.spec.Name(), err)
+	}
+	return nil
 }
 
 // mapDevice makes the links to a device that was published: one for each pod in the node's

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -80,20 +79,6 @@ func (h volumeHost) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
 }
 
 func (h volumeHost) GetNodeAllocatable() v1.ResourceList { return h.k.node.Status.Allocatable }
-
-// remountRegularly begins, with the first volume that needs it, to have all of its
-// kind set up again every minute.
-func (k *kubelet) remountRegularly() {
-	if k.remounting {
-		return
-	}
-	k.remounting = true
-	k.env.Every("sync", syncFrequency, func(context.Context) {
-		for _, uid := range slices.Sorted(maps.Keys(k.workers)) {
-			k.markRemountRequired(k.workers[uid])
-		}
-	})
-}
 
 // markRemountRequired has the pod's volumes that change with the API set up again.
 //

@@ -21,6 +21,7 @@ const (
 	mountVolume   = "mount"
 	unmountVolume = "unmount"
 	unmountDevice = "unmount-device"
+	expandVolume  = "expand"
 )
 
 // operation is work on one volume of one pod, or of the node. Its key is in the
@@ -70,6 +71,8 @@ func (k *kubelet) runOperation(ctx context.Context, key string) error {
 		err = k.unmountVolume(ctx, op.podVolume)
 	case unmountDevice:
 		err = k.unmountDevice(ctx, op.volume)
+	case expandVolume:
+		err = k.expandInUseVolume(ctx, op.podVolume)
 	}
 	if err != nil {
 		k.backingOff[key] = true
@@ -163,6 +166,11 @@ func (k *kubelet) mount(ctx context.Context, v *volumeToMount) error {
 	}
 	if err := k.setUp(ctx, v, mounter); err != nil {
 		return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", name, err)
+	}
+	stage, _ := stagePath(v) // it is staged there
+	if err := k.expandVolumeDuringMount(ctx, v, volume.NodeResizeOptions{DeviceMountPath: mounter.GetPath(), DeviceStagePath: stage}); err != nil {
+		k.actual.doubt(v.podVolume) // it is mounted, and no pod may use it yet
+		return fmt.Errorf("MountVolume.Setup failed while expanding volume for volume %q : %w", name, err)
 	}
 	return nil
 }
@@ -288,7 +296,7 @@ func (k *kubelet) markSetUp(v *volumeToMount, mounter volume.Mounter, failure er
 		path: mounter.GetPath(), readOnly: mounter.GetAttributes().ReadOnly, about: v.ref(),
 	})
 	if v.plugin.RequiresRemount(v.spec) {
-		k.remountRegularly()
+		k.syncRegularly()
 	}
 }
 
@@ -345,6 +353,7 @@ func (k *kubelet) unmountDevice(ctx context.Context, name v1.UniqueVolumeName) e
 			return err
 		}
 		delete(k.actual.devices, name)
+		k.sizes.forget(name)
 		return nil
 	}
 	unmounter, err := d.plugin.NewDeviceUnmounter()
@@ -356,5 +365,6 @@ func (k *kubelet) unmountDevice(ctx context.Context, name v1.UniqueVolumeName) e
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", name, err)
 	}
 	delete(k.actual.devices, name)
+	k.sizes.forget(name)
 	return nil
 }

@@ -94,6 +94,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	w.pod, w.gone = pod, false
 	if changed {
 		k.markRemountRequired(w)
+		k.reprocessSizes(w)
 	}
 	if !w.populated && (changed || old == nil) {
 		k.populatorQueue.Add(string(pod.UID))

@@ -32,11 +32,17 @@ const backOffPeriod = 10 * time.Second
 // Upstream: volume_manager.go podAttachAndMountRetryInterval, v1.36.
 const podAttachAndMountRetryInterval = 300 * time.Millisecond
 
-// populatePod adds a pod's volumes to the desired state of the world.
+// populatePod adds a pod's volumes to the desired state of the world. Of those that are there
+// it looks at the size.
 func (k *kubelet) populatePod(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
-	if w == nil || w.populated || !w.wantsVolumes() {
+	switch {
+	case w == nil || !w.wantsVolumes():
 		k.seen(types.UID(key))
+		return nil
+	case w.populated:
+		k.seen(types.UID(key))
+		k.checkVolumeFSResize(ctx, w)
 		return nil
 	}
 	if k.processPodVolumes(ctx, w); k.cannotProcess(w) {

@@ -36,6 +36,7 @@ func (k *kubelet) reconcileVolumes(context.Context, string) error {
 	touched := k.takeTouched()
 	k.unmountVolumes(touched) // before mounts: what a dying pod has may be what the next one needs
 	k.mountVolumes(touched)
+	k.expandVolumes(touched)
 	k.unmountDevices(touched)
 	k.checkVolumesInUse()
 	return k.cleanLeftovers()

@@ -58,6 +58,8 @@ type CustomBlockVolumeMapper interface {
 	// SetUpDevice makes the device ready for the node and is where it is staged, "" if
 	// nowhere.
 	SetUpDevice(ctx context.Context) (string, error)
+	// GetStagingPath is where the device is staged.
+	GetStagingPath() string
 }
 
 // CustomBlockVolumeUnmapper undoes what a CustomBlockVolumeMapper did.

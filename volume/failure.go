@@ -46,3 +46,27 @@ func IsFinal(err error) bool {
 	_, transient := err.(*TransientOperationFailure) //nolint:errorlint // as upstream: a wrapped one does not count
 	return !transient && !IsUncertain(err)
 }
+
+// InfeasibleError says that what was asked for can never be done as it is.
+//
+// Upstream: pkg/volume/util/types/types.go Infeasible, v1.36.
+type InfeasibleError struct{ Err error }
+
+func (e *InfeasibleError) Error() string { return e.Err.Error() }
+func (e *InfeasibleError) Unwrap() error { return e.Err }
+
+// InUseError says that a volume cannot grow while it is in use.
+//
+// Upstream: pkg/volume/util/types/types.go FailedPrecondition, v1.36.
+type InUseError struct{ Err error }
+
+func (e *InUseError) Error() string { return e.Err.Error() }
+func (e *InUseError) Unwrap() error { return e.Err }
+
+// NotSupportedError says that a plugin cannot do what was asked for.
+//
+// Upstream: pkg/volume/util/types/types.go OperationNotSupported, v1.36.
+type NotSupportedError struct{ Err error }
+
+func (e *NotSupportedError) Error() string { return e.Err.Error() }
+func (e *NotSupportedError) Unwrap() error { return e.Err }

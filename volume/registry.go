@@ -101,6 +101,19 @@ func (pm *VolumePluginMgr) FindPluginByName(name string) (VolumePlugin, error) {
 	return nil, fmt.Errorf("no volume plugin matched name: %s", name)
 }
 
+// FindNodeExpandablePluginBySpec is the plugin of the spec if its volumes can grow on a node,
+// nil if not.
+//
+// Upstream: pkg/volume/plugins.go FindNodeExpandablePluginBySpec, v1.36.
+func (pm *VolumePluginMgr) FindNodeExpandablePluginBySpec(spec *Spec) (NodeExpandableVolumePlugin, error) {
+	plugin, err := pm.FindPluginBySpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	expandable, _ := plugin.(NodeExpandableVolumePlugin)
+	return expandable, nil
+}
+
 // FindDeviceMountablePluginBySpec is the plugin of the spec if it mounts a
 // device first and this volume needs it, nil if not.
 func (pm *VolumePluginMgr) FindDeviceMountablePluginBySpec(spec *Spec) (DeviceMountableVolumePlugin, error) {

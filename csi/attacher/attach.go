@@ -160,17 +160,7 @@ func (a *csiAttacher) volumeCapability(spec *v1.PersistentVolumeSpec) (*csi.Volu
 	if err != nil {
 		return nil, err
 	}
-	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}
-	if spec.VolumeMode != nil && *spec.VolumeMode == v1.PersistentVolumeBlock {
-		capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
-		return capability, nil
-	}
-	fsType := spec.CSI.FSType
-	if fsType == "" {
-		fsType = a.cfg.DefaultFSType
-	}
-	capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType, MountFlags: spec.MountOptions}}
-	return capability, nil
+	return sidecar.Capability(spec, mode, a.cfg.DefaultFSType), nil
 }
 
 // Upstream: csi_handler.go getCredentialsFromPV, v4.13.

@@ -80,6 +80,14 @@ func (n node) Unpublish(ctx context.Context, volume, where string) error {
 	return failed(err)
 }
 
+func (n node) Expand(ctx context.Context, r socket.ExpandRequest) error {
+	_, err := n.NodeExpandVolume(ctx, &csi.NodeExpandVolumeRequest{
+		VolumeId: r.VolumeId, VolumePath: r.VolumePath, StagingTargetPath: r.StagingTargetPath,
+		CapacityRange: &csi.CapacityRange{RequiredBytes: r.RequiredBytes}, Secrets: r.Secrets, VolumeCapability: capability(r.VolumeCapability),
+	})
+	return failed(err)
+}
+
 func (n node) Stats(ctx context.Context, volume, where string) (usage []socket.Usage, err error) {
 	answer, err := n.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: volume, VolumePath: where})
 	for _, u := range answer.GetUsage() {

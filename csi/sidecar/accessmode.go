@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,23 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
 )
+
+// Capability is how a PersistentVolume of a CSI driver is to be used. defaultFSType is the
+// file system of one that names none.
+//
+// Upstream: external-attacher util.go GetVolumeCapabilities, v4.13, and external-resizer
+// csi_resizer.go GetVolumeCapabilities, v2.2.
+func Capability(spec *v1.PersistentVolumeSpec, mode csi.VolumeCapability_AccessMode_Mode, defaultFSType string) *csi.VolumeCapability {
+	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}
+	if spec.VolumeMode != nil && *spec.VolumeMode == v1.PersistentVolumeBlock {
+		capability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+		return capability
+	}
+	capability.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{
+		FsType: cmp.Or(spec.CSI.FSType, defaultFSType), MountFlags: spec.MountOptions,
+	}}
+	return capability
+}
 
 // AccessMode is CSI's access mode for those of a volume or claim: the widest wins.
 // singleNodeMultiWriter says whether the driver has that capability, which tells several

@@ -26,6 +26,8 @@ type Node interface {
 	Unstage(ctx context.Context, volume, stagingTargetPath string) error
 	Publish(ctx context.Context, request PublishRequest) error
 	Unpublish(ctx context.Context, volume, targetPath string) error
+	// Expand is NodeExpandVolume.
+	Expand(ctx context.Context, request ExpandRequest) error
 	// Stats is what NodeGetVolumeStats answers; nil if it says nothing about usage.
 	Stats(ctx context.Context, volume, volumePath string) ([]Usage, error)
 }
@@ -35,6 +37,7 @@ const (
 	StageUnstageVolume     = "STAGE_UNSTAGE_VOLUME"
 	VolumeMountGroup       = "VOLUME_MOUNT_GROUP"
 	GetVolumeStats         = "GET_VOLUME_STATS"
+	ExpandVolume           = "EXPAND_VOLUME"
 	SingleNodeMultiWriter  = "SINGLE_NODE_MULTI_WRITER"
 	UsageBytes, UsageFiles = "BYTES", "INODES"
 )
@@ -58,6 +61,14 @@ type PublishRequest struct {
 	VolumeId, StagingTargetPath, TargetPath string
 	Readonly                                bool
 	PublishContext, VolumeContext, Secrets  map[string]string
+	VolumeCapability                        Capability
+}
+
+// ExpandRequest is NodeExpandVolumeRequest.
+type ExpandRequest struct {
+	VolumeId, VolumePath, StagingTargetPath string
+	RequiredBytes                           int64
+	Secrets                                 map[string]string
 	VolumeCapability                        Capability
 }
 

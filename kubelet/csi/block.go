@@ -41,7 +41,9 @@ func (plugin *csiPlugin) devicesDir(names ...string) string {
 // Upstream: csi_util.go getVolumeDeviceDataDir, v1.36.
 func (d *device) dataDir() string { return d.plugin.devicesDir(d.fileName(), "data") }
 
-func (d *device) stagingPath() string { return d.plugin.devicesDir("staging", d.specName) }
+// GetStagingPath is where the device is staged.
+func (d *device) GetStagingPath() string { return d.plugin.devicesDir("staging", d.specName) }
+
 func (d *device) publishDir() string  { return d.plugin.devicesDir("publish", d.specName) }
 func (d *device) publishPath() string { return path.Join(d.publishDir(), string(d.podUID)) }
 func (d *device) fileName() string    { return volume.EscapeQualifiedName(d.specName) }
@@ -139,17 +141,17 @@ func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentV
 		return "", nil
 	}
 	request := &socket.StageRequest{
-		VolumeId: d.handle, PublishContext: published, StagingTargetPath: d.stagingPath(), VolumeContext: source.VolumeAttributes,
+		VolumeId: d.handle, PublishContext: published, StagingTargetPath: d.GetStagingPath(), VolumeContext: source.VolumeAttributes,
 	}
 	if ref := source.NodeStageSecretRef; ref != nil {
 		if request.Secrets, err = d.plugin.getCredentials(ctx, ref); err != nil {
 			return "", transientf("failed to get NodeStageSecretRef %s/%s: %v", ref.Namespace, ref.Name, err)
 		}
 	}
-	if err := d.plugin.host.GetFS().MkdirAll(d.stagingPath(), 0o750); err != nil {
-		return "", failf("blockMapper.stageVolumeForBlock failed to create dir %s: %w", d.stagingPath(), err)
+	if err := d.plugin.host.GetFS().MkdirAll(d.GetStagingPath(), 0o750); err != nil {
+		return "", failf("blockMapper.stageVolumeForBlock failed to create dir %s: %w", d.GetStagingPath(), err)
 	}
-	return d.stagingPath(), c.stage(ctx, request, capability{fsType: fsTypeBlockName, accessMode: accessModeOf(d.spec)})
+	return d.GetStagingPath(), c.stage(ctx, request, capability{fsType: fsTypeBlockName, accessMode: accessModeOf(d.spec)})
 }
 
 // MapPodDevice has the driver publish the device, and is where.
@@ -162,7 +164,7 @@ func (d *device) MapPodDevice(ctx context.Context) (string, error) {
 	}
 	ctx = d.plugin.operation(ctx)
 	request := &socket.PublishRequest{
-		VolumeId: d.handle, StagingTargetPath: d.stagingPath(), TargetPath: d.publishPath(), Readonly: d.spec.ReadOnly, VolumeContext: source.VolumeAttributes,
+		VolumeId: d.handle, StagingTargetPath: d.GetStagingPath(), TargetPath: d.publishPath(), Readonly: d.spec.ReadOnly, VolumeContext: source.VolumeAttributes,
 	}
 	if request.PublishContext, err = d.plugin.getPublishContext(ctx, source.VolumeHandle, source.Driver); err != nil {
 		return "", transientf("blockMapper.MapPodDevice failed to get volume attachment: %v", err)
@@ -213,17 +215,17 @@ func (d *device) TearDownDevice(ctx context.Context) error {
 		return transientf("blockMapper.TearDownDevice failed to get CSI client: %v", err)
 	}
 	ctx, disk := d.plugin.operation(ctx), d.plugin.host.GetFS()
-	if _, err := disk.Lstat(d.stagingPath()); err == nil {
+	if _, err := disk.Lstat(d.GetStagingPath()); err == nil {
 		stages, err := c.supports(ctx, socket.StageUnstageVolume)
 		if err != nil {
 			return failf("blockMapper.unstageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %w", err)
 		}
 		if stages {
-			if err := c.unstage(ctx, d.handle, d.stagingPath()); err != nil {
+			if err := c.unstage(ctx, d.handle, d.GetStagingPath()); err != nil {
 				return failf("blockMapper.unstageVolumeForBlock failed: %w", err)
 			}
-			if err := disk.RemoveAll(d.stagingPath()); err != nil {
-				return failf("blockMapper.unstageVolumeForBlock failed to remove staging path after NodeUnstageVolume() error [%s]: %w", d.stagingPath(), err)
+			if err := disk.RemoveAll(d.GetStagingPath()); err != nil {
+				return failf("blockMapper.unstageVolumeForBlock failed to remove staging path after NodeUnstageVolume() error [%s]: %w", d.GetStagingPath(), err)
 			}
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -241,7 +243,7 @@ func (d *device) TearDownDevice(ctx context.Context) error {
 // Upstream: csi_block.go cleanupOrphanDeviceFiles, v1.36.
 func (d *device) cleanupOrphanDeviceFiles() error {
 	disk := d.plugin.host.GetFS()
-	for _, dir := range []string{d.publishDir(), d.stagingPath()} {
+	for _, dir := range []string{d.publishDir(), d.GetStagingPath()} {
 		if err := disk.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return failf("failed to remove directory [%s]: %w", dir, err)
 		}

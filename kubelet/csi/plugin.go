@@ -60,6 +60,7 @@ var (
 	_ volume.DeviceMountableVolumePlugin = (*csiPlugin)(nil)
 	_ volume.BlockVolumePlugin           = (*csiPlugin)(nil)
 	_ volume.RegistrationPlugin          = (*csiPlugin)(nil)
+	_ volume.NodeExpandableVolumePlugin  = (*csiPlugin)(nil)
 	_ volume.StagingPlugin               = (*csiPlugin)(nil)
 )
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 )
 
@@ -39,7 +40,8 @@ func New() control.Factory {
 				}
 			},
 			Update: func(old, claim *v1.PersistentVolumeClaim) {
-				if hasGrown(claim) && (larger(requested(claim), requested(old)) || larger(capacity(claim), capacity(old))) {
+				asksForMore, hasMore := larger(requested(claim), requested(old)), larger(capacity(claim), capacity(old))
+				if hasGrown(claim) && (asksForMore || hasMore) || wasResized(old, claim) {
 					queue.Add(control.Key(claim))
 				}
 			},
@@ -55,11 +57,12 @@ type controller struct {
 }
 
 // syncHandler says of a claim that has grown who must expand its volume. Nobody here
-// can, so that is all.
+// can, so that is all. It says so once more when the volume has grown, as long as the resizer
+// has not taken its annotation away.
 // Upstream: expand_controller.go syncHandler, v1.36.
 func (c *controller) syncHandler(ctx context.Context, key string) error {
 	claim, found := c.claims.Get(key)
-	if !found || !hasGrown(claim) {
+	if !found || claim.Status.Phase != v1.ClaimBound {
 		return nil
 	}
 	volume, err := c.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
@@ -68,6 +71,9 @@ func (c *controller) syncHandler(ctx context.Context, key string) error {
 	}
 	if ref := volume.Spec.ClaimRef; ref == nil || ref.Namespace != claim.Namespace || ref.UID != claim.UID {
 		return fmt.Errorf("claim %s: persistent volume %s is not bound to it", key, volume.Name)
+	}
+	if !hasGrown(claim) && !metav1.HasAnnotation(volume.ObjectMeta, binding.AnnPreResizeCapacity) {
+		return nil
 	}
 	c.recorder.Event(claim, v1.EventTypeNormal, externalExpanding, "waiting for an external controller to expand this PVC")
 	return nil

@@ -7,7 +7,7 @@
 //
 // # Deviations from upstream
 //
-//   - Only a claim that asks for more than it has is looked at. Upstream also looks at
-//     one whose volume bears the pre-resize annotation, which its own plugins left there.
+//   - A claim that is bound is looked at if it asks for more than it has. Upstream looks at
+//     each, in case its volume bears the pre-resize annotation.
 //   - CSI migration's annotation storage-resizer is not written.
 package expand

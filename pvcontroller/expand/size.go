@@ -10,6 +10,11 @@ func hasGrown(claim *v1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == v1.ClaimBound && larger(requested(claim), capacity(claim))
 }
 
+// wasResized: the claim had less before, and its volume was not bound only now.
+func wasResized(old, claim *v1.PersistentVolumeClaim) bool {
+	return old.Status.Phase == v1.ClaimBound && claim.Status.Phase == v1.ClaimBound && larger(capacity(claim), capacity(old))
+}
+
 // requested is what the claim asks for, 0 if it does not say.
 func requested(claim *v1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[v1.ResourceStorage]

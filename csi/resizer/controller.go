@@ -1,0 +1,201 @@
+package resizer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
+)
+
+// resizeController has the volumes of one driver grow.
+//
+// Upstream: pkg/controller/controller.go resizeController, v2.2.
+type resizeController struct {
+	cfg      Config
+	env      control.Env
+	client   kubernetes.Interface
+	conn     grpc.ClientConnInterface
+	recorder control.Recorder
+
+	claims  *control.Cache[*v1.PersistentVolumeClaim]
+	volumes *control.Cache[*v1.PersistentVolume]
+	// pods is nil if it does not matter whether a volume is in use.
+	pods  *control.Cache[*v1.Pod]
+	queue control.Queue
+	// ownClaims and ownVolumes are what was written last, until the caches have it.
+	ownClaims  written[*v1.PersistentVolumeClaim]
+	ownVolumes written[*v1.PersistentVolume]
+
+	// says is what the driver said of itself when the resizer started.
+	says sidecar.Driver
+	// inUse are claims whose volume cannot grow while it is in use.
+	inUse map[types.UID]bool
+	// final are claims, by key, whose last failure left nothing under way.
+	final map[string]bool
+	// slow is since when claims are tried again slowly, by key.
+	slow map[string]time.Time
+}
+
+// New makes the factory of a resizer. What is wrong with cfg is the factory's error.
+func New(cfg Config) control.Factory {
+	return func(env control.Env) error {
+		cfg, err := cfg.checked()
+		if err != nil {
+			return err
+		}
+		c := &resizeController{
+			cfg: cfg, env: env, client: env.Client(), conn: cfg.Dial(env), recorder: env.Recorder("external-resizer " + cfg.Driver),
+			ownClaims: written[*v1.PersistentVolumeClaim]{}, ownVolumes: written[*v1.PersistentVolume]{},
+			inUse: map[types.UID]bool{}, final: map[string]bool{}, slow: map[string]time.Time{},
+		}
+		c.queue = env.Queue(control.QueueConfig{
+			Name: "csi-resizer-pvc", About: control.KeysOf("PersistentVolumeClaim"), Workers: cfg.Workers, Reconcile: c.syncPVC,
+			Limiter: control.RateLimiter{Base: cfg.RetryIntervalStart, Max: cfg.RetryIntervalMax, QPS: -1},
+		})
+		env.Go("start", c.start)
+		return nil
+	}
+}
+
+// syncedPollPeriod is how often the caches are asked whether they have had their first lists.
+//
+// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
+const syncedPollPeriod = 100 * time.Millisecond
+
+// start meets the driver. Only if that can make volumes larger, objects are followed.
+func (c *resizeController) start(ctx context.Context) {
+	c.says = sidecar.Meet(ctx, c.env, c.conn, c.cfg.Driver, c.cfg.Timeout)
+	if !c.says.HasController() || !c.expandsInController() && !c.expandsOnNodes(ctx) {
+		return
+	}
+	c.volumes = control.NewCache[*v1.PersistentVolume](c.env, control.PersistentVolumes())
+	c.claims = control.NewCache[*v1.PersistentVolumeClaim](c.env, control.PersistentVolumeClaims())
+	if !c.cfg.IgnoreVolumeInUseError {
+		c.pods = control.NewCache[*v1.Pod](c.env, control.Pods())
+		c.pods.AddIndex(byClaim, claimsOf)
+	}
+	synced := func(context.Context) (bool, error) {
+		return c.volumes.Synced() && c.claims.Synced() && (c.pods == nil || c.pods.Synced()), nil
+	}
+	if done, _ := synced(ctx); !done {
+		if err := c.env.Poll(ctx, syncedPollPeriod, 0, synced); err != nil {
+			return
+		}
+	}
+	c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{Update: c.updatePVC, Delete: c.deletePVC, Add: c.addPVC})
+	c.volumes.Handle(control.Handler[*v1.PersistentVolume]{Delete: func(pv *v1.PersistentVolume) { delete(c.ownVolumes, pv.Name) }})
+	c.enqueueAll()
+	c.env.Every("resync", c.cfg.Resync, func(context.Context) { c.enqueueAll() })
+}
+
+func (c *resizeController) expandsInController() bool {
+	return c.says.Controller[csi.ControllerServiceCapability_RPC_EXPAND_VOLUME]
+}
+
+// expandsOnNodes asks the node service at the controller's socket, if there is one.
+//
+// Upstream: pkg/csi/client.go SupportsNodeResize, v2.2.
+func (c *resizeController) expandsOnNodes(ctx context.Context) bool {
+	answer, err := csi.NewNodeClient(c.conn).NodeGetCapabilities(control.WithTimeout(ctx, c.env, c.cfg.Timeout), &csi.NodeGetCapabilitiesRequest{})
+	if err != nil {
+		return false
+	}
+	for _, capability := range answer.GetCapabilities() {
+		if capability.GetRpc().GetType() == csi.NodeServiceCapability_RPC_EXPAND_VOLUME {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *resizeController) enqueueAll() {
+	for claim := range c.claims.All() {
+		c.addPVC(claim)
+	}
+}
+
+func (c *resizeController) addPVC(claim *v1.PersistentVolumeClaim) { c.queue.Add(control.Key(claim)) }
+
+// updatePVC leaves out what does not matter for the size.
+//
+// Upstream: controller.go updatePVC, v2.2.
+func (c *resizeController) updatePVC(old, claim *v1.PersistentVolumeClaim) {
+	hasMore, now := capacityOf(old), capacityOf(claim)
+	if !requested(old).Equal(requested(claim)) || resizeStatus(old) != resizeStatus(claim) || now.Cmp(hasMore) > 0 {
+		c.addPVC(claim)
+	}
+}
+
+func (c *resizeController) deletePVC(claim *v1.PersistentVolumeClaim) {
+	key := control.Key(claim)
+	c.queue.Forget(key)
+	delete(c.ownClaims, key)
+	delete(c.inUse, claim.UID)
+	delete(c.final, key)
+	delete(c.slow, key)
+}
+
+// syncPVC expands the volume of a claim that asks for more than it has, and removes the
+// annotation of one that a node has done with.
+//
+// Upstream: controller.go syncPVC, v2.2.
+func (c *resizeController) syncPVC(ctx context.Context, key string) error {
+	cached, ok := c.claims.Get(key)
+	if !ok || cached.Spec.VolumeName == "" {
+		return nil
+	}
+	claim := c.ownClaims.newest(key, cached)
+	pv, ok := c.volumes.Get(claim.Spec.VolumeName)
+	if !ok {
+		return fmt.Errorf("PV %q bound to pvc %q not found", claim.Spec.VolumeName, key)
+	}
+	pv = c.ownVolumes.newest(pv.Name, pv)
+	if has, is := capacityOf(claim), pv.Spec.Capacity[v1.ResourceStorage]; c.expands(claim, pv) && has.Cmp(is) >= 0 && metav1.HasAnnotation(pv.ObjectMeta, binding.AnnPreResizeCapacity) {
+		if err := c.deletePreResizeCapAnnotation(ctx, pv); err != nil {
+			return fmt.Errorf("failed removing annotation %s from pv %q: %w", binding.AnnPreResizeCapacity, pv.Name, err)
+		}
+	}
+	if !pvcNeedResize(claim) || !c.expands(claim, pv) {
+		return nil
+	}
+	return c.expandAndRecover(ctx, claim, pv)
+}
+
+// pvcNeedResize says whether a claim asks for more than it has.
+//
+// Upstream: controller.go pvcNeedResize, v2.2.
+func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
+	asks, has := requested(claim), capacityOf(claim)
+	return claim.Status.Phase == v1.ClaimBound && asks.Cmp(has) > 0
+}
+
+// expands says whether the volume is this driver's and the claim's.
+//
+// Upstream: expand_and_recover.go pvCanBeExpanded and csi_resizer.go CanSupport, v2.2.
+func (c *resizeController) expands(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {
+	source, ref := pv.Spec.CSI, pv.Spec.ClaimRef
+	return source != nil && source.Driver == c.cfg.Driver && ref != nil && ref.Namespace == claim.Namespace && ref.UID == claim.UID
+}
+
+func requested(claim *v1.PersistentVolumeClaim) resource.Quantity {
+	return claim.Spec.Resources.Requests[v1.ResourceStorage]
+}
+
+func capacityOf(claim *v1.PersistentVolumeClaim) resource.Quantity {
+	return claim.Status.Capacity[v1.ResourceStorage]
+}
+
+func resizeStatus(claim *v1.PersistentVolumeClaim) v1.ClaimResourceStatus {
+	return claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]
+}

@@ -1,0 +1,220 @@
+package resizer
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagesim/storagesim/control"
+)
+
+// Reasons of events.
+//
+// Upstream: pkg/util/events.go, v2.2.
+const (
+	volumeResizing           = "Resizing"
+	volumeResizeFailed       = "VolumeResizeFailed"
+	volumeResizeSuccess      = "VolumeResizeSuccessful"
+	fileSystemResizeRequired = "FileSystemResizeRequired"
+)
+
+// expandAndRecover expands a volume, or goes on with what was begun.
+//
+// Upstream: expand_and_recover.go expandAndRecover, v2.2.
+func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
+	key := control.Key(claim)
+	slow := c.inSlowSet(key)
+	if !slow && resizeStatus(claim) == v1.PersistentVolumeClaimControllerResizeInfeasible {
+		c.slow[key] = c.env.Now()
+	}
+	size, due := c.sizeToExpandTo(claim, pv)
+	if !due {
+		return nil
+	}
+	allocated, known := claim.Status.AllocatedResources[v1.ResourceStorage]
+	sameAsBefore := known && allocated.Cmp(size) == 0
+	if sameAsBefore && slow {
+		return fmt.Errorf("skipping volume expansion for pvc %s, because expansion previously failed with infeasible error", key)
+	}
+	claim, err := c.markControllerResizeInProgress(ctx, claim, size, !sameAsBefore)
+	if err != nil {
+		return fmt.Errorf("marking pvc %q as resizing failed: %w", key, err)
+	}
+	if c.inUse[claim.UID] && c.isUsed(claim) {
+		err := fmt.Errorf("Unable to expand %s because CSI driver %s only supports offline expansion and volume is currently in-use", key, c.cfg.Driver) //nolint:staticcheck // upstream's words
+		c.recorder.Event(claim, v1.EventTypeWarning, volumeResizeFailed, err.Error())
+		return err
+	}
+	c.recorder.Event(claim, v1.EventTypeNormal, volumeResizing, "External resizer is resizing volume "+pv.Name)
+	delete(c.inUse, claim.UID)
+	if err := c.callResizeOnPlugin(ctx, claim, pv, size); err != nil {
+		c.recorder.Event(claim, v1.EventTypeWarning, volumeResizeFailed, err.Error())
+		return err
+	}
+	return nil
+}
+
+// inSlowSet says whether a claim failed lately in a way that cannot change by itself.
+//
+// Upstream: csi-lib-utils slowset/slowset.go Contains, v0.25.
+func (c *resizeController) inSlowSet(key string) bool {
+	since, ok := c.slow[key]
+	if ok && c.env.Now().Sub(since) >= c.cfg.RetryIntervalMax {
+		delete(c.slow, key)
+		return false
+	}
+	return ok
+}
+
+// sizeToExpandTo is the size that the volume is to have next, and whether there is anything to do
+// for it now. What was begun and may be under way comes before what the claim asks for.
+//
+// Upstream: expand_and_recover.go expandAndRecover, v2.2.
+func (c *resizeController) sizeToExpandTo(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (resource.Quantity, bool) {
+	asked, is := requested(claim), pv.Spec.Capacity[v1.ResourceStorage]
+	begun, known := claim.Status.AllocatedResources[v1.ResourceStorage]
+	if !known {
+		begun = asked
+	}
+	if is.Cmp(asked) >= 0 {
+		return c.sizeOfExpanded(claim, asked, begun, known)
+	}
+	switch resizeStatus(claim) {
+	case v1.PersistentVolumeClaimNodeResizeInfeasible:
+		return begun, true
+	case v1.PersistentVolumeClaimNodeResizePending, v1.PersistentVolumeClaimNodeResizeInProgress:
+		return begun, is.Cmp(begun) < 0 // else the node goes first
+	case v1.PersistentVolumeClaimControllerResizeInProgress:
+		if !c.final[control.Key(claim)] {
+			return begun, true
+		}
+	}
+	return asked, true
+}
+
+// sizeOfExpanded is the size for a volume that is as large as the claim asks already: the
+// claim was not told yet, the node failed, or the user asks for less than before.
+func (c *resizeController) sizeOfExpanded(claim *v1.PersistentVolumeClaim, asked, begun resource.Quantity, known bool) (resource.Quantity, bool) {
+	switch resizeStatus(claim) {
+	case v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizePending:
+		return asked, false // that is the node's work
+	case v1.PersistentVolumeClaimNodeResizeInfeasible:
+		if !c.expandsInController() {
+			return asked, true
+		}
+		return begun, true
+	case v1.PersistentVolumeClaimControllerResizeInProgress, v1.PersistentVolumeClaimControllerResizeInfeasible:
+		return begun, true
+	case "":
+		if known {
+			return begun, true
+		}
+	}
+	return asked, !hasFileSystemResizePending(claim)
+}
+
+func hasFileSystemResizePending(claim *v1.PersistentVolumeClaim) bool {
+	for _, condition := range claim.Status.Conditions {
+		if condition.Type == v1.PersistentVolumeClaimFileSystemResizePending && condition.Status == v1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// callResizeOnPlugin has the driver expand a volume, and writes what comes of it.
+//
+// Upstream: expand_and_recover.go callResizeOnPlugin, v2.2.
+func (c *resizeController) callResizeOnPlugin(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, size resource.Quantity) error {
+	key := control.Key(claim)
+	before := capacityOf(claim)
+	got, onNode, err := c.resize(ctx, pv, size)
+	if err != nil {
+		if written := c.resizeFailed(ctx, claim, err); written != nil {
+			return fmt.Errorf("resizing failed in controller with %w but failed to update PVC %s with: %w", err, key, written)
+		}
+		return fmt.Errorf("resize volume %q by resizer %q failed: %w", pv.Name, c.cfg.Driver, err)
+	}
+	delete(c.final, key)
+	delete(c.slow, key)
+	if err := c.updatePVCapacity(ctx, pv, before, got, onNode); err != nil {
+		return fmt.Errorf("error updating pv %q by resizer: %w", pv.Name, err)
+	}
+	if onNode {
+		return c.markForPendingNodeExpansion(ctx, claim)
+	}
+	return c.markOverallExpansionAsFinished(ctx, claim, got)
+}
+
+// resizeFailed remembers what kind of failure it was, and tells the claim of one that is
+// final.
+func (c *resizeController) resizeFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, failure error) error {
+	key := control.Key(claim)
+	if st, ok := status.FromError(failure); ok && st.Code() == codes.FailedPrecondition && c.pods != nil {
+		c.inUse[claim.UID] = true
+	}
+	if !isFinalError(failure) {
+		delete(c.slow, key)
+		delete(c.final, key)
+		return nil
+	}
+	c.final[key] = true
+	infeasible := isInfeasibleError(failure)
+	if !infeasible {
+		delete(c.slow, key)
+	}
+	return c.markControllerExpansionFailed(ctx, claim, failure, infeasible)
+}
+
+// isFinalError says whether nothing goes on any more after an error.
+//
+// Upstream: pkg/util/util.go IsFinalError, v2.2.
+func isFinalError(err error) bool {
+	st, ok := status.FromError(err)
+	if !ok {
+		return false // it did not come to a call, and an earlier one may be at work
+	}
+	switch st.Code() {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted:
+		return false
+	}
+	return true
+}
+
+// isInfeasibleError says whether what was asked for can never be.
+//
+// Upstream: pkg/util/util.go IsInfeasibleError, v2.2.
+func isInfeasibleError(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.OutOfRange, codes.NotFound:
+		return true
+	}
+	return false
+}
+
+// byClaim files pods that have not ended under the claims that they name.
+const byClaim = "claim"
+
+func claimsOf(pod *v1.Pod) []string {
+	if pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded {
+		return nil
+	}
+	var keys []string
+	for i := range pod.Spec.Volumes {
+		if source := pod.Spec.Volumes[i].PersistentVolumeClaim; source != nil {
+			keys = append(keys, pod.Namespace+"/"+source.ClaimName)
+		}
+	}
+	return keys
+}
+
+// isUsed says whether a pod has the claim.
+//
+// Upstream: inuse_pvc_store.go checkForUse, v2.2.
+func (c *resizeController) isUsed(claim *v1.PersistentVolumeClaim) bool {
+	return c.pods != nil && c.pods.HasIndex(byClaim, control.Key(claim))
+}
