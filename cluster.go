@@ -103,6 +103,9 @@ func (c *Cluster) start() error {
 	cfg := c.cfg
 	cfg.PVController = c.withDeleter(cfg.PVController)
 	for _, actor := range cfg.controlPlane(c.Server().Registry()) {
+		if actor.Name == NamespaceDeletion {
+			continue // later
+		}
 		if err := c.engine.Add(actor.Name, actor.Factory); err != nil {
 			return err
 		}
@@ -121,6 +124,11 @@ func (c *Cluster) start() error {
 		}
 	}
 	err := c.engine.Settle()
+	if err == nil && c.cfg.runs(NamespaceDeletion) {
+		// By now nothing else runs: the controller takes no part in the order of the others,
+		// and a seed means what it meant without it.
+		err = errors.Join(c.engine.Add(NamespaceDeletion, cfg.factory(NamespaceDeletion, c.Server().Registry())), c.engine.Settle())
+	}
 	c.began = c.engine.Trace().Len()
 	return err
 }

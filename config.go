@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/namespace"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/podgc"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -48,13 +49,15 @@ const (
 	TaintEviction = tainteviction.ActorName
 	// PodGC deletes the pods of nodes that do not exist, and others that nobody would end.
 	PodGC = podgc.ActorName
+	// NamespaceDeletion empties namespaces that are deleted.
+	NamespaceDeletion = namespace.ActorName
 )
 
 // Actors are the control plane's actors in the order they are started.
 func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
-		NodeLifecycle, TaintEviction, PodGC,
+		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion,
 	}
 }
 

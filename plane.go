@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/garbagecollector"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/namespace"
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/podgc"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -70,6 +71,8 @@ func (cfg Config) factory(name string, kinds *api.Registry) control.Factory {
 		return tainteviction.New()
 	case PodGC:
 		return podgc.New(podgc.Config{})
+	case NamespaceDeletion:
+		return namespace.New()
 	}
 	panic("there is no actor " + name) // a mistake in actorNames, which each test would find
 }

@@ -89,7 +89,8 @@
 //   - There is no garbage collector and no namespace controller here. A deletion in the
 //     foreground, or one that orphans, gives the object a finalizer, as upstream; package
 //     garbagecollector acts on it. A deleted namespace is Terminating until its
-//     spec.finalizers are emptied through the subresource finalize, and its objects stay.
+//     spec.finalizers are emptied through the subresource finalize, and its objects stay;
+//     package namespace deletes them and then does that.
 //   - The event of an object whose last finalizer is removed shows the object
 //     without it; upstream shows what was stored before.
 //   - A watch ends with its context, when it is stopped or when it has fallen behind, not

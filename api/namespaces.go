@@ -50,9 +50,9 @@ func (s *Server) admitNamespace(r *request) error {
 	return err
 }
 
-// deleteNamespace begins the end of a namespace. There is no namespace controller to empty
-// it: it is Terminating until its spec.finalizers are removed through the subresource
-// finalize. Then it is deleted as anything else.
+// deleteNamespace begins the end of a namespace. It is Terminating until its
+// spec.finalizers are removed through the subresource finalize, as the namespace
+// controller does when it has emptied it. Then it is deleted as anything else.
 // Upstream: registry/core/namespace/storage REST.Delete, v1.36.
 func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkNamespacePreconditions(old, opts.Preconditions); err != nil {

@@ -149,6 +149,12 @@ func NewCacheOfName[T Object](env Env, resource schema.GroupVersionResource, nam
 	return newCache[T](env, Source{Resource: resource, Name: name})
 }
 
+// NewCacheAtOnce makes a cache whose first list is there at once, where the driver can
+// (Source.AtOnce). It comes before there are handlers.
+func NewCacheAtOnce[T Object](env Env, resource schema.GroupVersionResource) *Cache[T] {
+	return newCache[T](env, Source{Resource: resource, AtOnce: true})
+}
+
 func newCache[T Object](env Env, source Source) *Cache[T] {
 	c := &Cache[T]{source: source, items: map[string]T{}, indexes: map[string]*index[T]{}}
 	env.Follow(c)

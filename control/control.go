@@ -226,6 +226,10 @@ type Source struct {
 	NodeName string
 	// Name, if set, follows only the objects of this name.
 	Name string
+	// AtOnce: where the driver can, the first list is there when Follow returns, without a
+	// step of its own. Such a feed changes nothing in the order of the others until there is
+	// an object in it.
+	AtOnce bool
 }
 
 // Change is one change of an object as a follower of its resource sees it. The objects

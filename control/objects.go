@@ -14,8 +14,15 @@ import (
 type Objects interface {
 	// Get is one object; namespace is "" for kinds without one.
 	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (Object, error)
+	// List is all objects of a namespace, in order of name; of all namespaces if it is "".
+	List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]Object, error)
 	// Delete deletes one object.
 	Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error
+	// DeleteCollection deletes all objects of a namespace.
+	DeleteCollection(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.DeleteOptions) error
 	// Patch changes one object.
 	Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte) error
+	// Resources are the resources of the API, each in its preferred version, also those of
+	// custom kinds: what discovery tells. With an error come those that could be found.
+	Resources(ctx context.Context) ([]metav1.APIResource, error)
 }

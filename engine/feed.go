@@ -38,6 +38,11 @@ func (a *actor) follow(target control.Feed) {
 	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
 	a.feeds = append(a.feeds, f)
 	a.follows[src.Resource.Resource] = true
+	if src.AtOnce {
+		f.listed = true
+		target.Replace(f.cursor.List())
+		return
+	}
 	a.unlisted++
 	f.notify()
 }

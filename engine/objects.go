@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,7 +16,10 @@ import (
 )
 
 // objects are an actor's calls for objects of any kind.
-type objects struct{ client *fakeclient.Clientset }
+type objects struct {
+	client *fakeclient.Clientset
+	kinds  *api.Registry
+}
 
 var _ control.Objects = objects{}
 
@@ -28,6 +33,33 @@ func (o objects) Get(ctx context.Context, resource schema.GroupVersionResource, 
 		return nil, fmt.Errorf("get %s %s: %T has no metadata", resource.Resource, name, obj)
 	}
 	return typed, nil
+}
+
+func (o objects) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]control.Object, error) {
+	list, err := o.client.Do(ctx, api.Request{Verb: "list", Resource: resource, Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	var all []control.Object
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		typed, ok := item.(control.Object)
+		if !ok {
+			return fmt.Errorf("list %s: %T has no metadata", resource.Resource, item)
+		}
+		all = append(all, typed)
+		return nil
+	})
+	return all, err
+}
+
+func (o objects) DeleteCollection(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.DeleteOptions) error {
+	_, err := o.client.Do(ctx, api.Request{Verb: "deletecollection", Resource: resource, Namespace: namespace, Delete: options})
+	return err
+}
+
+// Resources is no step: upstream's controllers ask a cache of discovery.
+func (o objects) Resources(context.Context) ([]metav1.APIResource, error) {
+	return o.kinds.Preferred(), nil
 }
 
 func (o objects) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error {

@@ -2,7 +2,6 @@ package garbagecollector
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
@@ -71,8 +69,8 @@ func policyOf(obj control.Object) metav1.DeletionPropagation {
 // Upstream: garbagecollector.go classifyReferences and isDangling, v1.36.
 func (c *controller) classifyReferences(ctx context.Context, k *kind, obj control.Object) (solid, dangling, waiting []metav1.OwnerReference, _ error) {
 	for _, ref := range obj.GetOwnerReferences() {
-		ownerKind, known := c.kinds[ref.Kind]
-		if !known || ownerKind.apiVersion != ref.APIVersion {
+		ownerKind, known := c.kindOf(ctx, ref)
+		if !known {
 			return nil, nil, nil, fmt.Errorf("the garbage collector does not know the kind %s of %s, which owns %s", ref.Kind, ref.APIVersion, k.item(obj))
 		}
 		if ownerKind.namespaced && !k.namespaced {
@@ -152,43 +150,4 @@ func (c *controller) processDeletingDependentsItem(ctx context.Context, k *kind,
 		return nil
 	}
 	return c.removeFinalizer(ctx, k, obj, metav1.FinalizerDeleteDependents)
-}
-
-// unblockCircle keeps the object from blocking its owners if one of its own dependents
-// waits too: they might wait for each other.
-// Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
-func (c *controller) unblockCircle(ctx context.Context, k *kind, obj control.Object) error {
-	if !slices.ContainsFunc(c.dependentsOf(obj.GetUID()), c.isDeletingDependents) {
-		return nil
-	}
-	var refs []any
-	for _, ref := range obj.GetOwnerReferences() {
-		if blocks(ref) {
-			ref.BlockOwnerDeletion = new(false)
-			refs = append(refs, ref)
-		}
-	}
-	if len(refs) == 0 {
-		return nil
-	}
-	return c.patchOwners(ctx, k, obj, refs) // the deletion then meets a conflict, and comes next time
-}
-
-// removeOwners takes references away.
-// Upstream: controller_ref_manager.go GenerateDeleteOwnerRefStrategicMergeBytes, v1.36.
-func (c *controller) removeOwners(ctx context.Context, k *kind, obj control.Object, gone []metav1.OwnerReference) error {
-	var refs []any
-	for _, ref := range gone {
-		refs = append(refs, map[string]any{"$patch": "delete", "uid": ref.UID})
-	}
-	return c.patchOwners(ctx, k, obj, refs)
-}
-
-// patchOwners changes references of the object, and of no other of its name.
-func (c *controller) patchOwners(ctx context.Context, k *kind, obj control.Object, refs []any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": obj.GetUID(), "ownerReferences": refs}})
-	if err != nil {
-		return err
-	}
-	return k.patch(ctx, obj.GetNamespace(), obj.GetName(), types.StrategicMergePatchType, patch)
 }

@@ -18,13 +18,16 @@
 //     name it, and they are left.
 //
 // graph.go remembers who depends on whom, attempt.go decides, orphan.go lets dependents
-// go, kinds.go follows the kinds that Config names.
+// go, kinds.go follows the kinds that Config names, custom.go those of
+// CustomResourceDefinitions.
 //
 // Upstream: pkg/controller/garbagecollector, v1.36.
 //
 // # Deviations from upstream
 //
-//   - Only the kinds of Config.Kinds are looked at. An object whose owner is of another kind
+//   - Only the kinds of Config.Kinds and custom kinds are looked at. Of custom kinds the
+//     CustomResourceDefinitions tell, not a look at discovery every 30 s. A custom kind that
+//     is defined anew with another preferred version is followed in the old one. An object whose owner is of another kind
 //     is tried again with backoff, as upstream does with kinds that it cannot find.
 //   - An object whose owner is not in a cache is looked at itself; upstream makes a
 //     virtual node for the owner and looks at that.

@@ -17,8 +17,9 @@ const ActorName = "generic-garbage-collector"
 
 // Config says what the garbage collector looks at.
 type Config struct {
-	// Kinds are those whose objects may own others or be owned. Of two with the same name
-	// the first counts. Objects of other kinds, such as events, are left alone.
+	// Kinds are those whose objects may own others or be owned. Of two in different versions
+	// the first counts. Objects of other kinds, such as events, are left alone, but those of
+	// custom kinds, which are followed from when they are defined.
 	// Upstream: graph_builder.go syncMonitors, v1.36, which gets them from discovery.
 	Kinds []metav1.APIResource
 }
@@ -29,23 +30,26 @@ func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			env: env, kinds: map[string]*kind{},
-			items: map[types.UID]string{}, dependents: map[types.UID]map[string]bool{},
+			learning: map[string]bool{}, items: map[types.UID]string{}, dependents: map[types.UID]map[string]bool{},
 		}
 		for _, kind := range cfg.Kinds {
-			c.follow(kind)
+			c.follow(kind, false)
 		}
+		c.followCustomKinds()
 		c.attemptToDelete = env.Queue(control.QueueConfig{Name: "objects", Reconcile: c.attemptToDeleteItem})
 		c.attemptToOrphan = env.Queue(control.QueueConfig{Name: "orphaned owners", Reconcile: c.attemptToOrphanItem})
 		return nil
 	}
 }
 
-// controller is the garbage collector. An item is an object's kind and key, "Pod
-// default/web".
+// controller is the garbage collector. An item is an object's kind, with its group, and
+// its key: "Pod default/web", "StatefulSet.apps default/db".
 // Upstream: GarbageCollector and GraphBuilder, v1.36.
 type controller struct {
 	env   control.Env
-	kinds map[string]*kind
+	kinds map[string]*kind // by id
+	// learning are the definitions whose kinds are looked for.
+	learning map[string]bool
 	// items are the objects that there are.
 	items map[types.UID]string
 	// dependents are the items that name an object as their owner. It may not exist.
@@ -55,12 +59,12 @@ type controller struct {
 	attemptToOrphan control.Queue
 }
 
-func (k *kind) item(obj control.Object) string { return k.name + " " + control.Key(obj) }
+func (k *kind) item(obj control.Object) string { return k.id + " " + control.Key(obj) }
 
 // object is what the caches know of an item.
 func (c *controller) object(item string) (*kind, control.Object, bool) {
-	name, key, _ := strings.Cut(item, " ")
-	k := c.kinds[name]
+	id, key, _ := strings.Cut(item, " ")
+	k := c.kinds[id]
 	obj, found := k.cached(key)
 	return k, obj, found
 }
@@ -139,7 +143,7 @@ func describes(ref metav1.OwnerReference, item, owner string) bool {
 	kind, ownerKey, _ := strings.Cut(owner, " ")
 	namespace, _ := control.SplitKey(key)
 	ownerNamespace, name := control.SplitKey(ownerKey)
-	return ref.Kind == kind && ref.Name == name && (ownerNamespace == "" || ownerNamespace == namespace)
+	return idOf(ref) == kind && ref.Name == name && (ownerNamespace == "" || ownerNamespace == namespace)
 }
 
 func (c *controller) removeDependentFromOwners(item string, owners []metav1.OwnerReference) {

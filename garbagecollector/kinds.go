@@ -12,7 +12,9 @@ import (
 
 // kind is one kind of object, with what is known of its objects and how to reach them.
 type kind struct {
+	id         string // "Pod", "StatefulSet.apps"
 	name       string // "Pod"
+	custom     bool   // defined by a CustomResourceDefinition
 	apiVersion string
 	namespaced bool
 	resource   schema.GroupVersionResource
@@ -20,18 +22,19 @@ type kind struct {
 	cached     func(key string) (control.Object, bool)
 }
 
-// follow adds a kind. Of two with the same name the first counts.
-func (c *controller) follow(r metav1.APIResource) {
-	if _, known := c.kinds[r.Kind]; known {
+// follow adds a kind. Of two in different versions the first counts.
+func (c *controller) follow(r metav1.APIResource, custom bool) {
+	id := schema.GroupKind{Group: r.Group, Kind: r.Kind}.String()
+	if _, known := c.kinds[id]; known {
 		return
 	}
 	group := schema.GroupVersion{Group: r.Group, Version: r.Version}
 	k := &kind{
-		name: r.Kind, apiVersion: group.String(), namespaced: r.Namespaced, resource: group.WithResource(r.Name), objects: c.env.Objects(),
+		id: id, name: r.Kind, custom: custom, apiVersion: group.String(), namespaced: r.Namespaced, resource: group.WithResource(r.Name), objects: c.env.Objects(),
 	}
 	cache := control.NewCache[control.Object](c.env, k.resource)
 	k.cached = cache.Get
-	c.kinds[k.name] = k
+	c.kinds[id] = k
 	cache.Handle(control.Handler[control.Object]{
 		Add:    func(obj control.Object) { c.added(k, obj) },
 		Update: func(old, obj control.Object) { c.updated(k, old, obj) },

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -39,8 +41,22 @@ func (v *env) Follow(target control.Feed) {
 	v.tasks.Go(func() { reflector.RunWithContext(v.ctx) })
 }
 
-// listWatch lists and watches a resource.
-func (r *run) listWatch(source control.Source) (*cache.ListWatch, error) {
+// listWatch lists and watches a resource. Of objects for which there are no Go types, those of
+// custom kinds and their definitions, only the metadata are read.
+func (r *run) listWatch(source control.Source) (cache.ListerWatcher, error) {
+	if !scheme.Scheme.IsVersionRegistered(source.Resource.GroupVersion()) {
+		client, err := metadata.NewForConfig(r.cfg.REST)
+		if err != nil {
+			return nil, err
+		}
+		of := client.Resource(source.Resource)
+		return &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return of.List(ctx, options)
+			},
+			WatchFuncWithContext: of.Watch,
+		}, nil
+	}
 	client, err := r.clientFor(source.Resource.GroupVersion())
 	if err != nil {
 		return nil, err

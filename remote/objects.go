@@ -2,10 +2,12 @@ package remote
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
 
@@ -13,11 +15,18 @@ import (
 )
 
 // objects are calls for objects of any kind, of which only the metadata is asked for.
-type objects struct{ client metadata.Interface }
+type objects struct {
+	client    metadata.Interface
+	discovery discovery.DiscoveryInterface
+}
 
 func newObjects(cfg *restclient.Config) (control.Objects, error) {
 	client, err := metadata.NewForConfig(cfg)
-	return objects{client}, err
+	if err != nil {
+		return nil, err
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(cfg)
+	return objects{client, found}, err
 }
 
 func (o objects) of(resource schema.GroupVersionResource, namespace string) metadata.ResourceInterface {
@@ -33,6 +42,36 @@ func (o objects) Get(ctx context.Context, resource schema.GroupVersionResource, 
 		return nil, err
 	}
 	return obj, nil
+}
+
+func (o objects) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]control.Object, error) {
+	list, err := o.of(resource, namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]control.Object, len(list.Items))
+	for i := range list.Items {
+		all[i] = &list.Items[i]
+	}
+	return all, nil
+}
+
+func (o objects) DeleteCollection(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.DeleteOptions) error {
+	return o.of(resource, namespace).DeleteCollection(ctx, options, metav1.ListOptions{})
+}
+
+func (o objects) Resources(context.Context) ([]metav1.APIResource, error) {
+	lists, err := o.discovery.ServerPreferredResources()
+	var all []metav1.APIResource
+	for _, list := range lists {
+		group, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		err = errors.Join(err, parseErr)
+		for _, resource := range list.APIResources {
+			resource.Group, resource.Version = group.Group, group.Version
+			all = append(all, resource)
+		}
+	}
+	return all, err
 }
 
 func (o objects) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error {

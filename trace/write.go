@@ -131,6 +131,7 @@ func (w Write) verb() string {
 }
 
 func inflect(verb string) string {
+	verb = strings.TrimSuffix(verb, "collection") // a record is about one object of it
 	if strings.HasSuffix(verb, "ch") {
 		return verb + "es"
 	}

@@ -40,6 +40,7 @@ var controllerNames = []controllerName{
 	{"node-lifecycle", storagesim.NodeLifecycle, "node-lifecycle-controller"},
 	{"taint-eviction", storagesim.TaintEviction, "taint-eviction-controller"},
 	{"pod-gc", storagesim.PodGC, "pod-garbage-collector-controller"},
+	{"namespace", storagesim.NamespaceDeletion, "namespace-controller"},
 }
 
 // controlOptions are the flags of control.

@@ -28,7 +28,7 @@ type DrivenRules struct {
 // Driven is the rule of this repository.
 func Driven() DrivenRules {
 	return DrivenRules{
-		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "trace", "explain", "csi"},
+		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "tainteviction", "podgc", "namespace", "trace", "explain", "csi"},
 		Not:   []string{"csi/call"},
 		Files: []string{"machine/disk", "machine/mount"},
 		Vars: map[string][]string{

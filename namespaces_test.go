@@ -1,0 +1,55 @@
+package storagesim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+const team = `
+{apiVersion: v1, kind: Namespace, metadata: {name: team}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: team}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]}
+  volumeClaimTemplates:
+  - {metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local-path, resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: example.com/v1, kind: Backup, metadata: {name: nightly, namespace: team}, spec: {claim: data}}
+---
+`
+
+func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	c.InstallLocalPath()
+	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local-path}, provisioner: rancher.io/local-path, volumeBindingMode: WaitForFirstConsumer}` + "\n---\n" + team + backups)
+	c.RunFor(time.Minute)
+	of := metav1.ListOptions{}
+	pods, err := c.Client().CoreV1().Pods("team").List(t.Context(), of)
+	require.NoError(t, err)
+	require.Len(t, pods.Items, 2)
+	require.Equal(t, v1.PodRunning, pods.Items[1].Status.Phase)
+	c.Delete("ns/team")
+	c.RunFor(time.Minute)
+	for _, obj := range c.Server().Objects() {
+		found := obj.(metav1.Object)
+		assert.NotEqual(t, "team", found.GetNamespace(), "%T %s", obj, found.GetName())
+		assert.NotEqual(t, "team", found.GetName())
+	}
+	assert.Equal(t, "No resources found\n", c.Get("pv"))
+	c.RequireNoLeaks()
+}
