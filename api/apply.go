@@ -97,7 +97,14 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 		if !exists && r.sub != "" {
 			return nil, r.notFound()
 		}
-		return s.applied(r, live, exists, config, opts)
+		obj, err := s.applied(r, live, exists, config, opts)
+		if err != nil || !r.strict {
+			return obj, err
+		}
+		if err := yaml.UnmarshalStrict(data, &map[string]any{}); err != nil { // a field is there twice
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", err))
+		}
+		return obj, nil
 	})
 }
 

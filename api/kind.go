@@ -2,6 +2,8 @@ package api
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"reflect"
 	"slices"
@@ -206,7 +208,15 @@ func (k *kind) APIResource() metav1.APIResource {
 	return metav1.APIResource{
 		Group: k.gvk.Group, Version: k.gvk.Version, Kind: k.gvk.Kind, Name: k.gvr.Resource, SingularName: k.Singular,
 		Namespaced: k.namespaced, Verbs: verbs, ShortNames: k.ShortNames, Categories: k.Categories,
+		StorageVersionHash: storageVersionHash(k.gvk.Group, cmp.Or(k.StoredAs, k.gvk.Version), k.gvk.Kind),
 	}
+}
+
+// storageVersionHash tells clients whether objects are still stored as they were.
+// Upstream: apiserver endpoints/discovery StorageVersionHash, v1.36.
+func storageVersionHash(group, version, kind string) string {
+	sum := sha256.Sum256([]byte(group + "/" + version + "/" + kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
 var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}

@@ -63,6 +63,9 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	if err := s.config.write(cfg.Force); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	if err := publish(cluster.Server()); err != nil {
+		return nil, errors.Join(err, s.config.remove(), listener.Close())
+	}
 	handler := rest.New(cluster.Server(), cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
 	s.http = &http.Server{
 		Handler: admit(s.config.token, limit(s.withControl(handler))), TLSConfig: certificate.tls(),

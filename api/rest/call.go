@@ -6,15 +6,18 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metascheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api"
 )
@@ -99,6 +102,18 @@ func (c *call) read(verb string) error {
 	return c.answer(http.StatusOK, obj)
 }
 
+// checkTimeout refuses a time to answer in that is none. One that is has no effect: no
+// request takes long.
+// Upstream: apiserver filters parseTimeout, v1.36.
+func (c *call) checkTimeout() error {
+	if value := c.r.URL.Query().Get("timeout"); value != "" && c.t.verb(c.r) != "watch" {
+		if _, err := time.ParseDuration(value); err != nil {
+			return badRequest("invalid timeout specified in the request URL - %v", err)
+		}
+	}
+	return nil
+}
+
 // patch serves the four kinds of patches.
 // Upstream: apiserver handlers PatchResource, v1.36.
 func (c *call) patch() error {
@@ -138,10 +153,26 @@ func (c *call) do(req api.Request) error {
 	if err != nil {
 		return err
 	}
+	if req.PatchType == types.ApplyYAMLPatchType && req.Write.FieldValidation != metav1.FieldValidationIgnore {
+		c.warnOfRepeats(req.Patch)
+	}
 	if created {
 		return c.answer(http.StatusCreated, obj)
 	}
 	return c.answer(http.StatusOK, obj)
+}
+
+// warnOfRepeats warns of each field that is there twice in what was applied.
+// Upstream: apiserver handlers addStrictDecodingWarnings, v1.36.
+func (c *call) warnOfRepeats(applied []byte) {
+	err := yaml.UnmarshalStrict(applied, &map[string]any{})
+	if err == nil {
+		return
+	}
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: yaml: unmarshal errors:\n  ")
+	for line := range strings.SplitSeq(text, "\n  ") {
+		c.warn(line)
+	}
 }
 
 // listOptions are the options of a list or a watch. A name in the path of a watch stands
@@ -203,13 +234,16 @@ func (c *call) remove(verb string) error {
 	return c.answer(code, obj)
 }
 
+// decodeDeleteOptions takes options of any group and version: clients send them in that of
+// the kind, which may be a custom one.
+// Upstream: apiserver handlers DeleteResource, v1.36.
 func (c *call) decodeDeleteOptions(body []byte, into *metav1.DeleteOptions) error {
-	info, err := negotiateInput(c.r, mediaTypesOfKubernetes())
+	info, err := negotiateInput(c.r, metascheme.Codecs.SupportedMediaTypes())
 	if err != nil {
 		return err
 	}
-	gvk := v1.WithKind("DeleteOptions")
-	obj, _, err := info.Serializer.Decode(body, &gvk, into)
+	gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+	obj, _, err := metascheme.Codecs.DecoderToVersion(info.Serializer, gvk.GroupVersion()).Decode(body, &gvk, into)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}

@@ -66,7 +66,7 @@ func (h *Handler) serveGroup(w http.ResponseWriter, r *http.Request, legacy bool
 // serveResource serves a request about objects. An error is to be told to the client,
 // who has had no answer yet.
 func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target) error {
-	if review, ok := reviews[t.gvr()]; ok && r.Method == http.MethodPost {
+	if review, ok := api.Review(t.gvr()); ok && r.Method == http.MethodPost {
 		return h.serveReview(w, r, t, review)
 	}
 	kind, ok := h.kind(t.gvr())
@@ -74,6 +74,9 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 		return unknownPath()
 	}
 	c := call{h: h, w: w, r: r, t: t, kind: kind}
+	if err := c.checkTimeout(); err != nil {
+		return err
+	}
 	if serve := t.podSubresource(); serve != nil {
 		return serve(&c)
 	}

@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -15,23 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/rest"
+	"github.com/storagesim/storagesim/internal/clienttest"
 )
 
 // handler serves a server.
@@ -76,79 +71,16 @@ func clients(t *testing.T, config *restclient.Config) *kubernetes.Clientset {
 	return client
 }
 
-func TestAnObjectLivesItsLifeThroughARESTConfig(t *testing.T) {
-	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
-		ctx := t.Context()
-		claims := clients(t, config).CoreV1().PersistentVolumeClaims("default")
-
-		made, err := claims.Create(ctx, claim("data"), metav1.CreateOptions{})
-		require.NoError(t, err)
-		assert.NotEmpty(t, made.UID)
-		assert.Equal(t, corev1.ClaimPending, made.Status.Phase)
-
-		got, err := claims.Get(ctx, "data", metav1.GetOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, made.ResourceVersion, got.ResourceVersion)
-
-		got.Labels["x"] = "y"
-		updated, err := claims.Update(ctx, got, metav1.UpdateOptions{})
-		require.NoError(t, err)
-		_, err = claims.Update(ctx, got, metav1.UpdateOptions{})
-		assert.True(t, apierrors.IsConflict(err), "%v", err)
-
-		updated.Status.Phase = corev1.ClaimBound
-		updated, err = claims.UpdateStatus(ctx, updated, metav1.UpdateOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, corev1.ClaimBound, updated.Status.Phase)
-
-		list, err := claims.List(ctx, metav1.ListOptions{LabelSelector: "x=y"})
-		require.NoError(t, err)
-		assert.Len(t, list.Items, 1)
-
-		patched, err := claims.Patch(ctx, "data", types.StrategicMergePatchType, []byte(`{"metadata":{"finalizers":null,"annotations":{"a":"b"}}}`), metav1.PatchOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, "b", patched.Annotations["a"])
-
-		require.NoError(t, claims.Delete(ctx, "data", metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))}))
-		_, err = claims.Get(ctx, "data", metav1.GetOptions{})
-		assert.True(t, apierrors.IsNotFound(err), "%v", err)
-	})
-}
-
-func TestRefusalsAreThoseOfTheServer(t *testing.T) {
-	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
-		ctx := t.Context()
-		client := clients(t, config)
-		bad := claim("Bad_Name")
-		_, err := client.CoreV1().PersistentVolumeClaims("default").Create(ctx, bad, metav1.CreateOptions{})
-		require.True(t, apierrors.IsInvalid(err), "%v", err)
-		assert.ErrorContains(t, err, "a lowercase RFC 1123 subdomain")
-		_, err = client.CoreV1().PersistentVolumeClaims("default").List(ctx, metav1.ListOptions{LabelSelector: "a in ("})
-		assert.True(t, apierrors.IsBadRequest(err), "%v", err)
-		_, err = client.CoreV1().Pods("nowhere").Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
-		}, metav1.CreateOptions{})
-		assert.True(t, apierrors.IsNotFound(err), "%v", err)
-	})
-}
-
-func TestAWatchShowsEachChangeAndEndsWithItsContext(t *testing.T) {
-	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
-		client := clients(t, config)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		w, err := client.CoreV1().PersistentVolumeClaims("default").Watch(ctx, metav1.ListOptions{})
-		require.NoError(t, err)
-		_, err = client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"), metav1.CreateOptions{})
-		require.NoError(t, err)
-		event := <-w.ResultChan()
-		assert.Equal(t, watch.Added, event.Type)
-		assert.Equal(t, "data", event.Object.(*corev1.PersistentVolumeClaim).Name)
-		require.NoError(t, client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), "data", metav1.DeleteOptions{}))
-		cancel()
-		for range w.ResultChan() {
-		}
-	})
+func TestClientsOfARESTConfigKeepTheirPromises(t *testing.T) {
+	for _, content := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		t.Run(content, func(t *testing.T) {
+			clienttest.Run(t, func(t *testing.T) kubernetes.Interface {
+				config := handler(api.NewServer(api.Config{})).Config("tester")
+				config.ContentType = content
+				return clients(t, config)
+			})
+		})
+	}
 }
 
 func TestAWatchEndsAfterItsTimeout(t *testing.T) {
@@ -161,25 +93,6 @@ func TestAWatchEndsAfterItsTimeout(t *testing.T) {
 		for range w.ResultChan() {
 		}
 		assert.Equal(t, 90*time.Second, time.Since(begun))
-	})
-}
-
-func TestInformersFollowThroughARESTConfig(t *testing.T) {
-	eachWay(t, func(t *testing.T, _ *api.Server, config *restclient.Config) {
-		client := clients(t, config)
-		factory := informers.NewSharedInformerFactory(client, 0)
-		seen := make(chan string, 10)
-		informer := factory.Core().V1().PersistentVolumeClaims().Informer()
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { seen <- obj.(metav1.Object).GetName() }})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		factory.Start(ctx.Done())
-		defer factory.Shutdown()
-		defer cancel()
-		factory.WaitForCacheSync(ctx.Done())
-		_, err = client.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim("data"), metav1.CreateOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, "data", <-seen)
 	})
 }
 
@@ -287,11 +200,48 @@ func TestUnknownFieldsAreWarningsUnlessStrict(t *testing.T) {
 	assert.Empty(t, header.Values("Warning"))
 }
 
+func TestAFieldThatIsAppliedTwiceIsAWarningUnlessStrict(t *testing.T) {
+	const path, body = "/api/v1/namespaces/default/configmaps/a?fieldManager=me", "apiVersion: v1\nkind: ConfigMap\ndata: {}\ndata: {x: z}\n"
+	code, header, _ := ask(t, "PATCH", path, "application/apply-patch+yaml", "", body)
+	assert.Equal(t, 201, code)
+	assert.Equal(t, []string{`299 - "line 4: key \"data\" already set in map"`}, header.Values("Warning"))
+	code, _, answer := ask(t, "PATCH", path+"&fieldValidation=Strict", "application/apply-patch+yaml", "", body)
+	assert.Equal(t, 400, code)
+	assert.Contains(t, answer, `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 4: key \"data\" already set in map`)
+	code, header, _ = ask(t, "PATCH", path+"&fieldValidation=Ignore", "application/apply-patch+yaml", "", body)
+	assert.Equal(t, 201, code)
+	assert.Empty(t, header.Values("Warning"))
+}
+
+func TestDeleteOptionsMayBeOfAnyGroup(t *testing.T) {
+	server := api.NewServer(api.Config{})
+	for _, version := range []string{"v1", "meta.k8s.io/v1", "storage.k8s.io/v1", "example.com/v7"} {
+		client := clients(t, handler(server).Config("tester"))
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		body := strings.NewReader(`{"kind":"DeleteOptions","apiVersion":"` + version + `","preconditions":{"uid":"no"}}`)
+		r := httptest.NewRequest("DELETE", "/api/v1/namespaces/default/configmaps/a", body)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		handler(server).ServeHTTP(w, r)
+		assert.Equal(t, 409, w.Code, "%s: %s", version, w.Body)
+		require.NoError(t, client.CoreV1().ConfigMaps("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	}
+}
+
+func TestATimeoutThatIsNoTimeIsABadRequest(t *testing.T) {
+	code, _, answer := ask(t, "GET", "/api/v1/namespaces?timeout=soon", "", "", "")
+	assert.Equal(t, 400, code)
+	assert.Contains(t, answer, "invalid timeout specified in the request URL")
+	code, _, _ = ask(t, "GET", "/api/v1/namespaces?timeout=3m", "", "", "")
+	assert.Equal(t, 200, code)
+}
+
 func TestAListIsServedAsATable(t *testing.T) {
 	code, _, body := ask(t, "GET", "/api/v1/namespaces", "", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "")
 	assert.Equal(t, 200, code)
 	assert.Contains(t, body, `"kind":"Table"`)
-	assert.Contains(t, body, `"columnDefinitions":[{"name":"NAME","type":"string","format":"name"`)
+	assert.Contains(t, body, `"columnDefinitions":[{"name":"Name","type":"string","format":"name"`)
 	assert.Contains(t, body, `"cells":["default","Active"`)
 }
 

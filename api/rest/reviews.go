@@ -3,53 +3,12 @@ package rest
 import (
 	"net/http"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// user is who every client is: one that may do everything.
-var user = authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
-
-// reviews are the kinds that are never stored: a client sends a question and gets it back
-// with the answer. Every client may do everything.
-var reviews = map[schema.GroupVersionResource]func(obj runtime.Object){
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): func(obj runtime.Object) {
-		obj.(*authorizationv1.SelfSubjectAccessReview).Status.Allowed = true
-	},
-	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"): func(obj runtime.Object) {
-		obj.(*authorizationv1.SubjectAccessReview).Status.Allowed = true
-	},
-	authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): func(obj runtime.Object) {
-		obj.(*authorizationv1.LocalSubjectAccessReview).Status.Allowed = true
-	},
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"): func(obj runtime.Object) {
-		all := []string{"*"}
-		obj.(*authorizationv1.SelfSubjectRulesReview).Status = authorizationv1.SubjectRulesReviewStatus{
-			ResourceRules:    []authorizationv1.ResourceRule{{Verbs: all, APIGroups: all, Resources: all}},
-			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: all, NonResourceURLs: all}},
-		}
-	},
-	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): func(obj runtime.Object) {
-		obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo = user
-	},
-	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"): func(obj runtime.Object) {
-		obj.(*authenticationv1.TokenReview).Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: user}
-	},
-}
-
-// kindsOfReviews are the kinds by the resource that they are sent to.
-var kindsOfReviews = map[string]string{
-	"selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
-	"localsubjectaccessreviews": "LocalSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview",
-	"selfsubjectreviews": "SelfSubjectReview", "tokenreviews": "TokenReview",
-}
-
-// serveReview answers a review.
-func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, answer func(runtime.Object)) error {
-	gvk := t.gv.WithKind(kindsOfReviews[t.resource])
+// serveReview serves a question to the server.
+func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, gvk schema.GroupVersionKind) error {
 	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), func(schema.GroupVersionKind) bool { return false })
 	if err != nil {
 		return err
@@ -59,6 +18,10 @@ func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, 
 	if err != nil {
 		return err
 	}
-	answer(obj)
+	req := c.request("create")
+	req.Object = obj
+	if obj, err = h.server.Do(r.Context(), req); err != nil {
+		return err
+	}
 	return c.answer(http.StatusCreated, obj)
 }

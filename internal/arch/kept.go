@@ -35,7 +35,7 @@ func KeptImports() []KeptImport {
 func forTests() []string {
 	return []string{
 		"storagesimtest", "explore", "explore/seedtest", "live", "live/outside", "engine/enginetest", "api/internal/apitest",
-		"examples/internal/show/showtest", "internal/unshared",
+		"examples/internal/show/showtest", "internal/clienttest", "internal/unshared",
 	}
 }
 

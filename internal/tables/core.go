@@ -16,23 +16,23 @@ import (
 // Upstream: pkg/printers/internalversion/printers.go, v1.36.
 func coreTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
-	events := listing(columns("LAST SEEN", "TYPE", "REASON", "OBJECT", "*SUBOBJECT", "*SOURCE", "MESSAGE", "*FIRST SEEN", "*COUNT", "*NAME"), event)
+	events := listing(columns("Last Seen", "Type", "Reason", "Object", "*Subobject", "*Source", "Message", "*First Seen", "*Count", "*Name"), event)
 	events.name = 9
 	return map[schema.GroupKind]table{
-		core("Pod"): listing(columns("NAME", "READY", "STATUS", "RESTARTS", "AGE", "*IP", "*NODE", "*NOMINATED NODE", "*READINESS GATES"), pod),
-		core("Node"): listing(columns("NAME", "STATUS", "ROLES", "AGE", "VERSION", "*INTERNAL-IP", "*EXTERNAL-IP", "*OS-IMAGE",
-			"*KERNEL-VERSION", "*CONTAINER-RUNTIME"), node),
+		core("Pod"): listing(columns("Name", "Ready", "Status", "Restarts", "Age", "*IP", "*Node", "*Nominated Node", "*Readiness Gates"), pod),
+		core("Node"): listing(columns("Name", "Status", "Roles", "Age", "Version", "*Internal-IP", "*External-IP", "*OS-Image",
+			"*Kernel-Version", "*Container-Runtime"), node),
 		core("Event"): events,
-		core("Namespace"): listing(columns("NAME", "STATUS", "AGE"), func(n *v1.Namespace, now time.Time) []string {
+		core("Namespace"): listing(columns("Name", "Status", "Age"), func(n *v1.Namespace, now time.Time) []string {
 			return []string{n.Name, string(n.Status.Phase), age(n, now)}
 		}),
-		core("ConfigMap"): listing(columns("NAME", "DATA", "AGE"), func(m *v1.ConfigMap, now time.Time) []string {
+		core("ConfigMap"): listing(columns("Name", "Data", "Age"), func(m *v1.ConfigMap, now time.Time) []string {
 			return []string{m.Name, fmt.Sprint(len(m.Data) + len(m.BinaryData)), age(m, now)}
 		}),
-		core("Secret"): listing(columns("NAME", "TYPE", "DATA", "AGE"), func(s *v1.Secret, now time.Time) []string {
+		core("Secret"): listing(columns("Name", "Type", "Data", "Age"), func(s *v1.Secret, now time.Time) []string {
 			return []string{s.Name, string(s.Type), fmt.Sprint(len(s.Data)), age(s, now)}
 		}),
-		{Group: coordinationv1.GroupName, Kind: "Lease"}: listing(columns("NAME", "HOLDER", "AGE"), func(l *coordinationv1.Lease, now time.Time) []string {
+		{Group: coordinationv1.GroupName, Kind: "Lease"}: listing(columns("Name", "Holder", "Age"), func(l *coordinationv1.Lease, now time.Time) []string {
 			return []string{l.Name, text(l.Spec.HolderIdentity, ""), age(l, now)}
 		}),
 	}

@@ -69,7 +69,7 @@ func (v View) printTable(w io.Writer, o Options, g group, withKind bool) error {
 			cells = append(cells, "NAMESPACE")
 		}
 		for _, i := range shown {
-			cells = append(cells, t.columns[i].name)
+			cells = append(cells, strings.ToUpper(t.columns[i].name))
 		}
 		if o.ShowLabels {
 			cells = append(cells, "LABELS")

@@ -16,24 +16,24 @@ func storageTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
 	storage := func(kind string) schema.GroupKind { return schema.GroupKind{Group: storagev1.GroupName, Kind: kind} }
 	return map[schema.GroupKind]table{
-		core("PersistentVolume"): listing(columns("NAME", "CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM",
-			"STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "*VOLUMEMODE"), persistentVolume),
-		core("PersistentVolumeClaim"): listing(columns("NAME", "STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS",
-			"VOLUMEATTRIBUTESCLASS", "AGE", "*VOLUMEMODE"), persistentVolumeClaim),
-		storage("StorageClass"): listing(columns("NAME", "PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE",
-			"ALLOWVOLUMEEXPANSION", "AGE"), storageClass),
-		storage("VolumeAttributesClass"): listing(columns("NAME", "DRIVERNAME", "AGE"), func(c *storagev1.VolumeAttributesClass, now time.Time) []string {
+		core("PersistentVolume"): listing(columns("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim",
+			"StorageClass", "VolumeAttributesClass", "Reason", "Age", "*VolumeMode"), persistentVolume),
+		core("PersistentVolumeClaim"): listing(columns("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass",
+			"VolumeAttributesClass", "Age", "*VolumeMode"), persistentVolumeClaim),
+		storage("StorageClass"): listing(columns("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode",
+			"AllowVolumeExpansion", "Age"), storageClass),
+		storage("VolumeAttributesClass"): listing(columns("Name", "DriverName", "Age"), func(c *storagev1.VolumeAttributesClass, now time.Time) []string {
 			return []string{c.Name, c.DriverName, age(c, now)}
 		}),
-		storage("VolumeAttachment"): listing(columns("NAME", "ATTACHER", "PV", "NODE", "ATTACHED", "AGE"), func(a *storagev1.VolumeAttachment, now time.Time) []string {
+		storage("VolumeAttachment"): listing(columns("Name", "Attacher", "PV", "Node", "Attached", "Age"), func(a *storagev1.VolumeAttachment, now time.Time) []string {
 			return []string{a.Name, a.Spec.Attacher, text(a.Spec.Source.PersistentVolumeName, ""), a.Spec.NodeName, fmt.Sprint(a.Status.Attached), age(a, now)}
 		}),
-		storage("CSINode"): listing(columns("NAME", "DRIVERS", "AGE"), func(n *storagev1.CSINode, now time.Time) []string {
+		storage("CSINode"): listing(columns("Name", "Drivers", "Age"), func(n *storagev1.CSINode, now time.Time) []string {
 			return []string{n.Name, fmt.Sprint(len(n.Spec.Drivers)), age(n, now)}
 		}),
-		storage("CSIDriver"): listing(columns("NAME", "ATTACHREQUIRED", "PODINFOONMOUNT", "STORAGECAPACITY", "TOKENREQUESTS",
-			"REQUIRESREPUBLISH", "MODES", "AGE"), csiDriver),
-		storage("CSIStorageCapacity"): listing(columns("NAME", "STORAGECLASSNAME", "CAPACITY"), func(c *storagev1.CSIStorageCapacity, _ time.Time) []string {
+		storage("CSIDriver"): listing(columns("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity", "TokenRequests",
+			"RequiresRepublish", "Modes", "Age"), csiDriver),
+		storage("CSIStorageCapacity"): listing(columns("Name", "StorageClassName", "Capacity"), func(c *storagev1.CSIStorageCapacity, _ time.Time) []string {
 			capacity := "<unset>"
 			if c.Capacity != nil {
 				capacity = c.Capacity.String()

@@ -64,7 +64,7 @@ func tableOf(kind schema.GroupKind) table {
 	if t, ok := workloadTables()[kind]; ok {
 		return t
 	}
-	return listing(columns("NAME", "AGE"), func(obj object, now time.Time) []string {
+	return listing(columns("Name", "Age"), func(obj object, now time.Time) []string {
 		return []string{obj.GetName(), age(obj, now)}
 	})
 }

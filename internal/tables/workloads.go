@@ -19,26 +19,26 @@ import (
 func workloadTables() map[schema.GroupKind]table {
 	apps := func(kind string) schema.GroupKind { return schema.GroupKind{Group: appsv1.GroupName, Kind: kind} }
 	return map[schema.GroupKind]table{
-		apps("StatefulSet"): listing(columns("NAME", "READY", "AGE", "*CONTAINERS", "*IMAGES"), func(s *appsv1.StatefulSet, now time.Time) []string {
+		apps("StatefulSet"): listing(columns("Name", "Ready", "Age", "*Containers", "*Images"), func(s *appsv1.StatefulSet, now time.Time) []string {
 			names, images := containers(s.Spec.Template.Spec)
 			return []string{s.Name, fmt.Sprintf("%d/%s", s.Status.ReadyReplicas, text(s.Spec.Replicas, "1")), age(s, now), names, images}
 		}),
-		apps("Deployment"): listing(columns("NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "*CONTAINERS", "*IMAGES", "*SELECTOR"), func(d *appsv1.Deployment, now time.Time) []string {
+		apps("Deployment"): listing(columns("Name", "Ready", "Up-to-date", "Available", "Age", "*Containers", "*Images", "*Selector"), func(d *appsv1.Deployment, now time.Time) []string {
 			names, images := containers(d.Spec.Template.Spec)
 			return []string{
 				d.Name, fmt.Sprintf("%d/%s", d.Status.ReadyReplicas, text(d.Spec.Replicas, "1")), fmt.Sprint(d.Status.UpdatedReplicas),
 				fmt.Sprint(d.Status.AvailableReplicas), age(d, now), names, images, metav1.FormatLabelSelector(d.Spec.Selector),
 			}
 		}),
-		apps("ReplicaSet"): listing(columns("NAME", "DESIRED", "CURRENT", "READY", "AGE", "*CONTAINERS", "*IMAGES", "*SELECTOR"), func(r *appsv1.ReplicaSet, now time.Time) []string {
+		apps("ReplicaSet"): listing(columns("Name", "Desired", "Current", "Ready", "Age", "*Containers", "*Images", "*Selector"), func(r *appsv1.ReplicaSet, now time.Time) []string {
 			names, images := containers(r.Spec.Template.Spec)
 			return []string{
 				r.Name, text(r.Spec.Replicas, "1"), fmt.Sprint(r.Status.Replicas), fmt.Sprint(r.Status.ReadyReplicas), age(r, now),
 				names, images, metav1.FormatLabelSelector(r.Spec.Selector),
 			}
 		}),
-		apps("DaemonSet"): listing(columns("NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "AGE",
-			"*CONTAINERS", "*IMAGES", "*SELECTOR"), func(d *appsv1.DaemonSet, now time.Time) []string {
+		apps("DaemonSet"): listing(columns("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age",
+			"*Containers", "*Images", "*Selector"), func(d *appsv1.DaemonSet, now time.Time) []string {
 			names, images := containers(d.Spec.Template.Spec)
 			return []string{
 				d.Name, fmt.Sprint(d.Status.DesiredNumberScheduled), fmt.Sprint(d.Status.CurrentNumberScheduled), fmt.Sprint(d.Status.NumberReady),
@@ -46,7 +46,7 @@ func workloadTables() map[schema.GroupKind]table {
 				age(d, now), names, images, metav1.FormatLabelSelector(d.Spec.Selector),
 			}
 		}),
-		{Group: batchv1.GroupName, Kind: "Job"}: listing(columns("NAME", "STATUS", "COMPLETIONS", "DURATION", "AGE", "*CONTAINERS", "*IMAGES", "*SELECTOR"), job),
+		{Group: batchv1.GroupName, Kind: "Job"}: listing(columns("Name", "Status", "Completions", "Duration", "Age", "*Containers", "*Images", "*Selector"), job),
 	}
 }
 
