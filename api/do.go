@@ -85,7 +85,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		}
 		obj, err := s.get(k, r.namespace, r.name, req.Get)
 		if view := k.subresources[r.sub].view; view != nil && err == nil {
-			return view.show(obj.(object)), nil
+			return view.show(obj.(object))
 		}
 		return obj, err
 	case "list":

@@ -94,6 +94,9 @@ type Kind struct {
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
 
+	// Scale is the subresource scale of unstructured objects, nil if they have none.
+	Scale *Scale
+
 	// subresources are those besides status, by name.
 	subresources map[string]subresource
 }
@@ -139,6 +142,9 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 	}
 	if k.Singular == "" {
 		k.Singular = strings.ToLower(k.Kind)
+	}
+	if k.Scale != nil {
+		k.subresources = map[string]subresource{"scale": k.Scale.subresource()}
 	}
 	var list []*kind
 	for _, version := range append([]string{k.Version}, k.OtherVersions...) {

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +33,10 @@ type subresource struct {
 // view is an object in another form. show makes the form; set changes the object, which is
 // a copy, as a form says.
 type view struct {
-	show func(obj object) runtime.Object
+	show func(obj object) (runtime.Object, error)
 	set  func(obj object, form runtime.Object) error
+	// base is what a patch is applied to, if that is not what is shown.
+	base func(obj object) (runtime.Object, error)
 }
 
 // subresources of pods. log, exec and their like are served by what knows the nodes.
@@ -101,8 +101,15 @@ func (s *Server) writeView(r *request, v *view, req Request) (runtime.Object, er
 		}
 		form := req.Object
 		if req.Verb == "patch" {
-			var err error
-			if form, err = patchedForm(v.show(old), req.PatchType, req.Patch); err != nil {
+			before := v.show
+			if v.base != nil {
+				before = v.base
+			}
+			is, err := before(old)
+			if err != nil {
+				return nil, err
+			}
+			if form, err = patchedForm(is, req.PatchType, req.Patch); err != nil {
 				return nil, err
 			}
 		}
@@ -111,7 +118,9 @@ func (s *Server) writeView(r *request, v *view, req Request) (runtime.Object, er
 		if !ok || form.GetObjectKind() == nil {
 			return nil, apierrors.NewBadRequest("there is no object in the request")
 		}
-		obj.SetResourceVersion(m.GetResourceVersion())
+		if version := m.GetResourceVersion(); version != "" {
+			obj.SetResourceVersion(version)
+		}
 		if uid := m.GetUID(); uid != "" {
 			obj.SetUID(uid)
 		}
@@ -120,7 +129,7 @@ func (s *Server) writeView(r *request, v *view, req Request) (runtime.Object, er
 	if err != nil {
 		return nil, err
 	}
-	return v.show(answer.(object)), nil
+	return v.show(answer.(object))
 }
 
 // patchedForm applies a patch to a form. A form has no lists with keys, so that a strategic
@@ -148,74 +157,6 @@ func patchedForm(form runtime.Object, pt types.PatchType, data []byte) (runtime.
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return out, nil
-}
-
-// clearForm empties a form, so that a field that a patch removes is gone.
-func clearForm(form runtime.Object) {
-	if scale, ok := form.(*autoscalingv1.Scale); ok {
-		*scale = autoscalingv1.Scale{}
-	}
-}
-
-// scaled is the subresource scale of a kind whose replicas are at the pointer.
-// Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.36.
-func scaled[T object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) subresource {
-	show := func(obj object) runtime.Object {
-		owner := obj.(T)
-		scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
-			Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-			ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
-		}}
-		if n := *replicas(owner); n != nil {
-			scale.Spec.Replicas = *n
-		}
-		scale.Status.Replicas = current(owner)
-		if s, err := metav1.LabelSelectorAsSelector(selector(owner)); err == nil {
-			scale.Status.Selector = s.String()
-		}
-		return scale
-	}
-	set := func(obj object, form runtime.Object) error {
-		scale, ok := form.(*autoscalingv1.Scale)
-		if !ok {
-			return apierrors.NewBadRequest(fmt.Sprintf("a Scale is expected, and this is a %T", form))
-		}
-		n := scale.Spec.Replicas
-		if n < 0 {
-			return apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, obj.GetName(), field.ErrorList{
-				field.Invalid(field.NewPath("spec", "replicas"), n, "must be greater than or equal to 0").WithOrigin("minimum"),
-			})
-		}
-		*replicas(obj.(T)) = &n
-		return nil
-	}
-	return subresource{
-		gvk: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: metav1.Verbs{"get", "patch", "update"}, view: &view{show, set},
-	}
-}
-
-func statefulSetScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
-		func(set *appsv1.StatefulSet) **int32 { return &set.Spec.Replicas },
-		func(set *appsv1.StatefulSet) int32 { return set.Status.Replicas },
-		func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector },
-	)}
-}
-
-func deploymentScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
-		func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
-		func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
-		func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector },
-	)}
-}
-
-func replicaSetScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
-		func(set *appsv1.ReplicaSet) **int32 { return &set.Spec.Replicas },
-		func(set *appsv1.ReplicaSet) int32 { return set.Status.Replicas },
-		func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },
-	)}
 }
 
 func accountSubresources() map[string]subresource {

@@ -34,7 +34,6 @@
 //     47 MB larger (48.4 to 95.8 MB on linux/amd64); what is used here costs 2.1 MB.
 //   - Conversion webhooks are not called: objects are converted by their apiVersion, as
 //     with the strategy None. A client gets the warning [WebhookMessage].
-//   - The subresource scale is not served; what a definition says of it is validated.
 //   - Objects are pruned when they are written and when they are shown in another version
 //     than the stored one. Those that are stored stay as they are when a definition changes.
 //   - An update may keep a value that is invalid if it does not change it, as upstream;

@@ -125,6 +125,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 				c.changed() // a definition may wait for it
 			}
 		},
+		Scale:      s.scaling(),
 		Deprecated: deprecated(def.Spec.Group, names.Kind, v),
 		Fields:     fields, Columns: columns, Cells: cells, Types: types, Schema: s.published(),
 	}, nil

@@ -1,0 +1,36 @@
+package crd
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api"
+)
+
+// scaling is the subresource scale that a version has, nil if it has none.
+// Upstream: registry/customresource scaleFromCustomResource and
+// scaleUpdatedObjectInfo.UpdatedObject, v1.36.
+func (s *shape) scaling() *api.Scale {
+	if s.scale == nil {
+		return nil
+	}
+	return &api.Scale{
+		Path: s.scale.SpecReplicasPath,
+		Counts: func(obj runtime.Object) (spec autoscalingv1.ScaleSpec, status autoscalingv1.ScaleStatus, found bool, err error) {
+			wanted, found, err := unstructured.NestedInt64(fieldsOf(obj), steps(s.scale.SpecReplicasPath)...)
+			if err != nil {
+				return spec, status, false, err
+			}
+			are, _, err := unstructured.NestedInt64(fieldsOf(obj), steps(s.scale.StatusReplicasPath)...)
+			if err == nil && s.scale.LabelSelectorPath != nil && *s.scale.LabelSelectorPath != "" {
+				status.Selector, _, err = unstructured.NestedString(fieldsOf(obj), steps(*s.scale.LabelSelectorPath)...)
+			}
+			spec.Replicas, status.Replicas = int32(wanted), int32(are)
+			return spec, status, found, err
+		},
+		Set: func(obj runtime.Object, replicas int32) error {
+			return unstructured.SetNestedField(fieldsOf(obj), int64(replicas), steps(s.scale.SpecReplicasPath)...)
+		},
+	}
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"fmt"
+	"math"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Scale is the subresource scale of a kind whose objects are unstructured.
+type Scale struct {
+	// Counts are the numbers of replicas and the selector of an object. found says whether the
+	// object says how many replicas are wanted.
+	Counts func(obj runtime.Object) (spec autoscalingv1.ScaleSpec, status autoscalingv1.ScaleStatus, found bool, err error)
+	// Set changes how many replicas are wanted, of an object that may be changed.
+	Set func(obj runtime.Object, replicas int32) error
+	// Path is where the object says it, for messages: ".spec.replicas".
+	Path string
+}
+
+// noReplicas stands in a patch for an object that does not say how many replicas it wants.
+const noReplicas = math.MinInt32
+
+// subresource is the scale of an unstructured kind.
+// Upstream: registry/customresource ScaleREST, v1.36.
+func (s *Scale) subresource() subresource {
+	form := func(obj object) (*autoscalingv1.Scale, bool, error) {
+		scale := scaleOf(obj)
+		scale.TypeMeta = metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}
+		var found bool
+		var err error
+		scale.Spec, scale.Status, found, err = s.Counts(obj)
+		return scale, found, asStatus(err)
+	}
+	return scaleBy(&view{
+		show: func(obj object) (runtime.Object, error) {
+			scale, found, err := form(obj)
+			if err == nil && !found {
+				err = apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", s.Path))
+			}
+			return scale, err
+		},
+		base: func(obj object) (runtime.Object, error) {
+			scale, found, err := form(obj)
+			if !found {
+				scale.Spec.Replicas = noReplicas
+			}
+			return scale, err
+		},
+		set: func(obj object, form runtime.Object) error {
+			n, err := replicasOf(form)
+			if err == nil && n == noReplicas {
+				err = apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", s.Path))
+			}
+			if err != nil {
+				return err
+			}
+			return asStatus(s.Set(obj, n))
+		},
+	})
+}
+
+func scaleBy(v *view) subresource {
+	return subresource{gvk: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: metav1.Verbs{"get", "patch", "update"}, view: v}
+}
+
+// scaleOf is a Scale with the metadata of its object.
+func scaleOf(obj object) *autoscalingv1.Scale {
+	return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
+	}}
+}
+
+// replicasOf are the replicas that a form asks for.
+func replicasOf(form runtime.Object) (int32, error) {
+	scale, ok := form.(*autoscalingv1.Scale)
+	if !ok {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("a Scale is expected, and this is a %T", form))
+	}
+	return scale.Spec.Replicas, nil
+}
+
+// clearForm empties a form, so that a field that a patch removes is gone.
+func clearForm(form runtime.Object) {
+	if scale, ok := form.(*autoscalingv1.Scale); ok {
+		*scale = autoscalingv1.Scale{}
+	}
+}
+
+// scaled is the subresource scale of a kind whose replicas are at the pointer.
+// Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.36.
+func scaled[T object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) subresource {
+	show := func(obj object) (runtime.Object, error) {
+		owner, scale := obj.(T), scaleOf(obj)
+		if n := *replicas(owner); n != nil {
+			scale.Spec.Replicas = *n
+		}
+		scale.Status.Replicas = current(owner)
+		if s, err := metav1.LabelSelectorAsSelector(selector(owner)); err == nil {
+			scale.Status.Selector = s.String()
+		}
+		return scale, nil
+	}
+	set := func(obj object, form runtime.Object) error {
+		n, err := replicasOf(form)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			return apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, obj.GetName(), field.ErrorList{
+				field.Invalid(field.NewPath("spec", "replicas"), n, "must be greater than or equal to 0").WithOrigin("minimum"),
+			})
+		}
+		*replicas(obj.(T)) = &n
+		return nil
+	}
+	return scaleBy(&view{show: show, set: set})
+}
+
+func statefulSetScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(set *appsv1.StatefulSet) **int32 { return &set.Spec.Replicas },
+		func(set *appsv1.StatefulSet) int32 { return set.Status.Replicas },
+		func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector },
+	)}
+}
+
+func deploymentScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
+		func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
+		func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector },
+	)}
+}
+
+func replicaSetScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(set *appsv1.ReplicaSet) **int32 { return &set.Spec.Replicas },
+		func(set *appsv1.ReplicaSet) int32 { return set.Status.Replicas },
+		func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },
+	)}
+}
