@@ -21,6 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applyv1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -385,4 +386,27 @@ func TestTheServerEndsWhenTheClusterFails(t *testing.T) {
 	_, err = client.Settle(t.Context())
 	assert.ErrorContains(t, err, "the cluster has ended")
 	require.Error(t, errors.Join(server.Close(), cluster.Close()), "Close tells of it too")
+}
+
+func TestANamespaceHasItsServiceAccountAndTheServersCertificateAtOnce(t *testing.T) {
+	server, rest := started(t, serve.Config{})
+	client := clientOf(t, rest)
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "made"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.CoreV1().Namespaces().Apply(t.Context(), applyv1.Namespace("applied"), metav1.ApplyOptions{FieldManager: "me"})
+	require.NoError(t, err)
+	config, err := clientcmd.LoadFromFile(server.Kubeconfig())
+	require.NoError(t, err)
+	for _, namespace := range []string{"default", "kube-system", "made", "applied"} {
+		_, err := client.CoreV1().ServiceAccounts(namespace).Get(t.Context(), "default", metav1.GetOptions{})
+		require.NoError(t, err)
+		m, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+		require.NoError(t, err)
+		for _, cluster := range config.Clusters {
+			assert.Equal(t, string(cluster.CertificateAuthorityData), m.Data["ca.crt"])
+		}
+	}
+	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "10.96.0.1", service.Spec.ClusterIP)
 }

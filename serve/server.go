@@ -63,10 +63,11 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	if err := s.config.write(cfg.Force); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	if err := publish(cluster.Server()); err != nil {
+	furnished := furnishing{cluster.Server(), s.config.certificate}
+	if err := errors.Join(publish(furnished), furnished.furnishAll(context.Background())); err != nil {
 		return nil, errors.Join(err, s.config.remove(), listener.Close())
 	}
-	handler := rest.New(cluster.Server(), cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
+	handler := rest.New(furnished, cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
 	s.http = &http.Server{
 		Handler: admit(s.config.token, limit(s.withControl(handler))), TLSConfig: certificate.tls(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -16,7 +15,7 @@ import (
 // find the API server, and clients tell which family of addresses the cluster has.
 // Upstream: pkg/controlplane/controller/kubernetesservice CreateOrUpdateMasterServiceIfNeeded,
 // v1.36.
-func publish(server *api.Server) error {
+func publish(server api.Handler) error {
 	client := fakeclient.NewWithoutActions(server, "kube-apiserver")
 	_, err := client.CoreV1().Services(metav1.NamespaceDefault).Create(context.Background(), &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes", Labels: map[string]string{"provider": "kubernetes", "component": "apiserver"}},
@@ -27,8 +26,5 @@ func publish(server *api.Server) error {
 			SessionAffinity: v1.ServiceAffinityNone,
 		},
 	}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
+	return unlessThere(err)
 }
