@@ -35,7 +35,7 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 	case err != nil:
 		return nil, err
 	case out.new != nil || r.kind.AnswersDeleted:
-		return r.kind.shown(out.answer()), nil
+		return r.kind.given(out.answer(), r.shared), nil
 	}
 	status := success()
 	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource, UID: out.last.GetUID()}
@@ -216,7 +216,7 @@ func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpt
 	if r.kind.namespaced && r.namespace == "" || r.kind.gvr == namespaces {
 		return nil, s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
 	}
-	list, err := s.list(r.kind, r.namespace, listOpts)
+	list, err := s.list(r, listOpts)
 	if err == nil {
 		err = r.checkDeleteOptions(opts)
 	}

@@ -47,6 +47,12 @@ type Request struct {
 	// Delete are those of delete and deletecollection.
 	Delete metav1.DeleteOptions
 
+	// Shared: the caller only reads the answer. It may then be an object of the server itself,
+	// or a list of such, which saves a copy, and nothing in it may be changed. (Quantities keep
+	// the text that they are first asked for: those of stored objects have been asked, when
+	// the object was measured.) The events of a watch are meant too.
+	Shared bool
+
 	// Created, if it is not nil, is set to whether the request has stored a new object: an
 	// apply may have.
 	Created *bool
@@ -73,7 +79,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	r := &request{
 		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
-		created: req.Created, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
+		created: req.Created, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.namespaced {
 		r.namespace = ""
@@ -83,13 +89,13 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		if err := r.address(); err != nil {
 			return nil, err
 		}
-		obj, err := s.get(k, r.namespace, r.name, req.Get)
+		obj, err := s.get(r, req.Get)
 		if view := k.subresources[r.sub].view; view != nil && err == nil {
 			return view.show(obj.(object))
 		}
 		return obj, err
 	case "list":
-		return s.list(k, r.namespace, req.List)
+		return s.list(r, req.List)
 	case "create":
 		return s.serveCreate(r, req)
 	case "update", "patch":
@@ -125,7 +131,7 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if !k.namespaced {
 		req.Namespace = ""
 	}
-	return s.watch(ctx, k, req.Namespace, req.List)
+	return s.watch(ctx, k, req)
 }
 
 func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {

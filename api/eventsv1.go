@@ -115,7 +115,7 @@ var eventsV1Fields = map[string]string{
 
 // inCoreForm is a request for events of v1 instead.
 func inCoreForm(req Request) (Request, error) {
-	req.Resource = events
+	req.Resource, req.Shared = events, false // the answer is another object anyway
 	if req.Object != nil {
 		event, ok := req.Object.(*eventsv1.Event)
 		if !ok {

@@ -120,6 +120,7 @@ type kind struct {
 	older      bool                        // it is not in the preferred version
 	home       schema.GroupVersionResource // the key of its store
 	scheme     *runtime.Scheme             // nil if objects are unstructured
+	protobuf   bool                        // objects can be written as protobuf
 	// typ is the Go struct of an object, listType that of a list.
 	typ, listType reflect.Type
 	// spec and status are the indexes of those fields in the struct, -1 if there
@@ -185,7 +186,9 @@ func (k *kind) findTypes() error {
 	if k.listType, ok = known[k.gvk.Kind+"List"]; !ok {
 		return fmt.Errorf("the kind %s has no list in the scheme: %sList is expected there", k.gvk, k.gvk.Kind)
 	}
-	if _, ok := reflect.New(k.typ).Interface().(object); !ok {
+	empty := reflect.New(k.typ).Interface()
+	_, k.protobuf = empty.(runtime.ProtobufMarshaller)
+	if _, ok := empty.(object); !ok {
 		return fmt.Errorf("the kind %s has no metadata: %s does not implement metav1.Object", k.gvk, k.typ)
 	}
 	if items, ok := k.listType.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(k.typ) {
@@ -262,6 +265,15 @@ func (k *kind) shown(obj runtime.Object) runtime.Object {
 		k.Show(out)
 	}
 	return out
+}
+
+// given is a stored object as a caller gets it: a copy, or the object itself where the caller
+// shares it and it needs no conversion.
+func (k *kind) given(obj runtime.Object, shared bool) runtime.Object {
+	if shared && (k.StoredAs == "" || obj.GetObjectKind().GroupVersionKind().Version == k.gvk.Version) {
+		return obj
+	}
+	return k.shown(obj)
 }
 
 // storable has an object say the version that it is stored in.

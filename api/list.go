@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// get is a copy of one object.
-func (s *Server) get(k *kind, namespace, name string, opts metav1.GetOptions) (runtime.Object, error) {
+// get is one object.
+func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error) {
 	s.mu.RLock()
 	if err := s.checkNotInFuture(opts.ResourceVersion); err != nil {
 		s.mu.RUnlock()
 		return nil, err
 	}
-	obj, ok := s.peek(k.home, keyOf(namespace, name))
+	obj, ok := s.peek(r.kind.home, keyOf(r.namespace, r.name))
 	s.mu.RUnlock()
 	if !ok {
-		return nil, apierrors.NewNotFound(k.gvr.GroupResource(), name)
+		return nil, r.notFound()
 	}
-	return k.shown(obj), nil
+	return r.kind.given(obj, r.shared), nil
 }
 
 // continueToken says where the next page of a list begins. A page shows the
@@ -37,9 +37,10 @@ type continueToken struct {
 	Start string `json:"start"` // key of the last object of the page before
 }
 
-// list is a list of copies of the selected objects, in order of key.
-func (s *Server) list(k *kind, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
-	sel, err := selectorOf(k, namespace, opts)
+// list is a list of the selected objects, in order of key.
+func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, error) {
+	k := r.kind
+	sel, err := selectorOf(k, r.namespace, opts)
 	if err == nil {
 		err = checkListOptions(opts, false)
 	}
@@ -54,7 +55,7 @@ func (s *Server) list(k *kind, namespace string, opts metav1.ListOptions) (runti
 	slot := reflect.ValueOf(list).Elem().FieldByName("Items")
 	slot.Set(reflect.MakeSlice(slot.Type(), len(items), len(items)))
 	for i, obj := range items {
-		slot.Index(i).Set(reflect.ValueOf(k.shown(obj)).Elem())
+		slot.Index(i).Set(reflect.ValueOf(k.given(obj, r.shared)).Elem())
 	}
 	acc, err := meta.ListAccessor(list)
 	if err != nil {

@@ -193,6 +193,13 @@ func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
 	return k.Kind, true
 }
 
+// Forms says whether the objects of a kind are Go structs and not maps, and whether they can
+// be written as protobuf.
+func (r *Registry) Forms(gvk schema.GroupVersionKind) (typed, protobuf bool) {
+	k, ok := r.table.Load().byKind[gvk]
+	return ok && k.scheme != nil, ok && k.protobuf
+}
+
 // New is an empty object of a kind.
 func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	k, ok := r.table.Load().byKind[gvk]

@@ -59,31 +59,38 @@ func (r *Registry) Subresource(gvr schema.GroupVersionResource, name string) (me
 	if !ok {
 		return metav1.APIResource{}, false
 	}
-	list := k.subresourceList()
-	at := slices.IndexFunc(list, func(sub metav1.APIResource) bool { return sub.Name == gvr.Resource+"/"+name })
-	if at < 0 {
+	if name == "status" && k.status >= 0 {
+		return k.part(name, statusPart), true
+	}
+	sub, ok := k.subresources[name]
+	if !ok {
 		return metav1.APIResource{}, false
 	}
-	return list[at], true
+	return k.part(name, sub), true
+}
+
+// statusPart is the subresource that most kinds have.
+var statusPart = subresource{verbs: metav1.Verbs{"get", "patch", "update"}}
+
+// part is a subresource as discovery tells of it.
+func (k *kind) part(name string, sub subresource) metav1.APIResource {
+	gvk := sub.gvk
+	if gvk.Empty() {
+		gvk = k.gvk
+	}
+	return metav1.APIResource{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: k.gvr.Resource + "/" + name, Namespaced: k.namespaced, Verbs: sub.verbs,
+	}
 }
 
 // subresourceList are those of the kind as discovery tells of them.
 func (k *kind) subresourceList() []metav1.APIResource {
 	var list []metav1.APIResource
-	add := func(name string, sub subresource) {
-		gvk := sub.gvk
-		if gvk.Empty() {
-			gvk = k.gvk
-		}
-		list = append(list, metav1.APIResource{
-			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: k.gvr.Resource + "/" + name, Namespaced: k.namespaced, Verbs: sub.verbs,
-		})
-	}
 	if k.status >= 0 {
-		add("status", subresource{verbs: metav1.Verbs{"get", "patch", "update"}})
+		list = append(list, k.part("status", statusPart))
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.subresources)) {
-		add(name, k.subresources[name])
+		list = append(list, k.part(name, k.subresources[name]))
 	}
 	return list
 }

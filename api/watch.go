@@ -14,7 +14,7 @@ import (
 )
 
 // watcher is a watch as client-go knows it: a goroutine that reads a cursor and
-// hands over copies. A watcher that is not read waits with one event in hand and
+// hands over the objects. A watcher that is not read waits with one event in hand and
 // costs the server nothing else.
 type watcher struct {
 	kind      *kind
@@ -22,6 +22,7 @@ type watcher struct {
 	initial   []runtime.Object // to be shown as ADDED first
 	listed    bool             // then say with a bookmark that this was all
 	bookmarks bool
+	shared    bool // Request.Shared
 	startRV   uint64
 	expired   error // nothing but this error
 
@@ -32,8 +33,9 @@ type watcher struct {
 }
 
 // watch is Watch for a kind.
-func (s *Server) watch(ctx context.Context, k *kind, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
-	sel, err := selectorOf(k, namespace, opts)
+func (s *Server) watch(ctx context.Context, k *kind, req Request) (watch.Interface, error) {
+	opts := req.List
+	sel, err := selectorOf(k, req.Namespace, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func (s *Server) watch(ctx context.Context, k *kind, namespace string, opts meta
 		initial = *opts.SendInitialEvents
 	}
 	w := &watcher{
-		kind:      k,
+		kind: k, shared: req.Shared,
 		bookmarks: opts.AllowWatchBookmarks,
 		listed:    initial && opts.SendInitialEvents != nil && opts.AllowWatchBookmarks,
 		woken:     make(chan struct{}, 1), result: make(chan watch.Event), done: make(chan struct{}),
@@ -134,7 +136,7 @@ func (w *watcher) run() {
 		return
 	}
 	for _, obj := range w.initial {
-		if !w.send(watch.Added, w.kind.shown(obj)) {
+		if !w.send(watch.Added, w.kind.given(obj, w.shared)) {
 			return
 		}
 	}
@@ -163,7 +165,7 @@ func (w *watcher) deliver() bool {
 			rv, due := w.cursor.bookmarkDue()
 			return !due || w.sendBookmark(rv, false)
 		}
-		if !w.send(change.Type, w.kind.shown(change.Object)) {
+		if !w.send(change.Type, w.kind.given(change.Object, w.shared)) {
 			return false
 		}
 	}

@@ -23,6 +23,7 @@ type request struct {
 	tracked              bool   // obj comes with its managedFields: an apply
 	strict               bool   // unknown fields in a patch are refused
 	created              *bool  // Request.Created
+	shared               bool   // Request.Shared
 	size                 int    // of the object that is stored, in bytes; 0 if it was not measured
 }
 
@@ -37,8 +38,7 @@ func (o outcome) answer() object {
 	return o.last
 }
 
-// write runs do under the lock and reports what came of it. The answer is a
-// copy.
+// write runs do under the lock and reports what came of it.
 func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime.Object, error) {
 	out, err := s.writeLocked(r, do)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime
 	if r.created != nil {
 		*r.created = out.old == nil
 	}
-	return r.kind.shown(out.answer()), nil
+	return r.kind.given(out.answer(), r.shared), nil
 }
 
 // writeLocked is write without the answer.

@@ -43,7 +43,7 @@ var v1 = schema.GroupVersion{Version: "v1"}
 func (c *call) request(verb string) api.Request {
 	return api.Request{
 		Actor: actorOf(c.r), Verb: verb, Resource: c.t.gvr(), Subresource: c.t.sub,
-		Namespace: c.t.namespace, Name: c.t.name,
+		Namespace: c.t.namespace, Name: c.t.name, Shared: true,
 	}
 }
 
@@ -63,6 +63,9 @@ type actorKey struct{}
 
 // options reads the parameters of the URL into into.
 func (c *call) options(into runtime.Object) error {
+	if c.r.URL.RawQuery == "" {
+		return nil
+	}
 	if err := scheme.ParameterCodec.DecodeParameters(c.r.URL.Query(), v1, into); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
@@ -88,12 +91,17 @@ func (c *call) body() ([]byte, error) {
 // read serves get and list.
 func (c *call) read(verb string) error {
 	req := c.request(verb)
-	var into runtime.Object = &req.Get
-	if verb == "list" {
-		into = &req.List
-	}
-	if err := c.options(into); err != nil {
-		return err
+	if c.r.URL.RawQuery != "" {
+		var get metav1.GetOptions
+		var list metav1.ListOptions
+		var into runtime.Object = &get
+		if verb == "list" {
+			into = &list
+		}
+		if err := c.options(into); err != nil {
+			return err
+		}
+		req.Get, req.List = get, list
 	}
 	obj, err := c.h.server.Do(c.r.Context(), req)
 	if err != nil {

@@ -2,14 +2,18 @@ package rest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // answer sends an object or a list in the form that the client asked for.
@@ -19,11 +23,27 @@ func (c *call) answer(code int, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	if obj, err = c.convert(obj, table); err != nil {
+	body, err := c.encode("", obj, func() ([]byte, error) {
+		shown, err := c.convert(obj, table)
+		if err != nil {
+			return nil, err
+		}
+		return c.out.encode(shown)
+	})
+	if err != nil {
 		return err
 	}
-	c.out.send(c.w, c.r, code, obj)
+	sendBody(c.w, c.r, code, c.out.info.MediaType, body)
 	return nil
+}
+
+// encode is an object as do encodes it, or as it did before for another request. Tables,
+// metadata and lists are not kept.
+func (c *call) encode(event watch.EventType, obj runtime.Object, do func() ([]byte, error)) ([]byte, error) {
+	if _, ok := obj.(metav1.Object); !ok || c.out.as.Kind != "" || event == watch.Bookmark {
+		return do()
+	}
+	return c.h.encodings.get(encoding{obj, event, c.out.info.MediaType, c.out.pretty}, do)
 }
 
 // tableOptions are those of a request for a table, nil for another request.
@@ -32,7 +52,7 @@ func (c *call) tableOptions() (*metav1.TableOptions, error) {
 		return nil, nil
 	}
 	opts := &metav1.TableOptions{}
-	if include := c.r.URL.Query().Get("includeObject"); include != "" {
+	if include := parameter(c.r, "includeObject"); include != "" {
 		opts.IncludeObject = metav1.IncludeObjectPolicy(include)
 	}
 	if errs := validation.ValidateTableOptions(opts); len(errs) > 0 {
@@ -47,7 +67,8 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 		status.SetGroupVersionKind(v1.WithKind("Status"))
 		return status, nil
 	}
-	if err := c.identify(obj); err != nil {
+	obj, err := c.identify(obj)
+	if err != nil {
 		return nil, err
 	}
 	gv := c.out.as.GroupVersion()
@@ -65,12 +86,11 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 	return obj, nil
 }
 
-// identify sets the apiVersion and the kind of an object or a list.
-func (c *call) identify(obj runtime.Object) error {
+// identify is an object or a list with its apiVersion and kind.
+func (c *call) identify(obj runtime.Object) (runtime.Object, error) {
 	gvk := c.bodyOf()
 	if !meta.IsListType(obj) {
-		obj.GetObjectKind().SetGroupVersionKind(gvk)
-		return nil
+		return labelled(obj, gvk), nil
 	}
 	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.ListKind != "" {
 		gvk.Kind = k.ListKind
@@ -79,9 +99,27 @@ func (c *call) identify(obj runtime.Object) error {
 	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	if meta.LenList(obj) > 0 {
-		return nil
+		return obj, nil
 	}
-	return meta.SetList(obj, []runtime.Object{}) // an empty list, not null
+	return obj, meta.SetList(obj, []runtime.Object{}) // an empty list, not null
+}
+
+// labelled is an object that says its kind. The object itself is shared and stays as it is:
+// what says the kind is a copy of its top level.
+func labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
+	if obj.GetObjectKind().GroupVersionKind() == gvk {
+		return obj
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		own := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+		own.SetGroupVersionKind(gvk)
+		return own
+	}
+	own := reflect.New(reflect.TypeOf(obj).Elem())
+	own.Elem().Set(reflect.ValueOf(obj).Elem())
+	typed := own.Interface().(runtime.Object)
+	typed.GetObjectKind().SetGroupVersionKind(gvk)
+	return typed
 }
 
 func notAcceptable(format string, args ...any) error {

@@ -16,10 +16,11 @@ import (
 // Handler serves the Kubernetes API of a server. It asks nobody who they are: what
 // listens on a port has to do that before.
 type Handler struct {
-	server   api.Handler
-	registry *api.Registry
-	now      func() time.Time
-	nodes    Nodes // nil where there is no way to them
+	server    api.Handler
+	registry  *api.Registry
+	now       func() time.Time
+	nodes     Nodes // nil where there is no way to them
+	encodings *encodings
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -27,7 +28,7 @@ var _ http.Handler = (*Handler)(nil)
 // New makes a handler before a server, or before what stands before one. The registry has
 // the server's kinds, and now tells the time that the ages in tables are counted to.
 func New(server api.Handler, registry *api.Registry, now func() time.Time) *Handler {
-	return &Handler{server: server, registry: registry, now: now}
+	return &Handler{server: server, registry: registry, now: now, encodings: &encodings{}}
 }
 
 // ServeHTTP implements http.Handler.

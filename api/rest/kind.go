@@ -24,17 +24,16 @@ func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
 		return kind{}, false
 	}
 	k := kind{APIResource: resource, gvk: gvr.GroupVersion().WithKind(resource.Kind)}
-	if obj, err := h.registry.New(k.gvk); err == nil {
-		_, unstructured := obj.(runtime.Unstructured)
-		k.typed = !unstructured
-		_, k.protobuf = obj.(runtime.ProtobufMarshaller)
-	}
+	k.typed, k.protobuf = h.registry.Forms(k.gvk)
 	return k, true
 }
 
 // bodyOf is the kind of object that a request sends and gets: of some subresources it is
 // another.
 func (c *call) bodyOf() schema.GroupVersionKind {
+	if c.t.sub == "" {
+		return c.kind.gvk
+	}
 	if sub, ok := c.h.registry.Subresource(c.t.gvr(), c.t.sub); ok {
 		return schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
 	}

@@ -32,6 +32,9 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 	if accept == "" {
 		return output{info: types[0], pretty: isPretty(r, nil)}, nil
 	}
+	if info, ok := firstPlain(accept, types); ok {
+		return output{info: info, pretty: isPretty(r, nil)}, nil
+	}
 	for _, clause := range goautoneg.ParseAccept(accept) {
 		for _, info := range types {
 			if clause.Type != "*" && (clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
@@ -49,6 +52,21 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 		"only the following media types are accepted: "+mediaTypes(types))
 }
 
+// firstPlain is the form that an Accept header without any parameters names first, which
+// is what most clients send: then nothing has to be weighed.
+func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.SerializerInfo, bool) {
+	if strings.Contains(accept, ";") {
+		return runtime.SerializerInfo{}, false
+	}
+	first, _, _ := strings.Cut(accept, ",")
+	for _, info := range types {
+		if first == info.MediaType {
+			return info, true
+		}
+	}
+	return runtime.SerializerInfo{}, false
+}
+
 // allowsConversion says whether objects are served as that kind: tables and metadata.
 // Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.36.
 func allowsConversion(as schema.GroupVersionKind) bool {
@@ -61,7 +79,7 @@ func allowsConversion(as schema.GroupVersionKind) bool {
 // isPretty says whether JSON is indented: for people.
 // Upstream: apiserver handlers/negotiation isPrettyPrint, v1.36.
 func isPretty(r *http.Request, params map[string]string) bool {
-	if pretty := r.URL.Query().Get("pretty"); pretty != "" {
+	if pretty := parameter(r, "pretty"); pretty != "" {
 		return pretty == "true" || pretty == "1" || pretty == "t" || pretty == "T" || pretty == "TRUE" || pretty == "True"
 	}
 	agent := r.UserAgent()

@@ -65,7 +65,6 @@ var namespaceSubresources = map[string]bool{"status": true, "finalize": true}
 // verb is what a request wants of its target, in the words of an audit log; "" is a
 // method that no resource has.
 func (t *target) verb(r *http.Request) string {
-	watched := t.watch || isTrue(r.URL.Query()["watch"])
 	switch r.Method {
 	case http.MethodPost:
 		return "create"
@@ -80,7 +79,7 @@ func (t *target) verb(r *http.Request) string {
 		return "delete"
 	case http.MethodGet, http.MethodHead:
 		switch {
-		case watched && t.sub == "":
+		case t.sub == "" && (t.watch || isWatch(r)):
 			return "watch"
 		case t.name == "":
 			return "list"
@@ -88,6 +87,19 @@ func (t *target) verb(r *http.Request) string {
 		return "get"
 	}
 	return ""
+}
+
+// isWatch says whether the parameters ask for a watch.
+func isWatch(r *http.Request) bool {
+	return r.URL.RawQuery != "" && isTrue(r.URL.Query()["watch"])
+}
+
+// parameter is the first value of a parameter, "" if there is none.
+func parameter(r *http.Request, name string) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return r.URL.Query().Get(name)
 }
 
 // isTrue reads a parameter of type bool as upstream does: only "false" and "0" deny.

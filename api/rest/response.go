@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,30 +15,55 @@ import (
 // accept it. Upstream: apiserver responsewriters defaultGzipThresholdBytes, v1.36.
 const gzipThreshold = 128 << 10
 
-// send writes an object, which says its kind, as the whole answer.
-func (o output) send(w http.ResponseWriter, r *http.Request, code int, obj runtime.Object) {
+// encode writes an object, which says its kind, in this form.
+func (o output) encode(obj runtime.Object) ([]byte, error) {
 	encoder := runtime.Encoder(o.info.Serializer)
 	if o.pretty && o.info.PrettySerializer != nil {
 		encoder = o.info.PrettySerializer
 	}
 	var body bytes.Buffer
 	if err := encoder.Encode(obj, &body); err != nil {
-		http.Error(w, "the answer cannot be written as "+o.info.MediaType+": "+err.Error(), http.StatusInternalServerError)
+		return nil, fmt.Errorf("the answer cannot be written as %s: %w", o.info.MediaType, err)
+	}
+	return body.Bytes(), nil
+}
+
+// send writes an object, which says its kind, as the whole answer.
+func (o output) send(w http.ResponseWriter, r *http.Request, code int, obj runtime.Object) {
+	body, err := o.encode(obj)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", o.info.MediaType)
-	w.Header().Set("Cache-Control", "no-cache, private")
+	sendBody(w, r, code, o.info.MediaType, body)
+}
+
+// uncached is the header by which clients keep no answer.
+var uncached = []string{"no-cache, private"}
+
+// keeper is a writer that can take a whole body as it is.
+type keeper interface{ keep(body []byte) }
+
+// sendBody sends a whole answer.
+func sendBody(w http.ResponseWriter, r *http.Request, code int, mediaType string, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = []string{mediaType}
+	header["Cache-Control"] = uncached
 	if r.Method == http.MethodHead {
 		w.WriteHeader(code)
 		return
 	}
-	if body.Len() > gzipThreshold && acceptsGzip(r) {
-		sendCompressed(w, code, body.Bytes())
+	if len(body) > gzipThreshold && acceptsGzip(r) {
+		sendCompressed(w, code, body)
 		return
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(code)
-	_, _ = w.Write(body.Bytes()) // the client has gone: there is nobody to tell
+	if k, ok := w.(keeper); ok {
+		k.keep(body)
+		return
+	}
+	_, _ = w.Write(body) // the client has gone: there is nobody to tell
 }
 
 func sendCompressed(w http.ResponseWriter, code int, body []byte) {

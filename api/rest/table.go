@@ -55,8 +55,7 @@ func (c *call) addRow(t *metav1.Table, obj runtime.Object, gv schema.GroupVersio
 	switch opts.IncludeObject {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:
-		obj.GetObjectKind().SetGroupVersionKind(c.kind.gvk)
-		row.Object.Object = obj
+		row.Object.Object = labelled(obj, c.kind.gvk)
 	default:
 		p, err := partial(obj, gv)
 		if err != nil {

@@ -32,20 +32,24 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), actorKey{}, t.actor))
-	in := r.Clone(ctx)
-	in.RequestURI = r.URL.RequestURI()
+	ctx := context.WithValue(r.Context(), actorKey{}, t.actor)
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
-	if !isTrue(r.URL.Query()["watch"]) {
-		defer cancel()
-		w := &recorder{header: http.Header{}}
-		t.handler.ServeHTTP(w, in)
-		return w.response(r, io.NopCloser(&w.body), int64(w.body.Len())), nil
+	if isWatch(r) {
+		return t.watch(ctx, r)
 	}
+	w := &recorder{head: head{header: make(http.Header, 4)}}
+	t.handler.ServeHTTP(w, r.WithContext(ctx)) // the handler does not change what the two share
+	return w.response(r, w, w.length()), nil
+}
+
+// watch answers while the handler runs.
+func (t transport) watch(ctx context.Context, r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	in := r.WithContext(ctx)
 	pr, pw := io.Pipe()
-	w := &streamer{recorder: recorder{header: http.Header{}}, pipe: pw, begun: make(chan struct{})}
+	w := &streamer{head: head{header: http.Header{}}, pipe: pw, begun: make(chan struct{})}
 	go func() {
 		t.handler.ServeHTTP(w, in)
 		w.WriteHeader(http.StatusOK)
@@ -72,30 +76,23 @@ func (b *body) Close() error {
 	return b.PipeReader.Close()
 }
 
-// recorder keeps a whole answer.
-type recorder struct {
+// head is an answer but for its body.
+type head struct {
 	header http.Header
 	code   int
-	body   bytes.Buffer
 }
 
 // Header implements http.ResponseWriter.
-func (w *recorder) Header() http.Header { return w.header }
+func (w *head) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *recorder) WriteHeader(code int) {
+func (w *head) WriteHeader(code int) {
 	if w.code == 0 {
 		w.code = code
 	}
 }
 
-// Write implements http.ResponseWriter.
-func (w *recorder) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p)
-}
-
-func (w *recorder) response(r *http.Request, body io.ReadCloser, length int64) *http.Response {
+func (w *head) response(r *http.Request, body io.ReadCloser, length int64) *http.Response {
 	w.WriteHeader(http.StatusOK)
 	return &http.Response{
 		Status: http.StatusText(w.code), StatusCode: w.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -103,9 +100,38 @@ func (w *recorder) response(r *http.Request, body io.ReadCloser, length int64) *
 	}
 }
 
+// recorder keeps a whole answer. It is the body of the answer as well.
+type recorder struct {
+	head
+	whole bytes.Reader // what was sent in one piece
+	body  bytes.Buffer // what was written
+}
+
+// keep takes the whole body, which is not changed afterwards, without copying it.
+func (w *recorder) keep(body []byte) { w.whole.Reset(body) }
+
+func (w *recorder) length() int64 { return int64(w.whole.Len() + w.body.Len()) }
+
+// Read implements io.Reader.
+func (w *recorder) Read(p []byte) (int, error) {
+	if w.whole.Len() > 0 {
+		return w.whole.Read(p)
+	}
+	return w.body.Read(p)
+}
+
+// Close implements io.Closer.
+func (w *recorder) Close() error { return nil }
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
 // streamer hands an answer over as it is written.
 type streamer struct {
-	recorder
+	head
 	pipe  *io.PipeWriter
 	begun chan struct{}
 }
@@ -113,7 +139,7 @@ type streamer struct {
 // WriteHeader implements http.ResponseWriter.
 func (w *streamer) WriteHeader(code int) {
 	if w.code == 0 {
-		w.recorder.WriteHeader(code)
+		w.head.WriteHeader(code)
 		close(w.begun)
 	}
 }

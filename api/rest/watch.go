@@ -62,7 +62,7 @@ func (c *call) stream(ctx context.Context, w watch.Interface, table *metav1.Tabl
 			if !ok {
 				return
 			}
-			frame, err := c.frame(event, table)
+			frame, err := c.encode(event.Type, event.Object, func() ([]byte, error) { return c.frame(event, table) })
 			if err != nil {
 				return
 			}

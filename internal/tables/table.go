@@ -2,7 +2,9 @@ package tables
 
 import (
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -53,15 +55,17 @@ func (t table) shown(wide bool) []int {
 	return list
 }
 
+// allTables are the tables of the kinds that have one of their own, made once.
+var allTables = sync.OnceValue(func() map[schema.GroupKind]table {
+	all := storageTables()
+	maps.Copy(all, coreTables())
+	maps.Copy(all, workloadTables())
+	return all
+})
+
 // tableOf is the table of a kind, NAME and AGE if it has none of its own.
 func tableOf(kind schema.GroupKind) table {
-	if t, ok := storageTables()[kind]; ok {
-		return t
-	}
-	if t, ok := coreTables()[kind]; ok {
-		return t
-	}
-	if t, ok := workloadTables()[kind]; ok {
+	if t, ok := allTables()[kind]; ok {
 		return t
 	}
 	return listing(columns("Name", "Age"), func(obj object, now time.Time) []string {
