@@ -104,7 +104,7 @@
 //     others wait, where upstream works on several volumes at once.
 //   - Block volumes of plugins that make no device themselves, as the local one, are
 //     refused by name, for mapping a device takes privilege.
-//     Expansion and the metrics are not here yet.
+//     The metrics are not here yet.
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow
 //     (VolumePermissionChangeInProgress).
 //   - Containers that could not be created are tried again after 10s, 20s, and so on

@@ -67,7 +67,7 @@ func TestAnEndpointWithoutADriverOrWithAnotherOneIsToldOf(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", all, "--for", "2m", "-o", "story", "--width", "500", "--csi-endpoint", "outside.csi.example.com="+gone.Endpoint())
 	assert.Zero(t, code, errOut)
 	assert.Contains(t, out, "(fault: the driver at "+gone.Endpoint()+" is not there, or its connection broke)")
-	assert.Equal(t, 2, strings.Count(out, "calls Probe of outside.csi.example.com"), "the provisioner's and the attacher's first one; the others are details")
+	assert.Equal(t, 3, strings.Count(out, "calls Probe of outside.csi.example.com"), "the provisioner's, the attacher's and the resizer's first one; the others are details")
 	p := outside.Start(t, outside.Config{})
 	code, _, errOut = command(t, "", "run", "-f", all, "--csi-endpoint", "other.example.com="+p.Endpoint())
 	assert.Equal(t, exitError, code)

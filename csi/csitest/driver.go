@@ -59,6 +59,8 @@ type Driver struct {
 	Size int64
 	// Topology is where volumes are; default the first preferred one.
 	Topology []*csi.Topology
+	// NothingOnNodes has a volume grow without any work on nodes.
+	NothingOnNodes bool
 	// NotReady has Probe say so.
 	NotReady bool
 	// Failures strike in order.

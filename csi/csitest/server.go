@@ -37,6 +37,14 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return answer, nil
 }
 
+// ControllerExpandVolume implements csi.ControllerServer.
+func (d *Driver) ControllerExpandVolume(_ context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
+	if _, ok := d.Volumes[req.GetVolumeId()]; !ok {
+		return nil, gone("volume", req.GetVolumeId())
+	}
+	return &csi.ControllerExpandVolumeResponse{CapacityBytes: req.GetCapacityRange().GetRequiredBytes(), NodeExpansionRequired: !d.NothingOnNodes}, nil
+}
+
 // CreateVolume implements csi.ControllerServer.
 func (d *Driver) CreateVolume(_ context.Context, req *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	id := "h-" + req.GetName()

@@ -24,6 +24,7 @@ type controller struct {
 func (c *controller) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
 	can := []spec.ControllerServiceCapability_RPC_Type{
 		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES, spec.ControllerServiceCapability_RPC_GET_CAPACITY,
+		spec.ControllerServiceCapability_RPC_EXPAND_VOLUME,
 	}
 	if !c.cfg.NoAttach {
 		can = append(can, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)

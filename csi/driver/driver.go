@@ -28,7 +28,7 @@
 //
 // A device is a file without a size, of which a node has its own copy while it is staged there, so
 // a device on two nodes is two. The size of a volume is checked against the backend's
-// capacity only. Snapshots, clones and growth are not there yet.
+// capacity only. Snapshots and clones are not there yet.
 package driver
 
 import (

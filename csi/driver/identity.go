@@ -29,6 +29,9 @@ func (i identity) GetPluginCapabilities(context.Context, *spec.GetPluginCapabili
 			Type: &spec.PluginCapability_Service_{Service: &spec.PluginCapability_Service{Type: s}},
 		})
 	}
+	answer.Capabilities = append(answer.Capabilities, &spec.PluginCapability{
+		Type: &spec.PluginCapability_VolumeExpansion_{VolumeExpansion: &spec.PluginCapability_VolumeExpansion{Type: spec.PluginCapability_VolumeExpansion_ONLINE}},
+	})
 	return answer, nil
 }
 

@@ -22,7 +22,7 @@ type node struct {
 }
 
 func (n *node) NodeGetCapabilities(context.Context, *spec.NodeGetCapabilitiesRequest) (*spec.NodeGetCapabilitiesResponse, error) {
-	can := []spec.NodeServiceCapability_RPC_Type{spec.NodeServiceCapability_RPC_GET_VOLUME_STATS}
+	can := []spec.NodeServiceCapability_RPC_Type{spec.NodeServiceCapability_RPC_GET_VOLUME_STATS, spec.NodeServiceCapability_RPC_EXPAND_VOLUME}
 	if !n.cfg.NoStage {
 		can = append([]spec.NodeServiceCapability_RPC_Type{spec.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME}, can...)
 	}

@@ -41,7 +41,6 @@
 //   - There are no in-tree volumes that drivers take over, and no SELinux labels.
 //   - The allocatable count of a CSINode is what the driver said when it registered:
 //     nodeAllocatableUpdatePeriodSeconds is ignored.
-//   - Volumes are not expanded on the node yet.
 //
 // Upstream: pkg/volume/csi and pkg/kubelet/pluginmanager, v1.36.
 package csi

@@ -1,0 +1,59 @@
+package driver
+
+import (
+	"context"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// ControllerExpandVolume makes a volume larger, in use or not. What is as large already stays
+// as it is. A node that has the files of it mounted is told.
+func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
+	v, err := c.find(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetCapacityRange() == nil {
+		return nil, status.Error(codes.InvalidArgument, "capacity_range is missing")
+	}
+	size, err := sizeOf(req.GetCapacityRange())
+	if err != nil {
+		return nil, err
+	}
+	if size > v.Size {
+		free, err := c.free()
+		switch {
+		case err != nil:
+			return nil, status.Error(codes.Internal, err.Error())
+		case free < size-v.Size:
+			return nil, status.Errorf(codes.OutOfRange, "volume %s is to grow by %d bytes, and %d are free", v.ID, size-v.Size, free)
+		}
+		v.Size = size
+		if err := c.save(v); err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+	}
+	return &spec.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: !v.Block}, nil
+}
+
+// NodeExpandVolume would have the node's file system take the new size. Here it is only checked
+// that the volume is where the kubelet says.
+func (n *node) NodeExpandVolume(_ context.Context, req *spec.NodeExpandVolumeRequest) (*spec.NodeExpandVolumeResponse, error) {
+	at := req.GetVolumePath()
+	if at == "" {
+		return nil, status.Error(codes.InvalidArgument, "volume_path is missing")
+	}
+	v, err := n.find(req.GetVolumeId())
+	if err != nil {
+		return nil, err
+	}
+	if there, err := n.isVolume(v, at); err != nil || !there {
+		return nil, status.Errorf(codes.NotFound, "volume %s is not at %s", v.ID, at)
+	}
+	if v.Size < req.GetCapacityRange().GetRequiredBytes() {
+		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes; the controller must make it larger first", v.ID, v.Size)
+	}
+	return &spec.NodeExpandVolumeResponse{CapacityBytes: v.Size}, nil
+}
