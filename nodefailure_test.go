@@ -315,3 +315,21 @@ func TestAPodThatTerminatesOnNoNodeIsCollected(t *testing.T) {
 	c.RunFor(20 * time.Second)
 	assert.Equal(t, v1.PodFailed, c.Pod("held").Status.Phase, "the finalizer keeps it")
 }
+
+// Upstream: kubelet.go Run starts the lease and the node's status beside the pods' sources,
+// v1.36. Only what ends and unmounts waits for those.
+func TestAKubeletThatReceivesNoPodsForAnHourKeepsItsNodeReady(t *testing.T) {
+	c := failing(t, 0)
+	c.Hold(kubelet1, "pods")
+	c.Crash(kubelet1)
+	c.RunFor(time.Hour)
+	lease, err := c.Client().CoordinationV1().Leases(v1.NamespaceNodeLease).Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.LessOrEqual(t, c.Now().Sub(lease.Spec.RenewTime.Time), 10*time.Second)
+	assert.Equal(t, v1.ConditionTrue, statuses(node(t, c, "node-1"))[v1.NodeReady])
+	assert.Equal(t, "", taints(node(t, c, "node-1")))
+	assert.Equal(t, v1.ConditionTrue, isReady(c.Pod("web")))
+	c.Release(kubelet1, "pods")
+	c.Settle()
+	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+}

@@ -50,6 +50,9 @@ type Env interface {
 	// Every runs f each period, first after one period. These are background
 	// timers: settling does not wait for them.
 	Every(name string, period time.Duration, f func(ctx context.Context))
+	// Heartbeat is Every for work that needs no cache: its rounds come also while a cache
+	// has had no first list yet, which everything else of an actor waits for.
+	Heartbeat(name string, period time.Duration, f func(ctx context.Context))
 	// Go starts f as a task of its own beside the caller, for example one
 	// binding cycle. The name says what it works on.
 	Go(name string, f func(ctx context.Context))

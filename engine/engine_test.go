@@ -657,3 +657,23 @@ func TestATranscriptIsAsWideAsItIsTold(t *testing.T) {
 	require.Equal(t, "  0:00:00  user     POD DEFAULT/WEB: ONE TWO THREE FOUR\n           kubelet  POD A: ONE; TWO\n",
 		trace.Tell(entries, trace.Telling{Shorten: strings.ToUpper}))
 }
+
+func TestAHeartbeatGoesOnWhereEverythingElseWaitsForTheFirstList(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	beats, rounds, keys := 0, 0, 0
+	require.NoError(t, e.Add("watcher", func(env control.Env) error {
+		control.NewCache[*v1.ConfigMap](env, configMaps)
+		env.Heartbeat("beat", 10*time.Second, func(context.Context) { beats++ })
+		env.Every("round", 10*time.Second, func(context.Context) { rounds++ })
+		q := env.Queue(control.QueueConfig{Name: "keys", Reconcile: func(context.Context, string) error { keys++; return nil }})
+		q.Add("x")
+		return nil
+	}))
+	require.NoError(t, e.Hold("watcher", "configmaps"))
+	require.NoError(t, e.RunFor(time.Minute))
+	require.Equal(t, []int{6, 0, 0}, []int{beats, rounds, keys})
+	require.NoError(t, e.Release("watcher", "configmaps"))
+	require.NoError(t, e.RunFor(time.Minute))
+	require.Equal(t, []int{12, 1}, []int{beats, keys})
+	require.GreaterOrEqual(t, rounds, 6)
+}

@@ -88,6 +88,15 @@ func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond f
 }
 
 func (v *env) Every(name string, period time.Duration, f func(context.Context)) {
+	v.every(name, period, f, v.actor.line)
+}
+
+func (v *env) Heartbeat(name string, period time.Duration, f func(context.Context)) {
+	v.every(name, period, f, v.actor.lineAtOnce)
+}
+
+// every has a round of f put in line each period.
+func (v *env) every(name string, period time.Duration, f func(context.Context), line func(*task)) {
 	if period <= 0 {
 		panic(fmt.Sprintf("%s: Every %s: the period %s is not positive", v.actor.name, name, period))
 	}
@@ -103,10 +112,10 @@ func (v *env) Every(name string, period time.Duration, f func(context.Context)) 
 			return
 		}
 		running = true
-		a.spawn(name, func(ctx context.Context, _ *task) {
+		line(&task{actor: a, name: name, f: func(ctx context.Context, _ *task) {
 			f(ctx)
 			running = false
-		})
+		}})
 	}
 	a.after(first, never, round)
 }

@@ -142,7 +142,7 @@ func (e *Engine) follower(name, resource string) (*actor, error) {
 
 // Hold keeps an actor's caches of a resource (plural, "persistentvolumes") from
 // hearing of anything until Release: a stale cache. An actor that starts while
-// its cache is held has no list, and does nothing, until then.
+// its cache is held has no list, and does nothing but its heartbeats, until then.
 func (e *Engine) Hold(name, resource string) error {
 	a, err := e.follower(name, resource)
 	if err != nil {

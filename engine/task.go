@@ -38,14 +38,20 @@ func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) {
 	a.line(&task{actor: a, name: name, f: f})
 }
 
-// line puts a new task in line.
+// line puts a new task in line, once the actor's caches have had their first list.
 func (a *actor) line(t *task) {
-	a.tasks[t] = struct{}{}
-	if a.unlisted > 0 {
-		a.waiting = append(a.waiting, t)
-	} else {
-		a.engine.tasks = append(a.engine.tasks, t)
+	if a.unlisted == 0 {
+		a.lineAtOnce(t)
+		return
 	}
+	a.tasks[t] = struct{}{}
+	a.waiting = append(a.waiting, t)
+}
+
+// lineAtOnce puts a new task in line that needs no cache.
+func (a *actor) lineAtOnce(t *task) {
+	a.tasks[t] = struct{}{}
+	a.engine.tasks = append(a.engine.tasks, t)
 }
 
 // begin carries the task out, in its coroutine. What an actor's code panics with stays

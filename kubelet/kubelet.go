@@ -220,8 +220,8 @@ func (k *kubelet) start() {
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.node.Name)
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
 	k.watchRegistrations()
-	k.env.Every("renew the node's lease", nodeLeaseRenewInterval, k.renewNodeLease)
-	k.env.Every("report the node's status", nodeStatusReportFrequency, k.reportAnyway)
+	k.env.Heartbeat("renew the node's lease", nodeLeaseRenewInterval, k.renewNodeLease)
+	k.env.Heartbeat("report the node's status", nodeStatusReportFrequency, k.reportAnyway)
 	k.nodeQueue.Add(k.node.Name)
 }
 

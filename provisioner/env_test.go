@@ -67,6 +67,10 @@ func (e *fakeEnv) Every(name string, period time.Duration, _ func(context.Contex
 	e.every[name] = period
 }
 
+func (e *fakeEnv) Heartbeat(name string, period time.Duration, _ func(context.Context)) {
+	e.every[name] = period
+}
+
 func (e *fakeEnv) Go(string, func(context.Context)) {}
 
 func (e *fakeEnv) Queue(cfg control.QueueConfig) control.Queue {

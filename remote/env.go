@@ -53,10 +53,19 @@ func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond f
 }
 
 func (v *env) Every(name string, period time.Duration, f func(context.Context)) {
+	v.every(name, period, f, v.spawn)
+}
+
+func (v *env) Heartbeat(name string, period time.Duration, f func(context.Context)) {
+	v.every(name, period, f, v.spawnAtOnce)
+}
+
+// every has a task that spawn starts do f each period.
+func (v *env) every(name string, period time.Duration, f func(context.Context), spawn func(doing string, f func(ctx context.Context))) {
 	if period <= 0 {
 		panic(fmt.Sprintf("%s: Every %s: the period %s is not positive", v.name, name, period))
 	}
-	v.spawn(name, func(ctx context.Context) {
+	spawn(name, func(ctx context.Context) {
 		ticker := time.NewTicker(period)
 		defer ticker.Stop()
 		for {

@@ -86,12 +86,21 @@ func (p *process) awaitsList() {
 	}
 }
 
-// spawn runs f as a task: alone, with the lock. The lock must be held.
-func (p *process) spawn(doing string, f func(ctx context.Context)) {
+// spawn runs f as a task, once the actor's caches have had their first list: alone, with the
+// lock. The lock must be held.
+func (p *process) spawn(doing string, f func(ctx context.Context)) { p.spawnAfter(p.listed, doing, f) }
+
+// spawnAtOnce is spawn for a task that needs no cache.
+func (p *process) spawnAtOnce(doing string, f func(ctx context.Context)) {
+	now := make(chan struct{})
+	close(now)
+	p.spawnAfter(now, doing, f)
+}
+
+func (p *process) spawnAfter(listed <-chan struct{}, doing string, f func(ctx context.Context)) {
 	if p.ctx.Err() != nil {
 		return
 	}
-	listed := p.listed
 	p.tasks.Go(func() {
 		select {
 		case <-listed:
