@@ -37,13 +37,19 @@ type watched struct {
 	broken  []string
 }
 
-// watch installs the reference driver.
-func watch(c *storagesimtest.Cluster) *watched {
+// watch installs the reference driver, whose processes lose their memory when they end.
+func watch(c *storagesimtest.Cluster) *watched { return watchWith(c, false) }
+
+// watchWith says whether a process of the driver that starts again has the memory of the last one.
+func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
 	w := &watched{Cluster: c, handles: map[string]string{}, listed: map[string][]v1.AttachedVolume{}}
 	d, err := driver.New(driver.Config{})
 	require.NoError(c.T, err)
 	d.Options = nil // calls come one at a time here, and what the driver holds is looked at during them
 	controller, node := d.NewController, d.Node
+	if keepsMemory {
+		controller, node = kept(controller), kept(node)
+	}
 	d.NewController = func(h csi.Host) (spec.ControllerServer, error) {
 		s, err := controller(h)
 		return watchedController{s, w}, err
@@ -57,6 +63,19 @@ func watch(c *storagesimtest.Cluster) *watched {
 	require.NoError(c.T, c.InstallCSIDriver(d))
 	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: csi}, provisioner: csi.storagesim.io}`)
 	return w
+}
+
+// kept is a server that is made once for each machine, and has its memory for ever.
+func kept[S any](makes func(h csi.Host) (S, error)) func(h csi.Host) (S, error) {
+	made := map[string]S{}
+	return func(h csi.Host) (server S, err error) {
+		server, ok := made[h.Machine.String()]
+		if !ok {
+			server, err = makes(h)
+			made[h.Machine.String()] = server
+		}
+		return server, err
+	}
 }
 
 // attaching looks at each VolumeAttachment that is made: no other node's status may list the
@@ -292,16 +311,20 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	})
 }
 
+// withMemory is what follows the name of an actor of the driver whose memory a crash does not take.
+const withMemory = " with its memory"
+
 // csiLifeSteps plays the life of a volume. After so many steps an actor's process dies, never
 // if that is negative. It says how many steps there were.
 func csiLifeSteps(t testing.TB, actor string, crash int) (steps int) {
-	w := watch(storagesimtest.New(t, twoNodes()))
+	process, keeps := strings.CutSuffix(actor, withMemory)
+	w := watchWith(storagesimtest.New(t, twoNodes()), keeps)
 	w.RunFor(5 * time.Second)
 	until := func(done func() bool) {
 		for end := w.Now().Add(10 * time.Minute); !done(); steps++ {
 			require.True(t, w.Now().Before(end), "%s crashed at step %d", actor, crash)
 			if steps == crash {
-				w.Crash(actor)
+				w.Crash(process)
 			}
 			if !w.Step() {
 				w.RunFor(time.Second)
@@ -321,11 +344,16 @@ func csiLifeSteps(t testing.TB, actor string, crash int) (steps int) {
 	return steps
 }
 
-// Each actor crashes at each step of a volume's life: a seed is one of the pairs. CI tries
-// more of them.
+// Each actor crashes at each step of a volume's life: a seed is one of the pairs. The driver's
+// processes do so twice, with their memory and without. CI tries more of them.
 func TestACrashOfAnyActorAtAnyStepOfACSIVolumesLifeLosesNothing(t *testing.T) {
 	steps := csiLifeSteps(t, "", -1)
 	actors := watch(storagesimtest.New(t, twoNodes())).csiActors()
+	for _, actor := range actors {
+		if strings.HasPrefix(actor, "csi-driver/") {
+			actors = append(actors, actor+withMemory)
+		}
+	}
 	pairs := uint64(steps * len(actors))
 	seedtest.Each(t, 60, func(t testing.TB, seed uint64) {
 		pair := seed * 7919 % pairs // a prime: no pair comes twice before all have come

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -118,9 +119,9 @@ func TestAStatefulSetMakesNoSecondReplicaWhileTheFirstMayRunOnADeadNode(t *testi
 	}
 }
 
-// After each call to the API of each component that takes part, it crashes. The replica moves
-// all the same, its volume is never on two nodes, and nothing is left in the end.
-func TestACrashAfterAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.T) {
+// Before or after each call to the API of each component that takes part, it crashes. The
+// replica moves all the same, its volume is never on two nodes, and nothing is left in the end.
+func TestACrashBeforeOrAfterAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.T) {
 	stride := 1
 	if testing.Short() {
 		stride = 7
@@ -128,24 +129,47 @@ func TestACrashAfterAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.
 	for _, actor := range []string{
 		storagesim.AttachDetach, storagesim.TaintEviction, storagesim.PodGC, storagesim.NodeLifecycle, "kubelet/node-2", "csi-attacher/csi.storagesim.io",
 	} {
-		t.Run(actor, func(t *testing.T) {
-			n := 0
-			for ; moveWithCrash(t, actor, n); n += stride {
-				if n > 60 { // only signs of life follow
-					return
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after: %t", actor, after), func(t *testing.T) {
+				for n := 0; n <= 60; n += stride { // then only signs of life follow
+					crashed := moveWithTrouble(t, func(c *storagesimtest.Cluster) {
+						c.Inject(engine.Fault{Actor: actor, Skip: n, Crash: true, After: after})
+					})
+					if crashed == 0 {
+						require.Greater(t, n, 1, "%s makes calls", actor)
+						return
+					}
 				}
-			}
-			require.Greater(t, n, 1, "%s makes calls", actor)
-		})
+			})
+		}
 	}
 }
 
-// moveWithCrash says whether the actor made so many calls that it crashed.
-func moveWithCrash(t *testing.T, actor string, skip int) (crashed bool) {
+// The same with each call of the driver: its process ends before it or after it, and has
+// forgotten what was in its memory.
+func TestADriverThatCrashesAtAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 5
+	}
+	for _, after := range []bool{false, true} {
+		n := 0
+		for ; ; n += stride {
+			crashed := moveWithTrouble(t, func(c *storagesimtest.Cluster) {
+				require.NoError(t, c.InjectCSI(call.Fault{Skip: n, Crash: true, After: after, Restart: 3 * time.Second}))
+			})
+			if crashed == 0 {
+				break
+			}
+		}
+		require.Greater(t, n, 20, "so many calls there are at least")
+	}
+}
+
+// moveWithTrouble says how many processes crashed.
+func moveWithTrouble(t *testing.T, trouble func(c *storagesimtest.Cluster)) (crashed int) {
 	t.Helper()
-	c, dead := dbOnDeadNode(t, 0, func(c *storagesimtest.Cluster) {
-		c.Inject(engine.Fault{Actor: actor, Skip: skip, Crash: true, After: true})
-	})
+	c, dead := dbOnDeadNode(t, 0, trouble)
 	outOfService(t, c, dead)
 	c.RunFor(5 * time.Minute)
 	c.RequireRunning("db-0")
@@ -156,8 +180,8 @@ func moveWithCrash(t *testing.T, actor string, skip int) (crashed bool) {
 	c.RunFor(10 * time.Minute)
 	c.RequireNoLeaks()
 	for _, e := range c.Records() {
-		if _, ok := e.Record.(trace.Crashed); ok && e.Actor == actor {
-			crashed = true
+		if _, ok := e.Record.(trace.Crashed); ok {
+			crashed++
 		}
 	}
 	require.NoError(t, c.Close())

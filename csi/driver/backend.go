@@ -31,8 +31,8 @@ type Backend struct {
 	nodes map[string]bool
 	// mu guards staged and published, which Holdings reads also during a request.
 	mu sync.Mutex
-	// staged and published are what the nodes' servers have mounted, for Holdings. The nodes'
-	// mount tables are what counts.
+	// staged and published are what the nodes' servers have mounted, for Holdings. A server
+	// that starts again knows nothing, and finds its own in the node's mount table.
 	staged, published map[csi.Place]bool
 }
 

@@ -107,7 +107,8 @@ func New(cfg Config) (csi.Driver, error) {
 			b.requests.Lock()
 			defer b.requests.Unlock()
 			b.nodes[h.Node] = true
-			return &node{Backend: b, name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}, nil
+			n := &node{Backend: b, name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}
+			return n, n.remember()
 		},
 		Spec:      storagev1.CSIDriverSpec{AttachRequired: &attach, FSGroupPolicy: &policy, StorageCapacity: &cfg.StorageCapacity},
 		FSTypes:   map[string]func(string) (*disk.Disk, error){fsTypeOf(cfg.Name): b.open},

@@ -2,6 +2,8 @@ package driver
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -59,6 +61,9 @@ func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeReque
 	} else if err == nil {
 		err = n.mountVolume(v, "staging_target_path", staging, nil)
 	}
+	if err == nil {
+		err = n.noteStaging(v.ID, staging)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +94,9 @@ func (n *node) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeR
 	}
 	if err := n.disconnect(req.GetVolumeId()); err != nil {
 		return nil, err
+	}
+	if err := n.disk.Remove(n.stagedAt(req.GetVolumeId())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, status.Error(codes.Internal, err.Error())
 	}
 	n.note(n.staged, csi.Place{Volume: req.GetVolumeId(), Node: n.name, Path: staging}, false)
 	return &spec.NodeUnstageVolumeResponse{}, nil

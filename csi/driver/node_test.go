@@ -4,11 +4,13 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
+	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
@@ -235,3 +237,36 @@ func TestANodeSaysItsNameItsTopologyAndHowManyVolumesItTakes(t *testing.T) {
 type refusing struct{ mount.Interface }
 
 func (refusing) Mount(string, string, string, []string) error { return errors.New("injected") }
+
+func TestAServerThatStartsAgainFindsWhatIsStagedAndPublishedOnItsNode(t *testing.T) {
+	for _, cfg := range []Config{{}, {NoStage: true}} {
+		r := newRig(t, cfg)
+		for at, c := range map[string]*spec.VolumeCapability{"1": capability(), "2": blockCapability()} {
+			id, from := r.attached("data-"+at, c), staging+at
+			require.NoError(t, r.node.Disk().MkdirAll(from, 0o755))
+			if !cfg.NoStage {
+				require.NoError(t, r.stage(id, from, c))
+			}
+			require.NoError(t, r.publish(id, from, "/var/lib/kubelet/pods/"+at+"/mount", at == "1", c))
+		}
+		held := r.driver.Inventory.Holdings()
+		require.Len(t, held.Published, 2)
+		b := r.driver.Inventory.(*Backend)
+		clear(b.staged)
+		clear(b.published)
+		b.published[csi.Place{Volume: "vol-wrong", Node: "node-1", Path: "/x"}] = true
+		again, err := r.driver.Node(csi.Host{Machine: r.node, Node: "node-1", Now: time.Now})
+		require.NoError(t, err)
+		require.Equal(t, held, r.driver.Inventory.Holdings())
+		r.server = again
+		for _, p := range held.Published {
+			require.NoError(t, r.unpublish(p.Volume, p.Path))
+		}
+		for _, p := range held.Staged {
+			require.NoError(t, r.unstage(p.Volume, p.Path))
+		}
+		held = r.driver.Inventory.Holdings()
+		require.Empty(t, held.Staged)
+		require.Empty(t, held.Published)
+	}
+}
