@@ -30,7 +30,7 @@ import (
 //     bound claim without its volume;
 //   - a volume of a CSI driver (csi.Driver.Inventory) that no PersistentVolume stands for, and
 //     the opposite; a volume that the driver has attached without a VolumeAttachment, or has
-//     staged or published for a pod that is gone;
+//     staged or published for a pod that is gone, or at a path that it was not given;
 //   - a VolumeAttachment of a node or a volume that is gone, and one that the
 //     attach/detach controller made for pods that are gone;
 //   - a provisioner's helper pod, and a directory that one of these or a provisioner

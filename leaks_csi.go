@@ -8,7 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/csi/deploy"
+	kubeletcsi "github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // csi compares what CSI drivers say that they hold with the API's objects and with what the
@@ -18,7 +20,7 @@ func (l *leakFinder) csi() error {
 		if d.Inventory == nil {
 			continue
 		}
-		held, f := d.Inventory.Holdings(), &csiLeaks{leakFinder: l, driver: d.Name, volumes: l.handlesOf(d.Name)}
+		held, f := d.Inventory.Holdings(), &csiLeaks{leakFinder: l, driver: d.Name, types: d.FSTypes, volumes: l.handlesOf(d.Name)}
 		slices.Sort(held.Volumes)
 		for _, list := range [][]deploy.Place{held.Attached, held.Staged, held.Published} {
 			slices.SortFunc(list, deploy.Place.Compare)
@@ -37,7 +39,8 @@ func (l *leakFinder) csi() error {
 type csiLeaks struct {
 	*leakFinder
 	driver  string
-	volumes map[string]*v1.PersistentVolume // by volume handle
+	types   map[string]func(source string) (*disk.Disk, error) // the driver's file systems
+	volumes map[string]*v1.PersistentVolume                    // by volume handle
 }
 
 // handlesOf are the volumes of a driver.
@@ -101,19 +104,52 @@ func (f *csiLeaks) compareAttached(held deploy.Holdings) {
 // compareMounted finds what the driver has staged or published for pods that are not there.
 func (f *csiLeaks) compareMounted(held deploy.Holdings) {
 	for _, p := range held.Staged {
-		if pv := f.volumes[p.Volume]; pv == nil || !f.isUsedAt(pv.Name, f.nodeOf(p.Node)) {
+		pv := f.volumes[p.Volume]
+		if pv == nil || !f.isUsedAt(pv.Name, f.nodeOf(p.Node)) {
 			f.add(f.leak(LeakStaging, p), "volume %s of driver %s, staged on node %s at %s, which no pod there uses", p.Volume, f.driver, p.Node, p.Path)
+		} else if given := kubeletcsi.StagingPath(pv); f.onNode(p) != given {
+			f.add(f.leak(LeakStaging, p), "volume %s of driver %s, staged on node %s at %s, a path that the driver was not given; it was given %s", p.Volume, f.driver, p.Node, p.Path, given)
 		}
 	}
 	for _, p := range held.Published {
-		if !f.hasPod(p) {
+		if pod := f.podOf(p); pod == nil {
 			f.add(f.leak(LeakPublication, p), "volume %s of driver %s, published on node %s at %s, whose pod is gone", p.Volume, f.driver, p.Node, p.Path)
+		} else if given := f.givenFor(pod, p); len(given) > 0 && !slices.Contains(given, f.onNode(p)) {
+			f.add(f.leak(LeakPublication, p), "volume %s of driver %s, published on node %s at %s, a path that the driver was not given; for pod %s/%s it was given %s",
+				p.Volume, f.driver, p.Node, p.Path, pod.Namespace, pod.Name, strings.Join(given, " or "))
 		}
 	}
 }
 
-// compareDisks finds what is mounted where volumes are staged, of which the driver knows
-// nothing any more.
+// givenFor are the paths at which a pod's kubelet may have had a volume published.
+func (f *csiLeaks) givenFor(pod *v1.Pod, p deploy.Place) (given []string) {
+	if pv := f.volumes[p.Volume]; pv != nil {
+		paths := kubeletcsi.PublishPaths(pv.Name, pod.UID)
+		if pv.Spec.VolumeMode != nil && *pv.Spec.VolumeMode == v1.PersistentVolumeBlock {
+			return paths[1:]
+		}
+		return paths[:1]
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.CSI != nil && v.CSI.Driver == f.driver {
+			given = append(given, kubeletcsi.PublishPaths(v.Name, pod.UID)[0])
+		}
+	}
+	return given
+}
+
+// onNode is the path of a place as the node has it: a driver in another process is given where
+// that really is.
+func (f *csiLeaks) onNode(p deploy.Place) string {
+	m, err := f.machines.Find("node/" + f.nodeOf(p.Node))
+	if err != nil || m.Dir() == "" {
+		return p.Path
+	}
+	return strings.TrimPrefix(p.Path, m.Dir())
+}
+
+// compareDisks finds what is mounted where volumes are staged, and what is mounted of the driver's
+// file systems outside of pods' directories, of which the driver knows nothing any more.
 func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
 	for _, m := range f.machines.Of(machine.Node) {
 		mounts, err := m.Mounter().List()
@@ -121,8 +157,10 @@ func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
 			return fmt.Errorf("%s: %w", m, err)
 		}
 		for _, at := range mounts {
-			staged := slices.ContainsFunc(held.Staged, func(p deploy.Place) bool { return p.Path == at.Path && f.nodeOf(p.Node) == m.Name() })
-			if strings.HasPrefix(at.Path, "/var/lib/kubelet/plugins/kubernetes.io/csi/"+f.driver+"/") && !staged {
+			known := slices.ContainsFunc(slices.Concat(held.Staged, held.Published), func(p deploy.Place) bool { return f.onNode(p) == at.Path && f.nodeOf(p.Node) == m.Name() })
+			own := strings.HasPrefix(at.Path, "/var/lib/kubelet/plugins/kubernetes.io/csi/"+f.driver+"/") ||
+				f.types[at.Type] != nil && !strings.HasPrefix(at.Path, "/var/lib/kubelet/pods/")
+			if own && !known {
 				f.add(Leak{Kind: LeakStaging, Provisioner: f.driver, Machine: m.String(), Path: at.Path},
 					"a mount on %s at %s, which driver %s does not know of", m.Name(), at.Path, f.driver)
 			}
@@ -131,17 +169,17 @@ func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
 	return nil
 }
 
-// hasPod says whether the pod that a volume is published for is on the node: its UID is in
-// the path.
-func (f *csiLeaks) hasPod(p deploy.Place) bool {
+// podOf is the pod that a volume is published for, if it is on the node: its UID is in the
+// path.
+func (f *csiLeaks) podOf(p deploy.Place) *v1.Pod {
 	elements := strings.Split(p.Path, "/")
 	for i := range f.podList {
 		pod := &f.podList[i]
 		if pod.Spec.NodeName == f.nodeOf(p.Node) && slices.Contains(elements, string(pod.UID)) {
-			return true
+			return pod
 		}
 	}
-	return false
+	return nil
 }
 
 // nodeOf is the Node whose ID a driver knows, by its CSINode; "" if there is none.

@@ -1,10 +1,13 @@
 package storagesim_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
@@ -81,6 +84,20 @@ func TestWhatACSIDriverHoldsAndNeedNotIsFoundAndNamed(t *testing.T) {
 			storagesim.Leak{Kind: storagesim.LeakStaging, Provisioner: driver.Name, Machine: "node/node-1", Path: had.Staged[0].Path},
 			"a mount on node-1 at " + had.Staged[0].Path + ", which driver csi.storagesim.io does not know of",
 		},
+		"a staging at a path that it was not given": {
+			func(held *csi.Holdings) {
+				held.Staged = append(held.Staged, csi.Place{Volume: id, Node: "node-1", Path: "/mnt/mine"})
+			},
+			leak(storagesim.LeakStaging, "/mnt/mine"),
+			"volume " + id + " of driver csi.storagesim.io, staged on node node-1 at /mnt/mine, a path that the driver was not given; it was given " + had.Staged[0].Path,
+		},
+		"a publication at a path that it was not given": {
+			func(held *csi.Holdings) {
+				held.Published = append(held.Published, csi.Place{Volume: id, Node: "node-1", Path: had.Published[0].Path + "/deeper"})
+			},
+			leak(storagesim.LeakPublication, had.Published[0].Path+"/deeper"),
+			"volume " + id + " of driver csi.storagesim.io, published on node node-1 at " + had.Published[0].Path + "/deeper, a path that the driver was not given; for pod default/web it was given " + had.Published[0].Path,
+		},
 		"a publication for a pod that is gone": {
 			func(held *csi.Holdings) {
 				held.Published = append(held.Published, csi.Place{Volume: id, Node: "node-1", Path: "/var/lib/kubelet/pods/gone/mount"})
@@ -115,4 +132,37 @@ func TestAVolumeThatACSIDriverKeepsAfterItsDeletionIsALeak(t *testing.T) {
 	c.MakeDir("host/"+driver.Name, "/volumes/"+id, 0o755)
 	c.WriteFile("host/"+driver.Name, "/volumes/"+id+"/volume.json", string(file))
 	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volume "+id+" of driver csi.storagesim.io, for which there is no pv")
+}
+
+// A driver of an author that mounts where it was not asked to, and says nothing of it.
+func TestAMountOfADriverAtAPathThatItWasNotGivenIsALeak(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d, err := driver.New(driver.Config{})
+	require.NoError(t, err)
+	node := d.Node
+	d.Node = func(h csi.Host) (spec.NodeServer, error) {
+		server, err := node(h)
+		return straying{server, h}, err
+	}
+	require.NoError(t, c.InstallCSIDriver(d))
+	c.Apply(csiManifests)
+	c.RunFor(time.Minute)
+	var found *storagesim.LeakError
+	require.ErrorAs(t, c.Cluster.RequireNoLeaks(), &found)
+	require.Len(t, found.Leaks, 1)
+	require.Equal(t, "a mount on node-1 at /mnt/stray, which driver csi.storagesim.io does not know of", found.Leaks[0].What)
+}
+
+// straying is a node server that bind mounts what it stages in a second place.
+type straying struct {
+	spec.NodeServer
+	host csi.Host
+}
+
+func (s straying) NodeStageVolume(ctx context.Context, req *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
+	answer, err := s.NodeServer.NodeStageVolume(ctx, req)
+	if err == nil {
+		err = errors.Join(s.host.Machine.Disk().MkdirAll("/mnt/stray", 0o755), s.host.Machine.Mounter().Mount(req.StagingTargetPath, "/mnt/stray", "", []string{"bind"}))
+	}
+	return answer, err
 }

@@ -71,10 +71,12 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 			spec.RegisterNodeServer(s, server)
 		}, err
 	}
+	registers := "csi-registrar/" + d.Name + "/" + h.Node
 	return []Actor{
 		{Name: name, Factory: serve(w, socket, build)},
-		{Name: "csi-registrar/" + d.Name + "/" + h.Node, Factory: registrar.New(registrar.Config{
+		{Name: registers, Factory: registrar.New(registrar.Config{
 			Sockets: w.Sockets, Machine: socket.Machine, Socket: socket.Path, KubeletPath: socket.Path,
+			Crash: func(f call.Fault) { w.Crash(registers, f.Restart) },
 		})},
 	}
 }

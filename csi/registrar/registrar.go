@@ -34,12 +34,14 @@ const operationTimeout = time.Second
 // restart is how long a container that failed stays down: a kubelet's first backoff.
 const restart = 10 * time.Second
 
-// Config configures one registrar. All fields are required.
+// Config configures one registrar. All fields but Crash are required.
 type Config struct {
 	Sockets *call.Sockets
 	// Machine is the node, "node/node-1", Socket the driver's socket there, and
 	// KubeletPath the same as the kubelet sees it.
 	Machine, Socket, KubeletPath string
+	// Crash ends the registrar's process for a fault of a call to it; see call.Socket.
+	Crash func(f call.Fault)
 }
 
 // RegistrationSocket is the path of the socket on which a driver of that name is registered.
@@ -104,6 +106,7 @@ func (r *registrar) serve(ctx context.Context, driver string) error {
 	server := &registrationServer{driver: driver, endpoint: r.cfg.KubeletPath}
 	l, err := call.Listen(r.cfg.Sockets, call.Socket{
 		Machine: r.cfg.Machine, Path: RegistrationSocket(driver), Driver: "the registrar of " + driver,
+		Crash:    r.cfg.Crash,
 		Register: func(s grpc.ServiceRegistrar) { registerapi.RegisterRegistrationServer(s, server) },
 	})
 	if err != nil {
