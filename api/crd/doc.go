@@ -29,9 +29,10 @@
 //
 // # What differs from a real API server
 //
-//   - Rules in the language CEL (x-kubernetes-validations) are stored and not evaluated. A
-//     client gets the warning [RulesMessage]. The library that evaluates them makes a program
-//     47 MB larger (48.4 to 95.8 MB on linux/amd64); what is used here costs 2.1 MB.
+//   - Rules in the language CEL (x-kubernetes-validations) are evaluated in programs that import
+//     package api/crd/cel. In others they are stored, and a client gets the warning
+//     [RulesMessage]: the library that evaluates them makes a program 47 MB larger (48.4 to
+//     95.8 MB on linux/amd64); what is used here costs 2.1 MB.
 //   - Conversion webhooks are not called: objects are converted by their apiVersion, as
 //     with the strategy None. A client gets the warning [WebhookMessage].
 //   - Objects are pruned when they are written and when they are shown in another version

@@ -116,7 +116,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 			AnyFinalizer: true,
 			Create:       func(obj runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), nil) },
 			Update:       func(obj, old runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), fieldsOf(old)) },
-			UpdateStatus: func(obj, _ runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj)) },
+			UpdateStatus: func(obj, old runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj), fieldsOf(old)) },
 		},
 		Unknown: s.unknown,
 		Show:    func(obj runtime.Object) { s.prune(fieldsOf(obj)) },

@@ -1,8 +1,75 @@
 package crd
 
 import (
+	"sync/atomic"
+
+	internal "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// Evaluator evaluates rules in the language CEL. Package api/crd/cel is one.
+type Evaluator interface {
+	// Check says what is wrong with the rules of a definition; old is what it follows, nil if
+	// it is new.
+	Check(def, old *internal.CustomResourceDefinition) field.ErrorList
+	// Compile makes the rules of a schema ready, nil if it has none.
+	Compile(s *structural.Structural) Rules
+}
+
+// Rules say what is wrong with an object; old is what it follows, nil if it is new.
+type Rules func(obj, old map[string]any) field.ErrorList
+
+// evaluating is the evaluator of all servers, nil if there is none.
+var evaluating atomic.Pointer[Evaluator]
+
+// UseEvaluator has all servers evaluate the rules of the definitions that they get from then
+// on. A program calls it by importing package api/crd/cel.
+func UseEvaluator(e Evaluator) { evaluating.Store(&e) }
+
+// compileRules makes the rules of a schema ready, nil if it has none or nothing evaluates
+// them.
+func compileRules(s *structural.Structural) Rules {
+	if e := evaluating.Load(); e != nil {
+		return (*e).Compile(s)
+	}
+	return nil
+}
+
+// checkRules is Evaluator.Check without what is known already.
+func checkRules(def, old *internal.CustomResourceDefinition, known field.ErrorList) (errs field.ErrorList) {
+	e := evaluating.Load()
+	if e == nil {
+		return nil
+	}
+	said := map[string]bool{}
+	for _, err := range known {
+		said[err.Error()] = true
+	}
+	for _, err := range (*e).Check(def, old) {
+		if !said[err.Error()] {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// validateRules evaluates the rules of a schema, unless the object is too wrong for that.
+// Upstream: registry/customresource hasBlockingErr, v1.36.
+func (s *shape) validateRules(errs field.ErrorList, obj, old map[string]any) field.ErrorList {
+	if s.rules == nil {
+		return nil
+	}
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; "+
+				"correct the existing errors to complete validation")}
+		}
+	}
+	return s.rules(obj, old)
+}
 
 // RulesMessage is the warning that a client gets whose definition has rules in the language
 // CEL (x-kubernetes-validations).
@@ -15,7 +82,7 @@ const WebhookMessage = "conversion webhooks are not called by this server: objec
 // something which this server does not do.
 func warnings(def *apiextensions.CustomResourceDefinition) (list []string) {
 	for _, v := range def.Spec.Versions {
-		if v.Schema != nil && ruled(v.Schema.OpenAPIV3Schema) {
+		if evaluating.Load() == nil && v.Schema != nil && ruled(v.Schema.OpenAPIV3Schema) {
 			list = append(list, RulesMessage)
 			break
 		}

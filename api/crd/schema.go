@@ -27,7 +27,8 @@ type shape struct {
 	validator  *openapi.SchemaValidator
 	status     *openapi.SchemaValidator // nil if nothing is said of the status
 	scale      *apiextensions.CustomResourceSubresourceScale
-	preserve   bool // spec.preserveUnknownFields: nothing is pruned
+	rules      Rules // nil if there are none
+	preserve   bool  // spec.preserveUnknownFields: nothing is pruned
 }
 
 // compile makes a version's schema ready.
@@ -49,6 +50,7 @@ func compile(def *apiextensions.CustomResourceDefinition, v *apiextensions.Custo
 			return nil, err
 		}
 	}
+	s.rules = compileRules(s.structural)
 	s.validator = openapi.NewSchemaValidator(s.openapi, nil, "", strfmt.Default)
 	if status, ok := s.openapi.Properties["status"]; ok {
 		s.status = openapi.NewSchemaValidator(&status, nil, "", strfmt.Default)
@@ -158,15 +160,16 @@ func (s *shape) validate(obj, old map[string]any) field.ErrorList {
 	if old != nil {
 		errs = ratchet(errs, fieldErrors(nil, s.validator.Validate(old)), obj, old)
 	}
-	return errs
+	return append(errs, s.validateRules(errs, obj, old)...)
 }
 
 // validateStatus says what is wrong with the status of an object.
-func (s *shape) validateStatus(obj map[string]any) (errs field.ErrorList) {
+func (s *shape) validateStatus(obj, old map[string]any) (errs field.ErrorList) {
 	if status, ok := obj["status"]; ok && s.status != nil {
 		errs = fieldErrors(field.NewPath("status"), s.status.Validate(status))
 	}
-	return append(errs, s.validateScale(obj, false)...)
+	errs = append(errs, s.validateScale(obj, false)...)
+	return append(errs, s.validateRules(errs, obj, old)...)
 }
 
 // ratchet takes away errors about values that an update does not change: they are no worse

@@ -32,7 +32,20 @@ func validate(def, old *apiextensions.CustomResourceDefinition) field.ErrorList 
 	if old != nil {
 		p.update(&def.Spec, old)
 	}
-	return p.list
+	return append(p.list, checkRules(&in, internalOf(old), p.list)...)
+}
+
+// internalOf is a definition in the internal version, nil if there is none or it cannot be
+// brought into that.
+func internalOf(def *apiextensions.CustomResourceDefinition) *internal.CustomResourceDefinition {
+	if def == nil {
+		return nil
+	}
+	in := &internal.CustomResourceDefinition{}
+	if apiextensions.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(def.DeepCopy(), in, nil) != nil {
+		return nil
+	}
+	return in
 }
 
 // problems collects what is wrong with a spec.

@@ -35,6 +35,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("a program that does not import api/crd/cel does not link the library for CEL", func(t *testing.T) {
+		found, err := arch.CheckLinked(top, arch.WithoutCEL())
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("no file names a place on one machine", func(t *testing.T) {
 		found, err := arch.CheckText(top, arch.NoText())
 		require.NoError(t, err)

@@ -26,6 +26,19 @@ func Light() Linked {
 	}
 }
 
+// WithoutCEL is the rule of this repository: a program that does not ask for it does not link
+// the library that evaluates rules of custom kinds.
+func WithoutCEL() Linked {
+	return Linked{
+		From: ".",
+		Not: []string{
+			"k8s.io/apiserver", "github.com/google/cel-go", "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel",
+			"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation",
+		},
+		Why: "it makes every program 47 MB larger; see api/crd/cel",
+	}
+}
+
 // CheckLinked reports every import, outside tests, of a package that must not be linked, in the
 // package of the rule and in all packages of the module that it imports, directly or not.
 func CheckLinked(fsys fs.FS, rule Linked) ([]Violation, error) {
