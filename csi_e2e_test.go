@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
@@ -77,4 +79,29 @@ func TestTheLifeOfACSIVolumeRepeatsFromItsSeed(t *testing.T) {
 	for seed := range uint64(5) {
 		require.Equal(t, csiLife(t, seed+1), csiLife(t, seed+1))
 	}
+}
+
+// Semantics 5.5: what NodeGetInfo says of max_volumes_per_node is the CSINode's allocatable count.
+func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	require.NoError(t, c.InstallCSIDriver(driver.Config{MaxVolumes: 1}))
+	c.RunFor(5 * time.Second)
+	csiNode, err := c.Client().StorageV1().CSINodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, *csiNode.Spec.Drivers[0].Allocatable.Count)
+	c.Apply(csiManifests)
+	c.RunFor(time.Minute)
+	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+
+	c.Apply(csiClaim("second"), claimPodOn("second", "node-1"))
+	c.RunFor(time.Minute)
+	require.Equal(t, v1.PodPending, c.Pod("second").Status.Phase)
+	require.Empty(t, c.Pod("second").Spec.NodeName)
+	require.Contains(t, c.Story(), "0/1 nodes are available: 1 node(s) exceed max volume count.")
+	c.Delete("pod/web")
+	c.RunFor(2 * time.Minute)
+	require.Equal(t, v1.PodRunning, c.Pod("second").Status.Phase, "its turn has come")
+	c.Delete("pod/second", "pvc/data", "pvc/second")
+	c.RunFor(2 * time.Minute)
+	c.RequireNoLeaks()
 }

@@ -165,6 +165,32 @@ func TestInALiveRunOneSlowCallDoesNotHoldUpAnotherClaim(t *testing.T) {
 	require.NoError(t, driver.Stop())
 }
 
+// The csi-provisioner waits 10 s for CreateVolume.
+func TestInALiveRunADriverInAnotherProcessIsToldHowLongItsCallerWaits(t *testing.T) {
+	for want, isLive := range map[string]bool{"10s": true, "for ever": false} {
+		c, _ := withOutside(t)
+		c.Apply(outsideClass("telling", `{tellsTime: "yes"}`))
+		c.Settle()
+		waits := func() string {
+			list, err := c.Client().CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
+			if err != nil || len(list.Items) == 0 {
+				return ""
+			}
+			return list.Items[0].Spec.CSI.VolumeAttributes["waits"]
+		}
+		if isLive {
+			driver := live.Start(c.Engine())
+			require.True(t, driver.Do(func() { c.Apply(claimOf("data", "telling")) }))
+			require.Eventually(t, func() bool { return waits() != "" }, 20*time.Second, 5*time.Millisecond)
+			require.NoError(t, driver.Stop())
+		} else {
+			c.Apply(claimOf("data", "telling"))
+			c.RunFor(time.Minute)
+		}
+		require.Equal(t, want, waits())
+	}
+}
+
 func TestInALiveRunTheReferenceDriverServesSeveralCallersAtOnce(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks})
 	require.NoError(t, c.InstallCSIDriver(csidriver.Config{}))

@@ -18,4 +18,7 @@ type Outside interface {
 	// process ends during Await, Await does not return: what ask has started is ended by
 	// deferred calls.
 	Await(ctx context.Context, ask func() (answered <-chan struct{})) bool
+	// IsLive says whether the run is live, so that what is asked outside may be told until when
+	// its answer is awaited.
+	IsLive() bool
 }

@@ -15,6 +15,9 @@ var _ control.Outside = (*env)(nil)
 // meanwhile; otherwise the engine waits with it. Package live sets it.
 func (e *Engine) InRealTime(real bool) { e.realTime = real }
 
+// IsLive implements control.Outside.
+func (v *env) IsLive() bool { return v.engine().realTime }
+
 // Await implements control.Outside.
 func (v *env) Await(ctx context.Context, ask func() <-chan struct{}) bool {
 	t := v.task("Await")

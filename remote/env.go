@@ -86,6 +86,9 @@ func (v *env) Trace(r trace.Record) { v.run.tell(v.name, r) }
 
 func (v *env) Choose(n int) int { return rand.IntN(n) }
 
+// IsLive implements control.Outside.
+func (v *env) IsLive() bool { return true }
+
 // Await implements control.Outside. It waits until the time that ctx leaves has passed.
 func (v *env) Await(ctx context.Context, ask func() <-chan struct{}) (answered bool) {
 	answer := ask()

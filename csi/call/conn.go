@@ -102,7 +102,7 @@ func (c *invocation) yield() error {
 
 // ask makes the real call, and waits for it.
 func (c *invocation) ask(l *Listener) (err error) {
-	ctx, cancel := context.WithCancel(context.Background()) // without the deadline, which is virtual
+	ctx, cancel := c.contextFor(l)
 	defer cancel()
 	if sent, ok := metadata.FromOutgoingContext(c.ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, sent)
@@ -124,7 +124,7 @@ func (c *invocation) ask(l *Listener) (err error) {
 		<-begin()
 		return err
 	}
-	if outside.Await(c.ctx, begin) {
+	if outside.Await(c.ctx, begin) && ctx.Err() == nil {
 		if l.socket.Address != "" && status.Code(err) == codes.Unavailable {
 			c.fault = "the driver" + l.where() + " is not there, or its connection broke"
 		}
@@ -134,6 +134,16 @@ func (c *invocation) ask(l *Listener) (err error) {
 	<-answered // gRPC returns at once when its context ends
 	c.fault = "the driver" + l.where() + " does not answer"
 	return c.hang()
+}
+
+// contextFor is what the call is made with. A server in another process is told the caller's
+// deadline in a live run. Else there is none, since the caller's is virtual.
+func (c *invocation) contextFor(l *Listener) (context.Context, context.CancelFunc) {
+	outside, ok := c.env.(control.Outside)
+	if left, ends := control.Remaining(c.ctx, c.env.Now()); ok && ends && l.socket.Address != "" && outside.IsLive() {
+		return context.WithTimeout(context.Background(), left)
+	}
+	return context.WithCancel(context.Background())
 }
 
 // where is " at ADDRESS" for a server in another process.

@@ -1,6 +1,7 @@
 package provisioner_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -84,6 +85,27 @@ func TestTheDriverIsToldWhereTheVolumeMustBeReachable(t *testing.T) {
 				}}}}, r.volume().Spec.NodeAffinity.Required.NodeSelectorTerms)
 			}
 		})
+	}
+}
+
+// section 7 must 13
+func TestTheImmediateClaimsOfAStatefulSetSpreadOverTheSegmentsByOrdinal(t *testing.T) {
+	first := map[string]string{}
+	for _, claim := range []string{"data", "log"} {
+		for i := range 4 {
+			r := newRig(t, engine.Config{}, topology)
+			r.nodes(map[string]string{"node-1": "z1", "node-2": "z2"})
+			r.class(nil)
+			r.Settle()
+			r.claim(fmt.Sprintf("%s-web-%d", claim, i))
+			r.Settle()
+			preferred := csitest.Last[*csi.CreateVolumeRequest](r.driver).GetAccessibilityRequirements().GetPreferred()
+			first[fmt.Sprint(claim, i)] = zones(preferred)[0]
+		}
+	}
+	for i := range 4 {
+		require.Equal(t, first[fmt.Sprint("data", i)], first[fmt.Sprint("log", i)], "all claims of replica %d are in one place", i)
+		require.NotEqual(t, first[fmt.Sprint("data", i)], first[fmt.Sprint("data", (i+1)%4)], "the next replica is elsewhere")
 	}
 }
 

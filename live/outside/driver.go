@@ -47,7 +47,7 @@ func (d *driver) ControllerGetCapabilities(context.Context, *spec.ControllerGetC
 }
 
 // CreateVolume makes a directory. It takes as long as the class's parameter "takes" says.
-func (d *driver) CreateVolume(_ context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+func (d *driver) CreateVolume(ctx context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
 	if text, ok := req.GetParameters()["takes"]; ok {
 		takes, err := time.ParseDuration(text)
 		if err != nil {
@@ -61,7 +61,15 @@ func (d *driver) CreateVolume(_ context.Context, req *spec.CreateVolumeRequest) 
 	if err := os.MkdirAll(filepath.Join(d.cfg.Dir, req.GetName()), 0o755); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	return &spec.CreateVolumeResponse{Volume: &spec.Volume{VolumeId: req.GetName(), CapacityBytes: req.GetCapacityRange().GetRequiredBytes()}}, nil
+	answer := &spec.Volume{VolumeId: req.GetName(), CapacityBytes: req.GetCapacityRange().GetRequiredBytes()}
+	if _, ok := req.GetParameters()["tellsTime"]; ok { // how long its caller waits
+		left := "for ever"
+		if deadline, ends := ctx.Deadline(); ends {
+			left = time.Until(deadline).Round(time.Second).String()
+		}
+		answer.VolumeContext = map[string]string{"waits": left}
+	}
+	return &spec.CreateVolumeResponse{Volume: answer}, nil
 }
 
 func (d *driver) DeleteVolume(_ context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
