@@ -11,7 +11,8 @@
 // which form. Together they become one [api.Request], which goes through the [Door]; the
 // answer is turned into what the client asked for: the object, a Table as kubectl
 // prints it, or its metadata alone; JSON, YAML or protobuf. There is no other state
-// than the server's.
+// than the server's, but for the last encodings: an object never changes once it is stored,
+// so that the same answer need not be encoded again.
 //
 // The files follow a request: path, call (what the body and the parameters say), write,
 // watch, convert, response. discovery has the documents by which clients find out what
