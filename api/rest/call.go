@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -108,18 +107,6 @@ func (c *call) read(verb string) error {
 		return err
 	}
 	return c.answer(http.StatusOK, obj)
-}
-
-// checkTimeout refuses a time to answer in that is none. One that is has no effect: no
-// request takes long.
-// Upstream: apiserver filters parseTimeout, v1.36.
-func (c *call) checkTimeout() error {
-	if value := c.r.URL.Query().Get("timeout"); value != "" && c.t.verb(c.r) != "watch" {
-		if _, err := time.ParseDuration(value); err != nil {
-			return badRequest("invalid timeout specified in the request URL - %v", err)
-		}
-	}
-	return nil
 }
 
 // patch serves the four kinds of patches.

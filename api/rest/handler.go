@@ -34,6 +34,10 @@ func New(server api.Handler, registry *api.Registry, now func() time.Time) *Hand
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
+	if err := checkTimeout(r); err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	switch {
 	case path == "/version":
 		sendJSON(w, h.server.Version())
@@ -50,6 +54,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// checkTimeout refuses a time to answer in that is none. One that is has no effect: no
+// request takes long. Watches have no such time.
+// Upstream: apiserver filters parseTimeout, v1.36.
+func checkTimeout(r *http.Request) error {
+	query := r.URL.Query()
+	value := query.Get("timeout")
+	if value == "" || isTrue(query["watch"]) || strings.Contains(r.URL.Path, "/watch/") {
+		return nil
+	}
+	if _, err := time.ParseDuration(value); err != nil {
+		return badRequest("invalid timeout specified in the request URL - %v", err)
+	}
+	return nil
 }
 
 // serveGroup serves the discovery of a group or a version, or a resource.
@@ -75,9 +94,6 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 		return unknownPath()
 	}
 	c := call{h: h, w: w, r: r, t: t, kind: kind}
-	if err := c.checkTimeout(); err != nil {
-		return err
-	}
 	if serve := t.podSubresource(); serve != nil {
 		return serve(&c)
 	}

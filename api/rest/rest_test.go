@@ -230,10 +230,12 @@ func TestDeleteOptionsMayBeOfAnyGroup(t *testing.T) {
 }
 
 func TestATimeoutThatIsNoTimeIsABadRequest(t *testing.T) {
-	code, _, answer := ask(t, "GET", "/api/v1/namespaces?timeout=soon", "", "", "")
-	assert.Equal(t, 400, code)
-	assert.Contains(t, answer, "invalid timeout specified in the request URL")
-	code, _, _ = ask(t, "GET", "/api/v1/namespaces?timeout=3m", "", "", "")
+	for _, path := range []string{"/version", "/api/v1", "/api/v1/namespaces"} {
+		code, _, answer := ask(t, "GET", path+"?timeout=soon", "", "", "")
+		assert.Equal(t, 400, code)
+		assert.Contains(t, answer, "invalid timeout specified in the request URL")
+	}
+	code, _, _ := ask(t, "GET", "/api/v1/namespaces?timeout=3m", "", "", "")
 	assert.Equal(t, 200, code)
 }
 
