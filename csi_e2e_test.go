@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -104,4 +106,30 @@ func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 	c.Delete("pod/second", "pvc/data", "pvc/second")
 	c.RunFor(2 * time.Minute)
 	c.RequireNoLeaks()
+}
+
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.36.
+func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+	require.NoError(t, c.InjectCSI(call.Fault{Method: "NodeGetVolumeStats", Code: codes.Internal, Message: "no"}))
+	c.Apply(csiManifests)
+	c.RunFor(10 * time.Minute)
+	stats, err := c.VolumeStats("web")
+	require.NoError(t, err)
+	require.Empty(t, stats, "the first call is this one, which fails: a volume of which it cannot be told is left out")
+	require.Contains(t, c.Story(), "how full volume data is cannot be told: ")
+	stats, err = c.VolumeStats("default/web")
+	require.NoError(t, err)
+	require.Len(t, stats, 1)
+	require.Equal(t, "data", stats[0].Name)
+	require.Equal(t, "data", stats[0].Claim)
+	require.EqualValues(t, 1<<30, stats[0].Capacity.Value())
+	require.EqualValues(t, len("hello\n"), stats[0].Used.Value())
+
+	_, err = c.VolumeStats("none")
+	require.ErrorContains(t, err, `pods "none" not found`)
+	require.NoError(t, c.Stop("kubelet/node-1"))
+	_, err = c.VolumeStats("web")
+	require.Error(t, err)
 }

@@ -47,6 +47,7 @@ func (c *Cluster) addNode(node Node) error {
 		Mounter:    m.Mounter(),
 		Plugins:    c.volumePlugins(m),
 		Runtime:    containers,
+		Server:     &kubelet.Server{},
 		CSIDrivers: node.CSIDrivers,
 	}
 	c.kubelets[node.Name] = cfg

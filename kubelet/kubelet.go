@@ -66,6 +66,8 @@ type Config struct {
 	// Runtime is the node's container runtime. It outlives the kubelet's crashes, and a
 	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
 	Runtime runtime.Service
+	// Server, if set, is where others ask this kubelet.
+	Server *Server
 	// Rules are switches for the museum. The zero value has the right rules.
 	Rules Rules
 }
@@ -86,6 +88,9 @@ func New(cfg Config) control.Factory {
 		k, err := newKubelet(cfg, env)
 		if err != nil {
 			return err
+		}
+		if cfg.Server != nil {
+			cfg.Server.kubelet = k
 		}
 		k.run()
 		return nil
