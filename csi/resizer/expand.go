@@ -45,7 +45,7 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 		return fmt.Errorf("marking pvc %q as resizing failed: %w", key, err)
 	}
 	if c.inUse[claim.UID] && c.isUsed(claim) {
-		err := fmt.Errorf("Unable to expand %s because CSI driver %s only supports offline expansion and volume is currently in-use", key, c.cfg.Driver) //nolint:staticcheck // upstream's words
+		err := fmt.Errorf("Unable to expand %s because CSI driver %s only supports offline expansion and volume is currently in-use", key, c.cfg.Driver)
 		c.recorder.Event(claim, v1.EventTypeWarning, volumeResizeFailed, err.Error())
 		return err
 	}
