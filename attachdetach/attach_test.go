@@ -227,3 +227,20 @@ func TestWithoutCSIVolumesTheControllerDoesNothing(t *testing.T) {
 	assert.Equal(t, before, r.Engine.Trace().Len())
 	assert.Empty(t, r.writes())
 }
+
+// Upstream looks into its lister, and takes what is not there for not there yet:
+// csi_attacher.go waitForVolumeAttachmentWithLister, v1.36.
+func TestAnAttachmentThatVanishesIsAwaitedForTheWholeTwoMinutesAndThenMadeAgain(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Second)
+	require.Len(t, r.list(), 1)
+	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.runFor(100 * time.Second)
+	assert.Empty(t, r.list())
+	assert.Empty(t, r.events("web"))
+	r.runFor(20 * time.Second)
+	require.Len(t, r.list(), 1)
+	assert.Contains(t, r.events("web")[0], "timed out waiting for external-attacher of "+driver+" CSI driver to attach volume handle-data")
+}
