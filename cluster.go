@@ -78,6 +78,7 @@ func New(cfg Config) (*Cluster, error) {
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 		TraceLimit: cfg.TraceLimit,
 	})
+	e.Server().MakeDefaultAccounts()
 	if err := crd.Install(e.Server(), e.Now); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -81,9 +80,6 @@ func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (s
 // configuration and removes those that the same manager set before and no longer
 // mentions. Another manager's field is a conflict unless forced.
 func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
-	if opts.FieldManager == "" {
-		return nil, s.refuse(r, r.invalidOptions(field.Required(field.NewPath("fieldManager"), "is required for apply patch")))
-	}
 	config, err := r.configuration(data)
 	if err != nil {
 		return nil, s.refuse(r, err)
@@ -222,8 +218,4 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
-}
-
-func (r *request) invalidOptions(errs ...*field.Error) error {
-	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "", errs)
 }

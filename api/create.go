@@ -77,6 +77,9 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	r.kind.storable(obj)
 	if !r.dryRun {
 		s.put(st, nil, obj)
+		if ns, ok := obj.(*v1.Namespace); ok {
+			s.addAccount(ns)
+		}
 	}
 	return outcome{new: obj}, nil
 }

@@ -135,8 +135,7 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 }
 
 func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
-	var err error
-	if r.dryRun, err = dryRun(r.kind, r.name, req.Write.DryRun); err != nil {
+	if err := r.checkWriteOptions(&req); err != nil {
 		return nil, s.refuse(r, err)
 	}
 	if r.kind.namespaced && r.namespace == "" {
@@ -177,7 +176,7 @@ func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	if r.dryRun, err = dryRun(r.kind, r.name, req.Write.DryRun); err != nil {
+	if err := r.checkWriteOptions(&req); err != nil {
 		return nil, s.refuse(r, err)
 	}
 	if post := r.kind.subresources[r.sub].post; post != nil && req.Verb == "update" && slices.Contains(r.kind.subresources[r.sub].verbs, "update") {

@@ -102,6 +102,9 @@
 //     is served for the current version only.
 //   - Times inside objects are kept as written; real servers cut them to
 //     seconds. What the server itself writes is in whole seconds.
+//   - A namespace has its service account "default" from the write that makes it
+//     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
+//     makes it a moment later. The ConfigMap kube-root-ca.crt is not made.
 //   - Subresources are status, pods/binding, pods/eviction (which deletes: there
 //     are no disruption budgets, and the pod gets no condition DisruptionTarget) and
 //     namespaces/finalize. Reviews and tokens are not served. Every client may do

@@ -45,6 +45,8 @@ type Server struct {
 	events eventIndex
 	// unprivileged: containers may not be privileged.
 	unprivileged bool
+	// makesAccounts: each namespace has a service account.
+	makesAccounts bool
 	// taintsNodes: new nodes have the taint not-ready.
 	taintsNodes bool
 }

@@ -153,6 +153,7 @@ func (s *Server) remove(st *store, old, last object) {
 	st.keys.Remove(k)
 	st.deleted++
 	s.publish(st, control.Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, last)})
+	s.restoreAccount(last)
 }
 
 // inNamespace is the keys that lie in a namespace, all of them for "", in order.

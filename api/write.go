@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/trace"
@@ -124,16 +126,32 @@ func codeOf(r *request, out outcome, err error) int {
 	return http.StatusOK
 }
 
-// dryRun reads the dryRun option of a request.
-func dryRun(k *kind, name string, values []string) (bool, error) {
-	for i, value := range values {
-		if value != metav1.DryRunAll {
-			return false, apierrors.NewInvalid(k.gvk.GroupKind(), name, field.ErrorList{
-				field.NotSupported(field.NewPath("dryRun").Index(i), value, []string{metav1.DryRunAll}),
-			})
-		}
+// checkWriteOptions refuses options of a create, update or patch that mean nothing, and
+// reads dryRun.
+// Upstream: endpoints/handlers createHandler, UpdateResource and PatchResource, v1.36.
+func (r *request) checkWriteOptions(req *Request) error {
+	o := req.Write
+	if o.FieldManager == "" && o.FieldValidation == "" && o.Force == nil && len(o.DryRun) == 0 && req.PatchType != types.ApplyYAMLPatchType {
+		return nil // as most
 	}
-	return len(values) > 0, nil
+	var errs field.ErrorList
+	var kind string
+	switch req.Verb {
+	case "create":
+		kind = "CreateOptions"
+		errs = metavalidation.ValidateCreateOptions(&metav1.CreateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation})
+	case "update":
+		kind = "UpdateOptions"
+		errs = metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation})
+	default:
+		kind = "PatchOptions"
+		errs = metavalidation.ValidatePatchOptions(&o, req.PatchType)
+	}
+	r.dryRun = len(o.DryRun) > 0
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind(kind).GroupKind(), "", errs)
+	}
+	return nil
 }
 
 func (r *request) notFound() error {

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
+
+// defaultAccount is the name of the service account that every namespace has.
+const defaultAccount = "default"
+
+// MakeDefaultAccounts has the server keep a service account "default" in each namespace, in
+// those that there are and in those that come, and make it anew when it is deleted. On a
+// cluster the service account controller does that a moment later; here it is part of the
+// write, and of its version, so that what comes next finds the account. No client makes it, and
+// so it is not reported to OnWrite.
+// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.36.
+func (s *Server) MakeDefaultAccounts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.makesAccounts = true
+	for _, ns := range s.peekList(namespaces) {
+		s.addAccount(ns.(*v1.Namespace))
+	}
+}
+
+// addAccount makes the service account of a namespace, in the same version as the namespace.
+func (s *Server) addAccount(ns *v1.Namespace) {
+	now := s.rv
+	if at, err := strconv.ParseUint(ns.ResourceVersion, 10, 64); err == nil {
+		s.rv = at - 1 // put counts on
+	}
+	s.putAccount(ns)
+	s.rv = now
+}
+
+// putAccount makes the service account of a namespace unless there is one, or the namespace
+// is being deleted.
+func (s *Server) putAccount(ns *v1.Namespace) {
+	st, err := s.store(serviceAccounts)
+	if err != nil || !s.makesAccounts || ns.DeletionTimestamp != nil {
+		return
+	}
+	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: defaultAccount, CreationTimestamp: s.now()}}
+	if _, there := st.items[key(account)]; there {
+		return
+	}
+	account.UID = s.uid(st, key(account))
+	st.kind.setDefaults(account)
+	s.put(st, nil, account)
+}
+
+// restoreAccount makes a service account anew that every namespace has.
+func (s *Server) restoreAccount(gone object) {
+	if account, ok := gone.(*v1.ServiceAccount); ok && account.Name == defaultAccount {
+		if ns, ok := s.peek(namespaces, account.Namespace); ok {
+			s.putAccount(ns.(*v1.Namespace))
+		}
+	}
+}
