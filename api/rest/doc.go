@@ -1,7 +1,7 @@
 // Package rest serves the Kubernetes API over HTTP: the paths, verbs, forms and status
 // codes of kube-apiserver, in front of an [api.Server].
 //
-//	handler := rest.New(server, nil)
+//	handler := rest.New(server, server.Registry(), time.Now)
 //	config := handler.Config("my-operator") // a *rest.Config without a port
 //	client, err := kubernetes.NewForConfig(config)
 //
@@ -25,6 +25,7 @@
 //   - Logs of pods and commands in them need a way to the nodes (WithNodes), and commands a
 //     client that speaks WebSocket (v5.channel.k8s.io). attach, portforward and proxy are
 //     refused, and so are the times of a log's lines, which are not kept.
+//   - OpenAPI v2 is not served, v3 is.
 //   - A watch without timeoutSeconds lasts until the client ends it; a real server ends
 //     it after half an hour to an hour.
 //   - Cells of tables are texts throughout.

@@ -3,13 +3,16 @@ package rest
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"time"
 
+	"golang.org/x/net/websocket"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
 // watch serves a watch until the client goes, its time is over or the watch ends.
@@ -38,6 +41,9 @@ func (c *call) watch() error {
 		return err
 	}
 	defer w.Stop()
+	if wsstream.IsWebSocketRequest(c.r) {
+		return c.streamToWebSocket(ctx, w, table)
+	}
 	c.stream(ctx, w, table)
 	return nil
 }
@@ -54,6 +60,16 @@ func (c *call) stream(ctx context.Context, w watch.Interface, table *metav1.Tabl
 	out := http.NewResponseController(c.w)
 	_ = out.Flush() // a writer that cannot be flushed sends at the end
 	frames := c.out.info.StreamSerializer.Framer.NewFrameWriter(c.w)
+	c.send(ctx, w, table, func(frame []byte) error {
+		_, err := frames.Write(frame)
+		_ = out.Flush()
+		return err
+	})
+}
+
+// send hands the events of a watch over as they come, until the watch or ctx ends or the
+// client has gone.
+func (c *call) send(ctx context.Context, w watch.Interface, table *metav1.TableOptions, write func(frame []byte) error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,15 +79,35 @@ func (c *call) stream(ctx context.Context, w watch.Interface, table *metav1.Tabl
 				return
 			}
 			frame, err := c.encode(event.Type, event.Object, func() ([]byte, error) { return c.frame(event, table) })
-			if err != nil {
+			if err != nil || write(frame) != nil {
 				return
 			}
-			if _, err := frames.Write(frame); err != nil {
-				return // the client has gone
-			}
-			_ = out.Flush()
 		}
 	}
+}
+
+// streamToWebSocket sends each event as a message: a text if it is JSON, else binary. What
+// the client sends is ignored.
+// Upstream: apiserver handlers WatchServer.HandleWS, v1.36.
+func (c *call) streamToWebSocket(ctx context.Context, w watch.Interface, table *metav1.TableOptions) error {
+	if _, ok := c.w.(http.Hijacker); !ok {
+		return badRequest("this connection cannot become a WebSocket")
+	}
+	websocket.Handler(func(conn *websocket.Conn) {
+		ctx, gone := context.WithCancel(ctx)
+		defer gone()
+		go func() {
+			defer gone()
+			_, _ = io.Copy(io.Discard, conn) // ends with the connection
+		}()
+		c.send(ctx, w, table, func(frame []byte) error {
+			if c.out.info.MediaType == runtime.ContentTypeJSON {
+				return websocket.Message.Send(conn, string(frame))
+			}
+			return websocket.Message.Send(conn, frame)
+		})
+	}).ServeHTTP(c.w, c.r)
+	return nil
 }
 
 // frame is an event in the form that the client asked for.
