@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-// oneVolume is a volume that two claims want.
+// oneVolume is a volume that four claims want, the last of them b.
 const oneVolume = `
 apiVersion: v1
 kind: PersistentVolume
@@ -25,6 +25,16 @@ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: 
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: a}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: c}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: d}
 spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
 ---
 apiVersion: v1
