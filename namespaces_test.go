@@ -53,3 +53,13 @@ func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.
 	assert.Equal(t, "No resources found\n", c.Get("pv"))
 	c.RequireNoLeaks()
 }
+func TestTheNamespaceControllerTakesNoPartInTheOrderInWhichAClusterComesUp(t *testing.T) {
+	choices := func(only ...string) []uint32 {
+		c, err := storagesim.New(storagesim.Config{Disks: storagesim.MemoryDisks, Seed: 1, Only: only})
+		require.NoError(t, err)
+		defer c.Close()
+		return c.Engine().Choices()
+	}
+	require.Equal(t, choices(storagesim.PVController, storagesim.Scheduler),
+		choices(storagesim.PVController, storagesim.Scheduler, storagesim.NamespaceDeletion), "a seed means what it meant without it")
+}

@@ -28,7 +28,7 @@ func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			env: env, client: env.Client().CoreV1(), objects: env.Objects(), waiting: map[string]bool{},
-			namespaces: control.NewCache[*v1.Namespace](env, v1.SchemeGroupVersion.WithResource("namespaces")),
+			namespaces: control.NewCacheAtOnce[*v1.Namespace](env, v1.SchemeGroupVersion.WithResource("namespaces")),
 		}
 		c.queue = env.Queue(control.QueueConfig{
 			Name: "namespaces", About: control.KeysOf("Namespace"), Reconcile: c.syncNamespaceFromKey,
@@ -38,6 +38,9 @@ func New() control.Factory {
 			Add:    c.enqueue,
 			Update: func(_, ns *v1.Namespace) { c.enqueue(ns) },
 		})
+		for ns := range c.namespaces.All() { // where the driver had them at once
+			c.enqueue(ns)
+		}
 		return nil
 	}
 }
