@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,12 +12,11 @@ import (
 	"github.com/storagesim/storagesim/api/fakeclient"
 )
 
-// furnishing is the server with what each namespace has on a cluster: the service account
-// default, and the certificate by which programs in pods trust the server. On a cluster
-// controllers make these a moment later; here they are there before a client has the
-// answer about its new namespace, so that nothing depends on time.
-// Upstream: pkg/controller/serviceaccount ServiceAccountsController, and
-// pkg/controller/certificates/rootcacertpublisher Publisher, v1.36.
+// furnishing is the server with what each namespace has on a cluster beside the service
+// account that api.Server makes: the certificate by which programs in pods trust the server.
+// On a cluster a controller makes it a moment later; here it is there before a client has
+// the answer about its new namespace, so that nothing depends on time.
+// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.36.
 type furnishing struct {
 	api.Handler
 	certificate []byte
@@ -52,11 +50,9 @@ func (f furnishing) furnishAll(ctx context.Context) error {
 }
 
 func (f furnishing) furnish(ctx context.Context, namespace string) error {
-	_, account := fakeclient.NewWithoutActions(f, "service-account-controller").CoreV1().ServiceAccounts(namespace).Create(ctx,
-		&v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	_, certificate := fakeclient.NewWithoutActions(f, "root-ca-cert-publisher").CoreV1().ConfigMaps(namespace).Create(ctx,
+	_, err := fakeclient.NewWithoutActions(f, "root-ca-cert-publisher").CoreV1().ConfigMaps(namespace).Create(ctx,
 		&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(f.certificate)}}, metav1.CreateOptions{})
-	return errors.Join(unlessThere(account), unlessThere(certificate))
+	return unlessThere(err)
 }
 
 // unlessThere is an error of a write, but for that of an object that is there already or

@@ -228,8 +228,8 @@ func TestWhatTheDriverCanDoFollowsFromItsConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg      Config
 		attaches bool
-		services int
-	}{"as it is": {Config{}, true, 1}, "without attach": {Config{NoAttach: true}, false, 1}, "with topology": {Config{Topology: true}, true, 2}} {
+		services int // the controller service and growth, and topology
+	}{"as it is": {Config{}, true, 2}, "without attach": {Config{NoAttach: true}, false, 2}, "with topology": {Config{Topology: true}, true, 3}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, c.cfg)
 			can, err := r.controller.ControllerGetCapabilities(ctx, nil)
