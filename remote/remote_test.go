@@ -144,10 +144,10 @@ func TestOurControllersBindAndScheduleOnSomebodyElsesServer(t *testing.T) {
 		} {
 			assert.Contains(t, r.told(), line+"\n")
 		}
-		events, err := c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=data"})
+		events, err := c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=web,source=default-scheduler"})
 		require.NoError(t, err)
 		require.NotEmpty(t, events.Items)
-		assert.Equal(t, "WaitForPodScheduled", events.Items[0].Reason)
+		assert.Equal(t, "Scheduled", events.Items[len(events.Items)-1].Reason)
 		assert.NoError(t, r.stop())
 		assert.Empty(t, r.warned())
 	})

@@ -68,7 +68,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if _, err := client.Discovery().ServerVersion(); err != nil {
 		return fmt.Errorf("cannot reach the API server at %s: %w", cfg.REST.Host, err)
 	}
-	r := &run{cfg: cfg, client: client, warned: map[string]time.Time{}}
+	r := &run{cfg: cfg, client: client, ended: ctx.Done(), warned: map[string]time.Time{}}
 	ctx = klog.NewContext(ctx, logr.New(sink{r}))
 	if cfg.NoLease {
 		return r.actors(ctx)
@@ -127,6 +127,7 @@ func (cfg *Config) complete() error {
 
 // run is one call of Run.
 type run struct {
+	ended  <-chan struct{} // closed when the run is to end
 	cfg    Config
 	client kubernetes.Interface // for what is not an actor's own
 

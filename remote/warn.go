@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +16,13 @@ const sayAgain = 5 * time.Minute
 func (r *run) warn(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	select {
+	case <-r.ended:
+		if errors.Is(err, context.Canceled) {
+			return // a call that the end cut off, such as a renewal of the lease
+		}
+	default:
+	}
 	text := err.Error()
 	if at, said := r.warned[text]; r.cfg.Warn == nil || said && time.Since(at) < sayAgain {
 		return
