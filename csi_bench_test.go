@@ -53,7 +53,7 @@ func clusterForClaims(b *testing.B, claims int) *storagesim.Cluster {
 	}
 	c, err := storagesim.New(storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes(names...)})
 	require.NoError(b, err)
-	require.NoError(b, c.InstallCSIDriver(driver.Config{}))
+	require.NoError(b, c.InstallCSIDriver(driver.Config{Capacity: 1 << 50})) // the default is full with 1,024 claims
 	require.NoError(b, c.Apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: csi}, provisioner: csi.storagesim.io}"))
 	require.NoError(b, c.RunFor(5*time.Second))
 	return c
