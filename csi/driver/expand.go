@@ -41,16 +41,9 @@ func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.Control
 // NodeExpandVolume would have the node's file system take the new size. Here it is only checked
 // that the volume is where the kubelet says.
 func (n *node) NodeExpandVolume(_ context.Context, req *spec.NodeExpandVolumeRequest) (*spec.NodeExpandVolumeResponse, error) {
-	at := req.GetVolumePath()
-	if at == "" {
-		return nil, status.Error(codes.InvalidArgument, "volume_path is missing")
-	}
-	v, err := n.find(req.GetVolumeId())
+	v, err := n.volumeAt(req.GetVolumeId(), req.GetVolumePath())
 	if err != nil {
 		return nil, err
-	}
-	if there, err := n.isVolume(v, at); err != nil || !there {
-		return nil, status.Errorf(codes.NotFound, "volume %s is not at %s", v.ID, at)
 	}
 	if v.Size < req.GetCapacityRange().GetRequiredBytes() {
 		return nil, status.Errorf(codes.OutOfRange, "volume %s has %d bytes; the controller must make it larger first", v.ID, v.Size)

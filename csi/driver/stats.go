@@ -10,18 +10,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// NodeGetVolumeStats says how full a volume is.
-func (n *node) NodeGetVolumeStats(_ context.Context, req *spec.NodeGetVolumeStatsRequest) (*spec.NodeGetVolumeStatsResponse, error) {
-	at := req.GetVolumePath()
+// volumeAt is the volume of a request, which must be where the request says.
+func (n *node) volumeAt(id, at string) (*volume, error) {
 	if at == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_path is missing")
 	}
-	v, err := n.find(req.GetVolumeId())
+	v, err := n.find(id)
 	if err != nil {
 		return nil, err
 	}
 	if there, err := n.isVolume(v, at); err != nil || !there {
 		return nil, status.Errorf(codes.NotFound, "volume %s is not at %s", v.ID, at)
+	}
+	return v, nil
+}
+
+// NodeGetVolumeStats says how full a volume is.
+func (n *node) NodeGetVolumeStats(_ context.Context, req *spec.NodeGetVolumeStatsRequest) (*spec.NodeGetVolumeStatsResponse, error) {
+	v, err := n.volumeAt(req.GetVolumeId(), req.GetVolumePath())
+	if err != nil {
+		return nil, err
 	}
 	var used, files int64
 	err = n.Backend.disk.WalkUp(path.Join(n.dir(v.ID), "data"), func(_ string, info fs.FileInfo) error {
