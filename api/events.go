@@ -71,7 +71,7 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 	s.expireEvents(st)
 	if entry := s.events.known[k]; entry != nil {
 		if old, ok := st.items[entry.object].(*v1.Event); ok {
-			again := old.DeepCopy()
+			again := new(*old) // what it shares is never written to
 			again.Count++
 			again.LastTimestamp = s.now()
 			s.put(st, old, again)

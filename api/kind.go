@@ -76,7 +76,7 @@ type Kind struct {
 	Warnings   func(obj runtime.Object) []string
 	Deprecated string
 	// Show changes a copy of a stored object that is shown in this version, and not in the one
-	// it is stored in.
+	// it is stored in; or, when this entry replaces another, of one that is stored in this version.
 	Show func(obj runtime.Object)
 	// BeforeDelete changes an object whose deletion begins.
 	BeforeDelete func(obj runtime.Object)
@@ -121,6 +121,7 @@ type kind struct {
 	home       schema.GroupVersionResource // the key of its store
 	scheme     *runtime.Scheme             // nil if objects are unstructured
 	protobuf   bool                        // objects can be written as protobuf
+	resource   metav1.APIResource          // as discovery tells of it
 	// typ is the Go struct of an object, listType that of a list.
 	typ, listType reflect.Type
 	// spec and status are the indexes of those fields in the struct, -1 if there
@@ -163,6 +164,7 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 		if err := one.findTypes(); err != nil {
 			return nil, err
 		}
+		one.resource = one.asResource()
 		list = append(list, one)
 	}
 	return list, nil
@@ -208,8 +210,10 @@ func fieldIndex(typ reflect.Type, name string) int {
 	return -1
 }
 
-// APIResource is the kind as discovery tells of it.
-func (k *kind) APIResource() metav1.APIResource {
+// APIResource is the kind as discovery tells of it. Its lists are shared.
+func (k *kind) APIResource() metav1.APIResource { return k.resource }
+
+func (k *kind) asResource() metav1.APIResource {
 	verbs := allVerbs
 	if k.gvr == namespaces {
 		verbs = slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" })

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +28,10 @@ type Registry struct {
 
 // kindTable is the state of a registry. It never changes.
 type kindTable struct {
-	kinds      []*kind
+	kinds []*kind // all of them
+	// base, if it is set, finds those that are not in the maps: each server adds a few kinds
+	// to the many that all servers share.
+	base       *kindTable
 	byResource map[schema.GroupVersionResource]*kind
 	byKind     map[schema.GroupVersionKind]*kind
 }
@@ -125,20 +127,39 @@ func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, erro
 			list = append(list, one)
 		}
 	}
-	added := &kindTable{kinds: list, byResource: maps.Clone(t.byResource), byKind: maps.Clone(t.byKind)}
-	if added.byResource == nil {
+	if t.byResource == nil {
 		return tableOf(list), nil
 	}
-	for _, k := range list[len(t.kinds):] {
-		added.byResource[k.gvr], added.byKind[k.gvk] = k, k
+	base, own := t, list[len(t.kinds):]
+	if t.base != nil {
+		base, own = t.base, list[len(t.base.kinds):]
 	}
+	added := tableOf(own)
+	added.kinds, added.base = list, base
 	return added, nil
+}
+
+// resource is the kind of a resource.
+func (t *kindTable) resource(gvr schema.GroupVersionResource) (*kind, bool) {
+	k, ok := t.byResource[gvr]
+	if !ok && t.base != nil {
+		k, ok = t.base.byResource[gvr]
+	}
+	return k, ok
+}
+
+// kind is the kind of that name, in exactly that version.
+func (t *kindTable) kind(gvk schema.GroupVersionKind) (*kind, bool) {
+	k, ok := t.byKind[gvk]
+	if !ok && t.base != nil {
+		k, ok = t.base.byKind[gvk]
+	}
+	return k, ok
 }
 
 // at is the kind that a request addresses.
 func (r *Registry) at(gvr schema.GroupVersionResource) (*kind, bool) {
-	k, ok := r.table.Load().byResource[gvr]
-	return k, ok
+	return r.table.Load().resource(gvr)
 }
 
 // Resource is the resource that a request addresses.
@@ -177,7 +198,7 @@ func (r *Registry) Preferred() []metav1.APIResource {
 
 // OfKind is the resource of a kind, in exactly that version.
 func (r *Registry) OfKind(gvk schema.GroupVersionKind) (metav1.APIResource, bool) {
-	k, ok := r.table.Load().byKind[gvk]
+	k, ok := r.table.Load().kind(gvk)
 	if !ok {
 		return metav1.APIResource{}, false
 	}
@@ -186,7 +207,7 @@ func (r *Registry) OfKind(gvk schema.GroupVersionKind) (metav1.APIResource, bool
 
 // Kind is the entry of a kind in exactly that version, false if there is none.
 func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
-	k, ok := r.table.Load().byKind[gvk]
+	k, ok := r.table.Load().kind(gvk)
 	if !ok {
 		return Kind{}, false
 	}
@@ -196,13 +217,13 @@ func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
 // Forms says whether the objects of a kind are Go structs and not maps, and whether they can
 // be written as protobuf.
 func (r *Registry) Forms(gvk schema.GroupVersionKind) (typed, protobuf bool) {
-	k, ok := r.table.Load().byKind[gvk]
+	k, ok := r.table.Load().kind(gvk)
 	return ok && k.scheme != nil, ok && k.protobuf
 }
 
 // New is an empty object of a kind.
 func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	k, ok := r.table.Load().byKind[gvk]
+	k, ok := r.table.Load().kind(gvk)
 	if !ok {
 		return nil, fmt.Errorf("there is no kind %s in %s", gvk.Kind, gvk.GroupVersion())
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -88,17 +89,36 @@ func (s *Server) retireStores() {
 
 // inherited finds the entry that now has a store which versions share, and says whether
 // there is one.
-func (s *Server) inherited(st *store) bool {
+func (s *Server) inherited(st *store) (found bool) {
 	if st.placeholder || st.kind.StoredAs == "" {
 		return false
 	}
 	for _, k := range s.cfg.Registry.table.Load().kinds {
-		if k.home == st.home {
-			st.kind = k
-			return true
+		if k.home != st.home {
+			continue
+		}
+		st.kind, found = k, true
+		if k.gvk.Version == k.StoredAs {
+			st.reread(k)
 		}
 	}
-	return false
+	return found
+}
+
+// reread has the objects be as the entry of their version shows them, with the fields and defaults
+// that its schema has now. Their versions stay, and followers see it when they list again: on
+// a cluster, too, that is done whenever an object is read from etcd.
+func (st *store) reread(k *kind) {
+	if k.Show == nil {
+		return
+	}
+	for at, obj := range st.items {
+		shown := obj.DeepCopyObject().(object)
+		k.Show(shown)
+		if !equality.Semantic.DeepEqual(obj, shown) {
+			st.items[at] = shown
+		}
+	}
 }
 
 func newStore(k *kind, limit int) *store {

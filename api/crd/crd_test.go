@@ -198,6 +198,36 @@ func TestUnknownFieldsArePrunedAndBadValuesRefused(t *testing.T) {
 	}
 }
 
+// On a cluster an object is completed whenever it is read from etcd.
+func TestStoredObjectsGetTheFieldsAndDefaultsOfANewSchema(t *testing.T) {
+	_, client, _ := serve(t)
+	define(t, client, backups)
+	before := create(t, client, nightly)
+	definitions := client.Resource(apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	def, err := definitions.Get(ctx, "backups.example.com", metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, version := range def.Object["spec"].(map[string]any)["versions"].([]any) {
+		spec := version.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"].(map[string]any)
+		properties := spec["properties"].(map[string]any)
+		properties["where"] = map[string]any{"type": "string", "default": "attic"}
+		delete(properties, "keep")
+	}
+	_, err = definitions.Update(ctx, def, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	read, err := client.Resource(v1).Namespace("default").Get(ctx, "nightly", metav1.GetOptions{})
+	require.NoError(t, err)
+	spec := read.Object["spec"].(map[string]any)
+	assert.Equal(t, "attic", spec["where"])
+	assert.NotContains(t, spec, "keep", "the schema does not have it any more")
+	assert.Equal(t, before.GetResourceVersion(), read.GetResourceVersion(), "that is no write")
+	list, err := client.Resource(v1).Namespace("default").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, read.Object["spec"], list.Items[0].Object["spec"])
+	_, err = client.Resource(v1).Namespace("default").Update(ctx, read, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
 func TestUnknownFieldsAreRefusedIfThatIsAskedFor(t *testing.T) {
 	_, client, _ := serve(t)
 	define(t, client, backups)

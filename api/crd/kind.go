@@ -119,7 +119,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 			UpdateStatus: func(obj, old runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj), fieldsOf(old)) },
 		},
 		Unknown: s.unknown,
-		Show:    func(obj runtime.Object) { s.prune(fieldsOf(obj)) },
+		Show:    func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
 		Written: func(_, obj runtime.Object) {
 			if obj == nil {
 				c.changed() // a definition may wait for it

@@ -20,6 +20,9 @@ func installSnapshots(t *testing.T, client dynamic.Interface) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/external-snapshotter/*.yaml")
 	require.NoError(t, err)
+	others, err := filepath.Glob("../../control/snapshots/definitions/*.yaml")
+	require.NoError(t, err)
+	files = append(files, others...)
 	require.Len(t, files, 6)
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -25,7 +25,7 @@
 //   - Logs of pods and commands in them need a way to the nodes (WithNodes), and commands a
 //     client that speaks WebSocket (v5.channel.k8s.io). attach, portforward and proxy are
 //     refused, and so are the times of a log's lines, which are not kept.
-//   - OpenAPI v2 is not served, v3 is.
+//   - OpenAPI has no schemas of lists: an operation that lists names the kind of the items.
 //   - A watch without timeoutSeconds lasts until the client ends it; a real server ends
 //     it after half an hour to an hour.
 //   - Cells of tables are texts throughout.

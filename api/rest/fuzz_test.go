@@ -34,6 +34,7 @@ func FuzzRequests(f *testing.F) {
 		{"GET", "/api/v1/namespaces/default/pods/a/log?tailLines=x", "", "", ""},
 		{"POST", "/api/v1/namespaces/default/pods/a/exec?stdout=1", "", "", ""},
 		{"GET", "/openapi/v3/apis/apps/v1", "", "", ""},
+		{"GET", "/openapi/v2", "", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", ""},
 		{"GET", "/apis", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4])

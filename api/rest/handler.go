@@ -21,6 +21,7 @@ type Handler struct {
 	now       func() time.Time
 	nodes     Nodes // nil where there is no way to them
 	encodings *encodings
+	swagger   *swagger
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -28,7 +29,7 @@ var _ http.Handler = (*Handler)(nil)
 // New makes a handler before a server, or before what stands before one. The registry has
 // the server's kinds, and now tells the time that the ages in tables are counted to.
 func New(server api.Handler, registry *api.Registry, now func() time.Time) *Handler {
-	return &Handler{server: server, registry: registry, now: now, encodings: &encodings{}}
+	return &Handler{server: server, registry: registry, now: now, encodings: &encodings{}, swagger: &swagger{}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -43,6 +44,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendJSON(w, h.server.Version())
 	case isHealth(path):
 		serveHealth(w, r)
+	case path == "/openapi/v2":
+		h.serveSwagger(w, r)
 	case path == "/openapi/v3" || strings.HasPrefix(path, "/openapi/v3/"):
 		h.serveOpenAPI(w, r, strings.TrimPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/"))
 	case path == "/api" || path == "/apis":

@@ -22,14 +22,14 @@ func (h *Handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, path stri
 		paths := map[string]any{}
 		for _, list := range h.server.Resources() {
 			at := documentPath(list.GroupVersion)
-			paths[at] = map[string]string{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%s", at, hash(list))}
+			paths[at] = map[string]string{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%s", at, h.hash(list))}
 		}
 		sendJSON(w, map[string]any{"paths": paths})
 		return
 	}
 	for _, list := range h.server.Resources() {
 		if documentPath(list.GroupVersion) == path {
-			sendJSON(w, h.openAPI(list))
+			sendJSON(w, openapi.Document(gvOf(list), h.server.Version().GitVersion, h.described(list)))
 			return
 		}
 	}
@@ -44,21 +44,35 @@ func documentPath(gv string) string {
 	return "apis/" + gv
 }
 
-// hash changes when a document does, so that clients may keep it.
-func hash(list *metav1.APIResourceList) string {
-	text, err := json.Marshal(list)
+// hash changes when a document does, so that clients may keep it. It covers what a document
+// is made from: the resources, and the schemas of those that are custom ones. The Go types
+// of the others do not change.
+func (h *Handler) hash(lists ...*metav1.APIResourceList) string {
+	made := []any{lists}
+	for _, list := range lists {
+		for _, r := range h.described(list) {
+			made = append(made, r.Schema)
+		}
+	}
+	text, err := json.Marshal(made)
 	if err != nil {
-		panic(err) // it holds nothing but texts
+		panic(err) // it holds nothing but JSON
 	}
 	return fmt.Sprintf("%X", sha256.Sum256(text))
 }
 
-// openAPI is the document of a group and version.
-func (h *Handler) openAPI(list *metav1.APIResourceList) openapi.Object {
+// gvOf is the group and version of a list of resources.
+func gvOf(list *metav1.APIResourceList) schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(list.GroupVersion)
 	if err != nil {
 		panic(err) // the registry made it
 	}
+	return gv
+}
+
+// described are the resources of a group and version, as their document needs them.
+func (h *Handler) described(list *metav1.APIResourceList) []openapi.Resource {
+	gv := gvOf(list)
 	var resources []openapi.Resource
 	for _, res := range list.APIResources {
 		if name, sub, ok := strings.Cut(res.Name, "/"); ok {
@@ -72,7 +86,7 @@ func (h *Handler) openAPI(list *metav1.APIResourceList) openapi.Object {
 			Schema: h.schema(gv.WithKind(res.Kind)),
 		})
 	}
-	return openapi.Document(gv, h.server.Version().GitVersion, resources)
+	return resources
 }
 
 // schema is that of a custom resource, nil for other kinds.

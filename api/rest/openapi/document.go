@@ -25,28 +25,42 @@ type Resource struct {
 // Document describes the resources of one group and version in OpenAPI v3.
 func Document(gv schema.GroupVersion, release string, resources []Resource) Object {
 	s := &Schemas{Prefix: "#/components/schemas/", ByName: map[string]Object{}}
-	paths := Object{}
-	for _, r := range resources {
-		s.resource(r)
-		r.paths(paths, s.Prefix)
-	}
+	paths := s.resources(resources)
 	return Object{
 		"openapi": "3.0.0", "info": Object{"title": "Kubernetes", "version": release},
 		"paths": paths, "components": Object{"schemas": s.ByName},
 	}
 }
 
+// resources adds the schemas of all, and returns their paths.
+func (s *Schemas) resources(resources []Resource) Object {
+	paths := Object{}
+	for _, r := range resources {
+		s.resource(r)
+		r.paths(paths, s)
+	}
+	return paths
+}
+
 // resource adds the schema of an object.
 func (s *Schemas) resource(r Resource) {
-	if r.Type == nil {
-		custom := Object{"x-kubernetes-group-version-kind": []Object{identity(r.GVK)}}
-		maps.Copy(custom, r.Schema)
-		custom["type"] = "object"
-		custom["properties"] = s.withMeta(r.Schema)
-		s.ByName[r.name()] = custom
+	if r.Type != nil {
+		s.Kind(r.Type, r.GVK)
 		return
 	}
-	s.Kind(r.Type, r.GVK)
+	custom := Object{}
+	switch {
+	case s.V2 && r.Schema[preserveUnknown] == true: // kubectl would refuse all fields but those named here
+	case s.V2:
+		custom = swaggerSchema(r.Schema)
+		custom["properties"] = s.withMeta(custom)
+	default:
+		maps.Copy(custom, r.Schema)
+		custom["properties"] = s.withMeta(r.Schema)
+	}
+	custom["type"] = "object"
+	custom["x-kubernetes-group-version-kind"] = []Object{identity(r.GVK)}
+	s.ByName[r.name()] = custom
 }
 
 // withMeta are the properties of a custom resource, with those that all objects have.
@@ -58,10 +72,8 @@ func (s *Schemas) withMeta(custom Object) Object {
 	}
 	var required []string
 	s.fields(reflect.TypeFor[metav1.TypeMeta](), metav1.TypeMeta{}.SwaggerDoc(), all, &required)
-	all["metadata"] = Object{
-		"allOf":       []Object{{"$ref": s.Prefix + s.add(reflect.TypeFor[metav1.ObjectMeta]())}},
-		"description": "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-	}
+	all["metadata"] = s.described(s.Prefix+s.add(reflect.TypeFor[metav1.ObjectMeta]()),
+		"Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata")
 	return all
 }
 
@@ -78,26 +90,48 @@ func (r Resource) name() string {
 }
 
 // paths adds the paths of a resource, with what can be done there.
-func (r Resource) paths(paths Object, prefix string) {
+func (r Resource) paths(paths Object, s *Schemas) {
 	base := "/apis/" + r.GVR.Group + "/" + r.GVR.Version
 	if r.GVR.Group == "" {
 		base = "/api/" + r.GVR.Version
 	}
+	add := func(path string, actions map[string]string) {
+		item := Object{}
+		for method, action := range actions {
+			item[method] = r.operation(action, s)
+		}
+		if parameters := s.pathParameters(path); len(parameters) > 0 {
+			item["parameters"] = parameters
+		}
+		paths[path] = item
+	}
 	if r.Namespaced {
-		paths[base+"/"+r.GVR.Resource] = Object{"get": r.operation("list", prefix)}
+		add(base+"/"+r.GVR.Resource, map[string]string{"get": "list"})
 		base += "/namespaces/{namespace}"
 	}
 	base += "/" + r.GVR.Resource
-	paths[base] = Object{"get": r.operation("list", prefix), "post": r.operation("post", prefix), "delete": r.operation("deletecollection", prefix)}
-	one := Object{"get": r.operation("get", prefix), "put": r.operation("put", prefix), "patch": r.operation("patch", prefix), "delete": r.operation("delete", prefix)}
-	paths[base+"/{name}"] = one
+	add(base, map[string]string{"get": "list", "post": "post", "delete": "deletecollection"})
+	add(base+"/{name}", map[string]string{"get": "get", "put": "put", "patch": "patch", "delete": "delete"})
 	for _, sub := range r.Subresources {
-		paths[base+"/{name}/"+sub] = Object{"get": r.operation("get", prefix), "put": r.operation("put", prefix), "patch": r.operation("patch", prefix)}
+		add(base+"/{name}/"+sub, map[string]string{"get": "get", "put": "put", "patch": "patch"})
 	}
 }
 
+// pathParameters are those in the braces of a path.
+func (s *Schemas) pathParameters(path string) []Object {
+	var out []Object
+	for _, name := range []string{"name", "namespace"} {
+		if strings.Contains(path, "{"+name+"}") {
+			p := s.parameter(name, "path")
+			p["required"] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // operation is what one method does: what it is about, and its parameters.
-func (r Resource) operation(action, prefix string) Object {
+func (r Resource) operation(action string, s *Schemas) Object {
 	names := []string{"pretty"}
 	switch action {
 	case "post", "put":
@@ -112,12 +146,17 @@ func (r Resource) operation(action, prefix string) Object {
 	}
 	parameters := []Object{}
 	for _, name := range names {
-		parameters = append(parameters, Object{"name": name, "in": "query", "schema": Object{"type": "string", "uniqueItems": true}})
+		parameters = append(parameters, s.parameter(name, "query"))
 	}
-	return Object{
-		"x-kubernetes-action": action, "x-kubernetes-group-version-kind": identity(r.GVK), "parameters": parameters,
-		"responses": Object{"200": Object{"description": "OK", "content": Object{
-			"application/json": Object{"schema": Object{"$ref": prefix + r.name()}},
-		}}},
+	ref := Object{"$ref": s.Prefix + r.name()}
+	out := Object{"x-kubernetes-action": action, "x-kubernetes-group-version-kind": identity(r.GVK)}
+	if s.V2 {
+		parameters = append(parameters, body(action, ref)...)
+		out["produces"], out["consumes"] = produced, r.consumed(action)
+		out["responses"] = Object{"200": Object{"description": "OK", "schema": ref}}
+	} else {
+		out["responses"] = Object{"200": Object{"description": "OK", "content": Object{"application/json": Object{"schema": ref}}}}
 	}
+	out["parameters"] = parameters
+	return out
 }

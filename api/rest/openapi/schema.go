@@ -20,6 +20,8 @@ type Schemas struct {
 	Prefix string
 	// ByName are the schemas that were asked for, and those that they refer to.
 	ByName map[string]Object
+	// V2 has the schemas written as OpenAPI v2 does; default: v3.
+	V2 bool
 }
 
 // named is implemented by the types of the Kubernetes API.
@@ -78,7 +80,7 @@ func (s *Schemas) add(t reflect.Type) string {
 	if text := docs[""]; text != "" {
 		out["description"] = text
 	}
-	if special(out, zero) {
+	if s.special(out, zero) {
 		return name
 	}
 	properties, required := Object{}, []string{}
@@ -94,8 +96,8 @@ func (s *Schemas) add(t reflect.Type) string {
 }
 
 // special fills in the schema of a type that is not written field by field.
-func special(out Object, zero any) bool {
-	if several, ok := zero.(oneOf); ok {
+func (s *Schemas) special(out Object, zero any) bool {
+	if several, ok := zero.(oneOf); ok && !s.V2 {
 		forms := []Object{}
 		for _, form := range several.OpenAPIV3OneOfTypes() {
 			forms = append(forms, Object{"type": form})
@@ -146,9 +148,8 @@ func (s *Schemas) fields(t reflect.Type, docs map[string]string, properties Obje
 func (s *Schemas) property(f reflect.StructField, doc string) Object {
 	p := s.of(f.Type)
 	if ref, ok := p["$ref"]; ok && doc != "" {
-		p = Object{"allOf": []Object{{"$ref": ref}}} // a reference has no description of its own
-	}
-	if doc != "" {
+		p = s.described(ref.(string), doc)
+	} else if doc != "" {
 		p["description"] = doc
 	}
 	if strategy := f.Tag.Get("patchStrategy"); strategy != "" {
@@ -160,6 +161,14 @@ func (s *Schemas) property(f reflect.StructField, doc string) Object {
 		p["x-kubernetes-list-type"] = "map"
 	}
 	return p
+}
+
+// described is a reference with a description. In v3 a reference has none of its own.
+func (s *Schemas) described(ref, doc string) Object {
+	if s.V2 {
+		return Object{"$ref": ref, "description": doc}
+	}
+	return Object{"allOf": []Object{{"$ref": ref}}, "description": doc}
 }
 
 // of is the schema of a type: a reference if it has a name.
