@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -24,7 +25,8 @@ import (
 // applied before set and this one does not are removed, all others stay. If
 // anything is wrong with the text, nothing of it is applied, and the error says
 // file, line, object, field and what was expected. Objects that the API server
-// refuses do not keep the others from being applied.
+// refuses do not keep the others from being applied. A manifest may have snapshots without
+// their definitions: see InstallSnapshots.
 func (c *Cluster) Apply(manifests ...string) error {
 	sources := make([]manifest.Source, len(manifests))
 	for i, text := range manifests {
@@ -58,6 +60,11 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 // apply creates the object, or patches it by a three-way merge of what was
 // applied last, what the manifest says now, and what is there.
 func (c *Cluster) apply(obj manifest.Object) error {
+	if obj.Resource.Group == snapshots.Group {
+		if err := c.InstallSnapshots(); err != nil {
+			return err
+		}
+	}
 	gvr, meta := obj.Resource.GroupVersionResource(), obj.Meta()
 	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
 	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName()}

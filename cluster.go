@@ -54,6 +54,7 @@ type Cluster struct {
 	schedulers   []scheduler.Config
 	sockets      socket.Table // of all machines
 	csiDrivers   []deploy.Plan
+	snapshots    bool                // InstallSnapshots was called
 	onNode       map[string][]string // the actors that run on a node, by node
 	off          map[string]bool     // nodes that are switched off
 	began        int                 // how much of the trace is about starting up
@@ -103,9 +104,9 @@ func (c *Cluster) start() error {
 	}
 	cfg := c.cfg
 	cfg.PVController = c.withDeleter(cfg.PVController)
-	for _, actor := range cfg.controlPlane(c.Server().Registry()) {
-		if actor.Name == NamespaceDeletion {
-			continue // later
+	for _, actor := range cfg.controlPlane() {
+		if startsLate(actor.Name) {
+			continue
 		}
 		if err := c.engine.Add(actor.Name, actor.Factory); err != nil {
 			return err
@@ -125,14 +126,18 @@ func (c *Cluster) start() error {
 		}
 	}
 	err := c.engine.Settle()
-	if err == nil && c.cfg.runs(NamespaceDeletion) {
-		// By now nothing else runs: the controller takes no part in the order of the others,
-		// and a seed means what it meant without it.
-		err = errors.Join(c.engine.Add(NamespaceDeletion, cfg.factory(NamespaceDeletion, c.Server().Registry())), c.engine.Settle())
+	for _, actor := range cfg.controlPlane() {
+		if err == nil && startsLate(actor.Name) {
+			err = errors.Join(c.engine.Add(actor.Name, actor.Factory), c.engine.Settle())
+		}
 	}
 	c.began = c.engine.Trace().Len()
 	return err
 }
+
+// startsLate says whether an actor starts when nothing else runs any more: it takes no part in the
+// order of the others, and a seed means what it meant without it.
+func startsLate(actor string) bool { return actor == NamespaceDeletion || actor == VACProtection }
 
 // Close ends the actors and all trouble of machines, waits until programs (AddProgram) have returned, takes real mounts away and
 // removes the temporary directory, if there is one. What cannot be unmounted stays,

@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/nodelifecycle"
 	"github.com/storagesim/storagesim/podgc"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/tainteviction"
 	"github.com/storagesim/storagesim/volume"
@@ -30,6 +31,8 @@ const (
 	PVController  = "persistent-volume-binder"
 	PVCProtection = "pvc-protection-controller"
 	PVProtection  = "pv-protection-controller"
+	// VACProtection keeps VolumeAttributesClasses while claims or volumes have them.
+	VACProtection = protection.VACActorName
 	// EphemeralVolumes makes the claims of generic ephemeral volumes.
 	EphemeralVolumes = "ephemeral-volume-controller"
 	// VolumeExpansion says of claims that have grown who must expand them.
@@ -57,7 +60,7 @@ const (
 func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
-		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion,
+		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection,
 	}
 }
 

@@ -55,8 +55,14 @@ func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
 		if err != nil {
 			return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
 		}
-		if err := c.addActors(plan.Controller(deploy.Host{Machine: host, Now: c.Now})); err != nil {
+		at := deploy.Host{Machine: host, Now: c.Now}
+		if err := c.addActors(plan.Controller(at)); err != nil {
 			return err
+		}
+		if c.snapshots {
+			if err := c.addActors(plan.Snapshots(at)); err != nil {
+				return err
+			}
 		}
 	}
 	for _, node := range c.machines.Of(machine.Node) {

@@ -89,3 +89,25 @@ func csiClaimsThereAndBack(b *testing.B, c *storagesim.Cluster, claims int) {
 		return len(volumes.Items) == 0
 	})
 }
+
+// BenchmarkSnapshotThereAndBack takes a snapshot of a volume, restores it into a claim, and deletes both.
+func BenchmarkSnapshotThereAndBack(b *testing.B) {
+	c := clusterForClaims(b, 1)
+	require.NoError(b, c.Apply(growingClaim("1Gi")))
+	require.NoError(b, c.Apply(snapClass))
+	require.NoError(b, c.RunFor(5*time.Second))
+	for b.Loop() {
+		require.NoError(b, c.Apply(snapOf("data")))
+		require.NoError(b, c.RunFor(2*time.Second))
+		require.NoError(b, c.Apply(copyOf("VolumeSnapshot s1")))
+		require.NoError(b, c.RunFor(2*time.Second))
+		copied, err := c.Claim("copy")
+		require.NoError(b, err)
+		require.Equal(b, v1.ClaimBound, copied.Status.Phase)
+		require.NoError(b, c.Delete("volumesnapshot/s1", "pvc/copy"))
+		require.NoError(b, c.RunFor(2*time.Second))
+		volumes, err := c.Client().CoreV1().PersistentVolumes().List(b.Context(), metav1.ListOptions{})
+		require.NoError(b, err)
+		require.Len(b, volumes.Items, 1)
+	}
+}

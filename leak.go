@@ -13,6 +13,9 @@ const (
 	// LeakBackendVolume is a volume of a backend without a PersistentVolume: Volume, Provisioner.
 	// Of a CSI driver's volume, Handle says which it is, and not Volume.
 	LeakBackendVolume LeakKind = "backend volume"
+	// LeakBackendSnapshot is a snapshot of a CSI driver without a VolumeSnapshotContent: Handle,
+	// Provisioner.
+	LeakBackendSnapshot LeakKind = "backend snapshot"
 	// LeakMissingVolume is a PersistentVolume whose volume the backend does not hold:
 	// Volume, Claim, Provisioner.
 	LeakMissingVolume LeakKind = "missing backend volume"

@@ -28,6 +28,7 @@ import (
 //     stands for, and a PersistentVolume whose volume the backend does not hold;
 //   - a provisioned volume with reclaim policy Delete whose claim is gone, and a
 //     bound claim without its volume;
+//   - a snapshot of a CSI driver that no VolumeSnapshotContent stands for
 //   - a volume of a CSI driver (csi.Driver.Inventory) that no PersistentVolume stands for, and
 //     the opposite; a volume that the driver has attached without a VolumeAttachment, or has
 //     staged or published for a pod that is gone, or at a path that it was not given;
@@ -40,7 +41,7 @@ import (
 //
 // What a provisioner's process left behind because it ended between making a volume and
 // creating its PersistentVolume, the claim being deleted meanwhile, is a leak of the
-// provisioner library's own; Leak.Known says so.
+// provisioner library's own; Leak.Known says so. The same holds for csi-provisioner.
 //
 // What was made is known from the trace, to which programs in pods and provisioners
 // report it (trace.Asset): what is too old for it is not found. A process may end before

@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/storagesim/storagesim/csi/deploy"
 	kubeletcsi "github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // csi compares what CSI drivers say that they hold with the API's objects and with what the
@@ -26,6 +28,7 @@ func (l *leakFinder) csi() error {
 			slices.SortFunc(list, deploy.Place.Compare)
 		}
 		f.compareVolumes(held)
+		f.compareSnapshots(held)
 		f.compareAttached(held)
 		f.compareMounted(held)
 		if err := f.compareDisks(held); err != nil {
@@ -66,11 +69,34 @@ func (f *csiLeaks) leak(kind LeakKind, p deploy.Place) Leak {
 	return leak
 }
 
+// createdBy is who had the driver make a volume, as far as the trace knows, and knownLeak if
+// it is that. An answer that was lost does not say which volume was made, so any such call
+// for a claim that is gone may have been the one.
+func (f *csiLeaks) createdBy(id string) (maker, known string) {
+	for i, entry := range f.engine.Trace().Entries() {
+		rpc, ok := entry.Record.(trace.RPC)
+		if !ok || rpc.Driver != f.driver || rpc.Method != "CreateVolume" {
+			continue
+		}
+		made, _ := rpc.Answer["volume"].(map[string]any)
+		name, _ := rpc.Request["name"].(string)
+		switch {
+		case made["volume_id"] == id:
+			return entry.Actor, f.known(entry.Actor, i, name)
+		case made == nil && known == "":
+			known = f.known(entry.Actor, i, name)
+		}
+	}
+	return "", known
+}
+
 // compareVolumes finds volumes of the driver without a PersistentVolume, and the opposite.
 func (f *csiLeaks) compareVolumes(held deploy.Holdings) {
 	for _, id := range held.Volumes {
 		if f.volumes[id] == nil && !f.isInline(id) {
-			f.add(f.leak(LeakBackendVolume, deploy.Place{Volume: id}), "volume %s of driver %s, for which there is no pv", id, f.driver)
+			leak := f.leak(LeakBackendVolume, deploy.Place{Volume: id})
+			leak.Maker, leak.Known = f.createdBy(id)
+			f.add(leak, "volume %s of driver %s, for which there is no pv", id, f.driver)
 		}
 	}
 	for i := range f.volumeList {
@@ -82,6 +108,27 @@ func (f *csiLeaks) compareVolumes(held deploy.Holdings) {
 			leak := f.leak(LeakMissingVolume, deploy.Place{Volume: id})
 			leak.Maker = f.volumeMaker(pv.Name)
 			f.add(leak, "pv %s refers to volume %s, which driver %s does not have", pv.Name, id, f.driver)
+		}
+	}
+}
+
+// compareSnapshots finds snapshots of the driver that no VolumeSnapshotContent stands for.
+func (f *csiLeaks) compareSnapshots(held deploy.Holdings) {
+	known := map[string]bool{}
+	for _, obj := range f.Server().Objects() {
+		content, ok := obj.(*unstructured.Unstructured)
+		if !ok || content.GetKind() != "VolumeSnapshotContent" {
+			continue
+		}
+		for _, field := range [][]string{{"status", "snapshotHandle"}, {"spec", "source", "snapshotHandle"}} {
+			if handle, ok, _ := unstructured.NestedString(content.Object, field...); ok {
+				known[handle] = true
+			}
+		}
+	}
+	for _, id := range slices.Sorted(slices.Values(held.Snapshots)) {
+		if !known[id] {
+			f.add(f.leak(LeakBackendSnapshot, deploy.Place{Volume: id}), "snapshot %s of driver %s, for which there is no volumesnapshotcontent", id, f.driver)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -165,4 +168,46 @@ func (s straying) NodeStageVolume(ctx context.Context, req *spec.NodeStageVolume
 		err = errors.Join(s.host.Machine.Disk().MkdirAll("/mnt/stray", 0o755), s.host.Machine.Mounter().Mount(req.StagingTargetPath, "/mnt/stray", "", []string{"bind"}))
 	}
 	return answer, err
+}
+
+// bugs: 1. Upstream's is open; storagesim explore found it in ours, which follows upstream.
+func TestAVolumeThatWasMadeForAClaimThatWentWhileTheProvisionerWasDownIsAKnownLeak(t *testing.T) {
+	for name, fault := range map[string]func(c *storagesimtest.Cluster, actor string){
+		"it crashes before the pv": func(c *storagesimtest.Cluster, actor string) {
+			c.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pv", Crash: true, Restart: time.Minute})
+		},
+		"the answer is lost, and it crashes": func(c *storagesimtest.Cluster, actor string) {
+			require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", After: true}))
+			c.RunUntil(func() bool { return strings.Contains(c.Story(), "CreateVolume") })
+			require.NoError(t, c.CrashFor(actor, time.Minute))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+			d, err := driver.New(driver.Config{})
+			require.NoError(t, err)
+			require.NoError(t, c.InstallCSIDriver(d))
+			c.Settle()
+			c.Apply(`
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: csi}
+provisioner: csi.storagesim.io
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`)
+			fault(c, "csi-provisioner/"+d.Name)
+			c.RunFor(time.Second)
+			c.Delete("pvc/data")
+			c.RunFor(10 * time.Minute)
+			leaks, ok := errors.AsType[*storagesim.LeakError](c.Cluster.RequireNoLeaks())
+			require.True(t, ok, c.Story())
+			require.Len(t, leaks.Leaks, 1)
+			require.Equal(t, storagesim.LeakBackendVolume, leaks.Leaks[0].Kind)
+			require.Contains(t, leaks.Leaks[0].Known, "external-provisioner issue 486", c.Story())
+		})
+	}
 }

@@ -53,7 +53,7 @@ func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.
 	assert.Equal(t, "No resources found\n", c.Get("pv"))
 	c.RequireNoLeaks()
 }
-func TestTheNamespaceControllerTakesNoPartInTheOrderInWhichAClusterComesUp(t *testing.T) {
+func TestControllersThatStartLateTakeNoPartInTheOrderInWhichAClusterComesUp(t *testing.T) {
 	choices := func(only ...string) []uint32 {
 		c, err := storagesim.New(storagesim.Config{Disks: storagesim.MemoryDisks, Seed: 1, Only: only})
 		require.NoError(t, err)
@@ -61,5 +61,5 @@ func TestTheNamespaceControllerTakesNoPartInTheOrderInWhichAClusterComesUp(t *te
 		return c.Engine().Choices()
 	}
 	require.Equal(t, choices(storagesim.PVController, storagesim.Scheduler),
-		choices(storagesim.PVController, storagesim.Scheduler, storagesim.NamespaceDeletion), "a seed means what it meant without it")
+		choices(storagesim.PVController, storagesim.Scheduler, storagesim.NamespaceDeletion, storagesim.VACProtection), "a seed means what it meant without them")
 }

@@ -3,6 +3,7 @@ package storagesim
 import (
 	"maps"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,21 +32,21 @@ func ControlPlane(cfg Config) ([]control.Actor, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return cfg.controlPlane(api.NewRegistry()), nil
+	return cfg.controlPlane(), nil
 }
 
 // controlPlane are the actors to run, in the order they are started.
-func (cfg Config) controlPlane(kinds *api.Registry) (actors []control.Actor) {
+func (cfg Config) controlPlane() (actors []control.Actor) {
 	for _, name := range actorNames() {
 		if cfg.runs(name) {
-			actors = append(actors, control.Actor{Name: name, Factory: cfg.factory(name, kinds)})
+			actors = append(actors, control.Actor{Name: name, Factory: cfg.factory(name)})
 		}
 	}
 	return actors
 }
 
 // factory makes an actor of the control plane.
-func (cfg Config) factory(name string, kinds *api.Registry) control.Factory {
+func (cfg Config) factory(name string) control.Factory {
 	switch name {
 	case PVController:
 		return pvcontroller.New(cfg.PVController)
@@ -53,6 +54,8 @@ func (cfg Config) factory(name string, kinds *api.Registry) control.Factory {
 		return protection.NewPVC()
 	case PVProtection:
 		return protection.NewPV()
+	case VACProtection:
+		return protection.NewVAC()
 	case EphemeralVolumes:
 		return ephemeral.New()
 	case VolumeExpansion:
@@ -60,7 +63,7 @@ func (cfg Config) factory(name string, kinds *api.Registry) control.Factory {
 	case StatefulSets:
 		return statefulset.New()
 	case GarbageCollection:
-		return garbagecollector.New(garbagecollector.Config{Kinds: collected(kinds)})
+		return garbagecollector.New(garbagecollector.Config{Kinds: collected()})
 	case AttachDetach:
 		return attachdetach.New(cfg.AttachDetach)
 	case Scheduler:
@@ -95,18 +98,19 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 
 // collected are the kinds that the garbage collector looks at: those that a manifest for
 // the storage plane has. Their order is that in which they are listed, and so a part of
-// what a seed means.
-func collected(registry *api.Registry) []metav1.APIResource {
+// what a seed means. All servers have them alike, so that they are looked up once.
+var collected = sync.OnceValue(func() []metav1.APIResource {
 	const names = "pods persistentvolumeclaims configmaps secrets services endpoints serviceaccounts replicationcontrollers podtemplates " +
 		"resourcequotas limitranges persistentvolumes nodes namespaces " +
 		"statefulsets deployments replicasets daemonsets controllerrevisions jobs cronjobs horizontalpodautoscalers poddisruptionbudgets " +
 		"storageclasses csidrivers csinodes csistoragecapacities volumeattachments volumeattributesclasses " +
 		"roles rolebindings clusterroles clusterrolebindings ingresses networkpolicies endpointslices leases priorityclasses runtimeclasses"
+	registry := api.NewRegistry()
 	var kinds []metav1.APIResource
 	for _, name := range strings.Fields(names) {
-		if kind, err := registry.Find(name); err == nil { // a server may lack some
+		if kind, err := registry.Find(name); err == nil { // there may be none in this version
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
-}
+})

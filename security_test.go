@@ -376,6 +376,7 @@ func mountRecord(target string) string {
 }
 
 func TestNothingPlantedOnANodeReachesOutOfIt(t *testing.T) {
+	t.Parallel()
 	for name, attack := range nodeAttacks {
 		for _, crash := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, crash=%v", name, crash), func(t *testing.T) {

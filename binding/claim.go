@@ -106,25 +106,29 @@ func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolum
 
 // GetBindVolumeToClaim is the volume as it shall be once it is bound to the claim, and
 // whether that differs from what it is. The volume is marked as bound by a controller
-// unless its claimRef already named the claim. bound is another object that shares
-// with volume what binding does not change, so neither is to be written to.
+// unless its claimRef already named the claim. bound is volume itself if nothing differs,
+// or another object that shares with it what binding does not change, so neither is to be
+// written to.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (bound *v1.PersistentVolume, dirty bool, err error) {
-	copied := *volume
-	bound = &copied
 	ref := volume.Spec.ClaimRef
-	if ref == nil || ref.Name != claim.Name || ref.Namespace != claim.Namespace || ref.UID != claim.UID {
+	named := ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID
+	_, marked := volume.Annotations[AnnBoundByController]
+	mark := !marked && !IsVolumeBoundToClaim(volume, claim)
+	if named && !mark {
+		return volume, false, nil
+	}
+	bound = new(*volume)
+	if !named {
 		bound.Spec.ClaimRef = &v1.ObjectReference{
 			Kind: "PersistentVolumeClaim", APIVersion: "v1",
 			Namespace: claim.Namespace, Name: claim.Name,
 			UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 		}
-		dirty = true
 	}
-	if _, marked := bound.Annotations[AnnBoundByController]; !marked && !IsVolumeBoundToClaim(volume, claim) {
+	if mark {
 		bound.Annotations = maps.Clone(volume.Annotations)
 		metav1.SetMetaDataAnnotation(&bound.ObjectMeta, AnnBoundByController, yes)
-		dirty = true
 	}
-	return bound, dirty, nil
+	return bound, true, nil
 }

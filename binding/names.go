@@ -41,6 +41,8 @@ const (
 	PVProtectionFinalizer = "kubernetes.io/pv-protection"
 	// PVCProtectionFinalizer keeps a claim while a pod uses it.
 	PVCProtectionFinalizer = "kubernetes.io/pvc-protection"
+	// VACProtectionFinalizer keeps a VolumeAttributesClass while a claim or a volume has it.
+	VACProtectionFinalizer = "kubernetes.io/vac-protection"
 	// PVDeletionProtectionFinalizer is set by external provisioners: it keeps the
 	// volume until its asset is deleted.
 	PVDeletionProtectionFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"

@@ -14,6 +14,9 @@ const chunkSize = 512
 type sorted[T any] struct {
 	compare func(a, b T) int
 	chunks  [][]T // none of them empty
+	// head is the first entry, if there is one: of a list that lies anywhere in memory, most
+	// searches look at nothing else.
+	head T
 }
 
 // chunk is the number of the chunk that holds x or would: the first whose last entry
@@ -28,8 +31,11 @@ func (s *sorted[T]) chunk(x T) int {
 
 func (s *sorted[T]) add(x T) {
 	if len(s.chunks) == 0 {
-		s.chunks = [][]T{{x}}
+		s.chunks, s.head = [][]T{{x}}, x
 		return
+	}
+	if s.compare(x, s.head) <= 0 {
+		s.head = x
 	}
 	n := s.chunk(x)
 	chunk := s.chunks[n]
@@ -59,6 +65,10 @@ func (s *sorted[T]) remove(x T) {
 	s.chunks[n] = slices.Delete(s.chunks[n], at, at+1)
 	if len(s.chunks[n]) == 0 {
 		s.chunks = slices.Delete(s.chunks, n, n+1)
+	}
+	s.head = *new(T)
+	if len(s.chunks) > 0 {
+		s.head = s.chunks[0][0]
 	}
 }
 
@@ -93,7 +103,12 @@ func (s *sorted[T]) from(below func(T) bool) iter.Seq[T] {
 		if len(s.chunks) == 0 {
 			return
 		}
-		n, at := s.first(below)
+		n, at := 0, 1
+		if below(s.head) {
+			n, at = s.first(below)
+		} else if !yield(s.head) {
+			return
+		}
 		for ; n < len(s.chunks); n, at = n+1, 0 {
 			for _, x := range s.chunks[n][at:] {
 				if !yield(x) {
@@ -107,7 +122,7 @@ func (s *sorted[T]) from(below func(T) bool) iter.Seq[T] {
 // first is where the first entry is for which below is false, its chunk and its place
 // in it; the list is not empty.
 func (s *sorted[T]) first(below func(T) bool) (n, at int) {
-	if !below(s.chunks[0][0]) {
+	if !below(s.head) {
 		return 0, 0 // nearly always
 	}
 	n = sort.Search(len(s.chunks), func(i int) bool {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
@@ -132,7 +134,7 @@ func (r *Recording) unknownKind() (step int, kind string) {
 	for i, s := range r.Steps {
 		for _, data := range s.Action.Create {
 			gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
-			if r.whole() && err == nil && !scheme.Scheme.Recognizes(*gvk) {
+			if r.whole() && err == nil && !scheme.Scheme.Recognizes(*gvk) && gvk.Group != snapshots.Group {
 				return i, gvk.Kind
 			}
 		}
@@ -140,11 +142,25 @@ func (r *Recording) unknownKind() (step int, kind string) {
 	return 0, ""
 }
 
+// hasSnapshots says whether a step creates objects of snapshots.
+func (r *Recording) hasSnapshots() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Action.Create, func(data json.RawMessage) bool {
+			gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
+			return err == nil && gvk.Group == snapshots.Group
+		})
+	})
+}
+
 // decodeObject reads an object of a recording, which may have been written by anybody.
 func decodeObject(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 	gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
 	if err != nil {
 		return nil, nil, err
+	}
+	if gvk.Group == snapshots.Group {
+		object := &unstructured.Unstructured{}
+		return object, gvk, object.UnmarshalJSON(data)
 	}
 	if empty, err := scheme.Scheme.New(*gvk); err == nil {
 		if bad := quantity.CheckJSON(data, empty); bad != nil {

@@ -29,6 +29,7 @@ func testDrivers() []string { return []string{"plain.csi.example.com", "topo.csi
 func (r *replay) installDrivers() error {
 	for _, name := range testDrivers() {
 		driver := newTestDriver(name)
+		r.drivers = append(r.drivers, driver)
 		err := r.cluster.InstallCSIDriver(csi.Driver{
 			Name: name, Identity: driver, Controller: driver,
 			Node: func(h csi.Host) (csipb.NodeServer, error) { return &testNode{driver: driver, on: h.Machine}, nil },
@@ -45,7 +46,26 @@ func (r *replay) installDrivers() error {
 			return err
 		}
 	}
+	if r.rec.hasSnapshots() {
+		if err := r.cluster.InstallSnapshots(); err != nil {
+			return err
+		}
+	}
 	return r.cluster.RunFor(time.Second)
+}
+
+// lateSnapshots is the control of drivers by which the next snapshot is not ready at first.
+const lateSnapshots = "/set?lateSnap=1"
+
+// control controls the drivers.
+func (r *replay) control(what string) error {
+	if what != lateSnapshots {
+		return bad("driver: %q is not a known control", what)
+	}
+	for _, d := range r.drivers {
+		d.notReady = 1
+	}
+	return nil
 }
 
 // fail has calls of drivers fail from now on.

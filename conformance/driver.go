@@ -5,10 +5,12 @@ import (
 	"errors"
 	"path"
 	"strings"
+	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/volume"
@@ -25,6 +27,8 @@ type testDriver struct {
 	// topology says that nodes are in zones: z1 and z2.
 	topology bool
 	volumes  map[string]*csipb.Volume // by name
+	// notReady is how often more CreateSnapshot says that the snapshot is not ready yet.
+	notReady int
 }
 
 // volumesDir has the files of volumes on each node.
@@ -86,6 +90,16 @@ func (d *testDriver) CreateVolume(_ context.Context, req *csipb.CreateVolumeRequ
 func (d *testDriver) DeleteVolume(_ context.Context, req *csipb.DeleteVolumeRequest) (*csipb.DeleteVolumeResponse, error) {
 	delete(d.volumes, strings.TrimPrefix(req.GetVolumeId(), "h-"))
 	return &csipb.DeleteVolumeResponse{}, nil
+}
+
+func (d *testDriver) CreateSnapshot(_ context.Context, req *csipb.CreateSnapshotRequest) (*csipb.CreateSnapshotResponse, error) {
+	s := &csipb.Snapshot{SnapshotId: "s-" + req.GetName(), SourceVolumeId: req.GetSourceVolumeId(), SizeBytes: 1 << 30, CreationTime: timestamppb.New(time.Unix(1, 0)), ReadyToUse: d.notReady == 0}
+	d.notReady = max(d.notReady-1, 0)
+	return &csipb.CreateSnapshotResponse{Snapshot: s}, nil
+}
+
+func (d *testDriver) DeleteSnapshot(context.Context, *csipb.DeleteSnapshotRequest) (*csipb.DeleteSnapshotResponse, error) {
+	return &csipb.DeleteSnapshotResponse{}, nil
 }
 
 func (d *testDriver) ControllerPublishVolume(context.Context, *csipb.ControllerPublishVolumeRequest) (*csipb.ControllerPublishVolumeResponse, error) {

@@ -42,7 +42,7 @@ func (u *uids) learn(kind string, obj runtime.Object) {
 		defer u.learnVolume(pv)
 	}
 	name := u.hide(m.GetName())
-	if kind == "PersistentVolume" {
+	if kind == "PersistentVolume" || kind == "VolumeSnapshotContent" {
 		name = uidPattern.ReplaceAllString(m.GetName(), "...") // as recordings have those of provisioned ones
 	}
 	placeholder := "<uid:" + objectKey(kind, m.GetNamespace(), name) + ">"
@@ -172,7 +172,7 @@ func byName(list any) {
 
 func dropped(key string) bool {
 	switch key {
-	case "resourceVersion", "generation", "observedGeneration", "managedFields", "startedAt", "finishedAt":
+	case "creationTime", "resourceVersion", "generation", "observedGeneration", "managedFields", "startedAt", "finishedAt":
 		return true
 	}
 	return strings.HasSuffix(key, "Timestamp") || strings.HasSuffix(key, "Time")

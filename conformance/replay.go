@@ -50,6 +50,7 @@ type replay struct {
 	// quiet is how long nothing must be written before a step is over, afterCreate
 	// before the next object is created.
 	quiet, afterCreate time.Duration
+	drivers            []*testDriver
 }
 
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
@@ -193,6 +194,8 @@ func (r *replay) perform(a Action) error {
 		err = r.host(a.Host)
 	case len(a.Fail) > 0:
 		err = r.fail(a.Fail)
+	case a.Driver != "":
+		err = r.control(a.Driver)
 	}
 	if err != nil {
 		return err

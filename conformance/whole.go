@@ -13,10 +13,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/trace"
@@ -40,7 +44,7 @@ func (r *Recording) needsDriver() bool {
 }
 
 // isControl says whether a step controls the driver in a way that is not simulated.
-func (s Step) isControl() bool { return s.Action.Driver != "" }
+func (s Step) isControl() bool { return s.Action.Driver != "" && s.Action.Driver != lateSnapshots }
 
 // fromNothing says whether the case begins without nodes: its kubelets start in it.
 func (r *Recording) fromNothing() bool { return r.whole() && len(r.Before) == 0 }
@@ -216,6 +220,13 @@ func (r *replay) holds(condition string) (bool, error) {
 			return claim.Status.Capacity.Storage().String() == size, nil
 		}
 		return err == nil && string(claim.Status.Phase) == second, nil
+	case "vs":
+		obj, err := r.cluster.Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
+		if err != nil || second != "ready" {
+			return false, nil //nolint:nilerr // it may come
+		}
+		ready, _, err := unstructured.NestedBool(obj.(*unstructured.Unstructured).Object, "status", "readyToUse")
+		return ready, err
 	}
 	return false, bad("until: %q is not a known condition", condition)
 }
@@ -265,12 +276,17 @@ func (r *replay) gone(what string) (bool, error) {
 	case what == "va":
 		list, err := r.client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0, err
+	case what == "vsc":
+		list, err := r.cluster.Do(api.Request{Verb: "list", Resource: snapshots.Contents()})
+		return err == nil && meta.LenList(list) == 0, err
+	case kind == "vs":
+		_, err = r.cluster.Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
 	case kind == "pod":
 		_, err = r.client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, name, options)
 	case kind == "pvc":
 		_, err = r.client.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Get(ctx, name, options)
 	default:
-		return false, bad("until: gone %q: expected pv, va, pod/NAME or pvc/NAME", what)
+		return false, bad("until: gone %q: expected pv, va, vsc, vs/NAME, pod/NAME or pvc/NAME", what)
 	}
 	return apierrors.IsNotFound(err), nil
 }

@@ -211,7 +211,7 @@ func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 		`{"host": ["reboot now"]}`:              `host: reboot now: exit code 127: sh: reboot: not found`,
 		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is not a known condition`,
 		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is not a known condition`,
-		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, pod/NAME or pvc/NAME`,
+		`{"wait": 1, "until": "gone cow/web"}`:  `until: gone "cow/web": expected pv, va, vsc, vs/NAME, pod/NAME or pvc/NAME`,
 		`{"kubelet": {"node-1": "start"}}`:      `kubelet: node-1: actor "kubelet/node-1" is not stopped`,
 		`{"kubelet": {"node-3": "stop"}}`:       `kubelet: node-3: no actor is called "kubelet/node-3" (did you mean "kubelet/node-1"?)`,
 	} {

@@ -66,6 +66,11 @@ func VolumeAttachments() schema.GroupVersionResource {
 	return storagev1.SchemeGroupVersion.WithResource("volumeattachments")
 }
 
+// VolumeAttributesClasses is the resource volumeattributesclasses.
+func VolumeAttributesClasses() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("volumeattributesclasses")
+}
+
 // Object is an API object with metadata.
 type Object interface {
 	runtime.Object
@@ -156,7 +161,7 @@ func NewCacheAtOnce[T Object](env Env, resource schema.GroupVersionResource) *Ca
 }
 
 func newCache[T Object](env Env, source Source) *Cache[T] {
-	c := &Cache[T]{source: source, items: map[string]T{}, indexes: map[string]*index[T]{}}
+	c := &Cache[T]{source: source} // most caches of most kinds stay empty
 	env.Follow(c)
 	return c
 }
@@ -167,6 +172,9 @@ func (c *Cache[T]) Handle(h Handler[T]) { c.handlers = append(c.handlers, h) }
 // AddIndex adds an index by the values that f gives each object. It must be
 // added before the first objects arrive, that is, in the Factory.
 func (c *Cache[T]) AddIndex(name string, f func(T) []string) {
+	if c.indexes == nil {
+		c.indexes = map[string]*index[T]{}
+	}
 	c.indexes[name] = &index[T]{values: f, keys: map[string]keySet{}}
 }
 
@@ -282,6 +290,9 @@ func (c *Cache[T]) put(obj T) {
 	}
 	if !existed {
 		c.keys.Add(key)
+	}
+	if c.items == nil {
+		c.items = map[string]T{}
 	}
 	c.items[key] = obj
 	for _, ix := range c.indexes {

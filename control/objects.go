@@ -20,8 +20,13 @@ type Objects interface {
 	Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error
 	// DeleteCollection deletes all objects of a namespace.
 	DeleteCollection(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.DeleteOptions) error
-	// Patch changes one object.
-	Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte) error
+	// Create makes an object, which must not be changed any more afterwards, and returns it as it is then.
+	Create(ctx context.Context, resource schema.GroupVersionResource, obj Object) (Object, error)
+	// Update replaces an object, or its subresource, for example "status". The object must not
+	// be changed any more afterwards. It returns the object as it is then.
+	Update(ctx context.Context, resource schema.GroupVersionResource, obj Object, subresource string) (Object, error)
+	// Patch changes one object, or its subresource, and returns it as it is then.
+	Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte, subresource string) (Object, error)
 	// Resources are the resources of the API, each in its preferred version, also those of
 	// custom kinds: what discovery tells. With an error come those that could be found.
 	Resources(ctx context.Context) ([]metav1.APIResource, error)

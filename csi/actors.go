@@ -10,7 +10,9 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/livenessprobe"
+	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/csi/registrar"
+	"github.com/storagesim/storagesim/csi/snapshotter"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -22,9 +24,7 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 	name := "csi-driver/" + d.Name
 	socket := call.Socket{Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Options: d.Options, Address: d.Endpoint}
 	crashes(w, &socket, name)
-	dial := func(env control.Env) grpc.ClientConnInterface {
-		return call.Dial(w.Sockets, env, socket.Machine, socket.Path)
-	}
+	dial := dialer(w, h)
 	build := func() (func(grpc.ServiceRegistrar), error) {
 		server := d.Controller
 		if d.NewController != nil {
@@ -50,6 +50,19 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 	return actors
 }
 
+// dialer connects the sidecars on a driver's host with it.
+func dialer(w World, h Host) func(env control.Env) grpc.ClientConnInterface {
+	machine := h.Machine.String()
+	return func(env control.Env) grpc.ClientConnInterface {
+		return call.Dial(w.Sockets, env, machine, ControllerSocket)
+	}
+}
+
+// SnapshotActors are the actors of the driver's Deployment that need the definitions of snapshots.
+func (d Driver) SnapshotActors(w World, h Host) []Actor {
+	return []Actor{{Name: SnapshotterActor(d.Name), Factory: snapshotter.New(d.SnapshotterConfig(dialer(w, h)))}}
+}
+
 // NodeActors are the actors of the driver's DaemonSet on one node.
 func (d Driver) NodeActors(w World, h Host) []Actor {
 	if !d.HasNodes() {
@@ -66,19 +79,39 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 			return nil, nil
 		}
 		server, err := d.Node(h)
+		var controller spec.ControllerServer
+		if err == nil && d.NodeController != nil {
+			controller, err = d.NodeController(h)
+		}
 		return func(s grpc.ServiceRegistrar) {
 			spec.RegisterIdentityServer(s, d.identity())
 			spec.RegisterNodeServer(s, server)
+			if controller != nil {
+				spec.RegisterControllerServer(s, controller)
+			}
 		}, err
 	}
 	registers := "csi-registrar/" + d.Name + "/" + h.Node
-	return []Actor{
+	actors := []Actor{
 		{Name: name, Factory: serve(w, socket, build)},
 		{Name: registers, Factory: registrar.New(registrar.Config{
 			Sockets: w.Sockets, Machine: socket.Machine, Socket: socket.Path, KubeletPath: socket.Path,
 			Crash: func(f call.Fault) { w.Crash(registers, f.Restart) },
 		})},
 	}
+	if d.NodeController == nil {
+		return actors
+	}
+	cfg := d.ProvisionerConfig(func(env control.Env) grpc.ClientConnInterface {
+		return call.Dial(w.Sockets, env, socket.Machine, socket.Path)
+	})
+	cfg.Actor = ProvisionerActor(d.Name) + "/" + h.Node
+	if cfg.NodeDeployment == nil {
+		cfg.NodeDeployment = &provisioner.NodeDeployment{}
+	}
+	onNode := *cfg.NodeDeployment
+	onNode.Node, cfg.NodeDeployment = h.Node, &onNode
+	return append(actors, Actor{Name: cfg.Actor, Factory: provisioner.New(cfg)})
 }
 
 // crashes has a server's process be the actor.

@@ -28,6 +28,11 @@ type Driver struct {
 	// process.
 	Controller    spec.ControllerServer
 	NewController func(h Host) (spec.ControllerServer, error)
+	// NodeController makes the controller server of a driver that has one on each node
+	// (--node-deployment), at the node's socket, with a provisioner beside it that makes volumes for
+	// that node. It stands instead of Controller, and the driver's volumes are not attached
+	// (Spec.AttachRequired false). NodeGetInfo must answer the node's topology.
+	NodeController func(h Host) (spec.ControllerServer, error)
 	// Node makes a node's server, anew for each life of its process.
 	Node func(h Host) (spec.NodeServer, error)
 
@@ -83,6 +88,10 @@ func (d Driver) Check() error {
 		return fmt.Errorf("csi.Driver %s: only one of Node and NodeEndpoint can be set", d.Name)
 	case controllers == 0 && !d.HasNodes():
 		return fmt.Errorf("csi.Driver %s: it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)", d.Name)
+	case d.NodeController != nil && (controllers > 0 || d.Node == nil):
+		return fmt.Errorf("csi.Driver %s: NodeController is for drivers with Node and without Controller, NewController and Endpoint", d.Name)
+	case d.NodeController != nil && d.Attaches():
+		return fmt.Errorf("csi.Driver %s: NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false", d.Name)
 	case len(NodeSocket(d.Name)) > call.MaxPath:
 		return fmt.Errorf("csi.Driver %s: the path of its socket, %s, has %d bytes; at most %d are possible", d.Name, NodeSocket(d.Name), len(NodeSocket(d.Name)), call.MaxPath)
 	}

@@ -41,6 +41,7 @@ func (d Driver) Deploy(w World) (deploy.Plan, error) {
 		return plan, nil
 	}
 	plan.Controller = func(h Host) []Actor { return d.ControllerActors(w, h) }
+	plan.Snapshots = func(h Host) []Actor { return d.SnapshotActors(w, h) }
 	if d.Attaches() {
 		plan.AttacherWaits = func(log *trace.Log) string { return attacher.Explain(AttacherActor(d.Name), log) }
 	}

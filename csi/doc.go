@@ -18,8 +18,11 @@
 //	csi-provisioner/NAME         package csi/provisioner, if there is a controller
 //	csi-attacher/NAME            package csi/attacher, if the driver's volumes are attached
 //	csi-resizer/NAME             package csi/resizer, at work if the driver can make volumes larger
+//	csi-snapshotter/NAME         package csi/snapshotter, after Cluster.InstallSnapshots; at work if the
+//	                             driver can take snapshots
 //	csi-driver/NAME/node-1       the identity and node servers, for each node
 //	csi-registrar/NAME/node-1    package csi/registrar, for each node
+//	csi-provisioner/NAME/node-1  package csi/provisioner, for each node, with Driver.NodeController
 //	csi-livenessprobe/NAME       package csi/livenessprobe, if Driver.Liveness is set
 //
 // The servers listen on the socket /csi/csi.sock of the host, and on
@@ -60,6 +63,16 @@
 // a later version removed.
 //
 // Crash of its actor csi-driver/NAME breaks connections; it does not end the other process.
+//
+// # A pod that comes together with its driver
+//
+// A driver registers with a kubelet within the first two seconds. A pod that is scheduled before
+// that gets a Warning FailedAttachVolume, "CSINode node-1 does not contain driver NAME", and its
+// volume is attached a second later. Upstream does the same: the attacher does not find the
+// driver in the CSINode (external-attacher v4.13, csi_handler.go getNodeID) and writes that into
+// the VolumeAttachment, and attach/detach turns what is written there into the event
+// (csi_attacher.go verifyAttachmentStatus, operation_generator.go GenerateAttachVolumeFunc, v1.36).
+// RunFor(2 * time.Second) between InstallCSIDriver and Apply avoids it.
 //
 // # Deviations
 //

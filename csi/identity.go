@@ -27,7 +27,10 @@ func (i identity) GetPluginInfo(context.Context, *spec.GetPluginInfoRequest) (*s
 
 func (i identity) GetPluginCapabilities(context.Context, *spec.GetPluginCapabilitiesRequest) (*spec.GetPluginCapabilitiesResponse, error) {
 	answer := &spec.GetPluginCapabilitiesResponse{}
-	if i.driver.HasController() {
+	if i.driver.NodeController != nil {
+		answer.Capabilities = append(answer.Capabilities, service(spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS))
+	}
+	if i.driver.HasController() || i.driver.NodeController != nil {
 		answer.Capabilities = append(answer.Capabilities, service(spec.PluginCapability_Service_CONTROLLER_SERVICE))
 	}
 	return answer, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/storagesim/storagesim/csi/attacher"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/csi/resizer"
+	"github.com/storagesim/storagesim/csi/snapshotter"
 )
 
 // Sidecars changes what sidecars are configured with, as the arguments in the author's
@@ -19,6 +20,8 @@ type Sidecars struct {
 	Attacher func(*attacher.Config)
 	// Resizer changes the configuration of the resizer.
 	Resizer func(*resizer.Config)
+	// Snapshotter changes the configuration of the snapshotter.
+	Snapshotter func(*snapshotter.Config)
 }
 
 // ProvisionerActor is the name of a driver's provisioner.
@@ -29,6 +32,9 @@ func AttacherActor(driver string) string { return "csi-attacher/" + driver }
 
 // ResizerActor is the name of a driver's resizer.
 func ResizerActor(driver string) string { return "csi-resizer/" + driver }
+
+// SnapshotterActor is the name of a driver's snapshotter.
+func SnapshotterActor(driver string) string { return "csi-snapshotter/" + driver }
 
 // sidecars are the actors that call the controller.
 func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []Actor {
@@ -62,6 +68,15 @@ func (d Driver) ResizerConfig(dial func(env control.Env) grpc.ClientConnInterfac
 	cfg := resizer.Config{Driver: d.Name, Dial: dial}
 	if d.Sidecars.Resizer != nil {
 		d.Sidecars.Resizer(&cfg)
+	}
+	return cfg
+}
+
+// SnapshotterConfig is what the driver's snapshotter is configured with.
+func (d Driver) SnapshotterConfig(dial func(env control.Env) grpc.ClientConnInterface) snapshotter.Config {
+	cfg := snapshotter.Config{Driver: d.Name, Dial: dial}
+	if d.Sidecars.Snapshotter != nil {
+		d.Sidecars.Snapshotter(&cfg)
 	}
 	return cfg
 }

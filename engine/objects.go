@@ -24,15 +24,7 @@ type objects struct {
 var _ control.Objects = objects{}
 
 func (o objects) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (control.Object, error) {
-	obj, err := o.client.Do(ctx, api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
-	if err != nil {
-		return nil, err
-	}
-	typed, ok := obj.(control.Object)
-	if !ok {
-		return nil, fmt.Errorf("get %s %s: %T has no metadata", resource.Resource, name, obj)
-	}
-	return typed, nil
+	return o.one(ctx, api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
 }
 
 func (o objects) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]control.Object, error) {
@@ -67,7 +59,27 @@ func (o objects) Delete(ctx context.Context, resource schema.GroupVersionResourc
 	return err
 }
 
-func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte) error {
-	_, err := o.client.Do(ctx, api.Request{Verb: "patch", Resource: resource, Namespace: namespace, Name: name, PatchType: how, Patch: patch})
-	return err
+func (o objects) Create(ctx context.Context, resource schema.GroupVersionResource, obj control.Object) (control.Object, error) {
+	return o.one(ctx, api.Request{Verb: "create", Resource: resource, Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: obj})
+}
+
+func (o objects) Update(ctx context.Context, resource schema.GroupVersionResource, obj control.Object, subresource string) (control.Object, error) {
+	return o.one(ctx, api.Request{Verb: "update", Resource: resource, Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: obj, Subresource: subresource})
+}
+
+func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte, subresource string) (control.Object, error) {
+	return o.one(ctx, api.Request{Verb: "patch", Resource: resource, Namespace: namespace, Name: name, PatchType: how, Patch: patch, Subresource: subresource})
+}
+
+// one is a request whose answer is an object.
+func (o objects) one(ctx context.Context, req api.Request) (control.Object, error) {
+	obj, err := o.client.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	typed, ok := obj.(control.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s %s %s: %T has no metadata", req.Verb, req.Resource.Resource, req.Name, obj)
+	}
+	return typed, nil
 }

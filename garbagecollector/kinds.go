@@ -59,5 +59,6 @@ func (k *kind) delete(ctx context.Context, namespace, name string, options metav
 }
 
 func (k *kind) patch(ctx context.Context, namespace, name string, how types.PatchType, patch []byte) error {
-	return k.objects.Patch(ctx, k.resource, k.in(namespace), name, how, patch)
+	_, err := k.objects.Patch(ctx, k.resource, k.in(namespace), name, how, patch, "")
+	return err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/storagesim/storagesim/control"
 )
 
@@ -50,13 +48,11 @@ func (k *kubelet) awaitDeadline(w *podWorker, d time.Duration) {
 	})
 }
 
-// failPod ends a pod that was active for too long: its containers, and then its
-// volumes.
+// podFailure is why the kubelet ends a pod.
+type podFailure struct{ reason, message string }
+
+// failPod ends a pod that the kubelet gives up: its containers, and then its volumes.
 func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	if !w.pastDeadline {
-		w.pastDeadline = true
-		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
-	}
 	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}

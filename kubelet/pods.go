@@ -35,10 +35,10 @@ type podWorker struct {
 	hasDirs bool
 	// awaited says that the waits queue has the pod.
 	awaited bool
-	// deadline is when the pod's activeDeadlineSeconds are over, once that is
-	// awaited; pastDeadline says that they are.
-	deadline     time.Time
-	pastDeadline bool
+	// deadline is when the pod's activeDeadlineSeconds are over, once that is awaited.
+	deadline time.Time
+	// failure is why the kubelet ends the pod, nil if it does not.
+	failure *podFailure
 	// restarting says that the restarts queue has the pod, since a container could not
 	// be created; nextStart is when one that has ended is started again, if that is
 	// awaited, and backOffs how long they wait.
@@ -162,7 +162,11 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if w.ended() {
 		return k.finishPod(w)
 	}
-	if w.pastDeadline || k.pastActiveDeadline(w) {
+	if w.failure == nil && k.pastActiveDeadline(w) {
+		w.failure = &podFailure{deadlineReason, deadlineMessage}
+		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
+	}
+	if w.failure != nil {
 		return k.failPod(ctx, w, status)
 	}
 	return k.syncPod(ctx, w, status)

@@ -36,10 +36,10 @@ func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal
 		s.Phase = pod.Status.Phase
 	case isTerminal(old.Phase):
 		s.Phase = old.Phase
-	case w.pastDeadline:
-		s.Phase, s.Reason, s.Message = v1.PodFailed, deadlineReason, deadlineMessage
+	case w.failure != nil:
+		s.Phase, s.Reason, s.Message = v1.PodFailed, w.failure.reason, w.failure.message
 	}
-	if s.Phase != old.Phase && !w.pastDeadline {
+	if s.Phase != old.Phase && w.failure == nil {
 		s.Reason, s.Message = "", ""
 	}
 	setPodConditions(s, pod, r, old, k.now())

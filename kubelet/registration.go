@@ -87,6 +87,16 @@ func (m nodeInfoManager) InstallCSIDriver(ctx context.Context, d volume.CSINodeD
 	return nil
 }
 
+// UpdateCSIDriver implements volume.NodeInfoManager.
+//
+// Upstream: nodeinfomanager.go UpdateCSIDriver, v1.36.
+func (m nodeInfoManager) UpdateCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
+	if err := m.retry(ctx, "CSINode", func() error { return m.k.installInCSINode(ctx, d) }); err != nil {
+		return fmt.Errorf("error updating CSINode object with CSI driver node info: %w", err)
+	}
+	return nil
+}
+
 // UninstallCSIDriver implements volume.NodeInfoManager.
 //
 // Upstream: nodeinfomanager.go UninstallCSIDriver, v1.36.

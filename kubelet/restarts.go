@@ -96,7 +96,7 @@ func (k *kubelet) restartLater(w *podWorker, s *podStatus) {
 // runtime knows nothing by then starts from the beginning.
 func (k *kubelet) restartPod(_ context.Context, key string) error {
 	w := k.workers[types.UID(key)]
-	if w == nil || w.terminating() || w.pastDeadline {
+	if w == nil || w.terminating() || w.failure != nil {
 		return nil
 	}
 	s, err := k.podStatus(w)

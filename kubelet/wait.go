@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/volume"
 )
 
 // podAttachAndMountTimeout is how long a pod waits for its volumes before the trace
@@ -78,13 +80,53 @@ func (k *kubelet) volumesMounted(w *podWorker) bool {
 }
 
 // waitTimedOut is the end of a pod's wait; the next one begins. That volumes are just
-// not there in time is an error for the trace, and no event.
-func (k *kubelet) waitTimedOut(_ context.Context, key string) error {
+// not there in time is an error for the trace, and no event. A pod whose volume found the node
+// full is given up, so that its controller makes another one for another node.
+func (k *kubelet) waitTimedOut(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil || !w.awaited || !w.wantsVolumes() || k.volumesMounted(w) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", k.missing(w), context.DeadlineExceeded)
+	err := fmt.Errorf("%s: %w", k.missing(w), context.DeadlineExceeded)
+	if k.attachLimitExceeded(ctx, w) {
+		k.rejectPod(w, volumeAttachmentLimitExceeded, "Node has reached its volume attachment limit, rejecting pod. "+err.Error())
+		return nil
+	}
+	return err
+}
+
+// volumeAttachmentLimitExceeded is why a pod is given up.
+//
+// Upstream: volume_manager.go VolumeAttachmentLimitExceededReason, v1.36.
+const volumeAttachmentLimitExceeded = "VolumeAttachmentLimitExceeded"
+
+// attachLimitExceeded says whether one of the pod's volumes is not attached since the node
+// has as many as it can have.
+//
+// Upstream: volume_manager.go WaitForAttachAndMount, v1.36.
+func (k *kubelet) attachLimitExceeded(ctx context.Context, w *podWorker) bool {
+	for _, v := range k.desired.ofPod(w.uid) {
+		if !v.attachable || k.attached[v.volume] {
+			continue
+		}
+		plugin, err := k.plugins.FindPluginBySpec(v.spec)
+		if limited, ok := plugin.(volume.AttachLimitPlugin); ok && err == nil && limited.VerifyExhaustedResource(ctx, v.spec) {
+			return true
+		}
+	}
+	return false
+}
+
+// rejectPod gives up a pod that was never started.
+//
+// Upstream: kubelet.go rejectPod, v1.36.
+func (k *kubelet) rejectPod(w *podWorker, reason, message string) {
+	if !w.wantsVolumes() || w.failure != nil {
+		return
+	}
+	k.recorder.Event(w.pod, v1.EventTypeWarning, reason, message)
+	w.failure = &podFailure{reason, "Pod was rejected: " + message}
+	k.podQueue.Add(string(w.uid))
 }
 
 // failedMount tells the pod which of its volumes could not be processed, and why.

@@ -96,6 +96,9 @@ func newProvisionController(cfg Config, env control.Env) *provisionController {
 	} else {
 		ctrl.volumeStore = newBackoffStore(ctrl)
 	}
+	if follower, ok := ctrl.provisioner.(ClaimFollower); ok {
+		follower.FollowClaims(ctrl.claims)
+	}
 	if starter, ok := ctrl.provisioner.(Starter); ok {
 		env.Go("start", func(ctx context.Context) {
 			starter.Start(ctx)

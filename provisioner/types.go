@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // Provisioner makes and deletes storage assets: what an author writes.
@@ -93,6 +95,13 @@ type Starter interface {
 	// Start is called once, before any other method, and may call the API. Until it returns,
 	// nothing is worked on.
 	Start(ctx context.Context)
+}
+
+// ClaimFollower is optional and not upstream's: it is given the controller's cache of claims, as the
+// sidecar's program shares its informer of claims with its other controllers.
+type ClaimFollower interface {
+	// FollowClaims is called once, before any other method. It must not call the API.
+	FollowClaims(claims *control.Cache[*v1.PersistentVolumeClaim])
 }
 
 // Inventory is optional and not upstream's: a provisioner that runs inside the

@@ -95,7 +95,7 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 		return claim, err
 	}
 	changed := *claim // no need for more: nothing that it shares is written to
-	changed.Status = *status
+	changed.Status = status
 	updated, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("pvc %s/%s cannot become %s: %w", claim.Namespace, claim.Name, phase, err)
@@ -107,8 +107,8 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 // claimStatus is the claim's status as it shall be, and whether it differs from what
 // it is. The capacity is taken from the volume only when the phase changes: later the
 // two may differ on purpose, while a file system has not grown to its device's size.
-func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (*v1.PersistentVolumeClaimStatus, bool, error) {
-	status := new(claim.Status) // its lists and maps are shared, and replaced where they change
+func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (v1.PersistentVolumeClaimStatus, bool, error) {
+	status := claim.Status // its lists and maps are shared, and replaced where they change
 	changing := status.Phase != phase
 	status.Phase = phase
 	if volume == nil {
@@ -126,7 +126,7 @@ func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaim
 	}
 	size, found := fileSystemSize(volume)
 	if !found {
-		return nil, false, fmt.Errorf("PersistentVolume %q is without a storage capacity", volume.Name)
+		return status, false, fmt.Errorf("PersistentVolume %q is without a storage capacity", volume.Name)
 	}
 	if known, found := status.Capacity[v1.ResourceStorage]; !found || size.Cmp(known) != 0 {
 		status.Capacity = maps.Clone(volume.Spec.Capacity)

@@ -5,18 +5,22 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/control"
 )
 
-// objects are calls for objects of any kind, of which only the metadata is asked for.
+// objects are calls for objects of any kind. Lists have only their metadata.
 type objects struct {
 	client    metadata.Interface
+	whole     dynamic.Interface
 	discovery discovery.DiscoveryInterface
 }
 
@@ -25,8 +29,12 @@ func newObjects(cfg *restclient.Config) (control.Objects, error) {
 	if err != nil {
 		return nil, err
 	}
+	whole, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
 	found, err := discovery.NewDiscoveryClientForConfig(cfg)
-	return objects{client, found}, err
+	return objects{client, whole, found}, err
 }
 
 func (o objects) of(resource schema.GroupVersionResource, namespace string) metadata.ResourceInterface {
@@ -36,12 +44,57 @@ func (o objects) of(resource schema.GroupVersionResource, namespace string) meta
 	return o.client.Resource(resource).Namespace(namespace)
 }
 
+// wholly is of, for objects with all that they have.
+func (o objects) wholly(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return o.whole.Resource(resource)
+	}
+	return o.whole.Resource(resource).Namespace(namespace)
+}
+
 func (o objects) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (control.Object, error) {
-	obj, err := o.of(resource, namespace).Get(ctx, name, metav1.GetOptions{})
+	return answer(o.wholly(resource, namespace).Get(ctx, name, metav1.GetOptions{}))
+}
+
+func (o objects) Create(ctx context.Context, resource schema.GroupVersionResource, obj control.Object) (control.Object, error) {
+	fields, err := unstructuredOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	return answer(o.wholly(resource, obj.GetNamespace()).Create(ctx, fields, metav1.CreateOptions{}))
+}
+
+func (o objects) Update(ctx context.Context, resource schema.GroupVersionResource, obj control.Object, subresource string) (control.Object, error) {
+	fields, err := unstructuredOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	return answer(o.wholly(resource, obj.GetNamespace()).Update(ctx, fields, metav1.UpdateOptions{}, path(subresource)...))
+}
+
+func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte, subresource string) (control.Object, error) {
+	return answer(o.wholly(resource, namespace).Patch(ctx, name, how, patch, metav1.PatchOptions{}, path(subresource)...))
+}
+
+// path is a subresource as clients want it: none is none.
+func path(subresource string) []string {
+	if subresource == "" {
+		return nil
+	}
+	return []string{subresource}
+}
+
+// answer is what a client has answered; without an object where there is an error.
+func answer(obj *unstructured.Unstructured, err error) (control.Object, error) {
 	if err != nil {
 		return nil, err
 	}
 	return obj, nil
+}
+
+func unstructuredOf(obj control.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	return &unstructured.Unstructured{Object: fields}, err
 }
 
 func (o objects) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]control.Object, error) {
@@ -76,9 +129,4 @@ func (o objects) Resources(context.Context) ([]metav1.APIResource, error) {
 
 func (o objects) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error {
 	return o.of(resource, namespace).Delete(ctx, name, options)
-}
-
-func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte) error {
-	_, err := o.of(resource, namespace).Patch(ctx, name, how, patch, metav1.PatchOptions{})
-	return err
 }

@@ -40,8 +40,10 @@ func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, site *binding.S
 func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, site *binding.Site) (searched bool, err error) {
 	node, answer := site.Node, &claims.answer
 	answer.reset()
-	if p := checkBoundClaims(claims.bound, node); p.cause != none {
-		answer.problems = append(answer.problems, p)
+	if len(claims.bound) > 0 {
+		if p := checkBoundClaims(claims.bound, node); p.cause != none {
+			answer.problems = append(answer.problems, p)
+		}
 	}
 	for _, claim := range claims.selected {
 		if claim.selectedNode != node.Name {
@@ -52,6 +54,9 @@ func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, site *binding.Sit
 	}
 	if err := findMatchingVolumes(claims.toMatch, site, answer, claims.choose); err != nil {
 		return true, err
+	}
+	if len(answer.provisions) == 0 {
+		return true, nil
 	}
 	p, err := b.checkVolumeProvisions(answer.provisions, node)
 	if p.cause != none {

@@ -80,7 +80,9 @@ type nodeAnswer struct {
 
 func (a *nodeAnswer) reset() {
 	a.bindings, a.provisions, a.problems = a.bindings[:0], a.provisions[:0], a.problems[:0]
-	clear(a.chosen)
+	if len(a.chosen) > 0 {
+		clear(a.chosen)
+	}
 }
 
 // volumes is the answer to keep.

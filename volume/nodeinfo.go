@@ -24,6 +24,8 @@ type CSINodeDriver struct {
 type NodeInfoManager interface {
 	// InstallCSIDriver puts a driver into the Node and the CSINode object.
 	InstallCSIDriver(ctx context.Context, driver CSINodeDriver) error
+	// UpdateCSIDriver writes into the CSINode object what a driver says later.
+	UpdateCSIDriver(ctx context.Context, driver CSINodeDriver) error
 	// UninstallCSIDriver takes it out of both.
 	UninstallCSIDriver(ctx context.Context, name string) error
 }

@@ -87,6 +87,14 @@ type Attacher interface {
 	WaitForAttach(ctx context.Context, spec *Spec) error
 }
 
+// AttachLimitPlugin is a plugin whose nodes can have only so many volumes attached.
+type AttachLimitPlugin interface {
+	AttachableVolumePlugin
+	// VerifyExhaustedResource says whether the volume could not be attached since the node
+	// has as many as it can have. The plugin then tells the API how many that are.
+	VerifyExhaustedResource(ctx context.Context, spec *Spec) bool
+}
+
 // DeviceMountableVolumePlugin is a plugin whose volumes are first mounted once
 // for the whole node, and from there into each pod.
 type DeviceMountableVolumePlugin interface {
@@ -246,4 +254,6 @@ type VolumeHost interface {
 type CSIDriverLister interface {
 	// Get is the CSIDriver of that name. Do not modify it.
 	Get(name string) (*storagev1.CSIDriver, bool)
+	// Handle has a handler be told of changes. It is called before the first objects arrive.
+	Handle(h control.Handler[*storagev1.CSIDriver])
 }

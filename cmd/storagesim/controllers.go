@@ -41,6 +41,7 @@ var controllerNames = []controllerName{
 	{"taint-eviction", storagesim.TaintEviction, "taint-eviction-controller"},
 	{"pod-gc", storagesim.PodGC, "pod-garbage-collector-controller"},
 	{"namespace", storagesim.NamespaceDeletion, "namespace-controller"},
+	{"vac-protection", storagesim.VACProtection, "volumeattributesclass-protection-controller"},
 }
 
 // controlOptions are the flags of control.

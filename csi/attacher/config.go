@@ -1,13 +1,13 @@
 package attacher
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
 )
 
 // Config configures one attacher. Driver and Dial are required; the other fields have
@@ -52,36 +52,18 @@ type Rules struct {
 
 // checked returns the config with its defaults, or what is wrong with it.
 func (c Config) checked() (Config, error) {
+	err := sidecar.Check("attacher", c.Driver, c.Dial, sidecar.Number{Name: "WorkerThreads", Value: &c.WorkerThreads, Default: 10},
+		sidecar.Time{Name: "Timeout", Value: &c.Timeout, Default: 15 * time.Second},
+		sidecar.Time{Name: "RetryIntervalStart", Value: &c.RetryIntervalStart, Default: time.Second},
+		sidecar.Time{Name: "RetryIntervalMax", Value: &c.RetryIntervalMax, Default: 5 * time.Minute},
+		sidecar.Time{Name: "Resync", Value: &c.Resync, Default: 10 * time.Minute},
+		sidecar.Time{Name: "ReconcileSync", Value: &c.ReconcileSync, Default: time.Minute},
+	)
 	switch {
-	case c.Driver == "":
-		return c, errors.New("attacher.Config.Driver is empty; it must be the name of a CSI driver")
-	case c.Dial == nil:
-		return c, fmt.Errorf("attacher of driver %q: Config.Dial must be set", c.Driver)
-	case c.WorkerThreads < 0:
-		return c, fmt.Errorf("attacher of driver %q: Config.WorkerThreads is %d; it must be positive, or 0 for the default", c.Driver, c.WorkerThreads)
+	case err != nil:
+		return c, err
 	case c.MaxEntries < 0:
 		return c, fmt.Errorf("attacher of driver %q: Config.MaxEntries is %d; it must not be negative", c.Driver, c.MaxEntries)
-	}
-	for _, field := range []struct {
-		name         string
-		value        *time.Duration
-		defaultValue time.Duration
-	}{
-		{"Timeout", &c.Timeout, 15 * time.Second},
-		{"RetryIntervalStart", &c.RetryIntervalStart, time.Second},
-		{"RetryIntervalMax", &c.RetryIntervalMax, 5 * time.Minute},
-		{"Resync", &c.Resync, 10 * time.Minute},
-		{"ReconcileSync", &c.ReconcileSync, time.Minute},
-	} {
-		if *field.value < 0 {
-			return c, fmt.Errorf("attacher of driver %q: Config.%s is %s; it must be positive, or 0 for the default", c.Driver, field.name, *field.value)
-		}
-		if *field.value == 0 {
-			*field.value = field.defaultValue
-		}
-	}
-	if c.WorkerThreads == 0 {
-		c.WorkerThreads = 10
 	}
 	if c.Rules.Detached == nil {
 		c.Rules.Detached = finalizerFirst

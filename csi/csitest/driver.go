@@ -49,6 +49,7 @@ type Call struct {
 type Driver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
+	csi.UnimplementedNodeServer
 
 	// Name is its name; default Name.
 	Name string
@@ -61,6 +62,10 @@ type Driver struct {
 	Topology []*csi.Topology
 	// NothingOnNodes has a volume grow without any work on nodes.
 	NothingOnNodes bool
+	// Capacity, if set, answers GetCapacity.
+	Capacity func(*csi.GetCapacityRequest) *csi.GetCapacityResponse
+	// Node, if set, answers NodeGetInfo.
+	Node *csi.NodeGetInfoResponse
 	// NotReady has Probe say so.
 	NotReady bool
 	// Failures strike in order.
@@ -133,7 +138,7 @@ func (c conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallO
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
 	_ = c.env.Sleep(ctx, 0) // a call is a yield point
 	service, name := path.Split(strings.TrimPrefix(method, "/"))
-	for _, desc := range []grpc.ServiceDesc{csi.Identity_ServiceDesc, csi.Controller_ServiceDesc} {
+	for _, desc := range []grpc.ServiceDesc{csi.Identity_ServiceDesc, csi.Controller_ServiceDesc, csi.Node_ServiceDesc} {
 		for _, m := range desc.Methods {
 			if desc.ServiceName == path.Clean(service) && m.MethodName == name {
 				return c.answer(ctx, m, args.(proto.Message), reply.(proto.Message), desc.ServiceName == csi.Controller_ServiceDesc.ServiceName)

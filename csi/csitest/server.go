@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -43,6 +45,30 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, req *csi.ControllerEx
 		return nil, gone("volume", req.GetVolumeId())
 	}
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: req.GetCapacityRange().GetRequiredBytes(), NodeExpansionRequired: !d.NothingOnNodes}, nil
+}
+
+// ControllerModifyVolume implements csi.ControllerServer.
+func (d *Driver) ControllerModifyVolume(_ context.Context, req *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {
+	if _, ok := d.Volumes[req.GetVolumeId()]; !ok {
+		return nil, gone("volume", req.GetVolumeId())
+	}
+	return &csi.ControllerModifyVolumeResponse{}, nil
+}
+
+// NodeGetInfo implements csi.NodeServer.
+func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	if d.Node == nil {
+		return nil, status.Error(codes.Unimplemented, "no node")
+	}
+	return d.Node, nil
+}
+
+// GetCapacity implements csi.ControllerServer.
+func (d *Driver) GetCapacity(_ context.Context, req *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
+	if d.Capacity == nil {
+		return nil, status.Error(codes.Unimplemented, "no capacity")
+	}
+	return d.Capacity(req), nil
 }
 
 // CreateVolume implements csi.ControllerServer.

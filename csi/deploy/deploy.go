@@ -37,6 +37,9 @@ type Plan struct {
 	// Controller are the actors of its Deployment, on a host of its own; nil if it has none.
 	// Node are those of its DaemonSet on a node.
 	Controller, Node func(h Host) []Actor
+	// Snapshots are those that the Deployment has in addition in a cluster with snapshots; nil if
+	// it has none.
+	Snapshots func(h Host) []Actor
 	// CheckNode says what is wrong with the driver on a node, before it has actors there.
 	CheckNode func(h Host) error
 	// FSTypes are file systems that nodes can mount from a source that is on no node, by type.
@@ -77,6 +80,8 @@ type Inventory interface {
 type Holdings struct {
 	// Volumes are the IDs of all volumes.
 	Volumes []string
+	// Snapshots are the IDs of all snapshots.
+	Snapshots []string
 	// Attached, Staged and Published say where volumes are. Staged and Published have the
 	// path, as the kubelet gave it.
 	Attached, Staged, Published []Place

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -27,6 +28,11 @@ type Backend struct {
 	// requests is held during each request: in live runs they come at the same time.
 	requests sync.Mutex
 	disk     *disk.Disk // of the driver's machine
+	now      func() time.Time
+	// used are the bytes of all volumes, by the node that has them (volume.Node): sums of what
+	// their files say, kept while the server lives, since reading all files at each
+	// CreateVolume would take longer with each volume.
+	used map[string]int64
 	// nodes are the IDs of the nodes that the driver runs on.
 	nodes map[string]bool
 	// mu guards staged and published, which Holdings reads also during a request.
@@ -46,6 +52,10 @@ type volume struct {
 	Block bool   `json:"block,omitempty"`
 	// Node is the only node that can have it, "" if all can.
 	Node string `json:"node,omitempty"`
+	// IOPS is what its VolumeAttributesClass says; "" if it has none.
+	IOPS string `json:"iops,omitempty"`
+	// From is what it was filled with when it was made.
+	From content `json:"from,omitzero"`
 	// Attached are the nodes that it is attached to, with how.
 	Attached map[string]attachment `json:"attached,omitempty"`
 }
@@ -113,14 +123,20 @@ func (b *Backend) volumes() ([]*volume, error) {
 	return all, nil
 }
 
-// free is how many bytes new volumes may have.
-func (b *Backend) free() (int64, error) {
-	left := b.cfg.Capacity
+// free is how many bytes new volumes of a node may have; "" is all nodes.
+func (b *Backend) free(node string) int64 { return max(b.cfg.Capacity-b.used[node], 0) }
+
+// start has a controller that starts find the volumes that are there already.
+func (b *Backend) start(d *disk.Disk) error {
+	b.disk, b.used = d, map[string]int64{}
+	if err := d.MkdirAll(volumesDir, 0o755); err != nil {
+		return err
+	}
 	all, err := b.volumes()
 	for _, v := range all {
-		left -= v.Size
+		b.used[v.Node] += v.Size
 	}
-	return max(left, 0), err
+	return err
 }
 
 // open is what a node mounts: "NAME:ID".
@@ -150,6 +166,11 @@ func (b *Backend) Holdings() csi.Holdings {
 		held.Volumes = append(held.Volumes, v.ID)
 		for _, node := range slices.Sorted(maps.Keys(v.Attached)) {
 			held.Attached = append(held.Attached, csi.Place{Volume: v.ID, Node: node})
+		}
+	}
+	if snapshots, err := b.snapshots(); err == nil {
+		for _, s := range snapshots {
+			held.Snapshots = append(held.Snapshots, s.ID)
 		}
 	}
 	b.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // defaultSize is the size of a volume whose size is not asked for.
@@ -25,6 +26,15 @@ func (c *controller) ControllerGetCapabilities(context.Context, *spec.Controller
 	can := []spec.ControllerServiceCapability_RPC_Type{
 		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES, spec.ControllerServiceCapability_RPC_GET_CAPACITY,
 		spec.ControllerServiceCapability_RPC_EXPAND_VOLUME,
+	}
+	if !c.cfg.NoSnapshots {
+		can = append(can, spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT, spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS)
+	}
+	if !c.cfg.NoClones {
+		can = append(can, spec.ControllerServiceCapability_RPC_CLONE_VOLUME)
+	}
+	if c.cfg.AttributesClasses {
+		can = append(can, spec.ControllerServiceCapability_RPC_MODIFY_VOLUME)
 	}
 	if !c.cfg.NoAttach {
 		can = append(can, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)
@@ -45,8 +55,6 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 		return nil, status.Error(codes.InvalidArgument, "name is missing")
 	case len(req.GetVolumeCapabilities()) == 0:
 		return nil, status.Error(codes.InvalidArgument, "volume_capabilities are missing")
-	case req.GetVolumeContentSource() != nil:
-		return nil, status.Error(codes.InvalidArgument, "volumes are made empty: snapshots and clones are not supported")
 	}
 	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
 		return nil, err
@@ -55,20 +63,38 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 	if err != nil {
 		return nil, err
 	}
-	wanted := &volume{ID: idOf(req.GetName()), Name: req.GetName(), Size: size, Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
+	iops, err := c.iopsOf(req.GetMutableParameters())
+	if err != nil {
+		return nil, err
+	}
+	wanted := &volume{ID: idOf(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops, Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
 	switch found, err := c.load(wanted.ID); {
 	case err == nil:
 		return c.existing(found, wanted, req)
 	case !errors.Is(err, errNoVolume):
 		return nil, status.Error(codes.Internal, err.Error())
 	}
+	return c.create(wanted, req)
+}
+
+// create makes a volume that is not there yet.
+func (c *controller) create(wanted *volume, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+	from, err := c.contentOf(req.GetVolumeContentSource())
+	if req.GetCapacityRange().GetRequiredBytes() == 0 && req.GetCapacityRange().GetLimitBytes() == 0 {
+		wanted.Size = max(wanted.Size, from.size)
+	}
+	if err == nil {
+		err = from.check(wanted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	wanted.From = from
 	if wanted.Node, err = c.place(req.GetAccessibilityRequirements()); err != nil {
 		return nil, err
 	}
-	if free, err := c.free(); err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
-	} else if free < size {
-		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are asked for, and %d are free", size, free)
+	if free := c.free(wanted.Node); free < wanted.Size {
+		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are asked for, and %d are free", wanted.Size, free)
 	}
 	if err := c.make(wanted); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
@@ -79,15 +105,26 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 // make makes the volume's files. That it exists is written last.
 func (c *controller) make(v *volume) error {
 	data := path.Join(c.dir(v.ID), "data")
-	if err := c.disk.MkdirAll(data, 0o755); err != nil {
+	filled := v.From != content{}
+	var err error
+	if filled {
+		err = c.copyData(v.From.data, c.dir(v.ID))
+	} else {
+		err = c.disk.MkdirAll(data, 0o755)
+	}
+	if err != nil {
 		return err
 	}
-	if v.Block {
+	if v.Block && !filled {
 		if err := c.disk.WriteFile(path.Join(data, "device"), nil, 0o660); err != nil {
 			return err
 		}
 	}
-	return c.save(v)
+	if err := c.save(v); err != nil {
+		return err
+	}
+	c.used[v.Node] += v.Size
+	return nil
 }
 
 // existing answers for the volume that has the name already.
@@ -95,6 +132,9 @@ func (c *controller) existing(found, wanted *volume, req *spec.CreateVolumeReque
 	limit := req.GetCapacityRange().GetLimitBytes()
 	if found.Size < req.GetCapacityRange().GetRequiredBytes() || limit > 0 && found.Size > limit || found.Block != wanted.Block {
 		return nil, status.Errorf(codes.AlreadyExists, "volume %s exists with another size or type", found.Name)
+	}
+	if source := req.GetVolumeContentSource(); found.From.Snapshot != source.GetSnapshot().GetSnapshotId() || found.From.Volume != source.GetVolume().GetVolumeId() {
+		return nil, status.Errorf(codes.AlreadyExists, "volume %s exists with another content", found.Name)
 	}
 	return &spec.CreateVolumeResponse{Volume: c.describe(found)}, nil
 }
@@ -145,6 +185,7 @@ func (c *controller) DeleteVolume(_ context.Context, req *spec.DeleteVolumeReque
 	if err := c.disk.RemoveAll(c.dir(v.ID)); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
+	c.used[v.Node] -= v.Size
 	return &spec.DeleteVolumeResponse{}, nil
 }
 
@@ -188,18 +229,11 @@ func (c *controller) ListVolumes(_ context.Context, req *spec.ListVolumesRequest
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	from := 0
-	if token := req.GetStartingToken(); token != "" {
-		if from, err = strconv.Atoi(token); err != nil || from < 0 || from > len(all) {
-			return nil, status.Errorf(codes.Aborted, "starting_token %q is none that was given", token)
-		}
+	from, to, next, err := page(len(all), req.GetStartingToken(), int(req.GetMaxEntries()))
+	if err != nil {
+		return nil, err
 	}
-	to := len(all)
-	answer := &spec.ListVolumesResponse{}
-	if most := int(req.GetMaxEntries()); most > 0 && from+most < to {
-		to = from + most
-		answer.NextToken = strconv.Itoa(to)
-	}
+	answer := &spec.ListVolumesResponse{NextToken: next}
 	for _, v := range all[from:to] {
 		answer.Entries = append(answer.Entries, &spec.ListVolumesResponse_Entry{
 			Volume: c.describe(v), Status: &spec.ListVolumesResponse_VolumeStatus{PublishedNodeIds: v.nodes()},
@@ -208,20 +242,44 @@ func (c *controller) ListVolumes(_ context.Context, req *spec.ListVolumesRequest
 	return answer, nil
 }
 
+// page is the part of a list that a request asks for, and the token of what comes after it: the
+// number of the next entry.
+func page(length int, token string, most int) (from, to int, next string, err error) {
+	if token != "" {
+		if from, err = strconv.Atoi(token); err != nil || from < 0 || from > length {
+			return 0, 0, "", status.Errorf(codes.Aborted, "starting_token %q is none that was given", token)
+		}
+	}
+	if most > 0 && from+most < length {
+		return from, from + most, strconv.Itoa(from + most), nil
+	}
+	return from, length, "", nil
+}
+
+// GetCapacity is what is free: with topology, on the node that is asked for, or on all nodes
+// together, of which none can have a volume larger than its own room.
 func (c *controller) GetCapacity(_ context.Context, req *spec.GetCapacityRequest) (*spec.GetCapacityResponse, error) {
 	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
 		return &spec.GetCapacityResponse{}, nil //nolint:nilerr // what cannot be made has no capacity
 	}
-	free, err := c.free()
-	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+	if !c.cfg.Topology {
+		return &spec.GetCapacityResponse{AvailableCapacity: c.free("")}, nil
 	}
-	return &spec.GetCapacityResponse{AvailableCapacity: free}, nil
+	answer, largest := &spec.GetCapacityResponse{}, int64(0)
+	node, one := req.GetAccessibleTopology().GetSegments()[c.topologyKey()]
+	for name := range c.nodes {
+		if !one || name == node {
+			answer.AvailableCapacity += c.free(name)
+			largest = max(largest, c.free(name))
+		}
+	}
+	answer.MaximumVolumeSize = wrapperspb.Int64(largest)
+	return answer, nil
 }
 
 // describe is a volume as answers have it.
 func (c *controller) describe(v *volume) *spec.Volume {
-	answer := &spec.Volume{VolumeId: v.ID, CapacityBytes: v.Size}
+	answer := &spec.Volume{VolumeId: v.ID, CapacityBytes: v.Size, ContentSource: v.From.describe()}
 	if v.Node != "" {
 		answer.AccessibleTopology = []*spec.Topology{{Segments: map[string]string{c.topologyKey(): v.Node}}}
 	}

@@ -1,12 +1,16 @@
 package driver
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+
+	"github.com/storagesim/storagesim/csi"
 )
 
 func caps(c ...*spec.VolumeCapability) []*spec.VolumeCapability { return c }
@@ -88,6 +92,41 @@ func TestTheSizeOfAVolumeIsWithinWhatIsAskedForAndWhatIsFree(t *testing.T) {
 	require.EqualValues(t, before+1<<30, free(capability()), "what is deleted is free again")
 }
 
+func TestWhatIsFreeIsKnownWithoutReadingTheOtherVolumes(t *testing.T) {
+	r := newRig(t, Config{Capacity: 3 << 30})
+	free := func() int64 {
+		answer, err := r.controller.GetCapacity(ctx, &spec.GetCapacityRequest{})
+		require.NoError(t, err)
+		return answer.AvailableCapacity
+	}
+	make := func(name string) {
+		_, err := r.createWith(&spec.CreateVolumeRequest{Name: name, VolumeCapabilities: caps(capability())})
+		require.NoError(t, err)
+	}
+	make("first")
+	_, err := r.controller.ControllerExpandVolume(ctx, &spec.ControllerExpandVolumeRequest{VolumeId: idOf("first"), CapacityRange: &spec.CapacityRange{RequiredBytes: 1<<30 + 5}})
+	require.NoError(t, err)
+	make("first") // it is there already
+	require.EqualValues(t, 2<<30-5, free())
+
+	r.controller, err = r.driver.NewController(csi.Host{Machine: r.host, Now: time.Now})
+	require.NoError(t, err)
+	require.EqualValues(t, 2<<30-5, free(), "a process that starts finds what is there")
+
+	file := volumesDir + "/" + idOf("first") + "/volume.json"
+	was, err := r.host.Disk().ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, r.host.Disk().WriteFile(file, []byte("not JSON"), 0o644))
+	make("second")
+	require.EqualValues(t, 1<<30-5, free())
+	require.NoError(t, r.host.Disk().WriteFile(file, was, 0o644))
+	for range 2 {
+		_, err = r.controller.DeleteVolume(ctx, &spec.DeleteVolumeRequest{VolumeId: idOf("first")})
+		require.NoError(t, err)
+		require.EqualValues(t, 2<<30, free())
+	}
+}
+
 func TestRequestsToMakeAVolumeThatAreNotCompleteAreRefused(t *testing.T) {
 	r := newRig(t, Config{})
 	for name, c := range map[string]struct {
@@ -97,7 +136,7 @@ func TestRequestsToMakeAVolumeThatAreNotCompleteAreRefused(t *testing.T) {
 		"no name":       {&spec.CreateVolumeRequest{VolumeCapabilities: caps(capability())}, "name is missing"},
 		"no capability": {&spec.CreateVolumeRequest{Name: "x"}, "volume_capabilities are missing"},
 		"a source": {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(capability()), VolumeContentSource: &spec.VolumeContentSource{}},
-			"snapshots and clones are not supported"},
+			"is not supported"},
 		"no access mode":   {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(&spec.VolumeCapability{AccessType: capability().AccessType})}, "access_mode is missing"},
 		"no access type":   {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(&spec.VolumeCapability{AccessMode: capability().AccessMode})}, "access_type is missing"},
 		"two access types": {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(capability(), blockCapability())}, "a block or a mount volume, not both"},
@@ -184,6 +223,34 @@ func TestWithTopologyAVolumeIsOnTheNodeThatIsPreferredAndNowhereElse(t *testing.
 	require.Empty(t, v.AccessibleTopology, "who asks for nothing gets a volume for all nodes")
 }
 
+func TestWithTopologyEachNodeHasRoomOfItsOwn(t *testing.T) {
+	r := newRig(t, Config{Topology: true, Capacity: 10})
+	at := func(node string) *spec.Topology {
+		return &spec.Topology{Segments: map[string]string{"topology." + Name + "/node": node}}
+	}
+	create := func(name, node string, size int64) error {
+		_, err := r.createWith(&spec.CreateVolumeRequest{
+			Name: name, VolumeCapabilities: caps(capability()), CapacityRange: &spec.CapacityRange{RequiredBytes: size},
+			AccessibilityRequirements: &spec.TopologyRequirement{Requisite: []*spec.Topology{at(node)}},
+		})
+		return err
+	}
+	require.NoError(t, create("a", "node-1", 7))
+	requireCode(t, codes.ResourceExhausted, create("b", "node-1", 4), "4 bytes are asked for, and 3 are free")
+	require.NoError(t, create("b", "node-2", 4))
+	for node, want := range map[string][2]int64{"node-1": {3, 3}, "node-2": {6, 6}, "node-3": {0, 0}, "": {9, 6}} {
+		req := &spec.GetCapacityRequest{AccessibleTopology: at(node)}
+		if node == "" {
+			req.AccessibleTopology = nil
+		}
+		answer, err := r.controller.GetCapacity(ctx, req)
+		require.NoError(t, err)
+		require.Equal(t, want, [2]int64{answer.AvailableCapacity, answer.GetMaximumVolumeSize().GetValue()}, node)
+	}
+	_, err := r.controller.ControllerExpandVolume(ctx, &spec.ControllerExpandVolumeRequest{VolumeId: idOf("a"), CapacityRange: &spec.CapacityRange{RequiredBytes: 11}})
+	requireCode(t, codes.OutOfRange, err, "to grow by 4 bytes, and 3 are free")
+}
+
 func TestVolumesAreListedInPagesWithTheNodesThatTheyAreAttachedTo(t *testing.T) {
 	r := newRig(t, Config{})
 	want := map[string][]string{r.attached("a", capability()): {"node-1"}, r.create("b", capability()): nil, r.create("c", capability()): nil}
@@ -222,6 +289,38 @@ func TestTheCapabilitiesOfAVolumeAreConfirmedIfItHasThem(t *testing.T) {
 	requireCode(t, codes.InvalidArgument, err, "volume_capabilities are missing")
 	_, err = ask("vol-none", capability())
 	requireCode(t, codes.NotFound, err, "there is no volume vol-none")
+}
+
+func TestAVolumesIOPSAreChangedIfTheDriverHasThem(t *testing.T) {
+	r := newRig(t, Config{AttributesClasses: true})
+	id := idOf("data")
+	_, err := r.createWith(&spec.CreateVolumeRequest{Name: "data", VolumeCapabilities: caps(capability()), MutableParameters: map[string]string{"iops": "10"}})
+	require.NoError(t, err)
+	iops := func() string {
+		data, err := r.host.Disk().ReadFile(volumesDir + "/" + id + "/volume.json")
+		require.NoError(t, err)
+		v := volume{}
+		require.NoError(t, json.Unmarshal(data, &v))
+		return v.IOPS
+	}
+	require.Equal(t, "10", iops())
+	modify := func(id string, parameters map[string]string) error {
+		_, err := r.controller.ControllerModifyVolume(ctx, &spec.ControllerModifyVolumeRequest{VolumeId: id, MutableParameters: parameters})
+		return err
+	}
+	for range 2 {
+		require.NoError(t, modify(id, map[string]string{"iops": "20"}))
+		require.Equal(t, "20", iops())
+	}
+	requireCode(t, codes.InvalidArgument, modify(id, map[string]string{"colour": "blue"}), `"colour" is not known; there is iops`)
+	requireCode(t, codes.InvalidArgument, modify(id, map[string]string{"iops": "many"}), `iops is "many"; it must be a positive number`)
+	requireCode(t, codes.InvalidArgument, modify("", nil), "volume_id is missing")
+	requireCode(t, codes.NotFound, modify("no", nil), "there is no volume no")
+	require.Equal(t, "20", iops())
+
+	plain := newRig(t, Config{})
+	_, err = plain.createWith(&spec.CreateVolumeRequest{Name: "data", VolumeCapabilities: caps(capability()), MutableParameters: map[string]string{"iops": "10"}})
+	requireCode(t, codes.InvalidArgument, err, "volumes cannot be modified")
 }
 
 func TestWhatTheDriverCanDoFollowsFromItsConfiguration(t *testing.T) {

@@ -8,12 +8,17 @@
 //	/volumes/ID/volume.json   what the volume is, and to which nodes it is attached
 //	/volumes/ID/data          its files
 //	/volumes/ID/data/device   the one file of a raw block volume
+//	/snapshots/ID/snapshot.json, /snapshots/ID/data
+//	                          a snapshot, with a copy of the volume's files
 //
-// So nothing that matters is in the memory of a process, and a crash forgets nothing. A
+// So nothing that matters is in the memory of a process, and a crash forgets nothing: a
+// controller that starts sums up the volumes' sizes, and keeps the sum from then on. A
 // volume's ID follows from its name, which makes CreateVolume idempotent.
 //
 // # How a volume comes to a pod
 //
+//	snapshot.go    CreateSnapshot and its like; copy.go fills a volume with a snapshot or a volume
+//	modify.go      ControllerModifyVolume
 //	controller.go  CreateVolume, DeleteVolume; attach.go ControllerPublishVolume and its like
 //	node.go        NodeStageVolume mounts the volume's directory from the host, as a network
 //	               file system would, or connects its device; NodePublishVolume bind mounts
@@ -28,7 +33,8 @@
 //
 // A device is a file without a size, of which a node has its own copy while it is staged there, so
 // a device on two nodes is two. The size of a volume is checked against the backend's
-// capacity only. Snapshots and clones are not there yet.
+// capacity only. Snapshots and clones are copies of all files as they are at that moment, not of
+// blocks. Their owners are not kept: they are the driver's. Snapshots are not counted in the capacity, and outlive their volumes.
 package driver
 
 import (
@@ -41,6 +47,7 @@ import (
 
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/deploy"
+	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
@@ -60,11 +67,21 @@ type Config struct {
 	// Topology has each volume be reachable from one node only, the one that the
 	// provisioner prefers. The key is "topology." and the name, then "/node".
 	Topology bool
-	// Capacity is how many bytes all volumes may have together; default 1 TiB.
+	// Capacity is how many bytes all volumes may have together, with Topology those of each
+	// node; default 1 TiB.
 	Capacity int64
 	// MaxVolumes is how many volumes a node can have attached; default 0, no limit.
 	MaxVolumes int64
-	// StorageCapacity has the CSIDriver object ask the scheduler to look at the capacity.
+	// NoSnapshots has the driver do without snapshots (no capabilities CREATE_DELETE_SNAPSHOT
+	// and LIST_SNAPSHOTS).
+	NoSnapshots bool
+	// NoClones has the driver make no volume from another one (no capability CLONE_VOLUME).
+	NoClones bool
+	// AttributesClasses has volumes take VolumeAttributesClasses with the parameter iops, a
+	// positive number (capability MODIFY_VOLUME).
+	AttributesClasses bool
+	// StorageCapacity has the provisioner publish the capacity, and the CSIDriver object ask
+	// the scheduler to look at it.
 	StorageCapacity bool
 }
 
@@ -100,8 +117,8 @@ func New(cfg Config) (csi.Driver, error) {
 		NewController: func(h csi.Host) (spec.ControllerServer, error) {
 			b.requests.Lock()
 			defer b.requests.Unlock()
-			b.disk = h.Machine.Disk()
-			return &controller{Backend: b}, b.disk.MkdirAll(volumesDir, 0o755)
+			b.now = h.Now
+			return &controller{Backend: b}, b.start(h.Machine.Disk())
 		},
 		Node: func(h csi.Host) (spec.NodeServer, error) {
 			b.requests.Lock()
@@ -112,6 +129,7 @@ func New(cfg Config) (csi.Driver, error) {
 		},
 		Spec:      storagev1.CSIDriverSpec{AttachRequired: &attach, FSGroupPolicy: &policy, StorageCapacity: &cfg.StorageCapacity},
 		FSTypes:   map[string]func(string) (*disk.Disk, error){fsTypeOf(cfg.Name): b.open},
+		Sidecars:  csi.Sidecars{Provisioner: func(c *provisioner.Config) { c.EnableCapacity = cfg.StorageCapacity }},
 		Inventory: b,
 	}, nil
 }

@@ -23,17 +23,15 @@ func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.Control
 		return nil, err
 	}
 	if size > v.Size {
-		free, err := c.free()
-		switch {
-		case err != nil:
-			return nil, status.Error(codes.Internal, err.Error())
-		case free < size-v.Size:
-			return nil, status.Errorf(codes.OutOfRange, "volume %s is to grow by %d bytes, and %d are free", v.ID, size-v.Size, free)
+		more := size - v.Size
+		if free := c.free(v.Node); free < more {
+			return nil, status.Errorf(codes.OutOfRange, "volume %s is to grow by %d bytes, and %d are free", v.ID, more, free)
 		}
 		v.Size = size
 		if err := c.save(v); err != nil {
 			return nil, status.Error(codes.Internal, err.Error())
 		}
+		c.used[v.Node] += more
 	}
 	return &spec.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: !v.Block}, nil
 }

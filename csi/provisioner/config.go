@@ -1,15 +1,16 @@
 package provisioner
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	storage "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -52,18 +53,36 @@ type Config struct {
 	// ControllerPublishReadOnly makes volumes of claims with the one access mode
 	// ReadOnlyMany read-only.
 	ControllerPublishReadOnly bool
+	// EnableCapacity publishes how much room the driver has, as Capacity says. Default false.
+	EnableCapacity bool
+	Capacity       Capacity
+	// NodeDeployment, if set, has the provisioner run on one node, for volumes of that node.
+	NodeDeployment *NodeDeployment
 	// Counters, if set, are the library's.
 	Counters *provisioner.Counters
 	// Rules, if set, are other rules than upstream's, to show what they are for.
 	Rules Rules
 }
 
+// Capacity says how the driver's room is published; see package csi/capacity. It counts with
+// EnableCapacity only.
+type Capacity struct {
+	// PollInterval is how often the driver is asked anyway; default 1 min.
+	PollInterval time.Duration
+	// ImmediateBinding publishes it for classes with immediate binding, too.
+	ImmediateBinding bool
+	// Namespace is where the CSIStorageCapacity objects are; default "default".
+	Namespace string
+	// Owner, if set, owns the objects, as the driver's Deployment does on a cluster.
+	Owner *metav1.OwnerReference
+}
+
 // Rules are rules that once were others and mended a bug. They are for examples and tests
 // of such bugs. A nil field is the right rule.
 type Rules struct {
-	// CanDelete says why a volume must not be deleted yet, given all VolumeAttachments. The
-	// right rule refuses while one names the volume (kubernetes 84226, fixed in
-	// external-provisioner 438).
+	// CanDelete says why a volume must not be deleted yet, given the
+	// VolumeAttachments that name it. The right rule refuses while there is one (kubernetes
+	// 84226, fixed in external-provisioner 438).
 	CanDelete func(volume *v1.PersistentVolume, attachments []*storage.VolumeAttachment) error
 	// State is what an error of CreateVolume says of the volume. The right rule keeps in
 	// mind that some errors leave open whether it was made (external-provisioner 131 and 311,
@@ -73,37 +92,32 @@ type Rules struct {
 
 // checked returns the config with its defaults, or what is wrong with it.
 func (c Config) checked() (Config, error) {
+	var onNode NodeDeployment
+	if c.NodeDeployment != nil {
+		onNode = *c.NodeDeployment
+		c.NodeDeployment = &onNode
+	}
+	err := sidecar.Check("csi/provisioner", c.Driver, c.Dial, sidecar.Number{Name: "WorkerThreads", Value: &c.WorkerThreads, Default: 100},
+		sidecar.Time{Name: "Timeout", Value: &c.Timeout, Default: 10 * time.Second},
+		sidecar.Time{Name: "RetryIntervalStart", Value: &c.RetryIntervalStart, Default: time.Second},
+		sidecar.Time{Name: "RetryIntervalMax", Value: &c.RetryIntervalMax, Default: 5 * time.Minute},
+		sidecar.Time{Name: "Capacity.PollInterval", Value: &c.Capacity.PollInterval, Default: time.Minute},
+		sidecar.Time{Name: "NodeDeployment.BaseDelay", Value: &onNode.BaseDelay, Default: 20 * time.Second},
+		sidecar.Time{Name: "NodeDeployment.MaxDelay", Value: &onNode.MaxDelay, Default: time.Minute},
+	)
 	switch {
-	case c.Driver == "":
-		return c, errors.New("csi/provisioner.Config.Driver is empty; it must be the name of a CSI driver")
-	case c.Dial == nil:
-		return c, fmt.Errorf("csi/provisioner of driver %q: Config.Dial must be set", c.Driver)
-	case c.WorkerThreads < 0:
-		return c, fmt.Errorf("csi/provisioner of driver %q: Config.WorkerThreads is %d; it must be positive, or 0 for the default", c.Driver, c.WorkerThreads)
+	case err != nil:
+		return c, err
+	case c.NodeDeployment != nil && c.NodeDeployment.Node == "":
+		return c, fmt.Errorf("csi/provisioner of driver %q: Config.NodeDeployment.Node is empty; it must be the name of the node", c.Driver)
 	case c.VolumeNameUUIDLength < 0 || c.VolumeNameUUIDLength > 32:
 		return c, fmt.Errorf("csi/provisioner of driver %q: Config.VolumeNameUUIDLength is %d; it must be 0 to 32", c.Driver, c.VolumeNameUUIDLength)
 	}
-	for _, field := range []struct {
-		name         string
-		value        *time.Duration
-		defaultValue time.Duration
-	}{
-		{"Timeout", &c.Timeout, 10 * time.Second},
-		{"RetryIntervalStart", &c.RetryIntervalStart, time.Second},
-		{"RetryIntervalMax", &c.RetryIntervalMax, 5 * time.Minute},
-	} {
-		if *field.value < 0 {
-			return c, fmt.Errorf("csi/provisioner of driver %q: Config.%s is %s; it must be positive, or 0 for the default", c.Driver, field.name, *field.value)
-		}
-		if *field.value == 0 {
-			*field.value = field.defaultValue
-		}
-	}
-	if c.WorkerThreads == 0 {
-		c.WorkerThreads = 100
-	}
 	if c.VolumeNamePrefix == "" {
 		c.VolumeNamePrefix = "pvc"
+	}
+	if c.Capacity.Namespace == "" {
+		c.Capacity.Namespace = metav1.NamespaceDefault
 	}
 	if c.Rules.CanDelete == nil {
 		c.Rules.CanDelete = canDeleteVolume
@@ -127,7 +141,7 @@ func (c Config) Library() (provisioner.Config, error) {
 	library := provisioner.Config{
 		Name:                       c.Driver,
 		Actor:                      c.Actor,
-		New:                        func(env control.Env) (provisioner.Provisioner, error) { return newCSIProvisioner(c, env), nil },
+		New:                        c.build,
 		Threadiness:                c.WorkerThreads,
 		FailedProvisionThreshold:   -1,
 		FailedDeleteThreshold:      -1,
@@ -144,6 +158,25 @@ func (c Config) Library() (provisioner.Config, error) {
 		}
 	}
 	return library, nil
+}
+
+// startable is a provisioner that waits for its driver.
+type startable interface {
+	provisioner.BlockProvisioner
+	provisioner.Starter
+}
+
+// build makes the provisioner for one life of its actor.
+func (c Config) build(env control.Env) (provisioner.Provisioner, error) {
+	p := newCSIProvisioner(c, env)
+	var built startable = p
+	if c.EnableCapacity {
+		built = p.withCapacity()
+	}
+	if c.NodeDeployment != nil {
+		return newNodeProvisioner(p, built), nil
+	}
+	return built, nil
 }
 
 // New makes the factory of a provisioner. What is wrong with cfg is the factory's error.

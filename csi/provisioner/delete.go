@@ -32,12 +32,23 @@ func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume
 	ctx = control.WithTimeout(ctx, p.env, p.cfg.Timeout)
 	// A driver that attaches nothing has no attachments that matter.
 	if p.can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) {
-		if err := p.cfg.Rules.CanDelete(volume, p.attachments.List()); err != nil {
+		if err := p.cfg.Rules.CanDelete(volume, p.attachments.ByIndex(byVolume, volume.Name)); err != nil {
 			return err
 		}
 	}
 	_, err = p.driver.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: volume.Spec.CSI.VolumeHandle, Secrets: secrets})
 	return err
+}
+
+// byVolume is the index of VolumeAttachments by the name of their PersistentVolume. Upstream
+// goes through all of them at each deletion.
+const byVolume = "volume"
+
+func volumeNames(va *storage.VolumeAttachment) []string {
+	if name := va.Spec.Source.PersistentVolumeName; name != nil {
+		return []string{*name}
+	}
+	return nil
 }
 
 // canDeleteVolume refuses while a VolumeAttachment names the volume.

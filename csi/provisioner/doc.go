@@ -33,17 +33,40 @@
 // StatefulSet are spread. What was looked up for a claim is kept until the claim is done
 // with, so that a repeated CreateVolume asks for the same.
 //
+// # Sources
+//
+// A claim whose data source is a snapshot or another claim gets a volume that the driver fills with it
+// (source.go): the snapshot must be ready, bound and no larger than what the claim asks for, a claim bound,
+// of the same driver and no larger; volume modes must agree. While the volume is being made, a finalizer keeps
+// the source (protect.go). A snapshot loses it then; a claim keeps it until it is deleted itself and no
+// clone of it is pending. A data source of any other kind leaves the claim to its volume populator, with
+// an event.
+//
 // # Delete
 //
 // delete.go refuses while a VolumeAttachment names the volume, if the driver attaches
 // volumes at all. The secret is that of the annotations of the PersistentVolume; if it
 // is gone, DeleteVolume is called without.
 //
+// # Capacity
+//
+// With Config.EnableCapacity the provisioner publishes how much room the driver has, see package
+// csi/capacity. capacity.go has it asked for again where volumes come and go.
+//
+// # On each node
+//
+// With Config.NodeDeployment the provisioner runs on one node (node.go): it makes volumes for claims
+// whose selected-node is its node, and deletes those that its node can reach. A claim that binds
+// immediately has no selected node. The provisioners of all nodes then wait for up to BaseDelay, look
+// whether there is room, and the first one writes its node's name; one that loses waits longer.
+//
 // # Deviations from upstream
 //
-//   - Volumes from snapshots and from other claims are refused with an error that says so.
-//   - In-tree volumes are not migrated to CSI. There is no node deployment and no storage
-//     capacity.
+//   - Data sources in other namespaces are refused, as upstream does unless its feature gate
+//     CrossNamespaceVolumeDataSource is set.
+//   - In-tree volumes are not migrated to CSI.
+//   - How long a node waits before it takes a claim depends on the names of both, and on the
+//     order that a run chooses (Env.Choose); upstream's depends on chance alone.
 //   - An answer to CreateVolume without a volume is an error. Upstream's process panics.
 //   - The identity in the volume's attributes has a number that depends on the driver's name,
 //     instead of a random one.

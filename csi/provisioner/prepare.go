@@ -45,7 +45,7 @@ func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.Persist
 	if err != nil {
 		return nil, provisioner.ProvisioningFinished, err
 	}
-	if err := refuseSource(claim, rc); err != nil {
+	if err := p.setSource(ctx, claim, class, rc, result.req); err != nil {
 		return nil, provisioner.ProvisioningNoChange, err
 	}
 	if p.supportsTopology() {
@@ -129,15 +129,6 @@ func dataSource(claim *v1.PersistentVolumeClaim) (*v1.ObjectReference, error) {
 		return nil, errors.New("dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled")
 	}
 	return &v1.ObjectReference{Kind: ref.Kind, Name: ref.Name, APIVersion: group(ref.APIGroup), Namespace: claim.Namespace}, nil
-}
-
-// refuseSource refuses to fill a volume, which is not simulated yet.
-func refuseSource(claim *v1.PersistentVolumeClaim, rc requiredCapabilities) error {
-	if !rc.snapshot && !rc.clone {
-		return nil
-	}
-	source, _ := dataSource(claim) // it was valid before
-	return fmt.Errorf("error getting handle for DataSource Type %s by Name %s: volumes from snapshots and from other claims are not simulated yet", source.Kind, source.Name)
 }
 
 // request is CreateVolume's as far as the claim and the class say.

@@ -48,7 +48,11 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	if err := p.refuseSmaller(ctx, answer.GetVolume(), result.req); err != nil {
 		return nil, provisioner.ProvisioningInBackground, err
 	}
+	if err := p.refuseEmpty(ctx, claim, answer.GetVolume(), result.req); err != nil {
+		return nil, provisioner.ProvisioningInBackground, err
+	}
 	p.topologies.forget(claim.UID)
+	p.removeSnapshotFinalizer(ctx, claim)
 	return p.persistentVolume(options, result, answer.GetVolume()), provisioner.ProvisioningFinished, nil
 }
 

@@ -265,7 +265,7 @@ func TestWhatCannotBeMadeIsRefusedBeforeTheDriverIsAsked(t *testing.T) {
 			claim: func(c *v1.PersistentVolumeClaim) {
 				c.Spec.DataSource = &v1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "other"}
 			},
-			want: "error getting handle for DataSource Type PersistentVolumeClaim by Name other: volumes from snapshots and from other claims are not simulated yet",
+			want: "error getting handle for DataSource Type PersistentVolumeClaim by Name other: error getting PVC other (namespace \"default\") from api server: persistentvolumeclaim \"other\" not found",
 		},
 		"a snapshot, of a driver that cannot": {
 			claim: func(c *v1.PersistentVolumeClaim) {

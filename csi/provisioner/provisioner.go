@@ -34,10 +34,19 @@ type csiProvisioner struct {
 	// identity tells this life of the provisioner from others; volumes carry it.
 	identity string
 
-	classes     *control.Cache[*storage.StorageClass]
-	csiNodes    *control.Cache[*storage.CSINode]
-	nodes       *control.Cache[*v1.Node]
+	classes *control.Cache[*storage.StorageClass]
+	// csiNodes and nodes are those caches, nil with NodeDeployment, or the one node.
+	csiNodeCache *control.Cache[*storage.CSINode]
+	nodeCache    *control.Cache[*v1.Node]
+	csiNodes     lister[*storage.CSINode]
+	nodes        lister[*v1.Node]
+	// segment is the topology of the one node; nil without NodeDeployment.
+	segment     map[string]string
 	attachments *control.Cache[*storage.VolumeAttachment]
+
+	// claims are the library's; cloned has those that are being deleted and may have clones in the making.
+	claims *control.Cache[*v1.PersistentVolumeClaim]
+	cloned control.Queue
 
 	topologies topologyStore
 }
@@ -45,20 +54,28 @@ type csiProvisioner struct {
 var (
 	_ provisioner.BlockProvisioner = (*csiProvisioner)(nil)
 	_ provisioner.Starter          = (*csiProvisioner)(nil)
+	_ provisioner.ClaimFollower    = (*csiProvisioner)(nil)
 )
 
 func newCSIProvisioner(cfg Config, env control.Env) *csiProvisioner {
 	conn := cfg.Dial(env)
-	return &csiProvisioner{
+	p := &csiProvisioner{
 		cfg: cfg, env: env, client: env.Client(), conn: conn, driver: csi.NewControllerClient(conn),
-		events:      env.Recorder("external-provisioner"),
-		identity:    identityOf(cfg.Driver, env),
-		classes:     control.NewCache[*storage.StorageClass](env, control.StorageClasses()),
-		csiNodes:    control.NewCache[*storage.CSINode](env, control.CSINodes()),
-		nodes:       control.NewCache[*v1.Node](env, control.Nodes()),
-		attachments: control.NewCache[*storage.VolumeAttachment](env, control.VolumeAttachments()),
-		topologies:  topologyStore{},
+		events:     env.Recorder("external-provisioner"),
+		identity:   identityOf(cfg.Driver, env),
+		classes:    control.NewCache[*storage.StorageClass](env, control.StorageClasses()),
+		topologies: topologyStore{},
 	}
+	if cfg.NodeDeployment == nil {
+		p.csiNodeCache = control.NewCache[*storage.CSINode](env, control.CSINodes())
+		p.nodeCache = control.NewCache[*v1.Node](env, control.Nodes())
+		p.csiNodes, p.nodes = p.csiNodeCache, p.nodeCache
+	} else {
+		p.identity += "-" + cfg.NodeDeployment.Node
+	}
+	p.attachments = control.NewCache[*storage.VolumeAttachment](env, control.VolumeAttachments())
+	p.attachments.AddIndex(byVolume, volumeNames)
+	return p
 }
 
 // identityOf is the time in milliseconds, a number, and the driver's name.
@@ -72,7 +89,15 @@ func identityOf(driver string, env control.Env) string {
 
 // Start implements provisioner.Starter.
 func (p *csiProvisioner) Start(ctx context.Context) {
-	p.says = sidecar.Meet(ctx, p.env, p.conn, p.cfg.Driver, p.cfg.Timeout)
+	if p.cfg.NodeDeployment == nil {
+		p.says = p.meet(ctx)
+	}
+	p.protect(ctx)
+}
+
+// meet waits for the driver.
+func (p *csiProvisioner) meet(ctx context.Context) sidecar.Driver {
+	return sidecar.Meet(ctx, p.env, p.conn, p.cfg.Driver, p.cfg.Timeout)
 }
 
 // SupportsBlock implements provisioner.BlockProvisioner. CSI has no way to ask; a driver

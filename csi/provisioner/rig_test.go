@@ -154,6 +154,13 @@ func (r *rig) nodes(zones map[string]string) {
 	}
 }
 
+// plainNode makes a node without the driver.
+func (r *rig) plainNode(name string) {
+	r.Helper()
+	_, err := r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(r, err)
+}
+
 const zoneKey = "topo.csi.example.com/zone"
 
 func (r *rig) secret(name string) {

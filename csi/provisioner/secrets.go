@@ -2,12 +2,11 @@ package provisioner
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/storagesim/storagesim/internal/secretref"
 )
 
 // secretParams are the keys under which a class names the secret of one kind of call.
@@ -97,54 +96,15 @@ func getSecretReference(secret secretParams, parameters map[string]string, pvNam
 	}
 	tokens := map[string]string{"pv.name": pvName, "pvc.namespace": claim.Namespace}
 	ref := &v1.SecretReference{}
-	if ref.Namespace, err = resolve(namespace, tokens, "namespace", validation.IsDNS1123Label); err != nil {
+	if ref.Namespace, err = secretref.Resolve(namespace, tokens, "namespace", validation.IsDNS1123Label); err != nil {
 		return nil, err
 	}
 	tokens["pvc.name"] = claim.Name
 	for key, value := range claim.Annotations {
 		tokens["pvc.annotations['"+key+"']"] = value
 	}
-	if ref.Name, err = resolve(name, tokens, "secret", validation.IsDNS1123Subdomain); err != nil {
+	if ref.Name, err = secretref.Resolve(name, tokens, "secret", validation.IsDNS1123Subdomain); err != nil {
 		return nil, err
 	}
 	return ref, nil
-}
-
-// resolve replaces the tokens of a template, and checks that the outcome is a name.
-func resolve(template string, tokens map[string]string, kind string, check func(string) []string) (string, error) {
-	resolved, err := resolveTemplate(template, tokens)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("error resolving value %q: %w", template, err)
-	case len(check(resolved)) == 0:
-		return resolved, nil
-	case template != resolved:
-		return "", fmt.Errorf("%q resolved to %q which is not a valid %s name", template, resolved, kind)
-	}
-	return "", fmt.Errorf("%q is not a valid %s name", template, kind)
-}
-
-// tokenPattern is what os.Expand takes for a variable: ${name}, $name, or a dollar and one
-// special character. Braces without a name, and one that is not closed, are dropped.
-const tokenPattern = `\$(?:\{([^}]+)\}|\{\}|\{|([*#$@!?0-9-])|([A-Za-z_][A-Za-z0-9_]*))`
-
-// resolveTemplate replaces the tokens of a template. Those that are not known are an error.
-//
-// Upstream: controller.go resolveTemplate, v6.3.
-func resolveTemplate(template string, tokens map[string]string) (string, error) {
-	var missing []string
-	pattern := regexp.MustCompile(tokenPattern)
-	resolved := pattern.ReplaceAllStringFunc(template, func(found string) string {
-		name := strings.Join(pattern.FindStringSubmatch(found)[1:], "")
-		value, ok := tokens[name]
-		if !ok && name != "" {
-			missing = append(missing, name)
-		}
-		return value
-	})
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		return "", fmt.Errorf("invalid tokens: %q", slices.Compact(missing))
-	}
-	return resolved, nil
 }

@@ -1,13 +1,12 @@
 package resizer
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/sidecar"
 )
 
 // Config configures one resizer. Driver and Dial are required; the other fields have
@@ -29,6 +28,9 @@ type Config struct {
 	Workers int
 	// Resync is how often everything is looked at again; default 10 min.
 	Resync time.Duration
+	// ExtraModifyMetadata adds the names of claim and volume to the parameters of
+	// ControllerModifyVolume, as --extra-modify-metadata does.
+	ExtraModifyMetadata bool
 	// IgnoreVolumeInUseError has a volume be tried again whether pods have it or not, as
 	// --handle-volume-inuse-error=false does.
 	IgnoreVolumeInUseError bool
@@ -36,33 +38,11 @@ type Config struct {
 
 // checked returns the config with its defaults, or what is wrong with it.
 func (c Config) checked() (Config, error) {
-	switch {
-	case c.Driver == "":
-		return c, errors.New("resizer.Config.Driver is empty; it must be the name of a CSI driver")
-	case c.Dial == nil:
-		return c, fmt.Errorf("resizer of driver %q: Config.Dial must be set", c.Driver)
-	case c.Workers < 0:
-		return c, fmt.Errorf("resizer of driver %q: Config.Workers is %d; it must be positive, or 0 for the default", c.Driver, c.Workers)
-	}
-	for _, field := range []struct {
-		name         string
-		value        *time.Duration
-		defaultValue time.Duration
-	}{
-		{"Timeout", &c.Timeout, 10 * time.Second},
-		{"RetryIntervalStart", &c.RetryIntervalStart, time.Second},
-		{"RetryIntervalMax", &c.RetryIntervalMax, 5 * time.Minute},
-		{"Resync", &c.Resync, 10 * time.Minute},
-	} {
-		if *field.value < 0 {
-			return c, fmt.Errorf("resizer of driver %q: Config.%s is %s; it must be positive, or 0 for the default", c.Driver, field.name, *field.value)
-		}
-		if *field.value == 0 {
-			*field.value = field.defaultValue
-		}
-	}
-	if c.Workers == 0 {
-		c.Workers = 10
-	}
-	return c, nil
+	err := sidecar.Check("resizer", c.Driver, c.Dial, sidecar.Number{Name: "Workers", Value: &c.Workers, Default: 10},
+		sidecar.Time{Name: "Timeout", Value: &c.Timeout, Default: 10 * time.Second},
+		sidecar.Time{Name: "RetryIntervalStart", Value: &c.RetryIntervalStart, Default: time.Second},
+		sidecar.Time{Name: "RetryIntervalMax", Value: &c.RetryIntervalMax, Default: 5 * time.Minute},
+		sidecar.Time{Name: "Resync", Value: &c.Resync, Default: 10 * time.Minute},
+	)
+	return c, err
 }

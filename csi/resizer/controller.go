@@ -43,8 +43,8 @@ type resizeController struct {
 	inUse map[types.UID]bool
 	// final are claims, by key, whose last failure left nothing under way.
 	final map[string]bool
-	// slow is since when claims are tried again slowly, by key.
-	slow map[string]time.Time
+	// slow are claims that are tried again slowly.
+	slow slowSet
 }
 
 // New makes the factory of a resizer. What is wrong with cfg is the factory's error.
@@ -57,7 +57,7 @@ func New(cfg Config) control.Factory {
 		c := &resizeController{
 			cfg: cfg, env: env, client: env.Client(), conn: cfg.Dial(env), recorder: env.Recorder("external-resizer " + cfg.Driver),
 			ownClaims: written[*v1.PersistentVolumeClaim]{}, ownVolumes: written[*v1.PersistentVolume]{},
-			inUse: map[types.UID]bool{}, final: map[string]bool{}, slow: map[string]time.Time{},
+			inUse: map[types.UID]bool{}, final: map[string]bool{}, slow: slowSet{},
 		}
 		c.queue = env.Queue(control.QueueConfig{
 			Name: "csi-resizer-pvc", About: control.KeysOf("PersistentVolumeClaim"), Workers: cfg.Workers, Reconcile: c.syncPVC,
@@ -73,26 +73,47 @@ func New(cfg Config) control.Factory {
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond
 
-// start meets the driver. Only if that can make volumes larger, objects are followed.
+// start meets the driver. Only if that can make volumes larger, or change them, objects are
+// followed.
+//
+// Upstream: cmd/csi-resizer/main.go main, v2.2.
 func (c *resizeController) start(ctx context.Context) {
 	c.says = sidecar.Meet(ctx, c.env, c.conn, c.cfg.Driver, c.cfg.Timeout)
-	if !c.says.HasController() || !c.expandsInController() && !c.expandsOnNodes(ctx) {
+	if !c.says.HasController() {
+		return
+	}
+	expands := c.expandsInController() || c.expandsOnNodes(ctx)
+	if !expands && !c.modifies() {
 		return
 	}
 	c.volumes = control.NewCache[*v1.PersistentVolume](c.env, control.PersistentVolumes())
 	c.claims = control.NewCache[*v1.PersistentVolumeClaim](c.env, control.PersistentVolumeClaims())
-	if !c.cfg.IgnoreVolumeInUseError {
+	if expands && !c.cfg.IgnoreVolumeInUseError {
 		c.pods = control.NewCache[*v1.Pod](c.env, control.Pods())
 		c.pods.AddIndex(byClaim, claimsOf)
 	}
+	var modify *modifyController
+	if c.modifies() {
+		modify = newModifyController(c)
+	}
 	synced := func(context.Context) (bool, error) {
-		return c.volumes.Synced() && c.claims.Synced() && (c.pods == nil || c.pods.Synced()), nil
+		return c.volumes.Synced() && c.claims.Synced() && (c.pods == nil || c.pods.Synced()) && (modify == nil || modify.classes.Synced()), nil
 	}
 	if done, _ := synced(ctx); !done {
 		if err := c.env.Poll(ctx, syncedPollPeriod, 0, synced); err != nil {
 			return
 		}
 	}
+	if expands {
+		c.followForSize()
+	}
+	if modify != nil {
+		modify.begin()
+	}
+}
+
+// followForSize has claims be looked at that ask for more than they have.
+func (c *resizeController) followForSize() {
 	c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{Update: c.updatePVC, Delete: c.deletePVC, Add: c.addPVC})
 	c.volumes.Handle(control.Handler[*v1.PersistentVolume]{Delete: func(pv *v1.PersistentVolume) { delete(c.ownVolumes, pv.Name) }})
 	c.enqueueAll()

@@ -30,15 +30,28 @@
 // FailedPrecondition, the volume cannot grow while it is in use: no call is made as long as a
 // pod has the claim.
 //
+// # A volume gets another VolumeAttributesClass
+//
+// Where the driver has MODIFY_VOLUME, a second controller (modify.go) looks at bound claims whose
+// spec.volumeAttributesClassName is not their status.currentVolumeAttributesClassName. It
+//
+//  1. writes status.modifyVolumeStatus with the target, InProgress, and the condition
+//     ModifyingVolume; a class that does not exist leaves it Pending,
+//  2. calls ControllerModifyVolume with the parameters of the class,
+//  3. writes the class to the PersistentVolume, and then to the claim's status.
+//
+// After an error that leaves open what was done, the same target is tried again, whatever the
+// claim asks for meanwhile. Any other error lets the claim choose another class, or the one before;
+// InvalidArgument makes the status Infeasible, which is tried again every 5 minutes only.
+//
 // # Drivers
 //
 // A driver without EXPAND_VOLUME in its controller service, but with it in a node service at
 // the same socket, needs no call: the PersistentVolume gets the new size at once, and nodes
-// do the work. With neither, the resizer does nothing at all.
+// do the work. With neither, and without MODIFY_VOLUME, the resizer does nothing at all.
 //
 // # Deviations from upstream
 //
-//   - VolumeAttributesClasses are not there yet.
 //   - In-tree volumes are not migrated to CSI.
 //   - A driver that cannot grow volumes does not end the program, which a Deployment would start
 //     again and again.

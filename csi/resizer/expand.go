@@ -27,9 +27,9 @@ const (
 // Upstream: expand_and_recover.go expandAndRecover, v2.2.
 func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	key := control.Key(claim)
-	slow := c.inSlowSet(key)
-	if !slow && resizeStatus(claim) == v1.PersistentVolumeClaimControllerResizeInfeasible {
-		c.slow[key] = c.env.Now()
+	slow := c.slow.contains(c.env, key, c.cfg.RetryIntervalMax)
+	if resizeStatus(claim) == v1.PersistentVolumeClaimControllerResizeInfeasible {
+		c.slow.add(c.env, key)
 	}
 	size, due := c.sizeToExpandTo(claim, pv)
 	if !due {
@@ -56,18 +56,6 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 		return err
 	}
 	return nil
-}
-
-// inSlowSet says whether a claim failed lately in a way that cannot change by itself.
-//
-// Upstream: csi-lib-utils slowset/slowset.go Contains, v0.25.
-func (c *resizeController) inSlowSet(key string) bool {
-	since, ok := c.slow[key]
-	if ok && c.env.Now().Sub(since) >= c.cfg.RetryIntervalMax {
-		delete(c.slow, key)
-		return false
-	}
-	return ok
 }
 
 // sizeToExpandTo is the size that the volume is to have next, and whether there is anything to do

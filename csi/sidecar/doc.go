@@ -1,6 +1,7 @@
 // Package sidecar is what the CSI sidecars have in common: how they meet their driver when
 // they start (Meet), which access mode of CSI stands for those of Kubernetes
-// (AccessMode), and how they read secrets (Credentials).
+// (AccessMode), how they read secrets (Credentials), and what is checked of their
+// configuration (Check).
 //
 // It models kubernetes-csi/csi-lib-utils v0.25 as the sidecars use it.
 //

@@ -9,6 +9,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ const (
 	LabelScratch = "storage.example.com/scratch"
 	AnnPhase     = "storage.example.com/phase"
 )
+
+// ConditionReady is set in the status of a claim that the operator has seen bound.
+const ConditionReady v1.PersistentVolumeClaimConditionType = "storage.example.com/Ready"
 
 // Run is the operator: it returns when ctx ends, or with the error that made it end.
 func Run(ctx context.Context, cfg *rest.Config) error {
@@ -84,7 +88,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
+	if claim.Status.Phase == v1.ClaimBound && !isReady(claim) {
+		return ctrl.Result{}, r.setReady(ctx, claim) // Bound is said when the cache has it
+	}
 	return ctrl.Result{}, r.say(ctx, &asks, string(claim.Status.Phase))
+}
+
+// isReady says whether the claim, as the manager's cache has it, is marked as ready.
+func isReady(claim *v1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(claim.Status.Conditions, func(c v1.PersistentVolumeClaimCondition) bool {
+		return c.Type == ConditionReady && c.Status == v1.ConditionTrue
+	})
+}
+
+// setReady marks the claim in its status, which is a subresource.
+func (r *Reconciler) setReady(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	claim.Status.Conditions = append(claim.Status.Conditions, v1.PersistentVolumeClaimCondition{
+		Type: ConditionReady, Status: v1.ConditionTrue, Reason: "Bound", LastTransitionTime: metav1.Now(),
+	})
+	return r.Status().Update(ctx, claim)
 }
 
 // say writes the phase into the ConfigMap, by a merge patch that fails if somebody else

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,12 @@ func TestTheOperatorMakesAClaimAndSaysWhenItIsBound(t *testing.T) {
 		claim, err := cluster.Claim("build-cache")
 		require.NoError(t, err)
 		assert.Equal(t, v1.ClaimBound, claim.Status.Phase)
-		assert.Contains(t, cluster.Story(), "scratch-operator")
+		require.Len(t, claim.Status.Conditions, 1)
+		assert.Equal(t, operator.ConditionReady, claim.Status.Conditions[0].Type)
+		// It says Bound when its cache has the claim with the condition: after the write of the status.
+		_, after, written := strings.Cut(cluster.Story(), "scratch-operator          updates pvc default/build-cache status: conditions = [storage.example.com/Ready=True (Bound)]")
+		assert.True(t, written, "%s", cluster.Story())
+		assert.Contains(t, after, "patches configmap default/build-cache: metadata.annotations[storage.example.com/phase] = Bound")
 	})
 }
 

@@ -55,6 +55,7 @@ func serve(t *testing.T, cfg driver.Config) (address string, node *machine.Machi
 	t.Cleanup(func() {
 		held := d.Inventory.Holdings()
 		require.Empty(t, held.Volumes)
+		require.Empty(t, held.Snapshots)
 		require.Empty(t, held.Attached)
 		require.Empty(t, held.Staged)
 		require.Empty(t, held.Published)

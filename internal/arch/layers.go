@@ -42,7 +42,7 @@ func Layers() []Layer {
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},
 		{Name: "csi", Tops: []string{"csi"}, May: append(slices.Clone(ground), "provisioners")},
-		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "tainteviction", "podgc", "namespace"}, May: ground},
+		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "tainteviction", "podgc", "namespace", "snapshotcontroller"}, May: ground},
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "provisioners", "csi", "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "bundled", Tops: []string{"bundled"}, May: cluster},

@@ -34,7 +34,7 @@ type definition struct {
 
 // findDefinitions finds the kinds that the set itself defines: their objects may be in it.
 func (p *parser) findDefinitions(sources []Source) {
-	p.defined = map[schema.GroupVersionKind]Resource{}
+	p.defined = snapshotKinds()
 	for _, source := range sources {
 		if !bytes.Contains(source.Data, []byte(definitionKind)) {
 			continue
@@ -47,6 +47,21 @@ func (p *parser) findDefinitions(sources []Source) {
 			p.define(node)
 		}
 	}
+}
+
+// snapshotKinds are those of external-snapshotter. A manifest may have them without their
+// definitions: the cluster that they are applied to installs these.
+func snapshotKinds() map[schema.GroupVersionKind]Resource {
+	kinds := map[schema.GroupVersionKind]Resource{}
+	for _, r := range []Resource{
+		{GroupVersionKind: schema.GroupVersionKind{Kind: "VolumeSnapshot"}, Plural: "volumesnapshots", Namespaced: true},
+		{GroupVersionKind: schema.GroupVersionKind{Kind: "VolumeSnapshotContent"}, Plural: "volumesnapshotcontents"},
+		{GroupVersionKind: schema.GroupVersionKind{Kind: "VolumeSnapshotClass"}, Plural: "volumesnapshotclasses"},
+	} {
+		r.Group, r.Version = "snapshot.storage.k8s.io", "v1"
+		kinds[r.GroupVersionKind] = r
+	}
+	return kinds
 }
 
 // define notes the kinds of one definition, or of those in a list.

@@ -311,12 +311,12 @@ func TestWhatIsOftenWrongWithAManifestIsHinted(t *testing.T) {
 			"a.yaml:4: PersistentVolumeClaim: name: unknown field; it belongs below metadata, so indent it",
 			"a.yaml:6: PersistentVolumeClaim: accessModes: unknown field; it belongs below spec, so indent it",
 		},
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nname: a\n":                     {"a.yaml:4: ConfigMap/a: name: unknown field; it belongs below metadata, so indent it"},
-		"{{- if .Values.x }}\napiVersion: v1\n{{- end }}\n":                                   {"a.yaml:1: not valid YAML: did not find expected node content (is this a template? Render it first, for example with helm template)"},
-		"apiVersion：v1\nkind: ConfigMap\n":                                                    {"a.yaml:2: not valid YAML: mapping values are not allowed in this context (are there full-width or curly characters ：，“”? YAML wants : , \")"},
-		"\xff\xfea\x00p\x00i\x00":                                                             {"a.yaml: is encoded in UTF-16; expected UTF-8"},
-		"apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: a}\n": {`a.yaml:2: VolumeSnapshot/a: kind: no matches for kind "VolumeSnapshot" in version "snapshot.storage.k8s.io/v1": ensure CRDs are installed first; expected the CustomResourceDefinition volumesnapshots.snapshot.storage.k8s.io`},
-		"apiVersion: v1\nkind: Widget\nmetadata: {name: a}\n":                                 {`a.yaml:2: Widget/a: kind: unknown kind "Widget"`},
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nname: a\n":                               {"a.yaml:4: ConfigMap/a: name: unknown field; it belongs below metadata, so indent it"},
+		"{{- if .Values.x }}\napiVersion: v1\n{{- end }}\n":                                             {"a.yaml:1: not valid YAML: did not find expected node content (is this a template? Render it first, for example with helm template)"},
+		"apiVersion：v1\nkind: ConfigMap\n":                                                              {"a.yaml:2: not valid YAML: mapping values are not allowed in this context (are there full-width or curly characters ：，“”? YAML wants : , \")"},
+		"\xff\xfea\x00p\x00i\x00":                                                                       {"a.yaml: is encoded in UTF-16; expected UTF-8"},
+		"apiVersion: groupsnapshot.storage.k8s.io/v1\nkind: VolumeGroupSnapshot\nmetadata: {name: a}\n": {`a.yaml:2: VolumeGroupSnapshot/a: kind: no matches for kind "VolumeGroupSnapshot" in version "groupsnapshot.storage.k8s.io/v1": ensure CRDs are installed first; expected the CustomResourceDefinition volumegroupsnapshots.groupsnapshot.storage.k8s.io`},
+		"apiVersion: v1\nkind: Widget\nmetadata: {name: a}\n":                                           {`a.yaml:2: Widget/a: kind: unknown kind "Widget"`},
 	} {
 		_, err := manifest.Parse(kinds, "a.yaml", []byte(text))
 		for _, line := range want {

@@ -38,9 +38,11 @@
 //   - A driver that cannot say its capabilities leaves a volume in doubt that was so;
 //     upstream forgets it, and it stays mounted.
 //   - Service account tokens are a text that says that it is none.
+//   - The condition of a volume is not looked at (event VolumeConditionAbnormal: CSIVolumeHealth is
+//     alpha, and off upstream).
 //   - There are no in-tree volumes that drivers take over, and no SELinux labels.
-//   - The allocatable count of a CSINode is what the driver said when it registered:
-//     nodeAllocatableUpdatePeriodSeconds is ignored.
+//   - A pod that is rejected since the node is full keeps the statuses of its containers and its
+//     conditions; upstream removes them and writes them again.
 //
 // Upstream: pkg/volume/csi and pkg/kubelet/pluginmanager, v1.36.
 package csi

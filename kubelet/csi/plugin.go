@@ -40,7 +40,7 @@ type Node struct {
 
 // NewPlugin makes the plugin for one life of the node's kubelet.
 func (node *Node) NewPlugin() volume.VolumePlugin {
-	return &csiPlugin{node: node, drivers: map[string]driver{}, registry: registry{wanted: map[string]int{}, registered: map[string]registered{}}}
+	return &csiPlugin{node: node, drivers: map[string]driver{}, updaters: updaters{}, registry: registry{wanted: map[string]int{}, registered: map[string]registered{}}}
 }
 
 type csiPlugin struct {
@@ -49,13 +49,15 @@ type csiPlugin struct {
 	host       volume.VolumeHost
 	csiDrivers volume.CSIDriverLister
 	// drivers are those that are registered, by name.
-	drivers map[string]driver
+	drivers  map[string]driver
+	updaters updaters
 	registry
 }
 
 var (
 	_ volume.PersistentVolumePlugin      = (*csiPlugin)(nil)
 	_ volume.AttachableVolumePlugin      = (*csiPlugin)(nil)
+	_ volume.AttachLimitPlugin           = (*csiPlugin)(nil)
 	_ volume.Attacher                    = (*csiPlugin)(nil)
 	_ volume.DeviceMountableVolumePlugin = (*csiPlugin)(nil)
 	_ volume.BlockVolumePlugin           = (*csiPlugin)(nil)

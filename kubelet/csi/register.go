@@ -99,22 +99,27 @@ func (plugin *csiPlugin) registerDriver(ctx context.Context, name, endpoint stri
 		return err
 	}
 	plugin.drivers[name] = driver{endpoint, highest}
-	err = plugin.installDriver(ctx, name)
+	found, err := plugin.nodeInfo(ctx, name)
+	if err == nil {
+		err = plugin.nodes.InstallCSIDriver(ctx, found)
+	}
 	if err != nil {
 		plugin.unregisterDriver(ctx, name)
+		return err
 	}
-	return err
+	plugin.syncDriverUpdater(name)
+	return nil
 }
 
-// installDriver asks the driver about the node, and tells the API.
-func (plugin *csiPlugin) installDriver(ctx context.Context, name string) error {
+// nodeInfo is what the driver says of itself and of the node.
+func (plugin *csiPlugin) nodeInfo(ctx context.Context, name string) (volume.CSINodeDriver, error) {
 	c, err := plugin.client(name)
 	if err != nil {
-		return err
+		return volume.CSINodeDriver{}, err
 	}
 	info, err := c.Info(plugin.operation(ctx))
 	if err != nil {
-		return err
+		return volume.CSINodeDriver{}, err
 	}
 	installed := volume.CSINodeDriver{Name: name, NodeID: info.NodeID, Topology: info.Topology}
 	switch most := info.MaxVolumes; {
@@ -125,7 +130,7 @@ func (plugin *csiPlugin) installDriver(ctx context.Context, name string) error {
 	default:
 		installed.MaxVolumes = int32(most)
 	}
-	return plugin.nodes.InstallCSIDriver(ctx, installed)
+	return installed, nil
 }
 
 // deregister forgets a driver whose socket is gone.
@@ -134,6 +139,7 @@ func (plugin *csiPlugin) installDriver(ctx context.Context, name string) error {
 func (plugin *csiPlugin) deregister(ctx context.Context, was registered) {
 	plugin.note(fmt.Sprintf("CSI driver %s at %s is not registered any more", was.name, was.endpoint))
 	plugin.unregisterDriver(ctx, was.name)
+	plugin.syncDriverUpdater(was.name)
 }
 
 // unregisterDriver forgets a driver, and tells the API. What fails then is not tried again.

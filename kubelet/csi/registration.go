@@ -72,6 +72,7 @@ func (plugin *csiPlugin) WatchRegistrations(env control.Env, nodes volume.NodeIn
 		About:   func(key string) string { return "the plugin at " + key },
 		Limiter: control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1},
 	})
+	plugin.watchDrivers()
 	if plugin.node.stop != nil {
 		plugin.node.stop()
 	}

@@ -132,6 +132,9 @@ func (d CSIDrivers) Get(name string) (*storagev1.CSIDriver, bool) {
 	return driver, ok
 }
 
+// Handle implements volume.CSIDriverLister: nothing changes.
+func (d CSIDrivers) Handle(control.Handler[*storagev1.CSIDriver]) {}
+
 // Now implements control.Clock.
 func (h *Host) Now() time.Time { return h.Time }
 

@@ -1,0 +1,95 @@
+package capacity
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storage "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// segment is a place: values of the driver's topology keys. It is never changed.
+//
+// Upstream: pkg/capacity/topology/topology.go Segment, v6.3.
+type segment map[string]string
+
+// String is the same for equal segments, and in order of key.
+func (s segment) String() string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, key+"="+s[key])
+	}
+	return strings.Join(parts, ",")
+}
+
+// GetLabelSelector selects the nodes of the segment.
+//
+// Upstream: topology.go GetLabelSelector, v6.3.
+func (s segment) GetLabelSelector() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: maps.Clone(s)}
+}
+
+// segmentOf is the segment that a selector stands for. Selectors of the controller are labels only.
+func segmentOf(selector *metav1.LabelSelector) (segment, bool) {
+	if selector == nil || len(selector.MatchExpressions) > 0 {
+		return nil, false
+	}
+	return selector.MatchLabels, true
+}
+
+// termToSegment is the segment of one term of a volume's node affinity.
+//
+// Upstream: capacity.go termToSegment, v6.3.
+func termToSegment(term v1.NodeSelectorTerm) (segment, bool) {
+	found := segment{}
+	for _, match := range term.MatchExpressions {
+		if match.Operator != v1.NodeSelectorOpIn || len(match.Values) != 1 {
+			return nil, false
+		}
+		found[match.Key] = match.Values[0]
+	}
+	return found, len(term.MatchFields) == 0
+}
+
+// findSegments are the segments of all nodes on which the driver is registered, by String. A
+// node whose labels are not there yet does not count.
+//
+// Upstream: pkg/capacity/topology/nodes.go sync, v6.3.
+func (c *Controller) findSegments() map[string]segment {
+	if c.fixed != nil {
+		return map[string]segment{c.fixed.String(): c.fixed}
+	}
+	found := map[string]segment{}
+nodes:
+	for csiNode := range c.csiNodes.All() {
+		keys, registered := driverTopologyKeys(csiNode, c.cfg.Driver)
+		node, ok := c.nodes.Get(csiNode.Name)
+		if !registered || !ok {
+			continue
+		}
+		s := segment{}
+		for _, key := range keys {
+			value, ok := node.Labels[key]
+			if !ok {
+				continue nodes
+			}
+			s[key] = value
+		}
+		found[s.String()] = s
+	}
+	return found
+}
+
+// driverTopologyKeys are the keys that the driver registered, and whether it did.
+//
+// Upstream: nodes.go driverTopologyKeys, v6.3.
+func driverTopologyKeys(csiNode *storage.CSINode, driver string) ([]string, bool) {
+	for _, d := range csiNode.Spec.Drivers {
+		if d.Name == driver {
+			return d.TopologyKeys, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,147 @@
+package snapshotcontroller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/control/snapshots"
+)
+
+// checkAndAddSnapshotFinalizers protects a snapshot: always while claims may be restored from it, and as long
+// as it has a content that is deleted with it.
+//
+// Upstream: snapshot_controller.go checkandAddSnapshotFinalizers, v8.7.
+func (c *controller) checkAndAddSnapshotFinalizers(ctx context.Context, snapshot *volumeSnapshot) error {
+	find := c.dynamicContent
+	if snapshot.Spec.Source.VolumeSnapshotContentName != nil {
+		find = c.preprovisionedContent
+	}
+	found, err := find(ctx, snapshot)
+	if err != nil {
+		return err
+	}
+	var wanted []string
+	if !slices.Contains(snapshot.Finalizers, snapshots.AsSourceFinalizer) {
+		wanted = append(wanted, snapshots.AsSourceFinalizer)
+	}
+	if found != nil && found.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete &&
+		snapshots.BoundContent(snapshot) != "" && !slices.Contains(snapshot.Finalizers, snapshots.BoundFinalizer) {
+		wanted = append(wanted, snapshots.BoundFinalizer)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return c.addSnapshotFinalizer(ctx, snapshot, wanted)
+}
+
+// addSnapshotFinalizer adds the first finalizers by an update, others by a patch.
+//
+// Upstream: snapshot_controller.go addSnapshotFinalizer, v8.7.
+func (c *controller) addSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, wanted []string) error {
+	var updated *volumeSnapshot
+	var err error
+	if len(snapshot.Finalizers) == 0 {
+		changed := snapshot.DeepCopy()
+		changed.Finalizers = wanted
+		updated, err = c.snapshotAPI.Update(ctx, changed)
+	} else {
+		var ops []snapshots.Op
+		for _, finalizer := range wanted {
+			ops = append(ops, snapshots.Op{Op: "add", Path: "/metadata/finalizers/-", Value: finalizer})
+		}
+		updated, err = c.snapshotAPI.Patch(ctx, snapshot, ops...)
+	}
+	if err != nil {
+		return updateError(control.Key(snapshot), err)
+	}
+	c.snapshots.Take(updated)
+	return nil
+}
+
+// removeSnapshotFinalizer lets a snapshot go: at once, or after its content.
+//
+// Upstream: snapshot_controller.go removeSnapshotFinalizer, v8.7.
+func (c *controller) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, bound bool) error {
+	// After it, no change of the snapshot would have the claim's finalizer be removed.
+	if err := c.checkAndRemovePVCFinalizer(ctx, snapshot, true); err != nil {
+		c.recorder.Event(snapshot, v1.EventTypeWarning, "ErrorPVCFinalizer", "Error check and remove PVC Finalizer for VolumeSnapshot")
+		return updateError(snapshot.Name, err)
+	}
+	changed := snapshot.DeepCopy()
+	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(finalizer string) bool {
+		return finalizer == snapshots.AsSourceFinalizer || bound && finalizer == snapshots.BoundFinalizer
+	})
+	updated, err := c.snapshotAPI.Update(ctx, changed)
+	if err != nil {
+		return updateError(snapshot.Name, err)
+	}
+	c.snapshots.Take(updated)
+	return nil
+}
+
+// ensurePVCFinalizer keeps the claim until the snapshot is taken.
+//
+// Upstream: snapshot_controller.go ensurePVCFinalizer, v8.7.
+func (c *controller) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot) error {
+	claim, err := c.claimOf(snapshot)
+	switch {
+	case err != nil:
+		return updateError(snapshot.Name, errors.New("cannot get claim from snapshot"))
+	case slices.Contains(claim.Finalizers, snapshots.PVCFinalizer):
+		return nil
+	case claim.DeletionTimestamp != nil:
+		return updateError(claim.Name, errors.New("cannot add finalizer on claim because it is being deleted"))
+	}
+	changed := claim.DeepCopy()
+	changed.Finalizers = append(changed.Finalizers, snapshots.PVCFinalizer)
+	if _, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+		return updateError(claim.Name, err)
+	}
+	return nil
+}
+
+// checkAndRemovePVCFinalizer lets the claim go when no snapshot of it is being taken. skip leaves out this
+// snapshot.
+//
+// Upstream: snapshot_controller.go checkandRemovePVCFinalizer and removePVCFinalizer, v8.7.
+func (c *controller) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot, skip bool) error {
+	claim, err := c.claimOf(snapshot)
+	if err != nil || !slices.Contains(claim.Finalizers, snapshots.PVCFinalizer) || c.isPVCBeingUsed(claim, snapshot, skip) {
+		return nil //nolint:nilerr // Without a claim there is nothing to remove.
+	}
+	claims := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace)
+	const wait = 10 * time.Millisecond
+	for try := 1; ; try++ { // client-go's retry.DefaultRetry
+		var latest *v1.PersistentVolumeClaim
+		latest, err = claims.Get(ctx, claim.Name, metav1.GetOptions{})
+		if err == nil {
+			latest.Finalizers = slices.DeleteFunc(latest.Finalizers, func(finalizer string) bool { return finalizer == snapshots.PVCFinalizer })
+			_, err = claims.Update(ctx, latest, metav1.UpdateOptions{})
+		}
+		switch {
+		case err == nil:
+			return nil
+		case try == 5 || !apierrors.IsConflict(err) || c.env.Sleep(ctx, wait) != nil:
+			return updateError(claim.Name, err)
+		}
+	}
+}
+
+// isPVCBeingUsed says whether a snapshot of a claim is not ready yet.
+//
+// Upstream: snapshot_controller.go isPVCBeingUsed, v8.7.
+func (c *controller) isPVCBeingUsed(claim *v1.PersistentVolumeClaim, snapshot *volumeSnapshot, skip bool) bool {
+	return slices.ContainsFunc(c.snapshots.All(), func(other *volumeSnapshot) bool {
+		name := other.Spec.Source.PersistentVolumeClaimName
+		return other.Namespace == snapshot.Namespace && (!skip || other.Name != snapshot.Name) &&
+			name != nil && *name == claim.Name && !snapshots.IsReady(other)
+	})
+}
