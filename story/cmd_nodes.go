@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
@@ -20,8 +21,9 @@ func nodeCommands() []*command {
 		{name: "cordon", usage: "cordon NODE...", help: "let no new pods onto nodes", run: func(c *call) error { return c.cordon(true) }},
 		{name: "uncordon", usage: "uncordon NODE...", help: "let pods onto nodes again", run: func(c *call) error { return c.cordon(false) }},
 		{
-			name: "drain", usage: "drain NODE [--ignore-daemonsets] [--delete-emptydir-data] [--force] [--grace-period SECONDS]", run: drain,
-			help: "cordon a node and evict its pods; does not wait for them to be gone\n" +
+			name: "drain", usage: "drain NODE [--ignore-daemonsets] [--delete-emptydir-data] [--force] [--grace-period SECONDS] [--timeout TIME]", run: drain,
+			help: "cordon a node and evict its pods\n" +
+				"No time passes, unless --timeout says for how long to wait at most until the pods are gone.\n" +
 				"If one of the pods may not be evicted, none is: pods of DaemonSets stay only with --ignore-daemonsets, those with\n" +
 				"emptyDir volumes go only with --delete-emptydir-data, those without a controller only with --force.",
 			flags: func(f *pflag.FlagSet) {
@@ -29,6 +31,7 @@ func nodeCommands() []*command {
 				f.Bool("delete-emptydir-data", false, "")
 				f.Bool("force", false, "")
 				f.Int64("grace-period", -1, "")
+				f.String("timeout", "0s", "")
 			},
 		},
 		{name: "taint", usage: "taint NODE KEY[=VALUE]:EFFECT... KEY[:EFFECT]-...", help: "add taints to a node, or remove them (KEY-)", run: taint},
@@ -82,15 +85,13 @@ func drain(c *call) error {
 	if err != nil {
 		return err
 	}
-	o := storagesim.DrainOptions{Force: c.on("force"), IgnoreDaemonSets: c.on("ignore-daemonsets"), DeleteEmptyDirData: c.on("delete-emptydir-data")}
-	grace, err := c.flags.GetInt64("grace-period")
-	switch {
-	case err != nil:
+	o, timeout, err := c.drainOptions()
+	if err != nil {
 		return err
-	case grace >= 0:
-		o.GracePeriod = &grace
-	case grace < -1:
-		return c.misuse("grace-period: %d; expected seconds, at least 0, or -1 for the pods' own", grace)
+	}
+	pods, err := c.podsOf(ref.Name)
+	if err != nil {
+		return err
 	}
 	done, err := c.cluster.Drain(ref.Name, o)
 	c.say("%s %s", ref.Qualified(), map[bool]string{false: "cordoned", true: "already cordoned"}[node.Spec.Unschedulable])
@@ -103,7 +104,33 @@ func drain(c *call) error {
 	for _, pod := range done.Evicted {
 		c.say("evicting pod %s", pod)
 	}
-	return err
+	if err != nil || timeout == 0 {
+		return err
+	}
+	if err := c.waitForDelete(podsNamed(pods, done.Evicted), timeout); err != nil {
+		return fmt.Errorf("unable to drain node %q due to error: %w", ref.Name, err)
+	}
+	for _, pod := range done.Evicted {
+		c.say("pod/%s evicted", pod[strings.Index(pod, "/")+1:])
+	}
+	c.say("%s drained", ref.Qualified())
+	return nil
+}
+
+// drainOptions are the flags of drain.
+func (c *call) drainOptions() (o storagesim.DrainOptions, timeout time.Duration, err error) {
+	o = storagesim.DrainOptions{Force: c.on("force"), IgnoreDaemonSets: c.on("ignore-daemonsets"), DeleteEmptyDirData: c.on("delete-emptydir-data")}
+	grace, err := c.flags.GetInt64("grace-period")
+	switch {
+	case err != nil:
+		return o, 0, err
+	case grace >= 0:
+		o.GracePeriod = &grace
+	case grace < -1:
+		return o, 0, c.misuse("grace-period: %d; expected seconds, at least 0, or -1 for the pods' own", grace)
+	}
+	timeout, err = c.duration("timeout", c.flag("timeout"))
+	return o, timeout, err
 }
 
 // node reads a node's name.

@@ -193,9 +193,9 @@ func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 }
 
 // listedActors are the cluster's actors, but those that have nothing to do in a cluster
-// without CSI volumes and while no namespace is deleted.
+// without CSI volumes, without VolumeAttributesClasses and while no namespace is deleted.
 func (c *call) listedActors() []string {
 	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool {
-		return actor == storagesim.AttachDetach || actor == storagesim.NamespaceDeletion
+		return actor == storagesim.AttachDetach || actor == storagesim.NamespaceDeletion || actor == storagesim.VACProtection
 	})
 }

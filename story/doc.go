@@ -67,7 +67,8 @@
 //
 // # Where the commands differ from kubectl's
 //
-//   - delete and drain do not wait for objects to be gone, so drain does not say that a
-//     node is drained.
+//   - delete and drain do not wait for objects to be gone, since time passes only where the script
+//     says so: settle, step, run-for, or drain's --timeout. Without that drain does not say
+//     that a node is drained.
 //   - There is one stream of output; errors and notices are part of it.
 package story

@@ -106,6 +106,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"start kubelet/node-1 now\n----\n":                         `test.txt:1: start: wrong number of arguments: 2; expected 1; usage: start ACTOR|node/NAME`,
 		"drain\n----\n":                                            `test.txt:1: drain: wrong number of arguments: 0; expected 1; usage: drain NODE [--ignore-daemonsets]`,
 		"drain node-1 --grace-period -2\n----\n":                   `test.txt:1: drain: grace-period: -2; expected seconds, at least 0, or -1 for the pods' own`,
+		"drain node-1 --timeout soon\n----\n":                      `test.txt:1: drain: timeout: "soon" is not a time such as 90s, 6m or 1h30m`,
 		"help nothing\n----\n":                                     `test.txt:1: help: unknown command "nothing"; expected one of cluster`,
 	} {
 		_, err := Run("test.txt", script)
