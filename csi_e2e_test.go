@@ -83,6 +83,21 @@ func TestTheLifeOfACSIVolumeRepeatsFromItsSeed(t *testing.T) {
 	}
 }
 
+// Upstream: external-attacher csi_handler.go getNodeID, v4.13, and csi_attacher.go
+// verifyAttachmentStatus, v1.36.
+func TestAPodThatComesTogetherWithItsDriverIsToldOnceThatTheNodeDoesNotHaveTheDriverYet(t *testing.T) {
+	for wait, want := range map[time.Duration]int{0: 1, 2 * time.Second: 0} {
+		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+		require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+		c.RunFor(wait)
+		c.Apply(csiManifests)
+		c.RunFor(time.Minute)
+		require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+		require.Equal(t, want, strings.Count(c.Story(), "FailedAttachVolume"), c.Story())
+		require.Equal(t, want, strings.Count(c.Story(), "FailedAttachVolume: AttachVolume.Attach failed for volume \"pvc-"), c.Story())
+	}
+}
+
 // Semantics 5.5: what NodeGetInfo says of max_volumes_per_node is the CSINode's allocatable count.
 func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})

@@ -305,7 +305,7 @@ func (m *moves) requireSoon(what string, holds func() bool) {
 // semantics 6 must 1 and 8, 7 must 4, 5 must 1 and 5. CI tries more seeds.
 func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, explore.Config{Runs: 20, Cluster: twoNodes()}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(20, twoNodes()), func(c *explore.Cluster) {
 		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Seed(), 13))}
 		m.play()
 	})

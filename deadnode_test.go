@@ -135,6 +135,7 @@ func strideOf(usual int) int {
 // Before or after each call to the API of each component that takes part, it crashes. The
 // replica moves all the same, its volume is never on two nodes, and nothing is left in the end.
 func TestACrashBeforeOrAfterAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.T) {
+	t.Parallel()
 	stride := strideOf(3)
 	for _, actor := range []string{
 		storagesim.AttachDetach, storagesim.TaintEviction, storagesim.PodGC, storagesim.NodeLifecycle, "kubelet/node-2", "csi-attacher/csi.storagesim.io",
@@ -158,6 +159,7 @@ func TestACrashBeforeOrAfterAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *
 // The same with each call of the driver: its process ends before it or after it, and has
 // forgotten what was in its memory.
 func TestADriverThatCrashesAtAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t *testing.T) {
+	t.Parallel()
 	stride := strideOf(3)
 	for _, after := range []bool{false, true} {
 		n := 0

@@ -252,7 +252,7 @@ func (x *unlucky) unlessForgotten(err error) error {
 // semantics: section 3 must 1, 2, 4, 8, 9, 10 and 11. CI tries more seeds.
 func TestAnUnluckyProvisionerLeaksNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, explore.Config{Runs: 300, Cluster: shelfConfig()}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(300, shelfConfig()), func(c *explore.Cluster) {
 		x, err := newUnlucky(c)
 		require.NoError(c.T, err)
 		require.NoError(c.T, x.play())

@@ -201,6 +201,7 @@ spec:
 // being deleted once more.
 // bugs: 21 (k/k 128164)
 func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]struct {
 		phase  v1.PersistentVolumeClaimPhase
 		volume string
@@ -209,7 +210,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 		"WaitForFirstConsumer": {v1.ClaimPending, ""},     // and the consumer will never be scheduled again
 	} {
 		t.Run(mode, func(t *testing.T) {
-			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks})
 			disk := func(n string) string { return strings.ReplaceAll(diskYAML, "NUM", n) }
 			c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", mode), disk("1"))
 			c.Settle()
@@ -224,7 +225,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 			c.Settle()
 			c.Release(storagesim.Scheduler, "persistentvolumeclaims")
 			c.Settle()
-			c.RunFor(24 * time.Hour)
+			c.RunFor(3 * time.Hour)
 			require.NotEqual(t, before, c.Pod("db-0").UID)
 			require.Equal(t, "node-1", c.Pod("db-0").Spec.NodeName, "where the old claim's disk is")
 			require.Equal(t, v1.PodPending, c.Pod("db-0").Status.Phase, "and it never runs")
@@ -242,7 +243,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 
 // With its caches up to date it waits for the new claim.
 func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
-	explore.Test(t, explore.Config{Runs: 30, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(30, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}), func(c *explore.Cluster) {
 		c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", "WaitForFirstConsumer"), strings.ReplaceAll(diskYAML, "NUM", "1"))
 		c.Settle()
 		c.Apply(strings.ReplaceAll(diskYAML, "NUM", "2"))

@@ -379,7 +379,7 @@ func (x *trouble) safe() error {
 
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, explore.Config{Runs: 60, Cluster: troubleConfig()}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(60, troubleConfig()), func(c *explore.Cluster) {
 		x, err := newTrouble(c.Cluster, c.Seed())
 		require.NoError(c.T, err)
 		require.NoError(c.T, x.play())

@@ -59,7 +59,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 	for _, management := range []string{"OrderedReady", "Parallel"} {
 		for _, seed := range []uint64{0, 1, 2} {
 			t.Run(fmt.Sprintf("%s seed %d", management, seed), func(t *testing.T) {
-				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Disks: storagesim.MemoryDisks, Seed: seed})
 				c.InstallOpenEBS()
 				c.Apply(openebsClass, setYAML(3, management))
 				c.Settle()
@@ -112,9 +112,10 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 }
 
 func TestAStatefulSetRunsWhoeverCrashes(t *testing.T) {
+	t.Parallel()
 	for _, actor := range []string{storagesim.StatefulSets, storagesim.PVController, storagesim.Scheduler} {
 		for skip := range 12 {
-			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")})
+			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Disks: storagesim.MemoryDisks})
 			c.InstallOpenEBS()
 			c.Settle()
 			c.Inject(engine.Fault{Actor: actor, Skip: skip, Crash: true, After: skip%2 == 0, Restart: time.Second})
@@ -135,7 +136,7 @@ func ownedClaimsSet(replicas int) string {
 // What belongs to a StatefulSet goes before it, in the foreground, in every order of
 // events: its pods are stopped, its claims and their data deleted, and then it goes.
 func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
-	explore.Test(t, explore.Config{Runs: 10, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")}}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(10, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")}), func(c *explore.Cluster) {
 		t := c.T
 		c.InstallOpenEBS()
 		c.Apply(openebsClass, ownedClaimsSet(2))
@@ -160,7 +161,7 @@ func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 
 // The same set made anew takes its pods and claims back.
 func TestTheOrphansOfAStatefulSetRunOnAndAreAdopted(t *testing.T) {
-	explore.Test(t, explore.Config{Runs: 5}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(5, storagesim.Config{}), func(c *explore.Cluster) {
 		t := c.T
 		c.InstallOpenEBS()
 		c.Apply(openebsClass, ownedClaimsSet(2))
@@ -234,10 +235,11 @@ func retained(replicas int, whenDeleted, whenScaled string) string {
 }
 
 func TestTheRetentionPolicySaysWhetherClaimsGoWithTheirSetOrReplica(t *testing.T) {
+	t.Parallel()
 	for _, seed := range []uint64{0, 1, 2, 3} {
 		for _, policy := range [][2]string{{"Retain", "Retain"}, {"Delete", "Retain"}, {"Retain", "Delete"}, {"Delete", "Delete"}} {
 			t.Run(fmt.Sprint(policy, " seed ", seed), func(t *testing.T) {
-				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Seed: seed})
+				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Disks: storagesim.MemoryDisks, Seed: seed})
 				c.InstallOpenEBS()
 				c.Apply(openebsClass, retained(2, policy[0], policy[1]))
 				c.Settle()
@@ -311,7 +313,7 @@ func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T)
 }
 
 func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
-	explore.Test(t, explore.Config{Runs: 3}, func(c *explore.Cluster) {
+	explore.Test(t, randomly(3, storagesim.Config{}), func(c *explore.Cluster) {
 		t := c.T
 		c.Apply(reclaimedYAML("Recycle"))
 		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync

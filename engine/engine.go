@@ -58,6 +58,7 @@ type Config struct {
 // run depends on the goroutines' timing and cannot be repeated.
 type Engine struct {
 	cfg    Config
+	picker Picker // the policy, if it is one
 	server *api.Server
 
 	actors []*actor
@@ -73,6 +74,8 @@ type Engine struct {
 	timerSeq uint64
 	faults   fault.Script[*Fault]
 	choices  []uint32
+	onCall   func(number int, call *api.Request)
+	counted  int // calls since OnCall
 
 	work   map[workKey]int
 	steps  uint64
@@ -120,6 +123,7 @@ func New(cfg Config) *Engine {
 		cfg.TraceBytes = 1 << 30
 	}
 	e.trace = trace.New(cfg.TraceLimit, cfg.TraceBytes)
+	e.picker, _ = cfg.Policy.(Picker)
 	e.server = api.NewServer(api.Config{Now: e.Now, Seed: cfg.Seed})
 	e.server.OnWrite(e.observe)
 	return e
@@ -266,12 +270,43 @@ func (e *Engine) fail(err error) {
 	}
 }
 
+// alternative is what the i-th of the next step's alternatives would be: the task that ran
+// last, if it can go on, then deliveries, then other tasks.
+func (e *Engine) alternative(i int) Alternative {
+	if e.last != nil {
+		if i == 0 {
+			return Alternative{Actor: e.last.actor.name, Does: e.last.name}
+		}
+		i--
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if i < len(e.ready) {
+		f := e.ready[i]
+		return Alternative{Actor: f.actor.name, Hears: f.target.Source().Resource.Resource}
+	}
+	t := e.tasks[i-len(e.ready)]
+	return Alternative{Actor: t.actor.name, Does: t.name}
+}
+
 // choose asks the policy, and records the answer where there was a choice.
 func (e *Engine) choose(n int) int {
 	if n <= 1 {
 		return 0
 	}
-	c := e.cfg.Policy.Choose(n)
+	return e.chosen(n, e.cfg.Policy.Choose(n))
+}
+
+// chooseStep is choose for the next step.
+func (e *Engine) chooseStep(n int) int {
+	if n <= 1 || e.picker == nil {
+		return e.choose(n)
+	}
+	return e.chosen(n, e.picker.Pick(n, e.alternative))
+}
+
+// chosen is the policy's choice, once it is checked and recorded.
+func (e *Engine) chosen(n, c int) int {
 	if c < 0 || c >= n {
 		e.fail(fmt.Errorf("the policy chose alternative %d of %d", c, n))
 		c = 0

@@ -104,18 +104,18 @@ func (v *env) every(name string, period time.Duration, f func(context.Context), 
 	if phase := v.engine().cfg.Phase; a.life == 1 && phase > 0 {
 		first -= phase % period
 	}
-	var round func()
 	running := false
+	work := func(ctx context.Context, _ *task) {
+		f(ctx)
+		running = false
+	}
+	var round func()
 	round = func() {
 		a.after(period, never, round)
-		if running {
-			return
+		if !running {
+			running = true
+			line(&task{actor: a, name: name, f: work})
 		}
-		running = true
-		line(&task{actor: a, name: name, f: func(ctx context.Context, _ *task) {
-			f(ctx)
-			running = false
-		}})
 	}
 	a.after(first, never, round)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -26,6 +27,9 @@ type Fault struct {
 	// with the subresource, if any: "persistentvolumes", "pods/binding"; Name is
 	// the object's name, and Namespace its namespace.
 	Verb, Resource, Namespace, Name string
+	// Call, if it is not 0, is the number of the one call that is struck, among all calls
+	// of actors from 1 on, as OnCall counts them.
+	Call int
 	// Skip lets so many matching calls pass first.
 	Skip int
 	// Times is how many calls it then strikes: default 1, negative for ever.
@@ -66,8 +70,8 @@ func (e *Engine) Inject(f Fault) error {
 		}
 	}
 	switch {
-	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0:
-		return errors.New("fault: Delay, Restart and Skip cannot be negative")
+	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0 || f.Call < 0:
+		return errors.New("fault: Delay, Restart, Skip and Call cannot be negative")
 	case what > 1:
 		return errors.New("fault: only one of Crash, Err and Delay can be set")
 	case what == 0 && !f.After:
@@ -112,9 +116,27 @@ func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 	return nil
 }
 
+// OnCall has f called before each call that an actor makes at the API server, with its
+// number: 1 is the first after this. The renewals of nodes' leases are not counted. f must
+// not change the request or call the server.
+func (e *Engine) OnCall(f func(number int, call *api.Request)) { e.onCall, e.counted = f, 0 }
+
+// count is the number of a call, 0 as long as calls are not counted.
+func (e *Engine) count(call *api.Request) int {
+	if e.onCall == nil || call.Resource.Resource == "leases" && call.Namespace == v1.NamespaceNodeLease {
+		return 0
+	}
+	e.counted++
+	number := e.counted
+	e.onCall(number, call)
+	return number
+}
+
 // strike finds the fault that hits a call, nil if none does.
-func (e *Engine) strike(call *api.Request, after bool) *Fault {
-	f, _ := e.faults.Strike(func(f *Fault) bool { return f.After == after && f.matches(call) })
+func (e *Engine) strike(call *api.Request, number int, after bool) *Fault {
+	f, _ := e.faults.Strike(func(f *Fault) bool {
+		return f.After == after && (f.Call == 0 || f.Call == number) && f.matches(call)
+	})
 	return f
 }
 
@@ -165,30 +187,33 @@ func (g *gate) Watch(ctx context.Context, req api.Request) (w watch.Interface, e
 // pass makes a call, unless a fault strikes before, and says what the caller hears.
 func (g *gate) pass(req *api.Request, do func() error) error {
 	req.Name = req.ObjectName() // as it is now: the server names the object
-	if err := g.before(req); err != nil {
+	number, err := g.before(req)
+	if err != nil {
 		return err
 	}
-	return g.after(req, do())
+	return g.after(req, number, do())
 }
 
-func (g *gate) before(call *api.Request) error {
+// before waits for the call's turn, and says which it is in the count of calls.
+func (g *gate) before(call *api.Request) (number int, err error) {
 	t, err := g.caller()
 	if err != nil || t == nil {
-		return err
+		return 0, err
 	}
 	t.pause()
-	if f := g.actor.engine.strike(call, false); f != nil {
-		return g.suffer(t, f, call)
+	number = g.actor.engine.count(call)
+	if f := g.actor.engine.strike(call, number, false); f != nil {
+		return number, g.suffer(t, f, call)
 	}
-	return nil
+	return number, nil
 }
 
-func (g *gate) after(call *api.Request, answer error) error {
+func (g *gate) after(call *api.Request, number int, answer error) error {
 	t, err := g.caller()
 	if err != nil || t == nil {
 		return answer
 	}
-	if f := g.actor.engine.strike(call, true); f != nil {
+	if f := g.actor.engine.strike(call, number, true); f != nil {
 		if err := g.suffer(t, f, call); err != nil {
 			return err
 		}

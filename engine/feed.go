@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -71,7 +72,11 @@ func (e *Engine) takeReady(i int) *feed {
 	defer e.mu.Unlock()
 	f := e.ready[i]
 	f.queued = false
-	e.ready = slices.Delete(e.ready, i, i+1)
+	if i == 0 { // in order: those that wait in line need not move up
+		takeFirst(&e.ready)
+	} else {
+		e.ready = slices.Delete(e.ready, i, i+1)
+	}
 	return f
 }
 
@@ -140,6 +145,15 @@ func (e *Engine) follower(name, resource string) (*actor, error) {
 	return a, err
 }
 
+// Follows are the resources (plural) that an actor has caches of, sorted.
+func (e *Engine) Follows(name string) ([]string, error) {
+	a, err := e.actor(name)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(a.follows)), nil
+}
+
 // Hold keeps an actor's caches of a resource (plural, "persistentvolumes") from
 // hearing of anything until Release: a stale cache. An actor that starts while
 // its cache is held has no list, and does nothing but its heartbeats, until then.
@@ -158,6 +172,15 @@ func (e *Engine) Hold(name, resource string) error {
 		}
 		return hold
 	})
+	return nil
+}
+
+// HoldFor is Hold for so long in virtual time, which Settle waits for.
+func (e *Engine) HoldFor(name, resource string, d time.Duration) error {
+	if err := e.Hold(name, resource); err != nil {
+		return err
+	}
+	e.after(d, always, func() { _ = e.Release(name, resource) }) // it has the cache: Hold says so
 	return nil
 }
 

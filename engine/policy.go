@@ -10,6 +10,25 @@ type Policy interface {
 	Choose(n int) int
 }
 
+// Alternative is a step that could be the next one.
+type Alternative struct {
+	// Actor is whose step it is.
+	Actor string
+	// Does is the name of the task that would go on, "" if it is a delivery.
+	Does string
+	// Hears is the resource (plural) of which a cache would hear of the next change, "" if it
+	// is a task's step.
+	Hears string
+}
+
+// Picker is a Policy that wants to know whose the next step's alternatives are. What is
+// shuffled it chooses with Choose, as any policy.
+type Picker interface {
+	Policy
+	// Pick is Choose, with the alternatives. of must not be used after Pick returned.
+	Pick(n int, of func(i int) Alternative) int
+}
+
 // InOrder always takes the step a reader expects.
 func InOrder() Policy { return inOrder{} }
 

@@ -220,7 +220,7 @@ func (g *programGate) strike(ctx context.Context, call *api.Request, after bool)
 	if p.ctx.Err() != nil {
 		return ErrEnded
 	}
-	f := e.strike(call, after)
+	f := e.strike(call, 0, after)
 	if f == nil {
 		return nil
 	}

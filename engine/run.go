@@ -53,7 +53,7 @@ func (e *Engine) step() bool {
 	e.busy = true
 	defer e.endStep()
 	e.steps++
-	i := e.choose(n)
+	i := e.chooseStep(n)
 	if i < hasLast {
 		t := e.last
 		e.last = nil

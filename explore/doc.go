@@ -1,25 +1,40 @@
-// Package explore runs a scenario under many orders of events and finds the first in
-// which it fails.
+// Package explore plays a scenario many times, each time with other trouble or in another
+// order, and finds what breaks it: the first run that fails, made as small as can be, its
+// story, and a line that repeats it.
 //
-// A scenario builds on a cluster, does what users do, and says what must hold. Each run
-// has a cluster of its own, on memory disks, whose seed chooses the order in which actors,
-// watch events and retries follow one another. All processors are used; which failure is
-// reported does not depend on how many there are: it is that of the smallest seed.
+// A scenario builds on a cluster, does what users do, and may say what must hold:
 //
-//	func TestTwoPodsRaceForOneVolume(t *testing.T) {
+//	func TestNothingBreaksMyProvisioner(t *testing.T) {
 //		explore.Test(t, explore.Config{Runs: 2000}, func(c *explore.Cluster) {
+//			c.AddProvisioner("example.com/disk", mine())
 //			c.Apply(manifests)
 //			c.Settle()
-//			c.RequireRunning("first", "second")
-//			c.RequireNoLeaks()
+//			c.Delete("pod/web", "pvc/data")
+//			c.Settle()
 //		})
 //	}
 //
-// A failure has the seed, the story, and the choices made where there was one. The seed
-// and the choices both repeat the run, to the byte, with the same version of this
-// library.
+// # Plans
 //
-// A scenario must not depend on anything but its cluster: not on the wall clock, the order
-// of a map or goroutines of its own. Runs happen beside each other, so it must not change
-// what it shares with the test.
+// What differs between two runs is a Plan: choices away from the plain order, faults at calls
+// of a certain number, caches that get no changes for a while. Strategies make plans, and by
+// default they take turns. What the plain run does, in order and without trouble, tells them
+// which calls there are. Plans do not depend on how many runs happen at once, nor do results.
+//
+// # Rules
+//
+// BuiltInRules are checked in every run, with each write and at the end, when all faults are
+// over and the cluster has come to rest. A user's own are in Config.Rules.
+//
+// # A smaller failure
+//
+// A run that fails is played again with less: without one fault or the other, then with fewer
+// choices away from the plain order, as long as the same rule is broken (delta debugging).
+//
+// # What a scenario must keep to
+//
+// It must not depend on anything but its cluster: not on the wall clock, the order of a map
+// or goroutines of its own; Run finds out, since it plays the plain run twice. Runs happen
+// beside each other, so a scenario must not change what it shares with the test. It drives
+// the cluster (Settle, RunFor) and does not wait in real time.
 package explore

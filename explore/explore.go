@@ -1,28 +1,62 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore/seeds"
+	"github.com/storagesim/storagesim/trace"
 )
 
-// DefaultRuns is Config.Runs where it is 0.
-const DefaultRuns = 1000
+// DefaultRuns is Config.Runs where it is 0, and DefaultShrinkRuns Config.ShrinkRuns.
+const (
+	DefaultRuns       = 1000
+	DefaultShrinkRuns = 1000
+)
 
 // Config says how much to explore. The zero value works.
 type Config struct {
-	// Runs is how many orders to try, those of the seeds 1 to Runs; default DefaultRuns.
+	// Runs is how many runs there are; default DefaultRuns. The first is the plain one: in
+	// order, and without faults.
 	Runs int
+	// Budget is a time in the real world after which no run is begun. 0 is no limit.
+	Budget time.Duration
 	// Cluster is what each run begins with. Its Seed and Policy are the run's, and its
 	// disks are in memory; Dir and RealMounts must not be set.
 	Cluster storagesim.Config
-	// Workers is how many runs happen at once; default one for each processor.
+	// Workers is how many runs happen at once; default one for each processor. Results do
+	// not depend on it.
 	Workers int
+	// Strategies are how plans are made, taken in turns; default all of Strategies.
+	Strategies []string
+	// Rules are what must hold besides BuiltInRules and what the scenario says.
+	Rules []Rule
+	// Except are the names of built-in rules that do not hold for the scenario.
+	Except []string
+	// ShrinkRuns is how many runs a failure may take to be made smaller; default
+	// DefaultShrinkRuns, negative for none. One with many more steps than the plain run counts
+	// as several.
+	ShrinkRuns int
+
+	// First is the number of the run to go on with, of an exploration that ended early: those
+	// before it are left out; default 1.
+	First int
+	// Shard and Shards divide the runs among machines: of Shards equal parts, this is the part
+	// Shard, from 1. Default one part, which is all.
+	Shard, Shards int
+	// Progress, if it is set, is called after each run, from several goroutines, with the
+	// number of the run.
+	Progress func(run int)
+
+	least int // how many runs there are even if Budget is over
 }
 
 // check refuses what cannot work, naming the field and what is allowed.
@@ -30,6 +64,12 @@ func (cfg Config) check() error {
 	switch {
 	case cfg.Runs < 0:
 		return fmt.Errorf("explore: Config.Runs: %d is negative", cfg.Runs)
+	case cfg.Budget < 0:
+		return fmt.Errorf("explore: Config.Budget: %s is negative", cfg.Budget)
+	case cfg.First < 0:
+		return fmt.Errorf("explore: Config.First: %d is negative", cfg.First)
+	case cfg.Shards < 0 || cfg.Shard < 0 || cfg.Shard > cfg.Shards || cfg.Shard == 0 && cfg.Shards > 0:
+		return fmt.Errorf("explore: Config.Shard, Shards: there is no part %d of %d", cfg.Shard, cfg.Shards)
 	case cfg.Workers < 0:
 		return fmt.Errorf("explore: Config.Workers: %d is negative", cfg.Workers)
 	case cfg.Cluster.Seed != 0 || cfg.Cluster.Policy != nil:
@@ -37,63 +77,10 @@ func (cfg Config) check() error {
 	case cfg.Cluster.Dir != "" || cfg.Cluster.RealMounts:
 		return errors.New("explore: Config.Cluster: the disks of explored clusters are in memory; leave Dir and RealMounts out")
 	}
-	return nil
+	return cfg.checkStrategies()
 }
 
-// Failure is a run that failed, and the error that says so.
-type Failure struct { //nolint:errname // it is more than an error
-	// Seed is the run's, as in storagesim.Config.Seed.
-	Seed uint64
-	// Choices are those that were made where there was one, for Replay.
-	Choices []uint32
-	// Err is what the scenario returned, what Close returned, or the panic.
-	Err error
-	// Story is what happened.
-	Story string
-}
-
-// Error is the reason, the seed and the story.
-func (f *Failure) Error() string {
-	return fmt.Sprintf("seed %d: %v\nthe story:\n%s", f.Seed, f.Err, f.Story)
-}
-
-// Unwrap is Err.
-func (f *Failure) Unwrap() error { return f.Err }
-
-// Run explores. runs is how many orders were tried: all, or up to the first that failed.
-// The error is a *Failure, that of the smallest seed that fails; that of ctx, when it
-// ended before all was tried and nothing had failed; or what is wrong with cfg. A panic of
-// the scenario is a failure.
-func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) (runs int, err error) {
-	if err := cfg.check(); err != nil {
-		return 0, err
-	}
-	first, runs := seeds.First(ctx, seeds.Config{Runs: cfg.runs(), Workers: cfg.Workers}, func(seed uint64) *Failure {
-		return cfg.play(seed, nil, scenario)
-	})
-	switch {
-	case first != nil:
-		return runs, first
-	case runs < cfg.runs():
-		return runs, ctx.Err()
-	}
-	return runs, nil
-}
-
-// Replay repeats the run of that seed which made these choices: Seed and Choices of a
-// Failure. When the choices are used up, it goes on in order. It returns a *Failure if the
-// scenario fails, and nil if it does not.
-func Replay(cfg Config, seed uint64, choices []uint32, scenario func(c *storagesim.Cluster) error) error {
-	if err := cfg.check(); err != nil {
-		return err
-	}
-	if f := cfg.play(seed, engine.Replay(choices), scenario); f != nil {
-		return f
-	}
-	return nil
-}
-
-// runs is how many orders to try.
+// runs is how many runs there are.
 func (cfg Config) runs() int {
 	if cfg.Runs == 0 {
 		return DefaultRuns
@@ -101,34 +88,375 @@ func (cfg Config) runs() int {
 	return cfg.Runs
 }
 
-// of is the configuration of one run's cluster; a nil policy is that of the seed.
+func (cfg Config) shrinkRuns() int {
+	switch {
+	case cfg.ShrinkRuns == 0:
+		return DefaultShrinkRuns
+	case cfg.ShrinkRuns < 0:
+		return 0
+	}
+	return cfg.ShrinkRuns
+}
+
+func (cfg Config) strategies() []string {
+	if len(cfg.Strategies) == 0 {
+		return Strategies()
+	}
+	return cfg.Strategies
+}
+
+// Report is what an exploration did.
+type Report struct {
+	// Runs is how many runs there were: all that were asked for; as many as the strategies
+	// have or the budget allowed, if that is fewer; or up to the first that failed.
+	Runs int
+	// Coverage is what they saw.
+	Coverage Coverage
+}
+
+// Failure is a run that failed, made as small as could be.
+type Failure struct { //nolint:errname // it is more than an error
+	// Run is the number of the run that failed first, and Strategy what made its plan; "" for
+	// the plain run.
+	Run      int
+	Strategy string
+	// Plan repeats the failure, with Replay.
+	Plan Plan
+	// Err is what the scenario returned, a *Broken rule, what Close returned, or the panic.
+	Err error
+	// Story is what happened, with short identifiers (Cluster.Transcript).
+	Story string
+	// From is the size of the plan that failed first (Plan.Size, with its order written as
+	// choices), and ShrinkRuns how many runs it took to make it smaller.
+	From, ShrinkRuns int
+
+	choices []uint32
+}
+
+// Rule is the name of the rule that was broken, "" if the run failed otherwise.
+func (f *Failure) Rule() string {
+	if broken, ok := errors.AsType[*Broken](f.Err); ok {
+		return broken.Rule
+	}
+	return ""
+}
+
+// Error is the reason, the story, and the line that repeats it.
+func (f *Failure) Error() string {
+	by := "in order"
+	if f.Strategy != "" {
+		by = "strategy " + f.Strategy
+	}
+	text := fmt.Sprintf("run %d (%s): %v\n", f.Run, by, f.Err)
+	if f.Plan.Size() < f.From {
+		text += fmt.Sprintf("made smaller in %d runs: from %d to %d choices and faults\n", f.ShrinkRuns, f.From, f.Plan.Size())
+	}
+	return text + fmt.Sprintf("replay %s\nthe story:\n%s", f.Plan, f.Story)
+}
+
+// Unwrap is Err.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// NotRepeatable is the error of a scenario that does not do the same in two plain runs. It
+// depends on something else than its cluster: the order of a map, the wall clock, chance, or
+// goroutines of its own.
+type NotRepeatable struct { //nolint:errname // says what a scenario is
+	// First and Second are where the stories of the two runs differ first, the line before
+	// and that line.
+	First, Second string
+}
+
+func (n *NotRepeatable) Error() string {
+	return fmt.Sprintf("the scenario does not do the same in two runs (map order, wall clock, chance or goroutines of its own?); one went on with\n%s\nthe other with\n%s", n.First, n.Second)
+}
+
+// Run explores. The error is a *Failure, that of the first run that fails; a *NotRepeatable;
+// that of ctx, when it ended before all was tried and nothing had failed; or what is wrong
+// with cfg. A panic of the scenario is a failure.
+func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) (Report, error) {
+	if err := cfg.check(); err != nil {
+		return Report{}, err
+	}
+	x := newExploration(ctx, cfg, scenario)
+	failure, err := x.begin()
+	if err != nil || failure != nil {
+		return x.end(1, failure, err)
+	}
+	numbers := cfg.numbers(len(x.planner.turns))
+	first, runs := seeds.First(ctx, seeds.Config{Runs: len(numbers), Budget: cfg.Budget, Least: cfg.least, Workers: cfg.Workers}, func(i uint64) *Failure {
+		return x.run(numbers[i-1])
+	})
+	if first == nil && runs < len(numbers) {
+		err = ctx.Err()
+	}
+	return x.end(runs, first, err)
+}
+
+// numbers are those of the runs to play, of so many.
+func (cfg Config) numbers(runs int) []int {
+	var numbers []int
+	for n := max(1, cfg.First); n <= runs; n++ {
+		if cfg.Shards < 2 || (n-1)%cfg.Shards == cfg.Shard-1 {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// Replay repeats the run of a line such as a failure prints. It returns a *Failure if the
+// scenario fails, nil if it does not, and another error for a line that cannot be played.
+func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error) error {
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	plan, err := Parse(line)
+	if err != nil {
+		return err
+	}
+	x := newExploration(context.Background(), cfg, scenario)
+	if failure, err := x.begin(); err != nil || failure != nil && plan.Size() == 0 {
+		return errors.Join(err, asError(failure))
+	}
+	return asError(x.play(plan, nil))
+}
+
+// asError is nil for a nil failure.
+func asError(f *Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// exploration is one call of Run.
+type exploration struct {
+	ctx      context.Context
+	cfg      Config
+	scenario func(c *storagesim.Cluster) error
+	planner  *planner
+	plain    *end // how the plain run ended
+	// plainSteps is how many steps it had.
+	plainSteps uint64
+	covered    *covered
+}
+
+func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) *exploration {
+	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered()}
+}
+
+// end is the outcome.
+func (x *exploration) end(runs int, failure *Failure, err error) (Report, error) {
+	report := Report{Runs: runs, Coverage: x.covered.coverage()}
+	if failure != nil {
+		x.shrink(failure)
+		return report, failure
+	}
+	return report, err
+}
+
+// begin plays the plain run twice: what it does is what plans are made from, and it must
+// repeat.
+func (x *exploration) begin() (*Failure, error) {
+	var first, second recorded
+	failure := x.play(Plan{}, &first)
+	again := x.play(Plan{}, &second)
+	switch {
+	case first.story != second.story:
+		return nil, difference(first.story, second.story)
+	case failure != nil || again != nil:
+		failure = cmp.Or(failure, again)
+		failure.Run = 1
+		return failure, nil
+	}
+	x.plain, x.plainSteps = &first.end, first.steps
+	x.planner = newPlanner(first.base, x.cfg.strategies(), x.cfg.runs())
+	x.covered.expect(first.base)
+	return nil, nil
+}
+
+// difference is where two stories differ.
+func difference(first, second string) *NotRepeatable {
+	a, b := strings.SplitAfter(first, "\n"), strings.SplitAfter(second, "\n")
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	from := max(0, i-1)
+	around := func(lines []string) string {
+		return strings.TrimRight(strings.Join(lines[min(from, len(lines)):min(i+1, len(lines))], ""), "\n")
+	}
+	return &NotRepeatable{First: around(a), Second: around(b)}
+}
+
+// run is the run of that number.
+func (x *exploration) run(number int) *Failure {
+	strategy, plan := x.planner.plan(number)
+	var r recorded
+	f := x.play(plan, &r)
+	x.covered.add(number, r.seen)
+	if f != nil {
+		f.Run, f.Strategy = number, strategy
+	}
+	if x.cfg.Progress != nil {
+		x.cfg.Progress(number)
+	}
+	return f
+}
+
+// recorded is what is noted of a run.
+type recorded struct {
+	base
+	end   end
+	story string // of the plain run only
+	seen  *seen
+	steps uint64
+}
+
+// play is one run. What it does is noted in r, if that is given.
+func (x *exploration) play(plan Plan, r *recorded) *Failure {
+	policy, err := orderOf(plan)
+	if err != nil {
+		return &Failure{Plan: plan, Err: err}
+	}
+	if policy == nil {
+		policy = &deviating{choices: plan.Choices}
+	}
+	c, err := storagesim.New(x.cfg.of(plan.Seed, policy))
+	if err != nil {
+		return &Failure{Plan: plan, Err: err}
+	}
+	err = x.playOn(c, plan, r)
+	if r != nil {
+		r.steps = c.Engine().Steps()
+	}
+	if r != nil && x.planner == nil {
+		r.story = c.Transcript(0)
+	}
+	if err = errors.Join(err, c.Close()); err == nil {
+		return nil
+	}
+	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), choices: c.Engine().Choices()}
+}
+
+// of is the configuration of one run's cluster.
 func (cfg Config) of(seed uint64, policy engine.Policy) storagesim.Config {
 	cluster := cfg.Cluster
 	cluster.Seed, cluster.Policy, cluster.Disks = seed, policy, storagesim.MemoryDisks
 	return cluster
 }
 
-// play is one run.
-func (cfg Config) play(seed uint64, policy engine.Policy, scenario func(c *storagesim.Cluster) error) *Failure {
-	c, err := storagesim.New(cfg.of(seed, policy))
+// playOn plays the scenario on a cluster, with the trouble that is planned, and sees that
+// the rules hold.
+func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded) error {
+	if r != nil {
+		r.seen = newSeen()
+		c.Server().OnWrite(r.seen.write)
+	}
+	g := newGuard(c, append(x.cfg.builtIn(x.plain), x.cfg.Rules...))
+	c.Engine().OnCall(func(number int, call *api.Request) {
+		plan.hold(c, number)
+		if r != nil {
+			r.call(x, plan, number, call)
+		}
+	})
+	if err := plan.inject(c); err != nil {
+		return err
+	}
+	err := guarded(func() error { return x.scenario(c) })
+	if g.broken != nil {
+		return g.broken
+	}
 	if err != nil {
-		return &Failure{Seed: seed, Err: err}
+		return err
 	}
-	err = guarded(c, scenario)
-	f := &Failure{Seed: seed, Choices: c.Engine().Choices()}
-	if f.Err = errors.Join(err, c.Close()); f.Err == nil {
-		return nil
+	if err := rest(c, g); err != nil {
+		return err
 	}
-	f.Story = c.Story()
-	return f
+	return r.finish(x, c)
 }
 
-// guarded turns a panic of the scenario into an error.
-func guarded(c *storagesim.Cluster, scenario func(c *storagesim.Cluster) error) (err error) {
+// Recovery is how much virtual time a cluster has after all trouble, if the rules do not hold
+// at once: the longest backoffs are of some minutes.
+const Recovery = 20 * time.Minute
+
+// rest ends all trouble, waits until the cluster is at rest, and sees that the rules hold.
+func rest(c *storagesim.Cluster, g *guard) error {
+	c.ClearFaults()
+	broken := func() error {
+		err := c.Settle()
+		switch {
+		case g.broken != nil:
+			return g.broken
+		case err != nil:
+			return fmt.Errorf("it does not come to rest: %w", err)
+		}
+		return g.rest()
+	}
+	if broken() == nil || g.broken != nil {
+		return asBroken(g.broken)
+	}
+	if err := c.RunFor(Recovery); err != nil && g.broken == nil {
+		return fmt.Errorf("it does not come to rest: %w", err)
+	}
+	return broken()
+}
+
+func asBroken(b *Broken) error {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
+// guarded turns a panic into an error.
+func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the scenario panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return scenario(c)
+	return f()
+}
+
+// call notes a call at the API server: where it is in the plain run, or what strikes it.
+func (r *recorded) call(x *exploration, plan Plan, number int, call *api.Request) {
+	if x.planner == nil {
+		r.calls = append(r.calls, place(call))
+	}
+	for _, f := range plan.Faults {
+		if f.Call == number && !f.isCSI() {
+			r.seen.struck = append(r.seen.struck, place(call)+" "+f.Kind)
+		}
+	}
+}
+
+// finish notes how a run ended.
+func (r *recorded) finish(x *exploration, c *storagesim.Cluster) (err error) {
+	if r == nil {
+		return nil
+	}
+	for _, entry := range c.Records() {
+		rpc, ok := entry.Record.(trace.RPC)
+		if ok && x.planner == nil {
+			r.rpcs = append(r.rpcs, entry.Actor+" "+rpc.Method)
+		}
+		if ok && rpc.Fault != "" {
+			r.seen.struck = append(r.seen.struck, entry.Actor+" "+rpc.Method)
+		}
+	}
+	if x.planner != nil {
+		return nil
+	}
+	for _, actor := range c.Actors() {
+		resources, err := c.Engine().Follows(actor)
+		if err != nil {
+			return err
+		}
+		for _, resource := range resources {
+			r.follows = append(r.follows, Hold{Actor: actor, Resource: resource})
+		}
+	}
+	r.choices = len(c.Engine().Choices())
+	r.end, _, err = endOf(c)
+	return err
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -57,31 +59,37 @@ func firstComeFirstServed(c *storagesim.Cluster) error {
 	return err
 }
 
-func TestTheFailureOfTheSmallestSeedIsFoundHoweverManyWorkThere(t *testing.T) {
+func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.T) {
 	var failures []*explore.Failure
 	for _, workers := range []int{1, 2, 7} {
-		runs, err := explore.Run(t.Context(), explore.Config{Runs: 200, Workers: workers}, firstComeFirstServed)
+		report, err := explore.Run(t.Context(), explore.Config{Runs: 200, Workers: workers}, firstComeFirstServed)
 		f, ok := errors.AsType[*explore.Failure](err)
 		require.True(t, ok, "%v", err)
 		require.ErrorIs(t, err, errOrder)
-		require.Equal(t, int(f.Seed), runs)
+		require.Equal(t, f.Run, report.Runs)
 		require.Contains(t, f.Story, "updates pvc default/b status")
-		require.Contains(t, err.Error(), fmt.Sprintf("seed %d: claim b has the volume\nthe story:\n", f.Seed))
+		require.Contains(t, err.Error(), fmt.Sprintf("run %d (strategy %s): claim b has the volume\n", f.Run, f.Strategy))
 		failures = append(failures, f)
 	}
-	require.Equal(t, failures[0], failures[1])
-	require.Equal(t, failures[0], failures[2])
-	require.Greater(t, failures[0].Seed, uint64(1), "not every order does it")
+	f := failures[0]
+	for _, other := range failures[1:] {
+		require.Equal(t, f.Plan, other.Plan)
+		require.Equal(t, f.Story, other.Story)
+	}
+	require.Greater(t, f.Run, 1, "not every order does it")
+	require.LessOrEqual(t, f.Plan.Size(), 4, "%s", f.Plan)
+	require.Less(t, f.Plan.Size(), f.From)
 
-	seed := failures[0].Seed
-	err := explore.Replay(explore.Config{}, seed, failures[0].Choices, firstComeFirstServed)
-	require.Equal(t, failures[0], err, "the same story, to the byte")
-	require.NoError(t, explore.Replay(explore.Config{}, seed, nil, firstComeFirstServed), "in order, a comes first")
+	err := explore.Replay(explore.Config{}, f.Plan.String(), firstComeFirstServed)
+	again, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, f.Story, again.Story, "the same story, to the byte")
+	require.NoError(t, explore.Replay(explore.Config{}, explore.Plan{}.String(), firstComeFirstServed), "in order, a comes first")
 }
 
 func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {
 	var tried atomic.Int64
-	runs, err := explore.Run(t.Context(), explore.Config{Runs: 50}, func(c *storagesim.Cluster) error {
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 50}, func(c *storagesim.Cluster) error {
 		tried.Add(1)
 		if c.Dir() != "" {
 			return errors.New("its disks are not in memory")
@@ -89,25 +97,29 @@ func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {
 		return errors.Join(c.Apply(oneVolume), c.Settle())
 	})
 	require.NoError(t, err)
-	require.Equal(t, 50, runs)
-	require.EqualValues(t, 50, tried.Load())
+	require.Equal(t, 50, report.Runs)
+	require.EqualValues(t, 52, tried.Load(), "the plain run is played twice before")
+	require.Greater(t, report.Coverage.States, 10)
+	require.Greater(t, report.Coverage.Orders, 10)
+	require.Greater(t, report.Coverage.Tried, 5)
+	require.Greater(t, report.Coverage.Places, report.Coverage.Tried)
 }
 
 func TestAPanicIsAFailureAndAnEndedContextIsNone(t *testing.T) {
 	_, err := explore.Run(t.Context(), explore.Config{Runs: 3}, func(*storagesim.Cluster) error { panic("oh") })
-	require.ErrorContains(t, err, "seed 1: the scenario panicked: oh\n")
+	require.ErrorContains(t, err, "run 1 (in order): panic: oh\n")
 	require.ErrorContains(t, err, "explore_test.go")
 
 	o := &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 1}, func(*explore.Cluster) { forgetsSomething() })
-	require.Contains(t, o.fatal, "seed 1 fails; ")
+	require.Contains(t, o.fatal, "run 1 (in order): ")
 	require.Contains(t, o.fatal, "panic: assignment to entry in nil map\n")
 	require.Contains(t, o.fatal, "forgetsSomething", "where it was")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	runs, err := explore.Run(ctx, explore.Config{}, func(*storagesim.Cluster) error { cancel(); return nil })
+	report, err := explore.Run(ctx, explore.Config{}, func(*storagesim.Cluster) error { cancel(); return nil })
 	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, runs, explore.DefaultRuns)
+	require.Less(t, report.Runs, explore.DefaultRuns)
 }
 
 func forgetsSomething() {
@@ -117,11 +129,15 @@ func forgetsSomething() {
 
 func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 	for says, cfg := range map[string]explore.Config{
-		"Config.Runs: -1 is negative":              {Runs: -1},
-		"Config.Workers: -1 is negative":           {Workers: -1},
-		"Seed and Policy are chosen":               {Cluster: storagesim.Config{Seed: 1}},
-		"leave Dir and RealMounts out":             {Cluster: storagesim.Config{Dir: "/x"}},
-		"seed 1: Config.Nodes[0].Name: \"A_b\" is": {Cluster: storagesim.Config{Nodes: storagesim.Nodes("A_b")}},
+		"Config.Runs: -1 is negative":                                {Runs: -1},
+		"Config.Workers: -1 is negative":                             {Workers: -1},
+		"Seed and Policy are chosen":                                 {Cluster: storagesim.Config{Seed: 1}},
+		"leave Dir and RealMounts out":                               {Cluster: storagesim.Config{Dir: "/x"}},
+		"Config.Nodes[0].Name: \"A_b\" is":                           {Cluster: storagesim.Config{Nodes: storagesim.Nodes("A_b")}},
+		`Config.Strategies[1]: "luck" is not one of crashes, faults`: {Strategies: []string{explore.PCT, "luck"}},
+		`Config.Except[0]: "leaks" is not one of ["one owner" `:      {Except: []string{"leaks"}},
+		"Config.Rules[0]: it needs a Name and a Begin":               {Rules: []explore.Rule{{Name: "mine"}}},
+		"Config.Budget: -1s is negative":                             {Budget: -time.Second},
 	} {
 		_, err := explore.Run(t.Context(), cfg, firstComeFirstServed)
 		require.ErrorContains(t, err, says)
@@ -129,7 +145,7 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 	o := &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: -1}, func(*explore.Cluster) {})
 	require.Equal(t, "explore: Config.Runs: -1 is negative", o.fatal)
-	require.ErrorContains(t, explore.Replay(explore.Config{Runs: -1}, 1, nil, firstComeFirstServed), "negative")
+	require.ErrorContains(t, explore.Replay(explore.Config{Runs: -1}, "x1", firstComeFirstServed), "negative")
 }
 
 // outer stands for the test of somebody else.
@@ -143,10 +159,9 @@ func (o *outer) Name() string                 { return "TestOfSomebody/else" }
 func (o *outer) Fatal(args ...any)            { o.fatal = fmt.Sprint(args...) }
 func (o *outer) Fatalf(form string, a ...any) { o.fatal = fmt.Sprintf(form, a...) }
 
-func TestATestFailsWithWhatDidNotHoldTheSeedAndTheStory(t *testing.T) {
+func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T) {
 	cleaned := atomic.Int64{}
-	o := &outer{TB: t}
-	explore.Test(o, explore.Config{Runs: 2000, Workers: 1}, func(c *explore.Cluster) {
+	scenario := func(c *explore.Cluster) {
 		c.T.Cleanup(func() { cleaned.Add(1) })
 		c.Apply(oneVolume)
 		c.Settle()
@@ -154,17 +169,66 @@ func TestATestFailsWithWhatDidNotHoldTheSeedAndTheStory(t *testing.T) {
 		if c.Claim("a").Status.Phase != v1.ClaimBound {
 			c.T.Skip("and nothing is said of it")
 		}
-	})
-	require.Regexp(t, `^seed (\d+) fails; this repeats it: STORAGESIM_SEED=(\d+) go test -run '\^TestOfSomebody\$/\^else\$' \.\n`, o.fatal)
+	}
+	o := &outer{TB: t}
+	explore.Test(o, explore.Config{Runs: 2000, Workers: 1}, scenario)
+	line := regexp.MustCompile(`^exploration failed; this repeats it: STORAGESIM_REPLAY='(x1;\S+)' go test -run '\^TestOfSomebody\$/\^else\$' \.\n`).FindStringSubmatch(o.fatal)
+	require.Len(t, line, 2, o.fatal)
 	require.Contains(t, o.fatal, `expected: "Pending"`)
-	require.Equal(t, 1, strings.Count(o.fatal, "; the story so far:\n"))
+	require.Equal(t, 1, strings.Count(o.fatal, "\nthe story:\n"))
 	require.Contains(t, o.fatal, "updates pvc default/b status")
 	require.Positive(t, cleaned.Load())
 
+	t.Setenv(explore.ReplayVariable, line[1])
+	again := &outer{TB: t}
+	explore.Test(again, explore.Config{}, scenario)
+	require.Contains(t, again.fatal, `expected: "Pending"`)
+	_, story, _ := strings.Cut(o.fatal, "\nthe story:\n")
+	require.Contains(t, again.fatal, story, "the same story")
+	t.Setenv(explore.ReplayVariable, "")
+
 	o = &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 1}, func(c *explore.Cluster) { c.Apply("kind: nonsense") })
-	require.Contains(t, o.fatal, "seed 1 fails; ")
+	require.Contains(t, o.fatal, "run 1 (in order): ")
 	explore.Test(t, explore.Config{Runs: 20}, func(c *explore.Cluster) { c.Apply(oneVolume); c.Settle(); c.RequireNoLeaks() })
+}
+
+func TestAScenarioThatDoesNotRepeatIsToldSo(t *testing.T) {
+	n := 0
+	_, err := explore.Run(t.Context(), explore.Config{}, func(c *storagesim.Cluster) error {
+		n++
+		return errors.Join(c.Apply(strings.ReplaceAll(oneVolume, "name: c", fmt.Sprintf("name: c%d", n))), c.Settle())
+	})
+	odd, ok := errors.AsType[*explore.NotRepeatable](err)
+	require.True(t, ok, "%v", err)
+	require.Contains(t, odd.First, "creates pvc default/c1")
+	require.Contains(t, odd.Second, "creates pvc default/c2")
+	require.Contains(t, err.Error(), "the scenario does not do the same in two runs (map order, wall clock, chance or goroutines of its own?)")
+}
+
+func TestALineThatMakesNoSenseIsRefused(t *testing.T) {
+	for line, says := range map[string]string{
+		"":                          `it begins with "", and this version of storagesim plays lines that begin with "x1"`,
+		"x0;seed=1":                 `it begins with "x0"`,
+		"x1;speed=1":                "speed: it is not one of seed, order, choices, faults and holds",
+		"x1;seed=many":              "seed: ",
+		"x1;order=best":             `"best" is not an order: it must be random, or pct1 to pct9`,
+		"x1;choices=1:2,x":          `choices: "x": it must be POSITION:ALTERNATIVE`,
+		"x1;faults=0:crash":         `faults: "0:crash": it must be CALL:KIND`,
+		"x1;faults=3:boom":          `the kind must be one of crash, crash-after, refused`,
+		"x1;holds=1:2:x:pods":       `holds: "1:2:x:pods": it must be CALL:DURATION:ACTOR:RESOURCE`,
+		"x1;order=pct2;choices=1:1": "order and choices exclude each other",
+	} {
+		require.ErrorContains(t, explore.Replay(explore.Config{}, line, firstComeFirstServed), says)
+	}
+	plan := explore.Plan{
+		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}}, Faults: []explore.Fault{{Call: 3, Kind: explore.CSIHang}},
+		Holds: []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: 4, For: 90 * time.Second}},
+	}
+	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang;holds=4:1m30s:kubelet/node-1:pods", plan.String())
+	again, err := explore.Parse(plan.String())
+	require.NoError(t, err)
+	require.Equal(t, plan, again)
 }
 
 // BenchmarkExplore is one run of a scenario: two claims race for one volume.

@@ -1,8 +1,13 @@
 package explore
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"testing"
+	"time"
 
+	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -12,22 +17,74 @@ import (
 // itself must not be used in a scenario.
 type Cluster = storagesimtest.Cluster
 
+// ReplayVariable is the environment variable with the line of a failure, which Test then
+// repeats alone.
+const ReplayVariable = "STORAGESIM_REPLAY"
+
 // Test explores and fails t with the first failure: what did not hold, the story, and a
 // command that repeats the run alone. With -short it tries a tenth of cfg.Runs; the
 // variables STORAGESIM_SEEDS, STORAGESIM_BUDGET and STORAGESIM_SEED, which package seedtest
-// explains, set how many, how long, or the only one, whose story is then shown.
+// explains, set how many runs there are, how long they may take, or the number of the only
+// one, whose story is then shown. ReplayVariable is another way to name one.
 func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	t.Helper()
 	if err := cfg.check(); err != nil {
 		t.Fatal(err)
 		return
 	}
-	_, only := seedtest.Only(t)
-	seedtest.EachOf(t, cfg.runs(), cfg.Workers, func(t testing.TB, seed uint64) {
-		c := storagesimtest.New(t, cfg.of(seed, nil))
-		scenario(c)
-		if only {
-			t.Log(c.Story())
+	settings := seedtest.Settings(t, cfg.runs())
+	cfg.Runs, cfg.least = settings.Runs, settings.Least
+	if settings.Budget > 0 {
+		cfg.Budget = settings.Budget
+	}
+	play := func(c *storagesim.Cluster) error {
+		return seedtest.Try(t, func(t testing.TB) { scenario(&Cluster{Cluster: c, T: t}) })
+	}
+	if line := os.Getenv(ReplayVariable); line != "" {
+		if err := Replay(cfg, line, play); err != nil {
+			t.Fatal(err)
 		}
-	})
+		return
+	}
+	if number, only := seedtest.Only(t); only {
+		testOnly(t, cfg, number, play)
+		return
+	}
+	start := time.Now()
+	report, err := Run(t.Context(), cfg, play)
+	t.Logf("tried %d of %d runs in %s: %s", report.Runs, cfg.Runs, time.Since(start).Round(time.Second), report.Coverage)
+	if err != nil {
+		fail(t, err)
+	}
+}
+
+// testOnly plays one run and shows its story.
+func testOnly(t testing.TB, cfg Config, number uint64, play func(c *storagesim.Cluster) error) {
+	t.Helper()
+	cfg.Runs = max(cfg.runs(), int(number))
+	x := newExploration(t.Context(), cfg, play)
+	failure, err := x.begin()
+	switch {
+	case err == nil && failure == nil && int(number) > len(x.planner.turns):
+		t.Fatalf("STORAGESIM_SEED: there is no run %d: the strategies have plans for %d", number, len(x.planner.turns))
+	case err == nil && failure == nil:
+		x.scenario = func(c *storagesim.Cluster) error {
+			defer func() { t.Logf("run %d:\n%s", number, c.Story()) }()
+			return play(c)
+		}
+		failure = x.run(int(number))
+	}
+	if err = errors.Join(err, asError(failure)); err != nil {
+		fail(t, err)
+	}
+}
+
+// fail fails a test, with a command that repeats what failed.
+func fail(t testing.TB, err error) {
+	t.Helper()
+	again := ""
+	if f, ok := errors.AsType[*Failure](err); ok {
+		again = fmt.Sprintf("; this repeats it: %s='%s' go test -run '%s' .", ReplayVariable, f.Plan, seedtest.Pattern(t.Name()))
+	}
+	t.Fatalf("exploration failed%s\n%v", again, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -24,6 +25,11 @@ func changesBetween(old, new runtime.Object) []FieldChange {
 		return nil
 	}
 	var d differences
+	if was, ok := old.(*unstructured.Unstructured); ok { // of a custom kind
+		d.inFields(nil, was.Object, new.(*unstructured.Unstructured).Object)
+		slices.SortFunc(d, func(x, y FieldChange) int { return slices.Compare(x.Path, y.Path) })
+		return d
+	}
 	d.inStruct(nil, a.Elem(), b.Elem())
 	slices.SortFunc(d, func(x, y FieldChange) int { return slices.Compare(x.Path, y.Path) })
 	return d
@@ -73,6 +79,30 @@ func (d *differences) inField(path []string, was, is reflect.Value) {
 	default:
 		if before, after := shown(path, was), shown(path, is); !equalJSON(before, after) {
 			*d = append(*d, FieldChange{Path: path, Value: after, old: before})
+		}
+	}
+}
+
+// inFields finds what differs in two objects in JSON types.
+func (d *differences) inFields(path []string, was, is map[string]any) {
+	for name, after := range is {
+		if isKeptByServer(path, name) {
+			continue
+		}
+		at := append(slices.Clip(path), name)
+		before, had := was[name]
+		fields, object := after.(map[string]any)
+		others, alike := before.(map[string]any)
+		switch {
+		case object && (alike || !had && (name == "annotations" || name == "labels")):
+			d.inFields(at, others, fields)
+		case !had || !equalJSON(before, after):
+			*d = append(*d, FieldChange{Path: at, Value: after, old: before})
+		}
+	}
+	for name := range was {
+		if _, has := is[name]; !has && !isKeptByServer(path, name) {
+			*d = append(*d, FieldChange{Path: append(slices.Clip(path), name), Removed: true})
 		}
 	}
 }

@@ -38,8 +38,10 @@ type Config struct {
 // budget was spent.
 //
 // Calls happen at the same time in goroutines of their own. A panic in try ends the
-// program.
+// program. Meanwhile the garbage collector runs less often (GOGC is 400), unless the program
+// has chosen another GOGC than the usual 100.
 func First[T any](ctx context.Context, cfg Config, try func(seed uint64) *T) (found *T, tried int) {
+	defer collectLess()()
 	s := &search[T]{cfg: cfg, start: time.Now()}
 	if s.cfg.Workers == 0 {
 		s.cfg.Workers = runtime.GOMAXPROCS(0)

@@ -27,6 +27,7 @@
 package seedtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -56,7 +57,7 @@ func EachOf(t testing.TB, usual, workers int, try func(t testing.TB, seed uint64
 		tryOne(t, seed, try).report(t)
 		return 1
 	}
-	cfg, start := config(t, usual), time.Now()
+	cfg, start := Settings(t, usual), time.Now()
 	cfg.Workers = workers
 	failed, tried := seeds.First(t.Context(), cfg, func(seed uint64) *run {
 		if r := tryOne(t, seed, try); r.failed {
@@ -77,8 +78,18 @@ func Only(t testing.TB) (seed uint64, set bool) {
 	return number(t, "STORAGESIM_SEED")
 }
 
-// config is how many seeds to try, for a test that usually tries so many.
-func config(t testing.TB, usual int) seeds.Config {
+// Try calls f with a testing.TB of its own, whose failures are the error, with what was
+// logged. Cleanups are done when it returns.
+func Try(t testing.TB, f func(t testing.TB)) error {
+	r := tryOne(t, 0, func(t testing.TB, _ uint64) { f(t) })
+	if !r.failed {
+		return nil
+	}
+	return errors.New(strings.TrimSpace(strings.Join(r.said, "\n")))
+}
+
+// Settings is how many seeds to try, for a test that usually tries so many.
+func Settings(t testing.TB, usual int) seeds.Config {
 	t.Helper()
 	if testing.Short() {
 		usual = max(1, usual/10)
@@ -118,11 +129,11 @@ func (r *run) report(t testing.TB) {
 		t.Logf("seed %d:\n%s", r.seed, said)
 		return
 	}
-	t.Fatalf("seed %d fails; this repeats it: STORAGESIM_SEED=%d go test -run '%s' .\n%s", r.seed, r.seed, pattern(t.Name()), said)
+	t.Fatalf("seed %d fails; this repeats it: STORAGESIM_SEED=%d go test -run '%s' .\n%s", r.seed, r.seed, Pattern(t.Name()), said)
 }
 
-// pattern is what -run needs for a test of that name.
-func pattern(name string) string {
+// Pattern is what go test -run needs for a test of that name.
+func Pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"

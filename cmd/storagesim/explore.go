@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// exploreOptions are the flags of explore.
+type exploreOptions struct {
+	runOptions
+	runs, first int
+	budget      time.Duration
+	shard       string
+	strategies  []string
+	except      []string
+	replay      string
+	format      string
+	stay        bool
+}
+
+func newExplore() *cobra.Command {
+	var o exploreOptions
+	cmd := &cobra.Command{
+		Use:   "explore -f FILE...",
+		Short: "Look for the order of events, or the fault, that breaks a scenario",
+		Long: `explore plays manifests many times: they are applied, the cluster comes to rest, then
+their pods, StatefulSets and claims are deleted, and it comes to rest again. Each run
+has other trouble, or another order of events. The strategies take turns:
+
+  crashes  each process crashes before and after each of its calls
+  faults   each call is refused, meets a conflict, loses its answer, or hangs
+  pairs    two of these
+  stale    a process sees an old state for a while, and may crash meanwhile
+  delays   in order, but for one to three choices by chance
+  random   any order that is possible
+  pct      workers and caches have priorities by chance
+  storm    a random order with up to three faults
+
+In each run these rules must hold: a volume has one owner and a claim one volume; a
+volume for one node is attached to one; what is in use does not go; volumes are
+attached, staged and published in that order; nothing is left behind; and what runs
+in the plain run runs in the end, when the trouble is over.
+
+The first run that breaks a rule is made as small as it can be. Its story is printed,
+with a line that repeats it. Without one, explore says how many runs there were and
+how much they saw.
+
+Exit codes: 0 nothing was found; 1 a rule was broken, or something is wrong with the
+manifests; 2 the command line is wrong; 130 interrupted.`,
+		Example: `  # A thousand runs on all processors.
+  storagesim explore -f manifests/
+
+  # As many as ten minutes allow.
+  storagesim explore -f manifests/ --runs 1000000 --time 10m
+
+  # The third of sixteen machines.
+  storagesim explore -f manifests/ --runs 1000000 --shard 3/16
+
+  # Repeat what was found.
+  storagesim explore -f manifests/ --replay 'x1;faults=12:crash-after'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.provisionersSet = cmd.Flags().Changed("provisioners")
+			cfg, err := o.config()
+			if err != nil {
+				return usageError{err}
+			}
+			return o.explore(cmd.Context(), cfg, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	addClusterFlags(flags, &o.runOptions)
+	flags.IntVar(&o.runs, "runs", explore.DefaultRuns, "how many runs there are")
+	flags.IntVar(&o.first, "from", 1, "number of the `RUN` to go on with, after one that ended early")
+	flags.DurationVar(&o.budget, "time", 0, "real `TIME` after which no run is begun, for example 10m")
+	flags.StringVar(&o.shard, "shard", "", "`PART/PARTS` of the runs to play, for example 3/16")
+	flags.StringSliceVar(&o.strategies, "strategies", nil, "strategies that take turns (default all)")
+	flags.StringSliceVar(&o.except, "except", nil, "rules that need not hold: "+strings.Join(explore.BuiltInRules(), ", "))
+	flags.StringVar(&o.replay, "replay", "", "repeat the run of this `LINE` alone")
+	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: json, or text (the default)")
+	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
+	return cmd
+}
+
+// config checks the flags and says what to explore.
+func (o *exploreOptions) config() (explore.Config, error) {
+	cfg := explore.Config{Runs: o.runs, First: o.first, Budget: o.budget, Strategies: o.strategies, Except: o.except}
+	switch {
+	case len(o.files) == 0:
+		return cfg, errors.New("nothing to apply: give manifests with -f")
+	case len(o.csi) > 0:
+		return cfg, errors.New("--csi-endpoint: a driver in another process does not repeat itself; explore it in Go, with explore.Test and csi.Driver")
+	case o.format != "" && o.format != "text" && o.format != "json":
+		return cfg, fmt.Errorf("-o: unknown format %q: it must be text or json", o.format)
+	case o.runs < 1 || o.first < 1:
+		return cfg, errors.New("--runs and --from must be 1 or more")
+	case o.budget < 0:
+		return cfg, fmt.Errorf("--time %s: the time must not be negative", o.budget)
+	}
+	if o.shard != "" {
+		if n, err := fmt.Sscanf(o.shard, "%d/%d", &cfg.Shard, &cfg.Shards); n != 2 || err != nil || cfg.Shard < 1 || cfg.Shard > cfg.Shards {
+			return cfg, fmt.Errorf("--shard: %q is not PART/PARTS, such as 3/16", o.shard)
+		}
+	}
+	for _, s := range o.strategies {
+		if !slices.Contains(explore.Strategies(), s) {
+			return cfg, fmt.Errorf("--strategies: there is no %q; there are %s", s, strings.Join(explore.Strategies(), ", "))
+		}
+	}
+	for _, r := range o.except {
+		if !slices.Contains(explore.BuiltInRules(), r) {
+			return cfg, fmt.Errorf("--except: there is no rule %q; there are %q", r, explore.BuiltInRules())
+		}
+	}
+	if o.replay != "" {
+		if _, err := explore.Parse(o.replay); err != nil {
+			return cfg, err
+		}
+	}
+	servers, err := nfsServers(o.nfs)
+	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers}
+	return cfg, errors.Join(err, o.checkCluster())
+}
+
+// explore explores and prints what was found.
+func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.Reader, out, errOut io.Writer) error {
+	objects, err := readAll(o.files, in, errOut)
+	if err != nil {
+		return err
+	}
+	tellIdle(errOut, objects)
+	scenario := func(c *storagesim.Cluster) error { return o.scenario(ctx, c, objects) }
+	if o.replay != "" {
+		err = explore.Replay(cfg, o.replay, scenario)
+		return o.report(out, explore.Report{Runs: 1}, err)
+	}
+	report, err := explore.Run(ctx, cfg, scenario)
+	return o.report(out, report, err)
+}
+
+// scenario is one run: what the manifests say comes and goes.
+func (o *exploreOptions) scenario(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
+	if err := errors.Join(o.prepare(ctx, c, objects), c.Settle()); err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		if err := c.Apply(string(obj.JSON)); err != nil {
+			return fmt.Errorf("%s:%d: %s: %w", obj.File, obj.Line, obj.Ref(), err)
+		}
+	}
+	if err := c.Settle(); err != nil || o.stay {
+		return err
+	}
+	var gone []string
+	for _, kinds := range [][]string{{"StatefulSet"}, {"Pod"}, {"PersistentVolumeClaim"}} {
+		for _, obj := range objects {
+			if slices.Contains(kinds, obj.Resource.Kind) {
+				gone = append(gone, obj.Ref())
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return errors.Join(c.Delete(gone...), c.Settle())
+}
+
+// found is the output in JSON.
+type found struct {
+	Runs     int              `json:"runs"`
+	Coverage explore.Coverage `json:"coverage"`
+	Failure  *foundFailure    `json:"failure,omitempty"`
+}
+
+type foundFailure struct {
+	Run      int    `json:"run"`
+	Strategy string `json:"strategy,omitempty"`
+	Rule     string `json:"rule,omitempty"`
+	Error    string `json:"error"`
+	Replay   string `json:"replay"`
+	Story    string `json:"story"`
+}
+
+// report prints what an exploration found. A failure is told on out.
+func (o *exploreOptions) report(out io.Writer, report explore.Report, err error) error {
+	f, failed := errors.AsType[*explore.Failure](err)
+	if err != nil && !failed {
+		return err
+	}
+	if o.format == "json" {
+		answer := found{Runs: report.Runs, Coverage: report.Coverage}
+		if failed {
+			answer.Failure = &foundFailure{f.Run, f.Strategy, f.Rule(), f.Err.Error(), f.Plan.String(), f.Story}
+		}
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if werr := encoder.Encode(answer); werr != nil {
+			return werr
+		}
+	} else if werr := printFound(out, report, f, o.replay != ""); werr != nil {
+		return werr
+	}
+	if failed {
+		return quietError{err}
+	}
+	return nil
+}
+
+func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed bool) error {
+	var err error
+	switch {
+	case f != nil:
+		_, err = fmt.Fprintln(out, strings.TrimRight(f.Error(), "\n"))
+	case replayed:
+		_, err = fmt.Fprintln(out, "Nothing was found in this run.")
+	default:
+		_, err = fmt.Fprintf(out, "Nothing was found in %d runs: %s.\n", report.Runs, report.Coverage)
+	}
+	return err
+}

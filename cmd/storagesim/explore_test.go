@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.T) {
+	path := file(t, "local-path.yaml", strings.NewReplacer("openebs-hostpath", "local-path", "openebs.io/local", "rancher.io/local-path").Replace(manifests))
+	code, out, errOut := command(t, "", "explore", "-f", path, "--runs", "200", "--strategies", "faults", "-o", "json")
+	require.Equal(t, 1, code, "%s%s", out, errOut)
+	var answer found
+	require.NoError(t, json.Unmarshal([]byte(out), &answer))
+	require.Equal(t, "nothing leaks", answer.Failure.Rule)
+	require.Equal(t, "faults", answer.Failure.Strategy)
+	require.Contains(t, answer.Failure.Error, "helper pod local-path-storage/helper-pod-create-")
+	require.Regexp(t, `^x1;faults=\d+:[a-z-]+$`, answer.Failure.Replay)
+	require.Equal(t, answer.Failure.Run, answer.Runs)
+
+	code, out, _ = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "nothing leaks: 1 left behind:")
+	require.Contains(t, out, "replay "+answer.Failure.Replay)
+	require.Contains(t, out, answer.Failure.Story)
+
+	code, out, _ = command(t, "", "explore", "-f", path, "--replay", "x1")
+	require.Equal(t, 0, code)
+	require.Equal(t, "Nothing was found in this run.\n", out)
+
+	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "40", "--except", "nothing leaks")
+	require.Equal(t, 0, code)
+	require.Regexp(t, `^Nothing was found in 40 runs: \d+ states \(the last new one in run \d+\), \d+ orders of writes \(the last in run \d+\), faults at \d+ of \d+ places\.\n$`, out)
+}
+
+func TestShardsDivideTheRunsAndAnExplorationCanGoOn(t *testing.T) {
+	path := file(t, "m.yaml", manifests)
+	runs := func(args ...string) int {
+		code, out, errOut := command(t, "", append([]string{"explore", "-f", path, "--runs", "16", "-o", "json"}, args...)...)
+		require.Equal(t, 0, code, "%s%s", out, errOut)
+		var answer found
+		require.NoError(t, json.Unmarshal([]byte(out), &answer))
+		return answer.Runs
+	}
+	require.Equal(t, 16, runs("--keep-objects"))
+	require.Equal(t, 6, runs("--shard", "1/3"))
+	require.Equal(t, 5, runs("--shard", "3/3"))
+	require.Equal(t, 4, runs("--from", "13"))
+}
+
+func TestAWrongExplorationIsRefusedBeforeAnythingIsRead(t *testing.T) {
+	for args, says := range map[string]string{
+		"":                                   "nothing to apply: give manifests with -f",
+		"-f x --runs 0":                      "--runs and --from must be 1 or more",
+		"-f x --shard 4/3":                   `--shard: "4/3" is not PART/PARTS, such as 3/16`,
+		"-f x --shard 3":                     `--shard: "3" is not PART/PARTS`,
+		"-f x --strategies luck":             `--strategies: there is no "luck"; there are crashes, faults`,
+		"-f x --except leaks":                `--except: there is no rule "leaks"; there are ["one owner"`,
+		"-f x --replay y1":                   `it begins with "y1", and this version of storagesim plays lines that begin with "x1"`,
+		"-f x --time -1s":                    "--time -1s: the time must not be negative",
+		"-f x -o yaml":                       `-o: unknown format "yaml": it must be text or json`,
+		"-f x --csi-endpoint unix:///x.sock": "--csi-endpoint: a driver in another process does not repeat itself",
+	} {
+		code, _, errOut := command(t, "", append([]string{"explore"}, strings.Fields(args)...)...)
+		require.Equal(t, exitUsage, code, args)
+		require.Contains(t, errOut, says)
+	}
+}

@@ -1,0 +1,102 @@
+// Explore-your-provisioner looks for the mistakes of a provisioner: first in one that has none,
+// then in the same with one mistake at a time.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/examples/internal/show"
+	"github.com/storagesim/storagesim/explore"
+)
+
+//go:embed class.yaml
+var class string
+
+//go:embed claim.yaml
+var claim string
+
+func main() { show.Main(play) }
+
+func play(out io.Writer) error {
+	for _, tt := range []struct {
+		title string
+		mistakes
+	}{
+		{"No mistake.", mistakes{}},
+		{"Provision makes another disk when it is called again.", mistakes{newDiskEachTime: true}},
+		{"Delete fails if the disk is gone already.", mistakes{deleteOnce: true}},
+		{"A disk has the name of its claim.", mistakes{namedByClaim: true}},
+	} {
+		if _, err := fmt.Fprintf(out, "# %s\n", tt.title); err != nil {
+			return err
+		}
+		if err := look(out, tt.mistakes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look explores a provisioner with these mistakes, and prints what is found.
+func look(out io.Writer, m mistakes) error {
+	report, err := explore.Run(context.Background(), explore.Config{Runs: 400}, func(c *storagesim.Cluster) error {
+		b := &backend{}
+		err := c.AddProvisioner("example.com/disks", &disks{b, m})
+		return errors.Join(err, scenario(c, b))
+	})
+	if f, found := errors.AsType[*explore.Failure](err); found {
+		_, err = fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(f.Error()))
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Nothing was found in %d runs: %s.\n\n", report.Runs, report.Coverage)
+	return err
+}
+
+// scenario is what users do: a claim comes and goes, another of the same name comes and goes.
+func scenario(c *storagesim.Cluster, b *backend) error {
+	err := errors.Join(c.Apply(class), c.Apply(claim), c.Settle(), c.Delete("pvc/data"), c.RunUntil(claimGone(c)), c.Apply(claim), c.Settle(), disksThere(c, b))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.Delete("pvc/data"), c.RunFor(explore.Recovery)); err != nil {
+		return err
+	}
+	if len(b.disks) > 0 {
+		return fmt.Errorf("left at the end: %v", b.disks)
+	}
+	return nil
+}
+
+// disksThere says which claim has a volume without a disk.
+func disksThere(c *storagesim.Cluster, b *backend) error {
+	volumes, err := c.Client().CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, volume := range volumes.Items {
+		if volume.Status.Phase == v1.VolumeBound && !b.has(diskOf(&volume)) {
+			return fmt.Errorf("the claim %s is bound, and its disk %s is gone", volume.Spec.ClaimRef.Name, diskOf(&volume))
+		}
+	}
+	return nil
+}
+
+// claimGone says whether the claim is gone: users wait for that, and not for its volume.
+func claimGone(c *storagesim.Cluster) func() bool {
+	return func() bool {
+		_, err := c.Claim("data")
+		return err != nil
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// backend is where the disks are. It does not crash when the provisioner does.
+type backend struct {
+	mu    sync.Mutex
+	disks []string
+	next  int
+}
+
+func (b *backend) has(disk string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.disks, disk)
+}
+
+func (b *backend) make(disk string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.disks, disk) {
+		b.disks = append(b.disks, disk)
+	}
+}
+
+// remove says whether there was such a disk.
+func (b *backend) remove(disk string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.disks)
+	b.disks = slices.DeleteFunc(b.disks, func(d string) bool { return d == disk })
+	return len(b.disks) < before
+}
+
+func (b *backend) newName() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	return fmt.Sprintf("disk-%d", b.next)
+}
+
+// mistakes are what is wrong with a provisioner; all false is a correct one.
+type mistakes struct {
+	newDiskEachTime bool // Provision makes another disk when it is called again
+	deleteOnce      bool // Delete fails if the disk is gone already
+	namedByClaim    bool // a disk has the name of its claim, which another claim can have later
+}
+
+// disks is a provisioner such as you might write.
+type disks struct {
+	*backend
+	mistakes
+}
+
+// Provision implements provisioner.Provisioner.
+func (p *disks) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	disk := options.PVName
+	switch {
+	case p.newDiskEachTime:
+		disk = p.newName()
+	case p.namedByClaim:
+		disk = options.PVC.Namespace + "-" + options.PVC.Name
+	}
+	p.make(disk)
+	return &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:                      options.PVC.Spec.Resources.Requests,
+			AccessModes:                   options.PVC.Spec.AccessModes,
+			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
+			PersistentVolumeSource:        v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/disks/" + disk}},
+		},
+	}, provisioner.ProvisioningFinished, nil
+}
+
+// Delete implements provisioner.Provisioner.
+func (p *disks) Delete(_ context.Context, volume *v1.PersistentVolume) error {
+	disk := diskOf(volume)
+	if !p.remove(disk) && p.deleteOnce {
+		return fmt.Errorf("there is no disk %s", disk)
+	}
+	return nil
+}
+
+// diskOf is the disk of a volume.
+func diskOf(volume *v1.PersistentVolume) string { return volume.Spec.HostPath.Path[len("/disks/"):] }

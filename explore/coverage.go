@@ -1,0 +1,166 @@
+package explore
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/trace"
+)
+
+// Coverage says how much a number of runs saw, so that "nothing was found" means something.
+type Coverage struct {
+	// States is how many different states of all claims, volumes, pods and attachments there
+	// were, without what differs between any two runs, such as UIDs: phases, who is bound to
+	// whom, which node, whether they are being deleted, and which finalizers they have.
+	States int `json:"states"`
+	// Orders is how many different orders of writes there were.
+	Orders int `json:"orders"`
+	// NewState and NewOrder are the last runs that had a state, or an order, that none
+	// before had. Where they are far behind the number of runs, more runs will find little.
+	NewState int `json:"newState"`
+	NewOrder int `json:"newOrder"`
+	// Places is how many places for a fault the plain run has: kinds of calls (an actor, a
+	// verb, a resource) with the kinds of faults that they can meet, and kinds of calls to
+	// drivers. Tried is at how many of them there was a fault.
+	Places int `json:"places"`
+	Tried  int `json:"tried"`
+}
+
+// String is the coverage in one line.
+func (c Coverage) String() string {
+	return fmt.Sprintf("%d states (the last new one in run %d), %d orders of writes (the last in run %d), faults at %d of %d places",
+		c.States, c.NewState, c.Orders, c.NewOrder, c.Tried, c.Places)
+}
+
+// covered collects what runs saw. Runs happen beside each other.
+type covered struct {
+	mu            sync.Mutex
+	states        map[uint64]int // the first run that had it
+	orders        map[uint64]int
+	places, tried map[string]bool
+}
+
+func newCovered() *covered {
+	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[string]bool{}, tried: map[string]bool{}}
+}
+
+// expect has the places of the plain run be those that there are.
+func (c *covered) expect(b base) {
+	for _, place := range b.calls {
+		for _, f := range faultsOf(0, place) {
+			c.places[place+" "+f.Kind] = true
+		}
+	}
+	for _, place := range b.rpcs {
+		c.places[place] = true
+	}
+}
+
+// add takes over what a run saw.
+func (c *covered) add(run int, s *seen) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for state := range s.states {
+		if first, known := c.states[state]; !known || run < first {
+			c.states[state] = run
+		}
+	}
+	if first, known := c.orders[s.order]; !known || run < first {
+		c.orders[s.order] = run
+	}
+	for _, place := range s.struck {
+		c.tried[place] = true
+	}
+}
+
+func (c *covered) coverage() Coverage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := Coverage{States: len(c.states), Orders: len(c.orders), Places: len(c.places)}
+	for _, run := range c.states {
+		out.NewState = max(out.NewState, run)
+	}
+	for _, run := range c.orders {
+		out.NewOrder = max(out.NewOrder, run)
+	}
+	for place := range c.places {
+		if c.tried[place] {
+			out.Tried++
+		}
+	}
+	return out
+}
+
+// seen is what one run saw.
+type seen struct {
+	states map[uint64]bool
+	now    uint64   // the present state: the sum of the objects'
+	order  uint64   // the writes so far
+	struck []string // places, with the kind of the fault
+}
+
+func newSeen() *seen { return &seen{states: map[uint64]bool{}} }
+
+func (s *seen) write(w trace.Write) {
+	if w.Err != nil || w.Old == w.New {
+		return
+	}
+	was, is := abstract(w.Old), abstract(w.New)
+	s.order = s.order*1099511628211 + number(w.Actor) + number(w.Verb) + number(w.Kind) + is
+	if was == is {
+		return
+	}
+	s.now += is - was
+	s.states[s.now] = true
+}
+
+func number(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // a hash takes everything
+	return h.Sum64()
+}
+
+// abstract is a number for what matters of an object, 0 for those that do not.
+func abstract(obj runtime.Object) uint64 {
+	var parts [8]string
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		parts = [8]string{"c", o.Namespace, o.Name, string(o.Status.Phase), bound(o.Spec.VolumeName), when(o.DeletionTimestamp != nil), strings.Join(o.Finalizers, ",")}
+	case *v1.PersistentVolume:
+		parts = [8]string{"v", "", volumeKey(o), string(o.Status.Phase), bound(o.Spec.StorageClassName), when(o.DeletionTimestamp != nil), strings.Join(o.Finalizers, ",")}
+	case *v1.Pod:
+		parts = [8]string{"p", o.Namespace, ids.ReplaceAllString(o.Name, ""), string(o.Status.Phase), o.Spec.NodeName, when(o.DeletionTimestamp != nil)}
+	case *storagev1.VolumeAttachment:
+		parts = [8]string{"a", "", o.Spec.NodeName, when(o.Status.Attached), when(o.Status.AttachError != nil), when(o.DeletionTimestamp != nil)}
+	default:
+		return 0
+	}
+	return number(strings.Join(parts[:], "/"))
+}
+
+// volumeKey names a volume by its claim, since provisioned ones have names by chance.
+func volumeKey(pv *v1.PersistentVolume) string {
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		return ref.Namespace + "/" + ref.Name
+	}
+	return pv.Name
+}
+
+// ids are UIDs in names, as helper pods have them.
+var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]+`)
+
+func bound(name string) string { return when(name != "") }
+
+func when(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,308 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// BuiltInRules are checked in every run, but for those that Config.Except names.
+//
+//   - OneOwner: no two claims are bound to one volume, and no two volumes to one claim; no
+//     controller gives a volume that has an owner to another one;
+//   - OneNode: a volume whose access modes allow one node is attached to one, but for
+//     attachments that are being deleted, of which the driver may have detached it;
+//   - NotInUse: no claim goes while a pod on a node uses it, no volume while it is attached;
+//   - CallOrder: a driver's volume is attached before it is staged, staged before it is
+//     published, and not deleted while it is attached;
+//   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, but for leaks that are known
+//     to be upstream's (storagesim.Leak.Known);
+//   - Liveness: at the end as many pods run and as many claims are bound as
+//     in the plain run in order.
+//
+// That finalizers go last needs no rule: the API server sees to it.
+func BuiltInRules() []string {
+	return []string{OneOwner, OneNode, NotInUse, CallOrder, NothingLeaks, Liveness}
+}
+
+// The names of the built-in rules.
+const (
+	OneOwner     = "one owner"
+	OneNode      = "one node"
+	NotInUse     = "not in use"
+	CallOrder    = "in order"
+	NothingLeaks = "nothing leaks"
+	Liveness     = "what runs in order runs"
+)
+
+// stateless are the built-in rules that need nothing but the run itself.
+func stateless() []Rule {
+	return []Rule{
+		{OneOwner, func(*storagesim.Cluster) Check { return Check{Write: newOwners().write} }},
+		{OneNode, func(*storagesim.Cluster) Check { return Check{Write: newPlaces().write} }},
+		{NotInUse, func(*storagesim.Cluster) Check { return Check{Write: newUses().write} }},
+		{CallOrder, func(c *storagesim.Cluster) Check {
+			return Check{Rest: func() error { return callsInOrder(c.Records()) }}
+		}},
+	}
+}
+
+// builtIn are the rules of a configuration. plain is the end of the run in order, nil in
+// that run itself.
+func (cfg Config) builtIn(plain *end) []Rule {
+	rules := append(stateless(), Rule{NothingLeaks, func(c *storagesim.Cluster) Check {
+		return Check{Rest: func() error { return newLeaks(c) }}
+	}})
+	if plain != nil {
+		rules = append(rules, Rule{Liveness, func(c *storagesim.Cluster) Check {
+			return Check{Rest: func() error { return plain.reachedBy(c) }}
+		}})
+	}
+	return slices.DeleteFunc(rules, func(r Rule) bool { return slices.Contains(cfg.Except, r.Name) })
+}
+
+// newLeaks are the leaks that upstream does not have.
+func newLeaks(c *storagesim.Cluster) error {
+	err := c.RequireNoLeaks()
+	found, ok := errors.AsType[*storagesim.LeakError](err)
+	if !ok {
+		return err
+	}
+	found.Leaks = slices.DeleteFunc(found.Leaks, func(l storagesim.Leak) bool { return l.Known != "" })
+	if len(found.Leaks) == 0 {
+		return nil
+	}
+	return found
+}
+
+// owners are who has which volume.
+type owners struct {
+	claimOf  map[string]types.UID // the bound claim of a volume
+	volumeOf map[types.UID]string // the bound volume of a claim
+}
+
+func newOwners() *owners { return &owners{map[string]types.UID{}, map[types.UID]string{}} }
+
+func (o *owners) write(w trace.Write) error {
+	switch w.Kind {
+	case "PersistentVolumeClaim":
+		return o.claim(w)
+	case "PersistentVolume":
+		return o.volume(w)
+	}
+	return nil
+}
+
+func (o *owners) claim(w trace.Write) error {
+	if old, ok := w.Old.(*v1.PersistentVolumeClaim); ok && o.claimOf[old.Spec.VolumeName] == old.UID {
+		delete(o.claimOf, old.Spec.VolumeName)
+	}
+	claim, ok := w.New.(*v1.PersistentVolumeClaim)
+	if !ok || claim.Status.Phase != v1.ClaimBound {
+		return nil
+	}
+	if other, taken := o.claimOf[claim.Spec.VolumeName]; taken {
+		return fmt.Errorf("claim %s is bound to volume %s, to which the claim with UID %s is bound", w.About(), claim.Spec.VolumeName, other)
+	}
+	o.claimOf[claim.Spec.VolumeName] = claim.UID
+	return nil
+}
+
+func (o *owners) volume(w trace.Write) error {
+	old, _ := w.Old.(*v1.PersistentVolume)
+	pv, _ := w.New.(*v1.PersistentVolume)
+	if old != nil && old.Spec.ClaimRef != nil && o.volumeOf[old.Spec.ClaimRef.UID] == old.Name {
+		delete(o.volumeOf, old.Spec.ClaimRef.UID)
+	}
+	if pv == nil || pv.Spec.ClaimRef == nil {
+		return nil
+	}
+	owner := pv.Spec.ClaimRef.UID
+	if old != nil && old.Spec.ClaimRef != nil && w.Actor != storagesim.User {
+		if was := old.Spec.ClaimRef.UID; was != "" && owner != "" && was != owner {
+			return fmt.Errorf("volume %s goes from the claim with UID %s to that with UID %s", pv.Name, was, owner)
+		}
+	}
+	if pv.Status.Phase != v1.VolumeBound {
+		return nil
+	}
+	if other, has := o.volumeOf[owner]; has {
+		return fmt.Errorf("volume %s is bound to claim %s/%s, to which volume %s is bound", pv.Name, pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name, other)
+	}
+	o.volumeOf[owner] = pv.Name
+	return nil
+}
+
+// places are where volumes are attached.
+type places struct {
+	single   map[string]bool // volumes that may be attached to one node only
+	attached map[string]string
+}
+
+func newPlaces() *places { return &places{map[string]bool{}, map[string]string{}} }
+
+func (p *places) write(w trace.Write) error {
+	if pv, ok := w.New.(*v1.PersistentVolume); ok {
+		p.single[pv.Name] = !slices.ContainsFunc(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) bool {
+			return m == v1.ReadWriteMany || m == v1.ReadOnlyMany
+		})
+		return nil
+	}
+	if old, ok := w.Old.(*storagev1.VolumeAttachment); ok && p.attached[volumeOf(old)] == old.Spec.NodeName {
+		delete(p.attached, volumeOf(old))
+	}
+	va, ok := w.New.(*storagev1.VolumeAttachment)
+	if !ok || !va.Status.Attached || va.DeletionTimestamp != nil || !p.single[volumeOf(va)] {
+		return nil
+	}
+	if at, elsewhere := p.attached[volumeOf(va)]; elsewhere && at != va.Spec.NodeName {
+		return fmt.Errorf("volume %s is attached to %s, and to %s already", volumeOf(va), va.Spec.NodeName, at)
+	}
+	p.attached[volumeOf(va)] = va.Spec.NodeName
+	return nil
+}
+
+func volumeOf(va *storagev1.VolumeAttachment) string {
+	if name := va.Spec.Source.PersistentVolumeName; name != nil {
+		return *name
+	}
+	return ""
+}
+
+// uses are the pods that use claims, and the attachments of volumes.
+type uses struct {
+	pods     map[types.UID]*v1.Pod // on a node, and not ended
+	attached map[types.UID]*storagev1.VolumeAttachment
+}
+
+func newUses() *uses {
+	return &uses{map[types.UID]*v1.Pod{}, map[types.UID]*storagev1.VolumeAttachment{}}
+}
+
+func (u *uses) write(w trace.Write) error {
+	switch old := w.Old.(type) {
+	case *v1.Pod:
+		delete(u.pods, old.UID)
+	case *storagev1.VolumeAttachment:
+		delete(u.attached, old.UID)
+	case *v1.PersistentVolumeClaim:
+		if w.New == nil {
+			return u.claimGoes(old)
+		}
+	case *v1.PersistentVolume:
+		if w.New == nil && w.Actor != storagesim.User {
+			return u.volumeGoes(old)
+		}
+	}
+	switch obj := w.New.(type) {
+	case *v1.Pod:
+		if obj.Spec.NodeName != "" && obj.Status.Phase != v1.PodSucceeded && obj.Status.Phase != v1.PodFailed {
+			u.pods[obj.UID] = obj
+		}
+	case *storagev1.VolumeAttachment:
+		if obj.Status.Attached {
+			u.attached[obj.UID] = obj
+		}
+	}
+	return nil
+}
+
+func (u *uses) claimGoes(claim *v1.PersistentVolumeClaim) error {
+	for _, uid := range slices.Sorted(maps.Keys(u.pods)) {
+		pod := u.pods[uid]
+		if pod.Namespace != claim.Namespace {
+			continue
+		}
+		for _, v := range pod.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
+				return fmt.Errorf("claim %s/%s goes while pod %s on %s uses it", claim.Namespace, claim.Name, pod.Name, pod.Spec.NodeName)
+			}
+		}
+	}
+	return nil
+}
+
+func (u *uses) volumeGoes(pv *v1.PersistentVolume) error {
+	for _, uid := range slices.Sorted(maps.Keys(u.attached)) {
+		if va := u.attached[uid]; volumeOf(va) == pv.Name && pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete {
+			return fmt.Errorf("volume %s goes while it is attached to %s", pv.Name, va.Spec.NodeName)
+		}
+	}
+	return nil
+}
+
+// driverState is what the callers of a driver know of its volumes.
+type driverState struct {
+	attaches, stages bool              // it does these things at all
+	nodeOf           map[string]string // node ID -> machine
+	attached, staged map[[2]string]bool
+}
+
+// callsInOrder looks at the calls to CSI drivers.
+func callsInOrder(records []trace.Entry) error {
+	drivers := map[string]*driverState{}
+	for _, entry := range records {
+		rpc, ok := entry.Record.(trace.RPC)
+		if !ok {
+			continue
+		}
+		d := drivers[rpc.Driver]
+		if d == nil {
+			d = &driverState{nodeOf: map[string]string{}, attached: map[[2]string]bool{}, staged: map[[2]string]bool{}}
+			drivers[rpc.Driver] = d
+		}
+		if err := d.see(rpc); err != nil {
+			return fmt.Errorf("%s %s at %s: %w", entry.Actor, rpc.Method, entry.Time.Format("15:04:05.000"), err)
+		}
+	}
+	return nil
+}
+
+func (d *driverState) see(rpc trace.RPC) error {
+	volume, _ := rpc.Request["volume_id"].(string)
+	done := rpc.Code == "OK"
+	here := [2]string{volume, rpc.Machine}
+	switch rpc.Method {
+	case "NodeGetInfo":
+		if id, ok := rpc.Answer["node_id"].(string); ok {
+			d.nodeOf[id] = rpc.Machine
+		}
+	case "ControllerPublishVolume", "ControllerUnpublishVolume":
+		d.attaches = true
+		id, _ := rpc.Request["node_id"].(string)
+		there := [2]string{volume, d.nodeOf[id]}
+		if rpc.Method == "ControllerPublishVolume" && done {
+			d.attached[there] = true
+		} else if rpc.Method == "ControllerUnpublishVolume" {
+			delete(d.attached, there) // also when it failed: the driver may have done it
+		}
+	case "NodeStageVolume":
+		d.stages = true
+		if d.attaches && !d.attached[here] {
+			return fmt.Errorf("volume %s is staged on %s, where it is not attached", volume, rpc.Machine)
+		}
+		d.staged[here] = d.staged[here] || done
+	case "NodeUnstageVolume":
+		delete(d.staged, here)
+	case "NodePublishVolume":
+		if d.stages && !d.staged[here] {
+			return fmt.Errorf("volume %s is published on %s, where it is not staged", volume, rpc.Machine)
+		}
+	case "DeleteVolume":
+		for at := range d.attached {
+			if at[0] == volume && done && !strings.Contains(rpc.Fault, "after") {
+				return fmt.Errorf("volume %s is deleted while it is attached", volume)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// shelf is a provisioner of volumes that are names in a map. Its mistakes are chosen.
+type shelf struct {
+	holds map[string]bool
+	made  int
+	// forgetful makes another volume when it is asked again for the same claim.
+	forgetful bool
+}
+
+func (s *shelf) Provision(_ context.Context, o provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	asset := o.PVName
+	if s.forgetful {
+		s.made++
+		asset = fmt.Sprintf("disk-%d", s.made)
+	}
+	s.holds[asset] = true
+	return &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: o.PVName, Annotations: map[string]string{"asset": asset}},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity: o.PVC.Spec.Resources.Requests, AccessModes: o.PVC.Spec.AccessModes, PersistentVolumeReclaimPolicy: *o.StorageClass.ReclaimPolicy,
+			PersistentVolumeSource: v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/shelf/" + asset}},
+		},
+	}, provisioner.ProvisioningFinished, nil
+}
+
+func (s *shelf) Delete(_ context.Context, volume *v1.PersistentVolume) error {
+	delete(s.holds, volume.Annotations["asset"])
+	return nil
+}
+
+const shelfClaim = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: shelf}
+provisioner: example.com/shelf
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: shelf, resources: {requests: {storage: 1Gi}}}
+`
+
+// comesAndGoes is the life of a claim. At the end the shelf must be empty.
+func comesAndGoes(forgetful bool) func(c *storagesim.Cluster) error {
+	return func(c *storagesim.Cluster) error {
+		s := &shelf{holds: map[string]bool{}, forgetful: forgetful}
+		err := errors.Join(c.AddProvisioner("example.com/shelf", s), c.Apply(shelfClaim), c.Settle(), c.Delete("pvc/data"), c.Settle())
+		if len(s.holds) > 0 {
+			err = errors.Join(err, fmt.Errorf("left on the shelf: %v", slices.Sorted(maps.Keys(s.holds))))
+		}
+		return err
+	}
+}
+
+func TestAProvisionerThatForgetsIsFoundByOneFault(t *testing.T) {
+	_, err := explore.Run(t.Context(), explore.Config{}, comesAndGoes(true))
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.ErrorContains(t, err, "left on the shelf: [disk-1")
+	require.Len(t, f.Plan.Faults, 1, "%s", f.Plan)
+	require.Equal(t, 1, f.Plan.Size(), "%s", f.Plan)
+
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 150}, comesAndGoes(false))
+	require.NoError(t, err)
+	require.Equal(t, 150, report.Runs)
+}
+
+func TestEachStrategyMakesItsPlansAndTheSystematicOnesEnd(t *testing.T) {
+	for _, name := range explore.Strategies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, err := explore.Run(t.Context(), explore.Config{Runs: 40, Strategies: []string{name}}, comesAndGoes(false))
+			require.NoError(t, err)
+			if name != explore.Crashes && name != explore.Faults { // which have fewer for so small a scenario
+				require.Equal(t, 40, report.Runs)
+			}
+			random := name == explore.Random || name == explore.PCT || name == explore.Stale || name == explore.Delays
+			require.Equal(t, name == explore.Stale, random && report.Coverage.Tried > 0, report.Coverage.String())
+			if !random {
+				require.Greater(t, report.Coverage.Tried, 8)
+			}
+		})
+	}
+	small := func(c *storagesim.Cluster) error { return errors.Join(c.Apply(oneVolume), c.Settle()) }
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Strategies: []string{explore.Crashes, explore.Faults}}, small)
+	require.NoError(t, err)
+	require.Less(t, report.Runs, 1000, "all there are")
+	require.Equal(t, report.Coverage.Places, report.Coverage.Tried, report.Coverage.String())
+}
+
+func TestAUsersRuleIsLookedAtWithEachWriteAndEndsTheRun(t *testing.T) {
+	rule := explore.Rule{Name: "d waits", Begin: func(*storagesim.Cluster) explore.Check {
+		return explore.Check{Write: func(w trace.Write) error {
+			if claim, ok := w.New.(*v1.PersistentVolumeClaim); ok && claim.Name == "d" && claim.Spec.VolumeName != "" {
+				return errors.New("d has a volume")
+			}
+			return nil
+		}}
+	}}
+	_, err := explore.Run(t.Context(), explore.Config{Rules: []explore.Rule{rule}}, func(c *storagesim.Cluster) error {
+		return errors.Join(c.Apply(oneVolume), c.Settle())
+	})
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, "d waits", f.Rule())
+	require.ErrorContains(t, err, "d waits: d has a volume")
+	require.NotContains(t, f.Story, "updates pvc default/d status", "the run ended before")
+
+	rest := explore.Rule{Name: "quiet", Begin: func(*storagesim.Cluster) explore.Check {
+		return explore.Check{Rest: func() error { panic("no") }}
+	}}
+	_, err = explore.Run(t.Context(), explore.Config{Rules: []explore.Rule{rest}}, func(c *storagesim.Cluster) error { return c.Settle() })
+	require.ErrorContains(t, err, "run 1 (in order): quiet: panic: no")
+}

@@ -1,0 +1,46 @@
+package seeds
+
+import (
+	"runtime/debug"
+	"sync"
+)
+
+const (
+	// usualPercent is what GOGC is unless somebody has chosen something else.
+	usualPercent = 100
+	// seedsPercent is what it is while seeds are tried.
+	seedsPercent = 400
+)
+
+// collector counts who tries seeds, since the garbage collector is the whole program's.
+var collector struct {
+	mu    sync.Mutex
+	users int
+}
+
+// collectLess has the garbage collector run a quarter as often until done is called. What a
+// seed makes is a few megabytes and is soon garbage, so that a collection comes every few
+// seeds, and marks mostly what stays: it was a fifth of the time. A program that has chosen
+// another GOGC keeps it.
+func collectLess() (done func()) {
+	collector.mu.Lock()
+	defer collector.mu.Unlock()
+	if collector.users == 0 {
+		setPercent(usualPercent, seedsPercent)
+	}
+	collector.users++
+	return func() {
+		collector.mu.Lock()
+		defer collector.mu.Unlock()
+		if collector.users--; collector.users == 0 {
+			setPercent(seedsPercent, usualPercent)
+		}
+	}
+}
+
+// setPercent sets GOGC, if it is what it should be.
+func setPercent(from, to int) {
+	if is := debug.SetGCPercent(to); is != from {
+		debug.SetGCPercent(is)
+	}
+}

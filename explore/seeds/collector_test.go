@@ -1,0 +1,34 @@
+package seeds
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// percent is GOGC as it is.
+func percent() int {
+	is := debug.SetGCPercent(usualPercent)
+	debug.SetGCPercent(is)
+	return is
+}
+
+func TestTheGarbageCollectorRunsLessOftenWhileSeedsAreTriedAndAsBeforeAfterwards(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(usualPercent))
+	first := collectLess()
+	second := collectLess()
+	require.Equal(t, seedsPercent, percent())
+	first()
+	require.Equal(t, seedsPercent, percent(), "somebody else is still trying seeds")
+	second()
+	require.Equal(t, usualPercent, percent())
+}
+
+func TestAProgramKeepsTheGOGCThatItHasChosen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	done := collectLess()
+	require.Equal(t, 50, percent())
+	done()
+	require.Equal(t, 50, percent())
+}

@@ -1,0 +1,166 @@
+package explore
+
+import (
+	"regexp"
+	"strings"
+)
+
+// reduce is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
+// Failure-Inducing Input", IEEE TSE 28, 2002): the smallest list that it finds, made of some
+// of the items in their order, for which fails holds. It holds for all of them. The outcome
+// is such that no single item can be left out, unless fails says that it will not be asked
+// any more by returning false for all.
+func reduce[T any](items []T, fails func([]T) bool) []T {
+	if len(items) > 0 && fails(nil) {
+		return nil
+	}
+	for parts := 2; len(items) > 1; {
+		smaller, ok := without(items, parts, fails)
+		switch {
+		case ok:
+			items, parts = smaller, max(2, parts-1)
+		case parts >= len(items):
+			return items
+		default:
+			parts = min(len(items), 2*parts)
+		}
+	}
+	return items
+}
+
+// fewChoices is how many choices away from the plain order can be read.
+const fewChoices = 3
+
+// few looks for a plan with one to three choices that fails as the best one so far, which has
+// more than can be read. Positions of choices shift when one is left out, so that often none
+// of many can be; but where many do it, few often do, too.
+func (s *shrinker) few() {
+	if len(s.best.Plan.Choices) <= fewChoices {
+		return
+	}
+	faults := [][]Fault{nil}
+	if len(s.best.Plan.Faults) > 0 {
+		faults = append(faults, s.best.Plan.Faults)
+	}
+	for i := range s.left {
+		p := s.planner.delays(i)
+		p.Faults = faults[i%len(faults)]
+		if s.fails(p) {
+			return
+		}
+	}
+}
+
+// gist is the rule that was broken, and the first line of what was wrong, without what may
+// differ between two runs: UIDs and numbers.
+func (f *Failure) gist() string {
+	first, _, _ := strings.Cut(f.Err.Error(), "\n")
+	return f.Rule() + ": " + numbers.ReplaceAllString(ids.ReplaceAllString(first, ""), "")
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// nearby is how far the number of a call is looked for when a fault before it is gone.
+const nearby = 5
+
+// one is one of several faults that does it alone, or all of them. Without the others, its
+// call may have another number.
+func (s *shrinker) one(plan Plan) []Fault {
+	if len(plan.Faults) < 2 {
+		return plan.Faults
+	}
+	for _, f := range plan.Faults {
+		for by := range 2*nearby + 1 {
+			alone := []Fault{{f.Call + (by+1)/2*(1-by%2*2), f.Kind}} // 0, -1, 1, -2, 2 ...
+			if alone[0].Call > 0 && s.fails(Plan{plan.Seed, "", plan.Choices, alone, plan.Holds}) {
+				return alone
+			}
+		}
+	}
+	return plan.Faults
+}
+
+// middle leaves out as many items at the end, and then at the beginning, as bisection finds.
+func middle[T any](items []T, fails func([]T) bool) []T {
+	items = items[:bisect(len(items), func(n int) bool { return fails(items[:n]) })]
+	return items[len(items)-bisect(len(items), func(n int) bool { return fails(items[len(items)-n:]) }):]
+}
+
+// bisect is a small n, of 0 to most, for which fails holds. It holds for most.
+func bisect(most int, fails func(n int) bool) int {
+	for least := 0; least < most; {
+		if n := (least + most) / 2; fails(n) {
+			most = n
+		} else {
+			least = n + 1
+		}
+	}
+	return most
+}
+
+// without leaves out one of so many parts of the items.
+func without[T any](items []T, parts int, fails func([]T) bool) ([]T, bool) {
+	for i := range parts {
+		from, to := i*len(items)/parts, (i+1)*len(items)/parts
+		rest := append(append([]T(nil), items[:from]...), items[to:]...)
+		if len(rest) < len(items) && fails(rest) {
+			return rest, true
+		}
+	}
+	return items, false
+}
+
+// shrink makes a failure smaller: first without its faults and caches that fall behind, as
+// far as they are not needed, then with fewer choices away from the plain order, then with
+// a few others instead of many. The failure stays of the same kind. It
+// ends after so many runs, a long one counting as several.
+func (x *exploration) shrink(f *Failure) {
+	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size()}
+	plan := f.Plan
+	if plan.Order != "" { // the same order, as choices
+		plan.Order, plan.Choices = "", choicesOf(f.choices)
+		s.from = plan.Size()
+		if !s.fails(plan) {
+			return
+		}
+	}
+	plan.Faults = s.one(plan)
+	plan.Faults = reduce(plan.Faults, func(some []Fault) bool { return s.fails(Plan{plan.Seed, "", plan.Choices, some, plan.Holds}) })
+	plan.Holds = reduce(plan.Holds, func(some []Hold) bool { return s.fails(Plan{plan.Seed, "", plan.Choices, plan.Faults, some}) })
+	plan.Choices = choicesOf(s.best.choices) // those behind the failure are not needed
+	plan.Choices = middle(plan.Choices, func(some []Choice) bool { return s.fails(Plan{plan.Seed, "", some, plan.Faults, plan.Holds}) })
+	plan.Choices = reduce(plan.Choices, func(some []Choice) bool { return s.fails(Plan{plan.Seed, "", some, plan.Faults, plan.Holds}) })
+	s.few()
+	if plan = s.best.Plan; len(plan.Choices) <= fewChoices {
+		plan.Choices = reduce(plan.Choices, func(some []Choice) bool { return s.fails(Plan{plan.Seed, "", some, plan.Faults, plan.Holds}) })
+	}
+	if plan.Seed != 0 { // whose names matter seldom
+		s.fails(Plan{0, "", plan.Choices, plan.Faults, plan.Holds})
+	}
+	*f = *s.best
+	f.From, f.ShrinkRuns = s.from, x.cfg.shrinkRuns()-s.left
+}
+
+// shrinker tries smaller plans, and keeps the last that fails.
+type shrinker struct {
+	*exploration
+	best *Failure
+	left int
+	from int
+}
+
+// fails plays a plan and says whether it fails as the first one did.
+func (s *shrinker) fails(p Plan) bool {
+	if s.left <= 0 || s.ctx.Err() != nil {
+		return false
+	}
+	var r recorded
+	f := s.play(p, &r)
+	s.left -= max(1, int(r.steps/max(1, s.plainSteps)))
+	if f == nil || f.gist() != s.best.gist() {
+		return false
+	}
+	f.Run, f.Strategy = s.best.Run, s.best.Strategy
+	s.best = f
+	return true
+}

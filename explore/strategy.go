@@ -1,0 +1,253 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The strategies: how plans are made. By default they take turns.
+const (
+	// Crashes has each actor crash before and after each of its calls, and each driver before
+	// and after each that it gets: one crash a run, in order, all of them if there are runs
+	// enough. First come calls of a kind (actor, verb, resource) that was not struck before.
+	Crashes = "crashes"
+	// Faults is the same for all other faults: a call that is refused, meets a conflict, loses
+	// its answer, or hangs.
+	Faults = "faults"
+	// Pairs has two of them in one run, in order, chosen by chance.
+	Pairs = "pairs"
+	// Stale has a cache hear of nothing for some time, and in every other run has its actor
+	// crash meanwhile: the patterns of unobserved and of stale states in Sun and others,
+	// "Automatic Reliability Testing for Cluster Management Controllers" (Sieve), OSDI 2022.
+	// (A list that is older than one before it, their third, is not made.)
+	Stale = "stale"
+	// Delays is in order, but for one to three choices by chance, after Emmi, Qadeer and
+	// Rakamarić, "Delay-Bounded Scheduling", POPL 2011.
+	Delays = "delays"
+	// Random takes any step that is possible, without faults (engine.Seeded).
+	Random = "random"
+	// PCT gives workers and caches priorities by chance, see Plan.Order: Burckhardt and others,
+	// "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
+	PCT = "pct"
+	// Storm is a random order with up to three faults.
+	Storm = "storm"
+)
+
+// Strategies are the names of all.
+func Strategies() []string {
+	return []string{Crashes, Faults, Pairs, Stale, Delays, Random, PCT, Storm}
+}
+
+// base is what the plain run in order tells about a scenario.
+type base struct {
+	calls   []string // the places of calls at the API server, by number
+	rpcs    []string // the places of calls to drivers
+	follows []Hold   // caches that there are: Actor and Resource
+	choices int      // how many choices there were
+}
+
+// planner makes the plan of each run.
+type planner struct {
+	base
+	crashes, faults []Fault
+	turns           []turn
+}
+
+// turn says which of a strategy's plans a run has.
+type turn struct {
+	strategy string
+	i        int
+}
+
+func newPlanner(b base, strategies []string, runs int) *planner {
+	p := &planner{base: b}
+	crashes, faults := &placed{}, &placed{}
+	for n, place := range b.calls {
+		for _, f := range faultsOf(n+1, place) {
+			if f.Kind == CrashBefore || f.Kind == CrashAfter {
+				crashes.add(place, f)
+			} else {
+				faults.add(place, f)
+			}
+		}
+	}
+	for n, place := range b.rpcs {
+		crashes.add(place, Fault{n + 1, CSICrash}, Fault{n + 1, CSICrashAfter})
+		faults.add(place, Fault{n + 1, CSIUnavailable}, Fault{n + 1, CSILost}, Fault{n + 1, CSIHang})
+	}
+	p.crashes, p.faults = crashes.inTurns(), faults.inTurns()
+	p.turns = []turn{{}} // the first run is the plain one
+	for round := 0; len(p.turns) < runs; round++ {
+		before := len(p.turns)
+		for _, s := range strategies {
+			if round < p.size(s) {
+				p.turns = append(p.turns, turn{s, round})
+			}
+		}
+		if len(p.turns) == before {
+			break
+		}
+	}
+	p.turns = p.turns[:min(len(p.turns), runs)]
+	return p
+}
+
+// faultsOf are the faults that a call at the API server can meet.
+func faultsOf(number int, place string) []Fault {
+	var faults []Fault
+	for _, kind := range apiKinds() {
+		if kind != Conflict || strings.Contains(place, " update ") || strings.Contains(place, " patch ") {
+			faults = append(faults, Fault{number, kind})
+		}
+	}
+	return faults
+}
+
+// endless is the size of strategies that use chance.
+const endless = int(^uint(0) >> 1)
+
+// size is how many plans a strategy has.
+func (p *planner) size(strategy string) int {
+	switch strategy {
+	case Crashes:
+		return len(p.crashes)
+	case Faults:
+		return len(p.faults)
+	case Pairs:
+		if len(p.crashes)+len(p.faults) < 2 {
+			return 0
+		}
+	case Delays:
+		if p.choices == 0 {
+			return 0
+		}
+	case Stale:
+		if len(p.follows) == 0 || len(p.calls) == 0 {
+			return 0
+		}
+	}
+	return endless
+}
+
+// plan is that of a run, from 1.
+func (p *planner) plan(run int) (strategy string, plan Plan) {
+	t := p.turns[run-1]
+	rng := rand.New(rand.NewPCG(uint64(t.i), 0xfa017))
+	switch t.strategy {
+	case Crashes:
+		plan.Faults = []Fault{p.crashes[t.i]}
+	case Faults:
+		plan.Faults = []Fault{p.faults[t.i]}
+	case Pairs:
+		plan.Faults = p.some(rng, 2)
+	case Stale:
+		plan = p.stale(rng, t.i)
+	case Delays:
+		plan = p.delays(t.i)
+	case Random:
+		plan = Plan{Seed: uint64(t.i) + 1, Order: "random"}
+	case PCT:
+		plan = Plan{Seed: uint64(t.i) + 1, Order: fmt.Sprintf("pct%d", 1+t.i%4)}
+	case Storm:
+		plan = Plan{Seed: uint64(t.i) + 1, Order: "random", Faults: p.some(rng, 1+rng.IntN(3))}
+	}
+	return t.strategy, plan
+}
+
+// delays is the i-th plan with one to three choices away from the plain order.
+func (p *planner) delays(i int) Plan {
+	rng := rand.New(rand.NewPCG(uint64(i), 0xde1a))
+	at := map[int]uint32{}
+	for range 1 + i%3 {
+		at[rng.IntN(p.choices)] = 1 + rng.Uint32N(1<<16)
+	}
+	var plan Plan
+	for _, position := range slices.Sorted(maps.Keys(at)) {
+		plan.Choices = append(plan.Choices, Choice{position, at[position]})
+	}
+	return plan
+}
+
+// stale is the plan of a run whose cache falls behind.
+func (p *planner) stale(rng *rand.Rand, i int) Plan {
+	h := p.follows[i%len(p.follows)]
+	h.From, h.For = 1+rng.IntN(len(p.calls)), time.Duration(1+rng.IntN(60))*time.Second
+	plan := Plan{Holds: []Hold{h}}
+	if i%2 == 1 {
+		own := slices.DeleteFunc(slices.Clone(p.crashes), func(f Fault) bool {
+			return f.isCSI() || f.Call < h.From || !strings.HasPrefix(p.calls[f.Call-1], h.Actor+" ")
+		})
+		if len(own) > 0 {
+			plan.Faults = []Fault{own[rng.IntN(min(len(own), 6))]}
+		}
+	}
+	return plan
+}
+
+// some are n different faults by chance, in the order of their calls.
+func (p *planner) some(rng *rand.Rand, n int) []Fault {
+	all := len(p.crashes) + len(p.faults)
+	var faults []Fault
+	for range min(n, all) {
+		i := rng.IntN(all)
+		var f Fault
+		if i < len(p.crashes) {
+			f = p.crashes[i]
+		} else {
+			f = p.faults[i-len(p.crashes)]
+		}
+		if !slices.Contains(faults, f) {
+			faults = append(faults, f)
+		}
+	}
+	slices.SortFunc(faults, func(a, b Fault) int { return a.Call - b.Call })
+	return faults
+}
+
+// placed are faults by their places.
+type placed struct {
+	rounds [][]Fault      // at the first call of each place, at the second, ...
+	seen   map[string]int // how many there are of a place and a kind
+}
+
+func (p *placed) add(place string, faults ...Fault) {
+	if p.seen == nil {
+		p.seen = map[string]int{}
+	}
+	for _, f := range faults {
+		key := place + " " + f.Kind
+		round := p.seen[key]
+		p.seen[key]++
+		if round == len(p.rounds) {
+			p.rounds = append(p.rounds, nil)
+		}
+		p.rounds[round] = append(p.rounds[round], f)
+	}
+}
+
+// inTurns are all of them, those at places that were not struck before first.
+func (p *placed) inTurns() []Fault { return slices.Concat(p.rounds...) }
+
+// checkStrategies refuses names that there are not.
+func (cfg Config) checkStrategies() error {
+	for i, s := range cfg.Strategies {
+		if !slices.Contains(Strategies(), s) {
+			return fmt.Errorf("explore: Config.Strategies[%d]: %q is not one of %s", i, s, strings.Join(Strategies(), ", "))
+		}
+	}
+	for i, name := range cfg.Except {
+		if !slices.Contains(BuiltInRules(), name) {
+			return fmt.Errorf("explore: Config.Except[%d]: %q is not one of %q", i, name, BuiltInRules())
+		}
+	}
+	for i, r := range cfg.Rules {
+		if err := r.check(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
