@@ -271,6 +271,10 @@ func (c *Cluster) Inject(f engine.Fault) (err error) {
 // name that kubectl knows, "pv") from hearing of changes until Release.
 func (c *Cluster) Hold(actor, resource string) error { return c.cache(c.engine.Hold, actor, resource) }
 
+// Lag is Hold, and the actor, if it crashes, lists what there was when this was called: it
+// has been connected to an API server that is behind.
+func (c *Cluster) Lag(actor, resource string) error { return c.cache(c.engine.Lag, actor, resource) }
+
 // Release lets a held cache catch up.
 func (c *Cluster) Release(actor, resource string) error {
 	return c.cache(c.engine.Release, actor, resource)

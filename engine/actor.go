@@ -26,6 +26,7 @@ type actor struct {
 	feeds  []*feed
 	queues map[string]*queue
 	held   map[string]bool // resources whose caches are held back
+	pasts  []*past         // lists for a process that starts meanwhile (LagFor)
 
 	unlisted int     // feeds that have had no list yet
 	waiting  []*task // made before that: they start when it is 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
@@ -19,15 +20,39 @@ type feed struct {
 	target control.Feed
 	cursor *api.Cursor
 	listed bool
-	queued bool // in engine.ready
-	missed bool // changes came while it was held back
+	queued bool  // in engine.ready
+	missed bool  // changes came while it was held back
+	past   *past // what its first list is, if not that of its time
 }
 
 // follow subscribes target. Its first list is a step of its own.
 func (a *actor) follow(target control.Feed) {
 	f := &feed{actor: a, target: target}
 	src := target.Source()
-	var sel api.Selector
+	f.past = a.takePast(src)
+	lagged := f.past != nil
+	if lagged {
+		f.cursor, f.past.feed = f.past.cursor, f
+	} else {
+		f.cursor = a.engine.server.Follow(src.Resource, selectorOf(src), f.notify)
+	}
+	a.feeds = append(a.feeds, f)
+	a.follows[src.Resource.Resource] = true
+	if src.AtOnce {
+		f.listed = true
+		target.Replace(f.list())
+		return
+	}
+	a.unlisted++
+	if lagged {
+		f.queue()
+		return
+	}
+	f.notify()
+}
+
+// selectorOf selects the objects of a source.
+func selectorOf(src control.Source) (sel api.Selector) {
 	switch {
 	case src.NodeName != "" && src.Name != "":
 		sel.Fields = fields.SelectorFromSet(fields.Set{"spec.nodeName": src.NodeName, "metadata.name": src.Name})
@@ -36,16 +61,16 @@ func (a *actor) follow(target control.Feed) {
 	case src.Name != "":
 		sel.Fields = fields.OneTermEqualSelector("metadata.name", src.Name)
 	}
-	f.cursor = a.engine.server.Follow(src.Resource, sel, f.notify)
-	a.feeds = append(a.feeds, f)
-	a.follows[src.Resource.Resource] = true
-	if src.AtOnce {
-		f.listed = true
-		target.Replace(f.cursor.List())
-		return
+	return sel
+}
+
+// list is what its first list, or the next one, has.
+func (f *feed) list() []runtime.Object {
+	if p := f.past; p != nil {
+		f.past = nil
+		return p.items
 	}
-	a.unlisted++
-	f.notify()
+	return f.cursor.List()
 }
 
 // notify puts the feed in line for delivery. Writers call it, with the server
@@ -54,15 +79,31 @@ func (f *feed) notify() {
 	e := f.actor.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case f.actor.held[f.target.Source().Resource.Resource]:
+	if f.actor.held[f.target.Source().Resource.Resource] {
 		f.missed = true
-	case !f.queued:
-		f.queued = true
-		e.ready = append(e.ready, f)
-		if e.awaken != nil {
-			e.awaken()
-		}
+		return
+	}
+	f.enqueue()
+}
+
+// queue puts the feed in line even if it is held back.
+func (f *feed) queue() {
+	e := f.actor.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f.enqueue()
+}
+
+// enqueue puts the feed in line; e.mu must be held.
+func (f *feed) enqueue() {
+	e := f.actor.engine
+	if f.queued {
+		return
+	}
+	f.queued = true
+	e.ready = append(e.ready, f)
+	if e.awaken != nil {
+		e.awaken()
 	}
 }
 
@@ -128,7 +169,7 @@ func (f *feed) deliver() {
 
 func (f *feed) relist() {
 	f.actor.engine.changed()
-	f.target.Replace(f.cursor.List())
+	f.target.Replace(f.list())
 	if !f.listed {
 		f.listed = true
 		f.actor.listed()
@@ -177,10 +218,14 @@ func (e *Engine) Hold(name, resource string) error {
 
 // HoldFor is Hold for so long in virtual time, which Settle waits for.
 func (e *Engine) HoldFor(name, resource string, d time.Duration) error {
-	if err := e.Hold(name, resource); err != nil {
+	return e.heldFor(e.Hold, name, resource, d)
+}
+
+func (e *Engine) heldFor(hold func(name, resource string) error, name, resource string, d time.Duration) error {
+	if err := hold(name, resource); err != nil {
 		return err
 	}
-	e.after(d, always, func() { _ = e.Release(name, resource) }) // it has the cache: Hold says so
+	e.after(d, always, func() { _ = e.Release(name, resource) }) // it has the cache: hold says so
 	return nil
 }
 
@@ -190,6 +235,7 @@ func (e *Engine) Release(name, resource string) error {
 	if err != nil {
 		return err
 	}
+	a.forget(resource)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(a.held, resource)

@@ -186,6 +186,51 @@ func TestAHeldCacheStaysHeldAcrossACrash(t *testing.T) {
 	require.Equal(t, "1", get(t, e, "m").Data["b"])
 }
 
+func TestAnActorThatCrashesWhileItsCacheLagsListsThePast(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	var heard []string
+	require.NoError(t, e.Add("listener", func(env control.Env) error {
+		control.NewCache[*v1.ConfigMap](env, configMaps).Handle(control.Handler[*v1.ConfigMap]{
+			Add:    func(m *v1.ConfigMap) { heard = append(heard, "has "+m.Name) },
+			Delete: func(m *v1.ConfigMap) { heard = append(heard, "lost "+m.Name) },
+		})
+		return nil
+	}))
+	create(t, e, configMap("old"))
+	require.NoError(t, e.Settle())
+	require.NoError(t, e.Lag("listener", "configmaps"))
+	require.NoError(t, fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps("default").Delete(context.Background(), "old", metav1.DeleteOptions{}))
+	create(t, e, configMap("new"))
+	require.NoError(t, e.Settle())
+	require.Equal(t, []string{"has old"}, heard, "it hears of nothing")
+
+	heard = nil
+	require.NoError(t, e.Crash("listener"))
+	require.NoError(t, e.Settle())
+	require.Equal(t, []string{"has old"}, heard, "the list is that of the time when it began")
+	require.NoError(t, e.Crash("listener"))
+	require.NoError(t, e.Settle())
+	require.Equal(t, []string{"has old"}, heard, "a second process has no list")
+	heard = nil
+	require.NoError(t, e.Release("listener", "configmaps"))
+	require.NoError(t, e.Settle())
+	require.Equal(t, []string{"has new"}, heard)
+}
+
+func TestWhatHappenedWhileACacheLaggedFollowsThePast(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	require.NoError(t, e.Add("copier", copier("a", "b")))
+	require.NoError(t, e.Settle())
+	require.NoError(t, e.LagFor("copier", "configmaps", time.Minute))
+	create(t, e, configMap("m", "a", "1")) // an empty list is one, too
+	require.NoError(t, e.Crash("copier"))
+	require.NoError(t, e.RunFor(30*time.Second))
+	require.Empty(t, get(t, e, "m").Data["b"])
+	require.NoError(t, e.RunFor(time.Minute))
+	require.Equal(t, "1", get(t, e, "m").Data["b"])
+	require.ErrorContains(t, e.Lag("copier", "pods"), `has no cache of "pods"`)
+}
+
 func TestHoldingTwiceIsHoldingOnceAndADownActorCanBeHeld(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	require.NoError(t, e.Add("copier", copier("a", "b")))

@@ -223,9 +223,9 @@ func TestALineThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 	plan := explore.Plan{
 		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}}, Faults: []explore.Fault{{Call: 3, Kind: explore.CSIHang}},
-		Holds: []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: 4, For: 90 * time.Second}},
+		Holds: []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: 4, For: 90 * time.Second}, {Actor: "kube-scheduler", Resource: "nodes", From: 5, For: time.Second, Past: true}},
 	}
-	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang;holds=4:1m30s:kubelet/node-1:pods", plan.String())
+	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang;holds=4:1m30s:kubelet/node-1:pods,5:1s:kube-scheduler:nodes:past", plan.String())
 	again, err := explore.Parse(plan.String())
 	require.NoError(t, err)
 	require.Equal(t, plan, again)

@@ -104,7 +104,11 @@ func (p Plan) hold(c *storagesim.Cluster, call int) {
 	for _, h := range p.Holds {
 		if h.From == call {
 			// An actor that is not there in this run, or has no such cache, cannot be held.
-			_ = c.Engine().HoldFor(h.Actor, h.Resource, h.For)
+			if h.Past {
+				_ = c.Engine().LagFor(h.Actor, h.Resource, h.For)
+			} else {
+				_ = c.Engine().HoldFor(h.Actor, h.Resource, h.For)
+			}
 		}
 	}
 }

@@ -51,6 +51,9 @@ type Hold struct {
 	From int
 	// For is how long it lasts, in virtual time.
 	For time.Duration
+	// Past has a process that starts meanwhile list what there was when it began
+	// (engine.LagFor). Otherwise it has no list until it is over.
+	Past bool
 }
 
 // Size is how much differs from the plain run in order: choices, faults and holds.
@@ -81,9 +84,20 @@ func (p Plan) String() string {
 	}
 	add("choices", texts(p.Choices, func(c Choice) string { return fmt.Sprintf("%d:%d", c.At, c.Take) }))
 	add("faults", texts(p.Faults, func(f Fault) string { return fmt.Sprintf("%d:%s", f.Call, f.Kind) }))
-	add("holds", texts(p.Holds, func(h Hold) string { return fmt.Sprintf("%d:%s:%s:%s", h.From, h.For, h.Actor, h.Resource) }))
+	add("holds", texts(p.Holds, Hold.text))
 	return strings.Join(line, ";")
 }
+
+func (h Hold) text() string {
+	text := fmt.Sprintf("%d:%s:%s:%s", h.From, h.For, h.Actor, h.Resource)
+	if h.Past {
+		text += ":" + past
+	}
+	return text
+}
+
+// past is the last word of a Hold with Past.
+const past = "past"
 
 func texts[T any](values []T, text func(T) string) []string {
 	out := make([]string, len(values))
@@ -171,12 +185,13 @@ func parseFault(text string) (Fault, error) {
 
 func parseHold(text string) (Hold, error) {
 	parts := strings.Split(text, ":")
-	if len(parts) == 4 {
+	inPast := len(parts) == 5 && parts[4] == past
+	if len(parts) == 4 || inPast {
 		from, err := strconv.Atoi(parts[0])
 		lasts, err2 := time.ParseDuration(parts[1])
 		if err == nil && err2 == nil && from > 0 && lasts > 0 {
-			return Hold{Actor: parts[2], Resource: parts[3], From: from, For: lasts}, nil
+			return Hold{Actor: parts[2], Resource: parts[3], From: from, For: lasts, Past: inPast}, nil
 		}
 	}
-	return Hold{}, errors.New("it must be CALL:DURATION:ACTOR:RESOURCE, such as 3:30s:kube-scheduler:pods")
+	return Hold{}, errors.New("it must be CALL:DURATION:ACTOR:RESOURCE, such as 3:30s:kube-scheduler:pods, and may end with :past")
 }

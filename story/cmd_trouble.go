@@ -31,6 +31,7 @@ func troubleCommands() []*command {
 				"times= is how many calls, default 1; 0 is all. ACTOR, VERB and RESOURCE may be any.",
 		},
 		{name: "hold", usage: "hold ACTOR RESOURCE", help: "stop an actor's cache of a resource from receiving changes", run: hold},
+		{name: "lag", usage: "lag ACTOR RESOURCE", help: "the same, and after a crash the actor lists what there is now, as from an API server that is behind", run: lag},
 		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache receive its changes", run: release},
 		failCSICommand(), breakCommand(), mendCommand(),
 	}
@@ -179,6 +180,10 @@ func (c *call) inject(f engine.Fault, format string, args ...any) error {
 
 func hold(c *call) error {
 	return c.cache("is held", c.cluster.Hold)
+}
+
+func lag(c *call) error {
+	return c.cache("lags behind", c.cluster.Lag)
 }
 
 func release(c *call) error {
