@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,6 +51,10 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 	}
 	var errs []error
 	for _, obj := range objects {
+		meta := obj.Meta()
+		if !c.acts("apply", manifest.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}) {
+			continue
+		}
 		if err := c.apply(obj); err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", obj.File, obj.Line, obj.Ref(), err))
 		}
@@ -122,7 +127,7 @@ func (c *Cluster) Delete(refs ...string) error {
 	var errs []error
 	for _, ref := range refs {
 		at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
-		if err == nil {
+		if err == nil && c.acts("delete", at) {
 			background := metav1.DeletePropagationBackground
 			_, err = c.Do(api.Request{
 				Verb: "delete", Resource: at.Resource.GroupVersionResource(), Namespace: at.Namespace, Name: at.Name,
@@ -134,6 +139,20 @@ func (c *Cluster) Delete(refs ...string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// OnAct has f asked before Apply applies an object and before Delete deletes one, with the
+// verb and the object, "apply" and "pods/default/web". What f refuses with false is left out
+// without an error. Package explore finds with it what of a scenario it takes to fail.
+func (c *Cluster) OnAct(f func(verb, ref string) bool) { c.onAct = f }
+
+// acts says whether the user's act is to be carried out.
+func (c *Cluster) acts(verb string, at manifest.Ref) bool {
+	if c.onAct == nil {
+		return true
+	}
+	parts := []string{at.Resource.Plural, at.Namespace, at.Name}
+	return c.onAct(verb, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/"))
 }
 
 // Do carries out a request of any kind as the user, through the clientset of Client. A

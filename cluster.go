@@ -59,6 +59,7 @@ type Cluster struct {
 	off          map[string]bool     // nodes that are switched off
 	began        int                 // how much of the trace is about starting up
 	ids          prose.IDs
+	onAct        func(verb, ref string) bool
 }
 
 // New makes a cluster and starts its actors: the nodes have registered, and

@@ -17,7 +17,7 @@
 // # Plans
 //
 // What differs between two runs is a Plan: choices away from the plain order, faults at calls
-// of a certain number, caches that get no changes for a while. Strategies make plans, and by
+// of a certain number, caches that get no changes for a while, acts of the user that are left out. Strategies make plans, and by
 // default they take turns. What the plain run does, in order and without trouble, tells them
 // which calls there are. Plans do not depend on how many runs happen at once, nor do results.
 //
@@ -29,7 +29,9 @@
 // # A smaller failure
 //
 // A run that fails is played again with less: without one fault or the other, then with fewer
-// choices away from the plain order, as long as the same rule is broken (delta debugging).
+// choices away from the plain order, then without some of what the user did, object by object,
+// as long as the same rule is broken (delta debugging). Of what the user did, only Cluster.Apply
+// and Cluster.Delete can be left out.
 //
 // # What a scenario must keep to
 //

@@ -130,6 +130,12 @@ type Failure struct { //nolint:errname // it is more than an error
 	// choices), and ShrinkRuns how many runs it took to make it smaller.
 	From, ShrinkRuns int
 
+	// Acts are what the user did with Apply and Delete, object by object, without what is not
+	// needed to fail ("apply pods/default/web"); LeftOut is how many there were more.
+	Acts    []string
+	LeftOut int
+
+	acts    int // how many there are, with those left out
 	choices []uint32
 }
 
@@ -150,6 +156,9 @@ func (f *Failure) Error() string {
 	text := fmt.Sprintf("run %d (%s): %v\n", f.Run, by, f.Err)
 	if f.Plan.Size() < f.From {
 		text += fmt.Sprintf("made smaller in %d runs: from %d to %d choices and faults\n", f.ShrinkRuns, f.From, f.Plan.Size())
+	}
+	if f.LeftOut > 0 {
+		text += fmt.Sprintf("%d of the user's %d acts are enough: %s\n", len(f.Acts), len(f.Acts)+f.LeftOut, strings.Join(f.Acts, ", "))
 	}
 	return text + fmt.Sprintf("replay %s\nthe story:\n%s", f.Plan, f.Story)
 }
@@ -178,7 +187,7 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 		return Report{}, err
 	}
 	x := newExploration(ctx, cfg, scenario)
-	failure, err := x.begin()
+	failure, err := x.begin(nil)
 	if err != nil || failure != nil {
 		return x.end(1, failure, err)
 	}
@@ -214,7 +223,7 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 		return err
 	}
 	x := newExploration(context.Background(), cfg, scenario)
-	if failure, err := x.begin(); err != nil || failure != nil && plan.Size() == 0 {
+	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 {
 		return errors.Join(err, asError(failure))
 	}
 	return asError(x.play(plan, nil))
@@ -234,7 +243,8 @@ type exploration struct {
 	cfg      Config
 	scenario func(c *storagesim.Cluster) error
 	planner  *planner
-	plain    *end // how the plain run ended
+	base     base // what the plain run told
+	plain    *end // how it ended
 	// plainSteps is how many steps it had.
 	plainSteps uint64
 	covered    *covered
@@ -254,12 +264,13 @@ func (x *exploration) end(runs int, failure *Failure, err error) (Report, error)
 	return report, err
 }
 
-// begin plays the plain run twice: what it does is what plans are made from, and it must
-// repeat.
-func (x *exploration) begin() (*Failure, error) {
-	var first, second recorded
-	failure := x.play(Plan{}, &first)
-	again := x.play(Plan{}, &second)
+// begin plays the plain run twice, but for acts that are left out: what it does is what plans
+// are made from, and it must repeat.
+func (x *exploration) begin(without []int) (*Failure, error) {
+	first, second := recorded{plain: true}, recorded{plain: true}
+	failure := x.play(Plan{Without: without}, &first)
+	again := x.play(Plan{Without: without}, &second)
+	x.plainSteps, x.base = first.steps, first.base
 	switch {
 	case first.story != second.story:
 		return nil, difference(first.story, second.story)
@@ -268,7 +279,7 @@ func (x *exploration) begin() (*Failure, error) {
 		failure.Run = 1
 		return failure, nil
 	}
-	x.plain, x.plainSteps = &first.end, first.steps
+	x.plain = &first.end
 	x.planner = newPlanner(first.base, x.cfg.strategies(), x.cfg.runs())
 	x.covered.expect(first.base)
 	return nil, nil
@@ -305,7 +316,8 @@ func (x *exploration) run(number int) *Failure {
 
 // recorded is what is noted of a run.
 type recorded struct {
-	base
+	base       // if plain is set
+	plain bool // the run is without trouble, and what it does is noted
 	end   end
 	story string // of the plain run only
 	seen  *seen
@@ -325,17 +337,18 @@ func (x *exploration) play(plan Plan, r *recorded) *Failure {
 	if err != nil {
 		return &Failure{Plan: plan, Err: err}
 	}
+	did := watchActs(c, plan)
 	err = x.playOn(c, plan, r)
 	if r != nil {
 		r.steps = c.Engine().Steps()
 	}
-	if r != nil && x.planner == nil {
+	if r != nil && r.plain {
 		r.story = c.Transcript(0)
 	}
 	if err = errors.Join(err, c.Close()); err == nil {
 		return nil
 	}
-	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), choices: c.Engine().Choices()}
+	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices()}
 }
 
 // of is the configuration of one run's cluster.
@@ -356,7 +369,7 @@ func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded) erro
 	c.Engine().OnCall(func(number int, call *api.Request) {
 		plan.hold(c, number)
 		if r != nil {
-			r.call(x, plan, number, call)
+			r.call(plan, number, call)
 		}
 	})
 	if err := plan.inject(c); err != nil {
@@ -372,7 +385,7 @@ func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded) erro
 	if err := rest(c, g); err != nil {
 		return err
 	}
-	return r.finish(x, c)
+	return r.finish(c)
 }
 
 // Recovery is how much virtual time a cluster has after all trouble, if the rules do not hold
@@ -419,8 +432,8 @@ func guarded(f func() error) (err error) {
 }
 
 // call notes a call at the API server: where it is in the plain run, or what strikes it.
-func (r *recorded) call(x *exploration, plan Plan, number int, call *api.Request) {
-	if x.planner == nil {
+func (r *recorded) call(plan Plan, number int, call *api.Request) {
+	if r.plain {
 		r.calls = append(r.calls, place(call))
 	}
 	for _, f := range plan.Faults {
@@ -431,20 +444,20 @@ func (r *recorded) call(x *exploration, plan Plan, number int, call *api.Request
 }
 
 // finish notes how a run ended.
-func (r *recorded) finish(x *exploration, c *storagesim.Cluster) (err error) {
+func (r *recorded) finish(c *storagesim.Cluster) (err error) {
 	if r == nil {
 		return nil
 	}
 	for _, entry := range c.Records() {
 		rpc, ok := entry.Record.(trace.RPC)
-		if ok && x.planner == nil {
+		if ok && r.plain {
 			r.rpcs = append(r.rpcs, entry.Actor+" "+rpc.Method)
 		}
 		if ok && rpc.Fault != "" {
 			r.seen.struck = append(r.seen.struck, entry.Actor+" "+rpc.Method)
 		}
 	}
-	if x.planner != nil {
+	if !r.plain {
 		return nil
 	}
 	for _, actor := range c.Actors() {

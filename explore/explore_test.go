@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // oneVolume is a volume that four claims want, the last of them b.
@@ -210,25 +211,76 @@ func TestALineThatMakesNoSenseIsRefused(t *testing.T) {
 	for line, says := range map[string]string{
 		"":                          `it begins with "", and this version of storagesim plays lines that begin with "x1"`,
 		"x0;seed=1":                 `it begins with "x0"`,
-		"x1;speed=1":                "speed: it is not one of seed, order, choices, faults and holds",
+		"x1;speed=1":                "speed: it is not one of seed, order, choices, faults, holds and without",
 		"x1;seed=many":              "seed: ",
 		"x1;order=best":             `"best" is not an order: it must be random, or pct1 to pct9`,
 		"x1;choices=1:2,x":          `choices: "x": it must be POSITION:ALTERNATIVE`,
 		"x1;faults=0:crash":         `faults: "0:crash": it must be CALL:KIND`,
 		"x1;faults=3:boom":          `the kind must be one of crash, crash-after, refused`,
 		"x1;holds=1:2:x:pods":       `holds: "1:2:x:pods": it must be CALL:DURATION:ACTOR:RESOURCE`,
+		"x1;without=2,0":            `without: "0": it must be the number of an act, from 1 on`,
 		"x1;order=pct2;choices=1:1": "order and choices exclude each other",
 	} {
 		require.ErrorContains(t, explore.Replay(explore.Config{}, line, firstComeFirstServed), says)
 	}
 	plan := explore.Plan{
 		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}}, Faults: []explore.Fault{{Call: 3, Kind: explore.CSIHang}},
-		Holds: []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: 4, For: 90 * time.Second}, {Actor: "kube-scheduler", Resource: "nodes", From: 5, For: time.Second, Past: true}},
+		Holds:   []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: 4, For: 90 * time.Second}, {Actor: "kube-scheduler", Resource: "nodes", From: 5, For: time.Second, Past: true}},
+		Without: []int{2, 5},
 	}
-	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang;holds=4:1m30s:kubelet/node-1:pods,5:1s:kube-scheduler:nodes:past", plan.String())
+	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang;holds=4:1m30s:kubelet/node-1:pods,5:1s:kube-scheduler:nodes:past;without=2,5", plan.String())
 	again, err := explore.Parse(plan.String())
 	require.NoError(t, err)
 	require.Equal(t, plan, again)
+}
+
+// What the user did that is not needed is left out: another claim and its pod, and all that
+// was deleted.
+func TestAFailureIsToldWithoutWhatTheUserDidInVain(t *testing.T) {
+	rule := explore.Rule{Name: "no volume is released", Begin: func(*storagesim.Cluster) explore.Check {
+		return explore.Check{Write: func(w trace.Write) error {
+			if pv, ok := w.New.(*v1.PersistentVolume); ok && pv.Status.Phase == v1.VolumeReleased && pv.Name == "two" {
+				return errors.New("it is released")
+			}
+			return nil
+		}}
+	}}
+	scenario := func(c *storagesim.Cluster) error {
+		return errors.Join(c.Apply(claimAndVolume("one"), claimAndVolume("two"), claimAndVolume("three")), c.Settle(),
+			c.Delete("pvc/one", "pvc/three"), c.Settle(), c.Delete("pvc/two"), c.Settle())
+	}
+	_, err := explore.Run(t.Context(), explore.Config{Runs: 5, Rules: []explore.Rule{rule}}, scenario)
+	failure, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, []string{"apply persistentvolumes/two", "apply persistentvolumeclaims/default/two", "delete persistentvolumeclaims/default/two"}, failure.Acts)
+	require.Equal(t, 6, failure.LeftOut)
+	require.ErrorContains(t, err, "3 of the user's 9 acts are enough: apply persistentvolumes/two, ")
+	require.NotContains(t, failure.Story, "three")
+	again := explore.Replay(explore.Config{Rules: []explore.Rule{rule}}, failure.Plan.String(), scenario)
+	require.ErrorContains(t, again, failure.Story)
+}
+
+func claimAndVolume(name string) string {
+	return strings.ReplaceAll(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: NAME}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  storageClassName: ""
+  hostPath: {path: /data/NAME}
+  claimRef: {namespace: default, name: NAME}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: NAME}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+  storageClassName: ""
+`, "NAME", name)
 }
 
 // BenchmarkExplore is one run of a scenario: two claims race for one volume.

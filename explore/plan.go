@@ -24,6 +24,9 @@ type Plan struct {
 	Faults []Fault
 	// Holds are caches that fall behind.
 	Holds []Hold
+	// Without are the numbers, from 1, of those of the user's acts that are left out: objects
+	// that are not applied, or not deleted.
+	Without []int
 }
 
 // Choice is that of another alternative than the first.
@@ -85,6 +88,7 @@ func (p Plan) String() string {
 	add("choices", texts(p.Choices, func(c Choice) string { return fmt.Sprintf("%d:%d", c.At, c.Take) }))
 	add("faults", texts(p.Faults, func(f Fault) string { return fmt.Sprintf("%d:%s", f.Call, f.Kind) }))
 	add("holds", texts(p.Holds, Hold.text))
+	add("without", texts(p.Without, strconv.Itoa))
 	return strings.Join(line, ";")
 }
 
@@ -143,8 +147,10 @@ func (p *Plan) set(name, values string) (err error) {
 		p.Faults, err = parsed(values, parseFault)
 	case "holds":
 		p.Holds, err = parsed(values, parseHold)
+	case "without":
+		p.Without, err = parsed(values, parseAct)
 	default:
-		err = errors.New("it is not one of seed, order, choices, faults and holds")
+		err = errors.New("it is not one of seed, order, choices, faults, holds and without")
 	}
 	return err
 }
@@ -181,6 +187,14 @@ func parseFault(text string) (Fault, error) {
 		return Fault{}, fmt.Errorf("the kind must be one of %s", strings.Join(FaultKinds(), ", "))
 	}
 	return Fault{number, kind}, nil
+}
+
+func parseAct(text string) (int, error) {
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		return 0, errors.New("it must be the number of an act, from 1 on")
+	}
+	return number, nil
 }
 
 func parseHold(text string) (Hold, error) {

@@ -72,7 +72,7 @@ func (s *shrinker) one(plan Plan) []Fault {
 	for _, f := range plan.Faults {
 		for by := range 2*nearby + 1 {
 			alone := []Fault{{f.Call + (by+1)/2*(1-by%2*2), f.Kind}} // 0, -1, 1, -2, 2 ...
-			if alone[0].Call > 0 && s.fails(Plan{plan.Seed, "", plan.Choices, alone, plan.Holds}) {
+			if alone[0].Call > 0 && s.failsAs(plan, func(p *Plan) { p.Faults = alone }) {
 				return alone
 			}
 		}
@@ -112,8 +112,8 @@ func without[T any](items []T, parts int, fails func([]T) bool) ([]T, bool) {
 
 // shrink makes a failure smaller: first without its faults and caches that fall behind, as
 // far as they are not needed, then with fewer choices away from the plain order, then with
-// a few others instead of many. The failure stays of the same kind. It
-// ends after so many runs, a long one counting as several.
+// a few others instead of many, then without what the user did that is not needed. The failure
+// stays of the same kind. It ends after so many runs, a long one counting as several.
 func (x *exploration) shrink(f *Failure) {
 	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size()}
 	plan := f.Plan
@@ -125,20 +125,28 @@ func (x *exploration) shrink(f *Failure) {
 		}
 	}
 	plan.Faults = s.one(plan)
-	plan.Faults = reduce(plan.Faults, func(some []Fault) bool { return s.fails(Plan{plan.Seed, "", plan.Choices, some, plan.Holds}) })
-	plan.Holds = reduce(plan.Holds, func(some []Hold) bool { return s.fails(Plan{plan.Seed, "", plan.Choices, plan.Faults, some}) })
+	plan.Faults = reduce(plan.Faults, func(some []Fault) bool { return s.failsAs(plan, func(p *Plan) { p.Faults = some }) })
+	plan.Holds = reduce(plan.Holds, func(some []Hold) bool { return s.failsAs(plan, func(p *Plan) { p.Holds = some }) })
+	fewer := func(some []Choice) bool { return s.failsAs(plan, func(p *Plan) { p.Choices = some }) }
 	plan.Choices = choicesOf(s.best.choices) // those behind the failure are not needed
-	plan.Choices = middle(plan.Choices, func(some []Choice) bool { return s.fails(Plan{plan.Seed, "", some, plan.Faults, plan.Holds}) })
-	plan.Choices = reduce(plan.Choices, func(some []Choice) bool { return s.fails(Plan{plan.Seed, "", some, plan.Faults, plan.Holds}) })
+	plan.Choices = reduce(middle(plan.Choices, fewer), fewer)
 	s.few()
 	if plan = s.best.Plan; len(plan.Choices) <= fewChoices {
-		plan.Choices = reduce(plan.Choices, func(some []Choice) bool { return s.fails(Plan{plan.Seed, "", some, plan.Faults, plan.Holds}) })
+		plan.Choices = reduce(plan.Choices, fewer)
 	}
 	if plan.Seed != 0 { // whose names matter seldom
-		s.fails(Plan{0, "", plan.Choices, plan.Faults, plan.Holds})
+		s.failsAs(plan, func(p *Plan) { p.Seed = 0 })
 	}
+	s.fewerActs()
 	*f = *s.best
+	f.LeftOut = f.acts - len(f.Acts)
 	f.From, f.ShrinkRuns = s.from, x.cfg.shrinkRuns()-s.left
+}
+
+// failsAs plays a plan with a change.
+func (s *shrinker) failsAs(plan Plan, change func(*Plan)) bool {
+	change(&plan)
+	return s.fails(plan)
 }
 
 // shrinker tries smaller plans, and keeps the last that fails.

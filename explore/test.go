@@ -63,7 +63,7 @@ func testOnly(t testing.TB, cfg Config, number uint64, play func(c *storagesim.C
 	t.Helper()
 	cfg.Runs = max(cfg.runs(), int(number))
 	x := newExploration(t.Context(), cfg, play)
-	failure, err := x.begin()
+	failure, err := x.begin(nil)
 	switch {
 	case err == nil && failure == nil && int(number) > len(x.planner.turns):
 		t.Fatalf("STORAGESIM_SEED: there is no run %d: the strategies have plans for %d", number, len(x.planner.turns))

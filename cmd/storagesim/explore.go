@@ -53,8 +53,8 @@ volume for one node is attached to one; what is in use does not go; volumes are
 attached, staged and published in that order; nothing is left behind; and what runs
 in the plain run runs in the end, when the trouble is over.
 
-The first run that breaks a rule is made as small as it can be. Its story is printed,
-with a line that repeats it. Without one, explore says how many runs there were and
+The first run that breaks a rule is made as small as it can be: with less trouble, and
+with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and
 how much they saw.
 
 Exit codes: 0 nothing was found; 1 a rule was broken, or something is wrong with the
@@ -189,8 +189,10 @@ type foundFailure struct {
 	Strategy string `json:"strategy,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Error    string `json:"error"`
-	Replay   string `json:"replay"`
-	Story    string `json:"story"`
+	// Acts are those of the user that it takes.
+	Acts   []string `json:"acts"`
+	Replay string   `json:"replay"`
+	Story  string   `json:"story"`
 }
 
 // report prints what an exploration found. A failure is told on out.
@@ -202,7 +204,7 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 	if o.format == "json" {
 		answer := found{Runs: report.Runs, Coverage: report.Coverage}
 		if failed {
-			answer.Failure = &foundFailure{f.Run, f.Strategy, f.Rule(), f.Err.Error(), f.Plan.String(), f.Story}
+			answer.Failure = &foundFailure{f.Run, f.Strategy, f.Rule(), f.Err.Error(), f.Acts, f.Plan.String(), f.Story}
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)

@@ -17,7 +17,8 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Equal(t, "nothing leaks", answer.Failure.Rule)
 	require.Equal(t, "faults", answer.Failure.Strategy)
 	require.Contains(t, answer.Failure.Error, "helper pod local-path-storage/helper-pod-create-")
-	require.Regexp(t, `^x1;faults=\d+:[a-z-]+$`, answer.Failure.Replay)
+	require.Regexp(t, `^x1;faults=\d+:[a-z-]+;without=[\d,]+$`, answer.Failure.Replay)
+	require.Equal(t, []string{"apply storageclasses/local-path", "apply persistentvolumeclaims/default/data", "apply pods/default/web"}, answer.Failure.Acts)
 	require.Equal(t, answer.Failure.Run, answer.Runs)
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay)
