@@ -16,9 +16,14 @@ type acts struct {
 }
 
 // watchActs leaves out what a plan leaves out.
-func watchActs(c *storagesim.Cluster, plan Plan) *acts {
+func watchActs(c *storagesim.Cluster, plan Plan, r *recorded) *acts {
 	a := &acts{without: plan.Without, missing: map[string]bool{}}
-	c.OnAct(a.next)
+	c.OnAct(func(verb, ref string) bool {
+		if a.count == 0 {
+			r.openAt(c)
+		}
+		return a.next(verb, ref)
+	})
 	return a
 }
 

@@ -135,6 +135,13 @@ type Failure struct { //nolint:errname // it is more than an error
 	Acts    []string
 	LeftOut int
 
+	// Cluster and Commands are those of a story (package story) that do what Plan does: the
+	// words behind its command "cluster", and what comes next, before the user's first act. No
+	// commands can say it if Untold is set, which says why.
+	Cluster  string
+	Commands []string
+	Untold   error
+
 	acts    int // how many there are, with those left out
 	choices []uint32
 }
@@ -259,6 +266,7 @@ func (x *exploration) end(runs int, failure *Failure, err error) (Report, error)
 	report := Report{Runs: runs, Coverage: x.covered.coverage()}
 	if failure != nil {
 		x.shrink(failure)
+		failure.Cluster, failure.Commands, failure.Untold = x.commands(failure.Plan)
 		return report, failure
 	}
 	return report, err
@@ -322,6 +330,7 @@ type recorded struct {
 	story string // of the plain run only
 	seen  *seen
 	steps uint64
+	opening
 }
 
 // play is one run. What it does is noted in r, if that is given.
@@ -337,8 +346,9 @@ func (x *exploration) play(plan Plan, r *recorded) *Failure {
 	if err != nil {
 		return &Failure{Plan: plan, Err: err}
 	}
-	did := watchActs(c, plan)
+	did := watchActs(c, plan, r)
 	err = x.playOn(c, plan, r)
+	r.noteRPCs(c)
 	if r != nil {
 		r.steps = c.Engine().Steps()
 	}
@@ -443,10 +453,10 @@ func (r *recorded) call(plan Plan, number int, call *api.Request) {
 	}
 }
 
-// finish notes how a run ended.
-func (r *recorded) finish(c *storagesim.Cluster) (err error) {
+// noteRPCs notes the calls to drivers.
+func (r *recorded) noteRPCs(c *storagesim.Cluster) {
 	if r == nil {
-		return nil
+		return
 	}
 	for _, entry := range c.Records() {
 		rpc, ok := entry.Record.(trace.RPC)
@@ -457,7 +467,11 @@ func (r *recorded) finish(c *storagesim.Cluster) (err error) {
 			r.seen.struck = append(r.seen.struck, entry.Actor+" "+rpc.Method)
 		}
 	}
-	if !r.plain {
+}
+
+// finish notes how a plain run ended.
+func (r *recorded) finish(c *storagesim.Cluster) (err error) {
+	if r == nil || !r.plain {
 		return nil
 	}
 	for _, actor := range c.Actors() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -86,6 +88,34 @@ func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.
 	require.True(t, ok, "%v", err)
 	require.Equal(t, f.Story, again.Story, "the same story, to the byte")
 	require.NoError(t, explore.Replay(explore.Config{}, explore.Plan{}.String(), firstComeFirstServed), "in order, a comes first")
+}
+
+// A story plays what was found: its command cluster has the choices.
+func TestCommandsOfAStoryDoWhatThePlanDoes(t *testing.T) {
+	_, err := explore.Run(t.Context(), explore.Config{Runs: 200}, firstComeFirstServed)
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.NoError(t, f.Untold)
+	require.Regexp(t, `^choices=\d+:\d+`, f.Cluster)
+	play := func(cluster string) string {
+		var out strings.Builder
+		script := "cluster nodes=node-1 provisioners= " + cluster + "\n----\n"
+		for _, object := range strings.Split(oneVolume, "---\n") {
+			name := regexp.MustCompile(`name: (\w+)`).FindStringSubmatch(object)[1]
+			if slices.ContainsFunc(f.Acts, func(act string) bool { return strings.HasSuffix(act, "/"+name) }) {
+				script += "\napply\n" + object + "----\n"
+			}
+		}
+		script += "\nsettle quiet\n----\n\nget pvc\n----\n"
+		require.NoError(t, story.Play(t.Context(), &out, "found.txt", script, story.Options{}))
+		return out.String()
+	}
+	require.Regexp(t, `\nb +Bound `, play(f.Cluster))
+	require.Regexp(t, `\nb +Pending `, play(""), "in order, another comes first")
+
+	_, err = explore.Run(t.Context(), explore.Config{Runs: 300, Strategies: []string{explore.Random}, ShrinkRuns: -1}, firstComeFirstServed)
+	require.ErrorAs(t, err, &f)
+	require.EqualError(t, f.Untold, "its order is by chance")
 }
 
 func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {

@@ -85,12 +85,14 @@ func (p Plan) String() string {
 	if p.Order != "" {
 		add("order", []string{p.Order})
 	}
-	add("choices", texts(p.Choices, func(c Choice) string { return fmt.Sprintf("%d:%d", c.At, c.Take) }))
+	add("choices", texts(p.Choices, Choice.text))
 	add("faults", texts(p.Faults, func(f Fault) string { return fmt.Sprintf("%d:%s", f.Call, f.Kind) }))
 	add("holds", texts(p.Holds, Hold.text))
 	add("without", texts(p.Without, strconv.Itoa))
 	return strings.Join(line, ";")
 }
+
+func (c Choice) text() string { return fmt.Sprintf("%d:%d", c.At, c.Take) }
 
 func (h Hold) text() string {
 	text := fmt.Sprintf("%d:%s:%s:%s", h.From, h.For, h.Actor, h.Resource)

@@ -18,13 +18,14 @@ import (
 func timeCommands() []*command {
 	return []*command{
 		{
-			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME]", run: cluster,
+			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...]", run: cluster,
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
 				"provisioners=  " + strings.Join(bundled.Names(), ", ") + ", or empty for none\n" +
 				"only=       run these actors of the control plane only\n" +
-				"phase=      how long ago periodic work had its last round",
+				"phase=      how long ago periodic work had its last round\n" +
+				"choices=    what happens next where it is not what a reader expects, as storagesim explore --script writes it",
 		},
 		{
 			name: "settle", usage: "settle [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: func(c *call) error {
@@ -52,7 +53,7 @@ func cluster(c *call) error {
 	if c.cluster != nil {
 		return c.misuse("there is a cluster already; this command comes first")
 	}
-	set, err := c.settings("nodes", "seed", "provisioners", "only", "phase")
+	set, err := c.settings("nodes", "seed", "provisioners", "only", "phase", "choices")
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,11 @@ func cluster(c *call) error {
 			return err
 		}
 	}
+	if choices, ok := set["choices"]; ok {
+		if cfg.Policy, err = c.choices(choices); err != nil {
+			return err
+		}
+	}
 	provisioners := []string{"openebs"}
 	if names, ok := set["provisioners"]; ok {
 		provisioners = list(names)
@@ -91,6 +97,26 @@ func cluster(c *call) error {
 	}
 	c.say("actors: %s", strings.Join(c.listedActors(), ", "))
 	return nil
+}
+
+// mostChoices is the highest position of a choice.
+const mostChoices = 10_000_000
+
+// choices is the order in which the N-th choice, from 0, is not the first alternative but the
+// M-th after it.
+func (c *call) choices(text string) (engine.Policy, error) {
+	var all []uint32
+	for _, choice := range list(text) {
+		n, m, _ := strings.Cut(choice, ":")
+		at, err := strconv.Atoi(n)
+		take, err2 := strconv.ParseUint(m, 10, 32)
+		if err != nil || err2 != nil || at < 0 || at > mostChoices {
+			return nil, c.misuse("choices: %q is not POSITION:ALTERNATIVE, such as 12:1", choice)
+		}
+		all = append(all, make([]uint32, max(0, at+1-len(all)))...)
+		all[at] = uint32(take)
+	}
+	return engine.Replay(all), nil
 }
 
 // list splits at commas; nothing is no element.

@@ -82,6 +82,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"fail kube-scheduler update pvc times=x\n----\n":           `test.txt:1: fail: times: "x" is not a whole number such as 3`,
 		"fail kube-scheduler update pvc delay=1s lost=yes\n----\n": `test.txt:1: fail: expected only one of error=, lost= and delay=`,
 		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: wrong number of arguments: 1; expected 2; usage: hold ACTOR RESOURCE`,
+		"cluster choices=first\n----\n":                            `test.txt:1: cluster: choices: "first" is not POSITION:ALTERNATIVE, such as 12:1`,
 		"leaks all\n----\n":                                        `test.txt:1: leaks: wrong number of arguments: 1; expected none; usage: leaks`,
 		"hold pv-protection-controller nodes\n----\n":              `test.txt:1: hold: actor pv-protection-controller has no cache of "nodes"; it has caches of ["persistentvolumes"]`,
 		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,

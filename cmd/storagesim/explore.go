@@ -27,6 +27,7 @@ type exploreOptions struct {
 	except      []string
 	replay      string
 	format      string
+	script      string
 	stay        bool
 }
 
@@ -69,7 +70,10 @@ manifests; 2 the command line is wrong; 130 interrupted.`,
   storagesim explore -f manifests/ --runs 1000000 --shard 3/16
 
   # Repeat what was found.
-  storagesim explore -f manifests/ --replay 'x1;faults=12:crash-after'`,
+  storagesim explore -f manifests/ --replay 'x1;faults=12:crash-after'
+
+  # Tell what was found as a script, and play it.
+  storagesim explore -f manifests/ --script found.txt; storagesim story found.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.provisionersSet = cmd.Flags().Changed("provisioners")
@@ -90,6 +94,7 @@ manifests; 2 the command line is wrong; 130 interrupted.`,
 	flags.StringSliceVar(&o.except, "except", nil, "rules that need not hold: "+strings.Join(explore.BuiltInRules(), ", "))
 	flags.StringVar(&o.replay, "replay", "", "repeat the run of this `LINE` alone")
 	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: json, or text (the default)")
+	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
 	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
 	return cmd
 }
@@ -144,10 +149,12 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	scenario := func(c *storagesim.Cluster) error { return o.scenario(ctx, c, objects) }
 	if o.replay != "" {
 		err = explore.Replay(cfg, o.replay, scenario)
-		return o.report(out, explore.Report{Runs: 1}, err)
+		return errors.Join(o.writeScript(errOut, objects, err), o.report(out, explore.Report{Runs: 1}, err))
 	}
+	stop := showProgress(errOut, &cfg)
 	report, err := explore.Run(ctx, cfg, scenario)
-	return o.report(out, report, err)
+	stop()
+	return errors.Join(o.writeScript(errOut, objects, err), o.report(out, report, err))
 }
 
 // scenario is one run: what the manifests say comes and goes.
@@ -163,18 +170,23 @@ func (o *exploreOptions) scenario(ctx context.Context, c *storagesim.Cluster, ob
 	if err := c.Settle(); err != nil || o.stay {
 		return err
 	}
-	var gone []string
-	for _, kinds := range [][]string{{"StatefulSet"}, {"Pod"}, {"PersistentVolumeClaim"}} {
-		for _, obj := range objects {
-			if slices.Contains(kinds, obj.Resource.Kind) {
-				gone = append(gone, obj.Ref())
-			}
-		}
-	}
+	gone := deleted(objects)
 	if len(gone) == 0 {
 		return nil
 	}
 	return errors.Join(c.Delete(gone...), c.Settle())
+}
+
+// deleted are what a run deletes at its end, in that order.
+func deleted(objects []manifest.Object) (gone []string) {
+	for _, kind := range []string{"StatefulSet", "Pod", "PersistentVolumeClaim"} {
+		for _, obj := range objects {
+			if obj.Resource.Kind == kind {
+				gone = append(gone, obj.Ref())
+			}
+		}
+	}
+	return gone
 }
 
 // found is the output in JSON.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,6 +35,23 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "40", "--except", "nothing leaks")
 	require.Equal(t, 0, code)
 	require.Regexp(t, `^Nothing was found in 40 runs: \d+ states \(the last new one in run \d+\), \d+ orders of writes \(the last in run \d+\), faults at \d+ of \d+ places\.\n$`, out)
+}
+
+// What was found is a script that plays by itself, and it ends as the run did.
+func TestWhatWasFoundIsAScriptThatPlays(t *testing.T) {
+	path := file(t, "local-path.yaml", strings.NewReplacer("openebs-hostpath", "local-path", "openebs.io/local", "rancher.io/local-path").Replace(manifests))
+	script := filepath.Join(t.TempDir(), "found.txt")
+	code, out, errOut := command(t, "", "explore", "-f", path, "--runs", "200", "--strategies", "faults", "--script", script)
+	require.Equal(t, 1, code, errOut)
+	require.Contains(t, out, "helper pod local-path-storage/helper-pod-create-")
+	code, out, errOut = command(t, "", "story", script)
+	require.Equal(t, 0, code, errOut)
+	require.Contains(t, out, "\nfail rancher.io/local-path delete pods\n----\n")
+	require.Contains(t, out, "\nleaks\n----\nhelper pod local-path-storage/helper-pod-create-")
+	require.NotContains(t, out, "\ndelete ", "that nothing needs to be deleted")
+
+	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=1:crash", "--script", script)
+	require.Equal(t, 0, code, errOut)
 }
 
 func TestShardsDivideTheRunsAndAnExplorationCanGoOn(t *testing.T) {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// writeScript writes what was found as a script for storagesim story, if that is asked for
+// and can be.
+func (o *exploreOptions) writeScript(errOut io.Writer, objects []manifest.Object, err error) error {
+	f, failed := errors.AsType[*explore.Failure](err)
+	if o.script == "" || !failed {
+		return nil
+	}
+	why := f.Untold
+	switch {
+	case why != nil:
+	case len(o.disks) > 0:
+		why = errors.New("--disk")
+	case len(o.nfs) > 0:
+		why = errors.New("--nfs")
+	}
+	if why != nil {
+		_, err := fmt.Fprintf(errOut, "note: %s is not written: a script cannot say all that it takes: %v\n", o.script, why)
+		return err
+	}
+	text, err := o.scriptOf(f, objects)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.script, []byte(text), 0o644)
+}
+
+// scriptOf is the script: the cluster, the trouble, and what the user does.
+func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object) (string, error) {
+	names := o.provisioners
+	if !o.provisionersSet {
+		names = named(objects)
+	}
+	reason, _, _ := strings.Cut(f.Err.Error(), "\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Found by storagesim explore: %s\n", reason)
+	words := []string{"cluster nodes=" + strings.Join(o.nodes, ","), "provisioners=" + strings.Join(names, ",")}
+	if f.Cluster != "" {
+		words = append(words, f.Cluster)
+	}
+	fmt.Fprintf(&b, "%s\n----\n", strings.Join(words, " "))
+	for _, command := range f.Commands {
+		fmt.Fprintf(&b, "\n%s\n----\n", command)
+	}
+	for _, obj := range objects {
+		if !acted(f, "apply", obj) {
+			continue
+		}
+		text, err := yaml.JSONToYAML(obj.JSON)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\napply\n%s----\n", text)
+	}
+	b.WriteString("\nsettle\n----\n")
+	var gone []string
+	for _, obj := range objects {
+		if acted(f, "delete", obj) {
+			gone = append(gone, obj.Ref())
+		}
+	}
+	if len(gone) > 0 {
+		ordered := slices.DeleteFunc(deleted(objects), func(ref string) bool { return !slices.Contains(gone, ref) })
+		fmt.Fprintf(&b, "\ndelete %s\n----\n\nsettle\n----\n", strings.Join(ordered, " "))
+	}
+	b.WriteString("\nleaks\n----\n")
+	return b.String(), nil
+}
+
+// acted says whether the user of a failure did that with an object.
+func acted(f *explore.Failure, verb string, obj manifest.Object) bool {
+	ref := []string{obj.Resource.Plural, obj.Meta().GetNamespace(), obj.Meta().GetName()}
+	ref = slices.DeleteFunc(ref, func(part string) bool { return part == "" })
+	return slices.Contains(f.Acts, verb+" "+strings.Join(ref, "/"))
+}
