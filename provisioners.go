@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/helperpod"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 	"github.com/storagesim/storagesim/provisioner/openebs"
@@ -101,10 +98,7 @@ func (c *Cluster) InstallOpenEBS(cfg ...openebs.Config) error {
 	if len(cfg) > 0 {
 		config = cfg[0]
 	}
-	if config.Namespace == "" {
-		config.Namespace = openebs.DefaultNamespace
-	}
-	if err := c.ensureNamespace(config.Namespace); err != nil {
+	if err := helperpod.CreateNamespace(context.Background(), c.client, cmp.Or(config.Namespace, openebs.DefaultNamespace)); err != nil {
 		return err
 	}
 	return c.AddProvisionController(provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(config)})
@@ -121,11 +115,10 @@ func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) error {
 	}
 	m := localpath.DefaultConfigMap()
 	m.Namespace, m.Name = cmp.Or(config.Namespace, m.Namespace), cmp.Or(config.ConfigMapName, m.Name)
-	if err := c.ensureNamespace(m.Namespace); err != nil {
+	if err := helperpod.CreateNamespace(context.Background(), c.client, m.Namespace); err != nil {
 		return err
 	}
-	_, err := c.client.CoreV1().ConfigMaps(m.Namespace).Create(context.Background(), m, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := helperpod.CreateConfigMap(context.Background(), c.client, m); err != nil {
 		return err
 	}
 	return c.AddProvisionController(provisioner.Config{Name: localpath.ProvisionerName, New: localpath.New(config)})
@@ -163,13 +156,4 @@ func (c *Cluster) InstallNFSSubdir(cfg nfsprovisioner.Config) error {
 	}
 	name := cmp.Or(cfg.Name, nfsprovisioner.SubdirName)
 	return c.AddProvisionController(provisioner.Config{Name: name, New: nfsprovisioner.NewSubdir(cfg)})
-}
-
-func (c *Cluster) ensureNamespace(name string) error {
-	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err := c.client.CoreV1().Namespaces().Create(context.Background(), ns, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }

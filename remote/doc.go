@@ -1,10 +1,12 @@
 // Package remote runs controllers of this project against another API server than its
 // own: a real kube-apiserver, or one that package serve offers.
 //
-//	err := remote.Run(ctx, remote.Config{
-//		REST:   cfg, // of client-go
-//		Actors: storagesim.ControlPlane(storagesim.Config{}, storagesim.PVController),
-//	})
+//	actors, err := storagesim.ControlPlane(storagesim.Config{Only: []string{storagesim.PVController}})
+//	...
+//	err = remote.Run(ctx, remote.Config{REST: cfg, Actors: actors}) // cfg is client-go's
+//
+// bundled.Actors are provisioners for it, and csi.Driver.ControlPlane the sidecars of a CSI
+// driver.
 //
 // # A second driver
 //

@@ -18,7 +18,6 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/remote"
-	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -48,6 +47,7 @@ var controllerNames = []controllerName{
 type controlOptions struct {
 	kubeconfig, context string
 	only                []string
+	provisioners, csi   []string
 	lease               string
 	noLease             bool
 	qps                 float32
@@ -59,7 +59,7 @@ type controlOptions struct {
 func newControl() *cobra.Command {
 	var o controlOptions
 	cmd := &cobra.Command{
-		Use:   "control --kubeconfig FILE --only NAMES",
+		Use:   "control --kubeconfig FILE [--only NAMES] [--provisioners NAMES] [--csi-endpoint ADDRESS]",
 		Short: "Run controllers against a real API server, until Ctrl-C",
 		Long: `control runs the controllers of the simulation, the same code, against the API server
 that a kubeconfig names: that of a real cluster, or one that storagesim serve offers.
@@ -70,10 +70,18 @@ undo each other's work. A kube-controller-manager leaves its own out with
 --controllers='*,-NAME'.
 
 ` + controllerTable() + `
+--provisioners runs provisioners of this library there, and --csi-endpoint the sidecars of a
+CSI driver whose controller listens at that address: csi-provisioner, csi-attacher and
+csi-resizer. The driver's node servers are the cluster's own to run, and so is its
+CSIDriver object.
+
 One control at a time does the work: the others wait for its lease.`,
 		Example: `  # A cluster without controllers, and one for it.
   storagesim serve --only none --kubeconfig kubeconfig &
-  storagesim control --kubeconfig kubeconfig --only pv-binder,scheduler`,
+  storagesim control --kubeconfig kubeconfig --only pv-binder,scheduler
+
+  # A provisioner and a driver's sidecars for a cluster that has the controllers.
+  storagesim control --kubeconfig kubeconfig --provisioners local-path --csi-endpoint unix:///tmp/csi.sock`,
 		Args: noArgs("control"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			actors, err := o.actors()
@@ -86,7 +94,9 @@ One control at a time does the work: the others wait for its lease.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` that names the API server (default: $KUBECONFIG, as for kubectl)")
 	flags.StringVar(&o.context, "context", "", "`NAME` of the kubeconfig's context to use (default: its current one)")
-	flags.StringSliceVar(&o.only, "only", nil, "`NAMES` of the controllers to run, separated by commas; required")
+	flags.StringSliceVar(&o.only, "only", nil, "`NAMES` of the controllers to run, separated by commas")
+	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "`NAMES` of provisioners to run: local-path, nfs, openebs")
+	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringVar(&o.lease, "lease", "kube-system/storagesim-control", "`NAMESPACE/NAME` of the lease")
 	flags.BoolVar(&o.noLease, "no-lease", false, "do without the lease: make sure yourself that no other control runs")
 	flags.Float32Var(&o.qps, "qps", 50, "`NUMBER` of requests a second that each controller makes at most; negative for any")
@@ -107,8 +117,9 @@ func controllerTable() string {
 
 // actors are the controllers that --only names.
 func (o *controlOptions) actors() ([]string, error) {
-	if len(o.only) == 0 {
-		return nil, fmt.Errorf("--only: which controllers to run is required: %s", strings.Join(shortNames(), ", "))
+	names, err := o.names()
+	if err != nil {
+		return nil, err
 	}
 	if namespace, name, ok := strings.Cut(o.lease, "/"); !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("--lease: %q is not NAMESPACE/NAME", o.lease)
@@ -119,7 +130,7 @@ func (o *controlOptions) actors() ([]string, error) {
 	if o.burst < 1 {
 		return nil, fmt.Errorf("--burst: %d is not a number of requests from 1", o.burst)
 	}
-	return controllersNamed(o.only)
+	return names, o.checkMore()
 }
 
 // controllersNamed are the actors of controllers as --only names them.
@@ -151,12 +162,13 @@ func (o *controlOptions) run(ctx context.Context, names []string, out, errOut io
 	if err != nil {
 		return err
 	}
-	actors, err := storagesim.ControlPlane(storagesim.Config{Only: names, Scheduler: scheduler.Config{SchedulerName: o.scheduler}})
+	actors, stop, err := o.build(ctx, cfg, names)
+	defer stop()
 	if err != nil {
 		return err
 	}
 	namespace, lease, _ := strings.Cut(o.lease, "/")
-	fmt.Fprintf(errOut, "running %s against %s; Ctrl-C ends it\n", strings.Join(names, ", "), cfg.Host)
+	fmt.Fprintf(errOut, "running %s against %s; Ctrl-C ends it\n", strings.Join(actorsOf(actors), ", "), cfg.Host)
 	err = remote.Run(ctx, remote.Config{
 		REST: cfg, Actors: actors, LeaseNamespace: namespace, Lease: lease, NoLease: o.noLease, QPS: o.qps, Burst: o.burst,
 		Warn: func(err error) { fmt.Fprintln(errOut, "warning:", err) },

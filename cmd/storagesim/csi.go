@@ -37,8 +37,11 @@ func (e csiEndpoint) onNode(node string) string {
 }
 
 // csiEndpoints reads the values of --csi-endpoint.
-func (o *runOptions) csiEndpoints() (all []csiEndpoint, err error) {
-	for _, text := range o.csi {
+func (o *runOptions) csiEndpoints() ([]csiEndpoint, error) { return readEndpoints(o.csi, o.nodes) }
+
+// readEndpoints reads values of --csi-endpoint, of drivers on these nodes.
+func readEndpoints(texts, nodes []string) (all []csiEndpoint, err error) {
+	for _, text := range texts {
 		e := csiEndpoint{address: text}
 		if name, address, named := strings.Cut(text, "="); named {
 			e = csiEndpoint{name, address}
@@ -46,14 +49,14 @@ func (o *runOptions) csiEndpoints() (all []csiEndpoint, err error) {
 		if slices.ContainsFunc(all, func(other csiEndpoint) bool { return other.address == e.address }) {
 			return nil, fmt.Errorf("--csi-endpoint: %s is given twice", e.address)
 		}
-		for _, node := range o.nodes {
+		for _, node := range nodes {
 			if err := call.CheckAddress(e.onNode(node)); err != nil {
 				return nil, fmt.Errorf("--csi-endpoint: %w", err)
 			}
 		}
-		if e.onNode("a") == e.onNode("b") && len(o.nodes) > 1 {
+		if e.onNode("a") == e.onNode("b") && len(nodes) > 1 {
 			return nil, fmt.Errorf("--csi-endpoint %s: one process of a driver serves one node, and there are %d (%s); have one for each and write {node} for the node's name, or give one node with --nodes",
-				text, len(o.nodes), strings.Join(o.nodes, ", "))
+				text, len(nodes), strings.Join(nodes, ", "))
 		}
 		all = append(all, e)
 	}

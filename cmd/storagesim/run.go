@@ -170,15 +170,25 @@ func (o *runOptions) check() error {
 	return checkKeep(o.keep)
 }
 
+// checkOnce says which provisioner is given twice.
+func checkOnce(provisioners []string) error {
+	for i, name := range provisioners {
+		if slices.Contains(provisioners[:i], name) {
+			return fmt.Errorf("--provisioners: %q is given twice", name)
+		}
+	}
+	return nil
+}
+
 // checkCluster checks the flags of addClusterFlags.
 func (o *runOptions) checkCluster() error {
-	for i, name := range o.provisioners {
+	for _, name := range o.provisioners {
 		if !slices.Contains(bundled.Names(), name) {
 			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, bundled.Names()))
 		}
-		if slices.Contains(o.provisioners[:i], name) {
-			return fmt.Errorf("--provisioners: %q is given twice", name)
-		}
+	}
+	if err := checkOnce(o.provisioners); err != nil {
+		return err
 	}
 	if _, err := nfsServers(o.nfs); err != nil {
 		return err

@@ -1,6 +1,7 @@
 // Package helperpod runs the pods by which OpenEBS does something on a node: it
 // creates one, looks at it every second until it has succeeded or failed or time is
-// up, and deletes it in any case.
+// up, and deletes it in any case. It also creates what the helper pods of this library's
+// provisioners need.
 //
 // Everything may be done twice. A pod of the same name that is there already was
 // left behind by a crash. It is not trusted, since it may belong to another node

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/storagesim/storagesim/live/outside"
+)
+
+// localPathManifests are a pod with a volume of the local-path provisioner.
+const localPathManifests = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: local-path}
+provisioner: rancher.io/local-path
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: local-path, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: busybox, command: [sh, -c, "echo hello > /data/x; sleep 3600"], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`
+
+// TestControlRunsAProvisionerOnAServerThatHasNone has a provisioner with helper pods work on a
+// cluster of which only the kubelets are not control's.
+func TestControlRunsAProvisionerOnAServerThatHasNone(t *testing.T) {
+	onServer(t, file(t, "all.yaml", localPathManifests), func(client kubernetes.Interface, kubeconfig string) {
+		warned := controlled(t, func(out *output) {
+			require.Eventually(t, func() bool {
+				pod, err := client.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
+				return err == nil && pod.Status.Phase == v1.PodRunning
+			}, 60*time.Second, 10*time.Millisecond, "%s", out)
+			assert.Contains(t, out.String(), "rancher.io/local-path  creates pod local-path-storage/helper-pod-create-pvc-")
+		}, "--kubeconfig", kubeconfig, "--only", "pv-binder,scheduler", "--provisioners", "local-path")
+		assert.Contains(t, warned, "running persistent-volume-binder, kube-scheduler, rancher.io/local-path against https://127.0.0.1:")
+		assert.NotContains(t, warned, "warning:")
+		pvs, err := client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, pvs.Items, 1)
+		assert.Equal(t, "rancher.io/local-path", pvs.Items[0].Annotations["pv.kubernetes.io/provisioned-by"])
+		_, err = client.CoreV1().ServiceAccounts("local-path-storage").Get(t.Context(), "local-path-provisioner-service-account", metav1.GetOptions{})
+		assert.NoError(t, err)
+	})
+}
+
+// onServer calls f while serve offers a cluster without controllers.
+func onServer(t *testing.T, manifests string, f func(client kubernetes.Interface, kubeconfig string)) {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	_, errOut := served(t, func(string) {
+		cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		require.NoError(t, err)
+		client, err := kubernetes.NewForConfig(cfg)
+		require.NoError(t, err)
+		f(client, kubeconfig)
+	}, "--only", "none", "--provisioners", "", "--speed", "10x", "--kubeconfig", kubeconfig, "-f", manifests)
+	assert.Empty(t, errOut)
+}
+
+// TestControlRunsTheSidecarsOfADriver has a driver in another process make a volume for a claim
+// of another server, attach it, detach it and delete it again.
+func TestControlRunsTheSidecarsOfADriver(t *testing.T) {
+	p := outside.Start(t, outside.Config{})
+	onServer(t, file(t, "all.yaml", strings.Split(outsideManifests, "kind: Pod")[0]+"kind: Namespace\nmetadata: {name: other}\n"), func(client kubernetes.Interface, kubeconfig string) {
+		_, err := client.StorageV1().CSINodes().Create(t.Context(), &storagev1.CSINode{
+			ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
+			Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "outside.csi.example.com", NodeID: p.Config.Node}}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		warned := controlled(t, func(out *output) {
+			soon := func(what string, is func() bool) {
+				require.Eventually(t, is, 60*time.Second, 10*time.Millisecond, "%s: %s", what, out)
+			}
+			var claim *v1.PersistentVolumeClaim
+			soon("bound", func() bool {
+				claim, err = client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
+				return err == nil && claim.Status.Phase == v1.ClaimBound
+			})
+			assert.Equal(t, []string{claim.Spec.VolumeName}, p.Volumes())
+			attachments := client.StorageV1().VolumeAttachments()
+			_, err := attachments.Create(t.Context(), &storagev1.VolumeAttachment{
+				ObjectMeta: metav1.ObjectMeta{Name: "a"},
+				Spec: storagev1.VolumeAttachmentSpec{
+					Attacher: "outside.csi.example.com", NodeName: "elsewhere", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName},
+				},
+			}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			soon("attached", func() bool {
+				a, err := attachments.Get(t.Context(), "a", metav1.GetOptions{})
+				return err == nil && a.Status.Attached
+			})
+			require.NoError(t, attachments.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+			require.NoError(t, client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), "data", metav1.DeleteOptions{}))
+			soon("deleted", func() bool { return len(p.Volumes()) == 0 })
+		}, "--kubeconfig", kubeconfig, "--only", "pv-binder,pvc-protection,pv-protection", "--csi-endpoint", p.Endpoint())
+		assert.Contains(t, warned, "csi-provisioner/outside.csi.example.com, csi-attacher/outside.csi.example.com, csi-resizer/outside.csi.example.com against")
+		assert.NotContains(t, warned, "warning:")
+	})
+}
+
+func TestControlSaysWhichProvisionersAndDriversItCannotRun(t *testing.T) {
+	gone := outside.New(t, outside.Config{})
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	for want, args := range map[string][]string{
+		`--provisioners: there is no provisioner "ceph"; expected one of local-path, nfs, openebs`:                 {"--provisioners", "ceph"},
+		`--provisioners: provisioner "csi": the reference driver keeps its volumes in this process`:                {"--provisioners", "csi"},
+		`--provisioners: "nfs" is given twice`:                                                                     {"--provisioners", "nfs,nfs"},
+		`--csi-endpoint: "x" is not the address of a gRPC server`:                                                  {"--csi-endpoint", "x"},
+		"the sidecars that control runs call the driver's controller, and not its nodes: give one address without": {"--csi-endpoint", "unix:///run/{node}.sock"},
+		`--kubeconfig: there is no file "` + kubeconfig + `"`:                                                      {"--kubeconfig", kubeconfig, "--csi-endpoint", gone.Endpoint()},
+	} {
+		code, _, errOut := command(t, "", append([]string{"control"}, args...)...)
+		assert.NotZero(t, code)
+		assert.Contains(t, errOut, want)
+	}
+	onServer(t, file(t, "all.yaml", localPathManifests), func(_ kubernetes.Interface, kubeconfig string) {
+		code, _, errOut := command(t, "", "control", "--kubeconfig", kubeconfig, "--csi-endpoint", gone.Endpoint())
+		assert.Equal(t, exitError, code)
+		assert.Contains(t, errOut, "error: --csi-endpoint "+gone.Endpoint()+": no driver says who it is there: ")
+	})
+}

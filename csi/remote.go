@@ -1,0 +1,38 @@
+package csi
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/call"
+)
+
+// ControlPlane are the sidecars of a driver whose controller listens at Endpoint, for a driver
+// of actors that is not a Cluster's: package remote runs them against another API server. These
+// are the provisioner, the attacher if its volumes are attached, and the resizer. They work on the
+// driver's CSIDriver object, CSINodes and VolumeAttachments as they find them there; the
+// snapshotter is not among them, since remote reads only the metadata of custom resources.
+//
+// stop breaks the connection, after the actors have ended. A driver without Endpoint is an error.
+func (d Driver) ControlPlane() (actors []control.Actor, stop func(), err error) {
+	if err := d.Check(); err != nil {
+		return nil, nil, err
+	}
+	if d.Endpoint == "" {
+		return nil, nil, fmt.Errorf("csi.Driver %s: it has no controller at an Endpoint, so there is nothing for sidecars to call", d.Name)
+	}
+	sockets := &call.Sockets{}
+	machine := "host/" + d.Name
+	if _, err := call.Listen(sockets, call.Socket{Machine: machine, Path: ControllerSocket, Driver: d.Name, Address: d.Endpoint}); err != nil {
+		return nil, nil, err
+	}
+	dial := func(env control.Env) grpc.ClientConnInterface {
+		return call.Dial(sockets, env, machine, ControllerSocket)
+	}
+	for _, a := range d.sidecars(dial) {
+		actors = append(actors, control.Actor(a))
+	}
+	return actors, sockets.Close, nil
+}
