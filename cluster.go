@@ -103,6 +103,9 @@ func (c *Cluster) start() error {
 	if c.cfg.runs(NodeLifecycle) {
 		c.Server().TaintNewNodes()
 	}
+	if c.cfg.CrossNamespaceVolumeDataSource {
+		c.Server().Registry().AllowCrossNamespaceDataSources()
+	}
 	cfg := c.cfg
 	cfg.PVController = c.withDeleter(cfg.PVController)
 	for _, actor := range cfg.controlPlane() {

@@ -124,6 +124,10 @@ type Config struct {
 	VolumePlugins func() []volume.VolumePlugin
 	// NFSServers are there from the start; see Cluster.AddNFSServer.
 	NFSServers []NFSServer
+	// CrossNamespaceVolumeDataSource is the API server's feature gate of that name, which is alpha in
+	// v1.36; default false: a dataSourceRef that names another namespace is dropped. The provisioners
+	// of CSI drivers have a gate of their own (provisioner.Config in csi/provisioner).
+	CrossNamespaceVolumeDataSource bool
 	// PVController and Scheduler configure those controllers. Unless PVController says
 	// otherwise, hostPath volumes to be deleted are deleted from the first node's disk:
 	// that is the machine the controller manager is thought to run on.

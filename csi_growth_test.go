@@ -216,3 +216,18 @@ func TestACrashOfTheKubeletWhileAVolumeGrowsLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A claim's request is refused by the API server: nothing is written, so there is no event.
+//
+// Upstream: plugin/pkg/admission/storage/persistentvolume/resize and validation.go
+// ValidatePersistentVolumeClaimUpdate, v1.36.
+func TestARequestThatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
+	c := growing(t, 1)
+	require.ErrorContains(t, c.Cluster.Apply(growingClaim("512Mi")), "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity")
+	c.Apply(strings.Replace(growingClass, "allowVolumeExpansion: true", "allowVolumeExpansion: false", 1))
+	require.ErrorContains(t, c.Cluster.Apply(growingClaim("2Gi")), `persistentvolumeclaims "data" is forbidden: `+
+		"only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
+	c.RunFor(time.Minute)
+	grown(t, c, "1Gi")
+	require.NotContains(t, c.Story(), "ControllerExpandVolume")
+}

@@ -8,12 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/storagesim/storagesim/api/strategy"
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
@@ -77,6 +79,24 @@ func (r *Registry) Replace(gk schema.GroupKind, scheme *runtime.Scheme, kinds ..
 	return r.change(func(t *kindTable) (*kindTable, error) {
 		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *kind) bool { return k.gvk.GroupKind() == gk })
 		return (&kindTable{kinds: rest}).with(scheme, kinds)
+	})
+}
+
+// AllowCrossNamespaceDataSources lets the dataSourceRef of claims name another namespace from now on, as
+// kube-apiserver does with the feature gate CrossNamespaceVolumeDataSource, which is alpha in v1.36 and off.
+// Without it such a reference is dropped. It must be called before the server has clients: claims that are
+// there already are gone, as with Replace. Whether it is granted is for the CSI provisioner to say.
+func (r *Registry) AllowCrossNamespaceDataSources() {
+	_ = r.change(func(t *kindTable) (*kindTable, error) { // it never fails
+		kinds := slices.Clone(t.kinds)
+		for i, k := range kinds {
+			if k.gvk == v1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
+				claims := *k
+				claims.Strategy = strategy.ClaimsAcrossNamespaces()
+				kinds[i] = &claims
+			}
+		}
+		return tableOf(kinds), nil
 	})
 }
 

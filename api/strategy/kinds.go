@@ -15,14 +15,20 @@ import (
 // Upstream: the defaults and strategies of each kind, v1.36.
 
 // Claims are persistentvolumeclaims.
-func Claims() Kind {
+func Claims() Kind { return claims(false) }
+
+// ClaimsAcrossNamespaces are persistentvolumeclaims in a server with the feature gate
+// CrossNamespaceVolumeDataSource (alpha in v1.36): dataSourceRef may name another namespace.
+func ClaimsAcrossNamespaces() Kind { return claims(true) }
+
+func claims(across bool) Kind {
 	return Of[*v1.PersistentVolumeClaim]{
 		Default: defaultClaim,
 		Create: func(claim *v1.PersistentVolumeClaim, _ metav1.Time) {
 			claim.Status = v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}
-			prepareDataSources(&claim.Spec, nil)
+			prepareDataSources(&claim.Spec, nil, across)
 		},
-		Update: func(claim, old *v1.PersistentVolumeClaim) { prepareDataSources(&claim.Spec, &old.Spec) },
+		Update: func(claim, old *v1.PersistentVolumeClaim) { prepareDataSources(&claim.Spec, &old.Spec, across) },
 	}.Kind()
 }
 

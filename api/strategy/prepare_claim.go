@@ -4,14 +4,14 @@ import v1 "k8s.io/api/core/v1"
 
 // prepareDataSources brings the data source of a claim into the form that is
 // stored; old is the stored spec on an update. A reference to another namespace is
-// an alpha feature: it is dropped whole, unless there was a reference before. A
+// an alpha feature: without across it is dropped whole, unless there was a reference before. A
 // data source that is neither a claim nor a snapshot is dropped, unless the
 // reference, which knows more kinds, says what is meant.
 // Upstream: api/persistentvolumeclaim DropDisabledFields and
 // EnforceDataSourceBackwardsCompatibility, v1.36.
-func prepareDataSources(spec, old *v1.PersistentVolumeClaimSpec) {
+func prepareDataSources(spec, old *v1.PersistentVolumeClaimSpec, across bool) {
 	hadRef := old != nil && old.DataSourceRef != nil
-	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" && !hadRef {
+	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" && !hadRef && !across {
 		spec.DataSourceRef = nil
 	}
 	had := hadRef || old != nil && old.DataSource != nil

@@ -53,6 +53,10 @@ type Config struct {
 	// ControllerPublishReadOnly makes volumes of claims with the one access mode
 	// ReadOnlyMany read-only.
 	ControllerPublishReadOnly bool
+	// CrossNamespaceVolumeDataSource is the feature gate of that name: a claim may be filled from a
+	// source in another namespace that a ReferenceGrant there allows. Default false: such a claim gets
+	// no volume. The API server needs its gate, too.
+	CrossNamespaceVolumeDataSource bool
 	// EnableCapacity publishes how much room the driver has, as Capacity says. Default false.
 	EnableCapacity bool
 	Capacity       Capacity

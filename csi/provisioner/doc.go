@@ -40,7 +40,8 @@
 // of the same driver and no larger; volume modes must agree. While the volume is being made, a finalizer keeps
 // the source (protect.go). A snapshot loses it then; a claim keeps it until it is deleted itself and no
 // clone of it is pending. A data source of any other kind leaves the claim to its volume populator, with
-// an event.
+// an event. With Config.CrossNamespaceVolumeDataSource the source may be in another namespace, if a
+// ReferenceGrant there allows it (across.go).
 //
 // # Delete
 //
@@ -62,8 +63,8 @@
 //
 // # Deviations from upstream
 //
-//   - Data sources in other namespaces are refused, as upstream does unless its feature gate
-//     CrossNamespaceVolumeDataSource is set.
+//   - ReferenceGrants are listed when a claim needs one. Upstream has an informer, and does not start without their
+//     definition.
 //   - In-tree volumes are not migrated to CSI.
 //   - How long a node waits before it takes a claim depends on the names of both, and on the
 //     order that a run chooses (Env.Choose); upstream's depends on chance alone.

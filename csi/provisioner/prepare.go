@@ -31,7 +31,7 @@ type prepareProvisionResult struct {
 //
 // Upstream: controller.go prepareProvision, v6.3.
 func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, node string) (*prepareProvisionResult, provisioner.ProvisioningState, error) {
-	rc, err := p.required(claim)
+	rc, err := p.required(ctx, claim)
 	if err != nil {
 		return nil, provisioner.ProvisioningFinished, err
 	}
@@ -76,9 +76,9 @@ func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.Persist
 
 // required is what the claim needs of the driver. A data source that is neither a snapshot
 // nor a claim is someone else's business.
-func (p *csiProvisioner) required(claim *v1.PersistentVolumeClaim) (requiredCapabilities, error) {
+func (p *csiProvisioner) required(ctx context.Context, claim *v1.PersistentVolumeClaim) (requiredCapabilities, error) {
 	rc := requiredCapabilities{modifyVolume: attributesClass(claim) != ""}
-	source, err := dataSource(claim)
+	source, err := p.dataSource(ctx, claim)
 	if err != nil || source == nil {
 		return rc, err
 	}
@@ -107,29 +107,6 @@ const (
 	snapshotAPIGroup = "snapshot.storage.k8s.io"
 	pvcKind          = "PersistentVolumeClaim"
 )
-
-// dataSource is what the claim's volume is to be filled from, or nil.
-//
-// Upstream: controller.go dataSource, v6.3, without cross-namespace sources.
-func dataSource(claim *v1.PersistentVolumeClaim) (*v1.ObjectReference, error) {
-	group := func(group *string) string {
-		if group == nil {
-			return ""
-		}
-		return *group
-	}
-	if source := claim.Spec.DataSource; source != nil {
-		return &v1.ObjectReference{Kind: source.Kind, Name: source.Name, APIVersion: group(source.APIGroup), Namespace: claim.Namespace}, nil
-	}
-	ref := claim.Spec.DataSourceRef
-	switch {
-	case ref == nil:
-		return nil, nil
-	case ref.Namespace != nil && *ref.Namespace != "":
-		return nil, errors.New("dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled")
-	}
-	return &v1.ObjectReference{Kind: ref.Kind, Name: ref.Name, APIVersion: group(ref.APIGroup), Namespace: claim.Namespace}, nil
-}
 
 // request is CreateVolume's as far as the claim and the class say.
 func (p *csiProvisioner) request(claim *v1.PersistentVolumeClaim, class *storage.StorageClass) (*prepareProvisionResult, error) {

@@ -163,7 +163,7 @@ func (p *csiProvisioner) isBeingRestored(key string) bool {
 		if phase := claim.Status.Phase; phase != v1.ClaimPending && phase != "" {
 			continue
 		}
-		if source, err := dataSource(claim); err == nil && source != nil && source.Kind == snapshotKind &&
+		if source := namedSource(claim); source != nil && source.Kind == snapshotKind &&
 			(source.APIVersion == "" || source.APIVersion == snapshots.Group) && source.Namespace+"/"+source.Name == key {
 			return true
 		}

@@ -27,7 +27,7 @@ func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolu
 	if !rc.snapshot && !rc.clone {
 		return nil
 	}
-	source, err := dataSource(claim)
+	source, err := p.dataSource(ctx, claim)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func noClaim(name string) error {
 //
 // Upstream: controller.go Provision, v6.3.
 func (p *csiProvisioner) refuseEmpty(ctx context.Context, claim *v1.PersistentVolumeClaim, volume *csi.Volume, req *csi.CreateVolumeRequest) error {
-	if claim.Spec.DataSource == nil || volume.GetContentSource() != nil {
+	if claim.Spec.DataSource == nil && !p.isAcross(claim) || volume.GetContentSource() != nil {
 		return nil
 	}
 	err := errors.New("volume content source missing")
