@@ -17,12 +17,16 @@ import (
 
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/call"
+	reference "github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/trace"
 )
 
 // testDrivers are the drivers that recordings with a driver have, in the order in which they
 // are installed.
 func testDrivers() []string { return []string{"plain.csi.example.com", "topo.csi.example.com"} }
+
+// knownDrivers are those drivers, and the reference driver.
+func knownDrivers() []string { return append(testDrivers(), reference.Name) }
 
 // installDrivers installs the recordings' drivers and waits until they have registered, as
 // they had when recordings began. Recordings make the CSIDriver objects themselves.
@@ -122,7 +126,7 @@ func (r *replay) calls() (list []DriverCall, err error) {
 // method came first. How often is not compared: sidecars are set off again by their own writes.
 func compareCalls(want, got []DriverCall) []Difference {
 	var all []Difference
-	for _, driver := range testDrivers() {
+	for _, driver := range knownDrivers() {
 		w, g := ofDriver(want, driver), ofDriver(got, driver)
 		missing, extra := without(w.kinds, g.kinds), without(g.kinds, w.kinds)
 		for i := range max(len(missing), len(extra)) {
@@ -197,7 +201,7 @@ const identityKey = "storage.kubernetes.io/csiProvisionerIdentity"
 
 // hideIdentity leaves of it what is the same in every run: the driver.
 func hideIdentity(identity string) string {
-	for _, driver := range testDrivers() {
+	for _, driver := range knownDrivers() {
 		if strings.HasSuffix(identity, driver) {
 			return "<id>-" + driver
 		}

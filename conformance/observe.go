@@ -143,7 +143,7 @@ func actorOf(component, host string) string {
 	case "kubelet":
 		return component + "/" + host
 	}
-	for _, driver := range testDrivers() {
+	for _, driver := range knownDrivers() {
 		switch {
 		case strings.HasPrefix(component, driver):
 			return "csi-provisioner"

@@ -22,7 +22,7 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 		return nil
 	}
 	name := "csi-driver/" + d.Name
-	socket := call.Socket{Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Options: d.Options, Address: d.Endpoint}
+	socket := call.Socket{Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Options: d.Options, Address: d.Endpoint, Outside: d.SidecarSocket}
 	crashes(w, &socket, name)
 	dial := dialer(w, h)
 	build := func() (func(grpc.ServiceRegistrar), error) {
@@ -41,7 +41,9 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 		}, nil
 	}
 	actors := []Actor{{Name: name, Factory: serve(w, socket, build)}}
-	actors = append(actors, d.sidecars(dial)...)
+	if d.SidecarSocket == "" {
+		actors = append(actors, d.sidecars(dial)...)
+	}
 	if d.Liveness != nil {
 		cfg := *d.Liveness
 		cfg.Driver, cfg.Dial, cfg.Restart = d.Name, dial, func() { w.Crash(name, 0) }

@@ -53,6 +53,13 @@ type Driver struct {
 	FSTypes map[string]func(source string) (*disk.Disk, error)
 	// Sidecars changes what sidecars are configured with.
 	Sidecars Sidecars
+	// SidecarSocket, if set, leaves the driver's sidecars to processes outside of the simulation,
+	// such as the real csi-provisioner: it is the path of a unix socket of this computer on
+	// which the identity and controller servers listen for them, as /csi/csi.sock of a
+	// Deployment. The cluster then runs no provisioner, attacher, resizer and snapshotter for
+	// the driver. A controller that panics in a call from outside is not started again. It
+	// is for drivers with Controller or NewController, in runs that are live.
+	SidecarSocket string
 	// Liveness, if set, has a livenessprobe ask the controller's process whether it is well,
 	// and restart it.
 	Liveness *livenessprobe.Config
@@ -94,6 +101,14 @@ func (d Driver) Check() error {
 		return fmt.Errorf("csi.Driver %s: NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false", d.Name)
 	case len(NodeSocket(d.Name)) > call.MaxPath:
 		return fmt.Errorf("csi.Driver %s: the path of its socket, %s, has %d bytes; at most %d are possible", d.Name, NodeSocket(d.Name), len(NodeSocket(d.Name)), call.MaxPath)
+	}
+	if d.SidecarSocket != "" && d.Controller == nil && d.NewController == nil {
+		return fmt.Errorf("csi.Driver %s: SidecarSocket is for drivers with Controller or NewController", d.Name)
+	}
+	if d.SidecarSocket != "" {
+		if err := call.CheckAddress("unix://" + d.SidecarSocket); err != nil {
+			return fmt.Errorf("csi.Driver %s: SidecarSocket: %w", d.Name, err)
+		}
 	}
 	if d.Endpoint != "" {
 		if err := call.CheckAddress(d.Endpoint); err != nil {

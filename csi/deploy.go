@@ -41,6 +41,10 @@ func (d Driver) Deploy(w World) (deploy.Plan, error) {
 		return plan, nil
 	}
 	plan.Controller = func(h Host) []Actor { return d.ControllerActors(w, h) }
+	if d.SidecarSocket != "" {
+		plan.Snapshots = func(Host) []Actor { return nil }
+		return plan, nil
+	}
 	plan.Snapshots = func(h Host) []Actor { return d.SnapshotActors(w, h) }
 	if d.Attaches() {
 		plan.AttacherWaits = func(log *trace.Log) string { return attacher.Explain(AttacherActor(d.Name), log) }

@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// routine are the methods that are asked again and again.
-func routine(method string) bool {
+// Routine says of a method, such as "Probe", whether it is one that is asked again and again.
+func Routine(method string) bool {
 	return slices.Contains([]string{
 		"Probe", "GetPluginInfo", "GetPluginCapabilities", "ControllerGetCapabilities", "NodeGetCapabilities", "GroupControllerGetCapabilities",
 		"GetCapacity", "NodeGetVolumeStats", "ListVolumes", "ListSnapshots", "GetInfo", "ControllerGetVolume",
@@ -29,7 +29,7 @@ func (c *invocation) record(err error, took time.Duration) trace.RPC {
 	service, method, _ := strings.Cut(full, "/")
 	r := trace.RPC{
 		Driver: c.driver, Machine: c.at.Machine, Service: service, Method: method, Request: fieldsOf(c.req),
-		Code: status.Code(err).String(), Took: took, Fault: c.fault, Routine: routine(method),
+		Code: status.Code(err).String(), Took: took, Fault: c.fault, Routine: Routine(method),
 	}
 	if r.Driver == "" {
 		r.Driver = c.at.Path

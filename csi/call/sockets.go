@@ -2,8 +2,11 @@ package call
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path"
 	"sync"
 
@@ -36,6 +39,10 @@ type Socket struct {
 	// of this computer in which the machine's files are: the server is given paths below it
 	// for those on the machine. Default: paths as they are.
 	Address, Root string
+	// Outside, if set, is the path of a unix socket of this computer on which the server listens
+	// as well, for programs that are no part of the simulation. Their calls are no steps of it,
+	// and no faults strike them.
+	Outside string
 	// Panicked, if set, hears of a handler that panicked, after its connections are broken.
 	// It is called in a step of the caller.
 	Panicked func(method string, value any, at string)
@@ -94,10 +101,30 @@ func (l *Listener) connect() (err error) {
 	memory := bufconn.Listen(1 << 16)
 	l.server = grpc.NewServer(append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(l.guard)}, l.socket.Options...)...)
 	l.socket.Register(l.server)
+	if err := l.listenOutside(); err != nil {
+		return err
+	}
 	go func() { _ = l.server.Serve(memory) }() // ends with Stop
 	l.conn, err = grpc.NewClient("passthrough:///"+l.socket.Machine, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }))
 	return err
+}
+
+// listenOutside has the server listen on a socket of this computer, too. A file that an earlier
+// server left there is replaced.
+func (l *Listener) listenOutside() error {
+	if l.socket.Outside == "" {
+		return nil
+	}
+	if err := os.Remove(l.socket.Outside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	outside, err := new(net.ListenConfig).Listen(context.Background(), "unix", l.socket.Outside)
+	if err != nil {
+		return err
+	}
+	go func() { _ = l.server.Serve(outside) }() // ends with Stop
+	return nil
 }
 
 // Close ends the server and removes its file, as a process does that exits. Calls under way

@@ -31,7 +31,7 @@ func TestEveryCheckIsRunAndTheMakefileNamesOnlyChecks(t *testing.T) {
 	checks := strings.Fields(run[1])
 
 	all := slices.Collect(maps.Keys(defined))
-	require.ElementsMatch(t, append(checks, "short", "interop"), all, "short is what `make quick` runs, and a part of test; interop takes too long")
+	require.ElementsMatch(t, append(checks, "short", "interop", "sidecars"), all, "short is what `make quick` runs, and a part of test; interop and its part sidecars take too long")
 
 	lines := regexp.MustCompile(`(?m)^\tbash \.ci/run(.*)$`).FindAllStringSubmatch(read(t, "Makefile"), -1)
 	require.NotEmpty(t, lines)

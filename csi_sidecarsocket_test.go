@@ -1,0 +1,59 @@
+package storagesim_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/live"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+func TestADriverWhoseSidecarsAreOutsideListensForThemAndHasNoneHere(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d, err := driver.New(driver.Config{})
+	require.NoError(t, err)
+	d.SidecarSocket = filepath.Join(t.TempDir(), "s")
+	require.NoError(t, c.InstallCSIDriver(d))
+	require.NoError(t, c.InstallSnapshots())
+	here := slices.DeleteFunc(c.Actors(), func(actor string) bool { return !strings.HasPrefix(actor, "csi-") })
+	require.Equal(t, []string{"csi-driver/csi.storagesim.io", "csi-driver/csi.storagesim.io/node-1", "csi-registrar/csi.storagesim.io/node-1"}, here)
+	c.RunFor(5 * time.Second)
+
+	running := live.Start(c.Engine())
+	ask := func() (csi.Driver, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		return csi.AtEndpoint(ctx, "unix://"+d.SidecarSocket)
+	}
+	found, err := ask()
+	require.NoError(t, err)
+	require.Equal(t, "csi.storagesim.io", found.Name)
+	require.True(t, found.Attaches())
+	require.True(t, running.Do(func() { err = c.Cluster.Stop("csi-driver/csi.storagesim.io") }))
+	require.NoError(t, err)
+	_, err = ask()
+	require.ErrorContains(t, err, "connect: ")
+	require.True(t, running.Do(func() { err = c.Cluster.Start("csi-driver/csi.storagesim.io") }))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { _, err := ask(); return err == nil }, 30*time.Second, 10*time.Millisecond)
+	require.NoError(t, running.Stop())
+}
+
+func TestASidecarSocketThatCannotBeIsRefusedByName(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d, err := driver.New(driver.Config{})
+	require.NoError(t, err)
+	d.SidecarSocket = "csi.sock"
+	require.EqualError(t, c.InstallCSIDriver(d), `csi.Driver csi.storagesim.io: SidecarSocket: "unix://csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`)
+	d.SidecarSocket, d.NewController = "/run/csi.sock", nil
+	require.EqualError(t, c.InstallCSIDriver(d), "csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller or NewController")
+}

@@ -1,0 +1,146 @@
+package sidecars
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/conformance"
+	"github.com/storagesim/storagesim/csi/driver"
+)
+
+// scenarios are played with the real sidecars, and then with ours.
+var scenarios = []struct {
+	name  string
+	setup setup
+	play  func(*rig)
+}{
+	{"the life of a volume", setup{nodes: 2, speed: 5, writers: programs}, life},
+	{"the first consumer chooses the node", setup{nodes: 2, speed: 5, driver: driver.Config{Topology: true}, writers: programs[:2]}, firstConsumer},
+}
+
+// TestOurSidecarsDoAsTheRealOnes plays each scenario to its end with the real sidecars, as processes,
+// and with ours, and compares the two runs write by write and call by call.
+func TestOurSidecarsDoAsTheRealOnes(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			var real, ours []*conformance.Observation
+			t.Run("runs", func(t *testing.T) {
+				t.Run("real", func(t *testing.T) { t.Parallel(); real = played(t, s.setup, true, s.play) })
+				t.Run("ours", func(t *testing.T) { t.Parallel(); ours = played(t, s.setup, false, s.play) })
+			})
+			if t.Failed() {
+				return
+			}
+			for _, d := range conformance.CompareRuns(real, ours) {
+				t.Error(d)
+			}
+			tell(t, real)
+		})
+	}
+}
+
+// played is what a run of a scenario brought.
+func played(t *testing.T, s setup, real bool, play func(*rig)) []*conformance.Observation {
+	s.real = real
+	r := start(t, s)
+	play(r)
+	var writers []string
+	for _, step := range r.seen {
+		writers = append(writers, step.Writers()...)
+	}
+	assert.Subset(t, writers, s.writers)
+	return r.seen
+}
+
+// tell says how much was compared.
+func tell(t *testing.T, run []*conformance.Observation) {
+	var writes, events, calls int
+	for _, step := range run {
+		w, e, c := step.Size()
+		writes, events, calls = writes+w, events+e, calls+c
+	}
+	t.Logf("compared: %d steps with %d writes, %d events and %d calls of the driver", len(run), writes, events, calls)
+}
+
+// life is what becomes of one volume: used, larger, in a snapshot, restored, cloned, gone.
+func life(r *rig) {
+	r.apply(file(r, "classes"))
+	r.step("a claim becomes a pod's volume", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("it grows in use", func() { r.resize("data", "2Gi") }, func() bool {
+		size := r.claim("data").Status.Capacity[v1.ResourceStorage]
+		return size.Cmp(resource.MustParse("2Gi")) == 0
+	})
+	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, func() bool {
+		ready, _, _ := unstructured.NestedBool(r.snapshot("monday").Object, "status", "readyToUse")
+		return ready
+	})
+	r.step("a claim is restored from it", func() { r.apply(file(r, "restored")) }, r.bound("restored"))
+	r.step("a claim is cloned", func() { r.apply(file(r, "cloned")) }, r.bound("cloned"))
+	r.step("a pod uses both", func() { r.apply(file(r, "reader")) }, r.running(2))
+	assert.Equal(r, "monday\n", r.reads("reader", "/restored/notes"))
+	assert.Equal(r, "monday\n", r.reads("reader", "/cloned/notes"))
+	r.step("the snapshot is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+	r.step("all is deleted", func() {
+		r.delete("pod/writer", "pod/reader", "pvc/data", "pvc/restored", "pvc/cloned")
+	}, r.empty)
+}
+
+// firstConsumer has a volume that only one node reaches: the one that the pod was scheduled to.
+func firstConsumer(r *rig) {
+	r.step("a pod's volume is made where the pod is to run", func() { r.apply(file(r, "topology")) }, r.running(1))
+	volume, err := r.cluster.Client().CoreV1().PersistentVolumes().Get(context.Background(), r.claim("data").Spec.VolumeName, metav1.GetOptions{})
+	require.NoError(r, err)
+	assert.Equal(r, []string{"node-2"}, volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values)
+	r.step("all is deleted", func() { r.delete("pod/web", "pvc/data") }, r.empty)
+}
+
+// file is a manifest of testdata.
+func file(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func (r *rig) resize(claim, size string) {
+	r.Helper()
+	patch := `{"spec":{"resources":{"requests":{"storage":"` + size + `"}}}}`
+	_, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").Patch(context.Background(), claim, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(r, err)
+}
+
+func (r *rig) bound(claim string) func() bool {
+	return func() bool { return r.claim(claim).Status.Phase == v1.ClaimBound }
+}
+
+func (r *rig) snapshots(name string) dynamic.NamespaceableResourceInterface {
+	client, err := dynamic.NewForConfig(r.cluster.RESTConfig(storagesim.User))
+	require.NoError(r, err)
+	return client.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: name})
+}
+
+func (r *rig) snapshot(name string) *unstructured.Unstructured {
+	snapshot, err := r.snapshots("volumesnapshots").Namespace("default").Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(r, err)
+	return snapshot
+}
+
+func (r *rig) contents() []unstructured.Unstructured {
+	list, err := r.snapshots("volumesnapshotcontents").List(context.Background(), metav1.ListOptions{})
+	require.NoError(r, err)
+	return list.Items
+}
