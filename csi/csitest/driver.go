@@ -79,6 +79,10 @@ type Driver struct {
 	// Volumes are the names of its volumes, by ID, and Published the nodes of each.
 	Volumes   map[string]string
 	Published map[string][]string
+	// Snapshots are the volumes of its snapshots, by ID.
+	Snapshots map[string]string
+	// Unready is how many calls of CreateSnapshot answer that the snapshot is not ready yet.
+	Unready int
 	// Calls are those of the controller service, in order.
 	Calls []Call
 }
@@ -91,7 +95,7 @@ func New() *Driver {
 		Controller: []csi.ControllerServiceCapability_RPC_Type{
 			csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
 		},
-		Volumes: map[string]string{}, Published: map[string][]string{},
+		Volumes: map[string]string{}, Published: map[string][]string{}, Snapshots: map[string]string{},
 	}
 }
 
