@@ -56,6 +56,12 @@ func choicesOf(recorded []uint32) []Choice {
 // pctSteps is how many choices a run is thought to have. Change points lie among them.
 const pctSteps = 1000
 
+// fairAfter is the number of the choice from which pct chooses by chance. A worker that comes
+// back again and again, to what only a cache of lower priority could tell it about, would
+// otherwise go on for ever, as no process of a real cluster does. The testing tool Coyote
+// does the same ("fair PCT").
+const fairAfter = 10 * pctSteps
+
 // pct is the probabilistic concurrency testing scheduler of Burckhardt, Kothari, Musuvathi
 // and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
 // ASPLOS 2010. Each worker and each cache has a priority by chance, and the one with the
@@ -84,13 +90,15 @@ func (p *pct) Choose(n int) int { return p.rng.IntN(n) }
 
 // Pick implements engine.Picker.
 func (p *pct) Pick(n int, of func(i int) engine.Alternative) int {
+	if p.at++; p.at > fairAfter {
+		return p.rng.IntN(n)
+	}
 	best, first := p.best(n, of)
-	if p.change[p.at] {
+	if p.change[p.at-1] {
 		p.lowest--
 		p.priority[first] = p.lowest
 		best, _ = p.best(n, of)
 	}
-	p.at++
 	return best
 }
 
