@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
@@ -146,7 +147,8 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 		return err
 	}
 	tellIdle(errOut, objects)
-	scenario := func(c *storagesim.Cluster) error { return o.scenario(ctx, c, objects) }
+	whole := context.WithoutCancel(ctx) // a run that was begun is played to its end
+	scenario := func(c *storagesim.Cluster) error { return o.scenario(whole, c, objects) }
 	if o.replay != "" {
 		err = explore.Replay(cfg, o.replay, scenario)
 		return errors.Join(o.writeScript(errOut, objects, err), o.report(out, explore.Report{Runs: 1}, err))
@@ -154,6 +156,9 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	stop := showProgress(errOut, &cfg)
 	report, err := explore.Run(ctx, cfg, scenario)
 	stop()
+	if errors.Is(err, context.Canceled) && report.Runs > 0 {
+		fmt.Fprintf(errOut, "note: nothing was found in %d runs: %s; go on with --from %d\n", report.Runs, report.Coverage, cfg.First+report.Runs*max(1, cfg.Shards))
+	}
 	return errors.Join(o.writeScript(errOut, objects, err), o.report(out, report, err))
 }
 
@@ -170,23 +175,34 @@ func (o *exploreOptions) scenario(ctx context.Context, c *storagesim.Cluster, ob
 	if err := c.Settle(); err != nil || o.stay {
 		return err
 	}
-	gone := deleted(objects)
-	if len(gone) == 0 {
-		return nil
+	gone, err := deleted(ctx, c, objects)
+	if err != nil || len(gone) == 0 {
+		return err
 	}
 	return errors.Join(c.Delete(gone...), c.Settle())
 }
 
-// deleted are what a run deletes at its end, in that order.
-func deleted(objects []manifest.Object) (gone []string) {
+// deleted are what a run deletes at its end, in that order: StatefulSets, pods, and claims,
+// those that StatefulSets made included.
+func deleted(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) (gone []string, err error) {
 	for _, kind := range []string{"StatefulSet", "Pod", "PersistentVolumeClaim"} {
 		for _, obj := range objects {
 			if obj.Resource.Kind == kind {
-				gone = append(gone, obj.Ref())
+				gone = append(gone, obj.Resource.Plural+"/"+obj.Meta().GetNamespace()+"/"+obj.Meta().GetName())
 			}
 		}
 	}
-	return gone
+	claims, err := c.Client().CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, claim := range claims.Items {
+		ref := "persistentvolumeclaims/" + claim.Namespace + "/" + claim.Name
+		if len(claim.OwnerReferences) == 0 && !slices.Contains(gone, ref) {
+			gone = append(gone, ref)
+		}
+	}
+	return gone, nil
 }
 
 // found is the output in JSON.

@@ -58,7 +58,7 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 		fmt.Fprintf(&b, "\n%s\n----\n", command)
 	}
 	for _, obj := range objects {
-		if !acted(f, "apply", obj) {
+		if !applied(f, obj) {
 			continue
 		}
 		text, err := yaml.JSONToYAML(obj.JSON)
@@ -69,22 +69,21 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	}
 	b.WriteString("\nsettle\n----\n")
 	var gone []string
-	for _, obj := range objects {
-		if acted(f, "delete", obj) {
-			gone = append(gone, obj.Ref())
+	for _, act := range f.Acts {
+		if ref, deletes := strings.CutPrefix(act, "delete "); deletes {
+			gone = append(gone, ref)
 		}
 	}
 	if len(gone) > 0 {
-		ordered := slices.DeleteFunc(deleted(objects), func(ref string) bool { return !slices.Contains(gone, ref) })
-		fmt.Fprintf(&b, "\ndelete %s\n----\n\nsettle\n----\n", strings.Join(ordered, " "))
+		fmt.Fprintf(&b, "\ndelete %s\n----\n\nsettle\n----\n", strings.Join(gone, " "))
 	}
 	b.WriteString("\nleaks\n----\n")
 	return b.String(), nil
 }
 
-// acted says whether the user of a failure did that with an object.
-func acted(f *explore.Failure, verb string, obj manifest.Object) bool {
+// applied says whether the user of a failure applied an object.
+func applied(f *explore.Failure, obj manifest.Object) bool {
 	ref := []string{obj.Resource.Plural, obj.Meta().GetNamespace(), obj.Meta().GetName()}
 	ref = slices.DeleteFunc(ref, func(part string) bool { return part == "" })
-	return slices.Contains(f.Acts, verb+" "+strings.Join(ref, "/"))
+	return slices.Contains(f.Acts, "apply "+strings.Join(ref, "/"))
 }

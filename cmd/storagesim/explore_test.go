@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,6 +54,33 @@ func TestWhatWasFoundIsAScriptThatPlays(t *testing.T) {
 
 	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=1:crash", "--script", script)
 	require.Equal(t, 0, code, errOut)
+}
+
+func TestALineSaysHowFarAnExplorationIsAndGoesAway(t *testing.T) {
+	var out strings.Builder
+	p := &progress{out: &out, of: 100, begin: time.Now().Add(-2 * time.Second)}
+	p.run(1)
+	p.run(2) // at once: not shown
+	require.Equal(t, "\r1 of 100 runs in 2 s, 0 a second\x1b[K", out.String())
+	p.end()
+	require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K"), "%q", out.String())
+}
+
+// Ctrl-C does not lose what was done.
+func TestAnInterruptedExplorationSaysWhereToGoOn(t *testing.T) {
+	o := exploreOptions{runOptions: runOptions{nodes: []string{"node-1"}, files: []string{file(t, "m.yaml", manifests)}}, runs: 1_000_000, first: 11}
+	cfg, err := o.config()
+	require.NoError(t, err)
+	ctx, interrupt := context.WithCancel(t.Context())
+	cfg.Progress = func(run int) {
+		if run >= 20 {
+			interrupt()
+		}
+	}
+	var out, errOut strings.Builder
+	require.ErrorIs(t, o.explore(ctx, cfg, nil, &out, &errOut), context.Canceled)
+	require.Regexp(t, `^note: nothing was found in \d+ runs: .*; go on with --from \d+\n$`, errOut.String())
+	require.Empty(t, out.String())
 }
 
 func TestShardsDivideTheRunsAndAnExplorationCanGoOn(t *testing.T) {
