@@ -105,17 +105,17 @@
 //   - A namespace has its service account "default" from the write that makes it
 //     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
 //     makes it a moment later. The ConfigMap kube-root-ca.crt is not made.
-//   - Subresources are status, pods/binding, pods/eviction (which deletes: there
-//     are no disruption budgets, and the pod gets no condition DisruptionTarget) and
-//     namespaces/finalize. Reviews and tokens are not served. Every client may do
-//     everything. No warnings are sent.
+//   - Of the subresources of pods, eviction deletes: there are no disruption budgets, and
+//     the pod gets no condition DisruptionTarget. Nodes run no ephemeral containers, of which
+//     package rest warns, and do not resize, so that resize refuses a pod whose containers
+//     run, with upstream's words for such a node. Every client may do everything.
 //   - Admission is what the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
 //     DefaultTolerationSeconds, Priority, RuntimeClass. Quotas, limit ranges, webhooks
-//     and admission policies are stored and do nothing. There is no ServiceAccount
-//     admission: a pod gets no service account and no volume with a token, and a
-//     projected serviceAccountToken needs no serviceAccountName, which that plugin would
-//     have filled in.
+//     and admission policies are stored and do nothing; for the last two package rest warns
+//     of that. There is no ServiceAccount admission, as on the control plane of the
+//     recordings: a pod gets no service account and no volume with a token, and a projected
+//     serviceAccountToken needs no serviceAccountName, which that plugin would have filled in.
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Server.DenyPrivileged].

@@ -26,8 +26,10 @@ type subresource struct {
 	verbs metav1.Verbs
 	// post answers create, and an update where there is no view.
 	post post
-	// view is the subresource as another form of the object, which is read and written.
+	// view is the subresource as another form of the object, which is read and written, and
+	// part one that is the object itself, of which only a part is written.
 	view *view
+	part *part
 }
 
 // view is an object in another form. show makes the form; set changes the object, which is
@@ -49,6 +51,9 @@ func podSubresources() map[string]subresource {
 		"eviction": {gvk: policyv1.SchemeGroupVersion.WithKind("Eviction"), verbs: metav1.Verbs{"create"}, post: (*Server).evictPod},
 		"exec":     connect("PodExecOptions"),
 		"log":      {verbs: metav1.Verbs{"get"}},
+		"resize":   resize(),
+
+		"ephemeralcontainers": ephemeralContainers(),
 	}
 }
 
@@ -95,9 +100,10 @@ func (k *kind) subresourceList() []metav1.APIResource {
 	return list
 }
 
-// hasPart says whether a subresource can be read and written: status, or a view.
+// hasPart says whether a subresource can be read and written: status, a view, or a part.
 func (k *kind) hasPart(sub string) bool {
-	return sub == "status" && k.status >= 0 || k.subresources[sub].view != nil
+	known := k.subresources[sub]
+	return sub == "status" && k.status >= 0 || known.view != nil || known.part != nil
 }
 
 // writeView updates or patches the form of an object that a view is.

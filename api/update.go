@@ -44,26 +44,7 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	}
 	r.kind.setDefaults(obj)
 	r.keepSystemFields(old, obj)
-	var errs field.ErrorList
-	if r.sub == "status" && r.kind.status >= 0 {
-		if r.kind.spec >= 0 {
-			keep(r.kind.spec, obj, old)
-		}
-		if prepare := r.kind.Strategy.UpdateStatus; prepare != nil {
-			prepare(obj, old, s.now())
-		}
-		errs = r.kind.Validation.ValidateUpdateStatus(obj, old)
-	} else {
-		if r.kind.status >= 0 {
-			keep(r.kind.status, obj, old)
-		}
-		if prepare := r.kind.Strategy.Update; prepare != nil {
-			prepare(obj, old)
-		}
-		r.countGeneration(old, obj)
-		errs = append(r.kind.Validation.ValidateUpdate(obj, old), s.privilegeErrors(obj)...)
-	}
-	if len(errs) > 0 {
+	if errs := s.prepareUpdate(r, old, obj); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
 	if r.sub == "" {
@@ -75,6 +56,33 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 		return outcome{}, asStatus(err)
 	}
 	return s.commit(r, st, old, obj)
+}
+
+// prepareUpdate brings obj into the form that is stored, and says what is wrong with it.
+func (s *Server) prepareUpdate(r *request, old, obj object) field.ErrorList {
+	part := r.kind.subresources[r.sub].part
+	switch {
+	case part != nil:
+		part.keep(obj, old)
+		r.countGeneration(old, obj)
+		return append(part.validate(obj, old), s.privilegeErrors(obj)...)
+	case r.sub == "status" && r.kind.status >= 0:
+		if r.kind.spec >= 0 {
+			keep(r.kind.spec, obj, old)
+		}
+		if prepare := r.kind.Strategy.UpdateStatus; prepare != nil {
+			prepare(obj, old, s.now())
+		}
+		return r.kind.Validation.ValidateUpdateStatus(obj, old)
+	}
+	if r.kind.status >= 0 {
+		keep(r.kind.status, obj, old)
+	}
+	if prepare := r.kind.Strategy.Update; prepare != nil {
+		prepare(obj, old)
+	}
+	r.countGeneration(old, obj)
+	return append(r.kind.Validation.ValidateUpdate(obj, old), s.privilegeErrors(obj)...)
 }
 
 // commit stores the outcome of an update, unless nothing changed; an object

@@ -29,11 +29,7 @@ func (c *call) write(verb string) error {
 	if req.Object, err = c.decode(req.Write.FieldValidation); err != nil {
 		return err
 	}
-	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Warnings != nil {
-		for _, text := range k.Warnings(req.Object) {
-			c.warn(text)
-		}
-	}
+	c.warnOf(req.Object)
 	if err := c.checkNamespace(req.Object); err != nil {
 		return err
 	}
@@ -125,6 +121,15 @@ func (c *call) decodeError(err error, want schema.GroupVersionKind, got *schema.
 		return badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err)
 	}
 	return badRequest("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, err)
+}
+
+// warnOf adds what the kind warns of an object that is written.
+func (c *call) warnOf(obj runtime.Object) {
+	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Warnings != nil {
+		for _, text := range k.Warnings(obj) {
+			c.warn(text)
+		}
+	}
 }
 
 // warn adds a warning to the answer, as kubectl shows it to people.

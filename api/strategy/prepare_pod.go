@@ -12,7 +12,7 @@ import (
 func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.PodStatus {
 	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: said}
 	if said == "" {
-		status.QOSClass = qosClass(spec)
+		status.QOSClass = PodQOS(spec)
 	}
 	if len(spec.SchedulingGates) > 0 {
 		status.Conditions = []v1.PodCondition{{
@@ -23,11 +23,11 @@ func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.Pod
 	return status
 }
 
-// qosClass says how well the pod is treated when its node runs short: best
+// PodQOS says how well the pod is treated when its node runs short: best
 // effort if it asks for nothing, guaranteed if every container asks for exactly
 // its limits, burstable otherwise. Only CPU and memory count.
 // Upstream: core/helper/qos ComputePodQOS, v1.36.
-func qosClass(spec *v1.PodSpec) v1.PodQOSClass {
+func PodQOS(spec *v1.PodSpec) v1.PodQOSClass {
 	if spec.Resources != nil {
 		return qosOf(spec.Resources)
 	}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/validation"
+)
+
+// part is what a subresource writes where the request has the whole object: of that only the
+// part counts.
+type part struct {
+	// keep gives obj all that old has, but for the part.
+	keep func(obj, old object)
+	// validate says what is wrong with obj as the successor of old.
+	validate func(obj, old object) field.ErrorList
+}
+
+// podPart is a part of pods that their own update does not change.
+func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.ErrorList) subresource {
+	return subresource{verbs: metav1.Verbs{"get", "patch", "update"}, part: &part{
+		keep:     func(obj, old object) { keep(obj.(*v1.Pod), old.(*v1.Pod)) },
+		validate: func(obj, old object) field.ErrorList { return validate(obj.(*v1.Pod), old.(*v1.Pod)) },
+	}}
+}
+
+// ephemeralContainers are containers that are added to a pod for a while. No node here runs
+// them: package rest warns of that.
+func ephemeralContainers() subresource {
+	return podPart(dropNonEphemeralContainerUpdates, validation.PodEphemeralContainersUpdate)
+}
+
+// resize changes what the containers of a pod ask for and are limited to. Nodes here do not
+// report that they can resize, so that a pod whose containers run is refused, as by upstream.
+func resize() subresource {
+	return podPart(dropNonResizeUpdates, func(pod, old *v1.Pod) field.ErrorList {
+		return validation.PodResize(pod, old, strategy.PodQOS(&pod.Spec))
+	})
+}
+
+// dropNonEphemeralContainerUpdates keeps all but the ephemeral containers.
+// Upstream: pkg/registry/core/pod dropNonEphemeralContainerUpdates, v1.36.
+func dropNonEphemeralContainerUpdates(pod, old *v1.Pod) {
+	added := pod.Spec.EphemeralContainers
+	keepPod(pod, old)
+	pod.Spec.EphemeralContainers = added
+}
+
+// dropNonResizeUpdates keeps all but the resources of the pod and of its containers. What adds
+// or moves containers is left for validation to refuse.
+// Upstream: pkg/registry/core/pod dropNonResizeUpdates, v1.36.
+func dropNonResizeUpdates(pod, old *v1.Pod) {
+	is := pod.Spec
+	if len(is.Containers) != len(old.Spec.Containers) || len(is.InitContainers) != len(old.Spec.InitContainers) {
+		return
+	}
+	keepPod(pod, old)
+	pod.Spec.Resources = is.Resources
+	pod.Spec.Containers = withResources(is.Containers, old.Spec.Containers)
+	pod.Spec.InitContainers = withResources(is.InitContainers, old.Spec.InitContainers)
+}
+
+// keepPod gives pod all that old has, but for managed fields.
+func keepPod(pod, old *v1.Pod) {
+	same := old.DeepCopyObject().(*v1.Pod)
+	pod.Spec, pod.Status = same.Spec, same.Status
+	metav1.ResetObjectMetaForStatus(&pod.ObjectMeta, &same.ObjectMeta)
+}
+
+// withResources are the old containers with the resources and resize policies of the new ones;
+// the new ones themselves if they have other names.
+func withResources(containers, old []v1.Container) []v1.Container {
+	kept := make([]v1.Container, len(old))
+	for i := range old {
+		if containers[i].Name != old[i].Name {
+			return containers
+		}
+		old[i].DeepCopyInto(&kept[i])
+		kept[i].Resources, kept[i].ResizePolicy = containers[i].Resources, containers[i].ResizePolicy
+	}
+	return kept
+}
