@@ -19,6 +19,7 @@ import (
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/validation"
@@ -89,8 +90,15 @@ func admissionKinds() []Kind {
 	for i := range kinds {
 		k := &kinds[i]
 		k.Categories, k.ClusterScoped, k.Generations, k.Conditional = []string{"api-extensions"}, true, true, true
+		k.Warnings = warnUnasked
 	}
 	return kinds
+}
+
+// warnUnasked is what a client is told of webhooks and admission policies: a call to another
+// program would take real time, and its answer could not be repeated from a seed.
+func warnUnasked(runtime.Object) []string {
+	return []string{"the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"}
 }
 
 // schedulingKinds are those of scheduling.k8s.io and resource.k8s.io.
