@@ -22,7 +22,8 @@ const SnapshotController = "snapshot-controller"
 // CustomResourceDefinitions of external-snapshotter (VolumeSnapshot, VolumeSnapshotContent and
 // VolumeSnapshotClass; those that are there already stay), the snapshot controller, and a csi-snapshotter
 // for each CSI driver, also for those that are installed later. Apply does it by itself when a
-// manifest has an object of these kinds. Called again it does nothing.
+// manifest has an object of these kinds, and package serve when a client has made the definitions. Called
+// again it does nothing.
 func (c *Cluster) InstallSnapshots() error {
 	if c.snapshots {
 		return nil
