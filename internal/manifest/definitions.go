@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bytes"
+	"reflect"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,6 +64,22 @@ func snapshotKinds() map[schema.GroupVersionKind]Resource {
 		kinds[r.GroupVersionKind] = r
 	}
 	return kinds
+}
+
+// checkedAs is the Go type that an object of a kind is checked against: its own, or that of snapshots, which
+// the server has as custom resources without a type.
+func checkedAs(gvk schema.GroupVersionKind, obj runtime.Object) reflect.Type {
+	if gvk.GroupVersion() == snapshotv1.SchemeGroupVersion {
+		switch gvk.Kind {
+		case "VolumeSnapshot":
+			return reflect.TypeFor[snapshotv1.VolumeSnapshot]()
+		case "VolumeSnapshotContent":
+			return reflect.TypeFor[snapshotv1.VolumeSnapshotContent]()
+		case "VolumeSnapshotClass":
+			return reflect.TypeFor[snapshotv1.VolumeSnapshotClass]()
+		}
+	}
+	return typeOf(obj)
 }
 
 // define notes the kinds of one definition, or of those in a list.

@@ -221,7 +221,7 @@ func (p *parser) object(node *yaml.Node, resource Resource) {
 	}
 	before := len(p.errs)
 	c := checker{parser: p, object: objectName(node), secret: resource.Kind == "Secret"}
-	value, _ := c.check(node, typeOf(obj), "").(map[string]any)
+	value, _ := c.check(node, checkedAs(resource.GroupVersionKind, obj), "").(map[string]any)
 	c.metadata(node, value, resource)
 	if len(p.errs) > before {
 		slices.SortStableFunc(p.errs[before:], func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })

@@ -103,11 +103,15 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n" + spec
 	}
 	tests := map[string]struct{ manifest, want string }{
-		"bad quantity":           {strings.Replace(claim, "5Gi", "5GG", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "5GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
-		"a huge quantity":        {strings.Replace(claim, "5Gi", "1e2147483648", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "1e2147483648" is not a quantity (number with unit such as 5Gi, 500M, 1.5T): the exponent of a quantity must be from -999 to 999`},
-		"a tiny quantity":        {strings.Replace(claim, "5Gi", `"1E-2147483648"`, 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "1E-2147483648" is not a quantity (number with unit such as 5Gi, 500M, 1.5T): the exponent of a quantity must be from -999 to 999`},
-		"quantity is a list":     {strings.Replace(claim, "5Gi", "[5Gi]", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: is a list; expected a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
-		"unknown field":          {strings.Replace(claim, "accessModes", "accesModes", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accesModes: unknown field (did you mean "accessModes"?)`},
+		"bad quantity":       {strings.Replace(claim, "5Gi", "5GG", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "5GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
+		"a huge quantity":    {strings.Replace(claim, "5Gi", "1e2147483648", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "1e2147483648" is not a quantity (number with unit such as 5Gi, 500M, 1.5T): the exponent of a quantity must be from -999 to 999`},
+		"a tiny quantity":    {strings.Replace(claim, "5Gi", `"1E-2147483648"`, 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: "1E-2147483648" is not a quantity (number with unit such as 5Gi, 500M, 1.5T): the exponent of a quantity must be from -999 to 999`},
+		"quantity is a list": {strings.Replace(claim, "5Gi", "[5Gi]", 1), `a.yaml:11: PersistentVolumeClaim/data: spec.resources.requests.storage: is a list; expected a quantity (number with unit such as 5Gi, 500M, 1.5T)`},
+		"unknown field":      {strings.Replace(claim, "accessModes", "accesModes", 1), `a.yaml:7: PersistentVolumeClaim/data: spec.accesModes: unknown field (did you mean "accessModes"?)`},
+		"snapshots have types": {"apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: s}\nspec:\n  source: {persistentVolumeClaim: data}\n",
+			`a.yaml:5: VolumeSnapshot/s: spec.source.persistentVolumeClaim: unknown field (did you mean "persistentVolumeClaimName"?)`},
+		"their classes, too": {"apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: s}\ndriver: d\ndeletionpolicy: Delete\n",
+			`a.yaml:5: VolumeSnapshotClass/s: deletionpolicy: unknown field (did you mean "deletionPolicy"?)`},
 		"wrong case":             {strings.Replace(claim, "storageClassName", "storageclassname", 1), `a.yaml:6: PersistentVolumeClaim/data: spec.storageclassname: unknown field (did you mean "storageClassName"?)`},
 		"field like none":        {claim + "zzzzzzzz: 1\n", `a.yaml:12: PersistentVolumeClaim/data: zzzzzzzz: unknown field`},
 		"duplicate key":          {claim + "  storageClassName: slow\n", `a.yaml:12: PersistentVolumeClaim/data: spec.storageClassName: is set twice, first in line 6`},
