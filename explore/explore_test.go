@@ -313,10 +313,36 @@ spec:
 `, "NAME", name)
 }
 
-// BenchmarkExplore is one run of a scenario: two claims race for one volume.
+// BenchmarkExplore is one run: of two claims that race for one volume, and of a claim that
+// is provisioned, runs in a pod, and goes again. Each with the built-in rules and without.
 func BenchmarkExplore(b *testing.B) {
-	scenario := func(c *storagesim.Cluster) error { return errors.Join(c.Apply(oneVolume), c.Settle()) }
-	if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N}, scenario); err != nil {
-		b.Fatal(err)
+	for name, scenario := range map[string]func(c *storagesim.Cluster) error{
+		"race": func(c *storagesim.Cluster) error { return errors.Join(c.Apply(oneVolume), c.Settle()) },
+		"claim": func(c *storagesim.Cluster) error {
+			return errors.Join(c.InstallOpenEBS(), c.Settle(), c.Apply(podWithClaim), c.Settle(), c.Delete("pod/web", "pvc/data"), c.Settle())
+		},
+	} {
+		for rules, except := range map[string][]string{"rules": nil, "no-rules": explore.BuiltInRules()} {
+			b.Run(name+"/"+rules, func(b *testing.B) {
+				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Except: except}, scenario); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+			})
+		}
 	}
 }
+
+const podWithClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: openebs-hostpath, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`
