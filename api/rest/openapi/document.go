@@ -155,8 +155,28 @@ func (r Resource) operation(action string, s *Schemas) Object {
 		out["produces"], out["consumes"] = produced, r.consumed(action)
 		out["responses"] = Object{"200": Object{"description": "OK", "schema": ref}}
 	} else {
+		if body := r.requestBody(action, ref); body != nil {
+			out["requestBody"] = body
+		}
 		out["responses"] = Object{"200": Object{"description": "OK", "content": Object{"application/json": Object{"schema": ref}}}}
 	}
 	out["parameters"] = parameters
 	return out
+}
+
+// requestBody is the body of an action in OpenAPI v3, nil if it has none: the object, or a
+// patch in one of the forms that the kind takes.
+func (r Resource) requestBody(action string, ref Object) Object {
+	content := Object{}
+	switch action {
+	case "post", "put":
+		content["*/*"] = Object{"schema": ref}
+	case "patch":
+		for _, form := range r.consumed(action) {
+			content[form] = Object{"schema": Object{"type": "object"}}
+		}
+	default:
+		return nil
+	}
+	return Object{"content": content, "required": true}
 }
