@@ -49,7 +49,8 @@ func Layers() []Layer {
 		{Name: "scripts", Tops: []string{"story", "conformance", "storagesimtest"}, May: append(slices.Clone(cluster), "bundled", "seeds")},
 		{Name: "serving", Tops: []string{"serve"}, May: append(slices.Clone(cluster), "live")},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts", "seeds", "seed tests")},
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "serving", "remote")},
+		{Name: "museum", Tops: []string{"museum"}, May: append(slices.Clone(cluster), "exploration")},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "museum", "serving", "remote")},
 	}
 }
 

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/museum"
+)
+
+func newMuseum() *cobra.Command {
+	var fixed, find bool
+	var runs int
+	cmd := &cobra.Command{
+		Use:   "museum [NUMBER]",
+		Short: "Show bugs of the past, with their fixes taken out",
+		Long: `museum lists the bugs that it can show. With the number of one it plays the shortest
+run that the bug breaks, with the fix taken out, and prints its story.
+
+Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wrong;
+130 interrupted.`,
+		Example: `  storagesim museum
+  storagesim museum 3
+  storagesim museum 3 --fixed
+  storagesim museum 3 --find --runs 1000`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listMuseum(cmd.OutOrStdout())
+			}
+			e, err := exhibit(args[0])
+			if err != nil || runs < 1 {
+				return usageError{errors.Join(err, positive("--runs", runs))}
+			}
+			return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs)
+		},
+	}
+	cmd.Flags().BoolVar(&fixed, "fixed", false, "leave the fix in")
+	cmd.Flags().BoolVar(&find, "find", false, "let the explorer look for the bug")
+	cmd.Flags().IntVar(&runs, "runs", museum.DefaultRuns, "how many runs --find makes at most")
+	return cmd
+}
+
+// positive is an error unless the flag's number is.
+func positive(flag string, n int) error {
+	if n > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s must be 1 or more", flag)
+}
+
+func exhibit(number string) (museum.Exhibit, error) {
+	all := museum.Exhibits()
+	i := slices.IndexFunc(all, func(e museum.Exhibit) bool { return strconv.Itoa(e.Number) == number })
+	if i < 0 {
+		return museum.Exhibit{}, fmt.Errorf("there is no exhibit %q; storagesim museum lists them", number)
+	}
+	return all[i], nil
+}
+
+func listMuseum(out io.Writer) error {
+	for _, e := range museum.Exhibits() {
+		if _, err := fmt.Fprintf(out, "%2d  %s\n    %s\n", e.Number, e.Name, e.Upstream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show plays or looks for an exhibit and prints what came of it.
+func show(ctx context.Context, out io.Writer, e museum.Exhibit, fixed, find bool, runs int) error {
+	var report explore.Report
+	var err error
+	if find {
+		report, err = e.Find(ctx, runs, fixed)
+	} else {
+		err = e.Play(fixed)
+	}
+	f, failed := errors.AsType[*explore.Failure](err)
+	if err != nil && !failed {
+		return err
+	}
+	if _, werr := fmt.Fprintf(out, "Bug %d: %s\n%s\nFix: %s.\n%s\n\n", e.Number, e.Name, e.Mechanism, e.Fix, e.Upstream); werr != nil {
+		return werr
+	}
+	if failed {
+		_, werr := fmt.Fprintln(out, strings.TrimRight(f.Error(), "\n"))
+		return errors.Join(werr, quietError{err})
+	}
+	return printFound(out, report, nil, !find)
+}

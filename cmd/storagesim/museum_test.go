@@ -1,0 +1,26 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheMuseumListsPlaysAndFinds(t *testing.T) {
+	code, out, _ := command(t, "", "museum")
+	require.Equal(t, 0, code)
+	require.Contains(t, out, " 8  the volume is deleted before its claim\n")
+
+	for _, args := range [][]string{{"museum", "3"}, {"museum", "3", "--find"}} {
+		code, out, _ = command(t, "", args...)
+		require.Equal(t, 1, code)
+		require.Contains(t, out, "nothing leaks: 1 left behind:")
+	}
+	code, out, _ = command(t, "", "museum", "3", "--fixed")
+	require.Equal(t, 0, code)
+	require.Contains(t, out, "Nothing was found in this run.\n")
+
+	code, _, errOut := command(t, "", "museum", "31")
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, `there is no exhibit "31"`)
+}

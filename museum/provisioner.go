@@ -1,0 +1,140 @@
+package museum
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+const (
+	backendName = "example.com/disk"
+
+	class = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: disk}
+provisioner: example.com/disk
+`
+	claim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: disk
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+)
+
+// backend keeps its volumes under their names, so that making one twice makes one.
+type backend struct {
+	holds map[string]bool
+	// late is what Provision says of a volume that it has just made, once: its answer comes
+	// too late. Empty for an answer in time.
+	late provisioner.ProvisioningState
+}
+
+// Provision makes the volume, unless it is there.
+func (b *backend) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	b.holds[options.PVName] = true
+	if state := b.late; state != "" {
+		b.late = ""
+		return nil, state, context.DeadlineExceeded
+	}
+	return &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:                      options.PVC.Spec.Resources.Requests,
+			AccessModes:                   options.PVC.Spec.AccessModes,
+			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
+			PersistentVolumeSource:        v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{Server: "disk", Path: "/" + options.PVName}},
+		},
+	}, provisioner.ProvisioningFinished, nil
+}
+
+// Delete removes the volume.
+func (b *backend) Delete(_ context.Context, volume *v1.PersistentVolume) error {
+	delete(b.holds, volume.Name)
+	return nil
+}
+
+// Volumes is what the backend holds, for the rule that nothing leaks.
+func (b *backend) Volumes(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(b.holds)), nil
+}
+
+// start runs the backend's provisioner on a cluster with its class.
+func start(c *storagesim.Cluster, b *backend, change func(*provisioner.Config)) error {
+	b.holds = map[string]bool{}
+	cfg := provisioner.Config{Name: backendName, Provisioner: b}
+	change(&cfg)
+	return errors.Join(c.AddProvisionController(cfg), c.Apply(class), c.Settle())
+}
+
+func timeout() Exhibit {
+	return Exhibit{
+		Number: 2, Name: "a timeout is taken for a final answer",
+		Mechanism: "CreateVolume times out, and the claim is deleted before it is tried again. The backend has made the volume, but the provisioner does not ask again.",
+		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/131",
+		Fix:       "the backend answers Background where it answered Finished",
+		Rule:      explore.NothingLeaks, Replay: "x1",
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			b := &backend{late: provisioner.ProvisioningFinished}
+			if fixed {
+				b.late = provisioner.ProvisioningInBackground
+			}
+			return errors.Join(start(c, b, func(*provisioner.Config) {}),
+				c.Apply(claim), c.RunFor(time.Second), c.Delete("pvc/data"), c.Settle())
+		},
+	}
+}
+
+func retries() Exhibit {
+	return Exhibit{
+		Number: 3, Name: "each round of retries deletes what it waits for",
+		Mechanism: "Creating the PersistentVolume fails, and the provisioner deletes the volume that it has made. The next attempt makes another one. Here a round is one try, and the answer to it is lost: the object is there, and what it refers to is deleted.",
+		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/94",
+		Fix:       "provisioner.Config.CreateProvisionedPVLimiter: the volume is saved by a queue",
+		Rule:      explore.NothingLeaks, Replay: "x1;faults=2:lost",
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			return errors.Join(start(c, &backend{}, func(cfg *provisioner.Config) {
+				if fixed {
+					cfg.CreateProvisionedPVLimiter = &control.RateLimiter{Base: time.Second, Max: time.Minute}
+				} else {
+					cfg.CreateProvisionedPVRetryCount = 1
+				}
+			}), c.Apply(claim), c.Settle())
+		},
+	}
+}
+
+func volumeFirst() Exhibit {
+	return Exhibit{
+		Number: 8, Name: "the volume is deleted before its claim",
+		Mechanism: "A user deletes the PersistentVolume, then its claim. When the claim goes, the object of the volume is removed before the provisioner has deleted the volume in the backend.",
+		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/546",
+		Fix:       "provisioner.Config.AddFinalizer: a finalizer of the provisioner keeps the object",
+		Rule:      explore.NothingLeaks, Replay: "x1",
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			err := errors.Join(start(c, &backend{}, func(cfg *provisioner.Config) { cfg.AddFinalizer = fixed }), c.Apply(claim), c.Settle())
+			if err != nil {
+				return err
+			}
+			data, err := c.Claim("data")
+			if err != nil || data.Spec.VolumeName == "" {
+				return err
+			}
+			return errors.Join(c.Delete("pv/"+data.Spec.VolumeName), c.Settle(), c.Delete("pvc/data"), c.Settle())
+		},
+	}
+}
