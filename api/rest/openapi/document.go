@@ -37,9 +37,26 @@ func (s *Schemas) resources(resources []Resource) Object {
 	paths := Object{}
 	for _, r := range resources {
 		s.resource(r)
+		s.list(r)
 		r.paths(paths, s)
 	}
 	return paths
+}
+
+// list adds the schema of a list of objects. Its items refer to theirs.
+func (s *Schemas) list(r Resource) {
+	properties := Object{}
+	var required []string
+	s.fields(reflect.TypeFor[metav1.TypeMeta](), metav1.TypeMeta{}.SwaggerDoc(), properties, &required)
+	properties["metadata"] = s.described(s.Prefix+s.add(reflect.TypeFor[metav1.ListMeta]()),
+		"Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds")
+	properties["items"] = Object{"type": "array", "items": Object{"$ref": s.Prefix + r.name()}}
+	kind := r.GVK
+	kind.Kind += "List"
+	s.ByName[r.name()+"List"] = Object{
+		"type": "object", "description": kind.Kind + " is a list of " + r.GVK.Kind + " objects.",
+		"properties": properties, "required": []string{"items"}, "x-kubernetes-group-version-kind": []Object{identity(kind)},
+	}
 }
 
 // resource adds the schema of an object.
@@ -148,17 +165,23 @@ func (r Resource) operation(action string, s *Schemas) Object {
 	for _, name := range names {
 		parameters = append(parameters, s.parameter(name, "query"))
 	}
-	ref := Object{"$ref": s.Prefix + r.name()}
+	ref, answer := Object{"$ref": s.Prefix + r.name()}, Object{"$ref": s.Prefix + r.name()}
+	switch action {
+	case "list":
+		answer = Object{"$ref": s.Prefix + r.name() + "List"}
+	case "delete", "deletecollection":
+		answer = Object{"$ref": s.Prefix + s.add(reflect.TypeFor[metav1.Status]())}
+	}
 	out := Object{"x-kubernetes-action": action, "x-kubernetes-group-version-kind": identity(r.GVK)}
 	if s.V2 {
 		parameters = append(parameters, body(action, ref)...)
 		out["produces"], out["consumes"] = produced, r.consumed(action)
-		out["responses"] = Object{"200": Object{"description": "OK", "schema": ref}}
+		out["responses"] = Object{"200": Object{"description": "OK", "schema": answer}}
 	} else {
 		if body := r.requestBody(action, ref); body != nil {
 			out["requestBody"] = body
 		}
-		out["responses"] = Object{"200": Object{"description": "OK", "content": Object{"application/json": Object{"schema": ref}}}}
+		out["responses"] = Object{"200": Object{"description": "OK", "content": Object{"application/json": Object{"schema": answer}}}}
 	}
 	out["parameters"] = parameters
 	return out
