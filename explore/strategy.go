@@ -21,8 +21,8 @@ const (
 	// Pairs has two of them in one run, in order, chosen by chance.
 	Pairs = "pairs"
 	// Stale has a cache hear of nothing for some time: in one run of three that is all, in one
-	// its actor crashes meanwhile, and in one it crashes and then lists what there was before,
-	// as from an API server that is behind. These are the unobserved, intermediate and stale
+	// its actor crashes at the beginning and cannot go on before the end, and in one it crashes
+	// meanwhile and lists what there was before, as from an API server that is behind. These are the unobserved, intermediate and stale
 	// states of Sun and others, "Automatic Reliability Testing for Cluster Management
 	// Controllers" (Sieve), OSDI 2022.
 	Stale = "stale"
@@ -178,16 +178,20 @@ func (p *planner) stale(rng *rand.Rand, i int) Plan {
 	h := p.follows[i/3%len(p.follows)]
 	h.From, h.For = 1+rng.IntN(len(p.calls)), time.Duration(1+rng.IntN(60))*time.Second
 	h.Past = i%3 == 2
-	plan := Plan{Holds: []Hold{h}}
-	if i%3 > 0 {
-		own := slices.DeleteFunc(slices.Clone(p.crashes), func(f Fault) bool {
-			return f.isCSI() || f.Call < h.From || !strings.HasPrefix(p.calls[f.Call-1], h.Actor+" ")
-		})
-		if len(own) > 0 {
-			plan.Faults = []Fault{own[rng.IntN(min(len(own), 6))]}
-		}
+	if i%3 == 0 {
+		return Plan{Holds: []Hold{h}}
 	}
-	return plan
+	own := slices.DeleteFunc(slices.Clone(p.crashes), func(f Fault) bool {
+		return f.isCSI() || h.Past && f.Call < h.From || !strings.HasPrefix(p.calls[f.Call-1], h.Actor+" ")
+	})
+	if len(own) == 0 {
+		return Plan{Holds: []Hold{h}}
+	}
+	crash := own[rng.IntN(len(own))]
+	if !h.Past {
+		h.From = crash.Call // it is away for so long
+	}
+	return Plan{Holds: []Hold{h}, Faults: []Fault{crash}}
 }
 
 // some are n different faults by chance, in the order of their calls.

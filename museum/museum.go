@@ -18,38 +18,54 @@ type Exhibit struct {
 	Name, Mechanism string
 	// Upstream is the URL of the issue, and Fix says what the switch takes out.
 	Upstream, Fix string
-	// Rule is the rule of package explore that breaks.
+	// Open says that upstream has no fix. The one that the switch takes out is then the
+	// provisioner's own.
+	Open bool
+	// Rule is the rule that breaks: one of package explore's, or NoAssetIsLost.
 	Rule string
 	// Replay is the shortest failing plan, a line for explore.Replay.
 	Replay string
 
+	actors   []string // of the control plane, besides the controllers of volumes
 	scenario func(c *storagesim.Cluster, fixed bool) error
 }
 
+// NoAssetIsLost is a rule of the museum: nothing leaks at the end, not even what upstream is
+// known to leak, which explore.NothingLeaks lets pass.
+const NoAssetIsLost = "no asset is lost"
+
 // Exhibits are all that there are, by number.
-func Exhibits() []Exhibit { return []Exhibit{timeout(), retries(), volumeFirst()} }
+func Exhibits() []Exhibit {
+	return []Exhibit{forgotten(), timeout(), retries(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst()}
+}
 
 // Find lets the explorer look for the bug in so many runs. The error is an *explore.Failure if
 // a run failed.
 func (e Exhibit) Find(ctx context.Context, runs int, fixed bool) (explore.Report, error) {
-	cfg := config()
+	cfg := e.config()
 	cfg.Runs = runs
 	return explore.Run(ctx, cfg, e.play(fixed))
 }
 
 // Play plays the plan of Replay. The error is an *explore.Failure if the rule breaks.
 func (e Exhibit) Play(fixed bool) error {
-	return explore.Replay(config(), e.Replay, e.play(fixed))
+	return explore.Replay(e.config(), e.Replay, e.play(fixed))
 }
 
 func (e Exhibit) play(fixed bool) func(*storagesim.Cluster) error {
 	return func(c *storagesim.Cluster) error { return e.scenario(c, fixed) }
 }
 
-// config is a control plane without nodes, which is all that these exhibits need.
-func config() explore.Config {
-	return explore.Config{Cluster: storagesim.Config{
+// config is a control plane without nodes that run anything: the exhibits do not need them.
+func (e Exhibit) config() explore.Config {
+	cfg := explore.Config{Cluster: storagesim.Config{
 		NoNodes: true,
-		Only:    []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection},
+		Only:    append([]string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}, e.actors...),
 	}}
+	if e.Rule == NoAssetIsLost {
+		cfg.Rules = []explore.Rule{{Name: NoAssetIsLost, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: c.RequireNoLeaks}
+		}}}
+	}
+	return cfg
 }

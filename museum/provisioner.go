@@ -81,6 +81,47 @@ func start(c *storagesim.Cluster, b *backend, change func(*provisioner.Config)) 
 	return errors.Join(c.AddProvisionController(cfg), c.Apply(class), c.Settle())
 }
 
+func forgotten() Exhibit {
+	return Exhibit{
+		Number: 1, Name: "the process ends between CreateVolume and the object", Open: true,
+		Mechanism: "The backend has made the volume. The process ends before it creates the PersistentVolume, and the claim is deleted before it is back and has read the claims. Nothing leads to the volume any more.",
+		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/486",
+		Fix:       "the provisioner, when it starts, deletes what has neither a claim nor a PersistentVolume",
+		Rule:      NoAssetIsLost, Replay: "x1;faults=2:crash;holds=2:35s:example.com/disk:persistentvolumes",
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			b := &backend{}
+			return errors.Join(start(c, b, func(cfg *provisioner.Config) {
+				if fixed {
+					cfg.Provisioner, cfg.New = nil, b.tidy
+				}
+			}), c.Apply(claim), c.RunFor(10*time.Second), c.Delete("pvc/data"), c.RunFor(time.Minute), c.Settle())
+		},
+	}
+}
+
+// tidy is the provisioner of a process that begins with a look at what the backend holds.
+func (b *backend) tidy(env control.Env) (provisioner.Provisioner, error) {
+	env.Go("tidy up", func(ctx context.Context) {
+		claims, err := env.Client().CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return
+		}
+		volumes, err := env.Client().CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return
+		}
+		known := map[string]bool{}
+		for _, c := range claims.Items {
+			known["pvc-"+string(c.UID)] = true
+		}
+		for _, v := range volumes.Items {
+			known[v.Name] = true
+		}
+		maps.DeleteFunc(b.holds, func(name string, _ bool) bool { return !known[name] })
+	})
+	return b, nil
+}
+
 func timeout() Exhibit {
 	return Exhibit{
 		Number: 2, Name: "a timeout is taken for a final answer",

@@ -67,11 +67,19 @@ func exhibit(number string) (museum.Exhibit, error) {
 
 func listMuseum(out io.Writer) error {
 	for _, e := range museum.Exhibits() {
-		if _, err := fmt.Fprintf(out, "%2d  %s\n    %s\n", e.Number, e.Name, e.Upstream); err != nil {
+		if _, err := fmt.Fprintf(out, "%2d  %s%s\n    %s\n", e.Number, e.Name, open(e), e.Upstream); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// open is what the list says of a bug that upstream has, too.
+func open(e museum.Exhibit) string {
+	if e.Open {
+		return " (open upstream)"
+	}
+	return ""
 }
 
 // show plays or looks for an exhibit and prints what came of it.
