@@ -78,6 +78,13 @@ func TestRunTellsTheStoryAndShowsTheTables(t *testing.T) {
 	assert.Equal(t, out, told+"\n"+table)
 }
 
+func TestTheTablesOfRunHaveSnapshotsIfThereAreAny(t *testing.T) {
+	code, out, errOut := command(t, "", "run", "-o", "table", "-f", "../../examples/csi-snapshots")
+	require.Equal(t, 0, code, errOut)
+	require.Contains(t, out, "volumesnapshot.snapshot.storage.k8s.io/monday ")
+	require.Contains(t, out, "volumesnapshotcontent.snapshot.storage.k8s.io/snapcontent-")
+}
+
 func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	pod := func(name, spec string) string {
 		return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {" + spec + ", containers: [{name: a, image: b}]}\n"

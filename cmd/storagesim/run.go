@@ -383,15 +383,23 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	return nil
 }
 
-// listed is what the tables show.
-const listed = "sc,pv,pvc,sts,pods,va"
+// listed is what the tables show, and snapshotsListed what they show besides where there are
+// snapshots.
+const (
+	listed          = "sc,pv,pvc,sts,pods,va"
+	snapshotsListed = ",volumesnapshots,volumesnapshotcontents"
+)
 
 // listAll prints the tables, or what they would show if there is no such object.
 func listAll(out io.Writer, view tables.View) error {
+	names := listed
+	if _, err := view.Kinds.Find("volumesnapshots"); err == nil {
+		names += snapshotsListed
+	}
 	for _, obj := range view.Objects {
 		switch obj.(type) {
 		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *v1.Pod, *storagev1.VolumeAttachment:
-			return view.Get(out, tables.Options{AllNamespaces: true}, listed)
+			return view.Get(out, tables.Options{AllNamespaces: true}, names)
 		}
 	}
 	_, err := fmt.Fprintln(out, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none.")
