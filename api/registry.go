@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,6 +233,16 @@ func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
 		return Kind{}, false
 	}
 	return k.Kind, true
+}
+
+// Printer are the columns that kubectl prints of a kind and what is in them, both nil for
+// those of built-in kinds, which package internal/tables has.
+func (r *Registry) Printer(gvk schema.GroupVersionKind) (columns []metav1.TableColumnDefinition, cells func(obj runtime.Object, now time.Time) []any) {
+	k, ok := r.table.Load().kind(gvk)
+	if !ok {
+		return nil, nil
+	}
+	return k.Columns, k.Cells
 }
 
 // Forms says whether the objects of a kind are Go structs and not maps, and whether they can

@@ -36,15 +36,15 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 
 // columns are those of the kind's own entry, else those that kubectl is known to print.
 func (c *call) columns() []metav1.TableColumnDefinition {
-	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Columns != nil {
-		return k.Columns
+	if columns, _ := c.h.registry.Printer(c.kind.gvk); columns != nil {
+		return columns
 	}
 	return tables.Columns(c.kind.gvk.GroupKind())
 }
 
 func (c *call) cells(obj runtime.Object) []any {
-	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Cells != nil {
-		return k.Cells(obj, c.h.now())
+	if _, cells := c.h.registry.Printer(c.kind.gvk); cells != nil {
+		return cells(obj, c.h.now())
 	}
 	return tables.Cells(c.kind.gvk.GroupKind(), obj, c.h.now())
 }

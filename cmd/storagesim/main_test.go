@@ -81,7 +81,7 @@ func TestRunTellsTheStoryAndShowsTheTables(t *testing.T) {
 func TestTheTablesOfRunHaveSnapshotsIfThereAreAny(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-o", "table", "-f", "../../examples/csi-snapshots")
 	require.Equal(t, 0, code, errOut)
-	require.Contains(t, out, "volumesnapshot.snapshot.storage.k8s.io/monday ")
+	require.Regexp(t, `READYTOUSE .*\n.*volumesnapshot.snapshot.storage.k8s.io/monday +true +data `, out)
 	require.Contains(t, out, "volumesnapshotcontent.snapshot.storage.k8s.io/snapcontent-")
 }
 

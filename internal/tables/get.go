@@ -59,7 +59,7 @@ func (v View) printTables(w io.Writer, o Options, groups []group) error {
 }
 
 func (v View) printTable(w io.Writer, o Options, g group, withKind bool) error {
-	t := tableOf(g.resource.GroupVersionKind.GroupKind())
+	t := v.tableOf(g.resource.GroupVersionKind)
 	withNamespace := o.AllNamespaces && g.resource.Namespaced
 	shown := t.shown(o.Output == "wide")
 	out := v.aligned(w, 6, 4, 3)

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
@@ -71,6 +72,36 @@ func tableOf(kind schema.GroupKind) table {
 	return listing(columns("Name", "Age"), func(obj object, now time.Time) []string {
 		return []string{obj.GetName(), age(obj, now)}
 	})
+}
+
+// tableOf is the table of a kind of the view.
+func (v View) tableOf(kind schema.GroupVersionKind) table {
+	if p, ok := v.Kinds.(Printer); ok {
+		if columns, cells := p.Printer(kind); columns != nil {
+			return defined(columns, cells)
+		}
+	}
+	return tableOf(kind.GroupKind())
+}
+
+// defined is the table of a kind that is defined at run time.
+func defined(definitions []metav1.TableColumnDefinition, cells func(obj runtime.Object, now time.Time) []any) table {
+	t := table{row: func(obj object, now time.Time) []string {
+		row := make([]string, len(definitions))
+		for i, cell := range cells(obj, now) {
+			if cell != nil {
+				row[i] = fmt.Sprint(cell)
+			}
+		}
+		return row
+	}}
+	for i, d := range definitions {
+		t.columns = append(t.columns, column{name: d.Name, wide: d.Priority > 0})
+		if d.Format == "name" {
+			t.name = i
+		}
+	}
+	return t
 }
 
 // age is how long ago the object was created.

@@ -19,7 +19,8 @@ import (
 
 // View is what there is to show.
 type View struct {
-	// Kinds are the kinds that the server has.
+	// Kinds are the kinds that the server has. If they are a Printer, that has the tables of
+	// those that are not built in.
 	Kinds manifest.Kinds
 	// Objects are all objects. They are not changed.
 	Objects []runtime.Object
@@ -28,6 +29,13 @@ type View struct {
 	// Shorten, if set, shortens identifiers in tables and descriptions; never in
 	// YAML, JSON and names, which programs read.
 	Shorten func(string) string
+}
+
+// Printer knows the tables of kinds that are defined at run time.
+type Printer interface {
+	// Printer are the columns of a kind, and what is in them of an object at a time; nil for
+	// a kind that has no columns of its own. It is api.Registry's.
+	Printer(kind schema.GroupVersionKind) (columns []metav1.TableColumnDefinition, cells func(obj runtime.Object, now time.Time) []any)
 }
 
 // Options say what to select and how to print it. The zero value prints tables
