@@ -153,8 +153,8 @@ func (o *Observation) Writers() []string {
 //
 //   - the writes of each actor to each object are compared in their order; in which order
 //     different actors wrote is chance;
-//   - of a write of a volume's finalizers alone it counts whether the actor added or removed its
-//     own: the others in the list are what others had written by then, as in recordings;
+//   - of a write of a volume's or a claim's finalizers alone it counts whether the actor added or
+//     removed its own: the others in the list are what others had written by then, as in recordings;
 //   - when a kubelet writes its node's status is left out: that depends on its rounds;
 //   - the same write once more in a step is chance: a controller was set off again before its cache
 //     knew the first one;
@@ -214,6 +214,13 @@ func overcome(o *observed) *observed {
 	return &left
 }
 
+// claimGuards are the finalizers by which several components keep a claim, by who adds and
+// removes them.
+var claimGuards = map[string]string{
+	"pvc-protection-controller": "kubernetes.io/pvc-protection",
+	"csi-provisioner":           "provisioner.storage.kubernetes.io/cloning-protection",
+}
+
 // concurrent brings writes of programs that ran at the same time into a form that does not
 // depend on which came first.
 func concurrent(writes []write) []write {
@@ -221,6 +228,9 @@ func concurrent(writes []write) []write {
 	for _, w := range apart(writes) {
 		if strings.HasPrefix(w.object, "nodes ") && w.sub == "status" {
 			continue // when, depends on the kubelet's rounds
+		}
+		if own := claimGuards[w.actor]; own != "" && strings.HasPrefix(w.object, "persistentvolumeclaims ") && w.onlyFinalizers() {
+			w.changed = map[string]any{own: hasFinalizer(w.changed["/metadata/finalizers"], own)}
 		}
 		w.object += " by " + w.actor
 		if w.verb == "delete" {

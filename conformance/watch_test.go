@@ -35,6 +35,21 @@ func TestRunsAreComparedWithoutTheOrderOfThoseWhoRanAtTheSameTime(t *testing.T) 
 	require.Len(t, CompareRuns(want, nil), 1)
 }
 
+// Which of two components removes its finalizer of a claim first is chance; that both do is not.
+func TestWhoseFinalizerOfAClaimGoesFirstIsChance(t *testing.T) {
+	const protection, cloning = "kubernetes.io/pvc-protection", "provisioner.storage.kubernetes.io/cloning-protection"
+	update := func(actor string, left ...any) write {
+		return write{object: "persistentvolumeclaims c", actor: actor, verb: "update", changed: finalizers(left...)}
+	}
+	run := func(writes ...write) []*Observation {
+		return []*Observation{{name: "step", observed: &observed{writes: writes}}}
+	}
+	want := run(update("pvc-protection-controller", cloning), update("csi-provisioner"))
+	require.Empty(t, CompareRuns(want, run(update("csi-provisioner", protection), update("pvc-protection-controller"))))
+	require.Len(t, CompareRuns(want, run(update("csi-provisioner", protection))), 1)
+	require.Len(t, CompareRuns(want, run(update("csi-provisioner", cloning), update("pvc-protection-controller"))), 1, "it was added")
+}
+
 // A failure to attach that was overcome in the step is chance; one that stays is told of.
 func TestAFailureToAttachCountsUnlessItIsOvercomeInTheStep(t *testing.T) {
 	failed := write{object: "volumeattachments a", actor: "csi-attacher", verb: "patch", sub: "status", changed: map[string]any{attachError: map[string]any{"message": "not found"}}}
