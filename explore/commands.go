@@ -25,6 +25,11 @@ func (r *recorded) openAt(c *storagesim.Cluster) {
 	}
 }
 
+// tell adds a story's commands to a failure.
+func (x *exploration) tell(f *Failure) {
+	f.Cluster, f.Commands, f.Untold = x.commands(f.Plan)
+}
+
 // commands are those of a story (package story) that do what a plan does, in two parts: what
 // stands behind its command "cluster", and what comes after that before the user acts first.
 func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err error) {

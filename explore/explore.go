@@ -233,7 +233,11 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 {
 		return errors.Join(err, asError(failure))
 	}
-	return asError(x.play(plan, nil))
+	f := x.play(plan, nil)
+	if f != nil {
+		x.tell(f)
+	}
+	return asError(f)
 }
 
 // asError is nil for a nil failure.
@@ -266,7 +270,7 @@ func (x *exploration) end(runs int, failure *Failure, err error) (Report, error)
 	report := Report{Runs: runs, Coverage: x.covered.coverage()}
 	if failure != nil {
 		x.shrink(failure)
-		failure.Cluster, failure.Commands, failure.Untold = x.commands(failure.Plan)
+		x.tell(failure)
 		return report, failure
 	}
 	return report, err

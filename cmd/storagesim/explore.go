@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -111,13 +113,18 @@ func (o *exploreOptions) config() (explore.Config, error) {
 	case o.format != "" && o.format != "text" && o.format != "json":
 		return cfg, fmt.Errorf("-o: unknown format %q: it must be text or json", o.format)
 	case o.runs < 1 || o.first < 1:
-		return cfg, errors.New("--runs and --from must be 1 or more")
+		return cfg, fmt.Errorf("--runs %d, --from %d: both must be 1 or more", o.runs, o.first)
 	case o.budget < 0:
 		return cfg, fmt.Errorf("--time %s: the time must not be negative", o.budget)
 	}
 	if o.shard != "" {
 		if n, err := fmt.Sscanf(o.shard, "%d/%d", &cfg.Shard, &cfg.Shards); n != 2 || err != nil || cfg.Shard < 1 || cfg.Shard > cfg.Shards {
 			return cfg, fmt.Errorf("--shard: %q is not PART/PARTS, such as 3/16", o.shard)
+		}
+	}
+	if o.script != "" {
+		if dir, err := os.Stat(filepath.Dir(o.script)); err != nil || !dir.IsDir() {
+			return cfg, fmt.Errorf("--script %s: there is no directory %s", o.script, filepath.Dir(o.script))
 		}
 	}
 	for _, s := range o.strategies {
@@ -151,7 +158,8 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	scenario := func(c *storagesim.Cluster) error { return o.scenario(whole, c, objects) }
 	if o.replay != "" {
 		err = explore.Replay(cfg, o.replay, scenario)
-		return errors.Join(o.writeScript(errOut, objects, err), o.report(out, explore.Report{Runs: 1}, err))
+		o.writeScript(errOut, objects, err)
+		return o.report(out, explore.Report{Runs: 1}, err)
 	}
 	stop := showProgress(errOut, &cfg)
 	report, err := explore.Run(ctx, cfg, scenario)
@@ -159,7 +167,8 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	if errors.Is(err, context.Canceled) && report.Runs > 0 {
 		fmt.Fprintf(errOut, "note: nothing was found in %d runs: %s; go on with --from %d\n", report.Runs, report.Coverage, cfg.First+report.Runs*max(1, cfg.Shards))
 	}
-	return errors.Join(o.writeScript(errOut, objects, err), o.report(out, report, err))
+	o.writeScript(errOut, objects, err)
+	return o.report(out, report, err)
 }
 
 // scenario is one run: what the manifests say comes and goes.

@@ -14,34 +14,40 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// writeScript writes what was found as a script for storagesim story, if that is asked for
-// and can be.
-func (o *exploreOptions) writeScript(errOut io.Writer, objects []manifest.Object, err error) error {
+// writeScript writes what was found as a script for storagesim story, if that is asked for.
+// Where it cannot be, it says why: what was found is printed in any case.
+func (o *exploreOptions) writeScript(errOut io.Writer, objects []manifest.Object, err error) {
 	f, failed := errors.AsType[*explore.Failure](err)
 	if o.script == "" || !failed {
-		return nil
-	}
-	why := f.Untold
-	switch {
-	case why != nil:
-	case len(o.disks) > 0:
-		why = errors.New("--disk")
-	case len(o.nfs) > 0:
-		why = errors.New("--nfs")
-	}
-	if why != nil {
-		_, err := fmt.Fprintf(errOut, "note: %s is not written: a script cannot say all that it takes: %v\n", o.script, why)
-		return err
+		return
 	}
 	text, err := o.scriptOf(f, objects)
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.WriteFile(o.script, []byte(text), 0o644)
 	}
-	return os.WriteFile(o.script, []byte(text), 0o644)
+	if err != nil {
+		fmt.Fprintf(errOut, "note: --script %s: nothing is written: %v\n", o.script, err)
+	}
+}
+
+// untold is why no script can say what a failure takes, nil if one can.
+func (o *exploreOptions) untold(f *explore.Failure) error {
+	switch {
+	case f.Untold != nil:
+		return fmt.Errorf("a script cannot say all that it takes: %w", f.Untold)
+	case len(o.disks) > 0:
+		return errors.New("a script cannot say --disk")
+	case len(o.nfs) > 0:
+		return errors.New("a script cannot say --nfs")
+	}
+	return nil
 }
 
 // scriptOf is the script: the cluster, the trouble, and what the user does.
 func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object) (string, error) {
+	if err := o.untold(f); err != nil {
+		return "", err
+	}
 	names := o.provisioners
 	if !o.provisionersSet {
 		names = named(objects)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +55,18 @@ func TestWhatWasFoundIsAScriptThatPlays(t *testing.T) {
 
 	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=1:crash", "--script", script)
 	require.Equal(t, 0, code, errOut)
+	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=13:refused;without=4,5", "--script", script)
+	require.Equal(t, 1, code, errOut)
+	written, err := os.ReadFile(script)
+	require.NoError(t, err)
+	require.Contains(t, string(written), "\nfail rancher.io/local-path delete pods\n----\n", "a run that is repeated is written, too")
+	code, out, errOut = command(t, "", "explore", "-f", path, "--runs", "200", "--strategies", "faults", "--script", t.TempDir())
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "helper pod local-path-storage/helper-pod-create-", "what was found is not lost")
+	require.Regexp(t, `note: --script .*: nothing is written: open .*: is a directory\n`, errOut)
+	code, _, errOut = command(t, "", "explore", "-f", path, "--script", "nowhere/found.txt")
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "--script nowhere/found.txt: there is no directory nowhere")
 }
 
 func TestALineSaysHowFarAnExplorationIsAndGoesAway(t *testing.T) {
@@ -101,7 +114,7 @@ func TestShardsDivideTheRunsAndAnExplorationCanGoOn(t *testing.T) {
 func TestAWrongExplorationIsRefusedBeforeAnythingIsRead(t *testing.T) {
 	for args, says := range map[string]string{
 		"":                                   "nothing to apply: give manifests with -f",
-		"-f x --runs 0":                      "--runs and --from must be 1 or more",
+		"-f x --runs 0":                      "both must be 1 or more",
 		"-f x --shard 4/3":                   `--shard: "4/3" is not PART/PARTS, such as 3/16`,
 		"-f x --shard 3":                     `--shard: "3" is not PART/PARTS`,
 		"-f x --strategies luck":             `--strategies: there is no "luck"; there are crashes, faults`,

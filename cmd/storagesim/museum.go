@@ -36,8 +36,13 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 				return listMuseum(cmd.OutOrStdout())
 			}
 			e, err := exhibit(args[0])
-			if err != nil || runs < 1 {
-				return usageError{errors.Join(err, positive("--runs", runs))}
+			switch {
+			case err != nil:
+				return usageError{err}
+			case cmd.Flags().Changed("runs") && !find:
+				return usageError{errors.New("--runs: it says how many runs --find makes; add --find")}
+			case runs < 1:
+				return usageError{fmt.Errorf("--runs %d: it must be 1 or more", runs)}
 			}
 			return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs)
 		},
@@ -48,19 +53,15 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 	return cmd
 }
 
-// positive is an error unless the flag's number is.
-func positive(flag string, n int) error {
-	if n > 0 {
-		return nil
-	}
-	return fmt.Errorf("%s must be 1 or more", flag)
-}
-
 func exhibit(number string) (museum.Exhibit, error) {
 	all := museum.Exhibits()
 	i := slices.IndexFunc(all, func(e museum.Exhibit) bool { return strconv.Itoa(e.Number) == number })
 	if i < 0 {
-		return museum.Exhibit{}, fmt.Errorf("there is no exhibit %q; storagesim museum lists them", number)
+		var numbers []string
+		for _, e := range all {
+			numbers = append(numbers, strconv.Itoa(e.Number))
+		}
+		return museum.Exhibit{}, fmt.Errorf("there is no exhibit %q; there are %s", number, strings.Join(numbers, ", "))
 	}
 	return all[i], nil
 }

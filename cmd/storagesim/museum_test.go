@@ -22,5 +22,13 @@ func TestTheMuseumListsPlaysAndFinds(t *testing.T) {
 
 	code, _, errOut := command(t, "", "museum", "31")
 	require.Equal(t, 2, code)
-	require.Contains(t, errOut, `there is no exhibit "31"`)
+	require.Contains(t, errOut, `there is no exhibit "31"; there are 1, 2, 3, 5, `)
+	for says, flags := range map[string][]string{
+		"--runs: it says how many runs --find makes": {"--runs", "5"},
+		"--runs 0: it must be 1 or more":             {"--find", "--runs", "0"},
+	} {
+		code, _, errOut = command(t, "", append([]string{"museum", "3"}, flags...)...)
+		require.Equal(t, 2, code)
+		require.Contains(t, errOut, says)
+	}
 }
