@@ -2,6 +2,7 @@ package storagesim
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,19 +21,25 @@ import (
 	"github.com/storagesim/storagesim/pvcontroller/expand"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/snapshotcontroller"
 	"github.com/storagesim/storagesim/statefulset"
 	"github.com/storagesim/storagesim/tainteviction"
 )
 
 // ControlPlane are the controllers that Config.Only names, configured as cfg says, for a
 // driver that is not a Cluster's: package remote runs them against another API server. They
-// delete no hostPath volumes unless cfg.PVController has a deleter that does. A name that does
-// not exist is an error.
+// delete no hostPath volumes unless cfg.PVController has a deleter that does. The
+// SnapshotController is among them only by its name, since it works only where the definitions of
+// snapshots are. A name that does not exist is an error.
 func ControlPlane(cfg Config) ([]control.Actor, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return cfg.controlPlane(), nil
+	actors := cfg.controlPlane()
+	if slices.Contains(cfg.Only, SnapshotController) {
+		actors = append(actors, control.Actor{Name: SnapshotController, Factory: snapshotcontroller.New()})
+	}
+	return actors, nil
 }
 
 // controlPlane are the actors to run, in the order they are started.

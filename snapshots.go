@@ -15,13 +15,10 @@ import (
 	"github.com/storagesim/storagesim/snapshotcontroller"
 )
 
-// SnapshotController is the actor that InstallSnapshots adds.
-const SnapshotController = "snapshot-controller"
-
 // InstallSnapshots gives the cluster what a real one needs for snapshots: the
 // CustomResourceDefinitions of external-snapshotter (VolumeSnapshot, VolumeSnapshotContent and
-// VolumeSnapshotClass; those that are there already stay), the snapshot controller, and a csi-snapshotter
-// for each CSI driver, also for those that are installed later. Apply does it by itself when a
+// VolumeSnapshotClass; those that are there already stay), the snapshot controller unless Config.Only leaves it
+// out, and a csi-snapshotter for each CSI driver, also for those that are installed later. Apply does it by itself when a
 // manifest has an object of these kinds, and package serve when a client has made the definitions. Called
 // again it does nothing.
 func (c *Cluster) InstallSnapshots() error {
@@ -32,8 +29,10 @@ func (c *Cluster) InstallSnapshots() error {
 		return fmt.Errorf("install snapshots: %w", err)
 	}
 	c.snapshots = true
-	if err := c.engine.Add(SnapshotController, snapshotcontroller.New()); err != nil {
-		return err
+	if c.cfg.runs(SnapshotController) {
+		if err := c.engine.Add(SnapshotController, snapshotcontroller.New()); err != nil {
+			return err
+		}
 	}
 	for _, d := range c.csiDrivers {
 		if d.Snapshots == nil {

@@ -7,16 +7,18 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/snapshotter"
 )
 
 // ControlPlane are the sidecars of a driver whose controller listens at Endpoint, for a driver
 // of actors that is not a Cluster's: package remote runs them against another API server. These
-// are the provisioner, the attacher if its volumes are attached, and the resizer. They work on the
-// driver's CSIDriver object, CSINodes and VolumeAttachments as they find them there; the
-// snapshotter is not among them, since remote reads only the metadata of custom resources.
+// are the provisioner, the attacher if its volumes are attached, and the resizer; and withSnapshots,
+// which is for a server that has the CustomResourceDefinitions of snapshots, the snapshotter, which does
+// nothing for a driver that cannot take any. They work on the driver's CSIDriver object, CSINodes
+// and VolumeAttachments as they find them there.
 //
 // stop breaks the connection, after the actors have ended. A driver without Endpoint is an error.
-func (d Driver) ControlPlane() (actors []control.Actor, stop func(), err error) {
+func (d Driver) ControlPlane(withSnapshots bool) (actors []control.Actor, stop func(), err error) {
 	if err := d.Check(); err != nil {
 		return nil, nil, err
 	}
@@ -31,7 +33,11 @@ func (d Driver) ControlPlane() (actors []control.Actor, stop func(), err error) 
 	dial := func(env control.Env) grpc.ClientConnInterface {
 		return call.Dial(sockets, env, machine, ControllerSocket)
 	}
-	for _, a := range d.sidecars(dial) {
+	sidecars := d.sidecars(dial)
+	if withSnapshots {
+		sidecars = append(sidecars, Actor{Name: SnapshotterActor(d.Name), Factory: snapshotter.New(d.SnapshotterConfig(dial))})
+	}
+	for _, a := range sidecars {
 		actors = append(actors, control.Actor(a))
 	}
 	return actors, sockets.Close, nil

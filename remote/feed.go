@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -41,26 +41,42 @@ func (v *env) Follow(target control.Feed) {
 	v.tasks.Go(func() { reflector.RunWithContext(v.ctx) })
 }
 
-// listWatch lists and watches a resource. Of objects for which there are no Go types, those of
-// custom kinds and their definitions, only the metadata are read.
+// listWatch lists and watches a resource. Objects for which there are no Go types, those of
+// custom kinds and their definitions, are unstructured.
 func (r *run) listWatch(source control.Source) (cache.ListerWatcher, error) {
 	if !scheme.Scheme.IsVersionRegistered(source.Resource.GroupVersion()) {
-		client, err := metadata.NewForConfig(r.cfg.REST)
-		if err != nil {
-			return nil, err
-		}
-		of := client.Resource(source.Resource)
-		return &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return of.List(ctx, options)
-			},
-			WatchFuncWithContext: of.Watch,
-		}, nil
+		return r.listWatchCustom(source)
 	}
 	client, err := r.clientFor(source.Resource.GroupVersion())
 	if err != nil {
 		return nil, err
 	}
+	return cache.NewFilteredListWatchFromClient(client, source.Resource.Resource, metav1.NamespaceAll, func(options *metav1.ListOptions) {
+		options.FieldSelector = selectorOf(source)
+	}), nil
+}
+
+// listWatchCustom is listWatch for objects without Go types.
+func (r *run) listWatchCustom(source control.Source) (cache.ListerWatcher, error) {
+	client, err := dynamic.NewForConfig(r.cfg.REST)
+	if err != nil {
+		return nil, err
+	}
+	of := client.Resource(source.Resource)
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selectorOf(source)
+			return of.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selectorOf(source)
+			return of.Watch(ctx, options)
+		},
+	}, nil
+}
+
+// selectorOf chooses the objects of a source.
+func selectorOf(source control.Source) string {
 	only := fields.Set{}
 	if source.NodeName != "" {
 		only["spec.nodeName"] = source.NodeName
@@ -68,9 +84,7 @@ func (r *run) listWatch(source control.Source) (cache.ListerWatcher, error) {
 	if source.Name != "" {
 		only["metadata.name"] = source.Name
 	}
-	return cache.NewFilteredListWatchFromClient(client, source.Resource.Resource, metav1.NamespaceAll, func(options *metav1.ListOptions) {
-		options.FieldSelector = only.AsSelector().String()
-	}), nil
+	return only.AsSelector().String()
 }
 
 // clientFor is a client for the kinds of one group and version.

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// objects are calls for objects of any kind. Lists have only their metadata.
+// objects are calls for objects of any kind. Lists and what deletions answer have only their metadata.
 type objects struct {
 	client    metadata.Interface
 	whole     dynamic.Interface

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -101,9 +102,9 @@ func (p *process) wrote(w *trace.Write, answer *http.Response) {
 	if err != nil {
 		return // the body is in memory: it cannot fail
 	}
-	obj, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	obj, kind, err := decode(body)
 	if err != nil {
-		return // of a kind that this program does not know
+		return
 	}
 	w.Time, w.Code, w.Kind = time.Now().UTC(), answer.StatusCode, kind.Kind
 	if status, ok := obj.(*metav1.Status); ok {
@@ -112,6 +113,15 @@ func (p *process) wrote(w *trace.Write, answer *http.Response) {
 		p.wroteObject(w, obj)
 	}
 	p.run.tell(p.name, *w)
+}
+
+// decode reads an object, also one of a kind without a Go type.
+func decode(body []byte) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if runtime.IsNotRegisteredError(err) {
+		return unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
+	}
+	return obj, kind, err
 }
 
 // answered takes in an answer that is no object: a refusal, or a deletion or binding that

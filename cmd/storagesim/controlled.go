@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -48,6 +53,13 @@ func (o *controlOptions) build(ctx context.Context, cfg *rest.Config, names []st
 			f()
 		}
 	}
+	snapshots, err := hasSnapshots(cfg)
+	if err == nil && !snapshots && slices.Contains(names, storagesim.SnapshotController) {
+		err = errors.New("--only: snapshot-controller: the server does not know VolumeSnapshots: apply the CustomResourceDefinitions of external-snapshotter first")
+	}
+	if err != nil {
+		return nil, stop, err
+	}
 	if len(names) > 0 { // none would be all of them
 		actors, err = storagesim.ControlPlane(storagesim.Config{Only: names, Scheduler: scheduler.Config{SchedulerName: o.scheduler}})
 	}
@@ -61,7 +73,7 @@ func (o *controlOptions) build(ctx context.Context, cfg *rest.Config, names []st
 	for i := 0; i < len(endpoints) && err == nil; i++ {
 		var sidecars []control.Actor
 		var end func()
-		if sidecars, end, err = endpoints[i].sidecars(ctx); err == nil {
+		if sidecars, end, err = endpoints[i].sidecars(ctx, snapshots); err == nil {
 			stops, actors = append(stops, end), append(actors, sidecars...)
 		}
 	}
@@ -86,13 +98,29 @@ func (o *controlOptions) addProvisioners(ctx context.Context, cfg *rest.Config, 
 	return append(actors, more...), err
 }
 
+// hasSnapshots says whether the server has the CustomResourceDefinitions of snapshots.
+func hasSnapshots(cfg *rest.Config) (bool, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return false, err
+	}
+	found, err := client.ServerResourcesForGroupVersion(snapshotv1.SchemeGroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot reach the API server at %s: %w", cfg.Host, err)
+	}
+	return len(found.APIResources) > 0, nil
+}
+
 // sidecars are the actors that run beside the controller of a driver.
-func (e csiEndpoint) sidecars(ctx context.Context) ([]control.Actor, func(), error) {
+func (e csiEndpoint) sidecars(ctx context.Context, withSnapshots bool) ([]control.Actor, func(), error) {
 	d, err := e.driver(ctx, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	actors, stop, err := d.ControlPlane()
+	actors, stop, err := d.ControlPlane(withSnapshots)
 	if err != nil {
 		err = fmt.Errorf("--csi-endpoint %s: %w", e.address, err)
 	}

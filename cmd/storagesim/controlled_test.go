@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,9 +13,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/live/outside"
 )
 
@@ -112,6 +118,92 @@ func TestControlRunsTheSidecarsOfADriver(t *testing.T) {
 		}, "--kubeconfig", kubeconfig, "--only", "pv-binder,pvc-protection,pv-protection", "--csi-endpoint", p.Endpoint())
 		assert.Contains(t, warned, "csi-provisioner/outside.csi.example.com, csi-attacher/outside.csi.example.com, csi-resizer/outside.csi.example.com against")
 		assert.NotContains(t, warned, "warning:")
+	})
+}
+
+// snapshotManifests are a claim of the driver in package outside, and a class for its snapshots,
+// of which the definitions come with the class.
+var snapshotManifests = strings.Split(outsideManifests, "apiVersion: v1\nkind: Pod")[0] + `
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {name: snap}
+driver: outside.csi.example.com
+deletionPolicy: Delete
+`
+
+// snapshotOfData is taken of the claim data; restoredData is a claim that is made of it.
+const (
+	snapshotOfData = `{"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": {"name": "s1"},
+		"spec": {"volumeSnapshotClassName": "snap", "source": {"persistentVolumeClaimName": "data"}}}`
+	restoredData = `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "copy"},
+		"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "outside", "resources": {"requests": {"storage": "1Gi"}},
+		"dataSource": {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s1"}}}`
+)
+
+// TestControlTakesASnapshotAndRestoresIt has the snapshot controller and the sidecars of a driver
+// in another process work on a server that has the definitions of snapshots and no controller.
+func TestControlTakesASnapshotAndRestoresIt(t *testing.T) {
+	p := outside.Start(t, outside.Config{})
+	onServer(t, file(t, "all.yaml", snapshotManifests), func(client kubernetes.Interface, kubeconfig string) {
+		cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		require.NoError(t, err)
+		objects, err := dynamic.NewForConfig(cfg)
+		require.NoError(t, err)
+		claims := objects.Resource(control.PersistentVolumeClaims()).Namespace("default")
+		taken := objects.Resource(snapshots.Snapshots()).Namespace("default")
+		warned := controlled(t, func(out *output) {
+			soon := func(of dynamic.ResourceInterface, name string, want any, field ...string) {
+				require.Eventually(t, func() bool {
+					obj, err := of.Get(t.Context(), name, metav1.GetOptions{})
+					if err != nil {
+						return false
+					}
+					is, _, _ := unstructured.NestedFieldNoCopy(obj.Object, field...)
+					return is == want
+				}, 60*time.Second, 10*time.Millisecond, "%s: %s", name, out)
+			}
+			create := func(of dynamic.ResourceInterface, text string) {
+				obj := &unstructured.Unstructured{}
+				require.NoError(t, json.Unmarshal([]byte(text), obj))
+				_, err := of.Create(t.Context(), obj, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
+			volumeOf := func(claim string) string {
+				soon(claims, claim, "Bound", "status", "phase")
+				obj, err := client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), claim, metav1.GetOptions{})
+				require.NoError(t, err)
+				return filepath.Join(p.Dir, obj.Spec.VolumeName, "file")
+			}
+			original := volumeOf("data")
+			require.NoError(t, os.WriteFile(original, []byte("one"), 0o600))
+			create(taken, snapshotOfData)
+			soon(taken, "s1", true, "status", "readyToUse")
+			require.NoError(t, os.WriteFile(original, []byte("two"), 0o600))
+			create(claims, restoredData)
+			restored, err := os.ReadFile(volumeOf("copy"))
+			require.NoError(t, err)
+			assert.Equal(t, "one", string(restored))
+
+			require.Len(t, p.Snapshots(), 1)
+			require.NoError(t, taken.Delete(t.Context(), "s1", metav1.DeleteOptions{}))
+			require.Eventually(t, func() bool { return len(p.Snapshots()) == 0 }, 60*time.Second, 10*time.Millisecond, "%s", out)
+			for _, line := range []string{
+				"snapshot-controller  creates volumesnapshotcontent snapcontent-",
+				"csi-snapshotter/outside.csi.example.com  patches volumesnapshotcontent snapcontent-",
+				"snapshot-controller  says of volumesnapshot default/s1: Normal SnapshotReady: Snapshot default/s1 is ready to use.",
+			} {
+				assert.Contains(t, out.String(), line)
+			}
+		}, "--kubeconfig", kubeconfig, "--only", "pv-binder,snapshot-controller", "--csi-endpoint", p.Endpoint())
+		assert.NotContains(t, warned, "warning:")
+	})
+}
+
+func TestControlSaysThatTheDefinitionsOfSnapshotsAreMissing(t *testing.T) {
+	onServer(t, file(t, "all.yaml", localPathManifests), func(_ kubernetes.Interface, kubeconfig string) {
+		code, _, errOut := command(t, "", "control", "--kubeconfig", kubeconfig, "--only", "snapshot-controller")
+		assert.Equal(t, exitError, code)
+		assert.Equal(t, "error: --only: snapshot-controller: the server does not know VolumeSnapshots: apply the CustomResourceDefinitions of external-snapshotter first\n", errOut)
 	})
 }
 

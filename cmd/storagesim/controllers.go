@@ -41,6 +41,7 @@ var controllerNames = []controllerName{
 	{"pod-gc", storagesim.PodGC, "pod-garbage-collector-controller"},
 	{"namespace", storagesim.NamespaceDeletion, "namespace-controller"},
 	{"vac-protection", storagesim.VACProtection, "volumeattributesclass-protection-controller"},
+	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 
 // controlOptions are the flags of control.
@@ -71,9 +72,9 @@ undo each other's work. A kube-controller-manager leaves its own out with
 
 ` + controllerTable() + `
 --provisioners runs provisioners of this library there, and --csi-endpoint the sidecars of a
-CSI driver whose controller listens at that address: csi-provisioner, csi-attacher and
-csi-resizer. The driver's node servers are the cluster's own to run, and so is its
-CSIDriver object.
+CSI driver whose controller listens at that address: csi-provisioner, csi-attacher,
+csi-resizer and, where the CustomResourceDefinitions of snapshots are, csi-snapshotter. The
+driver's node servers are the cluster's own to run, and so is its CSIDriver object.
 
 One control at a time does the work: the others wait for its lease.`,
 		Example: `  # A cluster without controllers, and one for it.
@@ -110,7 +111,7 @@ One control at a time does the work: the others wait for its lease.`,
 func controllerTable() string {
 	var b strings.Builder
 	for _, n := range controllerNames {
-		fmt.Fprintf(&b, "  %-18s %s\n", n.short, n.upstream)
+		fmt.Fprintf(&b, "  %-19s %s\n", n.short, n.upstream)
 	}
 	return b.String()
 }

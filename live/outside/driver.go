@@ -2,6 +2,8 @@ package outside
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -9,6 +11,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // driver knows nothing of the simulation: it works on the files of the computer it runs on. It
@@ -38,6 +41,7 @@ func (d *driver) ControllerGetCapabilities(context.Context, *spec.ControllerGetC
 	answer := &spec.ControllerGetCapabilitiesResponse{}
 	for _, can := range []spec.ControllerServiceCapability_RPC_Type{
 		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+		spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
 	} {
 		answer.Capabilities = append(answer.Capabilities, &spec.ControllerServiceCapability{
 			Type: &spec.ControllerServiceCapability_Rpc{Rpc: &spec.ControllerServiceCapability_RPC{Type: can}},
@@ -61,7 +65,12 @@ func (d *driver) CreateVolume(ctx context.Context, req *spec.CreateVolumeRequest
 	if err := os.MkdirAll(filepath.Join(d.cfg.Dir, req.GetName()), 0o755); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	answer := &spec.Volume{VolumeId: req.GetName(), CapacityBytes: req.GetCapacityRange().GetRequiredBytes()}
+	answer := &spec.Volume{VolumeId: req.GetName(), CapacityBytes: req.GetCapacityRange().GetRequiredBytes(), ContentSource: req.GetVolumeContentSource()}
+	if snapshot := req.GetVolumeContentSource().GetSnapshot(); snapshot != nil {
+		if err := os.CopyFS(filepath.Join(d.cfg.Dir, req.GetName()), os.DirFS(filepath.Join(d.cfg.snapshots(), snapshot.GetSnapshotId()))); err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+	}
 	if _, ok := req.GetParameters()["tellsTime"]; ok { // how long its caller waits
 		left := "for ever"
 		if deadline, ends := ctx.Deadline(); ends {
@@ -74,6 +83,21 @@ func (d *driver) CreateVolume(ctx context.Context, req *spec.CreateVolumeRequest
 
 func (d *driver) DeleteVolume(_ context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
 	return &spec.DeleteVolumeResponse{}, os.RemoveAll(filepath.Join(d.cfg.Dir, req.GetVolumeId()))
+}
+
+// CreateSnapshot copies a volume's directory. Of a snapshot that there is already it says so.
+func (d *driver) CreateSnapshot(_ context.Context, req *spec.CreateSnapshotRequest) (*spec.CreateSnapshotResponse, error) {
+	err := os.CopyFS(filepath.Join(d.cfg.snapshots(), req.GetName()), os.DirFS(filepath.Join(d.cfg.Dir, req.GetSourceVolumeId())))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &spec.CreateSnapshotResponse{Snapshot: &spec.Snapshot{
+		SnapshotId: req.GetName(), SourceVolumeId: req.GetSourceVolumeId(), CreationTime: timestamppb.Now(), ReadyToUse: true,
+	}}, nil
+}
+
+func (d *driver) DeleteSnapshot(_ context.Context, req *spec.DeleteSnapshotRequest) (*spec.DeleteSnapshotResponse, error) {
+	return &spec.DeleteSnapshotResponse{}, os.RemoveAll(filepath.Join(d.cfg.snapshots(), req.GetSnapshotId()))
 }
 
 func (d *driver) ControllerPublishVolume(_ context.Context, req *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {

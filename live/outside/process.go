@@ -4,7 +4,9 @@ package outside
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -124,10 +126,21 @@ func (p *Process) IsSlow() bool {
 	return err == nil
 }
 
+// snapshots is the directory of the snapshots, a directory each.
+func (c Config) snapshots() string { return c.Dir + ".snapshots" }
+
 // Volumes are the IDs of the volumes that the driver has.
-func (p *Process) Volumes() []string {
-	entries, err := os.ReadDir(p.Dir)
-	require.NoError(p.t, err)
+func (p *Process) Volumes() []string { return p.in(p.Dir) }
+
+// Snapshots are the IDs of the snapshots that the driver has.
+func (p *Process) Snapshots() []string { return p.in(p.snapshots()) }
+
+// in are the names of what is in a directory.
+func (p *Process) in(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(p.t, err)
+	}
 	names := []string{}
 	for _, e := range entries {
 		names = append(names, e.Name())
