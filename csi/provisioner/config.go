@@ -92,6 +92,11 @@ type Rules struct {
 	// mind that some errors leave open whether it was made (external-provisioner 131 and 311,
 	// fixed in 312).
 	State func(err error, mayReschedule bool) provisioner.ProvisioningState
+	// Store configures how the library saves volumes. The right rule is a queue that tries for
+	// as long as it takes and deletes nothing (external-provisioner 94, fixed in 251).
+	Store func(library *provisioner.Config)
+	// Library are the library's own.
+	Library provisioner.Rules
 }
 
 // checked returns the config with its defaults, or what is wrong with it.
@@ -129,7 +134,17 @@ func (c Config) checked() (Config, error) {
 	if c.Rules.State == nil {
 		c.Rules.State = checkError
 	}
+	if c.Rules.Store == nil {
+		c.Rules.Store = storeByQueue
+	}
 	return c, nil
+}
+
+// storeByQueue is what upstream does.
+//
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
+func storeByQueue(library *provisioner.Config) {
+	library.CreateProvisionedPVLimiter = &control.RateLimiter{}
 }
 
 func (c Config) immediateTopology() bool { return c.ImmediateTopology == nil || *c.ImmediateTopology }
@@ -143,18 +158,19 @@ func (c Config) Library() (provisioner.Config, error) {
 		return provisioner.Config{}, err
 	}
 	library := provisioner.Config{
-		Name:                       c.Driver,
-		Actor:                      c.Actor,
-		New:                        c.build,
-		Threadiness:                c.WorkerThreads,
-		FailedProvisionThreshold:   -1,
-		FailedDeleteThreshold:      -1,
-		RateLimiter:                control.RateLimiter{Base: c.RetryIntervalStart, Max: c.RetryIntervalMax, QPS: -1},
-		CreateProvisionedPVLimiter: &control.RateLimiter{},
-		RetryIntervalMax:           c.RetryIntervalMax,
-		AddFinalizer:               true,
-		Counters:                   c.Counters,
+		Name:                     c.Driver,
+		Actor:                    c.Actor,
+		New:                      c.build,
+		Threadiness:              c.WorkerThreads,
+		FailedProvisionThreshold: -1,
+		FailedDeleteThreshold:    -1,
+		RateLimiter:              control.RateLimiter{Base: c.RetryIntervalStart, Max: c.RetryIntervalMax, QPS: -1},
+		RetryIntervalMax:         c.RetryIntervalMax,
+		AddFinalizer:             true,
+		Counters:                 c.Counters,
+		Rules:                    c.Rules.Library,
 	}
+	c.Rules.Store(&library)
 	if c.VolumeNamePrefix != "pvc" || c.VolumeNameUUIDLength != 0 {
 		library.VolumeName = func(claim *v1.PersistentVolumeClaim) string {
 			name, _ := makeVolumeName(c.VolumeNamePrefix, string(claim.UID), c.VolumeNameUUIDLength) // what has no name is refused
