@@ -90,7 +90,7 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 	case types.JSONPatchType:
 		obj, err = r.patchJSON(old, data, jsonPatch)
 	case types.MergePatchType:
-		obj, err = r.patchJSON(r.patchable(old, data), data, mergePatch)
+		obj, err = r.mergeJSON(old, data)
 	case types.StrategicMergePatchType:
 		if r.kind.scheme == nil {
 			return nil, unknownPatch(pt)

@@ -26,6 +26,7 @@ const (
 	byField                         // a struct, or a pointer to one, of which a patch may change single fields
 	byKey                           // a list of structs in which items with the same key are merged
 	byReplacing                     // a word or number
+	byTexts                         // a map of texts, if nothing in the patch is unusual
 	byReplacingText                 // a time or quantity, if the patch has it as a text
 	byReplacingList                 // a list that is not merged, if nothing in it is to be removed
 )
@@ -91,6 +92,10 @@ func mergeWayOf(t reflect.Type, tag string) mergeWay {
 	case reflect.Struct:
 		if !strings.Contains(tag, "omitzero") { // it is always there
 			return byField
+		}
+	case reflect.Map:
+		if t == reflect.TypeFor[map[string]string]() {
+			return byTexts
 		}
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {

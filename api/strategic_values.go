@@ -82,6 +82,8 @@ func (p fieldPatch) merge(field reflect.Value) (done bool, err error) {
 		return true, nil
 	case p.way == byField && p.value[0] == '{':
 		return mergeStruct(field, p.value)
+	case p.way == byTexts && p.value[0] == '{':
+		return mergeTexts(field, p.value), nil
 	case p.way == byReplacing && p.value[0] != '{', p.way == byReplacingText && p.value[0] == '"',
 		p.way == byReplacingList && p.value[0] == '[' && !bytes.Contains(p.value, []byte(`"$`)) && !bytes.Contains(p.value, []byte("null")):
 		return replace(field, p.value), nil // the conversion of maps allows more
@@ -139,12 +141,7 @@ func replace(field reflect.Value, text []byte) bool {
 	case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct:
 		return replaceList(field, text)
 	default:
-		made := reflect.New(field.Type())
-		strict, err := kjson.UnmarshalStrict(text, made.Interface())
-		if err != nil || len(strict) > 0 {
-			return false
-		}
-		field.Set(made.Elem())
+		return decodeInto(field, text)
 	}
 	return true
 }
