@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -39,23 +40,20 @@ type differences []FieldChange
 
 // inStruct finds what differs in two structs.
 func (d *differences) inStruct(path []string, a, b reflect.Value) {
-	for i := range a.NumField() {
-		was, is := a.Field(i), b.Field(i)
-		if !a.Type().Field(i).IsExported() || reflect.DeepEqual(was.Addr().Interface(), is.Addr().Interface()) {
-			continue
-		}
-		name, options, inline := jsonField(a.Type().Field(i))
+	for _, f := range jsonFields(a.Type()) {
+		was, is := a.Field(f.index), b.Field(f.index)
 		switch {
-		case inline:
+		case !f.inline && isKeptByServer(path, f.name) || equal(was, is):
+		case f.inline:
 			d.inStruct(path, was, is)
-		case name != "-" && !isKeptByServer(path, name):
-			if isLeftOut(was, options) {
+		default:
+			if f.isLeftOut(was) {
 				was = reflect.Value{}
 			}
-			if isLeftOut(is, options) {
+			if f.isLeftOut(is) {
 				is = reflect.Value{}
 			}
-			d.inField(append(slices.Clip(path), name), was, is)
+			d.inField(append(slices.Clip(path), f.name), was, is)
 		}
 	}
 }
@@ -216,40 +214,54 @@ func jsonOfList(v reflect.Value) any {
 }
 
 func addFields(m map[string]any, v reflect.Value) {
-	for i := range v.NumField() {
-		switch name, options, inline := jsonField(v.Type().Field(i)); {
-		case inline:
-			addFields(m, v.Field(i))
-		case name == "-" || isLeftOut(v.Field(i), options):
-		default:
-			m[name] = jsonOf(v.Field(i))
+	for _, f := range jsonFields(v.Type()) {
+		switch field := v.Field(f.index); {
+		case f.inline:
+			addFields(m, field)
+		case !f.isLeftOut(field):
+			m[f.name] = jsonOf(field)
 		}
 	}
 }
 
-// jsonField is the field's name in JSON ("-" if it has none), what its tag says besides, and
-// whether its own fields stand in its place.
-func jsonField(f reflect.StructField) (name, options string, inline bool) {
-	name, options, _ = strings.Cut(f.Tag.Get("json"), ",")
-	switch {
-	case !f.IsExported():
-		return "-", "", false
-	case name == "" && f.Anonymous:
-		return "", "", true
-	case name == "":
-		name = f.Name
-	}
-	return name, options, false
+// jsonField is a field of a struct that JSON shows.
+type jsonField struct {
+	index     int
+	name      string
+	inline    bool // its own fields stand in its place
+	omitEmpty bool
+	omitZero  bool
 }
 
-// isLeftOut says whether a field with those options in its tag is not shown.
-func isLeftOut(v reflect.Value, options string) bool {
+var knownFields sync.Map // reflect.Type to []jsonField, filled when needed
+
+// jsonFields are the fields of a struct that JSON shows.
+func jsonFields(t reflect.Type) []jsonField {
+	if known, ok := knownFields.Load(t); ok {
+		return known.([]jsonField)
+	}
+	var fields []jsonField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inline := name == "" && f.Anonymous
+		if name == "" {
+			name = f.Name
+		}
+		if f.IsExported() && name != "-" {
+			fields = append(fields, jsonField{i, name, inline, strings.Contains(options, "omitempty"), strings.Contains(options, "omitzero")})
+		}
+	}
+	knownFields.Store(t, fields)
+	return fields
+}
+
+// isLeftOut says whether the field is not shown with that value.
+func (f jsonField) isLeftOut(v reflect.Value) bool {
 	switch {
-	case options == "":
-		return false
-	case strings.Contains(options, "omitzero") && v.IsZero():
+	case f.omitZero && v.IsZero():
 		return true
-	case !strings.Contains(options, "omitempty"):
+	case !f.omitEmpty:
 		return false
 	}
 	switch v.Kind() {
@@ -259,6 +271,27 @@ func isLeftOut(v reflect.Value, options string) bool {
 		return false
 	}
 	return v.IsZero()
+}
+
+// equal says whether two values of one type are the same, of which most are: what two versions
+// of an object share is not looked at.
+func equal(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Bool:
+		return a.Bool() == b.Bool()
+	case reflect.String:
+		return a.String() == b.String()
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return a.Int() == b.Int()
+	case reflect.Pointer, reflect.Map, reflect.Slice:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() && b.IsNil()
+		}
+		if a.Kind() != reflect.Slice && a.UnsafePointer() == b.UnsafePointer() {
+			return true
+		}
+	}
+	return reflect.DeepEqual(a.Addr().Interface(), b.Addr().Interface())
 }
 
 // content is what a pointer points to.
