@@ -26,7 +26,10 @@ type Exhibit struct {
 	// Replay is the shortest failing plan, a line for explore.Replay.
 	Replay string
 
-	actors   []string // of the control plane, besides the controllers of volumes
+	actors []string // of the control plane, besides the controllers of volumes
+	// cluster is the one that the exhibit needs, with the switch in a controller's Config; nil
+	// for one without nodes.
+	cluster  func(fixed bool) storagesim.Config
 	scenario func(c *storagesim.Cluster, fixed bool) error
 }
 
@@ -42,26 +45,31 @@ func Exhibits() []Exhibit {
 // Find lets the explorer look for the bug in so many runs. The error is an *explore.Failure if
 // a run failed.
 func (e Exhibit) Find(ctx context.Context, runs int, fixed bool) (explore.Report, error) {
-	cfg := e.config()
+	cfg := e.config(fixed)
 	cfg.Runs = runs
 	return explore.Run(ctx, cfg, e.play(fixed))
 }
 
 // Play plays the plan of Replay. The error is an *explore.Failure if the rule breaks.
 func (e Exhibit) Play(fixed bool) error {
-	return explore.Replay(e.config(), e.Replay, e.play(fixed))
+	return explore.Replay(e.config(fixed), e.Replay, e.play(fixed))
 }
 
 func (e Exhibit) play(fixed bool) func(*storagesim.Cluster) error {
 	return func(c *storagesim.Cluster) error { return e.scenario(c, fixed) }
 }
 
-// config is a control plane without nodes that run anything: the exhibits do not need them.
-func (e Exhibit) config() explore.Config {
-	cfg := explore.Config{Cluster: storagesim.Config{
-		NoNodes: true,
-		Only:    append([]string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}, e.actors...),
-	}}
+// config is what is explored: by default a control plane without nodes that run anything,
+// since most exhibits do not need them.
+func (e Exhibit) config(fixed bool) explore.Config {
+	cluster := storagesim.Config{NoNodes: true}
+	if e.cluster != nil {
+		cluster = e.cluster(fixed)
+	}
+	if cluster.Only == nil {
+		cluster.Only = append([]string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}, e.actors...)
+	}
+	cfg := explore.Config{Cluster: cluster}
 	if e.Rule == NoAssetIsLost {
 		cfg.Rules = []explore.Rule{{Name: NoAssetIsLost, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: c.RequireNoLeaks}
