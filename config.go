@@ -138,6 +138,9 @@ type Config struct {
 	Scheduler    scheduler.Config
 	// AttachDetach configures the attach/detach controller.
 	AttachDetach attachdetach.Config
+	// KubeletRules are those of all kubelets: switches for the museum. The zero value has the
+	// right rules.
+	KubeletRules kubelet.Rules
 }
 
 // Disks says where nodes and NFS servers have their files. Whatever a cluster does, it

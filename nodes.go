@@ -49,6 +49,7 @@ func (c *Cluster) addNode(node Node) error {
 		Runtime:    containers,
 		Server:     &kubelet.Server{},
 		CSIDrivers: node.CSIDrivers,
+		Rules:      c.cfg.KubeletRules,
 	}
 	c.kubelets[node.Name] = cfg
 	if err := c.engine.Add("kubelet/"+node.Name, kubelet.New(cfg)); err != nil {
