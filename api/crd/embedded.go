@@ -2,6 +2,7 @@ package crd
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 )
 
 // eachEmbedded calls f for each object in x that its schema calls an embedded resource. The
@@ -68,6 +70,26 @@ func objectMeta(obj map[string]any) (*metav1.ObjectMeta, error) {
 		err = json.Unmarshal(text, m)
 	}
 	return m, err
+}
+
+// unknownMeta are the paths of what is no metadata in the metadata of an object.
+// Upstream: schema/objectmeta GetObjectMetaWithOptions, v1.36.
+func unknownMeta(path *field.Path, obj map[string]any) (paths []string) {
+	text, err := json.Marshal(obj["metadata"])
+	if err != nil {
+		return nil // it was JSON before
+	}
+	unknown, err := kjson.UnmarshalStrict(text, &metav1.ObjectMeta{})
+	if err != nil {
+		return nil // validation says so
+	}
+	for _, one := range unknown {
+		var at kjson.FieldError
+		if errors.As(one, &at) {
+			paths = append(paths, path.Child("metadata").String()+"."+at.FieldPath())
+		}
+	}
+	return paths
 }
 
 // validateEmbedded says what is wrong with the kinds and metadata of embedded objects.

@@ -139,13 +139,16 @@ func (s *shape) prune(obj map[string]any) {
 	coerceEmbedded(obj, s.structural, true)
 }
 
-// unknown are the paths of the fields that prune would drop.
+// unknown are the paths of the fields that prune would drop, and of those in metadata that are none.
 func (s *shape) unknown(obj runtime.Object) []string {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || s.preserve {
 		return nil
 	}
-	return pruning.PruneWithOptions(u.DeepCopy().Object, s.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	paths := unknownMeta(nil, u.Object)
+	paths = append(paths, pruning.PruneWithOptions(u.DeepCopy().Object, s.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})...)
+	eachEmbedded(nil, u.Object, s.structural, true, func(at *field.Path, one map[string]any) { paths = append(paths, unknownMeta(at, one)...) })
+	return paths
 }
 
 // validate says what is wrong with an object; old is what it follows, nil if it is new.

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"encoding/json"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -10,22 +11,50 @@ import (
 // types are what server-side apply has to know of the fields of a kind.
 func (s *shape) types(group, version, kind string) (managedfields.TypeConverter, error) {
 	root := *s.structural.StripValueValidations().ToKubeOpenAPI()
+	embed(&root)
 	root.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": group, "version": version, "kind": kind}})
-	properties := map[string]spec.Schema{"apiVersion": *spec.StringProperty(), "kind": *spec.StringProperty(), "metadata": metadata()}
-	for name, property := range root.Properties {
-		if _, ours := properties[name]; !ours {
-			properties[name] = property
-		}
-	}
-	root.Properties = properties
+	addMeta(&root)
 	return managedfields.NewTypeConverter(map[string]*spec.Schema{group + "." + version + "." + kind: &root}, s.preserve)
 }
 
-// metadata are the lists in the metadata of an object that are merged; all other fields have
-// types that are seen from the object.
+// embed adds to the schemas of embedded objects what all objects have.
+// Upstream: controller/openapi/builder addEmbeddedProperties, v1.36.
+func embed(s *spec.Schema) {
+	for name, property := range s.Properties {
+		embed(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		embed(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		embed(s.AdditionalProperties.Schema)
+	}
+	if is, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); is {
+		addMeta(s)
+	}
+}
+
+// addMeta adds the fields that all objects have, in place of what a schema says of them.
+func addMeta(s *spec.Schema) {
+	properties := maps.Clone(s.Properties)
+	if properties == nil {
+		properties = map[string]spec.Schema{}
+	}
+	properties["apiVersion"], properties["kind"], properties["metadata"] = *spec.StringProperty(), *spec.StringProperty(), metadata()
+	s.Properties = properties
+}
+
+// metadata are the fields of the metadata of an object, and how its lists are merged.
 // Upstream: apimachinery meta/v1 ObjectMeta, v1.36: the markers on its fields.
 func metadata() spec.Schema {
-	text := `{"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+	text := `{"type": "object", "properties": {
+		"annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+		"creationTimestamp": {"type": "string"}, "deletionGracePeriodSeconds": {"type": "integer"}, "deletionTimestamp": {"type": "string"},
+		"generateName": {"type": "string"}, "generation": {"type": "integer"},
+		"labels": {"type": "object", "additionalProperties": {"type": "string"}},
+		"managedFields": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		"name": {"type": "string"}, "namespace": {"type": "string"}, "resourceVersion": {"type": "string"}, "selfLink": {"type": "string"}, "uid": {"type": "string"},
 		"finalizers": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
 		"ownerReferences": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"], "items": {
 			"type": "object", "x-kubernetes-map-type": "atomic", "properties": {

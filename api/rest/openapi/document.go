@@ -49,7 +49,7 @@ func (s *Schemas) list(r Resource) {
 	var required []string
 	s.fields(reflect.TypeFor[metav1.TypeMeta](), metav1.TypeMeta{}.SwaggerDoc(), properties, &required)
 	properties["metadata"] = s.described(s.Prefix+s.add(reflect.TypeFor[metav1.ListMeta]()),
-		"Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds")
+		"Standard list metadata. "+apiConventions+"#types-kinds")
 	properties["items"] = Object{"type": "array", "items": Object{"$ref": s.Prefix + r.name()}}
 	kind := r.GVK
 	kind.Kind += "List"
@@ -69,11 +69,11 @@ func (s *Schemas) resource(r Resource) {
 	switch {
 	case s.V2 && r.Schema[preserveUnknown] == true: // kubectl would refuse all fields but those named here
 	case s.V2:
-		custom = swaggerSchema(r.Schema)
+		custom = s.withEmbedded(swaggerSchema(r.Schema))
 		custom["properties"] = s.withMeta(custom)
 	default:
-		maps.Copy(custom, r.Schema)
-		custom["properties"] = s.withMeta(r.Schema)
+		maps.Copy(custom, s.withEmbedded(r.Schema))
+		custom["properties"] = s.withMeta(custom)
 	}
 	custom["type"] = "object"
 	custom["x-kubernetes-group-version-kind"] = []Object{identity(r.GVK)}
@@ -89,8 +89,7 @@ func (s *Schemas) withMeta(custom Object) Object {
 	}
 	var required []string
 	s.fields(reflect.TypeFor[metav1.TypeMeta](), metav1.TypeMeta{}.SwaggerDoc(), all, &required)
-	all["metadata"] = s.described(s.Prefix+s.add(reflect.TypeFor[metav1.ObjectMeta]()),
-		"Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata")
+	all["metadata"] = s.described(s.Prefix+s.add(reflect.TypeFor[metav1.ObjectMeta]()), metadataDoc)
 	return all
 }
 
