@@ -2,6 +2,10 @@ package crd_test
 
 import (
 	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -383,3 +387,32 @@ func TestRulesOfTheLanguageCELAreStoredWithAWarning(t *testing.T) {
 type warnings struct{ texts *[]string }
 
 func (w warnings) HandleWarningHeader(_ int, _, text string) { *w.texts = append(*w.texts, text) }
+
+// A number that JSON does not have comes into the server only from code beside it.
+func TestAnAnswerThatCannotBeWrittenIsAnErrorInWords(t *testing.T) {
+	server, client, _ := serve(t)
+	define(t, client, backups)
+	obj := object(t, nightly)
+	obj.Object["spec"].(map[string]any)["free"] = map[string]any{"n": math.NaN()}
+	_, err := server.Do(ctx, api.Request{Verb: "create", Resource: v1, Namespace: "default", Name: "nightly", Object: obj})
+	require.NoError(t, err)
+	for path, accept := range map[string]string{
+		"/apis/example.com/v1/namespaces/default/backups/nightly": "application/json",
+		"/apis/example.com/v1/backups":                            "application/json",
+		"/apis/example.com/v1/namespaces/default/backups":         "application/json;as=Table;g=meta.k8s.io;v=v1",
+	} {
+		r := httptest.NewRequest(http.MethodGet, path+"?includeObject=Object", http.NoBody)
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		handlerOf(server).ServeHTTP(w, r)
+		assert.Equal(t, http.StatusInternalServerError, w.Code, path)
+		status := &metav1.Status{}
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), status), path)
+		assert.Equal(t, metav1.StatusFailure, status.Status)
+		assert.Equal(t, metav1.StatusReasonInternalError, status.Reason)
+		assert.Contains(t, status.Message, "the answer cannot be written as application/json: ")
+		assert.Contains(t, status.Message, "unsupported value: NaN")
+	}
+	_, err = client.Resource(v1).Namespace("default").Get(ctx, "nightly", metav1.GetOptions{})
+	assert.True(t, apierrors.IsInternalError(err), "%v", err)
+}
