@@ -35,7 +35,10 @@ type Exhibit struct {
 
 // Exhibits are all that there are, by number.
 func Exhibits() []Exhibit {
-	return []Exhibit{forgotten(), timeout(), retries(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst()}
+	return []Exhibit{
+		forgotten(), timeout(), retries(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),
+		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
+	}
 }
 
 // Find lets the explorer look for the bug in so many runs. The error is an *explore.Failure if

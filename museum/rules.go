@@ -1,8 +1,14 @@
 package museum
 
 import (
+	"fmt"
+	"strings"
+
+	storagev1 "k8s.io/api/storage/v1"
+
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The rules of the museum, each for the exhibits that name it.
@@ -10,10 +16,65 @@ const (
 	// NoAssetIsLost: nothing leaks at the end, not even what upstream is known to leak, which
 	// explore.NothingLeaks lets pass.
 	NoAssetIsLost = "no asset is lost"
+	// NotDetachedInUse: a driver's volume is not detached from a node where it is staged.
+	NotDetachedInUse = "not detached in use"
+	// UnpublishedOnce: once a VolumeAttachment says that its volume is detached, the driver is
+	// not called to detach it.
+	UnpublishedOnce = "unpublished once"
 )
 
 func rules() []explore.Rule {
 	return []explore.Rule{
 		{Name: NoAssetIsLost, Begin: func(c *storagesim.Cluster) explore.Check { return explore.Check{Rest: c.RequireNoLeaks} }},
+		{Name: NotDetachedInUse, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: func() error { return notDetachedInUse(c.Records()) }}
+		}},
+		{Name: UnpublishedOnce, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: func() error { return unpublishedOnce(c.Records()) }}
+		}},
 	}
+}
+
+// notDetachedInUse looks at the calls to the reference driver, whose nodes have their names for
+// IDs. A volume counts as staged until NodeUnstageVolume has been tried.
+func notDetachedInUse(records []trace.Entry) error {
+	staged := map[string]bool{}
+	for _, entry := range records {
+		rpc, ok := entry.Record.(trace.RPC)
+		if !ok {
+			continue
+		}
+		volume, node := rpc.Request["volume_id"], rpc.Request["node_id"]
+		switch rpc.Method {
+		case "NodeStageVolume":
+			at := fmt.Sprint(volume, " on ", strings.TrimPrefix(rpc.Machine, "node/"))
+			staged[at] = staged[at] || rpc.Code == "OK"
+		case "NodeUnstageVolume":
+			delete(staged, fmt.Sprint(volume, " on ", strings.TrimPrefix(rpc.Machine, "node/")))
+		case "ControllerUnpublishVolume":
+			if at := fmt.Sprint(volume, " on ", node); staged[at] {
+				return fmt.Errorf("at %s volume %s is detached, and it is staged there", entry.Time.Format("15:04:05.000"), at)
+			}
+		}
+	}
+	return nil
+}
+
+// unpublishedOnce looks at calls to detach and at what VolumeAttachments say, of one volume.
+func unpublishedOnce(records []trace.Entry) error {
+	detached := false
+	for _, entry := range records {
+		switch r := entry.Record.(type) {
+		case trace.Write:
+			if va, ok := r.New.(*storagev1.VolumeAttachment); ok && r.Err == nil {
+				old, _ := r.Old.(*storagev1.VolumeAttachment)
+				detached = old != nil && !va.Status.Attached && (detached || old.Status.Attached)
+			}
+		case trace.RPC:
+			if r.Method == "ControllerUnpublishVolume" && detached {
+				return fmt.Errorf("at %s ControllerUnpublishVolume is called for node %v, from which the volume is detached", entry.Time.Format("15:04:05.000"), r.Request["node_id"])
+			}
+		}
+	}
+	return nil
 }
