@@ -402,8 +402,8 @@ func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded) erro
 	return r.finish(c)
 }
 
-// Recovery is how much virtual time a cluster has after all trouble, if the rules do not hold
-// at once: the longest backoffs are of some minutes.
+// Recovery is how much virtual time a cluster has after all trouble until the rules hold: the
+// longest backoffs are of some minutes.
 const Recovery = 20 * time.Minute
 
 // rest ends all trouble, waits until the cluster is at rest, and sees that the rules hold.
@@ -419,14 +419,22 @@ func rest(c *storagesim.Cluster, g *guard) error {
 		}
 		return g.rest()
 	}
-	if broken() == nil || g.broken != nil {
-		return asBroken(g.broken)
+	err := broken()
+	left := Recovery
+	for wait := firstLook; err != nil && left > 0 && g.broken == nil; wait *= 2 {
+		wait = min(wait, left)
+		left -= wait
+		if err := c.RunFor(wait); err != nil && g.broken == nil {
+			return fmt.Errorf("it does not come to rest: %w", err)
+		}
+		err = broken()
 	}
-	if err := c.RunFor(Recovery); err != nil && g.broken == nil {
-		return fmt.Errorf("it does not come to rest: %w", err)
-	}
-	return broken()
+	return cmp.Or(asBroken(g.broken), err)
 }
+
+// firstLook is when the rules are looked at again, and then each time after twice as long:
+// most of what Settle does not wait for is done at the PV controller's next resync.
+const firstLook = 15 * time.Second
 
 func asBroken(b *Broken) error {
 	if b == nil {
