@@ -23,6 +23,7 @@ func actors() []string {
 	return []string{
 		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection,
 		storagesim.EphemeralVolumes, storagesim.VolumeExpansion, storagesim.StatefulSets, storagesim.AttachDetach, storagesim.Scheduler,
+		storagesim.SnapshotController, // once the kinds of snapshots are there
 	}
 }
 
