@@ -41,6 +41,8 @@ type Server struct {
 	mu     sync.RWMutex // guards everything below, and every cursor's position
 	rv     uint64       // of the latest write: one counter for all resources
 	stores map[schema.GroupVersionResource]*store
+	// count is how many objects there are in all stores.
+	count  int
 	hooks  []func(trace.Write)
 	events eventIndex
 	// unprivileged: containers may not be privileged.
@@ -73,6 +75,13 @@ func NewServer(cfg Config) *Server {
 
 // Registry is the kinds that the server has.
 func (s *Server) Registry() *Registry { return s.cfg.Registry }
+
+// Count is how many objects are stored, of all kinds.
+func (s *Server) Count() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.count
+}
 
 // OnWrite has f called for every write a client attempts, refused ones and those
 // that changed nothing included, in order. f runs before the client has its

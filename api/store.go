@@ -156,6 +156,7 @@ func (s *Server) put(st *store, old, obj object) {
 	if old == nil {
 		st.keys.Add(k)
 		st.created++
+		s.count++
 		st.items[k] = obj
 		s.publish(st, control.Change{Type: watch.Added, Object: obj, RV: s.rv, Heartbeat: trace.IsHeartbeat(nil, obj)})
 		return
@@ -172,6 +173,7 @@ func (s *Server) remove(st *store, old, last object) {
 	delete(st.items, k)
 	st.keys.Remove(k)
 	st.deleted++
+	s.count--
 	s.publish(st, control.Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, last)})
 	s.restoreAccount(last)
 }

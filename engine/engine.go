@@ -91,14 +91,13 @@ type Engine struct {
 
 	lingering []string // see Lingering
 
-	mu      sync.Mutex // guards what a client's write touches, and the clock it reads
-	now     time.Time
-	ready   []*feed  // have changes to deliver, in the order they came
-	posted  []func() // to be called between two steps
-	awaken  func()   // told when ready or posted grows
-	world   uint64   // counts changes that an actor might see
-	objects int      // in the store
-	trace   *trace.Log
+	mu     sync.Mutex // guards what a client's write touches, and the clock it reads
+	now    time.Time
+	ready  []*feed  // have changes to deliver, in the order they came
+	posted []func() // to be called between two steps
+	awaken func()   // told when ready or posted grows
+	world  uint64   // counts changes that an actor might see
+	trace  *trace.Log
 }
 
 // New makes an engine with an API server of its own and no actors.
@@ -322,19 +321,11 @@ func (e *Engine) observe(w trace.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	beat := isHeartbeat(w)
-	if w.Err == nil && w.Old != w.New {
-		if w.Resource.Resource != "events" && !beat { // what is said of the world does not change it
-			e.world++
-		}
-		switch {
-		case w.Old == nil:
-			e.objects++
-		case w.New == nil:
-			e.objects--
-		}
-	}
-	if w.Resource.Resource == "events" || beat {
+	if w.Resource.Resource == "events" || beat { // what is said of the world does not change it
 		return
+	}
+	if w.Err == nil && w.Old != w.New {
+		e.world++
 	}
 	e.trace.Add(trace.Entry{Time: e.now, Actor: w.Actor, Record: w})
 }

@@ -42,7 +42,7 @@ func (l *stepLimit) begin() {
 	l.first, l.began, l.traced = e.steps, e.Now(), e.trace.Len()
 	l.steps = e.cfg.StepLimit
 	if l.steps <= 0 {
-		l.steps = 300_000 + 2_000*e.stored()
+		l.steps = 300_000 + 2_000*e.server.Count()
 	}
 }
 
@@ -58,13 +58,6 @@ func (l *stepLimit) check() error {
 		return nil
 	}
 	return l.report()
-}
-
-// stored is the number of objects at the API server.
-func (e *Engine) stored() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.objects
 }
 
 // report says who keeps working on what, and what comes of it.
