@@ -78,6 +78,7 @@ func (s *Server) retireStores() {
 			continue
 		}
 		delete(s.stores, st.home)
+		s.count -= len(st.items)
 		st.retired, st.items, st.keys = true, nil, sorted.Keys{}
 		for _, cursors := range st.followers {
 			for _, cursor := range cursors {
