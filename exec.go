@@ -176,6 +176,9 @@ func containerOf(pod *v1.Pod, name string) (string, error) {
 	for _, c := range pod.Spec.InitContainers {
 		names = append(names, c.Name)
 	}
+	for i := range pod.Spec.EphemeralContainers {
+		names = append(names, pod.Spec.EphemeralContainers[i].Name)
+	}
 	if slices.Contains(names, name) {
 		return name, nil
 	}

@@ -106,9 +106,9 @@
 //     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
 //     makes it a moment later. The ConfigMap kube-root-ca.crt is not made.
 //   - Of the subresources of pods, eviction deletes: there are no disruption budgets, and
-//     the pod gets no condition DisruptionTarget. Nodes run no ephemeral containers, of which
-//     package rest warns, and do not resize, so that resize refuses a pod whose containers
-//     run, with upstream's words for such a node. Every client may do everything.
+//     the pod gets no condition DisruptionTarget. Nodes do not resize, so that resize refuses
+//     a pod whose containers run, with upstream's words for such a node. Every client may do
+//     everything.
 //   - Admission is what the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
 //     DefaultTolerationSeconds, Priority, RuntimeClass. Quotas, limit ranges, webhooks

@@ -26,8 +26,7 @@ func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.
 	}}
 }
 
-// ephemeralContainers are containers that are added to a pod for a while. No node here runs
-// them: package rest warns of that.
+// ephemeralContainers are containers that are added to a pod while it runs.
 func ephemeralContainers() subresource {
 	return podPart(dropNonEphemeralContainerUpdates, validation.PodEphemeralContainersUpdate)
 }

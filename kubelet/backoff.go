@@ -105,6 +105,10 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 	for i := range s.Containers {
 		check(&w.pod.Spec.Containers[i], &s.Containers[i], shouldContainerBeRestarted(w.pod, &s.Containers[i]))
 	}
+	ephemeral := ephemeralContainers(w.pod)
+	for i := range s.Ephemeral {
+		check(&ephemeral[i], &s.Ephemeral[i], shouldEphemeralContainerBeStarted(w.pod, &s.Ephemeral[i]))
+	}
 	return at, found
 }
 

@@ -13,12 +13,12 @@ import (
 )
 
 // podStatus is what became of a pod's containers: what the container runtime knows, and
-// why the kubelet waits. Init and Containers have one for each container of the pod.
+// why the kubelet waits. Init, Containers and Ephemeral have one for each container of the pod.
 //
 // Upstream: pkg/kubelet/container/runtime.go PodStatus, v1.36.
 type podStatus struct {
-	IP               string
-	Init, Containers []containerState
+	IP                          string
+	Init, Containers, Ephemeral []containerState
 	// about is the pod in events.
 	about *v1.Pod
 }
@@ -62,7 +62,17 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 		return list
 	}
 	s.Init, s.Containers = states(w.pod.Spec.InitContainers), states(w.pod.Spec.Containers)
+	s.Ephemeral = states(ephemeralContainers(w.pod))
 	return s, nil
+}
+
+// ephemeralContainers are the containers that were added to a pod while it ran.
+func ephemeralContainers(pod *v1.Pod) []v1.Container {
+	var list []v1.Container
+	for i := range pod.Spec.EphemeralContainers {
+		list = append(list, v1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+	return list
 }
 
 // ofSandbox adds what the runtime alone knows of a pod that was deleted while there was no
@@ -94,7 +104,8 @@ func (c containerState) tried() bool { return c.last != nil || c.waiting != nil 
 
 func (c containerState) waits() bool { return c.waiting != nil }
 
-// all are the pod's containers, those that begin first first.
+// all are the pod's containers, those that begin first first. The ephemeral ones are left out:
+// the life of the pod does not depend on them.
 func (s *podStatus) all() []containerState { return slices.Concat(s.Init, s.Containers) }
 
 // begun says whether any of the pod's containers was tried.
@@ -107,7 +118,7 @@ func (s *podStatus) waiting() bool { return slices.ContainsFunc(s.all(), contain
 // backoff of its own.
 func (s *podStatus) uncreated() bool {
 	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff}
-	return slices.ContainsFunc(s.all(), func(c containerState) bool {
+	return slices.ContainsFunc(slices.Concat(s.all(), s.Ephemeral), func(c containerState) bool {
 		return c.waiting != nil && !slices.Contains(paced, c.waiting.Reason)
 	})
 }

@@ -79,6 +79,9 @@
 //
 //   - With package runtime a killed container reports exit code 0; so a deleted pod is
 //     Succeeded, never Failed, for the moment before it is gone. Stopping takes no time.
+//   - An ephemeral container runs beside the others; no container sees the processes of
+//     another, so that its target has no effect. It finds those volumes of its pod that
+//     another container has, too.
 //   - There are no probes, hooks, resource limits, evictions, static pods, node leases or
 //     heartbeats. The kubelet admits every pod.
 //   - The runtime tells the kubelet when a container has ended; upstream asks every

@@ -22,13 +22,17 @@ func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal
 		s.StartTime = &now
 	}
 	s.HostIP, s.HostIPs = k.hostIP(), []v1.HostIP{{IP: k.hostIP()}}
-	var initStates, states []containerState
+	var initStates, states, ephemeral []containerState
 	if r != nil {
-		initStates, states = r.Init, r.Containers
+		initStates, states, ephemeral = r.Init, r.Containers, r.Ephemeral
 		s.PodIP, s.PodIPs = r.IP, []v1.PodIP{{IP: r.IP}}
 	}
 	s.InitContainerStatuses = k.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true)
 	s.ContainerStatuses = k.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false)
+	s.EphemeralContainerStatuses = k.containerStatuses(pod, ephemeralContainers(pod), ephemeral, old.EphemeralContainerStatuses, false)
+	for i := range s.EphemeralContainerStatuses { // they are never ready
+		s.EphemeralContainerStatuses[i].Ready, s.EphemeralContainerStatuses[i].Started = false, nil
+	}
 	s.Resources, s.AllocatedResources = podResources(pod)
 	s.Phase = getPhase(pod, s, podIsTerminal)
 	switch { // what has ended does not end otherwise

@@ -47,6 +47,30 @@ func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerS
 	return c.failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
 }
 
+// shouldEphemeralContainerBeStarted says whether an ephemeral container is to be started,
+// which happens once.
+//
+// Upstream: kuberuntime_manager.go computePodActions, v1.36.
+func shouldEphemeralContainerBeStarted(pod *v1.Pod, c *containerState) bool {
+	return pod.DeletionTimestamp == nil && c.last == nil
+}
+
+// nextEphemeral is the first of the pod's ephemeral containers that is to be started, nil if
+// none is. A pod that has ended starts none.
+func (s *podStatus) nextEphemeral(pod *v1.Pod) *containerState {
+	for i := range s.Ephemeral {
+		if shouldEphemeralContainerBeStarted(pod, &s.Ephemeral[i]) && !s.finished() {
+			return &s.Ephemeral[i]
+		}
+	}
+	return nil
+}
+
+// startsMore says whether a container is still to be started.
+func (s *podStatus) startsMore(pod *v1.Pod) bool {
+	return s.next(pod) != nil || s.nextEphemeral(pod) != nil
+}
+
 // next is the first of the pod's containers that is to be started, nil if none is.
 // None is where an init container failed for good, or has not done its work.
 //
@@ -73,10 +97,10 @@ func (s *podStatus) next(pod *v1.Pod) *containerState {
 }
 
 // goesOn says whether a container is to be started now that was never tried: the one
-// before it has done its work.
+// before it has done its work, or it was added.
 func (s *podStatus) goesOn(pod *v1.Pod) bool {
-	next := s.next(pod)
-	return next != nil && !next.tried()
+	next, added := s.next(pod), s.nextEphemeral(pod)
+	return next != nil && !next.tried() || added != nil && !added.tried()
 }
 
 // restartLater has containers started that could not be created, after a while, and
@@ -103,14 +127,14 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if s != nil && s.next(w.pod) != nil {
+	if s != nil && s.startsMore(w.pod) {
 		if !k.volumesMounted(w) {
 			return errVolumesNotMounted
 		}
 		k.startPod(w, s)
 	}
 	k.podQueue.Add(key)
-	w.restarting = s != nil && s.next(w.pod) != nil && s.uncreated()
+	w.restarting = s != nil && s.startsMore(w.pod) && s.uncreated()
 	if w.restarting {
 		return errNotCreated
 	}

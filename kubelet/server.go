@@ -93,7 +93,7 @@ func logsOf(pod *v1.Pod, container string, previous bool) (string, error) {
 }
 
 func statusOf(pod *v1.Pod, container string) *v1.ContainerStatus {
-	list := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
+	list := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses)
 	if at := slices.IndexFunc(list, func(s v1.ContainerStatus) bool { return s.Name == container }); at >= 0 {
 		return &list[at]
 	}

@@ -12,12 +12,19 @@ import (
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
-// volumes are mounted, up to an init container that has not done its work. It tells the
-// pod what it does, and changes r accordingly. Nothing here can be interrupted.
+// volumes are mounted, up to an init container that has not done its work; ephemeral ones
+// before all others. It tells the pod what it does, and changes r accordingly. Nothing here
+// can be interrupted.
 //
 // Upstream: kuberuntime_manager.go SyncPod, v1.36.
 func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 	pod, volumes := w.pod, k.mountedPaths(w.pod)
+	ephemeral := ephemeralContainers(pod)
+	for i := range r.Ephemeral {
+		if c := &r.Ephemeral[i]; shouldEphemeralContainerBeStarted(pod, c) {
+			k.startContainer(w, r.IP, &ephemeral[i], volumes, c, false)
+		}
+	}
 	for i := range r.Init {
 		spec, c := &pod.Spec.InitContainers[i], &r.Init[i]
 		if shouldInitContainerBeStarted(pod, spec, c) {

@@ -102,6 +102,7 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 	value("observedGeneration", old.ObservedGeneration, want.ObservedGeneration)
 	value("initContainerStatuses", old.InitContainerStatuses, want.InitContainerStatuses)
 	value("containerStatuses", old.ContainerStatuses, want.ContainerStatuses)
+	value("ephemeralContainerStatuses", old.EphemeralContainerStatuses, want.EphemeralContainerStatuses)
 	value("allocatedResources", old.AllocatedResources, want.AllocatedResources)
 	value("resources", old.Resources, want.Resources)
 	if !apiequality.Semantic.DeepEqual(old.HostIPs, want.HostIPs) {

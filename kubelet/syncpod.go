@@ -29,16 +29,37 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	} else if r.goesOn(w.pod) && k.volumesMounted(w) {
 		k.startPod(w, r)
 	}
+	r, err := k.endEphemeral(w, r)
+	if err != nil {
+		return err
+	}
 	if err := k.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
 	switch {
-	case r.next(w.pod) != nil:
+	case r.startsMore(w.pod):
 		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted
 		return k.finishPod(w)
 	}
 	return nil
+}
+
+// endEphemeral stops the ephemeral containers of a pod whose containers have ended for good.
+//
+// Upstream: kubelet.go SyncPod and SyncTerminatingPod, v1.36.
+func (k *kubelet) endEphemeral(w *podWorker, r *podStatus) (*podStatus, error) {
+	if r.startsMore(w.pod) || !r.finished() || !slices.ContainsFunc(r.Ephemeral, containerState.running) {
+		return r, nil
+	}
+	for _, c := range r.Ephemeral {
+		if c.running() {
+			if err := k.runtime.StopContainer(c.last.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return k.podStatus(w)
 }
 
 // finishPod takes network and volumes from a pod whose containers have ended for good.
@@ -185,7 +206,7 @@ func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	for _, c := range slices.Concat(r.Containers, r.Init) {
+	for _, c := range slices.Concat(r.Containers, r.Init, r.Ephemeral) {
 		if !c.running() {
 			continue
 		}

@@ -59,7 +59,7 @@ func newSession(t *testing.T) *session {
 	t.Cleanup(func() { assert.NoError(t, server.Close()) })
 	client, err := serve.NewClient(server.Kubeconfig())
 	require.NoError(t, err)
-	files, err := filepath.Glob("testdata/kubectl/*.yaml")
+	files, err := filepath.Glob("testdata/kubectl/*.[jy]*") // manifests, in YAML or JSON
 	require.NoError(t, err)
 	for _, name := range files {
 		text, err := os.ReadFile(name)

@@ -154,9 +154,6 @@ func (c *call) do(req api.Request) error {
 	if req.Verb == "patch" && c.t.sub == "" {
 		c.warnOf(obj)
 	}
-	if c.t.gvr() == podResource && c.t.sub == "ephemeralcontainers" {
-		c.warn("ephemeral containers are stored, but the nodes of a simulation run none of them; kubectl exec runs a command in a container")
-	}
 	if created {
 		return c.answer(http.StatusCreated, obj)
 	}

@@ -222,19 +222,6 @@ func TestWhatIsStoredAndNotActedOnIsAWarning(t *testing.T) {
 	code, header, body = ask(t, "PATCH", path+"/a?fieldManager=me", "application/apply-patch+yaml", "", webhook)
 	assert.Equal(t, 201, code, body)
 	assert.Equal(t, want, header.Values("Warning"))
-
-	server := api.NewServer(api.Config{})
-	client := clients(t, handler(server).Config("tester"))
-	_, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	r := httptest.NewRequest("PATCH", "/api/v1/namespaces/default/pods/p/ephemeralcontainers", strings.NewReader(`{"spec":{"ephemeralContainers":[{"name":"d","image":"busybox"}]}}`))
-	r.Header.Set("Content-Type", "application/strategic-merge-patch+json")
-	w := httptest.NewRecorder()
-	handler(server).ServeHTTP(w, r)
-	assert.Equal(t, 200, w.Code, w.Body)
-	assert.Contains(t, w.Header().Get("Warning"), "the nodes of a simulation run none of them")
 }
 
 func TestDeleteOptionsMayBeOfAnyGroup(t *testing.T) {
