@@ -136,6 +136,8 @@ type Config struct {
 	// that is the machine the controller manager is thought to run on.
 	PVController pvcontroller.Config
 	Scheduler    scheduler.Config
+	// PVCProtection configures the controller that keeps claims in use.
+	PVCProtection protection.PVCConfig
 	// AttachDetach configures the attach/detach controller.
 	AttachDetach attachdetach.Config
 	// KubeletRules are those of all kubelets: switches for the museum. The zero value has the

@@ -58,7 +58,7 @@ func (cfg Config) factory(name string) control.Factory {
 	case PVController:
 		return pvcontroller.New(cfg.PVController)
 	case PVCProtection:
-		return protection.NewPVC()
+		return protection.NewPVC(cfg.PVCProtection)
 	case PVProtection:
 		return protection.NewPV()
 	case VACProtection:

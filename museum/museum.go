@@ -37,6 +37,7 @@ type Exhibit struct {
 func Exhibits() []Exhibit {
 	return []Exhibit{
 		forgotten(), timeout(), retries(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),
+		twoClaims(), cacheWithoutClaim(), zombieVolume(), nameUsedAgain(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
 	}
 }

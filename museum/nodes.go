@@ -102,16 +102,7 @@ func reschedules(fixed bool) *onNodes {
 // kubelet, and something happen to the one that was selected ten seconds later.
 func playOnNodes(c *storagesim.Cluster, o *onNodes, happens func(node string) error) error {
 	o.holds, o.on = map[string]bool{}, map[string]string{}
-	for _, name := range []string{"node-1", "node-2"} {
-		_, err := c.Client().CoreV1().Nodes().Create(context.Background(), &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
-			Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("110")}},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-	}
-	err := errors.Join(c.AddProvisionController(provisioner.Config{Name: backendName, New: o.run}), c.Apply(podOnSomeNode), c.RunFor(10*time.Second))
+	err := errors.Join(addNodes(c, "node-1", "node-2"), c.AddProvisionController(provisioner.Config{Name: backendName, New: o.run}), c.Apply(podOnSomeNode), c.RunFor(10*time.Second))
 	if err != nil {
 		return err
 	}
@@ -123,6 +114,20 @@ func playOnNodes(c *storagesim.Cluster, o *onNodes, happens func(node string) er
 		err = happens(node)
 	}
 	return errors.Join(err, c.RunFor(time.Hour))
+}
+
+// addNodes creates nodes that are objects without a kubelet.
+func addNodes(c *storagesim.Cluster, names ...string) error {
+	for _, name := range names {
+		_, err := c.Client().CoreV1().Nodes().Create(context.Background(), &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
+			Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("110")}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func nodeGone() Exhibit {

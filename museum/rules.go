@@ -2,9 +2,13 @@ package museum
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
@@ -21,6 +25,10 @@ const (
 	// UnpublishedOnce: once a VolumeAttachment says that its volume is detached, the driver is
 	// not called to detach it.
 	UnpublishedOnce = "unpublished once"
+	// NotReleasedInUse: no volume is Released while its claim is there.
+	NotReleasedInUse = "not released in use"
+	// ReleasedWithoutClaim: at the end no volume is Bound whose claim is gone.
+	ReleasedWithoutClaim = "released without a claim"
 )
 
 func rules() []explore.Rule {
@@ -31,6 +39,13 @@ func rules() []explore.Rule {
 		}},
 		{Name: UnpublishedOnce, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error { return unpublishedOnce(c.Records()) }}
+		}},
+		{Name: NotReleasedInUse, Begin: func(*storagesim.Cluster) explore.Check {
+			return explore.Check{Write: newPresent().notReleasedInUse}
+		}},
+		{Name: ReleasedWithoutClaim, Begin: func(*storagesim.Cluster) explore.Check {
+			p := newPresent()
+			return explore.Check{Write: p.see, Rest: p.releasedWithoutClaim}
 		}},
 	}
 }
@@ -74,6 +89,61 @@ func unpublishedOnce(records []trace.Entry) error {
 			if r.Method == "ControllerUnpublishVolume" && detached {
 				return fmt.Errorf("at %s ControllerUnpublishVolume is called for node %v, from which the volume is detached", entry.Time.Format("15:04:05.000"), r.Request["node_id"])
 			}
+		}
+	}
+	return nil
+}
+
+// present are the claims and volumes that there are.
+type present struct {
+	claims  map[types.UID]*v1.PersistentVolumeClaim
+	volumes map[string]*v1.PersistentVolume
+}
+
+func newPresent() *present {
+	return &present{map[types.UID]*v1.PersistentVolumeClaim{}, map[string]*v1.PersistentVolume{}}
+}
+
+func (p *present) see(w trace.Write) error {
+	switch old := w.Old.(type) {
+	case *v1.PersistentVolumeClaim:
+		delete(p.claims, old.UID)
+	case *v1.PersistentVolume:
+		delete(p.volumes, old.Name)
+	}
+	switch obj := w.New.(type) {
+	case *v1.PersistentVolumeClaim:
+		p.claims[obj.UID] = obj
+	case *v1.PersistentVolume:
+		p.volumes[obj.Name] = obj
+	}
+	return nil
+}
+
+// ownerOf is the claim of a volume, nil if there is none.
+func (p *present) ownerOf(volume *v1.PersistentVolume) *v1.PersistentVolumeClaim {
+	if volume.Spec.ClaimRef == nil {
+		return nil
+	}
+	return p.claims[volume.Spec.ClaimRef.UID]
+}
+
+func (p *present) notReleasedInUse(w trace.Write) error {
+	_ = p.see(w)
+	volume, ok := w.New.(*v1.PersistentVolume)
+	if !ok || volume.Status.Phase != v1.VolumeReleased {
+		return nil
+	}
+	if claim := p.ownerOf(volume); claim != nil && claim.DeletionTimestamp == nil {
+		return fmt.Errorf("volume %s is Released, and claim %s/%s, to which it belongs, is there", volume.Name, claim.Namespace, claim.Name)
+	}
+	return nil
+}
+
+func (p *present) releasedWithoutClaim() error {
+	for _, name := range slices.Sorted(maps.Keys(p.volumes)) {
+		if volume := p.volumes[name]; volume.Status.Phase == v1.VolumeBound && p.ownerOf(volume) == nil {
+			return fmt.Errorf("volume %s is Bound, and the claim to which it belonged is gone", name)
 		}
 	}
 	return nil

@@ -34,6 +34,8 @@ type Config struct {
 	// HostPathPlugin and NFSPlugin, which scrub in a pod and are always there; one of
 	// these names replaces it.
 	Recyclers map[string]Recycler
+	// Rules, if set, are other rules than upstream's, to show what they are for.
+	Rules Rules
 }
 
 // New makes the controller. It refuses a negative ResyncPeriod and nil plugins.
@@ -52,6 +54,7 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 	if cfg.ResyncPeriod == 0 {
 		cfg.ResyncPeriod = 15 * time.Second
 	}
+	cfg.Rules = cfg.Rules.withDefaults()
 	if err := checkPlugins(cfg); err != nil {
 		return nil, err
 	}

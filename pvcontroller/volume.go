@@ -55,16 +55,21 @@ func (c *controller) findClaimOfVolume(ctx context.Context, volume *v1.Persisten
 	if !found {
 		claim, found = c.claimInformer.Get(claimRefKey(ref))
 	}
-	if found && claim.UID == ref.UID {
-		return claim, nil
+	if !found || !c.cfg.Rules.SameClaim(claim, ref.UID) {
+		claim = nil
 	}
+	return c.cfg.Rules.LiveGetBeforeRelease(claim, func() (*v1.PersistentVolumeClaim, error) { return c.getClaim(ctx, ref) })
+}
+
+// getClaim asks the API server for the claim that a claimRef names, nil if it is gone.
+func (c *controller) getClaim(ctx context.Context, ref *v1.ObjectReference) (*v1.PersistentVolumeClaim, error) {
 	claim, err := c.client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case claim.UID != ref.UID:
+	case !c.cfg.Rules.SameClaim(claim, ref.UID):
 		return nil, nil
 	}
 	return claim, nil

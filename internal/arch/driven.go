@@ -36,7 +36,7 @@ func Driven() DrivenRules {
 			"control/snapshots": {"definitions"}, // embedded files
 			"csi":               {"nameFormat"},  // a regular expression
 			"kubelet":           {"ErrReadOnly"}, // that of kubelet/runtime/programs
-			"trace":             {"shortNames"},
+			"trace":             {"shortNames", "knownFields"}, // what types have is looked up once
 		},
 	}
 }

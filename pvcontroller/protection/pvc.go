@@ -17,11 +17,30 @@ const PVCActorName = "pvc-protection-controller"
 // podsByClaim is an index of pods by the keys of the claims they may use.
 const podsByClaim = "claim"
 
+// PVCConfig configures the controller of claims. The zero value works.
+type PVCConfig struct {
+	// Rules, if set, are other rules than upstream's, to show what they are for.
+	Rules PVCRules
+}
+
+// PVCRules can be replaced by wrong ones that were once in use, to show what they did. The
+// zero value has the right rules.
+type PVCRules struct {
+	// LiveListBeforeRemoval says whether a claim is in use of which the cache knows no pod.
+	// live asks the API server; default: live. Upstream's versions before 1.17 believed the
+	// cache (kubernetes/kubernetes 75980).
+	LiveListBeforeRemoval func(live func() (used bool, err error)) (used bool, err error)
+}
+
 // NewPVC makes the controller that protects claims in use.
 // Upstream: pkg/controller/volume/pvcprotection NewPVCProtectionController, v1.36.
-func NewPVC() control.Factory {
+func NewPVC(cfg PVCConfig) control.Factory {
+	if cfg.Rules.LiveListBeforeRemoval == nil {
+		cfg.Rules.LiveListBeforeRemoval = func(live func() (bool, error)) (bool, error) { return live() }
+	}
 	return func(env control.Env) error {
 		c := &pvcController{
+			cfg:    cfg,
 			env:    env,
 			client: env.Client(),
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
@@ -43,6 +62,7 @@ func NewPVC() control.Factory {
 }
 
 type pvcController struct {
+	cfg    PVCConfig
 	env    control.Env
 	client kubernetes.Interface
 	claims *control.Cache[*v1.PersistentVolumeClaim]
@@ -92,13 +112,18 @@ func (c *pvcController) processPVC(ctx context.Context, key string) error {
 
 // isBeingUsed says whether a pod uses the claim. The cache is asked first; if it knows
 // of none it may lag behind, and the API server is asked.
-// Upstream: pvc_protection_controller.go isBeingUsed, askInformer and askAPIServer, v1.36.
+// Upstream: pvc_protection_controller.go isBeingUsed and askInformer, v1.36.
 func (c *pvcController) isBeingUsed(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {
 	for _, pod := range c.pods.ByIndex(podsByClaim, control.Key(claim)) {
 		if podUsesPVC(pod, claim) {
 			return true, nil
 		}
 	}
+	return c.cfg.Rules.LiveListBeforeRemoval(func() (bool, error) { return c.askAPIServer(ctx, claim) })
+}
+
+// Upstream: pvc_protection_controller.go askAPIServer, v1.36.
+func (c *pvcController) askAPIServer(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {
 	pods, err := c.client.CoreV1().Pods(claim.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false, err

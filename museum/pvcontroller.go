@@ -1,0 +1,189 @@
+package museum
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/pvcontroller/protection"
+)
+
+const (
+	manualVolume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: only}
+spec:
+  storageClassName: manual
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /data}
+`
+	manualClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: manual
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+	otherClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: other}
+spec:
+  storageClassName: manual
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+	laterClass = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: manual}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+`
+	podWithData = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
+`
+	podOnANode = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  nodeName: node-1
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
+`
+)
+
+// pvController is a cluster without nodes whose PV controller has other rules, unless it is fixed.
+func pvController(wrong pvcontroller.Rules) func(fixed bool) storagesim.Config {
+	return func(fixed bool) storagesim.Config {
+		cfg := storagesim.Config{NoNodes: true}
+		if !fixed {
+			cfg.PVController.Rules = wrong
+		}
+		return cfg
+	}
+}
+
+func twoClaims() Exhibit {
+	return Exhibit{
+		Number: 10, Name: "two claims bind one volume",
+		Mechanism: "Two claims want the one volume that there is. The controller writes the first into its claimRef, and has no answer; it still thinks that the volume is free, and writes the second claim over the first.",
+		Upstream:  "https://github.com/openshift/origin/issues/4829",
+		Fix:       "pvcontroller.Rules.Reserve: the write has a resourceVersion, and is refused if the volume has changed",
+		Rule:      explore.OneOwner, Replay: "x1;faults=2:lost",
+		cluster: pvController(pvcontroller.Rules{Reserve: func(volume *v1.PersistentVolume) *v1.PersistentVolume {
+			volume = volume.DeepCopy()
+			volume.ResourceVersion = ""
+			return volume
+		}}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			return errors.Join(c.Apply(manualVolume, manualClaim, otherClaim), c.Settle())
+		},
+	}
+}
+
+func cacheWithoutClaim() Exhibit {
+	return Exhibit{
+		Number: 11, Name: "a cache without the claim",
+		Mechanism: "The scheduler writes a claim into the claimRef of a volume. The PV controller has the volume from its cache, but not yet the claim. It takes the claim for deleted, and the volume is Released while the claim lives.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/28002",
+		Fix:       "pvcontroller.Rules.LiveGetBeforeRelease: the API server is asked before the volume is released",
+		Rule:      NotReleasedInUse, Replay: "x1;holds=1:15s:persistent-volume-binder:persistentvolumeclaims",
+		actors: []string{storagesim.Scheduler},
+		cluster: pvController(pvcontroller.Rules{
+			LiveGetBeforeRelease: func(cached *v1.PersistentVolumeClaim, _ func() (*v1.PersistentVolumeClaim, error)) (*v1.PersistentVolumeClaim, error) {
+				return cached, nil
+			},
+		}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			return errors.Join(addNodes(c, "node-1"), c.Apply(laterClass, manualVolume), c.RunFor(time.Second), c.Apply(manualClaim, podWithData), c.RunFor(time.Minute))
+		},
+	}
+}
+
+func zombieVolume() Exhibit {
+	return Exhibit{
+		Number: 12, Name: "a deleted volume comes back in the cache",
+		Mechanism: "The controller writes the phase of a volume, and the server is slow to answer. Meanwhile the volume is deleted, and the controller is told. Then the answer is stored in the controller's own cache again, and the claim is bound to a volume that does not exist.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/124224",
+		Fix:       "pvcontroller.Rules.Remember: what the informer does not have is not stored",
+		Rule:      explore.NothingLeaks, Replay: "x1",
+		cluster: pvController(pvcontroller.Rules{Remember: func(_, _ *v1.PersistentVolume) bool { return true }}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			late := engine.Fault{Actor: storagesim.PVController, Verb: "update", Resource: "persistentvolumes/status", After: true, Delay: 10 * time.Second}
+			return errors.Join(c.Apply(manualVolume), c.Settle(), c.Inject(late), c.Apply(manualClaim), c.RunFor(time.Second), removeVolume(c), c.RunFor(time.Minute))
+		},
+	}
+}
+
+// removeVolume deletes the volume without its finalizers, as users do who are tired of waiting.
+func removeVolume(c *storagesim.Cluster) error {
+	_, err := c.Client().CoreV1().PersistentVolumes().Patch(context.Background(), "only", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	return errors.Join(err, c.Delete("pv/only"))
+}
+
+func nameUsedAgain() Exhibit {
+	return Exhibit{
+		Number: 15, Name: "the claim's name is used again",
+		Mechanism: "A claim is deleted, and made again under the same name at once. The controller finds a claim of that name, takes it for the one that the volume belonged to, and the volume is never released.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/43592",
+		Fix:       "pvcontroller.Rules.SameClaim: UIDs are compared",
+		Rule:      ReleasedWithoutClaim, Replay: "x1",
+		cluster: pvController(pvcontroller.Rules{SameClaim: func(*v1.PersistentVolumeClaim, types.UID) bool { return true }}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			return errors.Join(c.Apply(manualVolume, manualClaim), c.Settle(), c.Delete("pvc/data"), untilGone(c, "data"), c.Apply(manualClaim), c.Settle())
+		},
+	}
+}
+
+// untilGone has the cluster work until the claim is gone, if that is soon.
+func untilGone(c *storagesim.Cluster, claim string) error {
+	for range 100 {
+		if _, err := c.Claim(claim); apierrors.IsNotFound(err) {
+			return nil
+		}
+		if _, err := c.Step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func protectionBelievesCache() Exhibit {
+	return Exhibit{
+		Number: 24, Name: "pvc-protection believes its cache",
+		Mechanism: "A pod with a claim is made, and then the claim is deleted. The controller is told of the deletion first. It knows of no pod with the claim and removes the finalizer, and the claim goes under the pod.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/75980",
+		Fix:       "protection.PVCRules.LiveListBeforeRemoval: the API server is asked for pods",
+		Rule:      explore.NotInUse, Replay: "x1;seed=1;choices=18:4,28:2,46:3,47:3,48:3",
+		cluster: func(fixed bool) storagesim.Config {
+			cfg := storagesim.Config{NoNodes: true}
+			if !fixed {
+				cfg.PVCProtection.Rules = protection.PVCRules{LiveListBeforeRemoval: func(func() (bool, error)) (bool, error) { return false, nil }}
+			}
+			return cfg
+		},
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			return errors.Join(c.Apply(manualVolume, manualClaim), c.Settle(), c.Apply(podOnANode), c.Delete("pvc/data"), c.Settle())
+		},
+	}
+}
