@@ -36,8 +36,8 @@ type Exhibit struct {
 // Exhibits are all that there are, by number.
 func Exhibits() []Exhibit {
 	return []Exhibit{
-		forgotten(), timeout(), retries(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),
-		twoClaims(), cacheWithoutClaim(), zombieVolume(), nameUsedAgain(), protectionBelievesCache(),
+		forgotten(), timeout(), retries(), madeAgain(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),
+		twoClaims(), cacheWithoutClaim(), zombieVolume(), oldUID(), nameUsedAgain(), boundElsewhere(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
 	}
 }

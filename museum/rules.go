@@ -29,6 +29,8 @@ const (
 	NotReleasedInUse = "not released in use"
 	// ReleasedWithoutClaim: at the end no volume is Bound whose claim is gone.
 	ReleasedWithoutClaim = "released without a claim"
+	// ForLivingClaims: a provisioner makes no volume for a claim that is gone already.
+	ForLivingClaims = "for living claims"
 )
 
 func rules() []explore.Rule {
@@ -46,6 +48,9 @@ func rules() []explore.Rule {
 		{Name: ReleasedWithoutClaim, Begin: func(*storagesim.Cluster) explore.Check {
 			p := newPresent()
 			return explore.Check{Write: p.see, Rest: p.releasedWithoutClaim}
+		}},
+		{Name: ForLivingClaims, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: func() error { return forLivingClaims(c.Records()) }}
 		}},
 	}
 }
