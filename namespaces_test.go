@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -52,6 +53,24 @@ func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.
 	}
 	assert.Equal(t, "No resources found\n", c.Get("pv"))
 	c.RequireNoLeaks()
+}
+
+func TestObjectsThatWereWrittenInAnOlderVersionGoWithTheirNamespace(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	c.Apply(`
+{apiVersion: v1, kind: Namespace, metadata: {name: team}}
+---
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: team}, spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: d}}}
+---
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: b}, spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: d}}}
+`)
+	c.Delete("ns/team")
+	c.RunFor(time.Minute)
+	scalers := c.Client().AutoscalingV1()
+	_, err := scalers.HorizontalPodAutoscalers("team").Get(t.Context(), "a", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	_, err = scalers.HorizontalPodAutoscalers("default").Get(t.Context(), "b", metav1.GetOptions{})
+	require.NoError(t, err)
 }
 
 // A namespace takes more with it than clients have made: its service account, and events. Were these

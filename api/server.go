@@ -83,6 +83,19 @@ func (s *Server) Count() int {
 	return s.count
 }
 
+// StoredInOlderVersions are the resources in other versions than the preferred one that have
+// objects of their own, in order of name: of a built-in kind each version has a store.
+func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, st := range s.sortedStores() {
+		if st.kind.older && st.kind.StoredAs == "" && len(st.items) > 0 {
+			list = append(list, st.kind.APIResource())
+		}
+	}
+	return list
+}
+
 // OnWrite has f called for every write a client attempts, refused ones and those
 // that changed nothing included, in order. f runs before the client has its
 // answer and must not call the server. Dry runs are not reported, nor is what

@@ -28,6 +28,8 @@ type Objects interface {
 	// Patch changes one object, or its subresource, and returns it as it is then.
 	Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte, subresource string) (Object, error)
 	// Resources are the resources of the API, each in its preferred version, also those of
-	// custom kinds: what discovery tells. With an error come those that could be found.
+	// custom kinds: what discovery tells. With an error come those that could be found. In the
+	// simulation, where versions of a built-in kind do not share their objects, a resource is
+	// also given in each other version that has some.
 	Resources(ctx context.Context) ([]metav1.APIResource, error)
 }

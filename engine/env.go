@@ -23,7 +23,7 @@ func (v *env) alive() bool                  { return v.actor.life == v.life }
 func (v *env) engine() *Engine              { return v.actor.engine }
 func (v *env) Name() string                 { return v.actor.name }
 func (v *env) Client() kubernetes.Interface { return v.actor.client }
-func (v *env) Objects() control.Objects     { return objects{v.actor.client, v.engine().server.Registry()} }
+func (v *env) Objects() control.Objects     { return objects{v.actor.client, v.engine().server} }
 func (v *env) Now() time.Time               { return v.actor.engine.Now() }
 
 // task is the coroutine that calls. Waiting anywhere else (in a Factory, a

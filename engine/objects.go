@@ -18,7 +18,7 @@ import (
 // objects are an actor's calls for objects of any kind.
 type objects struct {
 	client *fakeclient.Clientset
-	kinds  *api.Registry
+	server *api.Server
 }
 
 var _ control.Objects = objects{}
@@ -51,7 +51,7 @@ func (o objects) DeleteCollection(ctx context.Context, resource schema.GroupVers
 
 // Resources is no step: upstream's controllers ask a cache of discovery.
 func (o objects) Resources(context.Context) ([]metav1.APIResource, error) {
-	return o.kinds.Preferred(), nil
+	return append(o.server.Registry().Preferred(), o.server.StoredInOlderVersions()...), nil
 }
 
 func (o objects) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options metav1.DeleteOptions) error {

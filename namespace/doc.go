@@ -17,8 +17,8 @@
 //
 //   - While content remains the controller looks again as upstream does, but as a poll: a
 //     namespace that waits for a finalizer which nothing takes away leaves the cluster at rest.
-//   - Objects are listed and deleted in the preferred version of their kind only, as
-//     upstream. In this library's API server each version of a built-in kind has a store of
-//     its own, so that objects written in other versions stay.
+//   - Objects are listed and deleted in the preferred version of their kind, as upstream. In
+//     this library's API server each version of a built-in kind has a store of its own; under
+//     its engine objects that were written in other versions go, too.
 //   - One worker instead of ten.
 package namespace
