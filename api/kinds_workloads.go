@@ -63,15 +63,16 @@ func workloadKinds() []Kind {
 	)
 }
 
-// oldKinds are kinds in groups that they have moved from, or exist in twice.
+// oldKinds are kinds in groups that they have moved from, or exist in twice. Those that a cluster
+// does not serve any more have no short names, or kubectl would warn that a name means two kinds.
 func oldKinds() []Kind {
 	return append(
 		in(extensionsv1beta1.SchemeGroupVersion,
-			Kind{Kind: "DaemonSet", ShortNames: names("ds"), Generations: true},
-			Kind{Kind: "Deployment", ShortNames: names("deploy"), Generations: true},
-			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true},
-			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true},
-			Kind{Kind: "ReplicaSet", ShortNames: names("rs"), Generations: true},
+			Kind{Kind: "DaemonSet", Generations: true},
+			Kind{Kind: "Deployment", Generations: true},
+			Kind{Kind: "Ingress", Generations: true},
+			Kind{Kind: "NetworkPolicy", Generations: true},
+			Kind{Kind: "ReplicaSet", Generations: true},
 		),
 		in(eventsv1.SchemeGroupVersion, Kind{Kind: "Event", ShortNames: names("ev"), OtherVersions: names("v1beta1")})...,
 	)
