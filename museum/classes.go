@@ -1,12 +1,24 @@
 package museum
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 const (
@@ -75,4 +87,81 @@ func boundElsewhere() Exhibit {
 			return errors.Join(c.MakeDir("node/node-1", "/disk", 0o755), c.MakeDir("node/node-2", "/disk", 0o755), c.Apply(class), c.Settle(), c.Apply(localVolumes), c.RunFor(time.Minute))
 		},
 	}
+}
+
+// filesOnly is a backend that says it can make block volumes, and makes others.
+type filesOnly struct{ backend }
+
+// SupportsBlock says what is not true.
+func (*filesOnly) SupportsBlock(context.Context) bool { return true }
+
+func wrongMode() Exhibit {
+	return Exhibit{
+		Number: 16, Name: "Block and Filesystem never bind, silently",
+		Mechanism: "A claim wants a block volume. The provisioner says that it can make them, and makes one with a file system. The two never bind, and no event says why.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/59942",
+		Fix:       "pvcontroller.Rules.TellMismatch: claim and volume get the event VolumeMismatch",
+		Rule:      ToldWhy, Replay: "x1",
+		cluster: pvController(pvcontroller.Rules{TellMismatch: func(*v1.PersistentVolumeClaim) bool { return false }}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			b := &filesOnly{}
+			return errors.Join(start(c, &b.backend, func(cfg *provisioner.Config) { cfg.Provisioner = b }),
+				c.Apply(strings.Replace(claim, "spec:", "spec:\n  volumeMode: Block", 1)), c.Settle())
+		},
+	}
+}
+
+// toldWhy looks at claims that are not bound though there is a volume that names them.
+func (p *present) toldWhy(records []trace.Entry) error {
+	for _, name := range slices.Sorted(maps.Keys(p.volumes)) {
+		owner := p.ownerOf(p.volumes[name])
+		if owner == nil || owner.Status.Phase == v1.ClaimBound {
+			continue
+		}
+		about := trace.RefOf("PersistentVolumeClaim", owner)
+		if !slices.ContainsFunc(records, func(e trace.Entry) bool {
+			event, ok := e.Record.(trace.Event)
+			return ok && event.About == about && event.Type == v1.EventTypeWarning
+		}) {
+			return fmt.Errorf("%s is %s, volume %s is made for it, and no event says why they are not bound", about, owner.Status.Phase, name)
+		}
+	}
+	return nil
+}
+
+func lateDefault() Exhibit {
+	return Exhibit{
+		Number: 17, Name: "the default class comes too late",
+		Mechanism: "A claim without a class is made before there is a default class. Admission gives the default class to new claims only.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/99629",
+		Fix:       "pvcontroller.Rules.AssignClass: the PV controller gives the default class to claims that have none",
+		Rule:      DefaultForAll, Replay: "x1",
+		cluster: pvController(pvcontroller.Rules{AssignClass: func(*v1.PersistentVolumeClaim) bool { return false }}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			marked := strings.Replace(class, "{name: disk}", `{name: disk, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}`, 1)
+			return errors.Join(start(c, &backend{}, func(*provisioner.Config) {}), c.Apply(strings.Replace(claim, "  storageClassName: disk\n", "", 1)),
+				c.RunFor(10*time.Second), c.Apply(marked), c.RunFor(time.Minute))
+		},
+	}
+}
+
+// defaultForAll looks at the claims and classes that there are.
+func defaultForAll(c *storagesim.Cluster) error {
+	ctx := context.Background()
+	classes, err := c.Client().StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	claims, err := c.Client().CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, class := range classes.Items {
+		for _, claim := range claims.Items {
+			if class.Annotations[binding.AnnDefaultClass] == "true" && claim.Spec.StorageClassName == nil {
+				return fmt.Errorf("claim %s has no class, and %s is the default class", control.Key(&claim), class.Name)
+			}
+		}
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ type Exhibit struct {
 func Exhibits() []Exhibit {
 	return []Exhibit{
 		forgotten(), timeout(), retries(), madeAgain(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),
-		twoClaims(), cacheWithoutClaim(), zombieVolume(), oldUID(), nameUsedAgain(), boundElsewhere(), protectionBelievesCache(),
+		twoClaims(), cacheWithoutClaim(), zombieVolume(), oldUID(), nameUsedAgain(), wrongMode(), lateDefault(), boundElsewhere(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
 	}
 }

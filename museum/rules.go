@@ -31,6 +31,11 @@ const (
 	ReleasedWithoutClaim = "released without a claim"
 	// ForLivingClaims: a provisioner makes no volume for a claim that is gone already.
 	ForLivingClaims = "for living claims"
+	// ToldWhy: at the end no claim waits for which a volume was made, unless a Warning event of
+	// the claim says why.
+	ToldWhy = "told why"
+	// DefaultForAll: at the end no claim is without a class if there is a default class.
+	DefaultForAll = "default for all"
 )
 
 func rules() []explore.Rule {
@@ -51,6 +56,13 @@ func rules() []explore.Rule {
 		}},
 		{Name: ForLivingClaims, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error { return forLivingClaims(c.Records()) }}
+		}},
+		{Name: ToldWhy, Begin: func(c *storagesim.Cluster) explore.Check {
+			p := newPresent()
+			return explore.Check{Write: p.see, Rest: func() error { return p.toldWhy(c.Records()) }}
+		}},
+		{Name: DefaultForAll, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: func() error { return defaultForAll(c) }}
 		}},
 	}
 }

@@ -3,6 +3,8 @@ package pvcontroller
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/binding"
 )
 
 // Rules can be replaced by wrong ones that were once in use, to show what they did. The
@@ -24,6 +26,14 @@ type Rules struct {
 	// default: if it has that UID. Upstream's first versions compared only the names
 	// (kubernetes/kubernetes 43592).
 	SameClaim func(claim *v1.PersistentVolumeClaim, uid types.UID) bool
+	// AssignClass says whether a claim for which there is no volume gets the default class;
+	// default: if it has not said which class it wants. Upstream's versions before 1.25 left
+	// that to admission, when the claim is made (kubernetes/kubernetes 99629).
+	AssignClass func(claim *v1.PersistentVolumeClaim) bool
+	// TellMismatch says whether there are events for a claim and the volume that was made for
+	// it if their volumeModes differ; default: always. Upstream had none before
+	// kubernetes/kubernetes 59947.
+	TellMismatch func(claim *v1.PersistentVolumeClaim) bool
 }
 
 // withDefaults has the right rule where there is no other.
@@ -39,6 +49,12 @@ func (r Rules) withDefaults() Rules {
 	}
 	if r.SameClaim == nil {
 		r.SameClaim = func(claim *v1.PersistentVolumeClaim, uid types.UID) bool { return claim.UID == uid }
+	}
+	if r.AssignClass == nil {
+		r.AssignClass = func(claim *v1.PersistentVolumeClaim) bool { return !binding.PersistentVolumeClaimHasClass(claim) }
+	}
+	if r.TellMismatch == nil {
+		r.TellMismatch = func(*v1.PersistentVolumeClaim) bool { return true }
 	}
 	return r
 }
