@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/engine/enginetest"
 	"github.com/storagesim/storagesim/kubelet"
@@ -40,12 +39,6 @@ type world struct {
 
 func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
 	t.Helper()
-	return newWorldOf(t, cfg, kcfg, kubelet.New)
-}
-
-// newWorldOf is newWorld with another kind of kubelet.
-func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory func(kubelet.Config) control.Factory) *world {
-	t.Helper()
 	node := kcfg.Root
 	if node == nil {
 		var err error
@@ -57,7 +50,7 @@ func newWorldOf(t testing.TB, cfg engine.Config, kcfg kubelet.Config, factory fu
 	if kcfg.Runtime == nil {
 		kcfg.Runtime = runtime.New(runtime.Config{Root: node})
 	}
-	rig := enginetest.New(t, cfg, actor, factory(kcfg))
+	rig := enginetest.New(t, cfg, actor, kubelet.New(kcfg))
 	w := &world{t: t, e: rig.Engine, user: rig.User, node: node, runtime: kcfg.Runtime}
 	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
 	return w

@@ -146,8 +146,6 @@ type kubelet struct {
 	mounting podVolume
 	// backingOff are the operations that failed and wait for their next try.
 	backingOff map[string]bool
-	// removeDir removes a pod's directory: removeEmptyDirs.
-	removeDir func(dir string) error
 	// onDisk are the pods that were found on disk at the start and are not yet
 	// known to exist; leftovers are volumes among them that no plugin knows, unread
 	// the pods whose volumes could not be looked for.
@@ -192,7 +190,6 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), sizes: newVolumeSizes(),
 	}
 	var err error
-	k.removeDir = k.removeEmptyDirs
 	k.plugins, err = volume.InitPlugins(cfg.plugins(), volumeHost{env, k})
 	k.runtime.Attach(runtime.Client{Env: env, Node: k.node.Name, PodCIDR: k.podCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err

@@ -20,7 +20,9 @@ import (
 func (k *kubelet) reconstruct() {
 	for _, pod := range k.subdirs(podsDir) {
 		k.onDisk = append(k.onDisk, types.UID(pod))
-		k.reconstructPod(types.UID(pod))
+		if k.cfg.Rules.remembers(types.UID(pod)) {
+			k.reconstructPod(types.UID(pod))
+		}
 	}
 	k.reconstructDevices()
 	if n := len(k.touched); n > 0 {

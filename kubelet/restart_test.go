@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/kubelet"
@@ -76,17 +76,17 @@ func TestAPodThatVanishesWhileTheKubeletIsDownLeavesNothingWheneverThatIs(t *tes
 	}
 }
 
-// kubeletOf is a world whose kubelet is made by factory, and has a mounter of its
-// own if m is not nil.
-func kubeletOf(t *testing.T, node *disk.Disk, m mount.Interface, factory func(kubelet.Config) control.Factory) *world {
+// kubeletOf is a world whose kubelet has these rules, and a mounter of its own if m is
+// not nil.
+func kubeletOf(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rules) *world {
 	t.Helper()
-	return newWorldOf(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m}, factory)
+	return newWorld(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m, Rules: rules})
 }
 
 // Bug 29 (kubernetes/kubernetes 27653, 52683), fixed by KEP-3756.
 func TestMountsOfAPodThatVanishedAreFoundOnDisk(t *testing.T) {
-	vanish := func(factory func(kubelet.Config) control.Factory) *world {
-		w := kubeletOf(t, nil, nil, factory)
+	vanish := func(rules kubelet.Rules) *world {
+		w := kubeletOf(t, nil, nil, rules)
 		w.boundVolume("data", nil)
 		w.create(pod("web", claim("data")))
 		w.settle()
@@ -96,13 +96,14 @@ func TestMountsOfAPodThatVanishedAreFoundOnDisk(t *testing.T) {
 		require.NoError(t, w.e.RunFor(time.Hour))
 		return w
 	}
-	require.Len(t, vanish(kubelet.NewForgetful).mounts(), 1, "with the bug the mount stays for ever")
-	vanish(kubelet.New).requireNothingLeft()
+	forgetful := kubelet.Rules{Remember: func(types.UID) bool { return false }}
+	require.Len(t, vanish(forgetful).mounts(), 1, "with the bug the mount stays for ever")
+	vanish(kubelet.Rules{}).requireNothingLeft()
 }
 
 // orphan leaves in a pod's directory a mount that no plugin knows and nobody can
 // unmount, of a directory with data, and starts a kubelet.
-func orphan(t *testing.T, node *disk.Disk, m mount.Interface, factory func(kubelet.Config) control.Factory) *world {
+func orphan(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rules) *world {
 	t.Helper()
 	for _, dir := range []string{"/disk/data/lost+found", orphaned} {
 		require.NoError(t, node.MkdirAll(dir, 0o755))
@@ -114,7 +115,7 @@ func orphan(t *testing.T, node *disk.Disk, m mount.Interface, factory func(kubel
 			return syscall.EBUSY
 		}
 		return nil
-	}), factory)
+	}), rules)
 	require.NoError(t, w.e.RunFor(time.Hour))
 	return w
 }
@@ -125,19 +126,19 @@ const orphaned = "/var/lib/kubelet/pods/gone/volumes/example.com~gone/pv-1"
 // mounted. With real mounts, which are what rm -rf goes through.
 func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
-		left := func(factory func(kubelet.Config) control.Factory) []string {
+		left := func(rules kubelet.Rules) []string {
 			node, err := disk.Open(t.TempDir())
 			require.NoError(t, err)
 			m, err := mount.NewBind(mount.Config{Dir: node})
 			require.NoError(t, err)
-			w := orphan(t, node, m, factory)
+			w := orphan(t, node, m, rules)
 			defer func() { require.NoError(t, m.UnmountAll()) }()
 			names, err := w.node.List("/disk/data")
 			require.NoError(t, err)
 			return names
 		}
-		require.Empty(t, left(kubelet.NewRemoving), "with the bug the data is gone")
-		require.Equal(t, []string{"keep", "lost+found/"}, left(kubelet.New))
+		require.Empty(t, left(kubelet.Rules{RemoveDir: (*disk.Disk).RemoveAll}), "with the bug the data is gone")
+		require.Equal(t, []string{"keep", "lost+found/"}, left(kubelet.Rules{}))
 	})
 }
 
@@ -146,7 +147,7 @@ func TestCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	require.NoError(t, err)
 	m, err := mount.NewTempDir(mount.Config{Dir: node})
 	require.NoError(t, err)
-	w := orphan(t, node, m, kubelet.New)
+	w := orphan(t, node, m, kubelet.Rules{})
 	names, err := w.node.List("/disk/data")
 	require.NoError(t, err)
 	require.Equal(t, []string{"keep", "lost+found/"}, names)
@@ -163,7 +164,7 @@ func TestBindServesAKubelet(t *testing.T) {
 		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
-		w := kubeletOf(t, node, m, kubelet.New)
+		w := kubeletOf(t, node, m, kubelet.Rules{})
 		w.boundVolume("data", nil)
 		reader := pod("reader", claim("data"))
 		reader.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true

@@ -292,7 +292,7 @@ func TestBindMountsPartsOfVolumes(t *testing.T) {
 		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
-		w := kubeletOf(t, node, m, kubelet.New)
+		w := kubeletOf(t, node, m, kubelet.Rules{})
 		w.boundVolume("data", nil)
 		require.NoError(t, node.MkdirAll("/disk/data/a", 0o755))
 		require.NoError(t, node.WriteFile("/disk/data/a/part", []byte("a file"), 0o644))
