@@ -28,6 +28,8 @@ type Config struct {
 	// search for nodes ends, but not before 100 of them: 1 to 100, or 0 for what upstream
 	// does by default, which is 50 less 1 for every 125 nodes, and at least 5.
 	PercentageOfNodesToScore int
+	// Rules are switches for the museum. The zero value has upstream's rules.
+	Rules Rules
 }
 
 // Name is the SchedulerName, or its default.

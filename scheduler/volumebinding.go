@@ -15,7 +15,10 @@ import (
 
 // volumeBinding lets the volume binder take part in the phases.
 // Upstream: plugins/volumebinding/volume_binding.go, v1.36.
-type volumeBinding struct{ binder *volumeBinder }
+type volumeBinding struct {
+	binder *volumeBinder
+	decide Decide
+}
 
 // volumeState is what volumeBinding knows of the pod in one cycle.
 type volumeState struct {
@@ -156,7 +159,7 @@ func (p volumeBinding) found(c *cycle, node string) (*PodVolumes, error) {
 	if !ok {
 		return nil, notFound("node", node)
 	}
-	volumes, err := p.chooseVolumes(c.volumes.claims, n)
+	volumes, err := p.decide(c.pod, node, func() (*PodVolumes, error) { return p.chooseVolumes(c.volumes.claims, n) })
 	c.volumes.onNode = volumes
 	return volumes, err
 }
