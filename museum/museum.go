@@ -2,6 +2,7 @@ package museum
 
 import (
 	"context"
+	"slices"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
@@ -18,14 +19,15 @@ type Exhibit struct {
 	Name, Mechanism string
 	// Upstream is the URL of the issue, and Fix says what the switch takes out.
 	Upstream, Fix string
-	// Open says that upstream has no fix. The one that the switch takes out is then the
-	// provisioner's own.
+	// Open says that upstream has no fix. What the switch takes out is then the exhibit's own.
 	Open bool
 	// Rule is the rule that breaks: one of package explore's, or of this package's.
 	Rule string
 	// Replay is the shortest failing plan, a line for explore.Replay.
 	Replay string
 
+	// except are built-in rules that do not hold with the fix either.
+	except []string
 	actors []string // of the control plane, besides the controllers of volumes
 	// cluster is the one that the exhibit needs, with the switch in a controller's Config; nil
 	// for one without nodes.
@@ -37,8 +39,10 @@ type Exhibit struct {
 func Exhibits() []Exhibit {
 	return []Exhibit{
 		forgotten(), timeout(), retries(), madeAgain(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),
-		twoClaims(), cacheWithoutClaim(), zombieVolume(), oldUID(), nameUsedAgain(), wrongMode(), lateDefault(), boundElsewhere(), protectionBelievesCache(),
+		twoClaims(), cacheWithoutClaim(), zombieVolume(), oldUID(), nameUsedAgain(), wrongMode(), lateDefault(), boundElsewhere(),
+		oldDecision(), halves(), oldClaim(), bypassed(), twoWriters(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
+		orphanedMounts(), deletedThroughAMount(),
 	}
 }
 
@@ -69,8 +73,8 @@ func (e Exhibit) config(fixed bool) explore.Config {
 	if cluster.Only == nil {
 		cluster.Only = append([]string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}, e.actors...)
 	}
-	cfg := explore.Config{Cluster: cluster}
-	for _, rule := range rules() {
+	cfg := explore.Config{Cluster: cluster, Except: e.except}
+	for _, rule := range slices.Concat(rules(), podRules()) {
 		if rule.Name == e.Rule {
 			cfg.Rules = append(cfg.Rules, rule)
 		}

@@ -1,0 +1,97 @@
+package museum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// kept is a file of a user on the volume disk-1.
+const kept = "/disks/disk-1/keep"
+
+// ended has a pod use disk-1, and deletes it, ten seconds later by force if it is still there.
+func ended(c *storagesim.Cluster, _ bool) error {
+	err := errors.Join(makeDisks(c, "node-1", "disk-1"), c.WriteFile("node/node-1", kept, []byte("kept")),
+		c.Apply(diskClass, diskOn("node-1", "disk-1"), claimsOf("a"), podWith("web", "", "a")), c.RunFor(time.Minute),
+		c.Delete("pod/web"), c.RunFor(10*time.Second))
+	now := int64(0)
+	if gone := c.Client().CoreV1().Pods("default").Delete(context.Background(), "web", metav1.DeleteOptions{GracePeriodSeconds: &now}); !apierrors.IsNotFound(gone) {
+		err = errors.Join(err, gone)
+	}
+	return errors.Join(err, c.RunFor(time.Minute))
+}
+
+// withKubelet is a node whose kubelet has these rules.
+func withKubelet(rules kubelet.Rules) storagesim.Config {
+	return storagesim.Config{Nodes: storagesim.Nodes("node-1"), KubeletRules: rules}
+}
+
+// forgets is what a kubelet knew that knew its mounts from memory only.
+func forgets(types.UID) bool { return false }
+
+func orphanedMounts() Exhibit {
+	return Exhibit{
+		Number: 29, Name: "the kubelet restarts and its mounts are orphaned",
+		Mechanism: "A pod is deleted, and the kubelet ends before it has unmounted its volume. After the restart it does not know of the mount. The pod does not go, a user deletes it by force, and the mount stays.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/27653",
+		Fix:       "kubelet.Rules.Remember: what is in the directories of pods is taken for mounted, perhaps",
+		Rule:      explore.NothingLeaks, Replay: "x1;faults=14:crash",
+		actors: []string{storagesim.Scheduler}, scenario: ended,
+		cluster: func(fixed bool) storagesim.Config {
+			if fixed {
+				return withKubelet(kubelet.Rules{})
+			}
+			return withKubelet(kubelet.Rules{Remember: forgets})
+		},
+	}
+}
+
+func deletedThroughAMount() Exhibit {
+	return Exhibit{
+		Number: 30, Name: "cleaning up deletes data through a live mount",
+		Mechanism: "A kubelet that forgets its mounts (bug 29) ends while a pod ends. After the restart it removes the pod's directory with all that is below. The volume is still mounted there, and its files are removed.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/7317",
+		Fix:       "kubelet.Rules.RemoveDir: only empty directories, by rmdir",
+		Rule:      DataIsKept, Replay: "x1;faults=14:crash", except: []string{explore.NothingLeaks},
+		actors: []string{storagesim.Scheduler}, scenario: ended,
+		cluster: func(fixed bool) storagesim.Config {
+			if fixed {
+				return withKubelet(kubelet.Rules{Remember: forgets})
+			}
+			return withKubelet(kubelet.Rules{Remember: forgets, RemoveDir: removeAll})
+		},
+	}
+}
+
+// removeAll is rm -rf as it does with real mounts: the files that are mounted are removed, and
+// the mount point, which is a link on disks in memory, is busy.
+func removeAll(node *disk.Disk, dir string) error {
+	entries, err := node.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
+			err = errors.Join(err, removeAll(node, name))
+		} else {
+			err = errors.Join(err, node.Remove(name))
+		}
+	}
+	if info, failed := node.Lstat(dir); failed != nil || !info.IsDir() {
+		return errors.Join(err, failed, fmt.Errorf("%s is busy", dir))
+	}
+	return errors.Join(err, node.Remove(dir))
+}

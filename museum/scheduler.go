@@ -1,0 +1,246 @@
+package museum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/scheduler"
+)
+
+const (
+	diskClass = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: disks}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+`
+	diskYAML = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: NAME}
+spec:
+  storageClassName: disks
+  capacity: {storage: 5Gi}
+  accessModes: [ReadWriteOnce]
+  local: {path: /disks/NAME}
+  nodeAffinity:
+    required:
+      nodeSelectorTerms:
+      - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [NODE]}]
+`
+	diskClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: NAME}
+spec:
+  storageClassName: disks
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 5Gi}}
+`
+	replicaSet = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 1
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: db, image: mysql, volumeMounts: [{name: data, mountPath: /var/lib/mysql}]}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec:
+      storageClassName: disks
+      accessModes: [ReadWriteOnce]
+      resources: {requests: {storage: 5Gi}}
+`
+)
+
+// diskOn is a volume on a node.
+func diskOn(node, name string) string {
+	return strings.NewReplacer("NAME", name, "NODE", node).Replace(diskYAML)
+}
+
+// makeDisks makes the directories of such volumes.
+func makeDisks(c *storagesim.Cluster, node string, names ...string) (err error) {
+	for _, name := range names {
+		err = errors.Join(err, c.MakeDir("node/"+node, "/disks/"+name, 0o755))
+	}
+	return err
+}
+
+// claimsOf are claims of disks.
+func claimsOf(names ...string) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, strings.ReplaceAll(diskClaim, "NAME", name))
+	}
+	return strings.Join(list, "---")
+}
+
+// podWith is a pod with claims; more is what else its spec has.
+func podWith(name, more string, claims ...string) string {
+	var volumes, mounts []string
+	for _, claim := range claims {
+		volumes = append(volumes, fmt.Sprintf("{name: %[1]s, persistentVolumeClaim: {claimName: %[1]s}}", claim))
+		mounts = append(mounts, fmt.Sprintf("{name: %[1]s, mountPath: /%[1]s}", claim))
+	}
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  %s
+  terminationGracePeriodSeconds: 1
+  volumes: [%s]
+  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [%s]}]
+`, name, more, strings.Join(volumes, ", "), strings.Join(mounts, ", "))
+}
+
+// scheduled is a cluster of nodes whose scheduler has these rules.
+func scheduled(rules scheduler.Rules, nodes ...string) storagesim.Config {
+	return storagesim.Config{Nodes: storagesim.Nodes(nodes...), Scheduler: scheduler.Config{Rules: rules}}
+}
+
+func plainly(nodes ...string) func(bool) storagesim.Config {
+	return func(bool) storagesim.Config { return scheduled(scheduler.Rules{}, nodes...) }
+}
+
+func oldDecision() Exhibit {
+	return Exhibit{
+		Number: 19, Name: "an old decision is used for a new attempt",
+		Mechanism: "The scheduler finds a volume for a pod, and the write is refused. Before the next attempt another pod gets that volume. The scheduler uses what it found at the first attempt, and each one fails, although there is another volume.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/72013",
+		Fix:       "scheduler.Rules.NewDecide: each attempt looks for volumes anew",
+		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
+		actors: []string{storagesim.Scheduler},
+		cluster: func(fixed bool) storagesim.Config {
+			if fixed {
+				return scheduled(scheduler.Rules{}, "node-1")
+			}
+			return scheduled(scheduler.Rules{NewDecide: onceForAll}, "node-1")
+		},
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			return errors.Join(makeDisks(c, "node-1", "disk-1", "disk-2"), c.Apply(diskClass, diskOn("node-1", "disk-1"), diskOn("node-1", "disk-2"), claimsOf("a", "b")), c.Settle(),
+				c.Apply(podWith("web", "", "a")), c.RunFor(500*time.Millisecond), c.Apply(podWith("other", "", "b")), c.RunFor(time.Minute))
+		},
+	}
+}
+
+// onceForAll keeps what was found for a pod on a node.
+func onceForAll() scheduler.Decide {
+	kept := map[string]*scheduler.PodVolumes{}
+	return func(pod *v1.Pod, node string, find func() (*scheduler.PodVolumes, error)) (*scheduler.PodVolumes, error) {
+		key := pod.Namespace + "/" + pod.Name + " on " + node
+		if kept[key] != nil {
+			return kept[key], nil
+		}
+		found, err := find()
+		kept[key] = found
+		return found, err
+	}
+}
+
+func halves() Exhibit {
+	return Exhibit{
+		Number: 20, Name: "each pod holds half", Open: true,
+		Mechanism: "A pod needs two volumes. The scheduler writes that it gets the first, and the second write is refused. Before the pod is tried again another pod takes the second volume. Nothing is rolled back: the pod keeps the volume that it cannot use.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/73263",
+		Fix:       "the user reserves both volumes with spec.claimRef",
+		Rule:      NoHalf, Replay: "x1;faults=6:refused", except: []string{explore.Liveness},
+		actors: []string{storagesim.Scheduler}, cluster: plainly("node-1"),
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			first, second := diskOn("node-1", "disk-1"), diskOn("node-1", "disk-2")
+			if fixed {
+				first += "  claimRef: {namespace: default, name: a}\n"
+				second += "  claimRef: {namespace: default, name: b}\n"
+			}
+			return errors.Join(makeDisks(c, "node-1", "disk-1", "disk-2"), c.Apply(diskClass, first, second, claimsOf("a", "b", "c")), c.Settle(),
+				c.Apply(podWith("two", "", "a", "b"), podWith("one", "", "c")), c.RunFor(time.Minute))
+		},
+	}
+}
+
+func oldClaim() Exhibit {
+	return Exhibit{
+		Number: 21, Name: "placed by the old claim", Open: true,
+		Mechanism: "The pod and the claim of a replica are deleted and made again. The scheduler receives the new pod before it knows that the old claim is being deleted, and binds the pod to the node of the old volume. The new claim waits for a consumer to be scheduled, which will never be.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/128164",
+		Fix:       "scheduler.Rules.Confirm: the scheduler reads the claims again before it binds the pod",
+		Rule:      explore.Liveness, Replay: "x1;holds=19:20s:kube-scheduler:persistentvolumeclaims",
+		actors: []string{storagesim.Scheduler, storagesim.StatefulSets},
+		cluster: func(fixed bool) storagesim.Config {
+			if fixed {
+				return scheduled(scheduler.Rules{Confirm: readAgain}, "node-1", "node-2")
+			}
+			return scheduled(scheduler.Rules{}, "node-1", "node-2")
+		},
+		scenario: func(c *storagesim.Cluster, _ bool) error {
+			return errors.Join(makeDisks(c, "node-1", "disk-1"), makeDisks(c, "node-2", "disk-2"), c.Apply(diskClass, replicaSet, diskOn("node-1", "disk-1")), c.RunFor(time.Minute), c.Apply(diskOn("node-2", "disk-2")),
+				c.RunFor(10*time.Second), c.Delete("pvc/data-db-0", "pod/db-0"), c.RunFor(time.Minute))
+		},
+	}
+}
+
+// readAgain has only claims used that are there, and stay.
+func readAgain(ctx context.Context, client kubernetes.Interface, claims []*v1.PersistentVolumeClaim) error {
+	for _, claim := range claims {
+		now, err := client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now.UID != claim.UID || now.DeletionTimestamp != nil {
+			return fmt.Errorf("claim %s has been replaced or is being deleted since the pod was placed by it", claim.Name)
+		}
+	}
+	return nil
+}
+
+func bypassed() Exhibit {
+	return Exhibit{
+		Number: 22, Name: "spec.nodeName bypasses the scheduler",
+		Mechanism: "A user sets spec.nodeName of a pod. The scheduler does not look at the pod, so no volume is chosen for its claim, which waits for a first consumer to be scheduled.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/89953",
+		Fix:       "the user writes a nodeSelector in place of spec.nodeName",
+		Rule:      NoConsumerWaits, Replay: "x1",
+		actors: []string{storagesim.Scheduler}, cluster: plainly("node-1"),
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			where := "nodeName: node-1"
+			if fixed {
+				where = "nodeSelector: {kubernetes.io/hostname: node-1}"
+			}
+			return errors.Join(makeDisks(c, "node-1", "disk-1"), c.Apply(diskClass, diskOn("node-1", "disk-1"), claimsOf("a"), podWith("web", where, "a")), c.RunFor(time.Minute))
+		},
+	}
+}
+
+func twoWriters() Exhibit {
+	return Exhibit{
+		Number: 23, Name: "ReadWriteOnce is for a node, not for a pod",
+		Mechanism: "Two pods on one node have one claim, as when one is to replace the other. ReadWriteOnce allows that, and both write.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/103082",
+		Fix:       "the user writes ReadWriteOncePod in place of ReadWriteOnce",
+		Rule:      OneWriter, Replay: "x1",
+		actors: []string{storagesim.Scheduler}, cluster: plainly("node-1"),
+		scenario: func(c *storagesim.Cluster, fixed bool) error {
+			storage := diskOn("node-1", "disk-1") + "---" + claimsOf("a")
+			if fixed {
+				storage = strings.ReplaceAll(storage, "ReadWriteOnce", "ReadWriteOncePod")
+			}
+			return errors.Join(makeDisks(c, "node-1", "disk-1"), c.Apply(diskClass, storage, podWith("old", "", "a")), c.RunFor(time.Minute),
+				c.Apply(podWith("new", "", "a")), c.RunFor(time.Minute), c.Delete("pod/old"), c.RunFor(time.Minute))
+		},
+	}
+}
