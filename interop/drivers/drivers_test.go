@@ -1,0 +1,154 @@
+package drivers
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/storagesimtest"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// manifests are a class of the driver, a claim of it, and a pod.
+func manifests(driver, binding, command string) string {
+	return `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: disk}
+provisioner: ` + driver + `
+volumeBindingMode: ` + binding + `
+allowVolumeExpansion: true
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: disk
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 10Gi}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: web
+    image: busybox
+    command: [sh, -c, "` + command + `"]
+    volumeMounts: [{name: data, mountPath: /data}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`
+}
+
+// life takes a claim to a running pod and deletes both. If the driver makes its
+// directories, the pod writes into the volume, and the claim grows. It returns the calls that changed something and
+// succeeded, in order, each method once.
+func life(t *testing.T, at, binding string, mounts bool) (methods []string) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	d, err := csi.AtEndpoint(t.Context(), "unix://"+at)
+	require.NoError(t, err)
+	require.NoError(t, c.InstallCSIDriver(d))
+	c.RunFor(5 * time.Second)
+	if mounts {
+		c.Apply(manifests(d.Name, binding, "echo hello > /data/greeting; cat /data/greeting; sleep 3600"))
+	} else {
+		c.Apply(manifests(d.Name, binding, "sleep 3600"))
+	}
+	c.RunFor(time.Minute)
+	c.RequireRunning("web")
+	if mounts {
+		text, err := c.Cluster.Logs("web", "web", false)
+		require.NoError(t, err)
+		require.Equal(t, "hello\n", text)
+		grow(t, c, strings.Split(manifests(d.Name, binding, ""), "---")[1])
+	}
+	c.Delete("pod/web", "pvc/data")
+	c.RunFor(5 * time.Minute)
+	volumes, err := c.Client().CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, volumes.Items, c.Story())
+	c.RequireNoLeaks()
+	for _, entry := range c.Records() {
+		rpc, ok := entry.Record.(trace.RPC)
+		if ok && rpc.Code == "OK" && slices.Contains(calls(), rpc.Method) && !slices.Contains(methods, rpc.Method) {
+			methods = append(methods, rpc.Method)
+		}
+	}
+	return methods
+}
+
+// grow asks for twice the size.
+func grow(t *testing.T, c *storagesimtest.Cluster, claim string) {
+	c.Apply(strings.ReplaceAll(claim, "10Gi", "20Gi"))
+	c.RunFor(5 * time.Minute)
+	require.Equal(t, "20Gi", c.Claim("data").Status.Capacity.Storage().String(), c.Story())
+}
+
+// calls are those of a volume that is attached and staged, and grows while a pod uses it.
+func calls() []string {
+	return []string{
+		"CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "ControllerExpandVolume", "NodeExpandVolume",
+		"NodeUnpublishVolume", "NodeUnstageVolume", "ControllerUnpublishVolume", "DeleteVolume",
+	}
+}
+
+func TestTheMockDriverOfKubernetesTests(t *testing.T) {
+	require.Equal(t, calls(), life(t, start(t, "mock"), "Immediate", true))
+}
+
+// Its mounts are noted and not made, so that nothing may be written where the volume would be: the
+// driver removes the directory only if it is empty. Its resize2fs answers nothing, so the volume
+// cannot grow; for that reason, too, the first call to stage it fails, and the kubelet's second one
+// succeeds.
+func TestTheDriverOfGooglesPersistentDisks(t *testing.T) {
+	grows := func(method string) bool { return strings.Contains(method, "Expand") }
+	require.Equal(t, slices.DeleteFunc(calls(), grows), life(t, start(t, "pd"), "WaitForFirstConsumer", false))
+}
+
+// programs is where .ci/run builds the drivers.
+func programs(t *testing.T) string {
+	if dir := os.Getenv("DRIVERS"); dir != "" {
+		return dir
+	}
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	return filepath.Join(cache, "storagesim", "drivers")
+}
+
+// start starts a driver and returns its socket.
+func start(t *testing.T, program string) string {
+	dir, err := os.MkdirTemp("", "csi") // short, as the paths of sockets must be
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	at := filepath.Join(dir, "csi.sock")
+	cmd, log := exec.CommandContext(t.Context(), filepath.Join(programs(t), program), at), &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = log, log
+	require.NoError(t, cmd.Start(), "build it with: bash .ci/run sidecars")
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the driver says:\n%s", log)
+		}
+	})
+	require.Eventually(t, func() bool {
+		conn, err := net.DialTimeout("unix", at, time.Second)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	return at
+}
