@@ -2,6 +2,7 @@ package storagesim_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -346,4 +349,49 @@ func TestACrashOfAnyActorAtAnyWriteLosesNoSnapshot(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A driver is interrupted in the middle of its copy, wherever that is: an operation on its disk
+// fails, and in half of the cases its process ends with that call. No pod gets half of a copy, and
+// nothing of it is left.
+func TestADriverThatIsInterruptedWhileItCopiesServesNoHalfOfIt(t *testing.T) {
+	for _, source := range []string{"PersistentVolumeClaim data", "VolumeSnapshot s1"} {
+		interrupted := 0
+		for op := range 16 {
+			for _, crash := range []bool{false, true} {
+				c := growing(t, 1)
+				interruptCopy(t, c, source, op, crash)
+				for _, entry := range c.Records() {
+					if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == "CreateVolume" && strings.Contains(rpc.Err, "input/output error") {
+						interrupted++
+					}
+				}
+			}
+		}
+		require.GreaterOrEqual(t, interrupted, 10, "where the copy was interrupted without a crash, which hides the error")
+	}
+}
+
+// interruptCopy fills a claim from a source, while the disk's operation of that number fails.
+func interruptCopy(t *testing.T, c *storagesimtest.Cluster, source string, op int, crash bool) {
+	c.Apply(growingPod("writer", "node-1"))
+	c.RunFor(30 * time.Second)
+	run(t, c, "writer", "mkdir /data/dir; echo one > /data/file; echo two > /data/dir/file; ln -s file /data/link")
+	c.Apply(snapClass + snapOf("data"))
+	c.RunFor(30 * time.Second)
+	require.True(t, snapshotReady(c))
+
+	c.InjectMachine(machine.Fault{Machine: "host/" + driver.Name, Op: "change", Skip: op, Err: syscall.EIO})
+	if crash {
+		require.NoError(t, c.InjectCSI(socket.Fault{Method: "CreateVolume", After: true, Crash: true, Restart: 3 * time.Second}))
+	}
+	c.Apply(copyOf(source))
+	c.RunFor(2 * time.Minute)
+	require.Equal(t, v1.ClaimBound, c.Claim("copy").Status.Phase, "%s, operation %d\n%s", source, op, c.Story())
+	c.Apply(strings.ReplaceAll(growingPod("reader", "node-1"), "claimName: data", "claimName: copy"))
+	c.RunFor(30 * time.Second)
+	require.Equal(t, "one\ntwo\none\n", run(t, c, "reader", "cat /data/file /data/dir/file /data/link"), "%s, operation %d", source, op)
+	c.ClearFaults()
+	c.Delete("pvc/copy", "volumesnapshot/s1")
+	leavesNothing(c, "writer", "reader")
 }
