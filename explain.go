@@ -13,9 +13,9 @@ import (
 // Explanation is what Explain says, and what is missing as values for programs.
 type Explanation = explain.Explanation
 
-// Explain answers in words why a claim, volume or pod is as it is. ref is
-// "pvc/default/data", "pvc/data" (in the namespace default), "pv/name" or
-// "pod/default/web".
+// Explain answers in words why a claim, volume, pod or snapshot is as it is. ref is
+// "pvc/default/data", "pvc/data" (in the namespace default), "pv/name",
+// "pod/default/web", "volumesnapshot/default/s1" or "volumesnapshotcontent/name".
 func (c *Cluster) Explain(ref string) (string, error) {
 	why, err := c.Explanation(ref)
 	return why.Text, err
@@ -53,11 +53,15 @@ func (c *Cluster) world() explain.World {
 	if c.cfg.runs(AttachDetach) {
 		w.AttachDetach = &c.cfg.AttachDetach
 	}
+	w.SnapshotController = c.snapshots && c.cfg.runs(SnapshotController)
 	for _, p := range c.provisioners {
 		w.Provisioners = append(w.Provisioners, p.cfg)
 	}
 	for _, d := range c.csiDrivers {
 		w.AttacherWaits[d.Name] = d.AttacherWaits
+		if c.snapshots && d.Snapshots != nil {
+			w.Snapshotters = append(w.Snapshotters, d.Name)
+		}
 		if d.Provisioner != nil {
 			w.Waits[d.Name] = d.Waits
 			w.Provisioners = append(w.Provisioners, *d.Provisioner)

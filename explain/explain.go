@@ -73,13 +73,18 @@ type World struct {
 	PVController  *pvcontroller.Config
 	// AttachDetach is nil where no attach/detach controller runs.
 	AttachDetach *attachdetach.Config
+	// SnapshotController says whether one runs, and Snapshotters are the drivers that have a
+	// csi-snapshotter.
+	SnapshotController bool
+	Snapshotters       []string
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("only pods, claims (pvc) and volumes (pv) can be explained")
+var ErrKind = errors.New("only pods, claims (pvc), volumes (pv), volumesnapshots and their contents can be explained")
 
-// Object says why an object is as it is. kind is "Pod", "PersistentVolumeClaim" or
-// "PersistentVolume"; namespace is "" for a volume.
+// Object says why an object is as it is. kind is "Pod", "PersistentVolumeClaim",
+// "PersistentVolume", "VolumeSnapshot" or "VolumeSnapshotContent"; namespace is "" for a volume and
+// a content.
 func Object(ctx context.Context, w World, kind, namespace, name string) (Explanation, error) {
 	x := &explainer{World: w, ctx: ctx}
 	var err error
@@ -90,6 +95,10 @@ func Object(ctx context.Context, w World, kind, namespace, name string) (Explana
 		err = x.volume(name)
 	case "Pod":
 		err = x.pod(namespace, name)
+	case "VolumeSnapshot":
+		err = x.snapshot(namespace, name)
+	case "VolumeSnapshotContent":
+		err = x.snapshotContent(name)
 	default:
 		err = ErrKind
 	}
@@ -131,9 +140,7 @@ func (x *explainer) claim(ns, name string) error {
 			return err
 		}
 	}
-	if claim.DeletionTimestamp != nil {
-		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(claim.Finalizers, ", "))
-	}
+	x.waitsForFinalizers(claim)
 	x.events("PersistentVolumeClaim", claim.UID, "")
 	pods, err := x.Client.CoreV1().Pods(ns).List(x.ctx, metav1.ListOptions{})
 	if err != nil {
@@ -286,9 +293,7 @@ func (x *explainer) volume(name string) error {
 		x.panicked(volume, volume.Annotations[binding.AnnDynamicallyProvisioned])
 		x.helperPods(volume.Spec.ClaimRef.UID)
 	}
-	if volume.DeletionTimestamp != nil {
-		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(volume.Finalizers, ", "))
-	}
+	x.waitsForFinalizers(volume)
 	x.events("PersistentVolume", volume.UID, "")
 	return nil
 }

@@ -27,7 +27,7 @@ func showCommands() []*command {
 			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
 		},
 		{
-			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME, where TYPE is pvc, pv or pod", help: "say why a claim, a volume or a pod is as it is", run: explain,
+			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME, where TYPE is pvc, pv, pod or volumesnapshot", help: "say why a claim, a volume, a pod or a snapshot is as it is", run: explain,
 		},
 		{
 			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: showTrace,

@@ -1,0 +1,149 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/control/snapshots"
+)
+
+// snapshot explains a VolumeSnapshot: what it is taken of, its class, its content and its events.
+func (x *explainer) snapshot(ns, name string) error {
+	var s snapshotv1.VolumeSnapshot
+	if !x.custom("VolumeSnapshot", ns, name, &s) {
+		return apierrors.NewNotFound(snapshots.Snapshots().GroupResource(), name)
+	}
+	x.found.Objects = append(x.found.Objects, "volumesnapshot/"+ns+"/"+name)
+	ready := s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
+	x.say("volumesnapshot %s/%s is %s", ns, name, readiness(ready))
+	if !ready {
+		if !x.SnapshotController {
+			x.say("  no snapshot controller runs here")
+		}
+		if source := s.Spec.Source.PersistentVolumeClaimName; source != nil {
+			if err := x.sourceClaim(ns, *source); err != nil {
+				return err
+			}
+			x.snapshotClass(s.Spec.VolumeSnapshotClassName)
+		}
+		x.snapshotError(s.Status)
+	}
+	if s.Status != nil && s.Status.BoundVolumeSnapshotContentName != nil {
+		x.content(*s.Status.BoundVolumeSnapshotContentName)
+	} else if content := s.Spec.Source.VolumeSnapshotContentName; content != nil {
+		x.say("  it is to be bound to volumesnapshotcontent %s", *content)
+		x.content(*content)
+	}
+	x.waitsForFinalizers(&s)
+	x.events("VolumeSnapshot", s.UID, "")
+	return nil
+}
+
+// snapshotContent explains a VolumeSnapshotContent by itself.
+func (x *explainer) snapshotContent(name string) error {
+	var c snapshotv1.VolumeSnapshotContent
+	if !x.custom("VolumeSnapshotContent", "", name, &c) {
+		return apierrors.NewNotFound(snapshots.Contents().GroupResource(), name)
+	}
+	x.found.Objects = append(x.found.Objects, "volumesnapshotcontent/"+name)
+	x.content(name)
+	ref := c.Spec.VolumeSnapshotRef
+	x.say("  it belongs to volumesnapshot %s/%s; its deletion policy is %s", ref.Namespace, ref.Name, c.Spec.DeletionPolicy)
+	x.waitsForFinalizers(&c)
+	return nil
+}
+
+// custom reads an object of a custom kind, and says whether it is there.
+func (x *explainer) custom(kind, ns, name string, into any) bool {
+	for _, obj := range x.Objects() {
+		u, ok := obj.(*unstructured.Unstructured)
+		if ok && u.GetKind() == kind && u.GroupVersionKind().Group == snapshots.Group && u.GetNamespace() == ns && u.GetName() == name {
+			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) == nil
+		}
+	}
+	return false
+}
+
+// sourceClaim says what is wrong with the claim that a snapshot is taken of.
+func (x *explainer) sourceClaim(ns, name string) error {
+	claim, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		x.say("  it is to be taken of pvc %s/%s, which does not exist", ns, name)
+	case err != nil:
+		return err
+	case claim.DeletionTimestamp != nil:
+		x.say("  it is to be taken of pvc %s/%s, which is being deleted", ns, name)
+	case claim.Status.Phase != v1.ClaimBound:
+		x.say("  it is to be taken of pvc %s/%s, which is %s and must be Bound", ns, name, claim.Status.Phase)
+	default:
+		x.say("  it is to be taken of pvc %s/%s, which is Bound to pv %s", ns, name, claim.Spec.VolumeName)
+	}
+	return nil
+}
+
+// snapshotClass says what is wrong with the class that a snapshot names, nil if it names none.
+func (x *explainer) snapshotClass(name *string) {
+	if name == nil {
+		x.say("  it names no class, and gets the default class of the volume's driver")
+		return
+	}
+	var class snapshotv1.VolumeSnapshotClass
+	if !x.custom("VolumeSnapshotClass", "", *name, &class) {
+		x.say("  its class %s does not exist", *name)
+		return
+	}
+	x.say("  its class %s is of driver %s", *name, class.Driver)
+}
+
+func (x *explainer) snapshotError(status *snapshotv1.VolumeSnapshotStatus) {
+	if status != nil && status.Error != nil && status.Error.Message != nil {
+		x.say("  its error is: %s", oneLine(*status.Error.Message))
+	}
+}
+
+// content says how far a content is, and who works on it.
+func (x *explainer) content(name string) {
+	var c snapshotv1.VolumeSnapshotContent
+	if !x.custom("VolumeSnapshotContent", "", name, &c) {
+		x.say("  volumesnapshotcontent %s does not exist", name)
+		return
+	}
+	ready := c.Status != nil && c.Status.ReadyToUse != nil && *c.Status.ReadyToUse
+	handle := ""
+	if c.Status != nil {
+		handle = *cmp.Or(c.Status.SnapshotHandle, &handle)
+	}
+	if handle != "" {
+		handle = ", snapshot " + handle + " of the driver"
+	}
+	x.say("  volumesnapshotcontent %s is %s%s", name, readiness(ready), handle)
+	if ready {
+		return
+	}
+	if !slices.Contains(x.Snapshotters, c.Spec.Driver) {
+		x.say("  the csi-snapshotter of driver %s should work on it, and does not run in this cluster", c.Spec.Driver)
+	}
+	x.events("VolumeSnapshotContent", c.UID, "")
+}
+
+func (x *explainer) waitsForFinalizers(obj metav1.Object) {
+	if obj.GetDeletionTimestamp() != nil {
+		x.say("  it is being deleted and waits for its finalizers: %s", strings.Join(obj.GetFinalizers(), ", "))
+	}
+}
+
+func readiness(ready bool) string {
+	if ready {
+		return "ready to use"
+	}
+	return "not ready to use"
+}
