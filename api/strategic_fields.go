@@ -16,6 +16,7 @@ type structField struct {
 	index int
 	way   mergeWay
 	key   string // of the items of a list that is merged by key
+	null  bool   // JSON shows it when it is empty: a list without items is null, with which the library merges no other
 }
 
 // mergeWay is how a strategic merge patch changes a field.
@@ -44,6 +45,7 @@ func fieldsOf(t reflect.Type) map[string]*structField {
 		if name := jsonName(t.Field(i)); name != "" && name != "-" {
 			field := structFieldOf(t.Field(i))
 			field.name, field.index = name, i
+			field.null = !strings.Contains(t.Field(i).Tag.Get("json"), ",omitempty")
 			fields[name] = &field
 		}
 	}

@@ -74,6 +74,7 @@ func (p fieldPatch) addTo(tree map[string]any) error {
 func (p fieldPatch) merge(field reflect.Value) (done bool, err error) {
 	switch {
 	case p.value == nil || p.remove != nil:
+	case p.null && field.Kind() == reflect.Slice && field.IsNil():
 	case p.way == byKey && p.value[0] == '[':
 		return p.mergeList(field)
 	case p.order != nil:
