@@ -27,7 +27,7 @@ func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 			require.LessOrEqual(t, 2*strings.Count(found.Story, "\n"), 3*strings.Count(played.Story, "\n"), "the shrinker's story, and the museum's")
 			require.NoError(t, e.Play(true))
 
-			settings, cfg := seedtest.Settings(t, 100), e.config(true)
+			settings, cfg := seedtest.Settings(t, 40), e.config(true)
 			cfg.Runs, cfg.Budget = settings.Runs, settings.Budget
 			report, err := explore.Run(t.Context(), cfg, e.play(true))
 			require.NoError(t, err)
