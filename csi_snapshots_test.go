@@ -355,43 +355,70 @@ func TestACrashOfAnyActorAtAnyWriteLosesNoSnapshot(t *testing.T) {
 // fails, and in half of the cases its process ends with that call. No pod gets half of a copy, and
 // nothing of it is left.
 func TestADriverThatIsInterruptedWhileItCopiesServesNoHalfOfIt(t *testing.T) {
-	for _, source := range []string{"PersistentVolumeClaim data", "VolumeSnapshot s1"} {
-		interrupted := 0
-		for op := range 16 {
-			for _, crash := range []bool{false, true} {
-				c := growing(t, 1)
-				interruptCopy(t, c, source, op, crash)
-				for _, entry := range c.Records() {
-					if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == "CreateVolume" && strings.Contains(rpc.Err, "input/output error") {
-						interrupted++
+	clone, restore := copyOf("PersistentVolumeClaim data"), copyOf("VolumeSnapshot s1")
+	for name, copies := range map[string]struct {
+		method string // that copies
+		before string // what is applied first
+		copied string // what is applied then, so that the driver copies
+		after  string // what is applied at the end
+	}{
+		"a clone":    {"CreateVolume", "", clone, ""},
+		"a restore":  {"CreateVolume", snapClass + snapOf("data"), restore, ""},
+		"a snapshot": {"CreateSnapshot", "", snapClass + snapOf("data"), restore},
+	} {
+		t.Run(name, func(t *testing.T) {
+			interrupted := 0
+			for op := range 16 {
+				for _, crash := range []bool{false, true} {
+					c := growing(t, 1)
+					require.NoError(t, c.InstallSnapshots())
+					c.Apply(growingPod("writer", "node-1"))
+					c.RunFor(30 * time.Second)
+					run(t, c, "writer", "mkdir /data/dir; echo one > /data/file; echo two > /data/dir/file; ln -s file /data/link")
+					applyIf(c, copies.before)
+					c.InjectMachine(machine.Fault{Machine: "host/" + driver.Name, Op: "change", Skip: op, Err: syscall.EIO})
+					if crash {
+						require.NoError(t, c.InjectCSI(socket.Fault{Method: copies.method, After: true, Crash: true, Restart: 3 * time.Second}))
 					}
+					applyIf(c, copies.copied)
+					c.ClearFaults()
+					applyIf(c, copies.after)
+					copyIsWhole(t, c, op)
+					interrupted += failures(c, copies.method)
 				}
 			}
-		}
-		require.GreaterOrEqual(t, interrupted, 10, "where the copy was interrupted without a crash, which hides the error")
+			require.GreaterOrEqual(t, interrupted, 10, "where the copy was interrupted without a crash, which hides the error")
+		})
 	}
 }
 
-// interruptCopy fills a claim from a source, while the disk's operation of that number fails.
-func interruptCopy(t *testing.T, c *storagesimtest.Cluster, source string, op int, crash bool) {
-	c.Apply(growingPod("writer", "node-1"))
-	c.RunFor(30 * time.Second)
-	run(t, c, "writer", "mkdir /data/dir; echo one > /data/file; echo two > /data/dir/file; ln -s file /data/link")
-	c.Apply(snapClass + snapOf("data"))
-	c.RunFor(30 * time.Second)
-	require.True(t, snapshotReady(c))
-
-	c.InjectMachine(machine.Fault{Machine: "host/" + driver.Name, Op: "change", Skip: op, Err: syscall.EIO})
-	if crash {
-		require.NoError(t, c.InjectCSI(socket.Fault{Method: "CreateVolume", After: true, Crash: true, Restart: 3 * time.Second}))
+func applyIf(c *storagesimtest.Cluster, manifest string) {
+	if manifest != "" {
+		c.Apply(manifest)
+		c.RunFor(2 * time.Minute)
 	}
-	c.Apply(copyOf(source))
-	c.RunFor(2 * time.Minute)
-	require.Equal(t, v1.ClaimBound, c.Claim("copy").Status.Phase, "%s, operation %d\n%s", source, op, c.Story())
+}
+
+// copyIsWhole reads the copy, and deletes everything.
+func copyIsWhole(t *testing.T, c *storagesimtest.Cluster, op int) {
+	require.Equal(t, v1.ClaimBound, c.Claim("copy").Status.Phase, "operation %d\n%s", op, c.Story())
 	c.Apply(strings.ReplaceAll(growingPod("reader", "node-1"), "claimName: data", "claimName: copy"))
 	c.RunFor(30 * time.Second)
-	require.Equal(t, "one\ntwo\none\n", run(t, c, "reader", "cat /data/file /data/dir/file /data/link"), "%s, operation %d", source, op)
-	c.ClearFaults()
-	c.Delete("pvc/copy", "volumesnapshot/s1")
+	require.Equal(t, "one\ntwo\none\n", run(t, c, "reader", "cat /data/file /data/dir/file /data/link"), "operation %d", op)
+	if object(c, snapshots.Snapshots(), "default", "s1") != nil {
+		require.True(t, snapshotReady(c))
+		c.Delete("volumesnapshot/s1")
+	}
+	c.Delete("pvc/copy")
 	leavesNothing(c, "writer", "reader")
+}
+
+// failures are how often a driver's copy failed on its disk.
+func failures(c *storagesimtest.Cluster, method string) (n int) {
+	for _, entry := range c.Records() {
+		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == method && strings.Contains(rpc.Err, "input/output error") {
+			n++
+		}
+	}
+	return n
 }

@@ -12,27 +12,27 @@ import (
 type Rules struct {
 	// Reserve makes what is written of a volume that gets its claimRef; default: all of it,
 	// with its resourceVersion, so that the write is refused if the volume has changed.
-	// Upstream's versions before 1.2 had no such lock (openshift/origin 4829).
+	// Upstream's first versions had no such lock (openshift/origin 4829).
 	Reserve func(volume *v1.PersistentVolume) *v1.PersistentVolume
 	// LiveGetBeforeRelease finds the claim of a volume. cached is nil if the controller's
 	// caches do not have it, live asks the API server; default: live, unless there is cached.
-	// Upstream's versions before 1.6 believed the caches (kubernetes/kubernetes 28002).
+	// Upstream once believed the caches (kubernetes/kubernetes 28002).
 	LiveGetBeforeRelease func(cached *v1.PersistentVolumeClaim, live func() (*v1.PersistentVolumeClaim, error)) (*v1.PersistentVolumeClaim, error)
 	// Remember says whether the outcome of an own write of a volume is remembered. known is
 	// the volume as the informer has it, nil if it has none; default: if they are one object.
 	// Upstream's versions remember all (kubernetes/kubernetes 124224).
 	Remember func(known, written *v1.PersistentVolume) bool
 	// SameClaim says whether a claim is the one with that UID that a volume belongs to;
-	// default: if it has that UID. Upstream's first versions compared only the names
+	// default: if it has that UID. Upstream once compared only the names
 	// (kubernetes/kubernetes 43592).
 	SameClaim func(claim *v1.PersistentVolumeClaim, uid types.UID) bool
 	// AssignClass says whether a claim for which there is no volume gets the default class;
-	// default: if it has not said which class it wants. Upstream's versions before 1.25 left
+	// default: if it has not said which class it wants. Before KEP-3333 upstream left
 	// that to admission, when the claim is made (kubernetes/kubernetes 99629).
 	AssignClass func(claim *v1.PersistentVolumeClaim) bool
 	// TellMismatch says whether there are events for a claim and the volume that was made for
-	// it if their volumeModes differ; default: always. Upstream had none before
-	// kubernetes/kubernetes 59947.
+	// it if their volumeModes differ; default: always. Upstream once had
+	// none (kubernetes/kubernetes 59942).
 	TellMismatch func(claim *v1.PersistentVolumeClaim) bool
 }
 

@@ -85,6 +85,17 @@ func TestTheTablesOfRunHaveSnapshotsIfThereAreAny(t *testing.T) {
 	require.Contains(t, out, "volumesnapshotcontent.snapshot.storage.k8s.io/snapcontent-")
 }
 
+func TestRunSaysWhyASnapshotIsNotReady(t *testing.T) {
+	code, out, errOut := command(t, "", "run", "-f", file(t, "snapshot.yaml", `
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {name: s1}
+spec: {volumeSnapshotClassName: snap, source: {persistentVolumeClaimName: dta}}
+`))
+	require.Zero(t, code, errOut)
+	assert.Contains(t, out, "\nvolumesnapshot default/s1 is not ready to use\n  it is to be taken of pvc default/dta, which does not exist\n")
+}
+
 func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	pod := func(name, spec string) string {
 		return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {" + spec + ", containers: [{name: a, image: b}]}\n"

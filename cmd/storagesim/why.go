@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/bundled"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// why explains the pods that do not run, each with its claims, and then the claims that
-// are not bound and that no such pod uses.
+// why explains the pods that do not run, each with its claims, then the claims that
+// are not bound and that no such pod uses, and the snapshots that are not ready.
 func why(out io.Writer, c *storagesim.Cluster, width int) error {
-	var pods, claims []string
+	var pods, claims, notReady []string
 	for _, obj := range c.Server().Objects() {
 		switch o := obj.(type) {
 		case *v1.Pod:
@@ -27,10 +29,15 @@ func why(out io.Writer, c *storagesim.Cluster, width int) error {
 			if o.Status.Phase != v1.ClaimBound {
 				claims = append(claims, "pvc/"+o.Namespace+"/"+o.Name)
 			}
+		case *unstructured.Unstructured:
+			ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse")
+			if !ready && o.GetKind() == snapshots.Kind && o.GroupVersionKind().Group == snapshots.Group {
+				notReady = append(notReady, "volumesnapshot/"+o.GetNamespace()+"/"+o.GetName())
+			}
 		}
 	}
 	explained := map[string]bool{}
-	for _, ref := range slices.Concat(pods, claims) {
+	for _, ref := range slices.Concat(pods, claims, notReady) {
 		if explained[ref] {
 			continue
 		}

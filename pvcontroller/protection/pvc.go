@@ -27,8 +27,8 @@ type PVCConfig struct {
 // zero value has the right rules.
 type PVCRules struct {
 	// LiveListBeforeRemoval says whether a claim is in use of which the cache knows no pod.
-	// live asks the API server; default: live. Upstream's versions before 1.17 believed the
-	// cache (kubernetes/kubernetes 75980).
+	// live asks the API server; default: live. Before kubernetes/kubernetes 80492 upstream
+	// believed the cache (75980).
 	LiveListBeforeRemoval func(live func() (used bool, err error)) (used bool, err error)
 }
 
