@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/control"
@@ -63,7 +62,7 @@ func (c *Cursor) wake(n uint64) {
 
 // List is all selected objects, shared and in order of key. It moves the cursor
 // to now: Next continues from here.
-func (c *Cursor) List() []runtime.Object {
+func (c *Cursor) List() []control.Item {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if c.store.retired && !c.stopped {
@@ -72,7 +71,11 @@ func (c *Cursor) List() []runtime.Object {
 		c.follow()
 	}
 	c.listed, c.idle = true, true
-	return c.store.list(&c.filter)
+	list := []control.Item{}
+	for k, obj := range c.store.selected(&c.filter) {
+		list = append(list, control.Item{Key: k, Object: obj})
+	}
+	return list
 }
 
 // Next is the next change, false if there is none yet. The error is 410 Gone

@@ -72,7 +72,7 @@ func TestACursorThatFellBehindIsToldSoAndListsAgain(t *testing.T) {
 	_, _, err := cursor.Next()
 	assert.True(t, apierrors.IsResourceExpired(err), err)
 	assert.Equal(t, int32(410), err.(apierrors.APIStatus).Status().Code)
-	assert.Equal(t, m.Data, cursor.List()[0].(*v1.ConfigMap).Data)
+	assert.Equal(t, m.Data, cursor.List()[0].Object.(*v1.ConfigMap).Data)
 	assert.Empty(t, drain(t, cursor))
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"iter"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,13 +110,13 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 	case before && after:
 		return c, true
 	case after:
-		return control.Change{Type: watch.Added, Object: c.Object, RV: c.RV, Heartbeat: trace.IsHeartbeat(nil, c.Object)}, true
+		return control.Change{Type: watch.Added, Item: c.Item, RV: c.RV, Heartbeat: trace.IsHeartbeat(nil, c.Object)}, true
 	case before && c.Type == watch.Deleted:
 		return c, true
 	case before:
 		last := c.Old.DeepCopyObject().(object)
 		last.SetResourceVersion(c.Object.(object).GetResourceVersion())
-		return control.Change{Type: watch.Deleted, Object: last, Old: c.Old, RV: c.RV, Heartbeat: trace.IsHeartbeat(c.Old, last)}, true
+		return control.Change{Type: watch.Deleted, Item: control.Item{Key: c.Key, Object: last}, Old: c.Old, RV: c.RV, Heartbeat: trace.IsHeartbeat(c.Old, last)}, true
 	}
 	return control.Change{}, false
 }
@@ -123,12 +124,21 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 // list is the selected objects in order of key.
 func (st *store) list(f *filter) []runtime.Object {
 	list := []runtime.Object{}
-	for k := range st.inNamespace(f.Namespace) {
-		if obj := st.items[k]; f.matches(obj) {
-			list = append(list, obj)
-		}
+	for _, obj := range st.selected(f) {
+		list = append(list, obj)
 	}
 	return list
+}
+
+// selected walks the objects that a filter selects, in order of key.
+func (st *store) selected(f *filter) iter.Seq2[string, object] {
+	return func(yield func(string, object) bool) {
+		for k := range st.inNamespace(f.Namespace) {
+			if obj := st.items[k]; f.matches(obj) && !yield(k, obj) {
+				return
+			}
+		}
+	}
 }
 
 // selectorOf reads the selectors of a list or watch request.

@@ -159,11 +159,11 @@ func (s *Server) put(st *store, old, obj object) {
 		st.created++
 		s.count++
 		st.items[k] = obj
-		s.publish(st, control.Change{Type: watch.Added, Object: obj, RV: s.rv, Heartbeat: trace.IsHeartbeat(nil, obj)})
+		s.publish(st, control.Change{Type: watch.Added, Item: control.Item{Key: k, Object: obj}, RV: s.rv, Heartbeat: trace.IsHeartbeat(nil, obj)})
 		return
 	}
 	st.items[k] = obj
-	s.publish(st, control.Change{Type: watch.Modified, Object: obj, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, obj)})
+	s.publish(st, control.Change{Type: watch.Modified, Item: control.Item{Key: k, Object: obj}, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, obj)})
 }
 
 // remove takes the object out. last is its final state, a copy that the removal
@@ -175,7 +175,7 @@ func (s *Server) remove(st *store, old, last object) {
 	st.keys.Remove(k)
 	st.deleted++
 	s.count--
-	s.publish(st, control.Change{Type: watch.Deleted, Object: last, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, last)})
+	s.publish(st, control.Change{Type: watch.Deleted, Item: control.Item{Key: k, Object: last}, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, last)})
 	s.restoreAccount(last)
 }
 

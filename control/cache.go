@@ -251,23 +251,22 @@ func (c *Cache[T]) Source() Source { return c.source }
 
 // Replace implements Feed: what is new is added, what differs updated, what is
 // missing deleted, and the handlers hear of it.
-func (c *Cache[T]) Replace(objects []runtime.Object) {
+func (c *Cache[T]) Replace(items []Item) {
 	c.synced = true
 	if len(c.items) == 0 { // the first list
-		for _, obj := range objects {
-			c.put(obj.(T))
+		for _, item := range items {
+			c.put(item.Key, item.Object.(T))
 		}
 		return
 	}
-	seen := make(map[string]bool, len(objects))
-	for _, obj := range objects {
-		typed := obj.(T)
-		seen[Key(typed)] = true
-		c.put(typed)
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		seen[item.Key] = true
+		c.put(item.Key, item.Object.(T))
 	}
-	for obj := range c.All() {
-		if !seen[Key(obj)] {
-			c.remove(obj)
+	for key := range c.keys.Clone().All() {
+		if obj, ok := c.items[key]; ok && !seen[key] {
+			c.remove(key, obj)
 		}
 	}
 }
@@ -276,14 +275,13 @@ func (c *Cache[T]) Replace(objects []runtime.Object) {
 func (c *Cache[T]) Deliver(change Change) {
 	obj := change.Object.(T)
 	if change.Type == watch.Deleted {
-		c.remove(obj)
+		c.remove(change.Key, obj)
 		return
 	}
-	c.put(obj)
+	c.put(change.Key, obj)
 }
 
-func (c *Cache[T]) put(obj T) {
-	key := Key(obj)
+func (c *Cache[T]) put(key string, obj T) {
 	old, existed := c.items[key]
 	if existed && old.GetResourceVersion() == obj.GetResourceVersion() {
 		return // a relist of what is known
@@ -312,8 +310,7 @@ func (c *Cache[T]) put(obj T) {
 	}
 }
 
-func (c *Cache[T]) remove(obj T) {
-	key := Key(obj)
+func (c *Cache[T]) remove(key string, obj T) {
 	old, existed := c.items[key]
 	if !existed {
 		return

@@ -214,9 +214,9 @@ type EventRecorder interface {
 type Feed interface {
 	// Source says what to follow.
 	Source() Source
-	// Replace is a list: objects is all there is now. It comes first, and again
-	// whenever the feed fell too far behind (410 Gone).
-	Replace(objects []runtime.Object)
+	// Replace is a list: items is all there is now, in order of key. It comes first, and
+	// again whenever the feed fell too far behind (410 Gone).
+	Replace(items []Item)
 	// Deliver is one change. old is what the feed last saw of the object, nil
 	// when added; object is its last state when deleted.
 	Deliver(change Change)
@@ -235,14 +235,24 @@ type Source struct {
 	AtOnce bool
 }
 
+// Item is an object of a list.
+type Item struct {
+	// Key is the object's Key. All caches that hold the object share this one string.
+	Key    string
+	Object runtime.Object
+}
+
+// ItemOf is an object that is in no list yet.
+func ItemOf(obj Object) Item { return Item{Key: Key(obj), Object: obj} }
+
 // Change is one change of an object as a follower of its resource sees it. The objects
 // are shared: do not modify them.
 type Change struct {
 	// Type is watch.Added, watch.Modified or watch.Deleted.
 	Type watch.EventType
-	// Object is the new state, or the last one of an object that is gone or has left the
-	// selection.
-	Object runtime.Object
+	// Item is the object in its new state, or in the last one if it is gone or has left
+	// the selection.
+	Item
 	// Old is the state before, nil for an object that is new or has entered the selection.
 	Old runtime.Object
 	// RV is the version of the change.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
@@ -65,7 +64,7 @@ func selectorOf(src control.Source) (sel api.Selector) {
 }
 
 // list is what its first list, or the next one, has.
-func (f *feed) list() []runtime.Object {
+func (f *feed) list() []control.Item {
 	if p := f.past; p != nil {
 		f.past = nil
 		return p.items

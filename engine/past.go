@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
@@ -13,7 +12,7 @@ import (
 // past is what a cache listed when it was held back, and where the changes after it begin.
 type past struct {
 	source control.Source
-	items  []runtime.Object
+	items  []control.Item
 	cursor *api.Cursor
 	feed   *feed // that it was given to, nil before
 }

@@ -75,7 +75,7 @@ func TestAClaimWhoseVolumeExistsIsFinishedSilently(t *testing.T) {
 			give(t, ctrl, env, claimOf("fast"))
 			require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
 			if cached {
-				ctrl.volumes.Deliver(control.Change{Type: watch.Added, Object: volumeNamed("pvc-uid-1")})
+				ctrl.volumes.Deliver(control.Change{Type: watch.Added, Item: control.ItemOf(volumeNamed("pvc-uid-1"))})
 				assert.Empty(t, ctrl.saved)
 			}
 			require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
@@ -155,7 +155,7 @@ func TestADeletedClaimIsTriedOnlyWhileInProgress(t *testing.T) {
 		claim := claimOf("fast")
 		give(t, ctrl, env, claim)
 		require.Error(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
-		ctrl.claims.Deliver(control.Change{Type: watch.Deleted, Object: claim})
+		ctrl.claims.Deliver(control.Change{Type: watch.Deleted, Item: control.ItemOf(claim)})
 		_ = ctrl.syncClaimHandler(context.Background(), "uid-1")
 		assert.Len(t, p.calls, want, state)
 	}
@@ -175,12 +175,12 @@ func TestAfterARescheduleLaterSyncsDoNothingUntilTheNodeIsSetAgain(t *testing.T)
 	assert.Equal(t, []string{"update persistentvolumeclaims"}, writes(env))
 
 	newVersion := func(c *v1.PersistentVolumeClaim) { c.ResourceVersion = "8" }
-	ctrl.claims.Deliver(control.Change{Type: watch.Modified, Object: claimOf("local", newVersion)})
+	ctrl.claims.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(claimOf("local", newVersion))})
 	require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
 	assert.Len(t, p.calls, 1)
 
 	newVersion = func(c *v1.PersistentVolumeClaim) { c.ResourceVersion = "9" }
-	ctrl.claims.Deliver(control.Change{Type: watch.Modified, Object: claimOf("local", newVersion, annotate(binding.AnnSelectedNode, "n2"))})
+	ctrl.claims.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(claimOf("local", newVersion, annotate(binding.AnnSelectedNode, "n2")))})
 	require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
 	assert.Len(t, p.calls, 2)
 	assert.Empty(t, ctrl.rescheduled["uid-1"].Annotations[binding.AnnSelectedNode])

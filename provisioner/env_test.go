@@ -150,10 +150,10 @@ func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*provisionCo
 	require.NoError(t, err)
 	ctrl := newProvisionController(cfg, env)
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	ctrl.classes.Replace([]runtime.Object{
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: testName},
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "local"}, Provisioner: testName, VolumeBindingMode: &wait},
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Provisioner: "example.com/foreign"},
+	ctrl.classes.Replace([]control.Item{
+		control.ItemOf(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: testName}),
+		control.ItemOf(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "local"}, Provisioner: testName, VolumeBindingMode: &wait}),
+		control.ItemOf(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Provisioner: "example.com/foreign"}),
 	})
 	return ctrl, env
 }
@@ -162,7 +162,7 @@ func newTest(t *testing.T, p Provisioner, change ...func(*Config)) (*provisionCo
 func give(t *testing.T, ctrl *provisionController, env *fakeEnv, claim *v1.PersistentVolumeClaim) {
 	t.Helper()
 	require.NoError(t, env.client.Tracker().Add(claim.DeepCopy()))
-	ctrl.claims.Deliver(control.Change{Type: watch.Added, Object: claim})
+	ctrl.claims.Deliver(control.Change{Type: watch.Added, Item: control.ItemOf(claim)})
 }
 
 func claimOf(class string, change ...func(*v1.PersistentVolumeClaim)) *v1.PersistentVolumeClaim {

@@ -120,7 +120,7 @@ func syncVolume(t *testing.T, ctrl *provisionController, env *fakeEnv, volume *v
 func trySyncVolume(t *testing.T, ctrl *provisionController, env *fakeEnv, volume *v1.PersistentVolume) error {
 	t.Helper()
 	require.NoError(t, env.client.Tracker().Add(volume.DeepCopy()))
-	ctrl.volumes.Deliver(control.Change{Type: watch.Added, Object: volume})
+	ctrl.volumes.Deliver(control.Change{Type: watch.Added, Item: control.ItemOf(volume)})
 	return ctrl.syncVolumeHandler(context.Background(), volume.Name)
 }
 
@@ -141,7 +141,7 @@ func TestTheObjectGoesAfterTheAssetAndTheFinalizerLast(t *testing.T) {
 func TestAVolumeGoneBeforeItsFinalizerIsTakenOffIsDeleted(t *testing.T) {
 	for name, prepare := range map[string]func(*provisionController, *fakeEnv, *v1.PersistentVolume){
 		"from the cache": func(ctrl *provisionController, _ *fakeEnv, volume *v1.PersistentVolume) {
-			ctrl.volumes.Deliver(control.Change{Type: watch.Deleted, Object: volume})
+			ctrl.volumes.Deliver(control.Change{Type: watch.Deleted, Item: control.ItemOf(volume)})
 		},
 		"from the API": func(_ *provisionController, env *fakeEnv, _ *v1.PersistentVolume) {
 			refuse(env, "patch", "persistentvolumes", -1, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, "pv"))

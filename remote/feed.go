@@ -116,7 +116,7 @@ func (f *feed) deliver(kind watch.EventType, changed any) error {
 	}
 	key := control.Key(obj)
 	f.process.act("a handler of "+f.target.Source().Resource.Resource, func() {
-		change := control.Change{Type: kind, Object: obj, Old: f.objects[key], RV: versionOf(obj)}
+		change := control.Change{Type: kind, Item: control.Item{Key: key, Object: obj}, Old: f.objects[key], RV: versionOf(obj)}
 		f.process.known.heard(f.target.Source().Resource, obj, kind == watch.Deleted)
 		if kind == watch.Deleted {
 			delete(f.objects, key)
@@ -143,9 +143,9 @@ func (f *feed) Replace(list []any, _ string) error {
 	}
 	f.process.act("a handler of "+f.target.Source().Resource.Resource, func() {
 		f.objects = objects
-		sorted := make([]runtime.Object, 0, len(objects))
+		sorted := make([]control.Item, 0, len(objects))
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
-			sorted = append(sorted, objects[key])
+			sorted = append(sorted, control.Item{Key: key, Object: objects[key]})
 			f.process.known.heard(f.target.Source().Resource, objects[key].(control.Object), false)
 		}
 		f.target.Replace(sorted)

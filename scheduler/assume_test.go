@@ -34,12 +34,12 @@ func TestAnAssumedObjectIsSeenUntilTheCacheHearsOfTheObject(t *testing.T) {
 	require.NoError(t, err)
 	assert.Same(t, known, api, "GetAPIObj bypasses the overlay")
 
-	s.caches.volumes.Replace([]runtime.Object{known})
+	s.caches.volumes.Replace([]control.Item{control.ItemOf(known)})
 	got, _ = cache.Get("pv")
 	assert.Same(t, assumed, got, "a relist of the same version keeps it")
 
 	newer := version("2", known)
-	s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Object: newer})
+	s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(newer)})
 	got, _ = cache.Get("pv")
 	assert.Same(t, newer, got, "any news drops it")
 	assert.Empty(t, cache.overlay)
@@ -62,7 +62,7 @@ func TestRestoreLeavesWhatSomebodyElseHasAssumedSince(t *testing.T) {
 	known, _ := cache.Get("pv")
 	first := known.DeepCopy()
 	require.NoError(t, cache.Assume(first))
-	s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Object: version("2", known)})
+	s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(version("2", known))})
 	second := version("2", known)
 	require.NoError(t, cache.Assume(second))
 
@@ -119,7 +119,7 @@ func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
 	volumes, _ := found(t, b, testPod("a", "one", "two"), node)
 	changed := testClaim("two", "1Gi", dynamic)
 	changed.ResourceVersion = "2"
-	s.caches.claims.Deliver(control.Change{Type: watch.Modified, Object: changed})
+	s.caches.claims.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(changed)})
 
 	_, err := b.AssumePodVolumes(testPod("a", "one", "two"), "node-1", volumes)
 	assert.ErrorContains(t, err, "is out of sync")

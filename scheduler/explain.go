@@ -165,10 +165,10 @@ func stillScheduler(cfg Config, objects []runtime.Object) *scheduler {
 }
 
 func fill[T control.Object](cache *control.Cache[T], objects []runtime.Object) {
-	var mine []runtime.Object
+	var mine []control.Item
 	for _, obj := range objects {
-		if _, ok := obj.(T); ok {
-			mine = append(mine, obj)
+		if typed, ok := obj.(T); ok {
+			mine = append(mine, control.ItemOf(typed))
 		}
 	}
 	cache.Replace(mine)

@@ -169,13 +169,13 @@ func (w *randomWorld) change() {
 	name := fmt.Sprintf("pv-%02d", w.IntN(14))
 	switch w.IntN(8) {
 	case 0, 1, 2:
-		w.s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Object: w.volume(name)})
+		w.s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(w.volume(name))})
 	case 3:
 		if pv, ok := w.s.caches.volumes.Get(name); ok {
-			w.s.caches.volumes.Deliver(control.Change{Type: watch.Deleted, Object: pv})
+			w.s.caches.volumes.Deliver(control.Change{Type: watch.Deleted, Item: control.ItemOf(pv)})
 		}
 	case 4:
-		w.s.caches.claims.Deliver(control.Change{Type: watch.Modified, Object: w.claim(fmt.Sprintf("claim-%d", w.IntN(8)))})
+		w.s.caches.claims.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(w.claim(fmt.Sprintf("claim-%d", w.IntN(8))))})
 	case 5, 6:
 		w.assume()
 	case 7:
