@@ -76,6 +76,7 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	}
 	r.kind.storable(obj)
 	if !r.dryRun {
+		st.share(nil, obj)
 		s.put(st, nil, obj)
 		if ns, ok := obj.(*v1.Namespace); ok {
 			s.addAccount(ns)

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,19 +18,23 @@ const eventTTL = time.Hour
 
 // eventIndex finds the event that says the same, and those that are due to go.
 type eventIndex struct {
-	known map[eventKey]*eventEntry
+	seed maphash.Seed
+	// known are the entries by the hash of their eventKey, which is too large to be kept
+	// for each event.
+	known map[uint64]*eventEntry
 	// stored are the entries by the event's key in the store.
 	stored map[string]*eventEntry
 	queue  []*eventEntry // in order of creation or latest check
 	count  uint64
 }
 
-// eventEntry is an event that was recorded; object is its key in the store.
+// eventEntry is an event that was recorded.
 type eventEntry struct {
-	eventKey
-	object string
-	// written is when it was last written.
-	written time.Time
+	object  string // its key in the store
+	actor   string // who recorded it
+	hash    uint64
+	next    *eventEntry // another one in known, of the same hash
+	written time.Time   // when it was last written
 }
 
 // eventKey is what must be equal for a repeated event to be counted instead of
@@ -43,7 +48,52 @@ type eventKey struct {
 }
 
 func newEventIndex() eventIndex {
-	return eventIndex{known: map[eventKey]*eventEntry{}, stored: map[string]*eventEntry{}}
+	return eventIndex{seed: maphash.MakeSeed(), known: map[uint64]*eventEntry{}, stored: map[string]*eventEntry{}}
+}
+
+// find is the entry with that key, and its event; nil if there is none.
+func (x *eventIndex) find(st *store, k eventKey) (*eventEntry, *v1.Event) {
+	for entry := x.known[maphash.Comparable(x.seed, k)]; entry != nil; entry = entry.next {
+		if event, ok := st.items[entry.object].(*v1.Event); ok && keyOfEvent(entry.actor, event) == k {
+			return entry, event
+		}
+	}
+	return nil, nil
+}
+
+// know has find return the entry.
+func (x *eventIndex) know(entry *eventEntry, k eventKey) {
+	entry.actor, entry.hash = k.actor, maphash.Comparable(x.seed, k)
+	entry.next, x.known[entry.hash] = x.known[entry.hash], entry
+}
+
+// forget drops an entry.
+func (x *eventIndex) forget(entry *eventEntry) {
+	if x.stored[entry.object] == entry {
+		delete(x.stored, entry.object)
+	}
+	first := x.known[entry.hash]
+	for at := &first; *at != nil; at = &(*at).next {
+		if *at == entry {
+			*at = entry.next
+			break
+		}
+	}
+	if first != nil {
+		x.known[entry.hash] = first
+	} else {
+		delete(x.known, entry.hash)
+	}
+}
+
+// keyOfEvent is the eventKey of an event that an actor recorded.
+func keyOfEvent(actor string, event *v1.Event) eventKey {
+	about := &event.InvolvedObject
+	return eventKey{
+		actor: actor, component: event.Source.Component, host: event.Source.Host,
+		kind: about.Kind, namespace: about.Namespace, name: about.Name, uid: string(about.UID), apiVersion: about.APIVersion,
+		eventtype: event.Type, reason: event.Reason, message: event.Message,
+	}
 }
 
 // Event records a core/v1 Event about an object, as a controller's recorder
@@ -69,17 +119,15 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 		return // the scheme always has events
 	}
 	s.expireEvents(st)
-	if entry := s.events.known[k]; entry != nil {
-		if old, ok := st.items[entry.object].(*v1.Event); ok {
-			again := new(*old) // what it shares is never written to
-			again.Count++
-			again.LastTimestamp = s.now()
-			s.put(st, old, again)
-			entry.written = s.cfg.Now()
-			return
-		}
+	if entry, old := s.events.find(st, k); entry != nil {
+		again := new(*old) // what it shares is never written to
+		again.Count++
+		again.LastTimestamp = s.now()
+		s.put(st, old, again)
+		entry.written = s.cfg.Now()
+		return
 	}
-	s.events.known[k] = s.createEvent(st, s.newEvent(k, ref), k)
+	s.events.know(s.createEvent(st, s.newEvent(k, ref)), k)
 }
 
 // RecordEvent records an event of events.k8s.io/v1 in the form in which core/v1
@@ -104,7 +152,7 @@ func (s *Server) RecordEvent(event *v1.Event) *v1.Event {
 		return event
 	}
 	event.CreationTimestamp = s.now()
-	s.createEvent(st, event, eventKey{})
+	s.createEvent(st, event)
 	return event
 }
 
@@ -120,14 +168,15 @@ func ReferenceTo(obj runtime.Object) (v1.ObjectReference, bool) {
 // createEvent stores a new event, and gives it a name if it has none: that of its
 // object and the time in hex, as upstream, to which the number of the event is added
 // so that no two are the same.
-func (s *Server) createEvent(st *store, event *v1.Event, k eventKey) *eventEntry {
+func (s *Server) createEvent(st *store, event *v1.Event) *eventEntry {
 	for name, free := event.Name, false; name == "" && !free; s.events.count++ {
 		event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, uint64(s.cfg.Now().UnixNano())+s.events.count)
 		free = st.items[key(event)] == nil
 	}
-	event.UID = s.uid(st, key(event))
+	k := key(event)
+	event.UID = s.uid(st, k)
 	s.put(st, nil, event)
-	entry := &eventEntry{eventKey: k, object: key(event), written: s.cfg.Now()}
+	entry := &eventEntry{object: k, written: s.cfg.Now()}
 	s.events.stored[entry.object] = entry
 	s.events.queue = append(s.events.queue, entry)
 	return entry
@@ -158,12 +207,7 @@ func (s *Server) expireEvents(st *store) {
 			x.queue = append(x.queue, entry)
 			continue
 		}
-		if x.stored[entry.object] == entry {
-			delete(x.stored, entry.object)
-		}
-		if x.known[entry.eventKey] == entry {
-			delete(x.known, entry.eventKey)
-		}
+		x.forget(entry)
 		if ok { // or else it was deleted
 			s.remove(st, event, event.DeepCopy())
 		}

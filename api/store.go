@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +30,8 @@ type store struct {
 	lastBookmark time.Time
 	created      uint64 // how many objects were ever created
 	deleted      uint64 // how many were ever removed
+	// quantities are those of the latest object that has any: see share.
+	quantities v1.ResourceList
 	// placeholder: there is no such kind yet, but it has followers. retired: the kind is
 	// gone, or the placeholder is no longer needed.
 	placeholder, retired bool

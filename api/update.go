@@ -101,33 +101,49 @@ func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error)
 	if err := r.fits(obj); err != nil {
 		return outcome{}, err
 	}
-	share(old, obj)
 	if !r.dryRun {
+		st.share(old, obj)
 		s.put(st, old, obj)
 	}
 	return outcome{old: old, new: obj}, nil
 }
 
-// share has obj use those maps of old that are no different: nothing changes
-// either of them any more, and maps are the greater part of what the versions in
-// the log hold.
-func share(old, obj object) {
-	if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
-		obj.SetLabels(same)
+// share has obj use those maps that are no different in old, which is nil for a new object,
+// and those lists of quantities that are no different in the latest object that was stored:
+// nothing changes any of them any more, and maps are the greater part of what objects take
+// in memory.
+func (st *store) share(old, obj object) {
+	if old != nil {
+		if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
+			obj.SetLabels(same)
+		}
+		if same := old.GetAnnotations(); len(same) > 0 && maps.Equal(same, obj.GetAnnotations()) {
+			obj.SetAnnotations(same)
+		}
 	}
-	if same := old.GetAnnotations(); len(same) > 0 && maps.Equal(same, obj.GetAnnotations()) {
-		obj.SetAnnotations(same)
+	before := quantitiesOf(old)
+	for i, list := range quantitiesOf(obj) {
+		switch {
+		case list == nil || len(*list) == 0:
+		case before[i] != nil && maps.Equal(*before[i], *list):
+			*list = *before[i]
+		case maps.Equal(st.quantities, *list):
+			*list = st.quantities
+		default:
+			st.quantities = *list
+		}
 	}
+}
+
+// quantitiesOf are the lists of quantities of an object of a kind of which there are many.
+func quantitiesOf(obj object) (lists [3]*v1.ResourceList) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolume:
-		if same := old.(*v1.PersistentVolume).Spec.Capacity; len(same) > 0 && maps.Equal(same, o.Spec.Capacity) {
-			o.Spec.Capacity = same
-		}
+		lists[0] = &o.Spec.Capacity
 	case *v1.PersistentVolumeClaim:
-		if same := old.(*v1.PersistentVolumeClaim).Spec.Resources.Requests; len(same) > 0 && maps.Equal(same, o.Spec.Resources.Requests) {
-			o.Spec.Resources.Requests = same
-		}
+		lists[0], lists[1], lists[2] = &o.Spec.Resources.Requests, &o.Status.Capacity, &o.Status.AllocatedResources
 	}
+	return lists
 }
 
 // same says whether nothing changed. Where a difference is likely and cheap to

@@ -61,6 +61,14 @@ func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
 	dsw.volumes.put(v.podVolume, v)
 }
 
+// update has the volumes of a pod know it as it is now, so that no earlier version of it is
+// kept for them.
+func (dsw *desiredStateOfWorld) update(pod *v1.Pod) {
+	for _, v := range dsw.volumes.byPod[pod.UID] {
+		v.value.about = pod
+	}
+}
+
 func (dsw *desiredStateOfWorld) get(key podVolume) *volumeToMount { return dsw.volumes.get(key) }
 
 // deletePod takes all volumes of a pod away.

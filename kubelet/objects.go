@@ -86,7 +86,7 @@ func (h volumeHost) GetNodeAllocatable() v1.ResourceList { return h.k.node.Statu
 func (k *kubelet) markRemountRequired(w *podWorker) {
 	for _, v := range k.desired.ofPod(w.uid) {
 		if m := k.actual.volumes.get(v.podVolume); m != nil && v.plugin.RequiresRemount(v.spec) {
-			v.about, m.remount = w.pod, true
+			m.remount = true
 			k.touch(v.podVolume)
 		}
 	}

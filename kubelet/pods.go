@@ -92,6 +92,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	}
 	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
+	k.desired.update(pod)
 	if changed {
 		k.markRemountRequired(w)
 		k.reprocessSizes(w)
