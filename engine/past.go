@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 )
