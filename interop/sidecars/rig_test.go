@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +55,10 @@ type rig struct {
 
 	seen  []*conformance.Observation
 	began time.Time
+
+	mu      sync.Mutex
+	refused map[string]codes.Code // what the next call of a method gets
+	adamant bool                  // and each one after it
 }
 
 // setup is what a rig is to be.
@@ -60,9 +66,10 @@ type setup struct {
 	real   bool // the sidecars
 	driver driver.Config
 	nodes  int
-	flags  []string // of the real sidecars
-	quick  bool     // nothing is observed
-	speed  float64  // of virtual time
+	flags  []string            // of the real sidecars
+	more   map[string][]string // flags of one of them
+	quick  bool                // nothing is observed
+	speed  float64             // of virtual time
 
 	writers []string // programs that must have written something, real or ours
 }
@@ -75,7 +82,7 @@ func start(t testing.TB, s setup) *rig {
 	}
 	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(nodes...), Disks: storagesim.MemoryDisks, Start: time.Now().UTC().Truncate(time.Second)})
 	require.NoError(t, err)
-	r := &rig{TB: t, cluster: cluster, logs: map[string]*log{}, began: time.Now()}
+	r := &rig{TB: t, cluster: cluster, logs: map[string]*log{}, refused: map[string]codes.Code{}, began: time.Now()}
 	dir, err := os.MkdirTemp("", "csi") // short, as a socket's path must be
 	require.NoError(t, err)
 	socket := filepath.Join(dir, "csi.sock")
@@ -89,7 +96,7 @@ func start(t testing.TB, s setup) *rig {
 	})
 	r.until("nodes know the driver", func() bool { return r.driversOnNodes() == s.nodes })
 	if s.real {
-		r.launch(socket, s.flags)
+		r.launch(socket, s)
 	}
 	return r
 }
@@ -103,7 +110,7 @@ func (r *rig) install(s setup, socket string) {
 	}
 	if !s.quick {
 		r.watcher = conformance.Watch(r.cluster, d.Name)
-		d.Options = append(d.Options, grpc.ChainUnaryInterceptor(r.watcher.Intercept))
+		d.Options = append(d.Options, grpc.ChainUnaryInterceptor(r.watcher.Intercept, r.intercept))
 	}
 	require.NoError(r, r.cluster.InstallCSIDriver(d))
 	require.NoError(r, r.cluster.InstallSnapshots())
@@ -113,17 +120,18 @@ func (r *rig) install(s setup, socket string) {
 }
 
 // launch starts the real programs.
-func (r *rig) launch(socket string, flags []string) {
+func (r *rig) launch(socket string, s setup) {
 	dir, err := built()
 	require.NoError(r, err)
 	for _, name := range programs {
-		cmd := exec.Command(filepath.Join(dir, name), append([]string{"--kubeconfig=" + r.server.Kubeconfig()}, flags...)...)
+		cmd := exec.Command(filepath.Join(dir, name), slices.Concat([]string{"--kubeconfig=" + r.server.Kubeconfig()}, s.flags, s.more[name])...)
 		if name == "snapshot-controller" {
 			cmd.Args = append(cmd.Args, "--retry-crd-interval-max=1s") // else it looks for group snapshots for 30 s
 		} else {
 			cmd.Args = append(cmd.Args, "--csi-address="+socket)
 		}
 		said := &log{}
+		cmd.Env = append(os.Environ(), "NAMESPACE=default", "POD_NAME="+name) // as the downward API gives them
 		r.logs[name], cmd.Stderr, cmd.Stdout = said, said, said
 		require.NoError(r, cmd.Start())
 		r.Cleanup(func() {

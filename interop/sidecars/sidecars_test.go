@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,6 +30,15 @@ var scenarios = []struct {
 }{
 	{"the life of a volume", setup{nodes: 2, speed: 5, writers: programs}, life},
 	{"the first consumer chooses the node", setup{nodes: 2, speed: 5, driver: driver.Config{Topology: true}, writers: programs[:2]}, firstConsumer},
+	{"the driver refuses each call once", setup{nodes: 1, speed: 5, writers: programs}, refusals},
+	{"secrets of all roles", setup{nodes: 1, speed: 5, writers: programs}, secrets},
+	{"attributes classes", setup{nodes: 1, speed: 5, driver: driver.Config{AttributesClasses: true}, writers: []string{"csi-provisioner", "csi-resizer"}}, attributes},
+	{"capacity", setup{nodes: 2, speed: 5, driver: driver.Config{Topology: true, StorageCapacity: true, Capacity: 2 << 30}, more: map[string][]string{
+		"csi-provisioner": {"--enable-capacity", "--capacity-ownerref-level=-1"},
+	}, writers: []string{"csi-provisioner"}}, capacity},
+	{"a snapshot that is kept", setup{nodes: 1, speed: 5, writers: []string{"csi-provisioner", "csi-snapshotter", "snapshot-controller"}}, kept},
+	{"growth that cannot be", setup{nodes: 1, speed: 5, writers: []string{"csi-provisioner", "csi-resizer"}}, infeasible},
+	{"what cannot be", setup{nodes: 1, speed: 5, driver: driver.Config{NoClones: true}, writers: []string{"csi-provisioner"}}, impossible},
 }
 
 // TestOurSidecarsDoAsTheRealOnes plays each scenario to its end with the real sidecars, as processes,
@@ -80,14 +90,8 @@ func tell(t *testing.T, run []*conformance.Observation) {
 func life(r *rig) {
 	r.apply(file(r, "classes"))
 	r.step("a claim becomes a pod's volume", func() { r.apply(file(r, "writer")) }, r.running(1))
-	r.step("it grows in use", func() { r.resize("data", "2Gi") }, func() bool {
-		size := r.claim("data").Status.Capacity[v1.ResourceStorage]
-		return size.Cmp(resource.MustParse("2Gi")) == 0
-	})
-	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, func() bool {
-		ready, _, _ := unstructured.NestedBool(r.snapshot("monday").Object, "status", "readyToUse")
-		return ready
-	})
+	r.step("it grows in use", func() { r.resize("data", "2Gi") }, r.has("data", "2Gi"))
+	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, r.ready("monday"))
 	r.step("a claim is restored from it", func() { r.apply(file(r, "restored")) }, r.bound("restored"))
 	r.step("a claim is cloned", func() { r.apply(file(r, "cloned")) }, r.bound("cloned"))
 	r.step("a pod uses both", func() { r.apply(file(r, "reader")) }, r.running(2))
@@ -118,13 +122,41 @@ func file(t testing.TB, name string) string {
 
 func (r *rig) resize(claim, size string) {
 	r.Helper()
-	patch := `{"spec":{"resources":{"requests":{"storage":"` + size + `"}}}}`
+	r.patch(claim, `{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`)
+}
+
+func (r *rig) reclass(claim, class string) {
+	r.Helper()
+	r.patch(claim, `{"spec":{"volumeAttributesClassName":"`+class+`"}}`)
+}
+
+func (r *rig) patch(claim, patch string) {
+	r.Helper()
 	_, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").Patch(context.Background(), claim, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(r, err)
 }
 
 func (r *rig) bound(claim string) func() bool {
 	return func() bool { return r.claim(claim).Status.Phase == v1.ClaimBound }
+}
+
+// has says whether a claim has so much.
+func (r *rig) has(claim, size string) func() bool {
+	return func() bool {
+		capacity := r.claim(claim).Status.Capacity[v1.ResourceStorage]
+		return capacity.Cmp(resource.MustParse(size)) == 0
+	}
+}
+
+// said says whether there is an event of that reason about a claim.
+func (r *rig) said(claim, reason string) func() bool {
+	return func() bool {
+		list, err := r.cluster.Client().CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+		require.NoError(r, err)
+		return slices.ContainsFunc(list.Items, func(e v1.Event) bool {
+			return e.InvolvedObject.Name == claim && e.Reason == reason
+		})
+	}
 }
 
 func (r *rig) snapshots(name string) dynamic.NamespaceableResourceInterface {

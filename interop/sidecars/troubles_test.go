@@ -1,0 +1,190 @@
+package sidecars
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// refuse has the driver refuse the next call of a method.
+func (r *rig) refuse(method string, code codes.Code) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused[method] = code
+}
+
+// relent ends all refusals.
+func (r *rig) relent() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.refused)
+}
+
+// intercept refuses the calls that are to be.
+func (r *rig) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	r.mu.Lock()
+	method := path.Base(info.FullMethod)
+	code, refuse := r.refused[method]
+	if !r.adamant {
+		delete(r.refused, method)
+	}
+	r.mu.Unlock()
+	if refuse {
+		return nil, status.Error(code, "not this time")
+	}
+	return handle(ctx, req)
+}
+
+// refusals has each call of a volume's life fail once before it is carried out.
+func refusals(r *rig) {
+	r.apply(file(r, "classes"))
+	r.refuse("CreateVolume", codes.ResourceExhausted)
+	r.refuse("ControllerPublishVolume", codes.Internal)
+	r.step("a volume is made and attached at the second attempt", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.refuse("ControllerExpandVolume", codes.Internal)
+	r.step("it grows at the second attempt", func() { r.resize("data", "2Gi") }, r.has("data", "2Gi"))
+	r.refuse("CreateSnapshot", codes.Internal)
+	r.step("a snapshot is taken at the second attempt", func() { r.apply(file(r, "snapshot")) }, r.ready("monday"))
+	r.refuse("DeleteSnapshot", codes.Internal)
+	r.step("the snapshot is deleted at the second attempt", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+	r.refuse("ControllerUnpublishVolume", codes.Internal)
+	r.refuse("DeleteVolume", codes.Internal)
+	r.step("all is deleted, each at the second attempt", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
+}
+
+// secrets has each call get the secret of its role.
+func secrets(r *rig) {
+	r.apply(file(r, "secrets"))
+	r.step("a claim becomes a pod's volume", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("it grows", func() { r.resize("data", "2Gi") }, r.has("data", "2Gi"))
+	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, r.ready("monday"))
+	r.step("the snapshot is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
+}
+
+// attributes has a volume take one class after another, one of which the driver refuses.
+func attributes(r *rig) {
+	r.apply(file(r, "classes"), file(r, "attributes"))
+	r.step("a volume is made with a class", func() { r.apply(file(r, "classed")) }, r.bound("data"))
+	r.step("it takes another class", func() { r.reclass("data", "fast") }, func() bool {
+		now := r.claim("data").Status.CurrentVolumeAttributesClassName
+		return now != nil && *now == "fast"
+	})
+	r.step("it does not take a class of values that mean nothing", func() { r.reclass("data", "wrong") }, func() bool {
+		modify := r.claim("data").Status.ModifyVolumeStatus
+		return modify != nil && modify.Status == v1.PersistentVolumeClaimModifyVolumeInfeasible
+	})
+	r.step("all is deleted", func() { r.delete("pvc/data") }, r.empty)
+}
+
+// impossible asks for what sidecars refuse, and for what the driver cannot do.
+func impossible(r *rig) {
+	r.apply(file(r, "classes"))
+	r.step("a claim is bound", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("the driver does not clone", func() { r.apply(file(r, "cloned")) }, r.said("cloned", "ProvisioningFailed"))
+	r.step("a snapshot of a claim that is not bound", func() { r.apply(file(r, "snapshot-of-unbound")) }, r.failed("unbound"))
+	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, r.ready("monday"))
+	r.step("a claim is too small for a snapshot", func() { r.apply(file(r, "restored-small")) }, r.said("small", "ProvisioningFailed"))
+	r.step("a snapshot that there is not", func() { r.apply(file(r, "restored-nothing")) }, r.said("nothing", "ProvisioningFailed"))
+	r.step("claims and a snapshot that came to nothing are deleted", func() { r.delete("pvc/small", "pvc/nothing", "volumesnapshot/unbound") }, r.only("data", "cloned"))
+	r.step("the snapshot is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data", "pvc/cloned") }, r.empty)
+}
+
+// only says whether those claims are left.
+func (r *rig) only(claims ...string) func() bool {
+	return func() bool {
+		list, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").List(context.Background(), metav1.ListOptions{})
+		require.NoError(r, err)
+		var names []string
+		for _, claim := range list.Items {
+			names = append(names, claim.Name)
+		}
+		slices.Sort(names)
+		slices.Sort(claims)
+		return slices.Equal(names, claims)
+	}
+}
+
+// ready says whether a snapshot is.
+func (r *rig) ready(name string) func() bool {
+	return func() bool {
+		ready, _, _ := unstructured.NestedBool(r.snapshot(name).Object, "status", "readyToUse")
+		return ready
+	}
+}
+
+// failed says whether a snapshot has an error.
+func (r *rig) failed(name string) func() bool {
+	return func() bool {
+		message, _, _ := unstructured.NestedString(r.snapshot(name).Object, "status", "error", "message")
+		return message != ""
+	}
+}
+
+// kept has a snapshot outlive its object, and be taken up by another one.
+func kept(r *rig) {
+	r.apply(file(r, "classes"), file(r, "retain"))
+	r.step("a claim is bound", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("a snapshot is taken", func() {
+		r.apply(strings.ReplaceAll(file(r, "snapshot"), "volumeSnapshotClassName: csi", "volumeSnapshotClassName: retain"))
+	}, r.ready("monday"))
+	content := r.contents()[0]
+	handle, _, err := unstructured.NestedString(content.Object, "status", "snapshotHandle")
+	require.NoError(r, err)
+	r.step("its object is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return r.contents()[0].GetResourceVersion() != content.GetResourceVersion() })
+	r.step("its content is deleted", func() { r.delete("volumesnapshotcontent/" + content.GetName()) }, func() bool { return len(r.contents()) == 0 })
+	r.step("another content takes it up", func() { r.apply(strings.ReplaceAll(file(r, "taken-up"), "HANDLE", handle)) }, func() bool {
+		ready, _, err := unstructured.NestedBool(r.contents()[0].Object, "status", "readyToUse")
+		return err == nil && ready
+	})
+	r.step("and another object", func() { r.apply(file(r, "of-content")) }, r.ready("monday"))
+	r.step("a claim is restored from it", func() { r.apply(file(r, "restored")) }, r.bound("restored"))
+	r.step("the restored claim is deleted", func() { r.delete("pvc/restored") }, r.only("data"))
+	r.step("the claim is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
+	r.step("the snapshot is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+}
+
+// infeasible asks for more than the driver can give, and then for less.
+func infeasible(r *rig) {
+	r.apply(file(r, "classes"))
+	r.step("a claim is bound", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.adamant = true
+	r.refuse("ControllerExpandVolume", codes.OutOfRange)
+	r.step("it cannot grow so far", func() { r.resize("data", "3Gi") }, func() bool {
+		return r.claim("data").Status.AllocatedResourceStatuses[v1.ResourceStorage] == v1.PersistentVolumeClaimControllerResizeInfeasible
+	})
+	r.relent()
+	r.step("it grows less", func() { r.resize("data", "2Gi") }, r.has("data", "2Gi"))
+	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
+}
+
+// capacity has the provisioner say what each node has left, and the scheduler look at it.
+func capacity(r *rig) {
+	r.step("the capacity of each node is published", func() { r.apply(file(r, "local")) }, r.left("2Gi", "2Gi"))
+	r.step("a volume takes all of a node", func() { r.apply(file(r, "large")) }, r.running(1))
+	r.step("the next one goes to the other", func() { r.apply(file(r, "large-2")) }, r.running(2))
+}
+
+// left says whether that capacity is published, of any node.
+func (r *rig) left(sizes ...string) func() bool {
+	return func() bool {
+		list, err := r.cluster.Client().StorageV1().CSIStorageCapacities("").List(context.Background(), metav1.ListOptions{})
+		require.NoError(r, err)
+		var found []string
+		for _, c := range list.Items {
+			found = append(found, c.Capacity.String())
+		}
+		slices.Sort(found)
+		return slices.Equal(found, sizes)
+	}
+}
