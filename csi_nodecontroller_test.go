@@ -10,91 +10,19 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
-	"github.com/storagesim/storagesim/csi/provisioner"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-const nodeKey = "topology.local.example.com/node"
+// local is the name of the driver in these tests.
+const local = "local.example.com"
 
-// localDriver keeps volumes in directories of the node that it runs on: controller and node server
-// are one.
-type localDriver struct {
-	spec.UnimplementedControllerServer
-	spec.UnimplementedNodeServer
-	host csi.Host
-}
-
-func (d *localDriver) topology() *spec.Topology {
-	return &spec.Topology{Segments: map[string]string{nodeKey: d.host.Node}}
-}
-
-func (d *localDriver) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
-	answer := &spec.ControllerGetCapabilitiesResponse{}
-	for _, t := range []spec.ControllerServiceCapability_RPC_Type{spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_GET_CAPACITY} {
-		answer.Capabilities = append(answer.Capabilities, &spec.ControllerServiceCapability{
-			Type: &spec.ControllerServiceCapability_Rpc{Rpc: &spec.ControllerServiceCapability_RPC{Type: t}},
-		})
-	}
-	return answer, nil
-}
-
-func (d *localDriver) CreateVolume(_ context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
-	return &spec.CreateVolumeResponse{Volume: &spec.Volume{
-		VolumeId: req.Name, CapacityBytes: req.GetCapacityRange().GetRequiredBytes(), AccessibleTopology: []*spec.Topology{d.topology()},
-	}}, d.host.Machine.Disk().MkdirAll(path.Join("/pool", req.Name), 0o755)
-}
-
-func (d *localDriver) DeleteVolume(_ context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
-	return &spec.DeleteVolumeResponse{}, d.host.Machine.Disk().RemoveAll(path.Join("/pool", req.VolumeId))
-}
-
-func (d *localDriver) GetCapacity(context.Context, *spec.GetCapacityRequest) (*spec.GetCapacityResponse, error) {
-	return &spec.GetCapacityResponse{AvailableCapacity: 5 << 30}, nil
-}
-
-func (d *localDriver) NodeGetInfo(context.Context, *spec.NodeGetInfoRequest) (*spec.NodeGetInfoResponse, error) {
-	return &spec.NodeGetInfoResponse{NodeId: d.host.Node, AccessibleTopology: d.topology()}, nil
-}
-
-func (d *localDriver) NodeGetCapabilities(context.Context, *spec.NodeGetCapabilitiesRequest) (*spec.NodeGetCapabilitiesResponse, error) {
-	return &spec.NodeGetCapabilitiesResponse{}, nil
-}
-
-func (d *localDriver) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
-	mounter := d.host.Machine.Mounter()
-	if mounted, err := mounter.IsMountPoint(req.TargetPath); err == nil && mounted {
-		return &spec.NodePublishVolumeResponse{}, nil
-	}
-	if err := d.host.Machine.Disk().MkdirAll(req.TargetPath, 0o755); err != nil {
-		return nil, err
-	}
-	return &spec.NodePublishVolumeResponse{}, mounter.Mount(path.Join("/pool", req.VolumeId), req.TargetPath, "", []string{"bind"})
-}
-
-func (d *localDriver) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVolumeRequest) (*spec.NodeUnpublishVolumeResponse, error) {
-	if mounted, err := d.host.Machine.Mounter().IsMountPoint(req.TargetPath); err == nil && mounted {
-		if err := d.host.Machine.Mounter().Unmount(req.TargetPath); err != nil {
-			return nil, err
-		}
-	}
-	return &spec.NodeUnpublishVolumeResponse{}, d.host.Machine.Disk().RemoveAll(req.TargetPath)
-}
-
-func localOnEachNode() csi.Driver {
-	no, yes := false, true
-	return csi.Driver{
-		Name:           "local.example.com",
-		Spec:           storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &yes},
-		Node:           func(h csi.Host) (spec.NodeServer, error) { return &localDriver{host: h}, nil },
-		NodeController: func(h csi.Host) (spec.ControllerServer, error) { return &localDriver{host: h}, nil },
-		Sidecars: csi.Sidecars{Provisioner: func(c *provisioner.Config) {
-			c.EnableCapacity, c.StrictTopology = true, true
-		}},
-	}
+func onNodes(capacity int64) driver.Config {
+	return driver.Config{Name: local, OnNodes: true, StorageCapacity: true, Capacity: capacity}
 }
 
 const localClaims = `
@@ -115,7 +43,7 @@ func localPod(name, class string) string {
 func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 	for seed := range uint64(3) {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
-		require.NoError(t, c.InstallCSIDriver(localOnEachNode()))
+		require.NoError(t, c.InstallCSIDriver(onNodes(0)))
 		require.Contains(t, c.Actors(), "csi-provisioner/local.example.com/node-2")
 		require.NotContains(t, c.Actors(), "csi-provisioner/local.example.com")
 		c.Apply(localClaims)
@@ -126,32 +54,121 @@ func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 		for _, name := range []string{"late", "now"} {
 			pod := c.Pod(name)
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, c.Story())
-			pv := c.Claim("data-" + name).Spec.VolumeName
-			data, err := c.Cluster.ReadFile("node/"+pod.Spec.NodeName, path.Join("/pool", pv, "name"))
+			data, err := c.Cluster.ReadFile("node/"+pod.Spec.NodeName, path.Join(volumesOnNode, madeFor(c, "data-"+name), "data", "name"))
 			require.NoError(t, err)
 			require.Equal(t, name+"\n", string(data))
 		}
 		c.Delete("pod/late", "pod/now", "pvc/data-late", "pvc/data-now")
 		c.RunFor(3 * time.Minute)
 		for _, node := range []string{"node/node-1", "node/node-2"} {
-			left, err := c.Cluster.ListDir(node, "/pool")
-			if err == nil {
-				require.Empty(t, left, node)
-			}
+			left, err := c.Cluster.ListDir(node, volumesOnNode)
+			require.NoError(t, err)
+			require.Empty(t, left, node)
 		}
 		require.Equal(t, "No resources found\n", c.Get("pv"))
 		c.RequireNoLeaks()
 	}
 }
 
+// volumesOnNode is where the driver has its volumes on a node.
+const volumesOnNode = "/var/lib/" + local + "/volumes"
+
+func madeFor(c *storagesimtest.Cluster, claim string) string {
+	return c.Volume(c.Claim(claim).Spec.VolumeName).Spec.CSI.VolumeHandle
+}
+
+// capacities are what CSIStorageCapacity objects say: how much is left, by node. There are
+// none for a class with immediate binding.
+func capacities(t *testing.T, c *storagesimtest.Cluster) map[string]string {
+	t.Helper()
+	list, err := c.Client().StorageV1().CSIStorageCapacities("").List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	left := map[string]string{}
+	for _, object := range list.Items {
+		require.Equal(t, "late", object.StorageClassName)
+		require.Len(t, object.NodeTopology.MatchLabels, 1, "a segment is one node")
+		node := object.NodeTopology.MatchLabels["topology."+local+"/node"]
+		require.NotContains(t, left, node, "one object for each node")
+		require.Equal(t, "external-provisioner-"+node, object.Labels["csi.storage.k8s.io/managed-by"])
+		left[node] = object.Capacity.String()
+	}
+	return left
+}
+
+func TestEachNodePublishesItsOwnCapacity(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
+	require.NoError(t, c.InstallCSIDriver(onNodes(1<<30)))
+	c.Apply(localClaims)
+	c.RunFor(10 * time.Second)
+	require.Equal(t, map[string]string{"node-1": "1Gi", "node-2": "1Gi"}, capacities(t, c))
+
+	c.Apply(localPod("first", "late"))
+	c.RunFor(2 * time.Minute)
+	first := c.Pod("first").Spec.NodeName
+	other := map[string]string{"node-1": "node-2", "node-2": "node-1"}[first]
+	require.Equal(t, map[string]string{first: "0", other: "1Gi"}, capacities(t, c))
+
+	c.Apply(localPod("second", "late"))
+	c.RunFor(2 * time.Minute)
+	require.Equal(t, other, c.Pod("second").Spec.NodeName, "the first node is full")
+	c.Apply(localPod("third", "late"))
+	c.RunFor(2 * time.Minute)
+	require.Empty(t, c.Pod("third").Spec.NodeName)
+	require.Contains(t, c.Story(), "0/2 nodes are available: 2 node(s) did not have enough free storage")
+
+	// The provisioner of a node starts again, and takes what there is for its own.
+	require.NoError(t, c.CrashFor("csi-provisioner/"+local+"/"+first, time.Minute))
+	c.Delete("pod/first", "pvc/data-first")
+	c.RunFor(10 * time.Minute)
+	require.Equal(t, first, c.Pod("third").Spec.NodeName, c.Story())
+	require.Equal(t, map[string]string{first: "0", other: "0"}, capacities(t, c))
+
+	// With the class go its objects.
+	c.Delete("pod/second", "pod/third", "pvc/data-second", "pvc/data-third", "sc/late")
+	c.RunFor(5 * time.Minute)
+	require.Empty(t, capacities(t, c))
+	c.RequireNoLeaks()
+}
+
+func TestImmediateClaimsAreTakenByOneNodeEach(t *testing.T) {
+	for seed := range uint64(3) {
+		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2", "node-3"), Seed: seed})
+		require.NoError(t, c.InstallCSIDriver(onNodes(0)))
+		c.Apply(localClaims)
+		for i := range 6 {
+			c.Apply(localPod(fmt.Sprint("now-", i), "now"))
+		}
+		c.RunFor(10 * time.Minute)
+		volumes := map[string]string{} // node by handle
+		for _, node := range []string{"node-1", "node-2", "node-3"} {
+			made, err := c.Cluster.ListDir("node/"+node, volumesOnNode)
+			require.NoError(t, err)
+			for _, volume := range made {
+				volume = path.Clean(volume)
+				require.NotContains(t, volumes, volume, "made once")
+				volumes[volume] = node
+			}
+		}
+		require.Len(t, volumes, 6)
+		for i := range 6 {
+			pod := c.Pod(fmt.Sprint("now-", i))
+			require.Equal(t, v1.PodRunning, pod.Status.Phase)
+			require.Equal(t, pod.Spec.NodeName, volumes[madeFor(c, fmt.Sprint("data-now-", i))])
+		}
+	}
+}
+
 func TestADriverWithAControllerOnEachNodeThatCannotBeIsRefusedInWords(t *testing.T) {
 	for want, change := range map[string]func(*csi.Driver){
 		"NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false": func(d *csi.Driver) { d.Spec.AttachRequired = nil },
-		"NodeController is for drivers with Node and without Controller, NewController and Endpoint":      func(d *csi.Driver) { d.Controller = &localDriver{} },
+		"NodeController is for drivers with Node and without Controller, NewController and Endpoint":      func(d *csi.Driver) { d.Controller = spec.UnimplementedControllerServer{} },
 		"csi.Driver local.example.com: NodeController is for drivers with Node":                           func(d *csi.Driver) { d.Node, d.NodeEndpoint = nil, func(string) string { return "unix:///x" } },
 	} {
-		d := localOnEachNode()
+		d, err := driver.New(onNodes(0))
+		require.NoError(t, err)
 		change(&d)
 		require.ErrorContains(t, d.Check(), want)
 	}
+	_, err := driver.New(driver.Config{OnNodes: true, AttributesClasses: true})
+	require.ErrorContains(t, err, "driver.Config.AttributesClasses: with OnNodes there is no resizer")
 }

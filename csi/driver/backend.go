@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// volumesDir is where the volumes are on the backend's disk.
+// volumesDir is where the volumes are in the backend's root.
 const volumesDir = "/volumes"
 
 // Backend is the storage of one driver.
@@ -28,6 +28,7 @@ type Backend struct {
 	// requests is held during each request: in live runs they come at the same time.
 	requests sync.Mutex
 	disk     *disk.Disk // of the driver's machine
+	root     string     // where its storage is on the disk; "" for all of it
 	now      func() time.Time
 	// used are the bytes of all volumes, by the node that has them (volume.Node): sums of what
 	// their files say, kept while the server lives, since reading all files at each
@@ -69,7 +70,7 @@ type attachment struct {
 // idOf is the ID of the volume of a name.
 func idOf(name string) string { return fmt.Sprintf("vol-%x", sha256.Sum256([]byte(name)))[:20] }
 
-func (b *Backend) dir(id string) string { return path.Join(volumesDir, id) }
+func (b *Backend) dir(id string) string { return path.Join(b.root, volumesDir, id) }
 
 // load reads a volume; errNoVolume if there is none.
 func (b *Backend) load(id string) (*volume, error) {
@@ -105,7 +106,7 @@ func (b *Backend) save(v *volume) error {
 
 // volumes are all, by ID.
 func (b *Backend) volumes() ([]*volume, error) {
-	names, err := b.disk.List(volumesDir)
+	names, err := b.disk.List(b.dir(""))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (b *Backend) free(node string) int64 { return max(b.cfg.Capacity-b.used[nod
 // start has a controller that starts find the volumes that are there already.
 func (b *Backend) start(d *disk.Disk) error {
 	b.disk, b.used = d, map[string]int64{}
-	if err := d.MkdirAll(volumesDir, 0o755); err != nil {
+	if err := d.MkdirAll(b.dir(""), 0o755); err != nil {
 		return err
 	}
 	all, err := b.volumes()

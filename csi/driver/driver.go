@@ -67,8 +67,13 @@ type Config struct {
 	// Topology has each volume be reachable from one node only, the one that the
 	// provisioner prefers. The key is "topology." and the name, then "/node".
 	Topology bool
-	// Capacity is how many bytes all volumes may have together, with Topology those of each
-	// node; default 1 TiB.
+	// OnNodes has a controller on each node, with a provisioner beside it (--node-deployment): a
+	// volume is a directory of its node's own disk, below /var/lib and the driver's name. It
+	// goes with NoAttach, Topology and NoSnapshots, which it sets, and without
+	// AttributesClasses: nodes have no resizer and no snapshotter.
+	OnNodes bool
+	// Capacity is how many bytes all volumes may have together, with Topology or OnNodes those
+	// of each node; default 1 TiB.
 	Capacity int64
 	// MaxVolumes is how many volumes a node can have attached; default 0, no limit.
 	MaxVolumes int64
@@ -109,7 +114,10 @@ func New(cfg Config) (csi.Driver, error) {
 	case cfg.Capacity == 0:
 		cfg.Capacity = 1 << 40
 	}
-	b := &Backend{cfg: cfg, nodes: map[string]bool{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
+	if cfg.OnNodes {
+		return newOnNodes(cfg)
+	}
+	b := newBackend(cfg)
 	attach, policy := !cfg.NoAttach, storagev1.FileFSGroupPolicy
 	return csi.Driver{
 		Options: []grpc.ServerOption{grpc.UnaryInterceptor(b.oneAtATime)},
@@ -132,6 +140,10 @@ func New(cfg Config) (csi.Driver, error) {
 		Sidecars:  csi.Sidecars{Provisioner: func(c *provisioner.Config) { c.EnableCapacity = cfg.StorageCapacity }},
 		Inventory: b,
 	}, nil
+}
+
+func newBackend(cfg Config) *Backend {
+	return &Backend{cfg: cfg, nodes: map[string]bool{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
 }
 
 // fsTypeOf is the file system type that a driver's nodes mount with.
