@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -54,11 +55,14 @@ spec:
 
 // life takes a claim to a running pod and deletes both. If the driver makes its
 // directories, the pod writes into the volume, and the claim grows. It returns the calls that changed something and
-// succeeded, in order, each method once.
-func life(t *testing.T, at, binding string, mounts bool) (methods []string) {
+// succeeded, in order, each method once. change changes how the driver is installed.
+func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Driver)) (methods []string) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	d, err := csi.AtEndpoint(t.Context(), "unix://"+at)
 	require.NoError(t, err)
+	for _, f := range change {
+		f(&d)
+	}
 	require.NoError(t, c.InstallCSIDriver(d))
 	c.RunFor(5 * time.Second)
 	if mounts {
@@ -108,6 +112,89 @@ func TestTheMockDriverOfKubernetesTests(t *testing.T) {
 	require.Equal(t, calls(), life(t, start(t, "mock"), "Immediate", true))
 }
 
+func TestTheMockDriverWithoutAttaching(t *testing.T) {
+	attaches := func(method string) bool {
+		return strings.HasPrefix(method, "ControllerP") || strings.HasPrefix(method, "ControllerU")
+	}
+	no := false
+	got := life(t, start(t, "mock", "-attach=false"), "Immediate", true, func(d *csi.Driver) { d.Spec.AttachRequired = &no })
+	require.Equal(t, slices.DeleteFunc(calls(), attaches), got)
+}
+
+func TestTheMockDriverWithTopology(t *testing.T) {
+	require.Equal(t, calls(), life(t, start(t, "mock", "-topology"), "WaitForFirstConsumer", true))
+}
+
+func TestTheMockDriverTakesSnapshots(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	d, err := csi.AtEndpoint(t.Context(), "unix://"+start(t, "mock"))
+	require.NoError(t, err)
+	require.NoError(t, c.InstallCSIDriver(d))
+	require.NoError(t, c.InstallSnapshots())
+	c.RunFor(5 * time.Second)
+	c.Apply(manifests(d.Name, "Immediate", "sleep 3600"), snapshot)
+	c.RunFor(time.Minute)
+	c.Apply(strings.NewReplacer("name: data", "name: restored", "spec:", "spec:\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: monday}").
+		Replace(strings.Split(manifests(d.Name, "Immediate", ""), "---")[1]))
+	c.RunFor(time.Minute)
+	c.RequireBound("restored")
+	c.Delete("pod/web", "pvc/data", "pvc/restored", "volumesnapshot/monday")
+	c.RunFor(5 * time.Minute)
+	require.Equal(t, "No resources found\n", c.Get("pv,volumesnapshot,volumesnapshotcontent"), c.Story())
+	c.RequireNoLeaks()
+	var made []string
+	for _, entry := range c.Records() {
+		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Code == "OK" && slices.Contains([]string{"CreateVolume", "CreateSnapshot", "DeleteSnapshot"}, rpc.Method) {
+			made = append(made, rpc.Method)
+		}
+	}
+	require.Equal(t, []string{"CreateVolume", "CreateSnapshot", "CreateVolume", "DeleteSnapshot"}, slices.Compact(made), "a volume, its snapshot, and a volume of it")
+}
+
+const snapshot = `
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {name: mock}
+driver: csi-mock.example.com
+deletionPolicy: Delete
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {name: monday}
+spec:
+  volumeSnapshotClassName: mock
+  source: {persistentVolumeClaimName: data}
+`
+
+func TestTheMockDriverWithVolumesInline(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	d, err := csi.AtEndpoint(t.Context(), "unix://"+start(t, "mock"))
+	require.NoError(t, err)
+	no, yes := false, true
+	d.Spec.AttachRequired, d.Spec.PodInfoOnMount = &no, &yes
+	d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}
+	require.NoError(t, c.InstallCSIDriver(d))
+	c.RunFor(5 * time.Second)
+	_, pod, _ := strings.Cut(manifests(d.Name, "", "echo hello > /data/greeting; cat /data/greeting; sleep 3600"), "---")
+	_, pod, _ = strings.Cut(pod, "---")
+	c.Apply(strings.Replace(pod, "persistentVolumeClaim: {claimName: data}", "csi: {driver: "+d.Name+"}", 1))
+	c.RunFor(time.Minute)
+	c.RequireRunning("web")
+	text, err := c.Cluster.Logs("web", "web", false)
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", text)
+	c.Delete("pod/web")
+	c.RunFor(5 * time.Minute)
+	c.RequireNoLeaks()
+	var methods []string
+	for _, entry := range c.Records() {
+		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Code == "OK" && slices.Contains(calls(), rpc.Method) {
+			methods = append(methods, rpc.Method)
+		}
+	}
+	require.Equal(t, []string{"NodePublishVolume", "NodeUnpublishVolume"}, methods)
+}
+
 // Its mounts are noted and not made, so that nothing may be written where the volume would be: the
 // driver removes the directory only if it is empty. Its resize2fs answers nothing, so the volume
 // cannot grow; for that reason, too, the first call to stage it fails, and the kubelet's second one
@@ -128,12 +215,12 @@ func programs(t *testing.T) string {
 }
 
 // start starts a driver and returns its socket.
-func start(t *testing.T, program string) string {
+func start(t *testing.T, program string, flags ...string) string {
 	dir, err := os.MkdirTemp("", "csi") // short, as the paths of sockets must be
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	at := filepath.Join(dir, "csi.sock")
-	cmd, log := exec.CommandContext(t.Context(), filepath.Join(programs(t), program), at), &bytes.Buffer{}
+	cmd, log := exec.CommandContext(t.Context(), filepath.Join(programs(t), program), append(flags, at)...), &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(t, cmd.Start(), "build it with: bash .ci/run sidecars")
 	t.Cleanup(func() {
