@@ -38,6 +38,9 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 			if server != nil {
 				spec.RegisterControllerServer(s, server)
 			}
+			if groups, ok := server.(spec.GroupControllerServer); ok {
+				spec.RegisterGroupControllerServer(s, groups)
+			}
 		}, nil
 	}
 	actors := []Actor{{Name: name, Factory: serve(w, socket, build)}}

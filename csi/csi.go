@@ -25,7 +25,7 @@ type Driver struct {
 	Identity spec.IdentityServer
 	// Controller is the controller server. The value outlives crashes of its process, and so
 	// does its memory; with NewController instead it is made anew by each life of the
-	// process.
+	// process. If it is a GroupControllerServer too, it is served as that.
 	Controller    spec.ControllerServer
 	NewController func(h Host) (spec.ControllerServer, error)
 	// NodeController makes the controller server of a driver that has one on each node

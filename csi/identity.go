@@ -33,6 +33,9 @@ func (i identity) GetPluginCapabilities(context.Context, *spec.GetPluginCapabili
 	if i.driver.HasController() || i.driver.NodeController != nil {
 		answer.Capabilities = append(answer.Capabilities, service(spec.PluginCapability_Service_CONTROLLER_SERVICE))
 	}
+	if _, ok := i.driver.Controller.(spec.GroupControllerServer); ok {
+		answer.Capabilities = append(answer.Capabilities, service(spec.PluginCapability_Service_GROUP_CONTROLLER_SERVICE))
+	}
 	return answer, nil
 }
 

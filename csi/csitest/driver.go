@@ -49,6 +49,7 @@ type Call struct {
 type Driver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
+	csi.UnimplementedGroupControllerServer
 	csi.UnimplementedNodeServer
 
 	// Name is its name; default Name.
@@ -70,7 +71,7 @@ type Driver struct {
 	NotReady bool
 	// Failures strike in order.
 	Failures []*Failure
-	// OnCall, if set, hears of every call of the controller service before it is served.
+	// OnCall, if set, hears of every such call before it is served.
 	OnCall func(method string, req proto.Message)
 
 	// Answer, if set, changes the answer to CreateVolume.
@@ -81,9 +82,11 @@ type Driver struct {
 	Published map[string][]string
 	// Snapshots are the volumes of its snapshots, by ID.
 	Snapshots map[string]string
-	// Unready is how many calls of CreateSnapshot answer that the snapshot is not ready yet.
+	// Groups are the snapshots of its group snapshots, by ID; nil if it takes none.
+	Groups map[string][]string
+	// Unready is how many calls of CreateSnapshot and CreateVolumeGroupSnapshot answer that the snapshot is not ready yet.
 	Unready int
-	// Calls are those of the controller service, in order.
+	// Calls are those of the controller and group controller services, in order.
 	Calls []Call
 }
 
@@ -142,10 +145,10 @@ func (c conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallO
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
 	_ = c.env.Sleep(ctx, 0) // a call is a yield point
 	service, name := path.Split(strings.TrimPrefix(method, "/"))
-	for _, desc := range []grpc.ServiceDesc{csi.Identity_ServiceDesc, csi.Controller_ServiceDesc, csi.Node_ServiceDesc} {
+	for _, desc := range []grpc.ServiceDesc{csi.Identity_ServiceDesc, csi.Controller_ServiceDesc, csi.GroupController_ServiceDesc, csi.Node_ServiceDesc} {
 		for _, m := range desc.Methods {
 			if desc.ServiceName == path.Clean(service) && m.MethodName == name {
-				return c.answer(ctx, m, args.(proto.Message), reply.(proto.Message), desc.ServiceName == csi.Controller_ServiceDesc.ServiceName)
+				return c.answer(ctx, m, args.(proto.Message), reply.(proto.Message), strings.HasSuffix(desc.ServiceName, "Controller"))
 			}
 		}
 	}
@@ -154,7 +157,7 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, _ ...g
 
 func (c conn) answer(ctx context.Context, m grpc.MethodDesc, req, reply proto.Message, keep bool) error {
 	at := len(c.driver.Calls)
-	if keep && m.MethodName != "ControllerGetCapabilities" {
+	if keep && !strings.HasSuffix(m.MethodName, "GetCapabilities") {
 		c.driver.Calls = append(c.driver.Calls, Call{Method: m.MethodName, Request: proto.Clone(req), At: c.env.Now()})
 		if c.driver.OnCall != nil {
 			c.driver.OnCall(m.MethodName, req)

@@ -38,3 +38,57 @@ func (d *Driver) ListSnapshots(_ context.Context, req *csi.ListSnapshotsRequest)
 	}
 	return answer, nil
 }
+
+// GroupControllerGetCapabilities implements csi.GroupControllerServer.
+func (d *Driver) GroupControllerGetCapabilities(context.Context, *csi.GroupControllerGetCapabilitiesRequest) (*csi.GroupControllerGetCapabilitiesResponse, error) {
+	answer := &csi.GroupControllerGetCapabilitiesResponse{}
+	if d.Groups != nil {
+		answer.Capabilities = []*csi.GroupControllerServiceCapability{{Type: &csi.GroupControllerServiceCapability_Rpc{
+			Rpc: &csi.GroupControllerServiceCapability_RPC{Type: csi.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT},
+		}}}
+	}
+	return answer, nil
+}
+
+// CreateVolumeGroupSnapshot implements csi.GroupControllerServer.
+func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, req *csi.CreateVolumeGroupSnapshotRequest) (*csi.CreateVolumeGroupSnapshotResponse, error) {
+	if d.Groups == nil {
+		return d.UnimplementedGroupControllerServer.CreateVolumeGroupSnapshot(ctx, req)
+	}
+	id := "g-" + req.GetName()
+	d.Groups[id] = nil
+	for _, volume := range req.GetSourceVolumeIds() {
+		member := "s-" + req.GetName() + "-" + volume
+		d.Snapshots[member], d.Groups[id] = volume, append(d.Groups[id], member)
+	}
+	answer := &csi.CreateVolumeGroupSnapshotResponse{GroupSnapshot: d.group(id)}
+	d.Unready = max(d.Unready-1, 0)
+	return answer, nil
+}
+
+func (d *Driver) group(id string) *csi.VolumeGroupSnapshot {
+	group := &csi.VolumeGroupSnapshot{GroupSnapshotId: id, ReadyToUse: d.Unready == 0, CreationTime: timestamppb.New(time.Unix(1e9, 0))}
+	for _, member := range d.Groups[id] {
+		s := d.snapshot(member)
+		s.GroupSnapshotId = id
+		group.Snapshots = append(group.Snapshots, s)
+	}
+	return group
+}
+
+// GetVolumeGroupSnapshot implements csi.GroupControllerServer.
+func (d *Driver) GetVolumeGroupSnapshot(_ context.Context, req *csi.GetVolumeGroupSnapshotRequest) (*csi.GetVolumeGroupSnapshotResponse, error) {
+	if _, ok := d.Groups[req.GetGroupSnapshotId()]; !ok {
+		return nil, gone("group snapshot", req.GetGroupSnapshotId())
+	}
+	return &csi.GetVolumeGroupSnapshotResponse{GroupSnapshot: d.group(req.GetGroupSnapshotId())}, nil
+}
+
+// DeleteVolumeGroupSnapshot implements csi.GroupControllerServer.
+func (d *Driver) DeleteVolumeGroupSnapshot(_ context.Context, req *csi.DeleteVolumeGroupSnapshotRequest) (*csi.DeleteVolumeGroupSnapshotResponse, error) {
+	for _, member := range d.Groups[req.GetGroupSnapshotId()] {
+		delete(d.Snapshots, member)
+	}
+	delete(d.Groups, req.GetGroupSnapshotId())
+	return &csi.DeleteVolumeGroupSnapshotResponse{}, nil
+}

@@ -91,13 +91,17 @@ func (b *Backend) load(id string) (*volume, error) {
 	return v, err
 }
 
-// save writes a volume, in one go.
+// save writes a volume.
 func (b *Backend) save(v *volume) error {
-	data, err := json.Marshal(v)
+	return b.writeJSON(path.Join(b.dir(v.ID), "volume.json"), v)
+}
+
+// writeJSON writes a file in one go.
+func (b *Backend) writeJSON(name string, value any) error {
+	data, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	name := path.Join(b.dir(v.ID), "volume.json")
 	if err := b.disk.WriteFile(name+".new", data, 0o644); err != nil {
 		return err
 	}

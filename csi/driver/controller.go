@@ -16,9 +16,10 @@ import (
 // defaultSize is the size of a volume whose size is not asked for.
 const defaultSize = 1 << 30
 
-// controller is the controller server.
+// controller is the controller server, and that of groups.
 type controller struct {
 	spec.UnimplementedControllerServer
+	spec.UnimplementedGroupControllerServer
 	*Backend
 }
 

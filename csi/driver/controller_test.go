@@ -327,8 +327,11 @@ func TestWhatTheDriverCanDoFollowsFromItsConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg      Config
 		attaches bool
-		services int // the controller service and growth, and topology
-	}{"as it is": {Config{}, true, 2}, "without attach": {Config{NoAttach: true}, false, 2}, "with topology": {Config{Topology: true}, true, 3}} {
+		services int // the controller services and growth, and topology
+	}{
+		"as it is": {Config{}, true, 3}, "without attach": {Config{NoAttach: true}, false, 3}, "with topology": {Config{Topology: true}, true, 4},
+		"without group snapshots": {Config{NoGroupSnapshots: true}, true, 2}, "without snapshots": {Config{NoSnapshots: true}, true, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, c.cfg)
 			can, err := r.controller.ControllerGetCapabilities(ctx, nil)

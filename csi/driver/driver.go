@@ -10,6 +10,7 @@
 //	/volumes/ID/data/device   the one file of a raw block volume
 //	/snapshots/ID/snapshot.json, /snapshots/ID/data
 //	                          a snapshot, with a copy of the volume's files
+//	/groups/ID/group.json     a group snapshot: which snapshots were taken at one moment
 //
 // So nothing that matters is in the memory of a process, and a crash forgets nothing: a
 // controller that starts sums up the volumes' sizes, and keeps the sum from then on. A
@@ -18,6 +19,7 @@
 // # How a volume comes to a pod
 //
 //	snapshot.go    CreateSnapshot and its like; copy.go fills a volume with a snapshot or a volume
+//	group.go       CreateVolumeGroupSnapshot and its like
 //	modify.go      ControllerModifyVolume
 //	controller.go  CreateVolume, DeleteVolume; attach.go ControllerPublishVolume and its like
 //	node.go        NodeStageVolume mounts the volume's directory from the host, as a network
@@ -80,6 +82,9 @@ type Config struct {
 	// NoSnapshots has the driver do without snapshots (no capabilities CREATE_DELETE_SNAPSHOT
 	// and LIST_SNAPSHOTS).
 	NoSnapshots bool
+	// NoGroupSnapshots has the driver do without snapshots of several volumes at one moment (no capability
+	// GROUP_CONTROLLER_SERVICE), as NoSnapshots does too.
+	NoGroupSnapshots bool
 	// NoClones has the driver make no volume from another one (no capability CLONE_VOLUME).
 	NoClones bool
 	// AttributesClasses has volumes take VolumeAttributesClasses with the parameter iops, a
@@ -121,7 +126,7 @@ func New(cfg Config) (csi.Driver, error) {
 	attach, policy := !cfg.NoAttach, storagev1.FileFSGroupPolicy
 	return csi.Driver{
 		Options: []grpc.ServerOption{grpc.UnaryInterceptor(b.oneAtATime)},
-		Name:    cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology},
+		Name:    cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology, groups: cfg.groups()},
 		NewController: func(h csi.Host) (spec.ControllerServer, error) {
 			b.requests.Lock()
 			defer b.requests.Unlock()

@@ -10,8 +10,8 @@ import (
 // identity is the identity server, of the controller and of each node.
 type identity struct {
 	spec.UnimplementedIdentityServer
-	name     string
-	topology bool
+	name             string
+	topology, groups bool
 }
 
 func (i identity) GetPluginInfo(context.Context, *spec.GetPluginInfoRequest) (*spec.GetPluginInfoResponse, error) {
@@ -22,6 +22,9 @@ func (i identity) GetPluginCapabilities(context.Context, *spec.GetPluginCapabili
 	services := []spec.PluginCapability_Service_Type{spec.PluginCapability_Service_CONTROLLER_SERVICE}
 	if i.topology {
 		services = append(services, spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS)
+	}
+	if i.groups {
+		services = append(services, spec.PluginCapability_Service_GROUP_CONTROLLER_SERVICE)
 	}
 	answer := &spec.GetPluginCapabilitiesResponse{}
 	for _, s := range services {

@@ -28,6 +28,7 @@ var ctx = context.Background()
 type rig struct {
 	t          *testing.T
 	driver     csi.Driver
+	machines   *machine.Set
 	host       *machine.Machine
 	node       *machine.Machine // node-1
 	controller spec.ControllerServer
@@ -59,7 +60,7 @@ func newRigOn(t *testing.T, cfg Config, change func(m *machine.Config)) *rig {
 		require.NoError(t, err)
 		return m
 	}
-	r := &rig{t: t, driver: d, host: add(machine.Host, "storage"), node: add(machine.Node, "node-1")}
+	r := &rig{t: t, driver: d, machines: &machines, host: add(machine.Host, "storage"), node: add(machine.Node, "node-1")}
 	r.controller, err = d.NewController(csi.Host{Machine: r.host, Now: time.Now})
 	require.NoError(t, err)
 	r.server, err = d.Node(csi.Host{Machine: r.node, Node: "node-1", Now: time.Now})

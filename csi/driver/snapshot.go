@@ -27,6 +27,8 @@ type snapshot struct {
 	Size  int64     `json:"size"`
 	Block bool      `json:"block,omitempty"`
 	Made  time.Time `json:"made"`
+	// Group is the ID of the group snapshot that it was taken with; "" if alone.
+	Group string `json:"group,omitempty"`
 }
 
 // snapshotIDOf is the ID of the snapshot of a name.
@@ -105,23 +107,15 @@ func (c *controller) CreateSnapshot(_ context.Context, req *spec.CreateSnapshotR
 
 // makeSnapshot makes the snapshot's files. That it exists is written last.
 func (c *controller) makeSnapshot(s *snapshot) error {
-	dir := snapshotDir(s.ID)
-	data, err := json.Marshal(s)
-	if err == nil {
-		err = c.copyData(path.Join(c.dir(s.Of), "data"), dir)
-	}
-	if err == nil {
-		err = c.disk.WriteFile(path.Join(dir, "snapshot.json.new"), data, 0o644)
-	}
-	if err != nil {
+	if err := c.copyData(path.Join(c.dir(s.Of), "data"), snapshotDir(s.ID)); err != nil {
 		return err
 	}
-	return c.disk.Rename(path.Join(dir, "snapshot.json.new"), path.Join(dir, "snapshot.json"))
+	return c.writeJSON(path.Join(snapshotDir(s.ID), "snapshot.json"), s)
 }
 
 // describe is a snapshot as answers have it.
 func (s *snapshot) describe() *spec.Snapshot {
-	return &spec.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Of, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Made), ReadyToUse: true}
+	return &spec.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Of, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Made), ReadyToUse: true, GroupSnapshotId: s.Group}
 }
 
 // DeleteSnapshot removes a snapshot. One that is not there is removed already.
@@ -129,7 +123,10 @@ func (c *controller) DeleteSnapshot(_ context.Context, req *spec.DeleteSnapshotR
 	if req.GetSnapshotId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "snapshot_id is missing")
 	}
-	_, err := c.loadSnapshot(req.GetSnapshotId())
+	s, err := c.loadSnapshot(req.GetSnapshotId())
+	if err == nil && s.Group != "" {
+		return nil, status.Errorf(codes.InvalidArgument, "snapshot %s is part of group snapshot %s, and is deleted with it", s.ID, s.Group)
+	}
 	if err == nil {
 		err = c.disk.RemoveAll(snapshotDir(req.GetSnapshotId()))
 	}
