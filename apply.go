@@ -65,7 +65,7 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 // apply creates the object, or patches it by a three-way merge of what was
 // applied last, what the manifest says now, and what is there.
 func (c *Cluster) apply(obj manifest.Object) error {
-	if obj.Resource.Group == snapshots.Group {
+	if group := obj.Resource.Group; group == snapshots.Group || group == snapshots.GroupsGroup {
 		if err := c.InstallSnapshots(); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 // VolumeSnapshotClass; those that are there already stay), the snapshot controller unless Config.Only leaves it
 // out, and a csi-snapshotter for each CSI driver, also for those that are installed later. Apply does it by itself when a
 // manifest has an object of these kinds, and package serve when a client has made the definitions. Called
-// again it does nothing.
+// again it does nothing. Group snapshots work as soon as their definitions are applied, too: see snapshots.GroupDefinitions.
 func (c *Cluster) InstallSnapshots() error {
 	if c.snapshots {
 		return nil

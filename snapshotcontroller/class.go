@@ -35,7 +35,7 @@ func (c *controller) checkAndUpdateSnapshotClass(ctx context.Context, snapshot *
 //
 // Upstream: snapshot_controller.go SetDefaultSnapshotClass and pvDriverFromSnapshot, v8.7.
 func (c *controller) setDefaultSnapshotClass(ctx context.Context, snapshot *volumeSnapshot) (*volumeSnapshot, error) {
-	if snapshot.Spec.Source.VolumeSnapshotContentName != nil {
+	if snapshot.Spec.Source.VolumeSnapshotContentName != nil || snapshots.GroupOf(snapshot) != "" {
 		return snapshot, nil
 	}
 	volume, err := c.volumeOf(ctx, snapshot)
@@ -57,7 +57,7 @@ func (c *controller) setDefaultSnapshotClass(ctx context.Context, snapshot *volu
 	case len(names) > 1:
 		return snapshot, fmt.Errorf("%d default snapshot classes were found", len(names))
 	}
-	updated, err := c.snapshotAPI.Patch(ctx, snapshot, snapshots.Op{Op: "replace", Path: "/spec/volumeSnapshotClassName", Value: names[0]})
+	updated, err := c.snapshots.API.Patch(ctx, snapshot, snapshots.Op{Op: "replace", Path: "/spec/volumeSnapshotClassName", Value: names[0]})
 	if err != nil {
 		return snapshot, nil //nolint:nilerr // As upstream: the snapshot is worked on without its class, which fails.
 	}

@@ -3,11 +3,8 @@ package snapshotcontroller
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control/snapshots"
 )
@@ -43,8 +40,8 @@ func (c *controller) syncContent(ctx context.Context, found *content) error {
 	if found.Spec.VolumeSnapshotRef.UID == "" {
 		return nil // the snapshot will bind it
 	}
-	if found.DeletionTimestamp == nil && !slices.Contains(found.Finalizers, snapshots.ContentFinalizer) {
-		return c.addContentFinalizer(ctx, found)
+	if added, err := c.contents.AddContentFinalizer(ctx, found, snapshots.ContentFinalizer); added || err != nil {
+		return err
 	}
 	key := snapshotKey(found)
 	snapshot, ok := c.snapshots.Newest(key)
@@ -55,40 +52,8 @@ func (c *controller) syncContent(ctx context.Context, found *content) error {
 		c.snapshotQueue.Add(key)
 	}
 	if isDeletionCandidate(snapshot) {
-		_, err := c.setAnnBeingDeleted(ctx, found)
+		_, err := c.contents.Annotate(ctx, found, snapshots.AnnBeingDeleted)
 		return err
 	}
 	return nil
-}
-
-// Upstream: snapshot_controller.go addContentFinalizer, v8.7.
-func (c *controller) addContentFinalizer(ctx context.Context, found *content) error {
-	op := snapshots.Op{Op: "add", Path: "/metadata/finalizers", Value: []string{snapshots.ContentFinalizer}}
-	if len(found.Finalizers) > 0 {
-		op = snapshots.Op{Op: "add", Path: "/metadata/finalizers/-", Value: snapshots.ContentFinalizer}
-	}
-	updated, err := c.contentAPI.Patch(ctx, found, op)
-	if err != nil {
-		return updateError(found.Name, err)
-	}
-	c.contents.Take(updated)
-	return nil
-}
-
-// setAnnBeingDeleted lets the sidecar delete what is in the storage.
-//
-// Upstream: snapshot_controller.go setAnnVolumeSnapshotBeingDeleted, v8.7.
-func (c *controller) setAnnBeingDeleted(ctx context.Context, found *content) (*content, error) {
-	if metav1.HasAnnotation(found.ObjectMeta, snapshots.AnnBeingDeleted) {
-		return found, nil
-	}
-	annotations := map[string]string{}
-	maps.Copy(annotations, found.Annotations)
-	annotations[snapshots.AnnBeingDeleted] = "yes"
-	updated, err := c.contentAPI.Patch(ctx, found, snapshots.Op{Op: "replace", Path: "/metadata/annotations", Value: annotations})
-	if err != nil {
-		return found, updateError(found.Name, err)
-	}
-	c.contents.Take(updated)
-	return updated, nil
 }

@@ -2,7 +2,6 @@ package snapshotcontroller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -38,24 +37,24 @@ type controller struct {
 	client   kubernetes.Interface
 	recorder control.Recorder
 
-	snapshotAPI snapshots.Client[volumeSnapshot, *volumeSnapshot]
-	contentAPI  snapshots.Client[content, *content]
-
-	snapshots *snapshots.Store[volumeSnapshot, *volumeSnapshot]
-	contents  *snapshots.Store[content, *content]
+	snapshots snapshots.Objects[volumeSnapshot, *volumeSnapshot]
+	contents  snapshots.Objects[content, *content]
 	classes   *snapshots.Store[class, *class]
 	claims    *control.Cache[*v1.PersistentVolumeClaim]
 
 	snapshotQueue, contentQueue control.Queue
+
+	// groups is the part for group snapshots; nil as long as the API server does not have them.
+	groups *groupController
 }
 
-// New is the factory of the controller. The definitions of the three kinds must be there.
+// New is the factory of the controller. The definitions of the three kinds must be there. Those of group snapshots
+// may be there or come later.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
 			env: env, client: env.Client(), recorder: env.Recorder("snapshot-controller"),
-			snapshotAPI: snapshots.SnapshotClient(env), contentAPI: snapshots.ContentClient(env),
-			snapshots: snapshots.SnapshotStore(env), contents: snapshots.ContentStore(env), classes: snapshots.ClassStore(env),
+			snapshots: snapshots.SnapshotObjects(env), contents: snapshots.ContentObjects(env), classes: snapshots.ClassStore(env),
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
 		}
 		c.snapshotQueue = env.Queue(queue("snapshot-controller-snapshot", "VolumeSnapshot", c.syncSnapshotByKey))
@@ -63,14 +62,17 @@ func New() control.Factory {
 		c.snapshots.Handle(func(key string, _, _ *volumeSnapshot) { c.snapshotQueue.Add(key) })
 		c.contents.Handle(func(key string, _, _ *content) { c.contentQueue.Add(key) })
 		env.Every("resync", resyncPeriod, func(context.Context) {
-			for _, key := range c.snapshots.Keys() {
-				c.snapshotQueue.Add(key)
-			}
-			for _, key := range c.contents.Keys() {
-				c.contentQueue.Add(key)
-			}
+			addAll(c.snapshotQueue, c.snapshots.Keys())
+			addAll(c.contentQueue, c.contents.Keys())
 		})
+		snapshots.WithGroups(env, c.followGroups)
 		return nil
+	}
+}
+
+func addAll(queue control.Queue, keys []string) {
+	for _, key := range keys {
+		queue.Add(key)
 	}
 }
 
@@ -79,13 +81,6 @@ func queue(name, kind string, sync func(context.Context, string) error) control.
 		Name: name, About: control.KeysOf(kind), Workers: workers, Reconcile: sync,
 		Limiter: control.RateLimiter{Base: retryIntervalStart, Max: retryIntervalMax, QPS: -1},
 	}
-}
-
-// updateError is what a refused write is called.
-//
-// Upstream: snapshot_controller.go newControllerUpdateError, v8.7.
-func updateError(name string, err error) error {
-	return fmt.Errorf("snapshot controller failed to update %s on API server: %w", name, err)
 }
 
 // snapshotKey is the key of the snapshot that a content names.

@@ -30,14 +30,14 @@ func (c *controller) createSnapshotContent(ctx context.Context, snapshot *volume
 	if err != nil {
 		return nil, err
 	}
-	made, err := c.contentAPI.Create(ctx, wanted)
+	made, err := c.contents.API.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
 		made, err = wanted, nil
 	}
 	if err != nil {
 		c.recorder.Event(snapshot, v1.EventTypeWarning, "CreateSnapshotContentFailed",
 			fmt.Sprintf("Error creating volume snapshot content object for snapshot %s: %v.", control.Key(snapshot), err))
-		return nil, updateError(control.Key(snapshot), err)
+		return nil, snapshots.UpdateError(control.Key(snapshot), err)
 	}
 	c.recorder.Event(snapshot, v1.EventTypeNormal, "CreatingSnapshot", fmt.Sprintf("Waiting for a snapshot %s to be created by the CSI driver.", control.Key(snapshot)))
 	if made != wanted {
@@ -93,14 +93,21 @@ func (c *controller) contentFor(ctx context.Context, snapshot *volumeSnapshot) (
 
 // volumeOf is the volume of the claim that a snapshot is to be taken of.
 //
-// Upstream: snapshot_controller.go getVolumeFromVolumeSnapshot and isVolumeBoundToClaim, v8.7.
+// Upstream: snapshot_controller.go getVolumeFromVolumeSnapshot, v8.7.
 func (c *controller) volumeOf(ctx context.Context, snapshot *volumeSnapshot) (*v1.PersistentVolume, error) {
 	claim, err := c.claimOf(snapshot)
 	if err != nil {
 		return nil, err
 	}
+	return c.volumeOfClaim(ctx, claim, "snapshot")
+}
+
+// volumeOfClaim is the volume of a claim of which something is to be taken.
+//
+// Upstream: snapshot_controller.go getVolumeFromVolumeSnapshot and isVolumeBoundToClaim, v8.7.
+func (c *controller) volumeOfClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, taken string) (*v1.PersistentVolume, error) {
 	if claim.Status.Phase != v1.ClaimBound {
-		return nil, fmt.Errorf("the PVC %s is not yet bound to a PV, will not attempt to take a snapshot", claim.Name)
+		return nil, fmt.Errorf("the PVC %s is not yet bound to a PV, will not attempt to take a %s", claim.Name, taken)
 	}
 	name := claim.Spec.VolumeName
 	volume, err := c.client.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})

@@ -45,25 +45,28 @@ func (c *controller) deleteContentAndFinalizers(ctx context.Context, snapshot *v
 	if !isDeletionCandidate(snapshot) {
 		return nil
 	}
-	if found == nil {
-		return c.removeSnapshotFinalizer(ctx, snapshot, true)
-	}
-	if c.isVolumeBeingCreatedFrom(snapshot) {
+	if found != nil && c.isVolumeBeingCreatedFrom(snapshot) {
 		c.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotDeletePending", "Snapshot is being used to restore a PVC")
 		return fmt.Errorf("snapshot %s is in use (being used to restore a PVC), will retry deletion", control.Key(snapshot))
 	}
-	found, err := c.setAnnBeingDeleted(ctx, found)
-	if err != nil {
+	leaves, err := c.leavesGroup(snapshot)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return c.removeSnapshotFinalizer(ctx, snapshot, true, leaves)
+	}
+	if found, err = c.contents.Annotate(ctx, found, snapshots.AnnBeingDeleted); err != nil {
 		return err
 	}
 	cascade := found.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete
 	if cascade {
-		if err := c.contentAPI.Delete(ctx, "", found.Name); err != nil && !apierrors.IsNotFound(err) {
+		if err := c.contents.API.Delete(ctx, "", found.Name); err != nil && !apierrors.IsNotFound(err) {
 			c.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotContentObjectDeleteError", "Failed to delete snapshot content API object")
 			return fmt.Errorf("failed to delete VolumeSnapshotContent %s from API server: %q", found.Name, err.Error())
 		}
 	}
-	return c.removeSnapshotFinalizer(ctx, snapshot, !cascade)
+	return c.removeSnapshotFinalizer(ctx, snapshot, !cascade, leaves)
 }
 
 // isVolumeBeingCreatedFrom says whether a pending claim is to be restored from a snapshot.

@@ -30,8 +30,18 @@
 // deleted; the snapshot goes when the content has gone. With Retain the content stays. That a snapshot
 // is missing never deletes a content.
 //
+// # Group snapshots
+//
+// Once the definitions of groupsnapshot.storage.k8s.io are there (groups.go), a VolumeGroupSnapshot (groupsync.go) is
+// taken of all claims of its namespace that its selector chooses, at one moment. They must be bound to volumes of the class's
+// driver. The controller creates the content groupsnapcontent-UID (groupcontent.go). When the sidecar has written to
+// the content's status what the driver took, the controller creates for each volume a snapshot and a content that
+// are bound to each other: the members (groupmembers.go). A member can be restored as any snapshot. It has no class, is
+// owned by its group snapshot, and is deleted only with that (groupdelete.go), by the finalizer volumesnapshot-in-group-protection.
+//
 // # Deviations from upstream
 //
-//   - There are no group snapshots, and no snapshots by nodes (--enable-distributed-snapshotting).
+//   - There are no snapshots by nodes (--enable-distributed-snapshotting).
+//   - Definitions of group snapshots are noticed also when they come later. Upstream looks once, when the program starts.
 //   - There is no leader election.
 package snapshotcontroller

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
@@ -39,52 +38,24 @@ func (c *controller) checkAndAddSnapshotFinalizers(ctx context.Context, snapshot
 	if len(wanted) == 0 {
 		return nil
 	}
-	return c.addSnapshotFinalizer(ctx, snapshot, wanted)
+	return c.snapshots.AddFinalizers(ctx, snapshot, wanted...)
 }
 
-// addSnapshotFinalizer adds the first finalizers by an update, others by a patch.
-//
-// Upstream: snapshot_controller.go addSnapshotFinalizer, v8.7.
-func (c *controller) addSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, wanted []string) error {
-	var updated *volumeSnapshot
-	var err error
-	if len(snapshot.Finalizers) == 0 {
-		changed := snapshot.DeepCopy()
-		changed.Finalizers = wanted
-		updated, err = c.snapshotAPI.Update(ctx, changed)
-	} else {
-		var ops []snapshots.Op
-		for _, finalizer := range wanted {
-			ops = append(ops, snapshots.Op{Op: "add", Path: "/metadata/finalizers/-", Value: finalizer})
-		}
-		updated, err = c.snapshotAPI.Patch(ctx, snapshot, ops...)
-	}
-	if err != nil {
-		return updateError(control.Key(snapshot), err)
-	}
-	c.snapshots.Take(updated)
-	return nil
-}
-
-// removeSnapshotFinalizer lets a snapshot go: at once, or after its content.
+// removeSnapshotFinalizer lets a snapshot go: at once, or after its content. leaves says that its group snapshot is gone.
 //
 // Upstream: snapshot_controller.go removeSnapshotFinalizer, v8.7.
-func (c *controller) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, bound bool) error {
+func (c *controller) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, bound, leaves bool) error {
 	// After it, no change of the snapshot would have the claim's finalizer be removed.
 	if err := c.checkAndRemovePVCFinalizer(ctx, snapshot, true); err != nil {
 		c.recorder.Event(snapshot, v1.EventTypeWarning, "ErrorPVCFinalizer", "Error check and remove PVC Finalizer for VolumeSnapshot")
-		return updateError(snapshot.Name, err)
+		return snapshots.UpdateError(snapshot.Name, err)
 	}
 	changed := snapshot.DeepCopy()
 	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(finalizer string) bool {
-		return finalizer == snapshots.AsSourceFinalizer || bound && finalizer == snapshots.BoundFinalizer
+		return finalizer == snapshots.AsSourceFinalizer || bound && finalizer == snapshots.BoundFinalizer || leaves && finalizer == snapshots.InGroupFinalizer
 	})
-	updated, err := c.snapshotAPI.Update(ctx, changed)
-	if err != nil {
-		return updateError(snapshot.Name, err)
-	}
-	c.snapshots.Take(updated)
-	return nil
+	_, err := c.snapshots.Update(ctx, changed)
+	return err
 }
 
 // ensurePVCFinalizer keeps the claim until the snapshot is taken.
@@ -94,16 +65,16 @@ func (c *controller) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSna
 	claim, err := c.claimOf(snapshot)
 	switch {
 	case err != nil:
-		return updateError(snapshot.Name, errors.New("cannot get claim from snapshot"))
+		return snapshots.UpdateError(snapshot.Name, errors.New("cannot get claim from snapshot"))
 	case slices.Contains(claim.Finalizers, snapshots.PVCFinalizer):
 		return nil
 	case claim.DeletionTimestamp != nil:
-		return updateError(claim.Name, errors.New("cannot add finalizer on claim because it is being deleted"))
+		return snapshots.UpdateError(claim.Name, errors.New("cannot add finalizer on claim because it is being deleted"))
 	}
 	changed := claim.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, snapshots.PVCFinalizer)
 	if _, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
-		return updateError(claim.Name, err)
+		return snapshots.UpdateError(claim.Name, err)
 	}
 	return nil
 }
@@ -130,7 +101,7 @@ func (c *controller) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *v
 		case err == nil:
 			return nil
 		case try == 5 || !apierrors.IsConflict(err) || c.env.Sleep(ctx, wait) != nil:
-			return updateError(claim.Name, err)
+			return snapshots.UpdateError(claim.Name, err)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (c *controller) syncReadySnapshot(ctx context.Context, snapshot *volumeSnap
 	case !snapshots.RefersTo(found, snapshot):
 		return c.writeErrorStatus(ctx, snapshot, true, "SnapshotMisbound", "VolumeSnapshotContent is not bound to the VolumeSnapshot correctly")
 	}
-	return nil
+	return c.addGroupOwnership(ctx, snapshot)
 }
 
 // syncUnreadySnapshot binds a snapshot and its content, and makes the content if there is none.
@@ -82,6 +82,9 @@ func (c *controller) syncUnreadySnapshot(ctx context.Context, snapshot *volumeSn
 	key := control.Key(snapshot)
 	if snapshot.Spec.Source.VolumeSnapshotContentName != nil {
 		return c.syncPreprovisioned(ctx, snapshot)
+	}
+	if snapshots.GroupOf(snapshot) != "" {
+		return c.syncUnreadyMember(ctx, snapshot)
 	}
 	found, err := c.dynamicContent(ctx, snapshot)
 	if err != nil {
@@ -98,11 +101,18 @@ func (c *controller) syncUnreadySnapshot(ctx context.Context, snapshot *volumeSn
 		c.updateErrorStatus(ctx, snapshot, true, "SnapshotContentCreationFailed", fmt.Sprintf("Failed to create snapshot content with error %v", err))
 		return err
 	}
-	if _, err := c.updateSnapshotStatus(ctx, snapshot, found); err != nil {
+	return c.tellSnapshot(ctx, snapshot, found)
+}
+
+// tellSnapshot writes to a snapshot what its content says.
+//
+// Upstream: snapshot_controller.go syncUnreadySnapshot, v8.7.
+func (c *controller) tellSnapshot(ctx context.Context, snapshot *volumeSnapshot, found *content) error {
+	_, err := c.updateSnapshotStatus(ctx, snapshot, found)
+	if err != nil {
 		c.updateErrorStatus(ctx, snapshot, false, "SnapshotStatusUpdateFailed", fmt.Sprintf("Snapshot status update failed, %v", err))
-		return err
 	}
-	return nil
+	return err
 }
 
 // syncPreprovisioned binds a snapshot to the content that it names.
@@ -123,11 +133,7 @@ func (c *controller) syncPreprovisioned(ctx context.Context, snapshot *volumeSna
 		c.updateErrorStatus(ctx, snapshot, true, "SnapshotBindFailed", fmt.Sprintf("Snapshot failed to bind VolumeSnapshotContent, %v", err))
 		return fmt.Errorf("snapshot %s is bound, but VolumeSnapshotContent %s is not bound to the VolumeSnapshot correctly, %w", key, name, err)
 	}
-	if _, err := c.updateSnapshotStatus(ctx, snapshot, bound); err != nil {
-		c.updateErrorStatus(ctx, snapshot, false, "SnapshotStatusUpdateFailed", fmt.Sprintf("Snapshot status update failed, %v", err))
-		return err
-	}
-	return nil
+	return c.tellSnapshot(ctx, snapshot, bound)
 }
 
 // preprovisionedContent is the content that a snapshot names, or nil if there is none.
@@ -193,7 +199,7 @@ func (c *controller) checkAndBind(ctx context.Context, snapshot *volumeSnapshot,
 	if name := snapshot.Spec.VolumeSnapshotClassName; name != nil {
 		ops = append(ops, snapshots.Op{Op: "replace", Path: "/spec/volumeSnapshotClassName", Value: *name})
 	}
-	updated, err := c.contentAPI.Patch(ctx, found, ops...)
+	updated, err := c.contents.API.Patch(ctx, found, ops...)
 	if err != nil {
 		return found, err
 	}
@@ -205,7 +211,7 @@ func (c *controller) checkAndBind(ctx context.Context, snapshot *volumeSnapshot,
 //
 // Upstream: snapshot_controller.go bindandUpdateVolumeSnapshot, v8.7.
 func (c *controller) bindAndUpdate(ctx context.Context, found *content, snapshot *volumeSnapshot) error {
-	latest, err := c.snapshotAPI.Get(ctx, snapshot.Namespace, snapshot.Name)
+	latest, err := c.snapshots.API.Get(ctx, snapshot.Namespace, snapshot.Name)
 	if err != nil {
 		return fmt.Errorf("error get snapshot %s from api server: %w", control.Key(snapshot), err)
 	}

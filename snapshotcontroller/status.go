@@ -39,12 +39,16 @@ func needsUpdateSnapshotStatus(snapshot *volumeSnapshot, found *content) bool {
 // Upstream: snapshot_controller.go updateSnapshotStatus, v8.7.
 func (c *controller) updateSnapshotStatus(ctx context.Context, snapshot *volumeSnapshot, found *content) (*volumeSnapshot, error) {
 	key := control.Key(snapshot)
-	latest, err := c.snapshotAPI.Get(ctx, snapshot.Namespace, snapshot.Name)
+	group, err := c.groupOf(found, key)
+	if err != nil {
+		return nil, err
+	}
+	latest, err := c.snapshots.API.Get(ctx, snapshot.Namespace, snapshot.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error get snapshot %s from api server: %w", key, err)
 	}
 	changed := latest.DeepCopy()
-	if !follow(changed, found) {
+	if !follow(changed, found, group) {
 		return latest, nil
 	}
 	if latest.Status == nil || latest.Status.CreationTime == nil {
@@ -55,18 +59,19 @@ func (c *controller) updateSnapshotStatus(ctx context.Context, snapshot *volumeS
 	if !snapshots.IsReady(latest) && snapshots.IsReady(changed) {
 		c.recorder.Event(snapshot, v1.EventTypeNormal, "SnapshotReady", fmt.Sprintf("Snapshot %s is ready to use.", key))
 	}
-	updated, err := c.snapshotAPI.UpdateStatus(ctx, changed)
+	updated, err := c.snapshots.API.UpdateStatus(ctx, changed)
 	if err != nil {
-		return nil, updateError(key, err)
+		return nil, snapshots.UpdateError(key, err)
 	}
 	return updated, nil
 }
 
-// follow has the snapshot's status follow the content, and says whether that changes anything.
+// follow has the snapshot's status follow the content, and says whether that changes anything. group is the name of
+// its group snapshot, or "".
 //
 // Upstream: snapshot_controller.go updateSnapshotStatus, v8.7. It compares where the times of two
 // errors are kept, so that an error is always written anew.
-func follow(snapshot *volumeSnapshot, found *content) (changed bool) {
+func follow(snapshot *volumeSnapshot, found *content, group string) (changed bool) {
 	has := snapshotv1.VolumeSnapshotContentStatus{}
 	if found.Status != nil {
 		has = *found.Status
@@ -91,37 +96,51 @@ func follow(snapshot *volumeSnapshot, found *content) (changed bool) {
 	if has.RestoreSize != nil && (status.RestoreSize == nil || status.RestoreSize.IsZero() && *has.RestoreSize > 0) {
 		status.RestoreSize, changed = resource.NewQuantity(*has.RestoreSize, resource.BinarySI), true
 	}
+	if status.VolumeGroupSnapshotName == nil && group != "" {
+		status.VolumeGroupSnapshotName, changed = &group, true
+	}
 	if status.Error != nil || has.Error != nil {
 		status.Error, changed = has.Error.DeepCopy(), true
 	}
 	return changed
 }
 
-// writeErrorStatus writes an error to a snapshot and tells of it, unless the snapshot has the same
-// error already.
+// statusOf is where an object has its error and its readiness; a status is made if there is none.
+type statusOf[P any] func(P) (failure **snapshotv1.VolumeSnapshotError, ready **bool)
+
+// writeError writes an error to an object and tells of it, unless the object has the same error already.
 //
-// Upstream: snapshot_controller.go updateSnapshotErrorStatusWithEvent, v8.7.
-func (c *controller) writeErrorStatus(ctx context.Context, snapshot *volumeSnapshot, notReady bool, reason, message string) error {
-	if is := snapshot.Status; is != nil && is.Error != nil && is.Error.Message != nil && *is.Error.Message == message {
+// Upstream: snapshot_controller.go updateSnapshotErrorStatusWithEvent and groupsnapshot_controller_helper.go
+// updateGroupSnapshotErrorStatusWithEvent, v8.7.
+func writeError[T any, P snapshots.Pointer[T]](ctx context.Context, c *controller, objects snapshots.Objects[T, P], obj P, at statusOf[P], notReady bool, reason, message string) error {
+	changed := obj.DeepCopyObject().(P)
+	failure, isReady := at(changed)
+	if is := *failure; is != nil && is.Message != nil && *is.Message == message {
 		return nil
 	}
-	changed := snapshot.DeepCopy()
-	if changed.Status == nil {
-		changed.Status = &snapshotv1.VolumeSnapshotStatus{}
-	}
-	changed.Status.Error = &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: c.env.Now()}, Message: &message}
+	*failure = &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: c.env.Now()}, Message: &message}
 	if notReady {
-		ready := false
-		changed.Status.ReadyToUse = &ready
+		*isReady = new(bool)
 	}
-	updated, err := c.snapshotAPI.UpdateStatus(ctx, changed)
+	updated, err := objects.API.UpdateStatus(ctx, changed)
 	// The event is there also if the write failed.
-	c.recorder.Event(snapshot, v1.EventTypeWarning, reason, message)
+	c.recorder.Event(obj, v1.EventTypeWarning, reason, message)
 	if err != nil {
 		return err
 	}
-	c.snapshots.Take(updated)
+	objects.Take(updated)
 	return nil
+}
+
+// writeErrorStatus is writeError for a snapshot.
+func (c *controller) writeErrorStatus(ctx context.Context, snapshot *volumeSnapshot, notReady bool, reason, message string) error {
+	at := func(s *volumeSnapshot) (**snapshotv1.VolumeSnapshotError, **bool) {
+		if s.Status == nil {
+			s.Status = &snapshotv1.VolumeSnapshotStatus{}
+		}
+		return &s.Status.Error, &s.Status.ReadyToUse
+	}
+	return writeError(ctx, c, c.snapshots, snapshot, at, notReady, reason, message)
 }
 
 // updateErrorStatus is writeErrorStatus where something has failed already: that is tried again, and with it

@@ -27,7 +27,8 @@ type Client[T any, P Pointer[T]] struct {
 
 // Get is one object; namespace is "" for contents and classes.
 func (c Client[T, P]) Get(ctx context.Context, namespace, name string) (P, error) {
-	return decoded[T, P](c.Objects.Get(ctx, c.Resource, namespace, name))
+	is, err := c.Objects.Get(ctx, c.Resource, namespace, name)
+	return decoded[T, P](c.Resource, is, err)
 }
 
 // Create makes an object, whose apiVersion and kind must be set.
@@ -36,7 +37,8 @@ func (c Client[T, P]) Create(ctx context.Context, obj P) (P, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decoded[T, P](c.Objects.Create(ctx, c.Resource, fields))
+	is, err := c.Objects.Create(ctx, c.Resource, fields)
+	return decoded[T, P](c.Resource, is, err)
 }
 
 // Update replaces an object.
@@ -52,7 +54,8 @@ func (c Client[T, P]) update(ctx context.Context, obj P, subresource string) (P,
 	if err != nil {
 		return nil, err
 	}
-	return decoded[T, P](c.Objects.Update(ctx, c.Resource, fields, subresource))
+	is, err := c.Objects.Update(ctx, c.Resource, fields, subresource)
+	return decoded[T, P](c.Resource, is, err)
 }
 
 // Delete deletes an object.
@@ -82,11 +85,13 @@ func (c Client[T, P]) patch(ctx context.Context, obj P, subresource string, ops 
 	if err != nil {
 		return nil, err
 	}
-	return decoded[T, P](c.Objects.Patch(ctx, c.Resource, obj.GetNamespace(), obj.GetName(), types.JSONPatchType, patch, subresource))
+	is, err := c.Objects.Patch(ctx, c.Resource, obj.GetNamespace(), obj.GetName(), types.JSONPatchType, patch, subresource)
+	return decoded[T, P](c.Resource, is, err)
 }
 
-// decoded is an answer as the type.
-func decoded[T any, P Pointer[T]](obj control.Object, err error) (P, error) {
+// decoded is an answer as the type, in the version of the resource: a watch gives objects in the version in which they
+// are stored.
+func decoded[T any, P Pointer[T]](resource schema.GroupVersionResource, obj control.Object, err error) (P, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,9 @@ func decoded[T any, P Pointer[T]](obj control.Object, err error) (P, error) {
 		return nil, err
 	}
 	typed := P(new(T))
-	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed)
+	typed.GetObjectKind().SetGroupVersionKind(resource.GroupVersion().WithKind(typed.GetObjectKind().GroupVersionKind().Kind))
+	return typed, err
 }
 
 func encode(obj control.Object) (*unstructured.Unstructured, error) {

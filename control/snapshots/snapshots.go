@@ -64,20 +64,19 @@ const (
 var definitions embed.FS
 
 // Definitions are the CustomResourceDefinitions of the three kinds, as YAML.
-func Definitions() ([]string, error) {
-	entries, err := definitions.ReadDir("definitions")
-	if err != nil {
-		return nil, err
-	}
-	var texts []string
+func Definitions() ([]string, error) { return texts(definitions, "definitions") }
+
+// texts are the files of a folder.
+func texts(files embed.FS, folder string) (texts []string, err error) {
+	entries, err := files.ReadDir(folder)
 	for _, entry := range entries {
-		text, err := definitions.ReadFile("definitions/" + entry.Name())
-		if err != nil {
-			return nil, err
+		text, failed := files.ReadFile(folder + "/" + entry.Name())
+		if failed != nil {
+			return nil, failed
 		}
 		texts = append(texts, string(text))
 	}
-	return texts, nil
+	return texts, err
 }
 
 func in(resource string) schema.GroupVersionResource {
@@ -103,14 +102,14 @@ func ContentClient(env control.Env) Client[snapshotv1.VolumeSnapshotContent, *sn
 	return Client[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent]{Objects: env.Objects(), Resource: Contents()}
 }
 
-// SnapshotStore follows snapshots.
-func SnapshotStore(env control.Env) *Store[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot] {
-	return newStore[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot](env, Snapshots())
+// SnapshotObjects are the snapshots.
+func SnapshotObjects(env control.Env) Objects[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot] {
+	return objectsOf[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot](env, Snapshots())
 }
 
-// ContentStore follows contents.
-func ContentStore(env control.Env) *Store[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent] {
-	return newStore[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent](env, Contents())
+// ContentObjects are the contents.
+func ContentObjects(env control.Env) Objects[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent] {
+	return objectsOf[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent](env, Contents())
 }
 
 // ClassStore follows classes.
@@ -136,5 +135,5 @@ func BoundContent(s *snapshotv1.VolumeSnapshot) string {
 // Upstream: external-snapshotter pkg/utils/util.go IsVolumeSnapshotRefSet, v8.7.
 func RefersTo(content *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
 	ref := content.Spec.VolumeSnapshotRef
-	return ref.Name == s.Name && ref.Namespace == s.Namespace && ref.UID == s.UID
+	return refersTo(ref.Name, ref.Namespace, ref.UID, s)
 }

@@ -68,7 +68,7 @@ func (s *Store[T, P]) All() []P {
 
 // decode is nil for what is not of the type, which the definitions let nothing be.
 func (s *Store[T, P]) decode(obj *unstructured.Unstructured) P {
-	typed, err := decoded[T, P](obj, nil)
+	typed, err := decoded[T, P](s.cache.Source().Resource, obj, nil)
 	if err != nil {
 		return nil
 	}

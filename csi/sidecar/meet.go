@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -143,4 +144,14 @@ func controllerCapabilities(ctx context.Context, conn grpc.ClientConnInterface) 
 		}
 	}
 	return found, nil
+}
+
+// TakesGroups says whether a driver takes group snapshots. One that does not answer does not.
+//
+// Upstream: csi-lib-utils rpc/common.go GetGroupControllerCapabilities, v0.25.
+func TakesGroups(ctx context.Context, groups csi.GroupControllerClient) bool {
+	answer, err := groups.GroupControllerGetCapabilities(ctx, &csi.GroupControllerGetCapabilitiesRequest{})
+	return err == nil && slices.ContainsFunc(answer.GetCapabilities(), func(c *csi.GroupControllerServiceCapability) bool {
+		return c.GetRpc().GetType() == csi.GroupControllerServiceCapability_RPC_CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT
+	})
 }

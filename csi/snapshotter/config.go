@@ -1,6 +1,7 @@
 package snapshotter
 
 import (
+	"cmp"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,8 +29,10 @@ type Config struct {
 	Resync time.Duration
 	// SnapshotNamePrefix begins the names of snapshots, before "-" and the UID; default "snapshot".
 	SnapshotNamePrefix string
+	// GroupSnapshotNamePrefix begins the names of group snapshots, before "-" and the UID; default "groupsnapshot".
+	GroupSnapshotNamePrefix string
 	// ExtraCreateMetadata adds the names of snapshot and content to the parameters of
-	// CreateSnapshot.
+	// CreateSnapshot, those of group snapshot and content to those of CreateVolumeGroupSnapshot.
 	ExtraCreateMetadata bool
 }
 
@@ -41,8 +44,7 @@ func (c Config) checked() (Config, error) {
 		sidecar.Time{Name: "RetryIntervalMax", Value: &c.RetryIntervalMax, Default: 5 * time.Minute},
 		sidecar.Time{Name: "Resync", Value: &c.Resync, Default: 15 * time.Minute},
 	)
-	if c.SnapshotNamePrefix == "" {
-		c.SnapshotNamePrefix = "snapshot"
-	}
+	c.SnapshotNamePrefix = cmp.Or(c.SnapshotNamePrefix, "snapshot")
+	c.GroupSnapshotNamePrefix = cmp.Or(c.GroupSnapshotNamePrefix, "groupsnapshot")
 	return c, err
 }

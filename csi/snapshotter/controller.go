@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -38,8 +37,7 @@ type controller struct {
 	// says is what the driver said of itself when the sidecar started.
 	says sidecar.Driver
 
-	api      snapshots.Client[content, *content]
-	contents *snapshots.Store[content, *content]
+	contents snapshots.Objects[content, *content]
 	classes  *snapshots.Store[class, *class]
 	queue    control.Queue
 }
@@ -55,15 +53,19 @@ func New(cfg Config) control.Factory {
 		conn := cfg.Dial(env)
 		c := &controller{
 			cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder("csi-snapshotter " + cfg.Driver),
-			conn: conn, driver: csi.NewControllerClient(conn), api: snapshots.ContentClient(env),
+			conn: conn, driver: csi.NewControllerClient(conn),
 		}
-		c.queue = env.Queue(control.QueueConfig{
-			Name: "csi-snapshotter-content", About: control.KeysOf("VolumeSnapshotContent"), Workers: cfg.Workers, Reconcile: c.syncContentByKey,
-			Limiter: control.RateLimiter{Base: cfg.RetryIntervalStart, Max: cfg.RetryIntervalMax, QPS: -1},
-		})
+		c.queue = c.newQueue("csi-snapshotter-content", "VolumeSnapshotContent", c.syncContentByKey)
 		env.Go("start", c.start)
 		return nil
 	}
+}
+
+func (c *controller) newQueue(name, kind string, sync func(context.Context, string) error) control.Queue {
+	return c.env.Queue(control.QueueConfig{
+		Name: name, About: control.KeysOf(kind), Workers: c.cfg.Workers, Reconcile: sync,
+		Limiter: control.RateLimiter{Base: c.cfg.RetryIntervalStart, Max: c.cfg.RetryIntervalMax, QPS: -1},
+	})
 }
 
 // syncedPollPeriod is how often the caches are asked whether they have had their first lists.
@@ -77,40 +79,46 @@ func (c *controller) start(ctx context.Context) {
 	if !c.says.Controller[csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT] {
 		return
 	}
-	c.contents, c.classes = snapshots.ContentStore(c.env), snapshots.ClassStore(c.env)
-	synced := func(context.Context) (bool, error) { return c.contents.Synced() && c.classes.Synced(), nil }
-	if done, _ := synced(ctx); !done {
-		if err := c.env.Poll(ctx, syncedPollPeriod, 0, synced); err != nil {
-			return
-		}
+	c.contents, c.classes = snapshots.ContentObjects(c.env), snapshots.ClassStore(c.env)
+	begin(ctx, c, "resync", c.contents.Store, c.queue, c.classes.Synced, func(old, is *content) bool {
+		return !ready(old) && ready(is) || changed(old, is, snapshots.AnnBeingCreated, func(c *content) { c.Status = nil })
+	})
+	snapshots.WithGroups(c.env, c.followGroups)
+}
+
+// begin begins to work on the contents in a store, when that and what else is needed has had its first list.
+func begin[T any, P snapshots.Pointer[T]](ctx context.Context, c *controller, resync string, contents *snapshots.Store[T, P], queue control.Queue, others func() bool, shouldEnqueue func(old, is P) bool) {
+	synced := func(context.Context) (bool, error) { return contents.Synced() && others(), nil }
+	if done, _ := synced(ctx); !done && c.env.Poll(ctx, syncedPollPeriod, 0, synced) != nil {
+		return
 	}
-	c.contents.Handle(func(key string, old, is *content) {
+	contents.Handle(func(key string, old, is P) {
 		if old == nil || is == nil || shouldEnqueue(old, is) {
-			c.queue.Add(key)
+			queue.Add(key)
 		}
 	})
-	c.enqueueAll()
-	c.env.Every("resync", c.cfg.Resync, func(context.Context) { c.enqueueAll() })
-}
-
-func (c *controller) enqueueAll() {
-	for _, key := range c.contents.Keys() {
-		c.queue.Add(key)
+	all := func(context.Context) {
+		for _, key := range contents.Keys() {
+			queue.Add(key)
+		}
 	}
+	all(ctx)
+	c.env.Every(resync, c.cfg.Resync, all)
 }
 
-// shouldEnqueue leaves out changes of what only the sidecar writes.
+// changed says whether an object has changed in what not only the sidecar writes.
 //
-// Upstream: pkg/utils/util.go ShouldEnqueueContentChange, v8.7.
-func shouldEnqueue(old, is *content) bool {
-	if !ready(old) && ready(is) {
-		return true // it may have been deleted while the snapshot was being taken
-	}
-	others := func(c *content) *content {
-		c = c.DeepCopy()
-		c.ResourceVersion, c.Status, c.ManagedFields, c.Finalizers = "", nil, nil, nil
-		delete(c.Annotations, snapshots.AnnBeingCreated)
-		return c
+// Upstream: pkg/utils/util.go ShouldEnqueueContentChange and ShouldEnqueueGroupContentChange, v8.7, which also let through that a
+// snapshot is ready now: it may have been deleted while it was being taken.
+func changed[T any, P snapshots.Pointer[T]](old, is P, annotation string, clear func(P)) bool {
+	others := func(obj P) P {
+		obj = obj.DeepCopyObject().(P)
+		obj.SetResourceVersion("")
+		obj.SetManagedFields(nil)
+		obj.SetFinalizers(nil)
+		delete(obj.GetAnnotations(), annotation)
+		clear(obj)
+		return obj
 	}
 	return !equality.Semantic.DeepEqual(others(old), others(is))
 }
@@ -158,10 +166,10 @@ func (c *controller) syncContent(ctx context.Context, found *content) error {
 	switch {
 	case shouldDelete(found):
 		return c.delete(ctx, found)
-	case found.Spec.Source.VolumeHandle != nil && found.Status == nil:
+	case found.Spec.Source.VolumeHandle != nil && found.Status == nil && !isMember(found):
 		return c.tell(ctx, found, "SnapshotCreationFailed", "Failed to create snapshot", c.createSnapshot)
 	case ready(found):
-		_, err := c.removeAnnBeingCreated(ctx, found)
+		_, err := c.contents.RemoveAnnotation(ctx, found, snapshots.AnnBeingCreated)
 		return err
 	}
 	return c.tell(ctx, found, "SnapshotContentCheckandUpdateFailed", "Failed to check and update snapshot content", c.checkStatus)
@@ -186,62 +194,32 @@ func (c *controller) tell(ctx context.Context, found *content, reason, what stri
 
 // updateErrorStatus writes an error to a content and tells of it, unless the content has the same error
 // already.
-//
-// Upstream: snapshot_controller.go updateContentErrorStatusWithEvent, v8.7.
 func (c *controller) updateErrorStatus(ctx context.Context, found *content, reason, message string) {
-	if is := found.Status; is != nil && is.Error != nil && is.Error.Message != nil && *is.Error.Message == message {
+	var is *snapshotv1.VolumeSnapshotError
+	if found.Status != nil {
+		is = found.Status.Error
+	}
+	writeError(ctx, c, c.contents, found, found.Status != nil, is, reason, message)
+}
+
+// writeError writes an error to the status of a content, which has one already or not, and tells of it, unless is is
+// the same error.
+//
+// Upstream: snapshot_controller.go updateContentErrorStatusWithEvent and groupsnapshot_helper.go
+// updateGroupSnapshotContentErrorStatusWithEvent, v8.7.
+func writeError[T any, P snapshots.Pointer[T]](ctx context.Context, c *controller, objects snapshots.Objects[T, P], found P, status bool, is *snapshotv1.VolumeSnapshotError, reason, message string) {
+	if is != nil && is.Message != nil && *is.Message == message {
 		return
 	}
-	notReady := false
 	failure := &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: c.env.Now()}, Message: &message}
-	ops := []snapshots.Op{{Op: "replace", Path: "/status", Value: &snapshotv1.VolumeSnapshotContentStatus{ReadyToUse: &notReady, Error: failure}}}
-	if found.Status != nil {
-		ops = []snapshots.Op{{Op: "replace", Path: "/status/error", Value: failure}, {Op: "replace", Path: "/status/readyToUse", Value: &notReady}}
+	ops := []snapshots.Op{{Op: "replace", Path: "/status", Value: map[string]any{"readyToUse": false, "error": failure}}}
+	if status {
+		ops = []snapshots.Op{{Op: "replace", Path: "/status/error", Value: failure}, {Op: "replace", Path: "/status/readyToUse", Value: false}}
 	}
-	updated, err := c.api.PatchStatus(ctx, found, ops...)
+	updated, err := objects.API.PatchStatus(ctx, found, ops...)
 	// The event is there also if the write failed.
 	c.recorder.Event(found, "Warning", reason, message)
 	if err == nil {
-		c.contents.Take(updated)
+		objects.Take(updated)
 	}
-}
-
-// setAnnBeingCreated notes that CreateSnapshot is about to be called.
-//
-// Upstream: snapshot_controller.go setAnnVolumeSnapshotBeingCreated, v8.7.
-func (c *controller) setAnnBeingCreated(ctx context.Context, found *content) (*content, error) {
-	if metav1.HasAnnotation(found.ObjectMeta, snapshots.AnnBeingCreated) {
-		return found, nil
-	}
-	annotations := map[string]string{}
-	maps.Copy(annotations, found.Annotations)
-	annotations[snapshots.AnnBeingCreated] = "yes"
-	return c.patch(ctx, found, snapshots.Op{Op: "replace", Path: "/metadata/annotations", Value: annotations})
-}
-
-// removeAnnBeingCreated notes that CreateSnapshot has a final answer.
-//
-// Upstream: snapshot_controller.go removeAnnVolumeSnapshotBeingCreated, v8.7.
-func (c *controller) removeAnnBeingCreated(ctx context.Context, found *content) (*content, error) {
-	if !metav1.HasAnnotation(found.ObjectMeta, snapshots.AnnBeingCreated) {
-		return found, nil
-	}
-	return c.patch(ctx, found, snapshots.Op{Op: "remove", Path: "/metadata/annotations/snapshot.storage.kubernetes.io~1volumesnapshot-being-created"})
-}
-
-// patch changes a content, and returns it as it was if that fails.
-func (c *controller) patch(ctx context.Context, found *content, op snapshots.Op) (*content, error) {
-	updated, err := c.api.Patch(ctx, found, op)
-	if err != nil {
-		return found, updateError(found.Name, err)
-	}
-	c.contents.Take(updated)
-	return updated, nil
-}
-
-// updateError is what a refused write is called.
-//
-// Upstream: snapshot_controller.go newControllerUpdateError, v8.7.
-func updateError(name string, err error) error {
-	return fmt.Errorf("snapshot controller failed to update %s on API server: %w", name, err)
 }

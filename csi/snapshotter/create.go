@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
@@ -29,17 +30,18 @@ func (c *controller) createSnapshot(ctx context.Context, found *content) (*conte
 	if err != nil {
 		return found, fmt.Errorf("failed to get input parameters to create snapshot for content %s: %q", found.Name, err.Error())
 	}
-	if found, err = c.setAnnBeingCreated(ctx, found); err != nil {
+	if found, err = c.contents.Annotate(ctx, found, snapshots.AnnBeingCreated); err != nil {
 		return found, fmt.Errorf("failed to add VolumeSnapshotBeingCreated annotation on the content %s: %q", found.Name, err.Error())
 	}
-	if parameters, err = c.passed(parameters, found); err != nil {
+	ref := found.Spec.VolumeSnapshotRef
+	if parameters, err = c.passed(parameters, "volumesnapshot", ref.Namespace, ref.Name, found.Name); err != nil {
 		return found, fmt.Errorf("failed to remove CSI Parameters of prefixed keys: %w", err)
 	}
 	made, err := c.call(ctx, found, parameters, secrets)
 	if err != nil {
 		if isFinalError(err) {
 			var failed error
-			if found, failed = c.removeAnnBeingCreated(ctx, found); failed != nil {
+			if found, failed = c.contents.RemoveAnnotation(ctx, found, snapshots.AnnBeingCreated); failed != nil {
 				return found, fmt.Errorf("failed to remove VolumeSnapshotBeingCreated annotation from the content %s: %w", found.Name, failed)
 			}
 		}
@@ -49,7 +51,7 @@ func (c *controller) createSnapshot(ctx context.Context, found *content) (*conte
 	if err != nil {
 		return found, fmt.Errorf("error updating status for volume snapshot content %s: %w", found.Name, err)
 	}
-	found, err = c.removeAnnBeingCreated(ctx, updated)
+	found, err = c.contents.RemoveAnnotation(ctx, updated, snapshots.AnnBeingCreated)
 	if err != nil {
 		return found, fmt.Errorf("failed to remove VolumeSnapshotBeingCreated annotation on the content %s: %q", found.Name, err.Error())
 	}
@@ -83,10 +85,10 @@ func (c *controller) classOf(name string) (*class, error) {
 }
 
 // passed are the parameters that the driver gets. A key with the sidecar's prefix that it does not know
-// is an error.
+// is an error. kind, namespace and name are of the snapshot or group snapshot, content is the name of its content.
 //
 // Upstream: pkg/utils/util.go RemovePrefixedParameters and snapshot_controller.go createSnapshotWrapper, v8.7.
-func (c *controller) passed(parameters map[string]string, found *content) (map[string]string, error) {
+func (c *controller) passed(parameters map[string]string, kind, namespace, name, content string) (map[string]string, error) {
 	var known []string
 	for _, role := range []string{"snapshotter-", "snapshotter-list-", "group-snapshotter-", "group-snapshotter-get-"} {
 		known = append(known, snapshots.ParameterPrefix+role+"secret-name", snapshots.ParameterPrefix+role+"secret-namespace")
@@ -101,9 +103,9 @@ func (c *controller) passed(parameters map[string]string, found *content) (map[s
 		}
 	}
 	if c.cfg.ExtraCreateMetadata {
-		passed[snapshots.ParameterPrefix+"volumesnapshot/name"] = found.Spec.VolumeSnapshotRef.Name
-		passed[snapshots.ParameterPrefix+"volumesnapshot/namespace"] = found.Spec.VolumeSnapshotRef.Namespace
-		passed[snapshots.ParameterPrefix+"volumesnapshotcontent/name"] = found.Name
+		passed[snapshots.ParameterPrefix+kind+"/name"] = name
+		passed[snapshots.ParameterPrefix+kind+"/namespace"] = namespace
+		passed[snapshots.ParameterPrefix+kind+"content/name"] = content
 	}
 	return passed, nil
 }
@@ -143,20 +145,39 @@ func isFinalError(err error) bool {
 	return true
 }
 
+// isMember says whether a content was made for a group snapshot, whose driver has taken it already.
+//
+// Upstream: snapshot_controller.go syncContent, v8.7.
+func isMember(found *content) bool {
+	return metav1.HasAnnotation(found.ObjectMeta, snapshots.AnnGroupHandle)
+}
+
+// ofGroup says whether a content's snapshot is known to be one of a group.
+func ofGroup(found *content) bool {
+	return found.Status != nil && found.Status.VolumeGroupSnapshotHandle != nil
+}
+
 // checkStatus looks how far a snapshot is: one that is there already by ListSnapshots, another by
 // CreateSnapshot.
 //
 // Upstream: snapshot_controller.go checkandUpdateContentStatusOperation and snapshotter.go
 // GetSnapshotStatus, v8.7.
 func (c *controller) checkStatus(ctx context.Context, found *content) (*content, error) {
-	if found.Spec.Source.SnapshotHandle == nil {
+	given := found.Spec.Source.SnapshotHandle
+	if given == nil && ofGroup(found) {
+		given = found.Status.SnapshotHandle
+	}
+	switch {
+	case given == nil && isMember(found):
+		return found, nil // the snapshot controller writes its status
+	case given == nil:
 		return c.createSnapshot(ctx, found)
 	}
 	secrets, err := c.listSecrets(ctx, found)
 	if err != nil {
 		return found, err
 	}
-	handle := *found.Spec.Source.SnapshotHandle
+	handle := *given
 	if found.Status != nil && found.Status.SnapshotHandle != nil {
 		handle = *found.Status.SnapshotHandle
 	}
@@ -172,7 +193,7 @@ func (c *controller) checkStatus(ctx context.Context, found *content) (*content,
 		is = list.GetEntries()[0].GetSnapshot()
 	}
 	updated, err := c.updateStatus(ctx, found, &csi.Snapshot{
-		SnapshotId: *found.Spec.Source.SnapshotHandle, ReadyToUse: is.GetReadyToUse(), SizeBytes: is.GetSizeBytes(), CreationTime: is.GetCreationTime(),
+		SnapshotId: *given, ReadyToUse: is.GetReadyToUse(), SizeBytes: is.GetSizeBytes(), CreationTime: is.GetCreationTime(), GroupSnapshotId: is.GetGroupSnapshotId(),
 	})
 	if err != nil {
 		return found, err
@@ -184,7 +205,7 @@ func (c *controller) checkStatus(ctx context.Context, found *content) (*content,
 //
 // Upstream: snapshot_controller.go updateSnapshotContentStatus, v8.7.
 func (c *controller) updateStatus(ctx context.Context, found *content, is *csi.Snapshot) (*content, error) {
-	latest, err := c.api.Get(ctx, "", found.Name)
+	latest, err := c.contents.API.Get(ctx, "", found.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error get snapshot content %s from api server: %w", found.Name, err)
 	}
@@ -195,9 +216,9 @@ func (c *controller) updateStatus(ctx context.Context, found *content, is *csi.S
 	if !follow(wanted, is, c.env.Now()) {
 		return latest, nil
 	}
-	updated, err := c.api.PatchStatus(ctx, latest, snapshots.Op{Op: "replace", Path: "/status", Value: wanted})
+	updated, err := c.contents.API.PatchStatus(ctx, latest, snapshots.Op{Op: "replace", Path: "/status", Value: wanted})
 	if err != nil {
-		return latest, updateError(found.Name, err)
+		return latest, snapshots.UpdateError(found.Name, err)
 	}
 	return updated, nil
 }
@@ -219,6 +240,9 @@ func follow(to *snapshotv1.VolumeSnapshotContentStatus, is *csi.Snapshot, now ti
 	}
 	if to.RestoreSize == nil && is.GetSizeBytes() > 0 {
 		to.RestoreSize, changed = &is.SizeBytes, true
+	}
+	if to.VolumeGroupSnapshotHandle == nil && is.GetGroupSnapshotId() != "" {
+		to.VolumeGroupSnapshotHandle, changed = &is.GroupSnapshotId, true
 	}
 	return changed
 }

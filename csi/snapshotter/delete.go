@@ -3,7 +3,6 @@ package snapshotter
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -31,16 +30,17 @@ func shouldDelete(found *content) bool {
 	return metav1.HasAnnotation(found.ObjectMeta, snapshots.AnnBeingDeleted)
 }
 
-// delete deletes the snapshot of a content with the policy Delete, and lets the content go.
+// delete deletes the snapshot of a content with the policy Delete, and lets the content go. That of a group is
+// deleted with the group.
 //
 // Upstream: snapshot_controller.go syncContent, v8.7.
 func (c *controller) delete(ctx context.Context, found *content) (err error) {
-	if found.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete && found.Status != nil && found.Status.SnapshotHandle != nil {
+	if found.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete && found.Status != nil && found.Status.SnapshotHandle != nil && !ofGroup(found) {
 		if found, err = c.deleteSnapshot(ctx, found); err != nil {
 			return err
 		}
 	}
-	return c.removeContentFinalizer(ctx, found)
+	return c.contents.RemoveContentFinalizer(ctx, found, snapshots.ContentFinalizer)
 }
 
 // deleteSnapshot calls DeleteSnapshot, and removes the handle.
@@ -58,7 +58,7 @@ func (c *controller) deleteSnapshot(ctx context.Context, found *content) (*conte
 		failed("Failed to delete snapshot")
 		return found, fmt.Errorf("failed to delete snapshot %q, err: failed to delete snapshot content %s: %q", found.Name, found.Name, err.Error())
 	}
-	latest, err := c.api.Get(ctx, "", found.Name)
+	latest, err := c.contents.API.Get(ctx, "", found.Name)
 	if err != nil {
 		failed("Failed to clear content status")
 		return found, fmt.Errorf("error get snapshot content %s from api server: %w", found.Name, err)
@@ -66,46 +66,35 @@ func (c *controller) deleteSnapshot(ctx context.Context, found *content) (*conte
 	if latest.Status != nil {
 		latest.Status.SnapshotHandle, latest.Status.ReadyToUse, latest.Status.CreationTime, latest.Status.RestoreSize = nil, nil, nil, nil
 	}
-	updated, err := c.api.UpdateStatus(ctx, latest)
+	updated, err := c.contents.API.UpdateStatus(ctx, latest)
 	if err != nil {
 		failed("Failed to clear content status")
-		return found, updateError(found.Name, err)
+		return found, snapshots.UpdateError(found.Name, err)
 	}
 	return updated, nil
-}
-
-// removeContentFinalizer lets a content go.
-//
-// Upstream: snapshot_controller.go removeContentFinalizer, v8.7.
-func (c *controller) removeContentFinalizer(ctx context.Context, found *content) error {
-	if !slices.Contains(found.Finalizers, snapshots.ContentFinalizer) {
-		return nil
-	}
-	var others []string // nil if there are none
-	for _, finalizer := range found.Finalizers {
-		if finalizer != snapshots.ContentFinalizer {
-			others = append(others, finalizer)
-		}
-	}
-	_, err := c.patch(ctx, found, snapshots.Op{Op: "replace", Path: "/metadata/finalizers", Value: others})
-	return err
 }
 
 // credentials are those of the secret that a content's annotations name; none if they name none.
 //
 // Upstream: snapshot_controller.go GetCredentialsFromAnnotation, v8.7.
 func (c *controller) credentials(ctx context.Context, found *content) (map[string]string, error) {
-	name, named := found.Annotations[snapshots.AnnDeletionSecretName]
-	namespace, spaced := found.Annotations[snapshots.AnnDeletionSecretNamespace]
+	return c.annotated(ctx, found, "snapshot content", snapshots.AnnDeletionSecretName, snapshots.AnnDeletionSecretNamespace)
+}
+
+// annotated are the values of the secret that two annotations name; none if they are not there. what is what the
+// object is called in errors.
+func (c *controller) annotated(ctx context.Context, found metav1.Object, what, nameKey, namespaceKey string) (map[string]string, error) {
+	name, named := found.GetAnnotations()[nameKey]
+	namespace, spaced := found.GetAnnotations()[namespaceKey]
 	switch {
 	case !named || !spaced:
 		return nil, nil
 	case name == "" || namespace == "":
-		return nil, fmt.Errorf("cannot retrieve secrets for snapshot content %q, err: secret name or namespace not specified", found.Name)
+		return nil, fmt.Errorf("cannot retrieve secrets for %s %q, err: secret name or namespace not specified", what, found.GetName())
 	}
 	values, err := sidecar.Credentials(ctx, c.client, &v1.SecretReference{Name: name, Namespace: namespace})
 	if err != nil {
-		return nil, fmt.Errorf("cannot get credentials for snapshot content %q", found.Name)
+		return nil, fmt.Errorf("cannot get credentials for %s %q", what, found.GetName())
 	}
 	return values, nil
 }
@@ -114,6 +103,13 @@ func (c *controller) credentials(ctx context.Context, found *content) (map[strin
 //
 // Upstream: snapshot_controller.go checkandUpdateContentStatusOperation and pkg/utils/util.go GetSecretReference, v8.7.
 func (c *controller) listSecrets(ctx context.Context, found *content) (map[string]string, error) {
+	if ofGroup(found) { // it has no class
+		values, err := c.credentials(ctx, found)
+		if err != nil {
+			return nil, fmt.Errorf("failed to get credentials from annotation for snapshot content %s: %w", found.Name, err)
+		}
+		return values, nil
+	}
 	if found.Spec.VolumeSnapshotClassName == nil {
 		return nil, nil
 	}

@@ -24,9 +24,15 @@
 // has DeleteSnapshot be called; then its handle is removed, and then its finalizer. With Retain
 // the driver is not called.
 //
+// # Group snapshots
+//
+// Once the definitions of groupsnapshot.storage.k8s.io are there, the same is done for VolumeGroupSnapshotContents
+// (groups.go, groupdelete.go), by CreateVolumeGroupSnapshot, GetVolumeGroupSnapshot and DeleteVolumeGroupSnapshot of the driver's
+// group controller service. For the contents of the members, the driver is called neither to take nor to delete them.
+//
 // # Deviations from upstream
 //
-//   - There are no group snapshots, and no sidecars on nodes (--node-deployment).
+//   - There are no sidecars on nodes (--node-deployment).
 //   - A driver without snapshots does not end the program, which a Deployment would start again and
 //     again.
 //   - What package sidecar lists.

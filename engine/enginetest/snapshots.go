@@ -65,23 +65,49 @@ func (r SnapshotRig) Delete(resource schema.GroupVersionResource, namespace, nam
 // Snapshot is the snapshot of that name in the namespace default, nil if there is none.
 func (r SnapshotRig) Snapshot(name string) *snapshotv1.VolumeSnapshot {
 	r.Helper()
-	return get[snapshotv1.VolumeSnapshot](r, snapshots.Snapshots(), "default", name)
+	return Get[snapshotv1.VolumeSnapshot](r, snapshots.Snapshots(), "default", name)
 }
 
 // Content is the content of that name, nil if there is none.
 func (r SnapshotRig) Content(name string) *snapshotv1.VolumeSnapshotContent {
 	r.Helper()
-	return get[snapshotv1.VolumeSnapshotContent](r, snapshots.Contents(), "", name)
+	return Get[snapshotv1.VolumeSnapshotContent](r, snapshots.Contents(), "", name)
 }
 
 // Update writes a changed content, or its subresource, for example "status".
 func (r SnapshotRig) Update(content *snapshotv1.VolumeSnapshotContent, subresource string) {
 	r.Helper()
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(content)
+	r.Put(snapshots.Contents(), content, subresource)
+}
+
+// Put writes a changed object of snapshots or group snapshots, or its subresource.
+func (r SnapshotRig) Put(resource schema.GroupVersionResource, obj control.Object, subresource string) {
+	r.Helper()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	require.NoError(r, err)
 	r.do(api.Request{
-		Verb: "update", Resource: snapshots.Contents(), Subresource: subresource, Name: content.Name, Object: &unstructured.Unstructured{Object: fields},
+		Verb: "update", Resource: resource, Subresource: subresource, Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: &unstructured.Unstructured{Object: fields},
 	})
+}
+
+// DefineGroups makes the definitions of group snapshots.
+func (r SnapshotRig) DefineGroups() {
+	r.Helper()
+	definitions, err := snapshots.GroupDefinitions()
+	require.NoError(r, err)
+	for _, text := range definitions {
+		r.Create(text)
+	}
+}
+
+// Names are those of all objects of a resource, in order; namespace is "" for contents and classes.
+func (r SnapshotRig) Names(resource schema.GroupVersionResource, namespace string) (names []string) {
+	r.Helper()
+	list := r.do(api.Request{Verb: "list", Resource: resource, Namespace: namespace})
+	for _, item := range list.(*unstructured.UnstructuredList).Items {
+		names = append(names, item.GetName())
+	}
+	return names
 }
 
 // Events are "TYPE REASON: MESSAGE", in order, each once in a row.
@@ -115,7 +141,8 @@ func (r SnapshotRig) do(req api.Request) runtime.Object {
 	return obj
 }
 
-func get[T any](r SnapshotRig, resource schema.GroupVersionResource, namespace, name string) *T {
+// Get is an object of snapshots or group snapshots, nil if there is none.
+func Get[T any](r SnapshotRig, resource schema.GroupVersionResource, namespace, name string) *T {
 	r.Helper()
 	obj, err := r.User.(*fakeclient.Clientset).Do(context.Background(), api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
 	if apierrors.IsNotFound(err) {

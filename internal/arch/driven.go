@@ -33,10 +33,10 @@ func Driven() DrivenRules {
 		Files: []string{"machine/disk", "machine/mount"},
 		Vars: map[string][]string{
 			"binding":           {"knownModes", "orderedModeSets"},
-			"control/snapshots": {"definitions"},               // embedded files
-			"csi":               {"nameFormat"},                // a regular expression
-			"kubelet":           {"ErrReadOnly"},               // that of kubelet/runtime/programs
-			"trace":             {"shortNames", "knownFields"}, // what types have is looked up once
+			"control/snapshots": {"definitions", "groupDefinitions"}, // embedded files
+			"csi":               {"nameFormat"},                      // a regular expression
+			"kubelet":           {"ErrReadOnly"},                     // that of kubelet/runtime/programs
+			"trace":             {"shortNames", "knownFields"},       // what types have is looked up once
 		},
 	}
 }
