@@ -154,4 +154,7 @@ func TestGroupSnapshotsWorkInEveryVersionThatTheDefinitionsServe(t *testing.T) {
 	taken, err := time.Parse(time.RFC3339, at)
 	require.NoError(t, err)
 	require.False(t, metav1.NewTime(taken).After(c.Now()))
+	text, err := c.Cluster.Get("volumegroupsnapshot")
+	require.NoError(t, err)
+	require.Contains(t, text, "monday")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -121,8 +122,8 @@ func (v View) Find(ref Ref) (runtime.Object, error) {
 func (v View) of(resource manifest.Resource) []object {
 	var list []object
 	for _, obj := range v.Objects {
-		o, ok := obj.(object)
-		if ok && kindOf(obj) == resource.GroupVersionKind {
+		o, ok := inVersion(obj, resource.GroupVersionKind).(object)
+		if ok && kindOf(o) == resource.GroupVersionKind {
 			list = append(list, o)
 		}
 	}
@@ -130,6 +131,18 @@ func (v View) of(resource manifest.Resource) []object {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return list
+}
+
+// inVersion is a custom object of the kind as the version shows it, any other object as it is: the server stores all versions as
+// one.
+func inVersion(obj runtime.Object, kind schema.GroupVersionKind) runtime.Object {
+	u, custom := obj.(*unstructured.Unstructured)
+	if !custom || u.GroupVersionKind().GroupKind() != kind.GroupKind() || u.GroupVersionKind() == kind {
+		return obj
+	}
+	shown := u.DeepCopy()
+	shown.SetGroupVersionKind(kind)
+	return shown
 }
 
 func kindOf(obj runtime.Object) schema.GroupVersionKind {
