@@ -157,7 +157,7 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 		require.ErrorContains(t, c.Cluster.Delete(ref), says)
 	}
 	_, err := c.Cluster.Explain("sc/x")
-	require.ErrorContains(t, err, "only pods, claims (pvc), volumes (pv), volumesnapshots and their contents can be explained")
+	require.ErrorContains(t, err, "only pods, claims (pvc), volumes (pv), volumesnapshots, their contents and volumegroupsnapshots can be explained")
 	_, err = c.Cluster.ReadFile("nod/x", "/")
 	require.ErrorContains(t, err, "is not a place for files")
 	_, err = c.Cluster.ReadFile("node/x", "/")

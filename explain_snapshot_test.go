@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -77,4 +78,20 @@ func TestExplainSaysThatNoSnapshotControllerRuns(t *testing.T) {
 	c.Apply(snapClass + snapOf("data"))
 	c.RunFor(time.Second)
 	require.Contains(t, c.Explain("volumesnapshot/s1"), "  no snapshot controller runs here\n")
+}
+
+func TestExplainSaysWhatAGroupSnapshotWaitsFor(t *testing.T) {
+	c := database(t, driver.Config{})
+	applyGroups(t, c)
+	c.Apply(strings.Replace(groupOfApp, "app: db", "app: none", 1))
+	c.RunFor(10 * time.Second)
+	why := c.Explain("volumegroupsnapshot/monday")
+	require.Contains(t, why, "volumegroupsnapshot default/monday is not ready to use\n  no claim in default has the labels app=none\n")
+	require.Contains(t, why, "label selector app=none for group snapshot not applied to any PVC")
+	c.Delete("volumegroupsnapshot/monday")
+	c.RunFor(10 * time.Second)
+	c.Apply(groupOfApp)
+	c.RunFor(10 * time.Second)
+	require.Contains(t, c.Explain("volumegroupsnapshot/monday"), "volumegroupsnapshot default/monday is ready to use\n  volumegroupsnapshotcontent groupsnapcontent-")
+	require.Contains(t, c.Explain("volumesnapshot/"+members(t, c)["log"].GetName()), "  it is part of volumegroupsnapshot default/monday, and is deleted with that\n")
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -80,10 +81,10 @@ type World struct {
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("only pods, claims (pvc), volumes (pv), volumesnapshots and their contents can be explained")
+var ErrKind = errors.New("only pods, claims (pvc), volumes (pv), volumesnapshots, their contents and volumegroupsnapshots can be explained")
 
 // Object says why an object is as it is. kind is "Pod", "PersistentVolumeClaim",
-// "PersistentVolume", "VolumeSnapshot" or "VolumeSnapshotContent"; namespace is "" for a volume and
+// "PersistentVolume", "VolumeSnapshot", "VolumeSnapshotContent" or "VolumeGroupSnapshot"; namespace is "" for a volume and
 // a content.
 func Object(ctx context.Context, w World, kind, namespace, name string) (Explanation, error) {
 	x := &explainer{World: w, ctx: ctx}
@@ -97,6 +98,8 @@ func Object(ctx context.Context, w World, kind, namespace, name string) (Explana
 		err = x.pod(namespace, name)
 	case "VolumeSnapshot":
 		err = x.snapshot(namespace, name)
+	case snapshots.GroupKind:
+		err = x.groupSnapshot(namespace, name)
 	case "VolumeSnapshotContent":
 		err = x.snapshotContent(name)
 	default:

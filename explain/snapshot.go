@@ -24,6 +24,7 @@ func (x *explainer) snapshot(ns, name string) error {
 	x.found.Objects = append(x.found.Objects, "volumesnapshot/"+ns+"/"+name)
 	ready := s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
 	x.say("volumesnapshot %s/%s is %s", ns, name, readiness(ready))
+	member := x.member(&s)
 	if !ready {
 		if !x.SnapshotController {
 			x.say("  no snapshot controller runs here")
@@ -32,9 +33,13 @@ func (x *explainer) snapshot(ns, name string) error {
 			if err := x.sourceClaim(ns, *source); err != nil {
 				return err
 			}
-			x.snapshotClass(s.Spec.VolumeSnapshotClassName)
+			if !member { // which has no class
+				x.snapshotClass(s.Spec.VolumeSnapshotClassName)
+			}
 		}
-		x.snapshotError(s.Status)
+		if s.Status != nil {
+			x.snapshotError(s.Status.Error)
+		}
 	}
 	if s.Status != nil && s.Status.BoundVolumeSnapshotContentName != nil {
 		x.content(*s.Status.BoundVolumeSnapshotContentName)
@@ -65,7 +70,7 @@ func (x *explainer) snapshotContent(name string) error {
 func (x *explainer) custom(kind, ns, name string, into any) bool {
 	for _, obj := range x.Objects() {
 		u, ok := obj.(*unstructured.Unstructured)
-		if ok && u.GetKind() == kind && u.GroupVersionKind().Group == snapshots.Group && u.GetNamespace() == ns && u.GetName() == name {
+		if ok && u.GetKind() == kind && slices.Contains([]string{snapshots.Group, snapshots.GroupsGroup}, u.GroupVersionKind().Group) && u.GetNamespace() == ns && u.GetName() == name {
 			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) == nil
 		}
 	}
@@ -104,9 +109,9 @@ func (x *explainer) snapshotClass(name *string) {
 	x.say("  its class %s is of driver %s", *name, class.Driver)
 }
 
-func (x *explainer) snapshotError(status *snapshotv1.VolumeSnapshotStatus) {
-	if status != nil && status.Error != nil && status.Error.Message != nil {
-		x.say("  its error is: %s", oneLine(*status.Error.Message))
+func (x *explainer) snapshotError(failure *snapshotv1.VolumeSnapshotError) {
+	if failure != nil && failure.Message != nil {
+		x.say("  its error is: %s", oneLine(*failure.Message))
 	}
 }
 
