@@ -50,6 +50,7 @@ func serve(t *testing.T, cfg driver.Config) (address string, node *machine.Machi
 	server := grpc.NewServer()
 	spec.RegisterIdentityServer(server, d.Identity)
 	spec.RegisterControllerServer(server, controller)
+	spec.RegisterGroupControllerServer(server, controller.(spec.GroupControllerServer))
 	spec.RegisterNodeServer(server, nodeServer)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() {
