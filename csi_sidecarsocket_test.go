@@ -48,6 +48,22 @@ func TestADriverWhoseSidecarsAreOutsideListensForThemAndHasNoneHere(t *testing.T
 	require.NoError(t, running.Stop())
 }
 
+func TestADriverOnNodesWhoseSidecarsAreOutsideListensOnEachNode(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d, err := driver.New(driver.Config{OnNodes: true})
+	require.NoError(t, err)
+	d.SidecarSocket = filepath.Join(t.TempDir(), "s")
+	require.NoError(t, c.InstallCSIDriver(d))
+	here := slices.DeleteFunc(c.Actors(), func(actor string) bool { return !strings.HasPrefix(actor, "csi-") })
+	require.Equal(t, []string{"csi-driver/csi.storagesim.io/node-1", "csi-registrar/csi.storagesim.io/node-1"}, here)
+	c.RunFor(5 * time.Second)
+	running := live.Start(c.Engine())
+	found, err := csi.AtEndpoint(t.Context(), "unix://"+d.NodeSidecarSocket("node-1"))
+	require.NoError(t, err)
+	require.Equal(t, "csi.storagesim.io", found.Name)
+	require.NoError(t, running.Stop())
+}
+
 func TestASidecarSocketThatCannotBeIsRefusedByName(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	d, err := driver.New(driver.Config{})
@@ -55,5 +71,5 @@ func TestASidecarSocketThatCannotBeIsRefusedByName(t *testing.T) {
 	d.SidecarSocket = "csi.sock"
 	require.EqualError(t, c.InstallCSIDriver(d), `csi.Driver csi.storagesim.io: SidecarSocket: "unix://csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`)
 	d.SidecarSocket, d.NewController = "/run/csi.sock", nil
-	require.EqualError(t, c.InstallCSIDriver(d), "csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller or NewController")
+	require.EqualError(t, c.InstallCSIDriver(d), "csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller, NewController or NodeController")
 }

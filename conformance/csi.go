@@ -199,11 +199,11 @@ func comparable(value any) any {
 // identityKey is an attribute of volumes that says which process made them.
 const identityKey = "storage.kubernetes.io/csiProvisionerIdentity"
 
-// hideIdentity leaves of it what is the same in every run: the driver.
+// hideIdentity leaves of it what is the same in every run: the driver, and its node if it has one.
 func hideIdentity(identity string) string {
 	for _, driver := range knownDrivers() {
-		if strings.HasSuffix(identity, driver) {
-			return "<id>-" + driver
+		if _, node, found := strings.Cut(identity, "-"+driver); found {
+			return "<id>-" + driver + node
 		}
 	}
 	return identity

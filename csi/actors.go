@@ -78,6 +78,9 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 	if d.NodeEndpoint != nil {
 		socket.Address, socket.Root = d.NodeEndpoint(h.Node), h.Machine.Dir()
 	}
+	if d.NodeController != nil && d.SidecarSocket != "" {
+		socket.Outside = d.NodeSidecarSocket(h.Node)
+	}
 	crashes(w, &socket, name)
 	build := func() (func(grpc.ServiceRegistrar), error) {
 		if d.Node == nil {
@@ -104,7 +107,7 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 			Crash: func(f call.Fault) { w.Crash(registers, f.Restart) },
 		})},
 	}
-	if d.NodeController == nil {
+	if d.NodeController == nil || d.SidecarSocket != "" {
 		return actors
 	}
 	cfg := d.ProvisionerConfig(func(env control.Env) grpc.ClientConnInterface {

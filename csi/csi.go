@@ -58,7 +58,8 @@ type Driver struct {
 	// which the identity and controller servers listen for them, as /csi/csi.sock of a
 	// Deployment. The cluster then runs no provisioner, attacher, resizer and snapshotter for
 	// the driver. A controller that panics in a call from outside is not started again. It
-	// is for drivers with Controller or NewController, in runs that are live.
+	// is for drivers with Controller, NewController or NodeController, in runs that are live. With
+	// NodeController there is a socket for each node, NodeSidecarSocket.
 	SidecarSocket string
 	// Liveness, if set, has a livenessprobe ask the controller's process whether it is well,
 	// and restart it.
@@ -102,8 +103,8 @@ func (d Driver) Check() error {
 	case len(NodeSocket(d.Name)) > call.MaxPath:
 		return fmt.Errorf("csi.Driver %s: the path of its socket, %s, has %d bytes; at most %d are possible", d.Name, NodeSocket(d.Name), len(NodeSocket(d.Name)), call.MaxPath)
 	}
-	if d.SidecarSocket != "" && d.Controller == nil && d.NewController == nil {
-		return fmt.Errorf("csi.Driver %s: SidecarSocket is for drivers with Controller or NewController", d.Name)
+	if d.SidecarSocket != "" && d.Controller == nil && d.NewController == nil && d.NodeController == nil {
+		return fmt.Errorf("csi.Driver %s: SidecarSocket is for drivers with Controller, NewController or NodeController", d.Name)
 	}
 	if d.SidecarSocket != "" {
 		if err := call.CheckAddress("unix://" + d.SidecarSocket); err != nil {
@@ -122,6 +123,10 @@ func (d Driver) Check() error {
 	}
 	return nil
 }
+
+// NodeSidecarSocket is where the server of a node listens for sidecars outside, if the driver has
+// NodeController and SidecarSocket: that path, a dot and the node's name.
+func (d Driver) NodeSidecarSocket(node string) string { return d.SidecarSocket + "." + node }
 
 // HasController says whether the driver has a controller.
 func (d Driver) HasController() bool {
