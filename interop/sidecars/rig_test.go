@@ -21,7 +21,9 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/conformance"
+	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/serve"
 )
 
@@ -57,8 +59,9 @@ type rig struct {
 	began time.Time
 
 	mu      sync.Mutex
-	refused map[string]codes.Code // what the next call of a method gets
-	adamant bool                  // and each one after it
+	refused map[string][]codes.Code // what the next calls of a method get
+	adamant bool                    // and each one after them, what the last got
+	lacks   []string                // capabilities that the driver is not to say it has
 }
 
 // setup is what a rig is to be.
@@ -70,6 +73,10 @@ type setup struct {
 	more   map[string][]string // flags of one of them
 	quick  bool                // nothing is observed
 	speed  float64             // of virtual time
+	lacks  []string            // capabilities that the driver is not to say it has
+	across bool                // the server lets sources of claims be in other namespaces
+
+	ours func(*provisioner.Config) // what stands for the flags of the provisioner
 
 	writers []string // programs that must have written something, real or ours
 }
@@ -80,9 +87,9 @@ func start(t testing.TB, s setup) *rig {
 	for i := range s.nodes {
 		nodes = append(nodes, fmt.Sprintf("node-%d", i+1))
 	}
-	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(nodes...), Disks: storagesim.MemoryDisks, Start: time.Now().UTC().Truncate(time.Second)})
+	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(nodes...), Disks: storagesim.MemoryDisks, Start: time.Now().UTC().Truncate(time.Second), CrossNamespaceVolumeDataSource: s.across})
 	require.NoError(t, err)
-	r := &rig{TB: t, cluster: cluster, logs: map[string]*log{}, refused: map[string]codes.Code{}, began: time.Now()}
+	r := &rig{TB: t, cluster: cluster, logs: map[string]*log{}, refused: map[string][]codes.Code{}, lacks: s.lacks, began: time.Now()}
 	dir, err := os.MkdirTemp("", "csi") // short, as a socket's path must be
 	require.NoError(t, err)
 	socket := filepath.Join(dir, "csi.sock")
@@ -108,6 +115,10 @@ func (r *rig) install(s setup, socket string) {
 	if s.real {
 		d.SidecarSocket = socket
 	}
+	if s.ours != nil {
+		of := d.Sidecars.Provisioner
+		d.Sidecars.Provisioner = func(cfg *provisioner.Config) { of(cfg); s.ours(cfg) }
+	}
 	if !s.quick {
 		r.watcher = conformance.Watch(r.cluster, d.Name)
 		d.Options = append(d.Options, grpc.ChainUnaryInterceptor(r.watcher.Intercept, r.intercept))
@@ -119,26 +130,38 @@ func (r *rig) install(s setup, socket string) {
 	}
 }
 
-// launch starts the real programs.
+// launch starts the real programs: those of a cluster, or a provisioner for each node.
 func (r *rig) launch(socket string, s setup) {
 	dir, err := built()
 	require.NoError(r, err)
-	for _, name := range programs {
-		cmd := exec.Command(filepath.Join(dir, name), slices.Concat([]string{"--kubeconfig=" + r.server.Kubeconfig()}, s.flags, s.more[name])...)
-		if name == "snapshot-controller" {
-			cmd.Args = append(cmd.Args, "--retry-crd-interval-max=1s") // else it looks for group snapshots for 30 s
-		} else {
-			cmd.Args = append(cmd.Args, "--csi-address="+socket)
+	for i := range s.nodes {
+		if node := fmt.Sprintf("node-%d", i+1); s.driver.OnNodes {
+			r.run(s, filepath.Join(dir, "csi-provisioner"), node, "--csi-address="+csi.Driver{SidecarSocket: socket}.NodeSidecarSocket(node))
 		}
-		said := &log{}
-		cmd.Env = append(os.Environ(), "NAMESPACE=default", "POD_NAME="+name) // as the downward API gives them
-		r.logs[name], cmd.Stderr, cmd.Stdout = said, said, said
-		require.NoError(r, cmd.Start())
-		r.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
 	}
+	for _, name := range programs {
+		switch {
+		case s.driver.OnNodes:
+		case name == "snapshot-controller":
+			r.run(s, filepath.Join(dir, name), "", "--retry-crd-interval-max=1s") // else it looks for group snapshots for 30 s
+		default:
+			r.run(s, filepath.Join(dir, name), "", "--csi-address="+socket)
+		}
+	}
+}
+
+// run starts a program, on a node or on none.
+func (r *rig) run(s setup, program, node, flag string) {
+	name := filepath.Base(program)
+	cmd := exec.Command(program, slices.Concat([]string{"--kubeconfig=" + r.server.Kubeconfig(), flag}, s.flags, s.more[name])...)
+	said := &log{}
+	cmd.Env = append(os.Environ(), "NAMESPACE=default", "POD_NAME="+name, "NODE_NAME="+node) // as the downward API gives them
+	r.logs[name+" "+node], cmd.Stderr, cmd.Stdout = said, said, said
+	require.NoError(r, cmd.Start())
+	r.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 }
 
 // log is what a program says.
@@ -239,8 +262,10 @@ func (r *rig) empty() bool {
 	return len(pods.Items)+len(claims.Items)+len(volumes.Items)+len(attachments.Items) == 0
 }
 
-func (r *rig) claim(name string) *v1.PersistentVolumeClaim {
-	claim, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").Get(context.Background(), name, metav1.GetOptions{})
+func (r *rig) claim(name string) *v1.PersistentVolumeClaim { return r.claimIn("default", name) }
+
+func (r *rig) claimIn(namespace, name string) *v1.PersistentVolumeClaim {
+	claim, err := r.cluster.Client().CoreV1().PersistentVolumeClaims(namespace).Get(context.Background(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &v1.PersistentVolumeClaim{}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/conformance"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/csi/provisioner"
 )
 
 // scenarios are played with the real sidecars, and then with ours.
@@ -39,6 +41,17 @@ var scenarios = []struct {
 	{"a snapshot that is kept", setup{nodes: 1, speed: 5, writers: []string{"csi-provisioner", "csi-snapshotter", "snapshot-controller"}}, kept},
 	{"growth that cannot be", setup{nodes: 1, speed: 5, writers: []string{"csi-provisioner", "csi-resizer"}}, infeasible},
 	{"what cannot be", setup{nodes: 1, speed: 5, driver: driver.Config{NoClones: true}, writers: []string{"csi-provisioner"}}, impossible},
+	{"a pod's own claim", setup{nodes: 2, speed: 5, driver: driver.Config{Topology: true}, writers: programs[:2]}, ephemeral},
+	{"sources in another namespace", setup{nodes: 1, speed: 5, across: true, more: map[string][]string{
+		"csi-provisioner": {"--feature-gates=CrossNamespaceVolumeDataSource=true"},
+	}, ours: func(c *provisioner.Config) { c.CrossNamespaceVolumeDataSource = true }, writers: []string{"csi-provisioner"}}, across},
+	{"a provisioner on each node", setup{nodes: 2, speed: 5, driver: driver.Config{OnNodes: true}, more: map[string][]string{
+		"csi-provisioner": {"--node-deployment", "--strict-topology", "--node-deployment-base-delay=1s"},
+	}, ours: func(c *provisioner.Config) {
+		c.NodeDeployment = &provisioner.NodeDeployment{BaseDelay: time.Second}
+	}, writers: []string{"csi-provisioner"}}, onNodes},
+	{"a claim that is wrong", setup{nodes: 1, speed: 5}, wrong},
+	{"a driver without growth", setup{nodes: 1, speed: 5, lacks: []string{"EXPAND_VOLUME", "NODE_EXPAND_VOLUME"}, writers: programs[:2]}, unable},
 }
 
 // TestOurSidecarsDoAsTheRealOnes plays each scenario to its end with the real sidecars, as processes,
@@ -136,8 +149,10 @@ func (r *rig) patch(claim, patch string) {
 	require.NoError(r, err)
 }
 
-func (r *rig) bound(claim string) func() bool {
-	return func() bool { return r.claim(claim).Status.Phase == v1.ClaimBound }
+func (r *rig) bound(claim string) func() bool { return r.boundIn("default", claim) }
+
+func (r *rig) boundIn(namespace, claim string) func() bool {
+	return func() bool { return r.claimIn(namespace, claim).Status.Phase == v1.ClaimBound }
 }
 
 // has says whether a claim has so much.
@@ -149,9 +164,11 @@ func (r *rig) has(claim, size string) func() bool {
 }
 
 // said says whether there is an event of that reason about a claim.
-func (r *rig) said(claim, reason string) func() bool {
+func (r *rig) said(claim, reason string) func() bool { return r.saidIn("default", claim, reason) }
+
+func (r *rig) saidIn(namespace, claim, reason string) func() bool {
 	return func() bool {
-		list, err := r.cluster.Client().CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+		list, err := r.cluster.Client().CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{})
 		require.NoError(r, err)
 		return slices.ContainsFunc(list.Items, func(e v1.Event) bool {
 			return e.InvolvedObject.Name == claim && e.Reason == reason

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	csi "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -15,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// refuse has the driver refuse the next call of a method.
-func (r *rig) refuse(method string, code codes.Code) {
+// refuse has the driver refuse the next calls of a method, one for each code.
+func (r *rig) refuse(method string, with ...codes.Code) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.refused[method] = code
+	r.refused[method] = with
 }
 
 // relent ends all refusals.
@@ -29,27 +30,45 @@ func (r *rig) relent() {
 	clear(r.refused)
 }
 
-// intercept refuses the calls that are to be.
+// intercept refuses the calls that are to be, and leaves out the capabilities that the driver lacks.
 func (r *rig) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	r.mu.Lock()
-	method := path.Base(info.FullMethod)
-	code, refuse := r.refused[method]
-	if !r.adamant {
-		delete(r.refused, method)
-	}
-	r.mu.Unlock()
-	if refuse {
+	if code := r.refusal(path.Base(info.FullMethod)); code != codes.OK {
 		return nil, status.Error(code, "not this time")
 	}
-	return handle(ctx, req)
+	answer, err := handle(ctx, req)
+	switch can := answer.(type) {
+	case *csi.ControllerGetCapabilitiesResponse:
+		can.Capabilities = slices.DeleteFunc(can.Capabilities, func(c *csi.ControllerServiceCapability) bool {
+			return slices.Contains(r.lacks, c.GetRpc().GetType().String())
+		})
+	case *csi.NodeGetCapabilitiesResponse:
+		can.Capabilities = slices.DeleteFunc(can.Capabilities, func(c *csi.NodeServiceCapability) bool {
+			return slices.Contains(r.lacks, "NODE_"+c.GetRpc().GetType().String())
+		})
+	}
+	return answer, err
 }
 
-// refusals has each call of a volume's life fail once before it is carried out.
+// refusal is what the next call of a method gets, OK if it is to be handled.
+func (r *rig) refusal(method string) codes.Code {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	with := r.refused[method]
+	if len(with) == 0 {
+		return codes.OK
+	}
+	if len(with) > 1 || !r.adamant {
+		r.refused[method] = with[1:]
+	}
+	return with[0]
+}
+
+// refusals has each call of a volume's life fail before it is carried out.
 func refusals(r *rig) {
 	r.apply(file(r, "classes"))
-	r.refuse("CreateVolume", codes.ResourceExhausted)
+	r.refuse("CreateVolume", codes.ResourceExhausted, codes.Internal)
 	r.refuse("ControllerPublishVolume", codes.Internal)
-	r.step("a volume is made and attached at the second attempt", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("a volume is made at the third attempt and attached at the second", func() { r.apply(file(r, "writer")) }, r.running(1))
 	r.refuse("ControllerExpandVolume", codes.Internal)
 	r.step("it grows at the second attempt", func() { r.resize("data", "2Gi") }, r.has("data", "2Gi"))
 	r.refuse("CreateSnapshot", codes.Internal)
@@ -187,4 +206,52 @@ func (r *rig) left(sizes ...string) func() bool {
 		slices.Sort(found)
 		return slices.Equal(found, sizes)
 	}
+}
+
+// ephemeral has a pod bring its claim along.
+func ephemeral(r *rig) {
+	r.apply(file(r, "local"))
+	r.step("a pod brings its claim", func() { r.apply(file(r, "ephemeral")) }, r.running(1))
+	r.step("it goes with the pod", func() { r.delete("pod/web") }, r.empty)
+}
+
+// across copies a claim and a snapshot of another namespace, first without a grant.
+func across(r *rig) {
+	r.apply(file(r, "classes"), file(r, "grants"))
+	r.step("a claim is bound", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, r.ready("monday"))
+	r.step("a clone is not granted", func() { r.apply(file(r, "cloned-across")) }, r.saidIn("team", "cloned", "ProvisioningFailed"))
+	r.step("it is granted", func() { r.apply(file(r, "granted")) }, r.boundIn("team", "cloned"))
+	r.step("so is a snapshot", func() { r.apply(file(r, "restored-across")) }, r.boundIn("team", "restored"))
+	r.step("the snapshot is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+	r.step("the copies are deleted", func() { r.delete("pvc/team/cloned", "pvc/team/restored") }, func() bool {
+		return r.claimIn("team", "cloned").Name+r.claimIn("team", "restored").Name == ""
+	})
+	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
+}
+
+// wrong has the driver say that a claim can never be met: then it is not tried again for long.
+func wrong(r *rig) {
+	r.apply(file(r, "classes"))
+	r.refuse("CreateVolume", codes.InvalidArgument)
+	r.step("the driver finds the claim wrong", func() { r.apply(file(r, "data")) }, r.said("data", "ProvisioningFailed"))
+	r.step("it is deleted", func() { r.delete("pvc/data") }, r.empty)
+}
+
+// unable has a claim ask for more of a driver that cannot have volumes grow.
+func unable(r *rig) {
+	r.apply(file(r, "classes"))
+	r.step("a claim is bound", func() { r.apply(file(r, "writer")) }, r.running(1))
+	r.step("it does not grow", func() { r.resize("data", "2Gi") }, r.said("data", "ExternalExpanding"))
+	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
+}
+
+// onNodes has the provisioners of nodes share the claims: where the pod is to run, and where the
+// class has volumes.
+func onNodes(r *rig) {
+	r.step("a pod's volume is made by its node", func() { r.apply(file(r, "topology")) }, r.running(1))
+	r.step("a claim is taken by the node of its class", func() { r.apply(file(r, "on-node-2")) }, r.bound("kept"))
+	r.step("it is deleted by that node", func() { r.delete("pvc/kept") }, r.only("data"))
+	r.step("the pod is deleted", func() { r.delete("pod/web") }, r.running(0))
+	r.step("its volume is deleted by its node", func() { r.delete("pvc/data") }, r.empty)
 }
