@@ -21,6 +21,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/conformance"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/csi/provisioner"
@@ -72,6 +73,7 @@ type setup struct {
 	flags  []string            // of the real sidecars
 	more   map[string][]string // flags of one of them
 	quick  bool                // nothing is observed
+	groups bool                // there are the definitions of group snapshots
 	speed  float64             // of virtual time
 	lacks  []string            // capabilities that the driver is not to say it has
 	across bool                // the server lets sources of claims be in other namespaces
@@ -125,6 +127,11 @@ func (r *rig) install(s setup, socket string) {
 	}
 	require.NoError(r, r.cluster.InstallCSIDriver(d))
 	require.NoError(r, r.cluster.InstallSnapshots())
+	if s.groups { // before the real programs, which look once
+		definitions, err := snapshots.GroupDefinitions()
+		require.NoError(r, err)
+		require.NoError(r, r.cluster.Apply(definitions...))
+	}
 	if s.real {
 		require.NoError(r, r.cluster.Stop(storagesim.SnapshotController))
 	}

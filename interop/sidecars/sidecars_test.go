@@ -76,6 +76,12 @@ func TestOurSidecarsDoAsTheRealOnes(t *testing.T) {
 	}
 }
 
+// TestAGroupSnapshotComesAndGoesWithTheRealSidecars is not compared with ours: workers of the real snapshot-controller
+// write to one member at the same time, and how often is chance.
+func TestAGroupSnapshotComesAndGoesWithTheRealSidecars(t *testing.T) {
+	played(t, setup{nodes: 1, speed: 5, groups: true, writers: []string{"csi-provisioner", "csi-snapshotter", "snapshot-controller"}}, true, grouped)
+}
+
 // played is what a run of a scenario brought.
 func played(t *testing.T, s setup, real bool, play func(*rig)) []*conformance.Observation {
 	s.real = real
@@ -114,6 +120,20 @@ func life(r *rig) {
 	r.step("all is deleted", func() {
 		r.delete("pod/writer", "pod/reader", "pvc/data", "pvc/restored", "pvc/cloned")
 	}, r.empty)
+}
+
+// grouped is a group snapshot of one claim: ready with its member, and gone with it.
+func grouped(r *rig) {
+	r.apply(file(r, "classes"))
+	r.step("a claim is bound", func() { r.apply(file(r, "labelled"), file(r, "groupclass")) }, r.bound("data"))
+	r.step("a group snapshot is taken", func() { r.apply(file(r, "group")) }, func() bool {
+		return slices.ContainsFunc(r.contents(), func(content unstructured.Unstructured) bool {
+			ready, _, err := unstructured.NestedBool(content.Object, "status", "readyToUse")
+			return err == nil && ready
+		})
+	})
+	r.step("the group snapshot is deleted", func() { r.delete("volumegroupsnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
+	r.step("all is deleted", func() { r.delete("pvc/data") }, r.empty)
 }
 
 // firstConsumer has a volume that only one node reaches: the one that the pod was scheduled to.
