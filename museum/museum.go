@@ -26,7 +26,8 @@ type Exhibit struct {
 	// Replay is the shortest failing plan, a line for explore.Replay.
 	Replay string
 
-	// except are built-in rules that do not hold with the fix either.
+	// except are built-in rules that do not hold with the fix either, or that the bug breaks in
+	// another way first.
 	except []string
 	actors []string // of the control plane, besides the controllers of volumes
 	// cluster is the one that the exhibit needs, with the switch in a controller's Config; nil

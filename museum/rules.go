@@ -31,6 +31,9 @@ const (
 	ReleasedWithoutClaim = "released without a claim"
 	// ForLivingClaims: a provisioner makes no volume for a claim that is gone already.
 	ForLivingClaims = "for living claims"
+	// MadeOnce: a provisioner makes no volume again that it has made and deleted for the same
+	// claim.
+	MadeOnce = "made once"
 	// ToldWhy: at the end no claim waits for which a volume was made, unless a Warning event of
 	// the claim says why.
 	ToldWhy = "told why"
@@ -57,6 +60,9 @@ func rules() []explore.Rule {
 		{Name: ForLivingClaims, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error { return forLivingClaims(c.Records()) }}
 		}},
+		{Name: MadeOnce, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: func() error { return madeOnce(c.Records()) }}
+		}},
 		{Name: ToldWhy, Begin: func(c *storagesim.Cluster) explore.Check {
 			p := newPresent()
 			return explore.Check{Write: p.see, Rest: func() error { return p.toldWhy(c.Records()) }}
@@ -65,6 +71,23 @@ func rules() []explore.Rule {
 			return explore.Check{Rest: func() error { return defaultForAll(c) }}
 		}},
 	}
+}
+
+// madeOnce looks at the calls of provisioners. Volumes have the names of their claims' UIDs.
+func madeOnce(records []trace.Entry) error {
+	deleted := map[string]bool{}
+	for _, entry := range records {
+		call, ok := entry.Record.(trace.Call)
+		if !ok || call.Err != "" {
+			continue
+		}
+		if call.Method != "Provision" { // Delete
+			deleted[call.Volume] = true
+		} else if deleted[call.Volume] {
+			return fmt.Errorf("%s made %s again, which it had made and deleted", entry.Actor, call.Volume)
+		}
+	}
+	return nil
 }
 
 // notDetachedInUse looks at the calls to the reference driver, whose nodes have their names for
