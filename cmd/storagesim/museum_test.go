@@ -14,7 +14,7 @@ func TestTheMuseumListsPlaysAndFinds(t *testing.T) {
 	for _, args := range [][]string{{"museum", "3"}, {"museum", "3", "--find"}} {
 		code, out, _ = command(t, "", args...)
 		require.Equal(t, 1, code)
-		require.Contains(t, out, "nothing leaks: 1 left behind:")
+		require.Contains(t, out, "made once: example.com/disk made pvc-")
 	}
 	code, out, _ = command(t, "", "museum", "3", "--fixed")
 	require.Equal(t, 0, code)
