@@ -130,6 +130,47 @@ func TestEachNodePublishesItsOwnCapacity(t *testing.T) {
 	c.RequireNoLeaks()
 }
 
+func TestANodeThatIsSwitchedOffAndOnKeepsItsVolumesAndItsCapacity(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
+	require.NoError(t, c.InstallCSIDriver(onNodes(2<<30)))
+	c.Apply(localClaims)
+	c.RunFor(10 * time.Second)
+	c.Apply(localPod("first", "late"))
+	c.RunFor(2 * time.Minute)
+	first := c.Pod("first").Spec.NodeName
+	before := capacities(t, c)
+	require.Equal(t, "1Gi", before[first])
+	require.NoError(t, c.Stop("node/"+first))
+	c.RunFor(time.Minute)
+	require.Equal(t, before, capacities(t, c))
+	require.NoError(t, c.Start("node/"+first))
+	c.RunFor(3 * time.Minute)
+	require.Equal(t, before, capacities(t, c), "the volume is found on the node's disk, and counted")
+	c.Delete("pod/first", "pvc/data-first")
+	c.RunFor(5 * time.Minute)
+	require.Equal(t, map[string]string{"node-1": "2Gi", "node-2": "2Gi"}, capacities(t, c))
+	require.Equal(t, "No resources found\n", c.Get("pv"))
+	c.RequireNoLeaks()
+}
+
+// As with csi-provisioner, what a node has published outlives the node, unless its owner goes: the provisioner that
+// would delete it has gone with the node.
+func TestTheCapacityOfANodeThatIsDeletedStaysAndServesNoPod(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
+	require.NoError(t, c.InstallCSIDriver(onNodes(1<<30)))
+	c.Apply(localClaims)
+	c.RunFor(10 * time.Second)
+	require.NoError(t, c.Stop("node/node-2"))
+	c.Delete("node/node-2")
+	c.RunFor(10 * time.Minute)
+	require.Equal(t, map[string]string{"node-1": "1Gi", "node-2": "1Gi"}, capacities(t, c))
+
+	c.Apply(localPod("first", "late"), localPod("second", "late"))
+	c.RunFor(2 * time.Minute)
+	require.ElementsMatch(t, []string{"node-1", ""}, []string{c.Pod("first").Spec.NodeName, c.Pod("second").Spec.NodeName}, c.Story())
+	require.Equal(t, map[string]string{"node-1": "0", "node-2": "1Gi"}, capacities(t, c))
+}
+
 func TestImmediateClaimsAreTakenByOneNodeEach(t *testing.T) {
 	for seed := range uint64(3) {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2", "node-3"), Seed: seed})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -266,6 +267,8 @@ func TestASnapshotWithAClassOfAnotherDriverIsNeverTaken(t *testing.T) {
 	content, handle := handleOf(c)
 	require.NotEmpty(t, content)
 	require.Empty(t, handle)
+	require.Equal(t, []string{"Normal CreatingSnapshot: Waiting for a snapshot default/s1 to be created by the CSI driver."}, saidOf(c, "volumesnapshot default/s1"))
+	require.Zero(t, calls(c, "CreateSnapshot"))
 }
 
 func TestASnapshotOfAClaimThatIsBeingDeletedIsNotTaken(t *testing.T) {
@@ -317,6 +320,94 @@ func TestSourcesThatCannotBeAreToldAsUpstreamTells(t *testing.T) {
 			c.RequireNoLeaks()
 		})
 	}
+}
+
+// TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells has sources that were right once, or are right
+// for another driver.
+//
+// Upstream: external-provisioner pkg/controller/controller.go getSnapshotSource and getPVCSource, v6.3.
+func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testing.T) {
+	const of = "Warning ProvisioningFailed: error getting handle for DataSource Type "
+	snapshot, clone := copyOf("VolumeSnapshot s1"), copyOf("PersistentVolumeClaim data")
+	elsewhere := func(claim string) string {
+		return strings.Replace(claim, "storageClassName: csi", "storageClassName: other", 1)
+	}
+	for name, tt := range map[string]struct {
+		before func(t *testing.T, c *storagesimtest.Cluster)
+		claim  string
+		event  string
+	}{
+		"a snapshot that is not bound": {
+			before: func(_ *testing.T, c *storagesimtest.Cluster) { c.Apply(snapOf("data")) }, // its class is not there
+			claim:  snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 not bound",
+		},
+		"a snapshot that is not ready": {
+			before: func(t *testing.T, c *storagesimtest.Cluster) {
+				require.NoError(t, c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Times: 1000, Code: codes.Internal, Message: "no"}))
+				c.Apply(snapClass + snapOf("data"))
+			},
+			claim: snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 is not Ready",
+		},
+		"a snapshot that is being deleted": {
+			before: func(t *testing.T, c *storagesimtest.Cluster) {
+				c.Apply(snapClass + snapOf("data"))
+				c.RunFor(5 * time.Second)
+				require.NoError(t, c.InjectCSI(socket.Fault{Method: "DeleteSnapshot", Times: 1000, Code: codes.Internal, Message: "no"}))
+				c.Delete("volumesnapshot/s1")
+			},
+			claim: snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 is being deleted",
+		},
+		"a snapshot of another driver": {
+			before: func(_ *testing.T, c *storagesimtest.Cluster) { c.Apply(snapClass + snapOf("data")) },
+			claim:  elsewhere(snapshot), event: of + "VolumeSnapshot by Name s1: snapshotcontent CONTENT for snapshot s1 is not handled by CSI driver of StorageClass other",
+		},
+		"a clone of a claim that is being deleted": {
+			before: func(_ *testing.T, c *storagesimtest.Cluster) {
+				c.Apply(growingPod("writer", "node-1"))
+				c.RunFor(30 * time.Second)
+				c.Delete("pvc/data") // the pod keeps it
+			},
+			claim: clone, event: of + "PersistentVolumeClaim by Name data: the PVC DataSource data is currently being deleted",
+		},
+		"a clone of another driver's volume": {
+			claim: elsewhere(clone), event: of + "PersistentVolumeClaim by Name data: claim in dataSource not bound or invalid",
+		},
+		"a clone of a claim that is not bound": {
+			before: func(_ *testing.T, c *storagesimtest.Cluster) {
+				c.Apply(strings.NewReplacer("name: data", "name: pending", "storageClassName: csi", "storageClassName: none").Replace(growingClaim("1Gi")))
+			},
+			claim: copyOf("PersistentVolumeClaim pending"),
+			event: of + "PersistentVolumeClaim by Name pending: the PVC DataSource pending must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil nil}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := growing(t, 1)
+			require.NoError(t, c.InstallCSIDriver(driver.Config{Name: "other.example.com"}))
+			require.NoError(t, c.InstallSnapshots())
+			c.Apply(strings.NewReplacer("name: csi}", "name: other}", "csi.storagesim.io", "other.example.com").Replace(growingClass))
+			if tt.before != nil {
+				tt.before(t, c)
+			}
+			c.RunFor(10 * time.Second)
+			content, _ := handleOf(c)
+			made := calls(c, "CreateVolume")
+			c.Apply(tt.claim)
+			c.RunFor(10 * time.Second)
+			require.Equal(t, v1.ClaimPending, c.Claim("copy").Status.Phase)
+			require.Contains(t, saidOf(c, "pvc default/copy"), strings.Replace(tt.event, "CONTENT", content, 1))
+			require.Equal(t, made, calls(c, "CreateVolume"), "no driver is asked")
+		})
+	}
+}
+
+// calls are how often a method was called.
+func calls(c *storagesimtest.Cluster, method string) (n int) {
+	for _, entry := range c.Records() {
+		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == method {
+			n++
+		}
+	}
+	return n
 }
 
 // TestACrashOfAnyActorAtAnyWriteLosesNoSnapshot takes, restores and deletes a snapshot, with a crash of one

@@ -39,7 +39,11 @@ func serve(t *testing.T, cfg driver.Config) (address string, node *machine.Machi
 	require.NoError(t, err)
 	node, err = machines.Add(machine.Config{Kind: machine.Node, Name: "node-1", Now: time.Now, Remote: remote})
 	require.NoError(t, err)
-	controller, err := d.NewController(csi.Host{Machine: host, Now: time.Now})
+	at, newController := csi.Host{Machine: host, Now: time.Now}, d.NewController
+	if d.NodeController != nil {
+		at, newController = csi.Host{Machine: node, Node: "node-1", Now: time.Now}, d.NodeController
+	}
+	controller, err := newController(at)
 	require.NoError(t, err)
 	nodeServer, err := d.Node(csi.Host{Machine: node, Node: "node-1", Now: time.Now})
 	require.NoError(t, err)
@@ -50,7 +54,9 @@ func serve(t *testing.T, cfg driver.Config) (address string, node *machine.Machi
 	server := grpc.NewServer()
 	spec.RegisterIdentityServer(server, d.Identity)
 	spec.RegisterControllerServer(server, controller)
-	spec.RegisterGroupControllerServer(server, controller.(spec.GroupControllerServer))
+	if groups, ok := controller.(spec.GroupControllerServer); ok {
+		spec.RegisterGroupControllerServer(server, groups)
+	}
 	spec.RegisterNodeServer(server, nodeServer)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() {
@@ -97,9 +103,12 @@ func config(address string, node *machine.Machine) sanity.TestConfig {
 }
 
 // TestCSISanity runs csi-sanity, the tests of the specification's authors, on the reference
-// driver as it is deployed in four ways. Ginkgo runs all of them as one suite.
+// driver as it is deployed in seven ways. Ginkgo runs all of them as one suite. What is skipped in all of them is what the
+// driver has no capability for.
 func TestCSISanity(t *testing.T) {
 	block := func(cfg *sanity.TestConfig) { cfg.TestVolumeAccessType = "block" }
+	modify := func(cfg *sanity.TestConfig) { cfg.TestVolumeMutableParameters = map[string]string{"iops": "3000"} }
+	limit := func(cfg *sanity.TestConfig) { cfg.TestNodeVolumeAttachLimit = true }
 	for name, c := range map[string]struct {
 		driver driver.Config
 		change func(*sanity.TestConfig)
@@ -108,6 +117,9 @@ func TestCSISanity(t *testing.T) {
 		"block volumes": {driver: driver.Config{}, change: block},
 		"volumes of one node that attach to none": {driver: driver.Config{NoAttach: true, Topology: true}},
 		"volumes that are not staged":             {driver: driver.Config{NoStage: true}},
+		"volumes of a controller on each node":    {driver: driver.Config{OnNodes: true}},
+		"volumes that can be modified":            {driver: driver.Config{AttributesClasses: true}, change: modify},
+		"nodes with three volumes at most":        {driver: driver.Config{MaxVolumes: 3}, change: limit},
 	} {
 		address, node := serve(t, c.driver)
 		cfg := config(address, node)
