@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,8 +56,9 @@ spec:
 
 // life takes a claim to a running pod and deletes both. If the driver makes its
 // directories, the pod writes into the volume, and the claim grows. It returns the calls that changed something and
-// succeeded, in order, each method once. change changes how the driver is installed.
-func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Driver)) (methods []string) {
+// succeeded, in order, each method once, and where the volume could be reached from. change changes how the driver is
+// installed.
+func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Driver)) (methods []string, where *v1.VolumeNodeAffinity) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	d, err := csi.AtEndpoint(t.Context(), "unix://"+at)
 	require.NoError(t, err)
@@ -72,6 +74,7 @@ func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Dri
 	}
 	c.RunFor(time.Minute)
 	c.RequireRunning("web")
+	where = c.Volume(c.Claim("data").Spec.VolumeName).Spec.NodeAffinity
 	if mounts {
 		text, err := c.Cluster.Logs("web", "web", false)
 		require.NoError(t, err)
@@ -90,7 +93,7 @@ func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Dri
 			methods = append(methods, rpc.Method)
 		}
 	}
-	return methods
+	return methods, where
 }
 
 // grow asks for twice the size.
@@ -109,7 +112,9 @@ func calls() []string {
 }
 
 func TestTheMockDriverOfKubernetesTests(t *testing.T) {
-	require.Equal(t, calls(), life(t, start(t, "mock"), "Immediate", true))
+	got, where := life(t, start(t, "mock"), "Immediate", true)
+	require.Equal(t, calls(), got)
+	require.Nil(t, where)
 }
 
 func TestTheMockDriverWithoutAttaching(t *testing.T) {
@@ -117,12 +122,16 @@ func TestTheMockDriverWithoutAttaching(t *testing.T) {
 		return strings.HasPrefix(method, "ControllerP") || strings.HasPrefix(method, "ControllerU")
 	}
 	no := false
-	got := life(t, start(t, "mock", "-attach=false"), "Immediate", true, func(d *csi.Driver) { d.Spec.AttachRequired = &no })
+	got, _ := life(t, start(t, "mock", "-attach=false"), "Immediate", true, func(d *csi.Driver) { d.Spec.AttachRequired = &no })
 	require.Equal(t, slices.DeleteFunc(calls(), attaches), got)
 }
 
 func TestTheMockDriverWithTopology(t *testing.T) {
-	require.Equal(t, calls(), life(t, start(t, "mock", "-topology"), "WaitForFirstConsumer", true))
+	got, where := life(t, start(t, "mock", "-topology"), "WaitForFirstConsumer", true)
+	require.Equal(t, calls(), got)
+	require.Equal(t, &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchExpressions: []v1.NodeSelectorRequirement{{Key: "io.kubernetes.storage.mock/node", Operator: v1.NodeSelectorOpIn, Values: []string{"some-mock-node"}}},
+	}}}}, where)
 }
 
 func TestTheMockDriverTakesSnapshots(t *testing.T) {
@@ -201,7 +210,8 @@ func TestTheMockDriverWithVolumesInline(t *testing.T) {
 // succeeds.
 func TestTheDriverOfGooglesPersistentDisks(t *testing.T) {
 	grows := func(method string) bool { return strings.Contains(method, "Expand") }
-	require.Equal(t, slices.DeleteFunc(calls(), grows), life(t, start(t, "pd"), "WaitForFirstConsumer", false))
+	got, _ := life(t, start(t, "pd"), "WaitForFirstConsumer", false)
+	require.Equal(t, slices.DeleteFunc(calls(), grows), got)
 }
 
 // programs is where .ci/run builds the drivers.
