@@ -18,7 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/crd"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/socket"
@@ -41,7 +41,7 @@ const User = "user"
 type Cluster struct {
 	cfg          Config
 	engine       *engine.Engine
-	client       *fakeclient.Clientset
+	client       *fake.Clientset
 	dir          string
 	temporary    bool
 	closed       bool
@@ -85,7 +85,7 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{
-		cfg: cfg, engine: e, client: fakeclient.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
+		cfg: cfg, engine: e, client: fake.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
 		onNode: map[string][]string{}, off: map[string]bool{},
 	}
@@ -169,7 +169,7 @@ func (c *Cluster) Close() error {
 }
 
 // Client is a clientset that calls as "user". It is one of client-go's fakes
-// (*fakeclient.Clientset), so PrependReactor works, but it does not remember its calls: the
+// (*fake.Clientset), so PrependReactor works, but it does not remember its calls: the
 // trace does.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
 	csidriver "github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/internal/outside"
 	"github.com/storagesim/storagesim/live"
-	"github.com/storagesim/storagesim/live/outside"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 

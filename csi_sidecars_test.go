@@ -12,9 +12,9 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/call"
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/csi/provisioner"
+	"github.com/storagesim/storagesim/internal/csitest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 

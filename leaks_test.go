@@ -18,7 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
@@ -89,7 +89,7 @@ func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 	helper := &v1.Pod{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(podYAML("helper", hostPathYAML("/var/openebs/local", "DirectoryOrCreate"), "mountPath: /data", "[mkdir, /data/"+pv+"]")), helper))
 	helper.Spec.NodeName = other
-	pods := fakeclient.New(c.Server(), openebs.ProvisionerName).CoreV1().Pods("default")
+	pods := fake.New(c.Server(), openebs.ProvisionerName).CoreV1().Pods("default")
 	_, err := pods.Create(context.Background(), helper, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Settle()

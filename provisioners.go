@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/helperpod"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
-	"github.com/storagesim/storagesim/provisioner/helperpod"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 	"github.com/storagesim/storagesim/provisioner/openebs"

@@ -19,7 +19,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control/snapshots"
+	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/machine"
-	"github.com/storagesim/storagesim/snapshotcontroller"
 )
 
 // InstallSnapshots gives the cluster what a real one needs for snapshots: the

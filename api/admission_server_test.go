@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 func newClaim(name string) *v1.PersistentVolumeClaim {
@@ -54,7 +54,7 @@ func boundClaim(t *testing.T, client kubernetes.Interface, name string) *v1.Pers
 
 // semantics 8 must 13.
 func TestAClaimGetsTheDefaultClassWhenItIsCreatedAndNotLater(t *testing.T) {
-	ctx, client := context.Background(), fakeclient.New(api.NewServer(api.Config{}), "user")
+	ctx, client := context.Background(), fake.New(api.NewServer(api.Config{}), "user")
 	claims := client.CoreV1().PersistentVolumeClaims("default")
 
 	early, err := claims.Create(ctx, newClaim("early"), metav1.CreateOptions{})
@@ -76,7 +76,7 @@ func TestAClaimGetsTheDefaultClassWhenItIsCreatedAndNotLater(t *testing.T) {
 
 // semantics 8 must 7.
 func TestAClaimThatMayNotGrowIs403WhenBoundAnd422WhenPending(t *testing.T) {
-	ctx, client := context.Background(), fakeclient.New(api.NewServer(api.Config{}), "user")
+	ctx, client := context.Background(), fake.New(api.NewServer(api.Config{}), "user")
 	claims := client.CoreV1().PersistentVolumeClaims("default")
 	grow := func(claim *v1.PersistentVolumeClaim) error {
 		claim = claim.DeepCopy()
@@ -120,7 +120,7 @@ func TestAPodOfAnUnknownPriorityIsForbidden(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}, PriorityClassName: "gone"},
 	}
-	client := fakeclient.New(api.NewServer(api.Config{}), "user")
+	client := fake.New(api.NewServer(api.Config{}), "user")
 	_, err := client.CoreV1().Pods("default").Create(context.Background(), pod, metav1.CreateOptions{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
+	clientgofake "k8s.io/client-go/kubernetes/fake"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // The clientsets that are compared: ours with all semantics, and client-go's
@@ -25,9 +25,9 @@ var clientsets = []struct {
 	name string
 	make func() kubernetes.Interface
 }{
-	{"api", func() kubernetes.Interface { return fakeclient.New(api.NewServer(api.Config{}), "user") }},
-	{"simple", func() kubernetes.Interface { return fake.NewSimpleClientset() }},
-	{"newclientset", func() kubernetes.Interface { return fake.NewClientset() }},
+	{"api", func() kubernetes.Interface { return fake.New(api.NewServer(api.Config{}), "user") }},
+	{"simple", func() kubernetes.Interface { return clientgofake.NewSimpleClientset() }},
+	{"newclientset", func() kubernetes.Interface { return clientgofake.NewClientset() }},
 }
 
 func benchClaim(name string) *v1.PersistentVolumeClaim {
@@ -160,7 +160,7 @@ func BenchmarkPatch(b *testing.B) {
 // BenchmarkPodStatusPatch is what a kubelet writes when a pod's containers run: its
 // phase, its conditions and its containers' statuses.
 func BenchmarkPodStatusPatch(b *testing.B) {
-	client := fakeclient.New(api.NewServer(api.Config{}), "kubelet")
+	client := fake.New(api.NewServer(api.Config{}), "kubelet")
 	pods := client.CoreV1().Pods("default")
 	_, err := pods.Create(context.Background(), pod("web"), metav1.CreateOptions{})
 	require.NoError(b, err)
@@ -196,7 +196,7 @@ func heapAfterWrites(tb testing.TB, writes, watchers int) float64 {
 	ctx := context.Background()
 	before := heap()
 	s := api.NewServer(api.Config{})
-	client := fakeclient.New(s, "user")
+	client := fake.New(s, "user")
 	claims := client.CoreV1().PersistentVolumeClaims("default")
 	claim, err := claims.Create(ctx, benchClaim("claim"), metav1.CreateOptions{})
 	require.NoError(tb, err)

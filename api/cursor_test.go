@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 var (
@@ -57,7 +57,7 @@ func TestACursorSeesEveryChangeAfterItsListOnceAndInOrder(t *testing.T) {
 
 func TestACursorThatFellBehindIsToldSoAndListsAgain(t *testing.T) {
 	s := api.NewServer(api.Config{LogLimit: 10})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	m := createMap(t, c, configMap("a"))
 	cursor := s.Follow(configMaps, api.Selector{}, nil)
 	defer cursor.Stop()
@@ -78,7 +78,7 @@ func TestACursorThatFellBehindIsToldSoAndListsAgain(t *testing.T) {
 
 func TestACursorThatNothingConcernedNeverFallsBehind(t *testing.T) {
 	s := api.NewServer(api.Config{LogLimit: 10})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	cursor := s.Follow(podsGVR, api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-1")}, nil)
 	defer cursor.Stop()
 	cursor.List()
@@ -166,7 +166,7 @@ func BenchmarkNotify(b *testing.B) {
 	for _, kubelets := range []int{0, 10, 5000} {
 		b.Run(fmt.Sprint(kubelets), func(b *testing.B) {
 			s := api.NewServer(api.Config{})
-			c := fakeclient.New(s, "user")
+			c := fake.New(s, "user")
 			for i := range kubelets {
 				s.Follow(podsGVR, api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", fmt.Sprint("node-", i))}, func() {}).List()
 			}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 func TestAPodIsRemovedAtOnceOrLeftToItsNode(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAPodIsRemovedAtOnceOrLeftToItsNode(t *testing.T) {
 func TestARepeatedDeletionOnlyShortensTheGracePeriod(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	pods := c.CoreV1().Pods("default")
 	createPod(t, c, podOn("web", "node-1"))
 	cursor := s.Follow(podsGVR, api.Selector{}, nil)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // aboutConfigMaps is a request about ConfigMaps in "default".
@@ -131,7 +131,7 @@ func TestAContextThatHasEndedStoresNothingAndEndsAWatch(t *testing.T) {
 	_, err = s.Do(t.Context(), aboutConfigMaps("get", "a"))
 	require.True(t, apierrors.IsNotFound(err))
 
-	client := fakeclient.NewWithoutActions(s, "me")
+	client := fake.NewWithoutActions(s, "me")
 	_, err = client.CoreV1().PersistentVolumes().Create(ctx, &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, metav1.CreateOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -2,7 +2,7 @@
 // to objects, without HTTP, processes or disks.
 //
 //	server := api.NewServer(api.Config{})
-//	client := fakeclient.New(server, "user") // a kubernetes.Interface
+//	client := fake.New(server, "user") // a kubernetes.Interface
 //
 // # The store and its log
 //
@@ -71,7 +71,7 @@
 //
 // [Server.Do] carries out one [Request], and [Server.Watch] begins a watch. What stands
 // before a server and waits, refuses or changes answers is a [Handler], too. Clients are
-// adapters over a Handler: package api/fakeclient has one of client-go's clientsets.
+// adapters over a Handler: package api/fake has one of client-go's clientsets.
 //
 // # What differs from a real API server
 //

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
-func listEvents(t *testing.T, c *fakeclient.Clientset, opts metav1.ListOptions) []v1.Event {
+func listEvents(t *testing.T, c *fake.Clientset, opts metav1.ListOptions) []v1.Event {
 	list, err := c.CoreV1().Events("").List(ctx, opts)
 	require.NoError(t, err)
 	return list.Items
@@ -48,7 +48,7 @@ func TestAnEventNamesItsObjectAndItsSource(t *testing.T) {
 func TestARepeatedEventIsCounted(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	pvc := createClaim(t, c, claim("data"))
 	say := func(message string) {
 		s.Event("binder", "controller", "", pvc, v1.EventTypeNormal, "Waiting", message)
@@ -79,7 +79,7 @@ func TestAnEventOnAnObjectCreatedAgainIsANewOne(t *testing.T) {
 func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	m := createMap(t, c, configMap("a"))
 	say := func(message string) { s.Event("x", "x", "", m, v1.EventTypeNormal, "R", message) }
 	say("repeated")
@@ -103,7 +103,7 @@ func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	m := createMap(t, c, configMap("a"))
 	about, ok := api.ReferenceTo(m)
 	require.True(t, ok)

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // TestEventsOfBothGroupsAreTheSameEvents writes an event in each form and reads it in the other,
 // through every verb.
 func TestEventsOfBothGroupsAreTheSameEvents(t *testing.T) {
-	client := fakeclient.New(api.NewServer(api.Config{Now: time.Now}), "user")
+	client := fake.New(api.NewServer(api.Config{Now: time.Now}), "user")
 	core, modern := client.CoreV1().Events("default"), client.EventsV1().Events("default")
 	watched, err := modern.Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -46,9 +46,9 @@ func (c *clock) Advance(d time.Duration) {
 }
 
 // newServer is a server at the tests' time, and the client of a user.
-func newServer() (*api.Server, *fakeclient.Clientset) {
+func newServer() (*api.Server, *fake.Clientset) {
 	s := api.NewServer(api.Config{Now: newClock().Now})
-	return s, fakeclient.New(s, "user")
+	return s, fake.New(s, "user")
 }
 
 func claim(name string) *v1.PersistentVolumeClaim {
@@ -96,35 +96,35 @@ func storageClass(name string) *storagev1.StorageClass {
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.com/ext"}
 }
 
-func createClaim(t testing.TB, c *fakeclient.Clientset, obj *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
+func createClaim(t testing.TB, c *fake.Clientset, obj *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	t.Helper()
 	created, err := c.CoreV1().PersistentVolumeClaims(obj.Namespace).Create(ctx, obj, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return created
 }
 
-func createVolume(t testing.TB, c *fakeclient.Clientset, obj *v1.PersistentVolume) *v1.PersistentVolume {
+func createVolume(t testing.TB, c *fake.Clientset, obj *v1.PersistentVolume) *v1.PersistentVolume {
 	t.Helper()
 	created, err := c.CoreV1().PersistentVolumes().Create(ctx, obj, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return created
 }
 
-func createPod(t testing.TB, c *fakeclient.Clientset, obj *v1.Pod) *v1.Pod {
+func createPod(t testing.TB, c *fake.Clientset, obj *v1.Pod) *v1.Pod {
 	t.Helper()
 	created, err := c.CoreV1().Pods(obj.Namespace).Create(ctx, obj, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return created
 }
 
-func createMap(t testing.TB, c *fakeclient.Clientset, obj *v1.ConfigMap) *v1.ConfigMap {
+func createMap(t testing.TB, c *fake.Clientset, obj *v1.ConfigMap) *v1.ConfigMap {
 	t.Helper()
 	created, err := c.CoreV1().ConfigMaps(obj.Namespace).Create(ctx, obj, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return created
 }
 
-func updateMap(t testing.TB, c *fakeclient.Clientset, obj *v1.ConfigMap, value string) *v1.ConfigMap {
+func updateMap(t testing.TB, c *fake.Clientset, obj *v1.ConfigMap, value string) *v1.ConfigMap {
 	t.Helper()
 	obj = obj.DeepCopy()
 	obj.Data = map[string]string{"value": value}

@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // inBubble runs f with an informer factory on c, in a synctest bubble that has
 // no goroutine left at the end.
-func inBubble(t *testing.T, cfg api.Config, f func(t *testing.T, c *fakeclient.Clientset, factory informers.SharedInformerFactory, run func())) {
+func inBubble(t *testing.T, cfg api.Config, f func(t *testing.T, c *fake.Clientset, factory informers.SharedInformerFactory, run func())) {
 	synctest.Test(t, func(t *testing.T) {
-		c := fakeclient.New(api.NewServer(cfg), "controller")
+		c := fake.New(api.NewServer(cfg), "controller")
 		ctx, cancel := context.WithCancel(context.Background())
 		factory := informers.NewSharedInformerFactory(c, 0)
 		defer factory.Shutdown()
@@ -40,7 +40,7 @@ func inBubble(t *testing.T, cfg api.Config, f func(t *testing.T, c *fakeclient.C
 }
 
 func TestASharedInformerFollowsTheServer(t *testing.T) {
-	inBubble(t, api.Config{}, func(t *testing.T, c *fakeclient.Clientset, factory informers.SharedInformerFactory, run func()) {
+	inBubble(t, api.Config{}, func(t *testing.T, c *fake.Clientset, factory informers.SharedInformerFactory, run func()) {
 		var seen []string
 		note := func(what string) func(any) {
 			return func(obj any) { seen = append(seen, what+" "+obj.(*v1.PersistentVolumeClaim).Name) }
@@ -117,7 +117,7 @@ func (s *slowWatch) Stop() {
 func TestAnInformerThatFellBehindRecoversByListingAgain(t *testing.T) {
 	for name, streaming := range map[string]bool{"with streamed lists": true, "with plain lists": false} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, api.Config{LogLimit: 10}, func(t *testing.T, c *fakeclient.Clientset, factory informers.SharedInformerFactory, run func()) {
+			inBubble(t, api.Config{LogLimit: 10}, func(t *testing.T, c *fake.Clientset, factory informers.SharedInformerFactory, run func()) {
 				release := make(chan struct{})
 				watches := slowFirstWatch(c, streaming, release)
 				informer := factory.Core().V1().ConfigMaps().Informer()
@@ -145,7 +145,7 @@ func TestAnInformerThatFellBehindRecoversByListingAgain(t *testing.T) {
 
 // slowFirstWatch makes the client's first watch of ConfigMaps deliver nothing
 // beyond the initial events until release is closed. It counts the watches.
-func slowFirstWatch(c *fakeclient.Clientset, streaming bool, release chan struct{}) *atomic.Int32 {
+func slowFirstWatch(c *fake.Clientset, streaming bool, release chan struct{}) *atomic.Int32 {
 	var watches atomic.Int32
 	inner := c.WatchReactionChain[0]
 	c.PrependWatchReactor("configmaps", func(action clienttesting.Action) (bool, watch.Interface, error) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 func TestListsAreSelectedByLabelsFieldsAndNamespace(t *testing.T) {
@@ -94,7 +94,7 @@ func TestALongListComesInPages(t *testing.T) {
 }
 
 func TestAContinueTokenExpires(t *testing.T) {
-	c := fakeclient.New(api.NewServer(api.Config{LogLimit: 5}), "user")
+	c := fake.New(api.NewServer(api.Config{LogLimit: 5}), "user")
 	maps := c.CoreV1().ConfigMaps("default")
 	m := createMap(t, c, configMap("a"))
 	createMap(t, c, configMap("b"))

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 func TestTheChangesOfALargeObjectTakeBoundedMemory(t *testing.T) {
 	server := api.NewServer(api.Config{})
-	client := fakeclient.New(server, "user")
+	client := fake.New(server, "user")
 	maps := client.CoreV1().ConfigMaps("default")
 	cm, err := maps.Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "big"}, Data: map[string]string{}}, metav1.CreateOptions{})
 	require.NoError(t, err)

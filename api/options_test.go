@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // Upstream: apimachinery meta/v1/validation ValidateCreateOptions and its like, v1.36.
 func TestOptionsOfAWriteThatMeanNothingAreRefusedAndNothingIsStored(t *testing.T) {
 	ctx := context.Background()
-	maps := fakeclient.New(api.NewServer(api.Config{}), "tester").CoreV1().ConfigMaps("default")
+	maps := fake.New(api.NewServer(api.Config{}), "tester").CoreV1().ConfigMaps("default")
 	create := func(opts metav1.CreateOptions) error {
 		_, err := maps.Create(ctx, configMap("a"), opts)
 		return err

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 func TestTheThreeKindsOfPatch(t *testing.T) {
@@ -110,7 +110,7 @@ func TestApplyTracksWhoSetWhichField(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
 	seen := writes(s)
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	maps := c.CoreV1().ConfigMaps("default")
 	apply := func(manager string, force bool, data map[string]string) (*v1.ConfigMap, error) {
 		return maps.Apply(ctx, corev1.ConfigMap("a", "default").WithData(data), metav1.ApplyOptions{FieldManager: manager, Force: force})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // sized is a pod that asks for a tenth of a CPU.
@@ -36,7 +36,7 @@ func patchPart(t *testing.T, c kubernetes.Interface, part, patch string) (*v1.Po
 func withSized(t *testing.T) (*api.Server, kubernetes.Interface, *v1.Pod) {
 	t.Helper()
 	server := api.NewServer(api.Config{})
-	c := fakeclient.New(server, "tester")
+	c := fake.New(server, "tester")
 	pod, err := c.CoreV1().Pods("default").Create(t.Context(), sized(), metav1.CreateOptions{})
 	require.NoError(t, err)
 	return server, c, pod

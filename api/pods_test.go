@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 func bindingTo(node string) *v1.Binding {
@@ -106,7 +106,7 @@ func TestOfManySchedulersThatBindOnePodExactlyOneSucceeds(t *testing.T) {
 	var bound atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 20 {
-		pods := fakeclient.New(s, "scheduler-"+strconv.Itoa(i)).CoreV1().Pods("default")
+		pods := fake.New(s, "scheduler-"+strconv.Itoa(i)).CoreV1().Pods("default")
 		wg.Go(func() {
 			if err := pods.Bind(ctx, bindingTo("node-"+strconv.Itoa(i)), metav1.CreateOptions{}); err == nil {
 				bound.Add(1)

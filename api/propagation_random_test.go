@@ -16,13 +16,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // rig is a server with one object of some kind, and its model.
 type rig struct {
 	clock *clock
-	user  *fakeclient.Clientset
+	user  *fake.Clientset
 	kind  deletable
 	model doomed
 	rng   *rand.Rand
@@ -35,7 +35,7 @@ func one[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 func newRig(t *testing.T, seed uint64, broken string) *rig {
 	t.Helper()
 	r := &rig{clock: newClock(), rng: rand.New(rand.NewPCG(seed, 1))}
-	r.user = fakeclient.New(api.NewServer(api.Config{Now: r.clock.Now}), "user")
+	r.user = fake.New(api.NewServer(api.Config{Now: r.clock.Now}), "user")
 	kind := one(r.rng, "config map", "job", "replication controller", "event", "pod", "pod", "pod")
 	finalizers := one(r.rng, nil, nil, []string{"example.com/a"}, []string{"orphan"}, []string{"example.com/a", "foregroundDeletion"})
 	r.kind = deletables[kind]

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 const (
@@ -65,7 +65,7 @@ var deletables = map[string]deletable{
 }
 
 // finalizersOf are the finalizers of the object, nil if it is gone.
-func (d deletable) finalizersOf(t *testing.T, c *fakeclient.Clientset) []string {
+func (d deletable) finalizersOf(t *testing.T, c *fake.Clientset) []string {
 	t.Helper()
 	got, err := c.Invokes(clienttesting.NewGetAction(d.gvr, "default", "x"), nil)
 	if apierrors.IsNotFound(err) {
@@ -126,7 +126,7 @@ func TestHowAnObjectIsDeletedBecomesAFinalizerOfIt(t *testing.T) {
 func TestADeletionRepeatedWithAnotherPolicyChangesTheFinalizer(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})
-	c := fakeclient.New(s, "user")
+	c := fake.New(s, "user")
 	maps := c.CoreV1().ConfigMaps("default")
 	createMap(t, c, configMap("a"))
 	cursor := s.Follow(v1.SchemeGroupVersion.WithResource("configmaps"), api.Selector{}, nil)
@@ -191,7 +191,7 @@ func TestAShorterGracePeriodDoesNotEndInThePast(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := newClock()
-			c := fakeclient.New(api.NewServer(api.Config{Now: clock.Now}), "user")
+			c := fake.New(api.NewServer(api.Config{Now: clock.Now}), "user")
 			createPod(t, c, podOn("web", "node-1"))
 			require.NoError(t, c.CoreV1().Pods("default").Delete(ctx, "web", metav1.DeleteOptions{}))
 			clock.Advance(20 * time.Second)

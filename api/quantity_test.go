@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // hugeQuantities take minutes or all memory to parse, compare or print.
@@ -56,7 +56,7 @@ func TestAHugeQuantityIsRefusedInEveryKindOfPatchWhileOthersList(t *testing.T) {
 	s, c := newServer()
 	_, err := c.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim("data"), metav1.CreateOptions{})
 	require.NoError(t, err)
-	lists := listing(t, fakeclient.New(s, "other"))
+	lists := listing(t, fake.New(s, "other"))
 	object := func(q string) string { return `{"spec":{"resources":{"requests":{"storage":` + q + `}}}}` }
 	kinds := map[string]func(q string) (types.PatchType, string){
 		"merge":     func(q string) (types.PatchType, string) { return types.MergePatchType, object(q) },
@@ -110,7 +110,7 @@ func TestAHugeQuantityIsRefusedInEveryKindOfPatchWhileOthersList(t *testing.T) {
 
 func TestAHugeQuantityOfAnObjectIsRefusedWhileOthersList(t *testing.T) {
 	s, c := newServer()
-	listing(t, fakeclient.New(s, "other"))
+	listing(t, fake.New(s, "other"))
 	huge := resource.MustParse("1e2147483646")
 	soon(t, "create", func() {
 		bad := claim("data")

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // recorded is what matters here of a recording: see package conformance.
@@ -101,7 +101,7 @@ func words(err error) string {
 	return text
 }
 
-func createRecorded(c *fakeclient.Clientset, obj map[string]any) error {
+func createRecorded(c *fake.Clientset, obj map[string]any) error {
 	u := unstructured.Unstructured{Object: obj}
 	typed, err := scheme.Scheme.New(u.GroupVersionKind())
 	if err != nil {
@@ -119,7 +119,7 @@ func createRecorded(c *fakeclient.Clientset, obj map[string]any) error {
 	return err
 }
 
-func patchRecorded(c *fakeclient.Clientset, ref string, patch []byte) error {
+func patchRecorded(c *fake.Clientset, ref string, patch []byte) error {
 	kind, name, _ := strings.Cut(ref, "/")
 	gvr := map[string]schema.GroupVersionResource{
 		"pv": v1.SchemeGroupVersion.WithResource("persistentvolumes"), "pvc": v1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
@@ -130,7 +130,7 @@ func patchRecorded(c *fakeclient.Clientset, ref string, patch []byte) error {
 }
 
 // standIn makes a claim Bound, as the PV controller did in the recording.
-func standIn(t *testing.T, c *fakeclient.Clientset, name string, changed map[string]any) {
+func standIn(t *testing.T, c *fake.Clientset, name string, changed map[string]any) {
 	name = strings.TrimPrefix(name, "default/")
 	claims := c.CoreV1().PersistentVolumeClaims("default")
 	if changed["/status/phase"] != "Bound" {

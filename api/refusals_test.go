@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // The answers in this file are those of a kube-apiserver v1.36.3 to the same requests: code
@@ -34,7 +34,7 @@ func readYAML(manifest string) (runtime.Object, *schema.GroupVersionKind, error)
 }
 
 // createYAML creates the object of a manifest in the namespace default.
-func createYAML(c *fakeclient.Clientset, manifest string) (metav1.Object, error) {
+func createYAML(c *fake.Clientset, manifest string) (metav1.Object, error) {
 	obj, gvk, err := readYAML(manifest)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func createYAML(c *fakeclient.Clientset, manifest string) (metav1.Object, error)
 }
 
 // patchYAML patches the object of that manifest.
-func patchYAML(c *fakeclient.Clientset, manifest string, how types.PatchType, patch, sub string) (runtime.Object, error) {
+func patchYAML(c *fake.Clientset, manifest string, how types.PatchType, patch, sub string) (runtime.Object, error) {
 	obj, gvk, err := readYAML(manifest)
 	if err != nil {
 		return nil, err

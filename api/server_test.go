@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // semantics 8 must 1
@@ -284,7 +284,7 @@ func TestWhatIsReturnedIsACopy(t *testing.T) {
 // semantics 8 must 11
 func TestGeneratedNamesAreUniqueAndTheSameForOneSeed(t *testing.T) {
 	names := func(seed uint64) []string {
-		c := fakeclient.New(api.NewServer(api.Config{Seed: seed}), "user")
+		c := fake.New(api.NewServer(api.Config{Seed: seed}), "user")
 		var all []string
 		for range 2000 {
 			m := createMap(t, c, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "helper-", Namespace: "default"}})
@@ -325,7 +325,7 @@ func TestALongGenerateNameIsCut(t *testing.T) {
 
 func TestUIDsDependOnTheSeedAndNotOnTheOrderOfCreation(t *testing.T) {
 	uids := func(seed uint64, names ...string) map[string]types.UID {
-		c := fakeclient.New(api.NewServer(api.Config{Seed: seed}), "user")
+		c := fake.New(api.NewServer(api.Config{Seed: seed}), "user")
 		all := map[string]types.UID{}
 		for _, name := range names {
 			all[name] = createMap(t, c, configMap(name)).UID

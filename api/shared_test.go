@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // Who shares the server's objects may read them beside others. A quantity remembers the text
 // that it is first asked for, which would be a write: those of stored objects have theirs.
 func TestASharedObjectHasTheTextsOfItsQuantities(t *testing.T) {
 	server := api.NewServer(api.Config{})
-	capacities := fakeclient.NewWithoutActions(server, "writer").StorageV1().CSIStorageCapacities("default")
+	capacities := fake.NewWithoutActions(server, "writer").StorageV1().CSIStorageCapacities("default")
 	capacity, err := capacities.Create(t.Context(), &storagev1.CSIStorageCapacity{
 		ObjectMeta: metav1.ObjectMeta{Name: "s"}, StorageClassName: "fast", Capacity: resource.NewQuantity(0, resource.BinarySI),
 	}, metav1.CreateOptions{})

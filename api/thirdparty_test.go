@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // What authors of controllers use of client-go, used here as they do.
@@ -41,7 +41,7 @@ func TestLeaderElectionWithALeaseHasOneLeaderAtATimeAndTheNextTakesOver(t *testi
 		var history []string
 		var mu sync.Mutex
 		elect := func(ctx context.Context, id string) {
-			c := fakeclient.New(s, id)
+			c := fake.New(s, id)
 			leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 				Lock: &resourcelock.LeaseLock{
 					LeaseMeta: metav1.ObjectMeta{Name: "lock", Namespace: "kube-system"}, Client: c.CoordinationV1(),
@@ -77,7 +77,7 @@ func TestLeaderElectionWithALeaseHasOneLeaderAtATimeAndTheNextTakesOver(t *testi
 
 func TestAnEventBroadcasterRecordsAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := fakeclient.New(api.NewServer(api.Config{}), "provisioner")
+		c := fake.New(api.NewServer(api.Config{}), "provisioner")
 		broadcaster := record.NewBroadcaster()
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.CoreV1().Events("")})
 		recorder := broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: "me"})
@@ -107,7 +107,7 @@ func TestManyWritersThatRetryOnConflictLoseNoUpdate(t *testing.T) {
 	const writers, rounds = 8, 25
 	var wg sync.WaitGroup
 	for i := range writers {
-		maps := fakeclient.New(s, fmt.Sprint("writer-", i)).CoreV1().ConfigMaps("default")
+		maps := fake.New(s, fmt.Sprint("writer-", i)).CoreV1().ConfigMaps("default")
 		wg.Go(func() {
 			for range rounds {
 				backoff := wait.Backoff{Steps: 100000, Duration: time.Nanosecond, Factor: 1}
@@ -135,7 +135,7 @@ func TestManyWritersThatRetryOnConflictLoseNoUpdate(t *testing.T) {
 
 func TestInformersOfSelectionsInManyNamespacesSeeWhatTheirSelectorsSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := fakeclient.New(api.NewServer(api.Config{}), "controller")
+		c := fake.New(api.NewServer(api.Config{}), "controller")
 		for i := range 20 {
 			_, err := c.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("ns-", i)}}, metav1.CreateOptions{})
 			require.NoError(t, err)
@@ -223,7 +223,7 @@ func TestReactorsMayRefuseChangeObserveOrDelegate(t *testing.T) {
 	assert.Equal(t, "by the reactor", m.Data["changed"], "a reactor that keeps the object does not hold the stored one")
 
 	c.PrependReactor("*", "secrets", clienttesting.ObjectReaction(c.Tracker()))
-	other := fakeclient.New(s, "other").CoreV1().Secrets("default")
+	other := fake.New(s, "other").CoreV1().Secrets("default")
 	_, err = c.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	got, err := other.Get(ctx, "s", metav1.GetOptions{})

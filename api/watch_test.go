@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // semantics 8 must 3
@@ -91,7 +91,7 @@ func TestDeletingWithAFinalizerIsAModificationAndThenADeletionWithTheFinalState(
 
 // semantics 8 must 12
 func TestATooOldVersionIsGone(t *testing.T) {
-	c := fakeclient.New(api.NewServer(api.Config{LogLimit: 5}), "user")
+	c := fake.New(api.NewServer(api.Config{LogLimit: 5}), "user")
 	m := createMap(t, c, configMap("a"))
 	old := m.ResourceVersion
 	for i := range 10 {
@@ -109,7 +109,7 @@ func TestATooOldVersionIsGone(t *testing.T) {
 }
 
 func TestTheLatestVersionForgottenIsStillAPlaceToWatchFrom(t *testing.T) {
-	c := fakeclient.New(api.NewServer(api.Config{LogLimit: 5}), "user")
+	c := fake.New(api.NewServer(api.Config{LogLimit: 5}), "user")
 	versions := []*v1.ConfigMap{createMap(t, c, configMap("a"))}
 	for i := range 10 {
 		versions = append(versions, updateMap(t, c, versions[i], fmt.Sprint(i)))
@@ -123,7 +123,7 @@ func TestTheLatestVersionForgottenIsStillAPlaceToWatchFrom(t *testing.T) {
 }
 
 func TestAWatcherThatFellBehindGetsWhatItHadInHandAndThenGone(t *testing.T) {
-	c := fakeclient.New(api.NewServer(api.Config{LogLimit: 5}), "user")
+	c := fake.New(api.NewServer(api.Config{LogLimit: 5}), "user")
 	m := createMap(t, c, configMap("a"))
 	w, err := c.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{ResourceVersion: m.ResourceVersion})
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestInitialEventsEndWithABookmarkThatSaysSo(t *testing.T) {
 
 func TestBookmarksComeAboutEveryMinuteIfAskedFor(t *testing.T) {
 	clock := newClock()
-	c := fakeclient.New(api.NewServer(api.Config{Now: clock.Now}), "user")
+	c := fake.New(api.NewServer(api.Config{Now: clock.Now}), "user")
 	m := createMap(t, c, configMap("watched"))
 	opts := metav1.ListOptions{ResourceVersion: m.ResourceVersion, FieldSelector: "metadata.name=watched"}
 	without, err := c.CoreV1().ConfigMaps("").Watch(ctx, opts)
@@ -200,7 +200,7 @@ func TestBookmarksComeAboutEveryMinuteIfAskedFor(t *testing.T) {
 
 func TestStoppingAWatchEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := fakeclient.New(api.NewServer(api.Config{}), "user")
+		c := fake.New(api.NewServer(api.Config{}), "user")
 		createMap(t, c, configMap("a"))
 		for range 10 { // one event in hand, nobody reads
 			w, err := c.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{})

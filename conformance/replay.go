@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -40,7 +40,7 @@ const restLimit = 30 * time.Minute
 type replay struct {
 	rec      *Recording
 	cluster  *storagesim.Cluster
-	client   *fakeclient.Clientset
+	client   *fake.Clientset
 	uids     *uids
 	seen     *observer
 	steering *steering
@@ -72,7 +72,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 		return nil, err
 	}
 	cluster.Server().DenyPrivileged() // as in the recorded cluster
-	r := &replay{rec: rec, cluster: cluster, client: fakeclient.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering}
+	r := &replay{rec: rec, cluster: cluster, client: fake.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {

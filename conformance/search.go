@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storagesim/storagesim/explore/seeds"
+	"github.com/storagesim/storagesim/internal/seeds"
 )
 
 // resync is the period of the PV controller, which phases divide.

@@ -22,7 +22,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/shell"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -145,8 +145,8 @@ func (r *replay) shell(node, script string) error {
 	if err != nil {
 		return err
 	}
-	p := programs.Start(programs.Config{
-		Argv: []string{"sh", "-e", "-c", script}, Node: root, Mounts: []programs.Mount{{ContainerPath: "/", VolumePath: "/"}},
+	p := shell.Start(shell.Config{
+		Argv: []string{"sh", "-e", "-c", script}, Node: root, Mounts: []shell.Mount{{ContainerPath: "/", VolumePath: "/"}},
 	})
 	defer p.Stop()
 	if _, ended := p.Run(machineHost{r.cluster}); !ended {
@@ -161,7 +161,7 @@ func (r *replay) shell(node, script string) error {
 // machineHost is what commands of the host ask of the world.
 type machineHost struct{ *storagesim.Cluster }
 
-// Choose implements programs.Host.
+// Choose implements shell.Host.
 func (machineHost) Choose(int) int { return 0 }
 
 // until lets time pass until what the recorder waited for is there, or no longer than

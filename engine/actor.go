@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -21,7 +21,7 @@ type actor struct {
 	process *process // of the program, the last one
 
 	life   int // counts starts and crashes; an Env works only in its own life
-	client *fakeclient.Clientset
+	client *fake.Clientset
 	tasks  map[*task]struct{}
 	feeds  []*feed
 	queues map[string]*queue
@@ -51,7 +51,7 @@ func (a *actor) start() error {
 	}
 	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
-	a.client = fakeclient.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
+	a.client = fake.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
 	err := a.build(&env{actor: a, life: a.life})
 	a.listed()
 	return err

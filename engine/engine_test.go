@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -65,13 +65,13 @@ func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 
 func create(t testing.TB, e *engine.Engine, cm *v1.ConfigMap) {
 	t.Helper()
-	_, err := fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps(cm.Namespace).Create(context.Background(), cm, metav1.CreateOptions{})
+	_, err := fake.New(e.Server(), "user").CoreV1().ConfigMaps(cm.Namespace).Create(context.Background(), cm, metav1.CreateOptions{})
 	require.NoError(t, err)
 }
 
 func get(t testing.TB, e *engine.Engine, name string) *v1.ConfigMap {
 	t.Helper()
-	cm, err := fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps("default").Get(context.Background(), name, metav1.GetOptions{})
+	cm, err := fake.New(e.Server(), "user").CoreV1().ConfigMaps("default").Get(context.Background(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	return cm
 }
@@ -368,7 +368,7 @@ func TestAFeedThatFellBehindRelists(t *testing.T) {
 	create(t, e, configMap("gone"))
 	require.NoError(t, e.Settle())
 	require.NoError(t, e.Hold("copier", "configmaps"))
-	maps := fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps("default")
+	maps := fake.New(e.Server(), "user").CoreV1().ConfigMaps("default")
 	require.NoError(t, maps.Delete(context.Background(), "gone", metav1.DeleteOptions{}))
 	create(t, e, configMap("m", "a", "1"))
 	for i := range 20_000 {
@@ -519,7 +519,7 @@ func TestTheStoryOmitsWhatWasSaidBefore(t *testing.T) {
 	require.NoError(t, e.Settle())
 	require.Equal(t, 1, strings.Count(trace.Tell(e.Trace().Entries(), trace.Telling{}), "here I am"))
 	require.Equal(t, 3, strings.Count(e.Trace().String(), "here I am"))
-	events, err := fakeclient.New(e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+	events, err := fake.New(e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, events.Items, 1)
 	require.EqualValues(t, 3, events.Items[0].Count)
@@ -539,7 +539,7 @@ func TestTheTraceKeepsOnlyTheLatest(t *testing.T) {
 
 func TestTheTraceOfManyUpdatesOfALargeObjectTakesLittleMemory(t *testing.T) {
 	e := newEngine(t, engine.Config{})
-	maps := fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps("default")
+	maps := fake.New(e.Server(), "user").CoreV1().ConfigMaps("default")
 	cm := configMap("big", "v", "")
 	create(t, e, cm)
 	for i := range 300 {
@@ -585,7 +585,7 @@ func TestTheTraceIsBoundedInBytesAndSaysWhatItDropped(t *testing.T) {
 func TestALargeObjectsRecordsSayTheSame(t *testing.T) {
 	tell := func(size int) []string {
 		e := newEngine(t, engine.Config{})
-		maps := fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps("default")
+		maps := fake.New(e.Server(), "user").CoreV1().ConfigMaps("default")
 		cm := configMap("m", "pad", strings.Repeat("x", size))
 		cm.Finalizers = []string{"example.com/hold"}
 		create(t, e, cm)

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 )
 
 // objects are an actor's calls for objects of any kind.
 type objects struct {
-	client *fakeclient.Clientset
+	client *fake.Clientset
 	server *api.Server
 }
 

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 )
@@ -41,7 +41,7 @@ func (w *talker) says(note string) {
 
 // events are the notes of the events with how often each was said, 0 for no series.
 func (w *talker) events() []string {
-	list, err := fakeclient.New(w.e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+	list, err := fake.New(w.e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	var notes []string
 	for _, e := range list.Items {
@@ -61,7 +61,7 @@ func TestWhatIsSaidAgainOfAnotherResourceVersionIsANewEvent(t *testing.T) {
 	w.says("other words")
 	require.Equal(t, []string{"one 2"}, w.events(), "a series, whatever is said")
 	w.cm.Data = map[string]string{"a": "1"}
-	_, err := fakeclient.New(w.e.Server(), "user").CoreV1().ConfigMaps("default").Update(context.Background(), w.cm, metav1.UpdateOptions{})
+	_, err := fake.New(w.e.Server(), "user").CoreV1().ConfigMaps("default").Update(context.Background(), w.cm, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	w.cm = get(t, w.e, "m")
 	w.says("one")
@@ -113,7 +113,7 @@ func TestWhatARecorderHasCountedIsLostInACrash(t *testing.T) {
 func TestAnEventOfEventsV1HasTheFieldsThatTheAPIServerShows(t *testing.T) {
 	w := newTalker(t)
 	w.says("one")
-	list, err := fakeclient.New(w.e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
+	list, err := fake.New(w.e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
 	e := list.Items[0]
 	require.Regexp(t, `^m\.[0-9a-f]+$`, e.Name)

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/trace"
@@ -199,7 +199,7 @@ func TestAnActorThatCrashesWhileItsCacheLagsListsThePast(t *testing.T) {
 	create(t, e, configMap("old"))
 	require.NoError(t, e.Settle())
 	require.NoError(t, e.Lag("listener", "configmaps"))
-	require.NoError(t, fakeclient.New(e.Server(), "user").CoreV1().ConfigMaps("default").Delete(context.Background(), "old", metav1.DeleteOptions{}))
+	require.NoError(t, fake.New(e.Server(), "user").CoreV1().ConfigMaps("default").Delete(context.Background(), "old", metav1.DeleteOptions{}))
 	create(t, e, configMap("new"))
 	require.NoError(t, e.Settle())
 	require.Equal(t, []string{"has old"}, heard, "it hears of nothing")
@@ -262,7 +262,7 @@ func TestOneCacheCanBeHeldWhileOthersHear(t *testing.T) {
 	require.NoError(t, e.Settle())
 	require.NoError(t, e.Hold("listener", "configmaps"))
 	create(t, e, configMap("m"))
-	_, err := fakeclient.New(e.Server(), "user").CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{})
+	_, err := fake.New(e.Server(), "user").CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, e.Settle())
 	require.Equal(t, []string{"secret"}, heard)

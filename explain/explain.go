@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control/snapshots"
+	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/pvcontroller"

@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/attachdetach"
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/scheduler"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explore/seeds"
+	"github.com/storagesim/storagesim/internal/seeds"
 	"github.com/storagesim/storagesim/trace"
 )
 

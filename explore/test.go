@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/kubelet"
 )
 

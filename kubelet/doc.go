@@ -71,7 +71,7 @@
 // Package runtime says which commands can be carried out, and what becomes of the others.
 // ReadFile, WriteFile and List do what a container would.
 //
-// xfs_quota, chattr and setquota record project quotas (programs.Quotas). Disks in memory
+// xfs_quota, chattr and setquota record project quotas (shell.Quotas). Disks in memory
 // enforce them; in a directory of the machine that runs the simulation a real quota would
 // need privilege and a file system of its own.
 //

@@ -8,12 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/kubelet/runtime"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // ErrReadOnly is returned for writes into a volume that is mounted read-only.
-var ErrReadOnly = programs.ErrReadOnly
+var ErrReadOnly = shell.ErrReadOnly
 
 // ReadFile reads a file as a container of the pod sees it.
 func ReadFile(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string) (data []byte, err error) {
@@ -56,27 +56,27 @@ func inPod(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPa
 	if err != nil {
 		return err
 	}
-	return programs.InVolume(node, []programs.Mount{m}, containerPath, write, f)
+	return shell.InVolume(node, []shell.Mount{m}, containerPath, write, f)
 }
 
 // locate finds the mount that a container path is in, in the first container
 // that has one.
-func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (programs.Mount, error) {
+func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shell.Mount, error) {
 	sandbox, err := containers.PodSandboxStatus(pod.UID)
 	if err != nil {
-		return programs.Mount{}, err
+		return shell.Mount{}, err
 	}
 	if sandbox == nil {
-		return programs.Mount{}, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
+		return shell.Mount{}, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
 	}
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		last, _ := sandbox.Latest(c.Name)
 		if last == nil {
 			continue
 		}
-		if m, _, ok := programs.FindMount(last.Mounts, containerPath); ok {
+		if m, _, ok := shell.FindMount(last.Mounts, containerPath); ok {
 			return m, nil
 		}
 	}
-	return programs.Mount{}, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes", containerPath, pod.Namespace, pod.Name)
+	return shell.Mount{}, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes", containerPath, pod.Namespace, pod.Name)
 }

@@ -8,9 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/volumetest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/volume"
-	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 // slowWorld is a node whose volumes take three seconds to mount and to unmount, and a

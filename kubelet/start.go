@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/kubelet/runtime"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
@@ -135,14 +135,14 @@ func meantToEnd(pod *v1.Pod) bool {
 // volumes that it asks for.
 //
 // Upstream: kubelet_pods.go makeMounts, v1.36.
-func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, env map[string]string) ([]programs.Mount, error) {
-	var mounts []programs.Mount
+func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, env map[string]string) ([]shell.Mount, error) {
+	var mounts []shell.Mount
 	for i, m := range c.VolumeMounts {
 		v, ok := volumes[m.Name]
 		if !ok {
 			return nil, fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
 		}
-		cm := programs.Mount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
+		cm := shell.Mount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
 		name, err := expandSubPath(m, env)
 		if err == nil {
 			err = checkSubPath(name)

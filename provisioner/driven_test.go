@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -96,7 +96,7 @@ func newWorldOn(t testing.TB, engineCfg engine.Config, change ...func(*provision
 	t.Helper()
 	e := engine.New(engineCfg)
 	t.Cleanup(e.Close)
-	w := &world{Engine: e, t: t, user: fakeclient.New(e.Server(), "user"), backend: &backend{volumes: map[string]bool{}}}
+	w := &world{Engine: e, t: t, user: fake.New(e.Server(), "user"), backend: &backend{volumes: map[string]bool{}}}
 	cfg := provisioner.Config{Name: name, New: w.backend.New}
 	for _, f := range change {
 		f(&cfg)

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/internal/enginetest"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"
@@ -48,7 +48,7 @@ func newCluster(t testing.TB, ecfg engine.Config, cfg pvcontroller.Config) *clus
 			t.Log("\n" + e.Trace().Story(engine.Start()))
 		}
 	})
-	return &cluster{TB: t, engine: e, user: fakeclient.New(e.Server(), "user")}
+	return &cluster{TB: t, engine: e, user: fake.New(e.Server(), "user")}
 }
 
 func (c *cluster) settle() {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/trace"
@@ -45,7 +45,7 @@ func newEngine(t *testing.T) *engine.Engine {
 
 func TestAVolumeOfAnUnknownReclaimPolicyFailsAndSaysSoOnce(t *testing.T) { // semantics 1.6
 	e := newEngine(t)
-	user := fakeclient.New(e.Server(), "user").CoreV1().PersistentVolumes()
+	user := fake.New(e.Server(), "user").CoreV1().PersistentVolumes()
 	volume, err := user.Create(context.Background(), &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv"},
 		Spec: v1.PersistentVolumeSpec{
@@ -78,7 +78,7 @@ func TestAVolumeOfAnUnknownReclaimPolicyFailsAndSaysSoOnce(t *testing.T) { // se
 
 func TestAClaimWithAnInvalidSelectorIsAnErrorAndIsLeftAsItIs(t *testing.T) {
 	e := newEngine(t)
-	_, err := fakeclient.New(e.Server(), "user").CoreV1().PersistentVolumes().Create(context.Background(), &v1.PersistentVolume{
+	_, err := fake.New(e.Server(), "user").CoreV1().PersistentVolumes().Create(context.Background(), &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv"},
 		Spec: v1.PersistentVolumeSpec{
 			AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, Capacity: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")},
@@ -123,7 +123,7 @@ func TestTheClaimOfAReleasedVolumeIsNotAskedForAtTheServer(t *testing.T) { // se
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
 	claim.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
 	claim.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1")}
-	claim, err := fakeclient.New(e.Server(), "user").CoreV1().PersistentVolumeClaims("default").Create(context.Background(), claim, metav1.CreateOptions{})
+	claim, err := fake.New(e.Server(), "user").CoreV1().PersistentVolumeClaims("default").Create(context.Background(), claim, metav1.CreateOptions{})
 	require.NoError(t, err)
 	handed(t, e, func(ctx context.Context, c *controller) {
 		clear(c.claims.byKey)

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 // Pods of all priorities come and go, nodes are cordoned and uncordoned, calls fail and the

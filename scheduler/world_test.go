@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
@@ -35,7 +35,7 @@ type world struct {
 func newWorld(t testing.TB, cfg engine.Config, nodes ...*v1.Node) *world {
 	e := engine.New(cfg)
 	t.Cleanup(e.Close)
-	w := &world{t: t, e: e, api: fakeclient.New(e.Server(), "user"), ctx: context.Background()}
+	w := &world{t: t, e: e, api: fake.New(e.Server(), "user"), ctx: context.Background()}
 	require.NoError(t, e.Add(actor, scheduler.New(scheduler.Config{})))
 	for _, node := range nodes {
 		_, err := w.api.CoreV1().Nodes().Create(w.ctx, node, metav1.CreateOptions{})

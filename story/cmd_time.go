@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/volumetest"
 	"github.com/storagesim/storagesim/volume"
-	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 func TestAPluginThatWaitsEndsWithItsContextAndHasDoneNothing(t *testing.T) {

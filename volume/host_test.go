@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/volumetest"
 	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/hostpath"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/volume"
-	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 // host is a kubelet for one plugin under test.

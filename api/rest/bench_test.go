@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // BenchmarkClaim is one call through a typed client: the fake-based one, and that of a
@@ -18,7 +18,7 @@ import (
 func BenchmarkClaim(b *testing.B) {
 	ways := map[string]func(*testing.B, *api.Server) kubernetes.Interface{
 		"fake": func(_ *testing.B, server *api.Server) kubernetes.Interface {
-			return fakeclient.NewWithoutActions(server, "bench")
+			return fake.NewWithoutActions(server, "bench")
 		},
 	}
 	for name, content := range map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf} {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // canned is a transport that answers every request with one answer of another transport.
@@ -44,7 +44,7 @@ func BenchmarkClientAlone(b *testing.B) {
 	for name, content := range map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf} {
 		b.Run(name, func(b *testing.B) {
 			server := api.NewServer(api.Config{})
-			_, err := fakeclient.NewWithoutActions(server, "bench").CoreV1().PersistentVolumeClaims("default").Create(b.Context(), claim("c"), metav1.CreateOptions{})
+			_, err := fake.NewWithoutActions(server, "bench").CoreV1().PersistentVolumeClaims("default").Create(b.Context(), claim("c"), metav1.CreateOptions{})
 			require.NoError(b, err)
 			config := handler(server).Config("bench")
 			config.ContentType, config.AcceptContentTypes = content, content

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/storagesim/storagesim/api/rest/openapi"
+	"github.com/storagesim/storagesim/api/rest/internal/openapi"
 )
 
 // serveOpenAPI serves /openapi/v3, which lists the documents, and the documents: one for

@@ -17,7 +17,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 )
 
 // Answers are encoded from the server's own objects. Under the race detector this fails if
@@ -27,11 +27,11 @@ func TestNoFormOfAnAnswerChangesTheServersObjects(t *testing.T) {
 	config := handler(server).Config("reader")
 	transport, err := restclient.TransportFor(config)
 	require.NoError(t, err)
-	claims := fakeclient.NewWithoutActions(server, "writer").CoreV1().PersistentVolumeClaims("default")
+	claims := fake.NewWithoutActions(server, "writer").CoreV1().PersistentVolumeClaims("default")
 	obj, err := claims.Create(t.Context(), claim("c"), metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	capacities := fakeclient.NewWithoutActions(server, "writer").StorageV1().CSIStorageCapacities("default")
+	capacities := fake.NewWithoutActions(server, "writer").StorageV1().CSIStorageCapacities("default")
 	capacity, err := capacities.Create(t.Context(), &storagev1.CSIStorageCapacity{
 		ObjectMeta: metav1.ObjectMeta{Name: "s"}, StorageClassName: "fast", Capacity: new(resource.MustParse("1Gi")),
 	}, metav1.CreateOptions{})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/munnerz/goautoneg"
 
-	"github.com/storagesim/storagesim/api/rest/openapi"
+	"github.com/storagesim/storagesim/api/rest/internal/openapi"
 )
 
 // The form of OpenAPI v2 in protobuf. Clients ask for it under the old name too.

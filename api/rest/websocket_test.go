@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/rest"
 )
 
@@ -26,7 +26,7 @@ func handlerOf(server *api.Server) *rest.Handler {
 
 func TestAWatchOverAWebSocketSendsEachEventAsAMessage(t *testing.T) {
 	server := api.NewServer(api.Config{})
-	maps := fakeclient.New(server, "tester").CoreV1().ConfigMaps("default")
+	maps := fake.New(server, "tester").CoreV1().ConfigMaps("default")
 	_, err := maps.Create(context.Background(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	port := httptest.NewServer(handlerOf(server))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/storagesim/storagesim/serve"
+	"github.com/storagesim/storagesim/live/serve"
 )
 
 // noArgs refuses arguments.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 // checkMore checks the flags of what control runs beside the controllers.

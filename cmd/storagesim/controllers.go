@@ -17,7 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/prose"
-	"github.com/storagesim/storagesim/remote"
+	"github.com/storagesim/storagesim/live/remote"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/bundled"
-	"github.com/storagesim/storagesim/live/outside"
+	"github.com/storagesim/storagesim/internal/outside"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 const manifests = `apiVersion: storage.k8s.io/v1

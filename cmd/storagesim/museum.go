@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/museum"
+	"github.com/storagesim/storagesim/explore/museum"
 )
 
 func newMuseum() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 // disk is a directory that a node has before the start.

@@ -21,11 +21,11 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api/crd"
-	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/kubelet/nfs"
+	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
 )
 

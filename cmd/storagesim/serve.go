@@ -16,7 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
-	"github.com/storagesim/storagesim/serve"
+	"github.com/storagesim/storagesim/live/serve"
 )
 
 // serveOptions are the flags of serve.

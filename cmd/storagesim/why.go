@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/bundled"
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 // why explains the pods that do not run, each with its claims, then the claims that

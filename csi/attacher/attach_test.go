@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/csi/attacher"
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/enginetest"
 )
 
 // As recorded: full/csi01_dynamic_immediate, steps 3 and 4.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
 // csiAttacher attaches and detaches the volumes of one driver.

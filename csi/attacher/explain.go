@@ -1,7 +1,7 @@
 package attacher
 
 import (
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/csi/attacher"
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/enginetest"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	storage "k8s.io/api/storage/v1"
 
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/csitest"
 )
 
 // Upstream does not look at the handle or the segments that a driver answers with: the API

@@ -5,7 +5,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storage "k8s.io/api/storage/v1"
 
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
 // getVolumeCapabilities are the ways in which the claim's volume will be used: one for each

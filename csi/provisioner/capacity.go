@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/storagesim/storagesim/csi/capacity"
+	"github.com/storagesim/storagesim/csi/internal/capacity"
 	"github.com/storagesim/storagesim/provisioner"
 )
 

@@ -15,9 +15,9 @@ import (
 	storage "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/csitest"
 )
 
 // room is what a driver has in each zone.

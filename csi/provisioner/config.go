@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/provisioner"
 )
 

@@ -52,7 +52,7 @@
 // # Capacity
 //
 // With Config.EnableCapacity the provisioner publishes how much room the driver has, see package
-// csi/capacity. capacity.go has it asked for again where volumes come and go.
+// csi/internal/capacity. capacity.go has it asked for again where volumes come and go.
 //
 // # On each node
 //

@@ -3,7 +3,7 @@ package provisioner
 import (
 	"cmp"
 
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/csitest"
 	library "github.com/storagesim/storagesim/provisioner"
 )
 

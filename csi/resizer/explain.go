@@ -1,7 +1,7 @@
 package resizer
 
 import (
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -13,7 +13,7 @@ import (
 	storage "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
 // Reasons of events.

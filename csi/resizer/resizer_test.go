@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/csi/resizer"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/enginetest"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
 // resize calls the driver, if its controller has a part in it. It returns the size that the

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
 // Config configures one snapshotter. Driver and Dial are required; the other fields have

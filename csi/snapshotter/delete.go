@@ -11,7 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
-	"github.com/storagesim/storagesim/csi/sidecar"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
 // shouldDelete says whether a content that is being deleted can go now. One whose snapshot may still be in

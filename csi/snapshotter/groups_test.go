@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control/snapshots"
-	"github.com/storagesim/storagesim/csi/csitest"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/enginetest"
 )
 
 // newGroupRig is newRig with the definitions of group snapshots, which come after the sidecar, and a driver that takes them.

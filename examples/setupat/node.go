@@ -14,11 +14,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/volumetest"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/volume"
-	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 // Groups as they are printed. The first is really that of whoever runs this, who may

@@ -28,14 +28,14 @@ type DrivenRules struct {
 // Driven is the rule of this repository.
 func Driven() DrivenRules {
 	return DrivenRules{
-		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "attachdetach", "kubelet", "statefulset", "garbagecollector", "nodelifecycle", "tainteviction", "podgc", "namespace", "snapshotcontroller", "trace", "explain", "csi"},
+		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "kubelet", "controllers", "trace", "explain", "csi"},
 		Not:   []string{"csi/call"},
 		Files: []string{"machine/disk", "machine/mount"},
 		Vars: map[string][]string{
 			"binding":           {"knownModes", "orderedModeSets"},
 			"control/snapshots": {"definitions", "groupDefinitions"}, // embedded files
 			"csi":               {"nameFormat"},                      // a regular expression
-			"kubelet":           {"ErrReadOnly"},                     // that of kubelet/runtime/programs
+			"kubelet":           {"ErrReadOnly"},                     // that of machine/shell
 			"trace":             {"shortNames", "knownFields"},       // what types have is looked up once
 		},
 	}

@@ -20,8 +20,8 @@ type KeptImport struct {
 
 // KeptImports is the rule of this repository.
 func KeptImports() []KeptImport {
-	adapter := []string{"api/fakeclient"}
-	why := "client-go's fakes are an adapter over api.Server: see package api/fakeclient"
+	adapter := []string{"api/fake"}
+	why := "client-go's fakes are an adapter over api.Server: see package api/fake"
 	return []KeptImport{
 		{Path: "k8s.io/client-go/testing", Only: adapter, Why: why},
 		{Path: "k8s.io/client-go/*/fake", Only: adapter, Why: why},
@@ -34,8 +34,9 @@ func KeptImports() []KeptImport {
 // story runner are none of them.
 func forTests() []string {
 	return []string{
-		"storagesimtest", "explore", "explore/seedtest", "live", "live/outside", "engine/enginetest", "api/internal/apitest",
-		"examples/internal/show/showtest", "internal/clienttest", "internal/unshared",
+		"storagesimtest", "explore", "live", "api/internal/apitest",
+		"examples/internal/show/showtest", "internal/clienttest", "internal/clustertest", "internal/csitest", "internal/enginetest", "internal/outside",
+		"internal/seedtest", "internal/unshared", "internal/volumetest",
 	}
 }
 

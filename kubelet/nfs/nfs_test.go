@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/internal/volumetest"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/volume"
-	"github.com/storagesim/storagesim/volume/volumetest"
 )
 
 // rig is a network with one server, and a node with the plugin.

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // Config configures Containers. Root is required.
@@ -25,8 +25,8 @@ type Config struct {
 	// none.
 	Images []string
 	// Commands are the programs that containers can run, by name; default
-	// programs.Default.
-	Commands map[string]programs.Command
+	// shell.Default.
+	Commands map[string]shell.Command
 }
 
 // Containers is a node's container runtime. What it knows is in memory, and outlives
@@ -55,9 +55,9 @@ type container struct {
 	status  ContainerStatus
 	config  ContainerConfig
 	sandbox *sandbox
-	program *programs.Program // nil unless it runs one
-	until   time.Time         // when the program goes on
-	log     string            // of a program that has ended
+	program *shell.Program // nil unless it runs one
+	until   time.Time      // when the program goes on
+	log     string         // of a program that has ended
 	execs   []*process
 }
 
@@ -69,7 +69,7 @@ func New(cfg Config) *Containers {
 		cfg.Kind = Containerd
 	}
 	if cfg.Commands == nil {
-		cfg.Commands = programs.Default()
+		cfg.Commands = shell.Default()
 	}
 	s := &Containers{
 		cfg: cfg, sandboxes: map[types.UID]*sandbox{}, containers: map[string]*container{},
@@ -196,7 +196,7 @@ func (s *Containers) CreateContainer(pod types.UID, config ContainerConfig) (str
 
 // makeHostPaths makes the host paths that do not exist, and refuses those that lead
 // nowhere, as containerd does: pkg/cri/opts WithMounts.
-func (s *Containers) makeHostPaths(mounts []programs.Mount) error {
+func (s *Containers) makeHostPaths(mounts []shell.Mount) error {
 	for _, m := range mounts {
 		_, err := s.cfg.Root.Stat(m.VolumePath)
 		if err == nil {

@@ -13,7 +13,7 @@
 //
 // # What a container runs
 //
-// Package runtime/programs carries out commands on the node's files, through the
+// Package machine/shell carries out commands on the node's files, through the
 // container's volumes and nowhere else: scripts for sh and bash, and the programs that
 // such scripts use. A sleep is one on the virtual clock, and in the background: settling
 // does not wait for it, as it does not for periodic work. That of a container which is

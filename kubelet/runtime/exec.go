@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // process is a command beside a container's own.
 type process struct {
 	runtime   *Containers
 	container *container
-	program   *programs.Program
+	program   *shell.Program
 }
 
 // Exec implements Service.
@@ -30,7 +30,7 @@ func (s *Containers) Exec(id string, config ExecConfig) (Process, error) {
 	program := s.programOf(c)
 	program.Argv, program.Seed = config.Command, seed(c)
 	program.Stdin, program.Stdout, program.Stderr = config.Stdin, config.Stdout, config.Stderr
-	p := &process{s, c, programs.Start(program)}
+	p := &process{s, c, shell.Start(program)}
 	c.execs = append(c.execs, p)
 	return p, nil
 }

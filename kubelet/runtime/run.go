@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/shell"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -35,7 +35,7 @@ func (s *Containers) StartContainer(id string) error {
 		}
 		return nil
 	}
-	c.program = programs.Start(program)
+	c.program = shell.Start(program)
 	p := c.program
 	s.resume(c)
 	s.traceCommand(c, p.Main())
@@ -48,25 +48,25 @@ func (s *Containers) StartContainer(id string) error {
 
 // commandOf is what a container runs; false if that is its image's own program, of which
 // nothing is known.
-func (s *Containers) commandOf(c *container) (programs.Config, bool) {
+func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	config := s.programOf(c)
 	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)
-	known := len(c.config.Command) > 0 || programs.CanRun(config)
+	known := len(c.config.Command) > 0 || shell.CanRun(config)
 	return config, known && s.cfg.Kind != FakeRuntime
 }
 
 // programOf is a command of a container, without the command.
-func (s *Containers) programOf(c *container) programs.Config {
+func (s *Containers) programOf(c *container) shell.Config {
 	commands := s.cfg.Commands
 	if own := imagePrograms(c.config.Image); len(own) > 0 {
 		commands = maps.Clone(commands)
 		for _, name := range own {
-			commands[name] = programs.Entrypoint(c.config.Init)
+			commands[name] = shell.Entrypoint(c.config.Init)
 		}
 	}
 	env := map[string]string{"HOSTNAME": c.sandbox.config.Hostname} // as containerd does
 	maps.Copy(env, c.config.Env)
-	return programs.Config{
+	return shell.Config{
 		Dir: c.config.WorkingDir, Env: env, Hostname: c.sandbox.config.Hostname,
 		Node: s.cfg.Root, Mounts: c.config.Mounts, Commands: commands,
 	}
@@ -121,7 +121,7 @@ func (s *Containers) letGoOn(c *container) {
 }
 
 // traceCommand tells what a container ran.
-func (s *Containers) traceCommand(c *container, r programs.Report) {
+func (s *Containers) traceCommand(c *container, r shell.Report) {
 	about := c.sandbox.config.ref()
 	record := trace.Command{About: about, Argv: r.Argv, Node: s.client.Node, Paths: r.Paths}
 	if r.Err != nil {
@@ -141,7 +141,7 @@ func (s *Containers) traceCommand(c *container, r programs.Report) {
 }
 
 // traceReports tells what a container's command ran.
-func (s *Containers) traceReports(c *container, reports []programs.Report) {
+func (s *Containers) traceReports(c *container, reports []shell.Report) {
 	for _, r := range reports {
 		if r.Argv != nil {
 			s.traceCommand(c, r)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/engine/enginetest"
+	"github.com/storagesim/storagesim/internal/enginetest"
 	"github.com/storagesim/storagesim/kubelet/runtime"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // node is a runtime that an actor is attached to, with one pod.
@@ -52,7 +52,7 @@ func (n *node) start(attempt int32, argv ...string) string {
 	n.t.Helper()
 	id, err := n.CreateContainer(uid, runtime.ContainerConfig{
 		Name: "c", Attempt: attempt, Image: "busybox:latest", Command: argv,
-		Mounts: []programs.Mount{{ContainerPath: "/data", VolumePath: "/disk"}},
+		Mounts: []shell.Mount{{ContainerPath: "/data", VolumePath: "/disk"}},
 	})
 	require.NoError(n.t, err)
 	require.NoError(n.t, n.StartContainer(id))

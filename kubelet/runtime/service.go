@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/runtime/programs"
+	"github.com/storagesim/storagesim/machine/shell"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -115,7 +115,7 @@ type ContainerConfig struct {
 	WorkingDir string
 	Env        map[string]string
 	// Mounts are the container's volumes.
-	Mounts []programs.Mount
+	Mounts []shell.Mount
 	// Init says that others wait until it has ended: a program of the image ends at once.
 	Init bool
 	// Awaited says that the container is to come to an end. Settling waits for what it
@@ -147,7 +147,7 @@ type ContainerStatus struct {
 	// the end of what it printed, if it failed.
 	ExitCode        int32
 	Reason, Message string
-	Mounts          []programs.Mount
+	Mounts          []shell.Mount
 }
 
 // Latest is the container of that name that was started last, and the one before it;
@@ -166,7 +166,7 @@ type ExecConfig struct {
 	// Command is the program and its arguments; it must not be empty.
 	Command []string
 	// Stdin is what it reads, to the end when it reads first; default nothing. The command
-	// waits for one that is programs.Pending.
+	// waits for one that is shell.Pending.
 	Stdin io.Reader
 	// Stdout and Stderr have what it prints; default nobody.
 	Stdout, Stderr io.Writer

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 
 	"github.com/stretchr/testify/assert"

@@ -1,4 +1,4 @@
-module github.com/storagesim/storagesim/interop/wasi
+module github.com/storagesim/storagesim/live/wasi
 
 go 1.26.0
 

@@ -28,7 +28,7 @@
 //
 // The default scripts are "set -eu" and mkdir -m 0777 -p or rm -rf. The simulated
 // kubelet carries them out, and others, as they are written (see package
-// kubelet/runtime/programs). If a script fails, the claim's event says, as upstream,
+// machine/shell). If a script fails, the claim's event says, as upstream,
 // no more than "create process timeout after 120 seconds"; the helper pod's status,
 // Explain and the story say why.
 //

@@ -51,7 +51,7 @@
 //     doubled, misspelt, out of use (NodeAffinityLabel) or that have a value where a
 //     list belongs are errors, too; upstream ignores them.
 //   - Quotas: the helper pod is made, scheduled and run like the others, but the
-//     simulated kubelet only records the limits it sets (programs.Quotas) and does not
+//     simulated kubelet only records the limits it sets (shell.Quotas) and does not
 //     enforce them; that would need privilege and a file system of its own. The
 //     pod's script is the part of upstream's for XFS or for ext4, whichever the
 //     class names; upstream's asks the file system which it is, and for a free

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/provisioner/helperpod"
+	"github.com/storagesim/storagesim/internal/helperpod"
 )
 
 // helperPodTimeout is how long a helper pod may take.

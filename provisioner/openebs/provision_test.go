@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/api/fakeclient"
+	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explore/seedtest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/trace"
@@ -80,7 +80,7 @@ func newWorld(t testing.TB, policy engine.Policy) *world {
 	t.Helper()
 	e := engine.New(engine.Config{Policy: policy})
 	t.Cleanup(e.Close)
-	w := &world{Engine: e, t: t, user: fakeclient.New(e.Server(), "user"), nodes: &nodes{dirs: map[string]bool{}}}
+	w := &world{Engine: e, t: t, user: fake.New(e.Server(), "user"), nodes: &nodes{dirs: map[string]bool{}}}
 	require.NoError(t, e.Add("nodes", w.nodes.New))
 	require.NoError(t, e.Add(openebs.ProvisionerName, provisioner.New(provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(openebs.Config{})})))
 

@@ -1,0 +1,246 @@
+package attachdetach_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// semantics 6 must 5.
+func TestAVolumeAttachmentIsNamedAfterHandleDriverAndNode(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	require.Len(t, r.list(), 1)
+	first := r.list()[0]
+	assert.Equal(t, "csi-2cfd0bda3f2ce00e2b40bd207791acdc185b303285949ca73475d473fee0abb1", first.Name)
+	assert.Equal(t, first.Name, binding.AttachmentName("handle-data", driver, "node-1"))
+	assert.Equal(t, driver, first.Spec.Attacher)
+	r.deletePod("web")
+	r.Settle()
+	require.Empty(t, r.list())
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	require.Len(t, r.list(), 1)
+	assert.Equal(t, first.Name, r.list()[0].Name)
+	assert.NotEqual(t, first.UID, r.list()[0].UID)
+}
+
+func TestAVolumeIsAttachedToTheNodeOfItsPodAndListedInTheNodesStatus(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(30 * time.Second)
+	assert.Equal(t, "data@node-1?", r.attachments())
+	assert.Empty(t, r.listed("node-1"), "nothing is listed before it is attached")
+	r.status("node-1", `{"attached":true}`)
+	r.runFor(10 * time.Second)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+	assert.Regexp(t, `^\S+ SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "data" $`, r.events("web")[0])
+	assert.Equal(t, []string{"create volumeattachments", "patch nodes"}, r.writes())
+}
+
+// semantics 6 must 1, and both forms of the multi-attach error.
+func TestAVolumeForOneNodeIsAttachedToAnotherOnlyAfterItIsDetached(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.inUse("node-1", unique("data"))
+	r.pod("two", "node-2", "data")
+	r.runFor(time.Hour)
+	assert.Equal(t, "data@node-1", r.attachments())
+	require.Len(t, r.events("two"), 1, "the error is told once")
+	assert.Contains(t, r.events("two")[0], `FailedAttachVolume: Multi-Attach error for volume "data" Volume is already used by pod(s) web`)
+
+	r.deletePod("web")
+	r.runFor(time.Second)
+	r.pod("three", "node-2", "data")
+	r.deletePod("two")
+	r.runFor(time.Hour)
+	assert.Equal(t, "data@node-1", r.attachments(), "node-1 is ready and uses it")
+	require.Len(t, r.events("three"), 0, "for the volume at the node it was told already")
+
+	r.deletePod("three")
+	r.runFor(time.Second)
+	r.pod("four", "node-2", "data")
+	r.runFor(time.Minute)
+	require.Len(t, r.events("four"), 1)
+	assert.Contains(t, r.events("four")[0], `Multi-Attach error for volume "data" Volume is already exclusively attached to one node and can't be attached to another`)
+
+	r.inUse("node-1")
+	r.runFor(10 * time.Second)
+	assert.Equal(t, "data@node-2", r.attachments())
+	assert.Contains(t, r.events("four")[1], "SuccessfulAttachVolume")
+}
+
+// semantics 6 must 2.
+func TestAVolumeForManyNodesIsAttachedToManyAtOnce(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwx)
+	r.pod("web", "node-1", "data")
+	r.pod("two", "node-2", "data")
+	r.Settle()
+	assert.Equal(t, "data@node-1 data@node-2", r.attachments())
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-2"))
+}
+
+// Conformance: csi07f, whose events come 0.66, 1.75, 3.36, 5.92, 10.49, 19.06, 35.64 and
+// 68.18 s after the pod, which took a tenth of a second to be scheduled.
+func TestAnAttachThatFailsIsToldEachTimeAndTriedAgainWithBackoff(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(200 * time.Millisecond)
+	r.status("node-1", `{"attachError":{"message":"rpc error: code = Internal desc = no"}}`)
+	r.runFor(60 * time.Second)
+	assert.Empty(t, r.listed("node-1"))
+	var times []string
+	for _, event := range r.events("web") {
+		assert.Contains(t, event, `FailedAttachVolume: AttachVolume.Attach failed for volume "data" : rpc error: code = Internal desc = no`)
+		at, _, _ := strings.Cut(event, " ")
+		times = append(times, at)
+	}
+	assert.Equal(t, []string{"0.5s", "1.6s", "3.2s", "5.8s", "10.4s", "19.0s", "35.6s"}, times)
+	r.status("node-1", `{"attached":true,"attachError":null}`)
+	r.runFor(10 * time.Second)
+	assert.Contains(t, r.events("web")[7], "68.2s SuccessfulAttachVolume")
+	assert.Len(t, r.list(), 1, "it was made once")
+}
+
+// The loop turns for another volume at some time while the first backs off, at one of them just
+// when the backoff ends.
+func TestAnAttachIsTriedAgainWheneverTheLoopTurnsMeanwhile(t *testing.T) {
+	for meanwhile := time.Duration(0); meanwhile < time.Second; meanwhile += 10 * time.Millisecond {
+		r := newRig(t, engine.Config{}, attachdetach.Config{})
+		r.volume("data", rwo)
+		r.volume("other", rwo)
+		r.pod("web", "node-1", "data")
+		r.runFor(200 * time.Millisecond)
+		r.status("node-1", `{"attachError":{"message":"no"}}`)
+		r.runFor(meanwhile)
+		r.pod("two", "node-2", "other")
+		r.runFor(time.Minute)
+		r.status("node-1", `{"attached":true,"attachError":null}`)
+		r.runFor(3 * time.Minute)
+		require.NotEmpty(t, r.listed("node-1"), "%s after the failure", meanwhile)
+	}
+}
+
+// semantics 6 must 9.
+func TestAnAttachThatTimesOutIsUncertainAndIsDetachedWhenThePodIsGone(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(125 * time.Second)
+	require.Len(t, r.events("web"), 1)
+	assert.Contains(t, r.events("web")[0], `timed out waiting for external-attacher of disk.example.com CSI driver to attach volume handle-data`)
+	r.deletePod("web")
+	r.runFor(3 * time.Minute)
+	assert.Equal(t, "data@node-1?", r.attachments(), "a volume that may be attached counts as in use until the node says otherwise")
+	r.inUse("node-1", "something")
+	r.runFor(5 * time.Second)
+	assert.Empty(t, r.attachments())
+	assert.NotContains(t, r.writes(), "patch nodes", "it was never listed")
+}
+
+// An uncertain attachment elsewhere does not block: the attacher is the one to refuse.
+func TestAnUncertainAttachmentDoesNotKeepAVolumeFromAnotherNode(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(125 * time.Second)
+	r.deletePod("web")
+	r.pod("two", "node-2", "data")
+	r.runFor(3 * time.Minute) // the second attempt at node-1 has to end first
+	assert.Equal(t, "data@node-1? data@node-2?", r.attachments())
+}
+
+func TestAVolumeOfADriverThatNeedsNoAttachIsNotAttached(t *testing.T) {
+	r := withAttacher(t)
+	_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Minute)
+	assert.Empty(t, r.list())
+	assert.Empty(t, r.writes())
+}
+
+func TestAVolumeIsNotAttachedToANodeThatAttachesItself(t *testing.T) {
+	r := withAttacher(t)
+	r.patchNode("node-1", "", map[string]any{"metadata": map[string]any{"annotations": nil}})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Minute)
+	assert.Empty(t, r.list())
+}
+
+func TestAClaimThatIsBoundAfterItsPodIsScheduledIsAttached(t *testing.T) {
+	r := withAttacher(t)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.volume("data", rwo)
+	r.runFor(time.Second)
+	assert.Equal(t, "data@node-1", r.attachments())
+}
+
+// Upstream: operation_executor.go VerifyVolumesAreAttached, v1.36.
+func TestAVolumeWhoseVolumeAttachmentIsDeletedByHandIsAttachedAgainWithinAMinute(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	uid := r.list()[0].UID
+	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.runFor(62 * time.Second)
+	require.Equal(t, "data@node-1", r.attachments())
+	assert.NotEqual(t, uid, r.list()[0].UID)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+}
+
+func TestANegativeWaitIsRefused(t *testing.T) {
+	e := engine.New(engine.Config{})
+	defer e.Close()
+	err := e.Add(attachdetach.ActorName, attachdetach.New(attachdetach.Config{MaxWaitForUnmount: -time.Second}))
+	require.ErrorContains(t, errors.Join(err, e.Settle()), "attachdetach.Config.MaxWaitForUnmount is -1s; it must not be negative (0 is 6m0s)")
+}
+
+func TestWithoutCSIVolumesTheControllerDoesNothing(t *testing.T) {
+	r := withAttacher(t)
+	r.pod("web", "node-1", "missing")
+	r.Settle()
+	before := r.Engine.Trace().Len()
+	r.runFor(24 * time.Hour)
+	assert.Equal(t, before, r.Engine.Trace().Len())
+	assert.Empty(t, r.writes())
+}
+
+// Upstream looks into its lister, and takes what is not there for not there yet:
+// csi_attacher.go waitForVolumeAttachmentWithLister, v1.36.
+func TestAnAttachmentThatVanishesIsAwaitedForTheWholeTwoMinutesAndThenMadeAgain(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Second)
+	require.Len(t, r.list(), 1)
+	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.runFor(100 * time.Second)
+	assert.Empty(t, r.list())
+	assert.Empty(t, r.events("web"))
+	r.runFor(20 * time.Second)
+	require.Len(t, r.list(), 1)
+	assert.Contains(t, r.events("web")[0], "timed out waiting for external-attacher of "+driver+" CSI driver to attach volume handle-data")
+}

@@ -1,0 +1,241 @@
+package attachdetach_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// inUseAt is a rig with a volume that is attached to node-1 and mounted there, and whose
+// pod is then removed at once.
+func inUseAt(t testing.TB, r *rig) *rig {
+	t.Helper()
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.inUse("node-1", unique("data"))
+	r.Settle()
+	require.Equal(t, "data@node-1", r.attachments())
+	r.deletePod("web")
+	r.Settle()
+	return r
+}
+
+// semantics 6 must 3.
+func TestANodesStatusDropsAVolumeBeforeItIsDetached(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	r.inUse("node-1")
+	r.Settle()
+	assert.Equal(t, []string{"create volumeattachments", "patch nodes", "patch nodes", "delete volumeattachments"}, r.writes())
+	assert.Empty(t, r.listed("node-1"))
+	assert.Empty(t, r.list())
+}
+
+// semantics 6 must 4. Upstream: reconciler.go reconcile, v1.36.
+func TestAVolumeStaysAttachedAndListedWhileTheNodesStatusCannotBeWritten(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "patch", Resource: "nodes/status", Times: 20, Err: engine.ErrAnswerLost}))
+	r.inUse("node-1")
+	r.runFor(time.Second)
+	assert.Equal(t, "data@node-1", r.attachments())
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+	assert.NotContains(t, r.writes(), "delete volumeattachments")
+	r.runFor(5 * time.Second)
+	assert.Empty(t, r.list())
+}
+
+// Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.36: "Attach() must succeed
+// before adding the volume back to node status". Conformance: csi07e.
+func TestAVolumeThatCouldNotBeDetachedIsUncertainAndListedOnlyWhenItIsAttachedAgain(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(time.Second)
+	_, err := r.User.StorageV1().VolumeAttachments().Patch(ctx, r.list()[0].Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":["a/b"]}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	r.status("node-1", `{"attached":true}`)
+	r.runFor(time.Second)
+	r.deletePod("web")
+	r.runFor(200 * time.Millisecond)
+	r.status("node-1", `{"detachError":{"message":"it is stuck"}}`)
+	r.runFor(10 * time.Second)
+	assert.Equal(t, "data@node-1", r.attachments())
+	assert.Empty(t, r.listed("node-1"))
+	assert.Len(t, r.events("web"), 1, "there is no event of the failure")
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), "pv data: is not detached from node node-1: it is stuck")
+
+	_, err = r.User.StorageV1().VolumeAttachments().Patch(ctx, r.list()[0].Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Second)
+	r.status("node-1", `{"attached":true}`)
+	r.runFor(10 * time.Second)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+}
+
+// semantics 6 must 6.
+func TestAPodThatReturnsBeforeTheDetachCancelsTheClock(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	r.ready("node-1", v1.ConditionUnknown)
+	r.runFor(5 * time.Minute)
+	r.pod("web", "node-1", "data")
+	r.runFor(time.Minute)
+	r.deletePod("web")
+	r.runFor(5*time.Minute + 50*time.Second)
+	assert.Equal(t, "data@node-1", r.attachments())
+	r.runFor(20 * time.Second)
+	assert.Empty(t, r.list())
+}
+
+// semantics 6 must 7. bugs.md 25.
+func TestAVolumeOfANodeOutOfServiceIsDetachedAtOnce(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	r.ready("node-1", v1.ConditionUnknown)
+	r.runFor(time.Minute)
+	require.Equal(t, "data@node-1", r.attachments())
+	r.outOfService("node-1")
+	r.runFor(time.Second)
+	assert.Empty(t, r.list())
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), "pv data: is detached from node node-1 although the node may still use it: the node is out of service")
+}
+
+// semantics 6 must 8. bugs.md 25.
+func TestAVolumeThatAReadyNodeUsesIsNeverDetached(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	r.runFor(24 * time.Hour)
+	assert.Equal(t, "data@node-1", r.attachments())
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+
+	old := attachdetach.Config{Rules: attachdetach.Rules{ForceDetach: func(bool) bool { return true }}}
+	r = newRig(t, engine.Config{}, old)
+	require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+	inUseAt(t, r)
+	r.runFor(7 * time.Minute)
+	assert.Empty(t, r.list(), "that was the rule once")
+}
+
+// semantics 6 must 1.
+func TestAVolumeIsDetachedFromANodeThatIsNotReadySixMinutesAfterItsLastPodHasGone(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	gone := r.Engine.Now()
+	r.runFor(4 * time.Minute)
+	r.ready("node-1", v1.ConditionUnknown)
+	require.NoError(t, r.Engine.RunUntil(time.Hour, func() bool { return len(r.list()) == 0 }))
+	assert.InDelta(t, (6 * time.Minute).Seconds(), r.Engine.Now().Sub(gone).Seconds(), 0.5)
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), "the node is not ready, and no pod has needed it for 6m0s")
+
+	r = newRig(t, engine.Config{}, attachdetach.Config{DisableForceDetachOnTimeout: true})
+	require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+	inUseAt(t, r)
+	r.ready("node-1", v1.ConditionUnknown)
+	r.runFor(24 * time.Hour)
+	assert.Equal(t, "data@node-1", r.attachments(), "an administrator wants it so")
+
+	r = newRig(t, engine.Config{}, attachdetach.Config{MaxWaitForUnmount: time.Minute})
+	require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+	inUseAt(t, r)
+	r.ready("node-1", v1.ConditionUnknown)
+	r.runFor(61 * time.Second)
+	assert.Empty(t, r.list())
+}
+
+func TestANodeThatBecomesUnreadyLaterLosesTheVolumeAtOnce(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	r.runFor(time.Hour)
+	r.ready("node-1", v1.ConditionUnknown)
+	r.runFor(time.Second)
+	assert.Empty(t, r.list())
+}
+
+func TestAVolumeOfADeletedNodeIsDetachedAfterSixMinutes(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	require.NoError(t, r.User.CoreV1().Nodes().Delete(ctx, "node-1", metav1.DeleteOptions{}))
+	r.runFor(5 * time.Minute)
+	assert.Equal(t, "data@node-1", r.attachments())
+	r.runFor(2 * time.Minute)
+	assert.Empty(t, r.list())
+}
+
+func TestAnOldCacheDoesNotHaveAUsedVolumeDetached(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "nodes"))
+	r.inUse("node-1", unique("data"))
+	r.deletePod("web")
+	r.runFor(time.Minute)
+	assert.Equal(t, "data@node-1", r.attachments(), "the node is asked")
+	require.NoError(t, r.Engine.Release(attachdetach.ActorName, "nodes"))
+	r.runFor(5 * time.Minute)
+	assert.Equal(t, "data@node-1", r.attachments())
+}
+
+// A quirk of upstream: docs/semantics.md 6 (6).
+func TestAfterSixMinutesAReadyNodeIsNotAskedAgain(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "nodes"))
+	r.inUse("node-1", unique("data"))
+	r.deletePod("web")
+	r.runFor(8 * time.Minute)
+	assert.Empty(t, r.list(), "the cache says that it is not in use, and the API is not asked")
+}
+
+// semantics 6 must 10. bugs.md 26.
+func TestARestartNeitherForgetsNorDuplicatesAttachments(t *testing.T) {
+	r := withAttacher(t)
+	for _, name := range []string{"used", "moved", "gone"} {
+		r.volume(name, rwo)
+		r.pod("pod-"+name, "node-1", name)
+	}
+	r.Settle()
+	r.inUse("node-1", unique("used"), unique("moved"), unique("gone"))
+	r.Settle()
+	require.Equal(t, "gone@node-1 moved@node-1 used@node-1", r.attachments())
+	before := r.list()
+
+	require.NoError(t, r.Engine.Crash(attachdetach.ActorName))
+	r.Settle()
+	r.runFor(10 * time.Minute)
+	assert.Equal(t, before, r.list(), "nothing was written")
+
+	require.NoError(t, r.Engine.Stop(attachdetach.ActorName))
+	r.deletePod("pod-gone")
+	r.deletePod("pod-moved")
+	r.pod("pod-moved", "node-2", "moved")
+	r.inUse("node-1", unique("used"))
+	require.NoError(t, r.Engine.Start(attachdetach.ActorName))
+	r.runFor(time.Minute)
+	assert.Equal(t, "moved@node-2 used@node-1", r.attachments())
+	assert.Equal(t, []v1.UniqueVolumeName{unique("used")}, r.listed("node-1"))
+	assert.Equal(t, []v1.UniqueVolumeName{unique("moved")}, r.listed("node-2"))
+}
+
+// bugs.md 26.
+func TestAControllerThatEndsWhileItDetachesGoesOnAfterwards(t *testing.T) {
+	lifeAndDeath := func(rules attachdetach.Rules) *rig {
+		r := newRig(t, engine.Config{}, attachdetach.Config{Rules: rules})
+		require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+		inUseAt(t, r)
+		r.pod("two", "node-2", "data")
+		require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "delete", Resource: "volumeattachments", Crash: true}))
+		r.inUse("node-1")
+		r.runFor(time.Minute)
+		return r
+	}
+	assert.Equal(t, "data@node-2", lifeAndDeath(attachdetach.Rules{}).attachments())
+	forgetful := attachdetach.Rules{Remember: func(*storagev1.VolumeAttachment) bool { return false }}
+	assert.Equal(t, "data@node-1 data@node-2", lifeAndDeath(forgetful).attachments(), "a volume for one node is attached to two")
+}

@@ -1,0 +1,233 @@
+package attachdetach_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/trace"
+)
+
+const (
+	driver = "disk.example.com"
+	rwo    = v1.ReadWriteOnce
+	rwx    = v1.ReadWriteMany
+)
+
+var ctx = context.Background()
+
+// rig is an API server with the attach/detach controller. The test plays everybody
+// else: scheduler, kubelets, and the attacher unless it is added.
+type rig struct{ *enginetest.Rig }
+
+func newRig(t testing.TB, cfg engine.Config, ad attachdetach.Config) *rig {
+	t.Helper()
+	r := &rig{enginetest.New(t, cfg, attachdetach.ActorName, attachdetach.New(ad))}
+	for _, name := range []string{"node-1", "node-2"} {
+		r.node(name)
+	}
+	return r
+}
+
+// withAttacher is a rig whose driver attaches and detaches at once.
+func withAttacher(t testing.TB) *rig {
+	t.Helper()
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+	return r
+}
+
+// attacher is a small csi-attacher: a finalizer, then the status; and back.
+func attacher(env control.Env) error {
+	cache := control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments())
+	queue := env.Queue(control.QueueConfig{Name: "attachments", Reconcile: func(ctx context.Context, name string) error {
+		va, ok := cache.Get(name)
+		var patch string
+		switch {
+		case !ok || va.DeletionTimestamp != nil && len(va.Finalizers) == 0:
+			return nil
+		case va.DeletionTimestamp != nil:
+			patch = `{"metadata":{"finalizers":null}}`
+		case len(va.Finalizers) == 0:
+			patch = `{"metadata":{"finalizers":["external-attacher/disk-example-com"]}}`
+		case !va.Status.Attached:
+			_, err := env.Client().StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"attached":true}}`), metav1.PatchOptions{}, "status")
+			return err
+		default:
+			return nil
+		}
+		_, err := env.Client().StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}})
+	cache.Handle(control.Enqueue[*storagev1.VolumeAttachment](queue.Add))
+	return nil
+}
+
+func (r *rig) node(name string) {
+	r.Helper()
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}}}
+	_, err := r.User.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	require.NoError(r, err)
+	r.ready(name, v1.ConditionTrue)
+}
+
+func (r *rig) ready(node string, status v1.ConditionStatus) {
+	r.Helper()
+	r.patchNode(node, "status", map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status}}}})
+}
+
+// inUse plays a kubelet that reports what it uses.
+func (r *rig) inUse(node string, names ...v1.UniqueVolumeName) {
+	r.Helper()
+	r.patchNode(node, "status", map[string]any{"status": map[string]any{"volumesInUse": names}})
+}
+
+func (r *rig) patchNode(node, sub string, patch any) {
+	r.Helper()
+	data, err := json.Marshal(patch)
+	require.NoError(r, err)
+	var subs []string
+	if sub != "" {
+		subs = []string{sub}
+	}
+	_, err = r.User.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, data, metav1.PatchOptions{}, subs...)
+	require.NoError(r, err)
+}
+
+// outOfService gives a node the taint, or takes it away.
+func (r *rig) outOfService(node string) {
+	r.Helper()
+	r.patchNode(node, "", map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": v1.TaintNodeOutOfService, "value": "nodeshutdown", "effect": "NoExecute"}}}})
+}
+
+// unique is the name of a volume in the status of nodes.
+func unique(volume string) v1.UniqueVolumeName {
+	return v1.UniqueVolumeName("kubernetes.io/csi/" + driver + "^handle-" + volume)
+}
+
+// volume makes a PersistentVolume of that name and a claim of the same name, bound.
+func (r *rig) volume(name string, modes ...v1.PersistentVolumeAccessMode) {
+	r.Helper()
+	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
+	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: modes, VolumeName: name, Resources: v1.VolumeResourceRequirements{Requests: size}},
+	}, metav1.CreateOptions{})
+	require.NoError(r, err)
+	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PersistentVolumeSpec{
+			AccessModes: modes, Capacity: size, PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
+			ClaimRef:               &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: name, UID: claim.UID},
+			PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle-" + name}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(r, err)
+	claim.Status.Phase = v1.ClaimBound
+	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	require.NoError(r, err)
+}
+
+// pod makes a pod that is scheduled to a node and uses claims.
+func (r *rig) pod(name, node string, claims ...string) {
+	r.Helper()
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Image: "busybox"}}}}
+	for _, claim := range claims {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: claim, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
+	_, err := r.User.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+	require.NoError(r, err)
+}
+
+// deletePod removes a pod at once.
+func (r *rig) deletePod(name string) {
+	r.Helper()
+	require.NoError(r, r.User.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+}
+
+func (r *rig) runFor(d time.Duration) {
+	r.Helper()
+	require.NoError(r, r.Engine.RunFor(d))
+}
+
+// status changes the status of the only VolumeAttachment at a node.
+func (r *rig) status(node, status string) {
+	r.Helper()
+	for _, va := range r.list() {
+		if va.Spec.NodeName == node {
+			_, err := r.User.StorageV1().VolumeAttachments().Patch(ctx, va.Name, types.MergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
+			require.NoError(r, err)
+		}
+	}
+}
+
+func (r *rig) list() []storagev1.VolumeAttachment {
+	r.Helper()
+	list, err := r.User.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+	require.NoError(r, err)
+	return list.Items
+}
+
+// attachments are "volume@node", sorted, with a question mark if not attached.
+func (r *rig) attachments() string {
+	r.Helper()
+	var list []string
+	for _, va := range r.list() {
+		text := *va.Spec.Source.PersistentVolumeName + "@" + va.Spec.NodeName
+		if !va.Status.Attached {
+			text += "?"
+		}
+		list = append(list, text)
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+// listed is what a node's status says is attached.
+func (r *rig) listed(node string) []v1.UniqueVolumeName {
+	r.Helper()
+	n, err := r.User.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	require.NoError(r, err)
+	var names []v1.UniqueVolumeName
+	for _, v := range n.Status.VolumesAttached {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// events are the events of a pod, as "1.7s Reason: message".
+func (r *rig) events(pod string) []string {
+	var list []string
+	for _, entry := range r.Engine.Trace().Entries() {
+		if e, ok := entry.Record.(trace.Event); ok && e.About.Name == pod {
+			list = append(list, fmt.Sprintf("%.1fs %s: %s", entry.Time.Sub(engine.Start()).Seconds(), e.Reason, e.Message))
+		}
+	}
+	return list
+}
+
+// writes are the controller's writes, as "verb resource".
+func (r *rig) writes() []string {
+	var list []string
+	for _, entry := range r.Engine.Trace().Entries() {
+		if w, ok := entry.Record.(trace.Write); ok && w.Actor == attachdetach.ActorName && w.Resource.Resource != "events" {
+			list = append(list, w.Verb+" "+w.Resource.Resource)
+		}
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package museum
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/explore"
+)
+
+// moves has a pod deleted by force, and another one use its volume on node-2.
+func moves(c *storagesim.Cluster, _ bool) error {
+	err := errors.Join(withCSI(c, func(*csi.Driver) {}), c.RunFor(2*time.Minute))
+	now := int64(0)
+	if gone := c.Client().CoreV1().Pods("default").Delete(context.Background(), "web", metav1.DeleteOptions{GracePeriodSeconds: &now}); !apierrors.IsNotFound(gone) {
+		err = errors.Join(err, gone) // the explorer may have left the pod out
+	}
+	second := strings.NewReplacer("name: web", "name: web-2", "node-1", "node-2").Replace(csiPod)
+	return errors.Join(err, c.Apply(second), c.RunFor(5*time.Minute))
+}
+
+// twoNodes is a cluster in which volumes can move, with this attach/detach controller.
+func twoNodes(cfg attachdetach.Config) storagesim.Config {
+	return storagesim.Config{
+		Nodes: storagesim.Nodes("node-1", "node-2"), AttachDetach: cfg,
+		Only: []string{storagesim.PVController, storagesim.AttachDetach},
+	}
+}
+
+func forcedFromHealthyNode() Exhibit {
+	return Exhibit{
+		Number: 25, Name: "force detach from a healthy node",
+		Mechanism: "A pod is deleted by force, and its node takes long to unmount the volume: the driver does not answer. The controller waits, here for one minute in place of six, and detaches the volume from the node, which is healthy and still uses it. Then it attaches it to another one.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/106710",
+		Fix:       "attachdetach.Rules.ForceDetach: only from nodes that are not ready",
+		Rule:      NotDetachedInUse, Replay: "x1;faults=35:csi-hang",
+		cluster: func(fixed bool) storagesim.Config {
+			cfg := attachdetach.Config{MaxWaitForUnmount: time.Minute}
+			if !fixed {
+				cfg.Rules.ForceDetach = func(bool) bool { return true }
+			}
+			return twoNodes(cfg)
+		},
+		scenario: moves,
+	}
+}
+
+func attachmentForgotten() Exhibit {
+	return Exhibit{
+		Number: 26, Name: "the attach/detach controller forgets",
+		Mechanism: "A volume moves to another node. The controller takes it out of the old node's status, and ends before it deletes the VolumeAttachment. After its restart it does not know of the attachment and attaches the volume to the other node, which the driver refuses.",
+		Upstream:  "https://github.com/kubernetes/kubernetes/issues/77324",
+		Fix:       "attachdetach.Rules.Remember: a VolumeAttachment that no node's status lists is an uncertain attachment",
+		Rule:      explore.NothingLeaks, Replay: "x1;faults=44:crash",
+		cluster: func(fixed bool) storagesim.Config {
+			var cfg attachdetach.Config
+			if !fixed {
+				cfg.Rules.Remember = func(*storagev1.VolumeAttachment) bool { return false }
+			}
+			return twoNodes(cfg)
+		},
+		scenario: moves,
+	}
+}

@@ -1,0 +1,179 @@
+package serve_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/live/serve"
+	"github.com/storagesim/storagesim/story/bundled"
+)
+
+var update = flag.Bool("update", false, "write testdata/kubectl/output.txt anew")
+
+// kubectl is the program of that name, or the one that $KUBECTL names.
+func kubectl(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("KUBECTL")
+	if name == "" {
+		name = "kubectl"
+	}
+	file, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("there is no kubectl on this machine: %v", err)
+	}
+	return file
+}
+
+// session is a shell with a kubectl, before a cluster that moves only when told.
+type session struct {
+	t      *testing.T
+	dir    string
+	env    []string
+	client *serve.Client
+}
+
+func newSession(t *testing.T) *session {
+	t.Helper()
+	file := kubectl(t)
+	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes("n1", "n2"), Disks: storagesim.MemoryDisks})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
+	require.NoError(t, bundled.Install(cluster, "openebs"))
+	require.NoError(t, cluster.Settle())
+	dir := t.TempDir()
+	server, err := serve.Start(cluster, serve.Config{Kubeconfig: filepath.Join(dir, "kubeconfig")})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Close()) })
+	client, err := serve.NewClient(server.Kubeconfig())
+	require.NoError(t, err)
+	files, err := filepath.Glob("testdata/kubectl/*.[jy]*") // manifests, in YAML or JSON
+	require.NoError(t, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	require.NoError(t, os.Symlink(file, filepath.Join(dir, "bin", "kubectl")))
+	return &session{t: t, dir: dir, client: client, env: []string{
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "KUBECONFIG=" + server.Kubeconfig(), "TMPDIR=" + dir,
+	}}
+}
+
+// run carries out a line of a script and returns what it printed.
+func (s *session) run(line string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	var err error
+	switch word, rest, _ := strings.Cut(line[2:], " "); word {
+	case "settle":
+		_, err = s.client.Settle(ctx)
+	case "run-for":
+		d, bad := time.ParseDuration(rest)
+		require.NoError(s.t, bad)
+		_, err = s.client.RunFor(ctx, d)
+	default:
+		return s.shell(ctx, line[2:], line[0] == '&')
+	}
+	require.NoError(s.t, err, line)
+	return ""
+}
+
+// shell runs a command line. The cluster moves meanwhile if that is asked for.
+func (s *session) shell(ctx context.Context, line string, moving bool) string {
+	cmd := exec.CommandContext(ctx, "bash", "-c", line)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(s.t, cmd.Start())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait()
+	}()
+	for ended := false; !ended; {
+		select {
+		case <-done:
+			ended = true
+		case <-time.After(50 * time.Millisecond):
+			if moving {
+				_, err := s.client.Settle(ctx)
+				assert.NoError(s.t, err)
+			}
+		}
+	}
+	text := out.String()
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		text += fmt.Sprintf("[exit code %d]\n", code)
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return olderWords.Replace(strings.ReplaceAll(text, s.dir, "DIR"))
+}
+
+// olderWords are those of kubectl v1.32 for what v1.36 says at more length.
+var olderWords = strings.NewReplacer(
+	" deleted from default namespace\n", " deleted\n",
+	"error upgrading connection: unable to upgrade connection: ", "error upgrading connection: ",
+)
+
+func TestKubectlWorksAsOnACluster(t *testing.T) {
+	s := newSession(t)
+	script, err := os.ReadFile("testdata/kubectl/script.txt")
+	require.NoError(t, err)
+	var got strings.Builder
+	for line := range strings.Lines(string(script)) {
+		got.WriteString(line)
+		if line = strings.TrimSuffix(line, "\n"); strings.HasPrefix(line, "$ ") || strings.HasPrefix(line, "& ") {
+			got.WriteString(s.run(line))
+		}
+	}
+	const golden = "testdata/kubectl/output.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.String())
+}
+
+func TestKubectlWatches(t *testing.T) {
+	s := newSession(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "kubectl", "get", "pvc", "-w", "--no-headers", "-o", "custom-columns=NAME:.metadata.name,PHASE:.status.phase")
+	cmd.Path = filepath.Join(s.dir, "bin", "kubectl")
+	cmd.Dir, cmd.Env = s.dir, s.env
+	lines, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	s.run("$ kubectl apply -f claim.yaml -f pod.yaml")
+	s.run("$ settle")
+	var got []string
+	for out := bufio.NewScanner(lines); out.Scan(); {
+		got = append(got, out.Text())
+		if strings.HasSuffix(out.Text(), "Bound") {
+			break
+		}
+	}
+	require.NotEmpty(t, got)
+	assert.Equal(t, "data   Pending", got[0])
+	assert.Equal(t, "data   Bound", got[len(got)-1])
+	cancel()
+	_ = cmd.Wait()
+}

@@ -1,0 +1,412 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applyv1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/live/serve"
+)
+
+// started is a cluster of one node that is served until the test ends.
+func started(t *testing.T, cfg serve.Config) (*serve.Server, *rest.Config) {
+	t.Helper()
+	cluster, err := storagesim.New(storagesim.Config{Start: time.Now(), Disks: storagesim.MemoryDisks})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
+	if cfg.Kubeconfig == "" {
+		cfg.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	}
+	server, err := serve.Start(cluster, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Close()) })
+	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig())
+	require.NoError(t, err)
+	config.QPS = -1
+	return server, config
+}
+
+func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+func pod(name string, command ...string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PodSpec{
+			RestartPolicy: v1.RestartPolicyNever,
+			Containers:    []v1.Container{{Name: "main", Image: "busybox", Command: command, VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+			Volumes:       []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+		},
+	}
+}
+
+// runPod creates a pod and waits until it runs or has ended.
+func runPod(t *testing.T, config *rest.Config, command ...string) {
+	t.Helper()
+	pods := clientOf(t, config).CoreV1().Pods("default")
+	_, err := pods.Create(t.Context(), pod("web", command...), metav1.CreateOptions{})
+	require.NoError(t, err)
+	w, err := pods.Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Object.(*v1.Pod).Status.Phase != v1.PodPending {
+			return
+		}
+	}
+	t.Fatal("the watch has ended")
+}
+
+func TestAClientOfTheKubeconfigSeesTheClusterWork(t *testing.T) {
+	server, config := started(t, serve.Config{Speed: 60})
+	runPod(t, config, "sh", "-c", "sleep 60; echo done")
+	info, err := os.Stat(server.Kubeconfig())
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode())
+	assert.True(t, strings.HasPrefix(config.Host, "https://127.0.0.1:"), config.Host)
+}
+
+func TestNobodyGetsInWithoutTheToken(t *testing.T) {
+	_, config := started(t, serve.Config{})
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the certificate is not the question
+	defer client.CloseIdleConnections()
+	for _, path := range []string{"/", "/api", "/api/v1/pods", "/version", "/healthz", "/readyz", "/openapi/v3", "/storagesim/story", "/debug/pprof/", "/metrics"} {
+		for _, authorization := range []string{"", "Bearer", "Bearer x", "Basic " + config.BearerToken, config.BearerToken, "Bearer " + config.BearerToken + "x"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+			require.NoError(t, err)
+			r.Header.Set("Authorization", authorization)
+			answer, err := client.Do(r)
+			require.NoError(t, err)
+			var status metav1.Status
+			assert.NoError(t, json.NewDecoder(answer.Body).Decode(&status), path)
+			require.NoError(t, answer.Body.Close())
+			assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "%s with %q", path, authorization)
+			assert.Equal(t, metav1.StatusReasonUnauthorized, status.Reason)
+			assert.Equal(t, "v1, Kind=Status", status.GroupVersionKind().GroupVersion().String()+", Kind="+status.Kind)
+		}
+	}
+	for _, path := range []string{"/debug/pprof/", "/debug/vars", "/metrics", "/storagesim/stop"} {
+		err := clientOf(t, config).RESTClient().Get().AbsPath(path).Do(t.Context()).Error()
+		assert.True(t, apierrors.IsNotFound(err), "%s: %v", path, err)
+	}
+}
+
+// Who has no token cannot keep a connection by sending a body slowly.
+func TestNobodyIsWaitedForWithoutTheToken(t *testing.T) {
+	_, config := started(t, serve.Config{})
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(config.Host, "https://")) //nolint:gosec // the certificate is not the question
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = io.WriteString(conn, "POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nUpgrade: x\r\nContent-Length: 100000\r\n\r\n{")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err, "the server closes the connection")
+	assert.Contains(t, string(answer), "401 Unauthorized")
+}
+
+func TestAClientThatTrustsOthersDoesNotTrustTheServer(t *testing.T) {
+	_, config := started(t, serve.Config{})
+	config.CAData = nil
+	_, err := clientOf(t, config).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	assert.ErrorContains(t, err, "certificate signed by unknown authority")
+}
+
+func TestWhatCannotBeServedIsSaidBeforeAnythingStarts(t *testing.T) {
+	dir := t.TempDir()
+	theirs := filepath.Join(dir, "theirs")
+	require.NoError(t, os.WriteFile(theirs, []byte("apiVersion: v1\nkind: Config\n"), 0o600))
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(theirs, link))
+	busy, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	fresh := filepath.Join(dir, "fresh")
+	tests := map[string]struct {
+		cfg  serve.Config
+		want string
+	}{
+		"a port in use":                {serve.Config{Kubeconfig: fresh, Listen: busy.Addr().String()}, "cannot listen on " + busy.Addr().String()},
+		"a kubeconfig of somebody":     {serve.Config{Kubeconfig: theirs}, "will not replace " + theirs + ": storagesim serve has not written it"},
+		"a link for a kubeconfig":      {serve.Config{Kubeconfig: link, Force: true}, "there is something that is no file"},
+		"a directory that is not":      {serve.Config{Kubeconfig: filepath.Join(dir, "no", "kubeconfig")}, "there is no directory " + filepath.Join(dir, "no")},
+		"no kubeconfig":                {serve.Config{}, "a server needs a kubeconfig to write"},
+		"all addresses":                {serve.Config{Kubeconfig: fresh, Listen: ":0"}, "other machines could reach it"},
+		"an address of others":         {serve.Config{Kubeconfig: fresh, Listen: "192.0.2.1:0"}, "other machines could reach it"},
+		"a name of another":            {serve.Config{Kubeconfig: fresh, Listen: "example.com:0"}, "other machines could reach it"},
+		"an address without a port":    {serve.Config{Kubeconfig: fresh, Listen: "127.0.0.1"}, "an address and a port are expected"},
+		"a port that is too high":      {serve.Config{Kubeconfig: fresh, Listen: "127.0.0.1:70000"}, "invalid port"},
+		"time that goes back":          {serve.Config{Kubeconfig: fresh, Speed: -1}, "-1 is negative"},
+		"a port in use, and no token?": {serve.Config{Kubeconfig: fresh, Listen: busy.Addr().String(), Force: true}, "address already in use"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster, err := storagesim.New(storagesim.Config{Disks: storagesim.MemoryDisks})
+			require.NoError(t, err)
+			defer cluster.Close()
+			_, err = serve.Start(cluster, tt.cfg)
+			require.ErrorContains(t, err, tt.want)
+			assert.NoFileExists(t, fresh)
+			require.NoError(t, cluster.Settle(), "the cluster is still the caller's")
+		})
+	}
+	text, err := os.ReadFile(theirs)
+	require.NoError(t, err)
+	assert.Equal(t, "apiVersion: v1\nkind: Config\n", string(text))
+}
+
+func TestTheKubeconfigIsGoneAfterwardsUnlessSomebodyElseHasWrittenIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	server, _ := started(t, serve.Config{Kubeconfig: file})
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, server.Close())
+	assert.NoFileExists(t, file)
+
+	require.NoError(t, os.WriteFile(file, written, 0o600)) // as a server leaves it that is killed
+	server, _ = started(t, serve.Config{Kubeconfig: file})
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	require.NoError(t, server.Close())
+	assert.FileExists(t, file)
+
+	server, _ = started(t, serve.Config{Kubeconfig: file, Force: true})
+	require.NoError(t, server.Close())
+	entries, err := os.ReadDir(filepath.Dir(file))
+	require.NoError(t, err)
+	assert.Empty(t, entries, "nothing is left")
+}
+
+func TestAtSpeedZeroTheClusterMovesOnlyWhenAClientSaysSo(t *testing.T) {
+	server, config := started(t, serve.Config{})
+	ctx := t.Context()
+	pods := clientOf(t, config).CoreV1().Pods("default")
+	_, err := pods.Create(ctx, pod("web", "sh", "-c", "sleep 600; echo late"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	phase := func() v1.PodPhase {
+		p, err := pods.Get(ctx, "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		return p.Status.Phase
+	}
+	client, err := serve.NewClient(server.Kubeconfig())
+	require.NoError(t, err)
+	moved, err := client.Step(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, uint64(1), moved.Steps)
+	assert.Equal(t, v1.PodPending, phase())
+	_, err = client.Settle(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, v1.PodRunning, phase())
+	before, err := client.Step(ctx)
+	require.NoError(t, err)
+	after, err := client.RunFor(ctx, 10*time.Minute)
+	require.NoError(t, err)
+	assert.Equal(t, 10*time.Minute, after.Now.Sub(before.Now))
+	log, err := pods.GetLogs("web", &v1.PodLogOptions{}).DoRaw(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "late\n", string(log))
+	story, err := clientOf(t, config).RESTClient().Get().AbsPath("/storagesim/story").DoRaw(ctx)
+	require.NoError(t, err)
+	assert.Contains(t, string(story), "web")
+	_, err = client.RunFor(ctx, -time.Second)
+	assert.ErrorContains(t, err, `duration "-1s" is not a time such as 90s, 6m or 1h30m`)
+}
+
+func TestLogsAreAnsweredAsByARealServer(t *testing.T) {
+	_, config := started(t, serve.Config{Speed: 100})
+	runPod(t, config, "sh", "-c", "echo one; echo two; echo three; sleep 30; echo four")
+	pods := clientOf(t, config).CoreV1().Pods("default")
+	read := func(opts v1.PodLogOptions) string {
+		log, err := pods.GetLogs("web", &opts).DoRaw(t.Context())
+		require.NoError(t, err)
+		return string(log)
+	}
+	number := func(n int64) *int64 { return &n }
+	assert.Equal(t, "two\nthree\nfour\n", read(v1.PodLogOptions{Follow: true, TailLines: number(2)}))
+	assert.Equal(t, "four\n", read(v1.PodLogOptions{TailLines: number(1)}))
+	assert.Empty(t, read(v1.PodLogOptions{TailLines: number(0)}))
+	assert.Equal(t, "one\ntwo\nthree\nfour\n", read(v1.PodLogOptions{TailLines: number(100)}))
+	assert.Equal(t, "one\ntw", read(v1.PodLogOptions{LimitBytes: number(6)}))
+
+	err := pods.GetLogs("nobody", &v1.PodLogOptions{}).Do(t.Context()).Error()
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	err = pods.GetLogs("web", &v1.PodLogOptions{Container: "other"}).Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "container other is not valid for pod web")
+	err = pods.GetLogs("web", &v1.PodLogOptions{TailLines: number(-1)}).Do(t.Context()).Error()
+	assert.True(t, apierrors.IsInvalid(err), "%v", err)
+	err = pods.GetLogs("web", &v1.PodLogOptions{Timestamps: true}).Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "does not keep the times")
+}
+
+// execute runs a command in the pod as kubectl exec does.
+func execute(ctx context.Context, t *testing.T, config *rest.Config, opts v1.PodExecOptions, in io.Reader) (stdout, stderr string, err error) {
+	t.Helper()
+	opts.Stdin, opts.Stdout, opts.Stderr = in != nil, true, !opts.TTY
+	request := clientOf(t, config).CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("exec")
+	request.VersionedParams(&opts, scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, request.URL().String())
+	require.NoError(t, err)
+	var out, errOut bytes.Buffer
+	streams := remotecommand.StreamOptions{Stdin: in, Stdout: &out, Tty: opts.TTY}
+	if !opts.TTY {
+		streams.Stderr = &errOut
+	}
+	if err = executor.StreamWithContext(ctx, streams); ctx.Err() != nil {
+		return "", "", err // it may be printing still
+	}
+	return out.String(), errOut.String(), err
+}
+
+func TestCommandsRunInContainersOverAWebSocket(t *testing.T) {
+	_, config := started(t, serve.Config{Speed: 1000})
+	runPod(t, config, "sh", "-c", "echo hello > /data/x; sleep 100000000")
+	run := func(in io.Reader, command ...string) (string, string, error) {
+		return execute(t.Context(), t, config, v1.PodExecOptions{Command: command}, in)
+	}
+	stdout, stderr, err := run(nil, "cat", "/data/x")
+	require.NoError(t, err)
+	assert.Equal(t, "hello\n", stdout)
+	assert.Empty(t, stderr)
+
+	stdout, stderr, err = run(nil, "sh", "-c", "echo out; sleep 30; echo err >&2; exit 3")
+	var failed exec.CodeExitError
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 3, failed.Code)
+	assert.Equal(t, "out\n", stdout)
+	assert.Equal(t, "err\n", stderr)
+
+	big := strings.Repeat("0123456789abcdef", 1<<12)
+	stdout, _, err = run(strings.NewReader(big), "sh", "-c", "cat > /data/big; cat /data/big")
+	require.NoError(t, err)
+	assert.Equal(t, big, stdout)
+
+	_, stderr, err = run(nil, "python3")
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 127, failed.Code)
+	assert.Contains(t, stderr, "python3")
+
+	stdout, _, err = execute(t.Context(), t, config, v1.PodExecOptions{Command: []string{"cat"}, TTY: true}, strings.NewReader("typed\r\x04"))
+	require.NoError(t, err)
+	assert.Equal(t, "typed\r\ntyped\n", stdout)
+}
+
+// A command that reads its input waits for it, and the cluster does not wait for the
+// command.
+func TestACommandThatWaitsForItsInputHoldsNobodyUp(t *testing.T) {
+	server, config := started(t, serve.Config{Speed: 1})
+	runPod(t, config, "sleep", "100000000")
+	in, typing := io.Pipe()
+	type answer struct {
+		stdout string
+		err    error
+	}
+	done := make(chan answer)
+	go func() {
+		stdout, _, err := execute(t.Context(), t, config, v1.PodExecOptions{Command: []string{"cat"}}, in)
+		done <- answer{stdout, err}
+	}()
+	_, err := io.WriteString(typing, "late")
+	require.NoError(t, err)
+	require.True(t, server.Do(func() {}), "the cluster goes on")
+	require.NoError(t, typing.Close())
+	got := <-done
+	require.NoError(t, got.err)
+	assert.Equal(t, "late", got.stdout)
+}
+
+func TestACommandEndsWhenItsClientGoes(t *testing.T) {
+	server, config := started(t, serve.Config{Speed: 1})
+	runPod(t, config, "sleep", "100000000")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, _, err := execute(ctx, t, config, v1.PodExecOptions{Command: []string{"sleep", "1000"}}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, server.Close(), "which would wait for it")
+}
+
+func TestARequestForACommandThatCannotBeBegunIsRefused(t *testing.T) {
+	_, config := started(t, serve.Config{Speed: 1})
+	config.NextProtos = []string{"http/1.1"} // HTTP/2 has no upgrades
+	client := clientOf(t, config).CoreV1().RESTClient()
+	err := client.Post().AbsPath("/api/v1/namespaces/default/pods/nobody/exec").Param("stdout", "1").Param("command", "ls").Do(t.Context()).Error()
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	runPod(t, config, "sleep", "100000000")
+	path := "/api/v1/namespaces/default/pods/web/"
+	err = client.Post().AbsPath(path+"exec").Param("command", "ls").Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "at least 1 of stdin, stdout, stderr")
+	err = client.Post().AbsPath(path+"exec").Param("command", "ls").Param("stdout", "1").Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "Upgrade request required")
+	err = client.Post().AbsPath(path+"exec").Param("stdout", "1").Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "you must specify at least one command")
+	err = client.Post().AbsPath(path+"exec").Param("command", "ls").Param("stdout", "1").SetHeader("Connection", "upgrade").SetHeader("Upgrade", "SPDY/3.1").Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "not SPDY")
+	err = client.Post().AbsPath(path + "portforward").Do(t.Context()).Error()
+	assert.ErrorContains(t, err, "containers have no network")
+}
+
+func TestTheServerEndsWhenTheClusterFails(t *testing.T) {
+	cluster, err := storagesim.New(storagesim.Config{Disks: storagesim.MemoryDisks})
+	require.NoError(t, err)
+	server, err := serve.Start(cluster, serve.Config{Kubeconfig: filepath.Join(t.TempDir(), "k"), Speed: 1})
+	require.NoError(t, err)
+	client, err := serve.NewClient(server.Kubeconfig())
+	require.NoError(t, err)
+	cluster.Interrupt()
+	server.Do(func() {})
+	failure := server.Wait(t.Context())
+	require.Error(t, failure)
+	_, err = client.Settle(t.Context())
+	assert.ErrorContains(t, err, "the cluster has ended")
+	require.Error(t, errors.Join(server.Close(), cluster.Close()), "Close tells of it too")
+}
+
+func TestANamespaceHasItsServiceAccountAndTheServersCertificateAtOnce(t *testing.T) {
+	server, rest := started(t, serve.Config{})
+	client := clientOf(t, rest)
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "made"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.CoreV1().Namespaces().Apply(t.Context(), applyv1.Namespace("applied"), metav1.ApplyOptions{FieldManager: "me"})
+	require.NoError(t, err)
+	config, err := clientcmd.LoadFromFile(server.Kubeconfig())
+	require.NoError(t, err)
+	for _, namespace := range []string{"default", "kube-system", "made", "applied"} {
+		_, err := client.CoreV1().ServiceAccounts(namespace).Get(t.Context(), "default", metav1.GetOptions{})
+		require.NoError(t, err)
+		m, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+		require.NoError(t, err)
+		for _, cluster := range config.Clusters {
+			assert.Equal(t, string(cluster.CertificateAuthorityData), m.Data["ca.crt"])
+		}
+	}
+	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "10.96.0.1", service.Spec.ClusterIP)
+}

@@ -1,0 +1,169 @@
+package shell
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxJobs is how many background commands a program may have.
+const maxJobs = 100
+
+// job is a background command: a coroutine beside the program's main one, which lets it go
+// on whenever it waits itself.
+type job struct {
+	id     int // what $! is
+	next   func() (time.Duration, bool)
+	stop   func()
+	yield  func(time.Duration) bool
+	until  time.Time // when it goes on
+	ended  bool
+	status int32
+}
+
+// background starts a command that is followed by &. It runs at once until it waits.
+func (s *shell) background(stmt *syntax.Stmt) {
+	p := s.program
+	p.jobs = slices.DeleteFunc(slices.Clone(p.jobs), (*job).hasEnded)
+	if len(p.jobs) >= maxJobs {
+		tooMuch("more than %d background commands", maxJobs)
+	}
+	if len(s.jobs) >= maxJobs { // and were not waited for
+		s.jobs = slices.DeleteFunc(slices.Clone(s.jobs), (*job).hasEnded)
+	}
+	plain := *stmt
+	plain.Background = false
+	sub := s.subshell()
+	sub.jobs = nil
+	sub.fds[0] = stream{in: &Input{}}
+	p.started++
+	j := &job{id: 1 + p.started} // the program itself is 1
+	j.next, j.stop = iter.Pull(func(yield func(time.Duration) bool) {
+		j.yield = yield
+		j.status = p.guard("sh", func() int32 {
+			sub.stmt(&plain)
+			sub.exitTrap()
+			return sub.status
+		})
+	})
+	p.jobs, s.jobs, s.lastJob = append(p.jobs, j), append(s.jobs, j), j.id
+	p.resumeJob(j)
+	s.status = 0
+}
+
+func (j *job) hasEnded() bool { return j.ended }
+
+// resumeJob lets a background command go on until it waits or ends.
+func (p *Program) resumeJob(j *job) {
+	before, depth := p.job, p.depth
+	p.job = j
+	wait, more := j.next()
+	p.job, p.depth = before, depth
+	j.until, j.ended = p.host.Now().Add(wait), !more
+}
+
+// wait lets time pass, for background commands too.
+func (p *Program) wait(d time.Duration) {
+	if p.job != nil {
+		p.pause(p.job.yield, d)
+		return
+	}
+	end := p.host.Now().Add(d)
+	for {
+		until, others := p.nextJob(end)
+		p.pause(p.yield, until.Sub(p.host.Now()))
+		for _, j := range p.jobs {
+			if !j.ended && !j.until.After(p.host.Now()) {
+				p.resumeJob(j)
+			}
+		}
+		if !others || !p.host.Now().Before(end) {
+			return
+		}
+	}
+}
+
+// nextJob is when the next background command goes on, at most end, and whether there is
+// one.
+func (p *Program) nextJob(end time.Time) (until time.Time, found bool) {
+	until = end
+	for _, j := range p.jobs {
+		if !j.ended && !j.until.After(until) {
+			until, found = j.until, true
+		}
+	}
+	return until, found
+}
+
+// pause gives control back for that time.
+func (p *Program) pause(yield func(time.Duration) bool, d time.Duration) {
+	if !yield(d) {
+		panic(stopped{})
+	}
+}
+
+// stopJobs ends the background commands, as the end of a container's first process does.
+func (p *Program) stopJobs() {
+	for _, j := range p.jobs {
+		if !j.ended {
+			j.ended = true
+			j.stop()
+		}
+	}
+}
+
+// waitFor is the builtin "wait [ID...]".
+func (s *shell) waitFor(argv []string) {
+	if len(argv) == 1 {
+		for _, j := range s.jobs {
+			s.await(j)
+		}
+		return
+	}
+	for _, word := range argv[1:] {
+		id, err := strconv.Atoi(strings.TrimPrefix(word, "%"))
+		if strings.HasPrefix(word, "%") {
+			id++ // jobs are counted from 1
+		}
+		s.status = 127
+		if err != nil {
+			s.fail(2, "wait: %s: it must be a number such as $! or %%1", word)
+			continue
+		}
+		for _, j := range s.jobs {
+			if j.id == id {
+				s.await(j)
+				s.status = j.status
+			}
+		}
+	}
+}
+
+// await waits until a background command has ended.
+func (s *shell) await(j *job) {
+	for p := s.program; !j.ended; {
+		p.wait(max(0, j.until.Sub(p.host.Now())))
+	}
+}
+
+// guard runs a part of the program, and is its exit status whatever ends it.
+func (p *Program) guard(name string, run func() int32) (code int32) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case stopped:
+			code = 137
+		case fatal:
+			code = 2
+			fmt.Fprintf(&p.log, "%s: %s\n", name, why.text)
+		default:
+			panic(why)
+		}
+	}()
+	return run()
+}

@@ -1,0 +1,223 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// builtin is a command of the shell's own. The status is 0 when it is called.
+type builtin func(s *shell, argv []string)
+
+func builtins() map[string]builtin {
+	return map[string]builtin{
+		":": doNothing, "true": doNothing, "false": (*shell).isFalse, "wait": (*shell).waitFor, "umask": (*shell).umask,
+		".": (*shell).source, "source": (*shell).source, "eval": (*shell).evalWords, "exec": (*shell).execWords,
+		"exit": (*shell).exit, "return": (*shell).returnFrom, "break": (*shell).leaveLoop, "continue": (*shell).leaveLoop,
+		"export": (*shell).exportNames, "readonly": (*shell).exportNames, "declare": (*shell).exportNames, "typeset": (*shell).exportNames,
+		"local": (*shell).local, "unset": (*shell).unsetNames, "set": (*shell).setOptions, "shopt": doNothing,
+		"shift": (*shell).shift, "cd": (*shell).cd, "pwd": (*shell).pwd, "read": (*shell).read, "getopts": (*shell).getopts,
+		"trap": (*shell).trap, "command": (*shell).commandWords, "builtin": (*shell).commandWords, "type": (*shell).typeOf,
+		"echo": program(echo), "printf": program(printf), "test": program(test), "[": program(test),
+	}
+}
+
+// isSpecial says whether a command is one of POSIX's special ones: an error of theirs ends
+// the shell, and assignments before them stay.
+func isSpecial(name string) bool {
+	return slices.Contains([]string{":", ".", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set", "shift", "trap", "unset"}, name)
+}
+
+// program is a program as a builtin, which is not listed as a command.
+func program(command Command) builtin {
+	return func(s *shell, argv []string) {
+		p := s.process(argv)
+		err := command(p)
+		p.complain(err)
+		s.status = ExitCode(err)
+	}
+}
+
+func doNothing(*shell, []string) {}
+
+func (s *shell) isFalse([]string) { s.status = 1 }
+
+func (s *shell) umask(argv []string) {
+	if len(argv) == 1 {
+		s.print("0022\n")
+	}
+}
+
+func (s *shell) print(text string) {
+	if _, err := s.out(1).Write([]byte(text)); err != nil {
+		s.fail(1, "%v", reason(err))
+	}
+}
+
+// number is a builtin's numeric argument.
+func (s *shell) number(argv []string, otherwise int) (n int, ok bool) {
+	if len(argv) < 2 {
+		return otherwise, true
+	}
+	n, err := strconv.Atoi(argv[1])
+	if err != nil || n < 0 {
+		s.fail(2, "%s: Illegal number: %s", argv[0], argv[1])
+		s.flow = exits
+		return 0, false
+	}
+	return n, true
+}
+
+func (s *shell) exit(argv []string) { s.leave(argv, exits) }
+
+func (s *shell) returnFrom(argv []string) { s.leave(argv, returns) }
+
+func (s *shell) leave(argv []string, flow flow) {
+	before := s.before
+	if n, ok := s.number(argv, int(before)); ok {
+		s.status, s.flow = int32(n&0xff), flow
+	}
+}
+
+func (s *shell) leaveLoop(argv []string) {
+	n, ok := s.number(argv, 1)
+	switch {
+	case !ok:
+	case n == 0:
+		s.fail(2, "%s: Illegal number: 0", argv[0])
+		s.flow = exits
+	case s.loops > 0:
+		s.levels = min(n, s.loops)
+		s.flow = map[string]flow{"break": breaks, "continue": continues}[argv[0]]
+	}
+}
+
+func (s *shell) source(argv []string) {
+	if len(argv) < 2 {
+		s.fail(2, "%s: a file is missing", argv[0])
+		return
+	}
+	text, err := s.process(argv).script(argv[1])
+	if err != nil {
+		s.fail(2, "%s: cannot open %s: %v", argv[0], argv[1], reason(err))
+		s.flow = exits
+		return
+	}
+	s.eval(text)
+	if s.flow == returns {
+		s.flow = goesOn
+	}
+}
+
+func (s *shell) evalWords(argv []string) { s.eval(strings.Join(argv[1:], " ")) }
+
+func (s *shell) execWords(argv []string) {
+	if len(argv) > 1 {
+		s.status = s.external(argv[1:])
+		s.flow = exits
+		clear(s.traps)
+	}
+}
+
+// commandWords runs a command that is no function: "command -v NAME" says what it is.
+func (s *shell) commandWords(argv []string) {
+	argv = argv[1:]
+	if len(argv) > 0 && (argv[0] == "-v" || argv[0] == "-V") {
+		s.status = 127
+		for _, name := range argv[1:] {
+			if what := s.whatIs(name); what != "" {
+				s.status = 0
+				s.print(what + "\n")
+			}
+		}
+		return
+	}
+	if len(argv) > 0 && argv[0] == "-p" {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 {
+		return
+	}
+	if run, ok := s.program.builtins[argv[0]]; ok {
+		run(s, argv)
+		return
+	}
+	s.status = s.external(argv)
+}
+
+// whatIs is how a command would be found, "" if it would not.
+func (s *shell) whatIs(name string) string {
+	_, function := s.funcs[name]
+	_, own := s.program.builtins[name]
+	_, there := s.program.lookup(name)
+	switch {
+	case function || own:
+		return name
+	case there && !strings.Contains(name, "/"):
+		return "/bin/" + name
+	case there:
+		return name
+	}
+	return ""
+}
+
+func (s *shell) typeOf(argv []string) {
+	for _, name := range argv[1:] {
+		if what := s.whatIs(name); what != "" {
+			s.print(name + " is " + what + "\n")
+			continue
+		}
+		s.print(name + ": not found\n")
+		s.status = 127
+	}
+}
+
+// trap keeps what is to be done at the end; signals are not delivered.
+func (s *shell) trap(argv []string) {
+	argv = argv[1:]
+	if len(argv) == 0 {
+		if text, ok := s.traps["EXIT"]; ok {
+			s.print(fmt.Sprintf("trap -- '%s' EXIT\n", strings.ReplaceAll(text, "'", `'"'"'`)))
+		}
+		return
+	}
+	action := argv[0]
+	if _, err := strconv.Atoi(action); err == nil || len(argv) == 1 {
+		action, argv = "-", append([]string{"-"}, argv...)
+	}
+	for _, signal := range argv[1:] {
+		signal = strings.TrimPrefix(strings.ToUpper(signal), "SIG")
+		if signal == "0" {
+			signal = "EXIT"
+		}
+		if action == "-" {
+			delete(s.traps, signal)
+			continue
+		}
+		s.traps[signal] = action
+	}
+}
+
+// declare is export, local and so on as bash reads them.
+func (s *shell) declare(cmd *syntax.DeclClause) {
+	argv := []string{cmd.Variant.Value}
+	for _, a := range cmd.Args {
+		word := ""
+		if a.Name != nil {
+			word = a.Name.Value
+		}
+		value, err := s.assigned(a)
+		if err != nil {
+			s.expansionFailed(err)
+			return
+		}
+		if !a.Naked {
+			word += "="
+		}
+		argv = append(argv, word+value)
+	}
+	s.invoke(argv)
+}

@@ -1,0 +1,211 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// cp copies files; -r and -a directories too.
+func cp(p *Process) error {
+	flags, args, err := options(p.Argv, "rRafpdvTn", "")
+	if err != nil {
+		return err
+	}
+	recursive := has(flags, "r", "R", "a")
+	return p.toEach(args, has(flags, "T"), func(from, to string) error {
+		info, err := p.lookAt(from, recursive)
+		switch {
+		case err != nil:
+			return fmt.Errorf("cp: cannot stat '%s': %w", from, reason(err))
+		case info.IsDir() && !recursive:
+			return fmt.Errorf("cp: -r not specified; omitting directory '%s'", from)
+		case within(p.Path(to), p.Path(from)) && (info.IsDir() || p.Path(to) == p.Path(from)):
+			return fmt.Errorf("cp: cannot copy '%s' into itself, '%s'", from, to)
+		}
+		return p.copy(p.Path(from), p.Path(to), recursive)
+	})
+}
+
+// within says whether name is dir, or below it.
+func within(name, dir string) bool {
+	return strings.HasPrefix(strings.TrimSuffix(name, "/")+"/", strings.TrimSuffix(dir, "/")+"/")
+}
+
+// lookAt describes a file that is to be copied: a link itself if links are copied.
+func (p *Process) lookAt(name string, links bool) (fs.FileInfo, error) {
+	p.program.step(1)
+	if name == "" {
+		return nil, errNoFile
+	}
+	if links {
+		return p.program.file.lstat(p.Path(name))
+	}
+	return p.program.file.stat(p.Path(name))
+}
+
+// toEach calls f with each source and where it goes.
+func (p *Process) toEach(args []string, noDirectory bool, f func(from, to string) error) error {
+	switch len(args) {
+	case 0:
+		return fmt.Errorf("%s: missing file operand", p.Argv[0])
+	case 1:
+		return fmt.Errorf("%s: missing destination file operand after '%s'", p.Argv[0], args[0])
+	}
+	to := args[len(args)-1]
+	into := p.isDir(to) && !noDirectory
+	if len(args) > 2 && !into {
+		return fmt.Errorf("%s: target '%s' is not a directory", p.Argv[0], to)
+	}
+	var errs []error
+	for _, from := range args[:len(args)-1] {
+		name := to
+		if into {
+			base := path.Base(from)
+			if base == ".." || base == "." {
+				base = ""
+			}
+			name = path.Join(to, base)
+		}
+		errs = append(errs, f(from, name))
+	}
+	return errors.Join(errs...)
+}
+
+// copy copies a file or a tree. Names are absolute.
+func (p *Process) copy(from, to string, links bool) error {
+	info, err := p.lookAt(from, links)
+	if err != nil {
+		return fmt.Errorf("%s: cannot stat '%s': %w", p.Argv[0], from, reason(err))
+	}
+	switch {
+	case info.IsDir():
+		return p.copyTree(from, to, info, links)
+	case info.Mode()&fs.ModeSymlink != 0:
+		text := ""
+		err = p.Do(from, false, func(dir *disk.Disk, name string) error {
+			text, err = dir.Readlink(name)
+			return err
+		})
+		if err == nil {
+			err = p.link(text, to, true)
+		}
+	default:
+		err = p.copyFile(from, to, info)
+	}
+	if err != nil {
+		return cannot(p.Argv[0], "cannot create regular file", to, err)
+	}
+	return nil
+}
+
+func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
+	data, err := p.program.file.read(from)
+	if err != nil {
+		return err
+	}
+	p.program.step(1 + len(data)/10_000)
+	return p.Do(to, true, func(dir *disk.Disk, name string) error {
+		old, err := dir.Stat(name)
+		if err == nil && old.IsDir() {
+			return errIsDirectory
+		}
+		isNew := err != nil
+		if err = dir.WriteFile(name, data, 0o666&info.Mode().Perm()); err == nil && isNew {
+			err = dir.Chmod(name, info.Mode().Perm()&0o755)
+		}
+		return err
+	})
+}
+
+func (p *Process) copyTree(from, to string, info fs.FileInfo, links bool) error {
+	defer p.program.enter()()
+	err := p.Do(to, true, func(dir *disk.Disk, name string) error {
+		if old, err := dir.Stat(name); err == nil {
+			if old.IsDir() {
+				return nil
+			}
+			return errors.New("file exists")
+		}
+		err := dir.Mkdir(name, info.Mode().Perm()|0o700)
+		if err == nil {
+			p.made(to)
+		}
+		return err
+	})
+	if err != nil {
+		return cannot(p.Argv[0], "cannot create directory", to, err)
+	}
+	names, err := p.program.file.list(from)
+	errs := []error{err}
+	for _, name := range names {
+		errs = append(errs, p.copy(path.Join(from, name), path.Join(to, name), links))
+	}
+	return errors.Join(errs...)
+}
+
+// mv moves files and directories.
+func mv(p *Process) error {
+	flags, args, err := options(p.Argv, "fvTn", "")
+	if err != nil {
+		return err
+	}
+	return p.toEach(args, has(flags, "T"), func(from, to string) error {
+		_, err := p.lookAt(from, true)
+		switch {
+		case err != nil:
+			return fmt.Errorf("mv: cannot stat '%s': %w", from, reason(err))
+		case p.Path(from) == p.Path(to):
+			return fmt.Errorf("mv: '%s' and '%s' are the same file", from, to)
+		case within(p.Path(to), p.Path(from)):
+			return fmt.Errorf("mv: cannot move '%s' to a subdirectory of itself, '%s'", from, to)
+		}
+		if err := p.move(p.Path(from), p.Path(to)); err != nil {
+			return fmt.Errorf("mv: cannot move '%s' to '%s': %w", from, to, reason(err))
+		}
+		return nil
+	})
+}
+
+// move renames in a volume, and copies from one to another.
+func (p *Process) move(from, to string) error {
+	source, inside, ok := FindMount(p.program.file.Mounts, from)
+	target, _, _ := FindMount(p.program.file.Mounts, to)
+	if ok && inside == "/" || p.program.file.isAbove(from) {
+		return errBusy
+	}
+	if !ok || source != target {
+		if err := p.copy(from, to, true); err != nil {
+			return err
+		}
+		return p.remove(from, true, true)
+	}
+	p.worksOn(from)
+	return p.Do(to, true, func(dir *disk.Disk, name string) error {
+		was, err := dir.Lstat(inside)
+		if err != nil {
+			return err
+		}
+		is, err := dir.Lstat(name)
+		switch {
+		case err == nil && is.IsDir() && !was.IsDir():
+			return errIsDirectory
+		case err == nil && !is.IsDir() && was.IsDir():
+			return errNotDirectory
+		case err == nil && is.IsDir():
+			if err := dir.Remove(name); err != nil { // an empty one gives way
+				return err
+			}
+		}
+		if err := dir.Rename(inside, name); err != nil || !was.IsDir() {
+			return err
+		}
+		p.removed(from)
+		p.made(to)
+		return nil
+	})
+}

@@ -1,0 +1,108 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// diskKiB is how large df says that a disk without a size is.
+const diskKiB = 100 << 20
+
+// df prints the size of the disks of paths, and what is on them.
+func df(p *Process) error {
+	_, names, err := options(p.Argv, "hkPT", "")
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		for _, m := range p.program.file.Mounts {
+			names = append(names, m.ContainerPath)
+		}
+	}
+	errs := []error{p.printf("Filesystem     1K-blocks  Used Available Use%% Mounted on\n")}
+	for _, name := range names {
+		m, _, ok := FindMount(p.program.file.Mounts, p.Path(name))
+		if _, err := p.lookAt(name, false); err != nil || !ok {
+			errs = append(errs, fmt.Errorf("df: %s: %w", name, errors.Join(reason(err))))
+			continue
+		}
+		size, used, err := p.space(name, m)
+		free := max(0, size-used)
+		percent := (used*100 + used + free - 1) / max(1, used+free)
+		errs = append(errs, err, p.printf("/dev/disk %d %d %d %d%% %s\n", size, used, free, percent, m.ContainerPath))
+	}
+	return errors.Join(errs...)
+}
+
+// space is how large the disk that name is on is, or the project that it belongs to, and
+// how much is in use, in KiB. Where there is no limit, the volume's files are counted.
+func (p *Process) space(name string, m Mount) (size, used int64, err error) {
+	var space disk.Space
+	err = p.Do(name, false, func(in *disk.Disk, name string) error {
+		space, err = in.Space(name)
+		return err
+	})
+	switch {
+	case errors.Is(err, disk.ErrNoLimits), err == nil && space.Bytes == 0:
+		used, err = p.diskUsage(m.ContainerPath, nil)
+		return diskKiB, used, err
+	case err != nil:
+		return 0, 0, fmt.Errorf("df: %s: %w", name, reason(err))
+	}
+	return space.Bytes / 1024, space.UsedBytes / 1024, nil
+}
+
+// du prints how much is in directories, in KiB.
+func du(p *Process) error {
+	flags, names, err := options(p.Argv, "skhab", "")
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	var errs []error
+	for _, name := range names {
+		if _, err := p.lookAt(name, true); err != nil {
+			errs = append(errs, cannot("du", "cannot access", name, err))
+			continue
+		}
+		full := p.Path(name)
+		_, err := p.diskUsage(full, func(at string, isDir bool, used int64) error {
+			if at != full && (has(flags, "s") || !isDir && !has(flags, "a")) {
+				return nil
+			}
+			return p.printf("%d\t%s\n", used, name+strings.TrimPrefix(at, full))
+		})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// diskUsage is how many KiB a tree takes, in blocks of 4 KiB.
+func (p *Process) diskUsage(name string, tell func(name string, isDir bool, used int64) error) (int64, error) {
+	var sums []int64 // of directories, by depth
+	total := int64(0)
+	err := p.program.file.walk(name, 0, true, func(name string, depth int, info fs.FileInfo) error {
+		p.program.step(1)
+		used := (sizeOf(info) + 4095) / 4096 * 4
+		for len(sums) <= depth+1 {
+			sums = append(sums, 0)
+		}
+		if info.IsDir() {
+			used += sums[depth+1]
+			sums[depth+1] = 0
+		}
+		sums[depth] += used
+		total = used
+		if tell == nil {
+			return nil
+		}
+		return tell(name, info.IsDir(), used)
+	})
+	return total, err
+}

@@ -1,0 +1,239 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// mkdir makes directories. -p makes parents and takes those that exist; -m sets
+// the mode of the last element.
+func mkdir(p *Process) error {
+	flags, paths, err := options(p.Argv, "pv", "m")
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0)
+	text, hasMode := flags["m"]
+	if hasMode {
+		if mode, err = parseMode(text); err != nil {
+			return err
+		}
+	}
+	parents := has(flags, "p")
+	if parents && len(paths) > 0 {
+		if paths = p.withoutAbove(paths); len(paths) == 0 {
+			return nil
+		}
+	}
+	return each(p, paths, "cannot create directory", func(dir *disk.Disk, name, given string) error {
+		_, missing := dir.Stat(name)
+		create := dir.Mkdir
+		if parents {
+			create = dir.MkdirAll
+		}
+		if err := create(name, 0o755); err != nil || missing == nil { // mkdir -p leaves an old directory's mode
+			return err
+		}
+		p.made(given)
+		if !hasMode {
+			return nil
+		}
+		return dir.Chmod(name, mode)
+	})
+}
+
+// withoutAbove leaves out directories above volumes, which exist.
+func (p *Process) withoutAbove(paths []string) []string {
+	var rest []string
+	for _, name := range paths {
+		if name == "" || !p.program.file.isAbove(p.Path(name)) {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}
+
+// rm removes files; -r directories too; -f takes what does not exist.
+func rm(p *Process) error {
+	flags, paths, err := options(p.Argv, "rRfvd", "")
+	if err != nil {
+		return err
+	}
+	force, recursive := has(flags, "f"), has(flags, "r", "R")
+	if len(paths) == 0 && force {
+		return nil
+	}
+	var errs []error
+	if len(paths) == 0 {
+		return fmt.Errorf("%s: missing operand", p.Argv[0])
+	}
+	for _, name := range paths {
+		if err := p.remove(name, recursive, force); err != nil {
+			errs = append(errs, cannot(p.Argv[0], "cannot remove", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Process) remove(name string, recursive, force bool) error {
+	return p.Do(name, true, func(dir *disk.Disk, inside string) error {
+		info, err := dir.Lstat(inside)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && force:
+			return nil
+		case err != nil:
+			return err
+		case info.IsDir() && !recursive:
+			return errIsDirectory
+		case path.Base(name) == "." || path.Base(name) == "..":
+			return errors.New("invalid argument")
+		}
+		if err := p.program.file.removeAll(p.Path(name)); err != nil || !info.IsDir() {
+			return err
+		}
+		p.removed(name)
+		return nil
+	})
+}
+
+// rmdir removes empty directories; -p their parents too.
+func rmdir(p *Process) error {
+	flags, paths, err := options(p.Argv, "p", "")
+	if err != nil {
+		return err
+	}
+	if has(flags, "p") {
+		var all []string
+		for _, name := range paths {
+			for ; name != "." && name != "/"; name = path.Dir(name) {
+				all = append(all, name)
+			}
+		}
+		paths = all
+	}
+	return each(p, paths, "failed to remove", func(dir *disk.Disk, name, given string) error {
+		info, err := dir.Lstat(name)
+		switch {
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return errNotDirectory
+		case name == "/":
+			return errBusy
+		}
+		if err := dir.Remove(name); err != nil {
+			return err
+		}
+		p.removed(given)
+		return nil
+	})
+}
+
+// touch makes files that are not there. What is there keeps its time.
+func touch(p *Process) error {
+	flags, paths, err := options(p.Argv, "acm", "")
+	if err != nil {
+		return err
+	}
+	return each(p, paths, "cannot touch", func(dir *disk.Disk, name, _ string) error {
+		_, err := dir.Stat(name)
+		if !errors.Is(err, fs.ErrNotExist) || has(flags, "c") {
+			return nil
+		}
+		return dir.WriteFile(name, nil, 0o666)
+	})
+}
+
+// ln makes symbolic links.
+func ln(p *Process) error {
+	flags, args, err := options(p.Argv, "sfnT", "")
+	switch {
+	case err != nil:
+		return err
+	case !has(flags, "s"):
+		return errors.New("ln: this simulation makes symbolic links only (-s)")
+	case len(args) == 0:
+		return errors.New("ln: missing file operand")
+	case len(args) == 1:
+		args = append(args, ".")
+	}
+	to := args[len(args)-1]
+	into := p.isDir(to) && !has(flags, "T") && (!has(flags, "n") || !p.isLink(to))
+	if len(args) > 2 && !into {
+		return fmt.Errorf("ln: target '%s' is not a directory", to)
+	}
+	var errs []error
+	for _, target := range args[:len(args)-1] {
+		name := to
+		if into {
+			name = path.Join(to, path.Base(target))
+		}
+		if err := p.link(target, name, has(flags, "f")); err != nil {
+			errs = append(errs, cannot("ln", "failed to create symbolic link", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// link makes a symbolic link, whose target must be in the same volume.
+func (p *Process) link(target, name string, force bool) error {
+	full := target
+	if !path.IsAbs(target) {
+		full = path.Join(path.Dir(p.Path(name)), target)
+	}
+	from, rest, ok := FindMount(p.program.file.Mounts, full)
+	in, _, _ := FindMount(p.program.file.Mounts, p.Path(name))
+	if !ok || from != in {
+		return errors.New("it would lead out of its volume, which this simulation does not follow")
+	}
+	return p.Do(name, true, func(dir *disk.Disk, name string) error {
+		if _, err := dir.Lstat(name); err == nil && force {
+			if err := dir.Remove(name); err != nil {
+				return err
+			}
+		}
+		_, err := dir.Symlink(rest, name)
+		return err
+	})
+}
+
+func (p *Process) isDir(name string) bool {
+	info, err := p.program.file.stat(p.Path(name))
+	return err == nil && info.IsDir()
+}
+
+func (p *Process) isLink(name string) bool {
+	info, err := p.program.file.lstat(p.Path(name))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// readlink prints where a link leads.
+func readlink(p *Process) error {
+	flags, args, err := options(p.Argv, "fen", "")
+	if err != nil || len(args) != 1 {
+		return errors.Join(err, errors.New("readlink: one file is wanted"))
+	}
+	if has(flags, "f", "e") {
+		return p.printf("%s\n", p.Path(args[0]))
+	}
+	return p.Do(args[0], false, func(dir *disk.Disk, name string) error {
+		text, err := dir.Readlink(name)
+		if err != nil {
+			return &ExitError{Code: 1}
+		}
+		return p.printf("%s\n", text)
+	})
+}
+
+// realpath prints a path without "." and "..".
+func realpath(p *Process) error {
+	_, args, err := options(p.Argv, "em", "")
+	for _, name := range args {
+		err = errors.Join(err, p.printf("%s\n", p.Path(name)))
+	}
+	return err
+}

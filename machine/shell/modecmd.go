@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// parseMode reads the mode of a new directory: octal, "0777" or "2770", or
+// symbolic, "g+s" or "u=rwx,go=rx", which changes a=rwx.
+func parseMode(text string) (fs.FileMode, error) {
+	mode, ok := changeMode(0o777, text)
+	if !ok {
+		return 0, fmt.Errorf("mkdir: invalid mode '%s': it must be octal, up to 7777, or symbolic, like u=rwx,g+s", text)
+	}
+	return mode, nil
+}
+
+// specialBits are the bits of a mode that Go has elsewhere.
+func specialBits() map[uint64]fs.FileMode {
+	return map[uint64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky}
+}
+
+// changeMode is the mode that text makes of another.
+func changeMode(from fs.FileMode, text string) (mode fs.FileMode, ok bool) {
+	bits, err := strconv.ParseUint(text, 8, 12)
+	if err != nil {
+		bits = uint64(from.Perm())
+		for bit, special := range specialBits() {
+			if from&special != 0 {
+				bits |= bit
+			}
+		}
+		if bits, ok = symbolicMode(bits, text); !ok {
+			return 0, false
+		}
+	}
+	mode = fs.FileMode(bits & 0o777)
+	for bit, special := range specialBits() {
+		if bits&bit != 0 {
+			mode |= special
+		}
+	}
+	return mode, true
+}
+
+// symbolicMode applies clauses like "ug+rw".
+func symbolicMode(from uint64, text string) (bits uint64, ok bool) {
+	bits = from
+	for clause := range strings.SplitSeq(text, ",") {
+		at := strings.IndexAny(clause, "+-=")
+		if at < 0 {
+			return 0, false
+		}
+		who, op, permissions := clause[:at], clause[at], clause[at+1:]
+		if who == "" {
+			who = "a"
+		}
+		mask, wanted, ok := uint64(0), uint64(0), true
+		for _, c := range who {
+			switch c {
+			case 'u':
+				mask |= 0o4700
+			case 'g':
+				mask |= 0o2070
+			case 'o':
+				mask |= 0o1007
+			case 'a':
+				mask |= 0o7777
+			default:
+				return 0, false
+			}
+		}
+		for _, c := range permissions {
+			bit, known := map[rune]uint64{'r': 0o444, 'w': 0o222, 'x': 0o111, 'X': 0o111, 's': 0o6000, 't': 0o1000}[c]
+			wanted, ok = wanted|bit, ok && known
+		}
+		if !ok {
+			return 0, false
+		}
+		if strings.ContainsRune(permissions, 't') {
+			mask |= 0o1000 // it is nobody's
+		}
+		switch op {
+		case '+':
+			bits |= wanted & mask
+		case '-':
+			bits &^= wanted & mask
+		default:
+			bits = bits&^mask | wanted&mask
+		}
+	}
+	return bits, true
+}

@@ -1,0 +1,91 @@
+package shell
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// ErrReadOnly is returned for writes into a volume that is mounted read-only.
+var ErrReadOnly = errors.New("read-only file system")
+
+// errNoVolume is that of a path that is in no volume.
+var errNoVolume = errors.New("the path is in none of the container's volumes, and it has no other files")
+
+// errNotDirectory is that of a path that goes on below a file.
+var errNotDirectory = errors.New("not a directory")
+
+// Mount is a volume in a container.
+type Mount struct {
+	// ContainerPath is where the container sees it.
+	ContainerPath string `json:"containerPath"`
+	// VolumePath is the volume's directory (or file) on the node.
+	VolumePath string `json:"volumePath"`
+	// SubPath is the part of the volume that is mounted, empty for all of it.
+	SubPath  string `json:"subPath,omitempty"`
+	ReadOnly bool   `json:"readOnly,omitempty"`
+}
+
+// FindMount is the mount with the longest path that is above name, and the rest of
+// name in it, "/" being the volume itself.
+func FindMount(mounts []Mount, name string) (best Mount, rest string, ok bool) {
+	name = path.Clean(name)
+	for _, m := range mounts {
+		below, isBelow := strings.CutPrefix(strings.TrimSuffix(name, "/")+"/", strings.TrimSuffix(m.ContainerPath, "/")+"/")
+		if isBelow && (!ok || len(m.ContainerPath) > len(best.ContainerPath)) {
+			best, rest, ok = m, path.Clean("/"+below), true
+		}
+	}
+	return best, rest, ok
+}
+
+// InVolume calls f with the volume that a container path is in, as a file system
+// of its own: a link in a volume cannot lead out of it. A path outside of all volumes,
+// and one in a read-only volume if write is asked for, is an error.
+func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(dir *disk.Disk, name string) error) error {
+	m, rest, ok := FindMount(mounts, name)
+	switch {
+	case !ok:
+		return errNoVolume
+	case m.ReadOnly && write:
+		return ErrReadOnly
+	}
+	dir, rest, err := openMount(node, m, rest)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return f(dir, rest)
+}
+
+// openMount opens a mount's directory; for a mount that is a file, the directory
+// that it is in.
+func openMount(node *disk.Disk, m Mount, rest string) (*disk.Disk, string, error) {
+	if m.SubPath == "" {
+		return openOrParent(node, m.VolumePath, rest)
+	}
+	whole, err := node.Sub(m.VolumePath)
+	if err != nil {
+		return nil, "", err
+	}
+	defer whole.Close()
+	return openOrParent(whole, "/"+m.SubPath, rest)
+}
+
+func openOrParent(in *disk.Disk, name, rest string) (*disk.Disk, string, error) {
+	info, err := in.Stat(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if info.IsDir() {
+		dir, err := in.Sub(name)
+		return dir, rest, err
+	}
+	if rest != "/" {
+		return nil, "", errNotDirectory
+	}
+	dir, err := in.Sub(path.Dir(name))
+	return dir, "/" + path.Base(name), err
+}

@@ -1,0 +1,219 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/storagesim/storagesim/machine/disk"
+)
+
+// Command is a program that containers can run: it does to the node's files,
+// through the container's volumes, what the real one would. An error is printed, and
+// makes the exit code 1 unless it is an ExitError.
+type Command func(p *Process) error
+
+// Process is one run of a command in a container.
+type Process struct {
+	// Argv is the command and its arguments.
+	Argv []string
+	// Dir is the working directory, an absolute path of the container.
+	Dir string
+	// Env is the environment.
+	Env map[string]string
+
+	Stdin          *Input
+	Stdout, Stderr io.Writer
+
+	program *Program
+	paths   []string // on the node, of what it worked on
+	notes   []string // what the trace should say of it
+	assets  []Asset  // what it made and removed
+	changes bool     // it is one that changes files: the trace has it
+	top     bool     // it is the container's own command
+}
+
+// ExitError is the end of a command with an exit code of its own. Text is printed, if
+// there is any.
+type ExitError struct {
+	Code int32
+	Text string
+}
+
+func (e *ExitError) Error() string {
+	if e.Text != "" {
+		return e.Text
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
+}
+
+// ExitCode is the exit code of a command that ended with err.
+func ExitCode(err error) int32 {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.Code
+	}
+	return 1
+}
+
+// Now is the virtual time.
+func (p *Process) Now() time.Time { return p.program.host.Now().UTC() }
+
+// Sleep lets virtual time pass.
+func (p *Process) Sleep(d time.Duration) { p.program.sleep(d) }
+
+// Note puts a sentence into the trace, beside the command itself.
+func (p *Process) Note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+// Path is a path of the container from one that may be relative.
+func (p *Process) Path(name string) string {
+	if !path.IsAbs(name) {
+		name = path.Join(p.Dir, name)
+	}
+	return path.Clean(name)
+}
+
+// Do calls f with the volume that name, a path in the container, is in and its
+// path in there, "/" being the volume itself. Links cannot lead out of the
+// volume. A path outside of all volumes, and one in a read-only volume if write
+// is asked for, is an error.
+func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string) error) error {
+	p.program.step(1)
+	if name == "" {
+		return errors.New("no such file or directory")
+	}
+	name = p.Path(name)
+	if write {
+		p.worksOn(name)
+	}
+	return p.program.file.in(name, write, f)
+}
+
+// worksOn keeps the path for the trace.
+func (p *Process) worksOn(name string) {
+	p.changes = true
+	if m, rest, ok := FindMount(p.program.file.Mounts, name); ok && len(p.paths) < maxReported {
+		p.paths = append(p.paths, path.Join(m.VolumePath, m.SubPath, rest))
+	}
+}
+
+// made keeps a directory of the container that was made for the trace.
+func (p *Process) made(name string) { p.asset(name, false) }
+
+// removed keeps a directory of the container that was removed for the trace.
+func (p *Process) removed(name string) { p.asset(name, true) }
+
+func (p *Process) asset(name string, removed bool) {
+	m, rest, ok := FindMount(p.program.file.Mounts, p.Path(name))
+	if ok && len(p.assets) < maxReported {
+		p.assets = append(p.assets, Asset{path.Join(m.VolumePath, m.SubPath, rest), removed})
+	}
+}
+
+// printf prints to the standard output.
+func (p *Process) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.Stdout, format, args...)
+	return err
+}
+
+// run carries out a command and prints its error.
+func (p *Process) run(command Command) int32 {
+	p.program.step(1)
+	err := command(p)
+	report := Report{Argv: p.Argv, Paths: p.paths, Err: err, Notes: p.notes, Assets: p.assets}
+	switch {
+	case p.top:
+		p.program.top = report
+	case p.changes || len(p.notes) > 0:
+		p.program.report(report)
+	}
+	p.complain(err)
+	return ExitCode(err)
+}
+
+// another is this process with another command.
+func (p *Process) another(argv []string) *Process {
+	return &Process{Argv: argv, Dir: p.Dir, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, program: p.program}
+}
+
+// complain prints an error that has words of its own.
+func (p *Process) complain(err error) {
+	var exit *ExitError
+	if err == nil || errors.As(err, &exit) && exit.Text == "" {
+		return
+	}
+	_, _ = fmt.Fprintln(p.Stderr, err) // there is nobody to tell that nothing can be told
+}
+
+// each does something to every path, and goes on after errors as these programs
+// do. f is given what Do gives, and the path.
+func each(p *Process, paths []string, what string, f func(dir *disk.Disk, name, given string) error) error {
+	if len(paths) == 0 {
+		return fmt.Errorf("%s: missing operand", p.Argv[0])
+	}
+	var errs []error
+	for _, name := range paths {
+		do := func(dir *disk.Disk, inside string) error { return f(dir, inside, name) }
+		if err := p.Do(name, true, do); err != nil {
+			errs = append(errs, cannot(p.Argv[0], what, name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// options parses flags as getopt does: plain ones may be joined ("-rf"), those in
+// valued take the rest of the word or the next one. "--" ends them.
+func options(argv []string, plain, valued string) (flags map[string]string, args []string, err error) {
+	flags = map[string]string{}
+	for i := 1; i < len(argv); i++ {
+		word := argv[i]
+		if word == "--" {
+			return flags, append(args, argv[i+1:]...), nil
+		}
+		if len(word) < 2 || word[0] != '-' {
+			args = append(args, word)
+			continue
+		}
+		for j := 1; j < len(word); j++ {
+			flag := word[j : j+1]
+			switch {
+			case strings.Contains(plain, flag):
+				flags[flag] = ""
+				continue
+			case !strings.Contains(valued, flag):
+				return nil, nil, unknownOption(argv[0], flag, word, plain+valued)
+			case j+1 < len(word):
+				flags[flag] = word[j+1:]
+			case i+1 < len(argv):
+				i++
+				flags[flag] = argv[i]
+			default:
+				return nil, nil, fmt.Errorf("%s: option requires an argument -- '%s'", argv[0], flag)
+			}
+			break
+		}
+	}
+	return flags, args, nil
+}
+
+func unknownOption(program, flag, word, known string) error {
+	return fmt.Errorf("%s: option %q of %q is not one of those this simulation knows: %s", program, flag, word, known)
+}
+
+// has says whether a flag is set.
+func has(flags map[string]string, names ...string) bool {
+	for _, name := range names {
+		if _, ok := flags[name]; ok {
+			return true
+		}
+	}
+	return false
+}

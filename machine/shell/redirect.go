@@ -1,0 +1,160 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirect changes the shell's descriptors.
+func (s *shell) redirect(redirs []*syntax.Redirect) error {
+	for _, r := range redirs {
+		if err := s.redirectOne(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shell) redirectOne(r *syntax.Redirect) error {
+	if r.Hdoc != nil || r.Op == syntax.WordHdoc {
+		return s.hereDocument(r)
+	}
+	fd := 1
+	if r.Op == syntax.RdrIn || r.Op == syntax.DplIn {
+		fd = 0
+	}
+	if r.N != nil {
+		fd = int(r.N.Value[0] - '0')
+	}
+	target, err := s.word(r.Word)
+	if err != nil {
+		return err
+	}
+	switch r.Op {
+	case syntax.DplIn, syntax.DplOut:
+		return s.duplicate(fd, target)
+	case syntax.RdrIn:
+		data, err := s.readInput(target)
+		if err != nil && !errors.Is(err, errIsDirectory) { // a directory can be opened
+			return fmt.Errorf("cannot open %s: %w", target, reason(err))
+		}
+		s.fds[fd] = stream{in: &Input{data: data, err: err}}
+		return nil
+	case syntax.RdrAll, syntax.AppAll:
+		if err := s.openOutput(1, target, r.Op == syntax.AppAll); err != nil {
+			return err
+		}
+		s.fds[2] = s.fds[1]
+		return nil
+	}
+	return s.openOutput(fd, target, r.Op == syntax.AppOut)
+}
+
+// duplicate makes one descriptor another, or closes it.
+func (s *shell) duplicate(fd int, target string) error {
+	if target == "-" {
+		delete(s.fds, fd)
+		return nil
+	}
+	if len(target) != 1 || target[0] < '0' || target[0] > '9' {
+		return fmt.Errorf("%s: bad fd number", target)
+	}
+	from, ok := s.fds[int(target[0]-'0')]
+	if !ok {
+		return fmt.Errorf("%s: %w", target, errBadDescriptor)
+	}
+	s.fds[fd] = from
+	return nil
+}
+
+// path is a path of the container.
+func (s *shell) path(name string) string {
+	return (&Process{Dir: s.dir}).Path(name)
+}
+
+func (s *shell) readInput(target string) ([]byte, error) {
+	s.program.step(1)
+	switch target = s.path(target); {
+	case target == "/dev/stdin":
+		return s.in().all()
+	case isDevice(target):
+		return nil, nil
+	}
+	return s.program.file.read(target)
+}
+
+func (s *shell) openOutput(fd int, target string, appends bool) error {
+	s.program.step(1)
+	name := s.path(target)
+	if target == "" {
+		return fmt.Errorf("cannot create : %w", errNoFile)
+	}
+	switch name {
+	case "/dev/null", "/dev/tty":
+		s.fds[fd] = stream{out: &discarded{}}
+		return nil
+	case "/dev/stdout":
+		s.fds[fd] = s.fds[1]
+		return nil
+	case "/dev/stderr":
+		s.fds[fd] = s.fds[2]
+		return nil
+	}
+	open := s.program.file.create
+	if appends {
+		open = s.program.file.appendTo
+	}
+	if err := open(name); err != nil {
+		return fmt.Errorf("cannot create %s: %w", target, reason(err))
+	}
+	s.fds[fd] = stream{out: &fileOutput{s.program.file, name}}
+	return nil
+}
+
+// hereDocument is input that stands in the script.
+func (s *shell) hereDocument(r *syntax.Redirect) error {
+	fd := 0
+	if r.N != nil {
+		fd = int(r.N.Value[0] - '0')
+	}
+	if r.Op == syntax.WordHdoc {
+		text, err := s.word(r.Word)
+		s.fds[fd] = stream{in: &Input{data: []byte(text + "\n")}}
+		return err
+	}
+	text := r.Hdoc.Lit()
+	if !quotedWord(r.Word) {
+		var err error
+		if text, err = s.hereText(r.Hdoc); err != nil {
+			return err
+		}
+	}
+	if r.Op == syntax.DashHdoc {
+		lines := strings.SplitAfter(text, "\n")
+		for i := range lines {
+			lines[i] = strings.TrimLeft(lines[i], "\t")
+		}
+		text = strings.Join(lines, "")
+	}
+	s.fds[fd] = stream{in: &Input{data: []byte(text)}}
+	return nil
+}
+
+// quotedWord says whether any of a word is quoted.
+func quotedWord(w *syntax.Word) bool {
+	for _, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || strings.Contains(lit.Value, "\\") {
+			return true
+		}
+	}
+	return false
+}
+
+// discarded takes what nobody reads.
+type discarded struct{}
+
+func (*discarded) Write(data []byte) (int, error) { return len(data), nil }

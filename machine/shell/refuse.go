@@ -1,0 +1,106 @@
+package shell
+
+import (
+	"fmt"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// refuse says what of a script cannot be carried out, before anything of it is.
+func refuse(file *syntax.File) (err error) {
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if what := missing(node); what != "" && err == nil {
+			err = fmt.Errorf("line %d: %s: this simulation's shell has none", node.Pos().Line(), what)
+		}
+		return err == nil
+	})
+	return err
+}
+
+// missing names what the shell does not have.
+func missing(node syntax.Node) string {
+	switch n := node.(type) {
+	case *syntax.Stmt:
+		if n.Coprocess {
+			return "a coprocess (|&)"
+		}
+	case *syntax.FuncDecl:
+		if n.Name == nil {
+			return "a function without a name"
+		}
+	case *syntax.CoprocClause:
+		return "a coprocess"
+	case *syntax.ProcSubst:
+		return "process substitution"
+	case *syntax.ArrayExpr:
+		return "an array"
+	case *syntax.ExtGlob:
+		return "an extended pattern"
+	case *syntax.LetClause:
+		return "let"
+	case *syntax.ForClause:
+		if n.Select {
+			return "select"
+		}
+	case *syntax.Assign:
+		if n.Index != nil {
+			return "an array"
+		}
+	case *syntax.ParamExp:
+		return missingParameter(n)
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.PipeAll {
+			return "|&"
+		}
+	case *syntax.Redirect:
+		return missingRedirect(n)
+	case *syntax.BinaryTest:
+		return missingTest(n.Op)
+	case *syntax.UnaryTest:
+		if n.Op == syntax.TsOptSet || n.Op == syntax.TsRefVar || n.Op == syntax.TsModif {
+			return "[[ " + n.Op.String() + " ]]"
+		}
+	case *syntax.DeclClause:
+		if n.Variant.Value == "nameref" {
+			return "nameref"
+		}
+	}
+	return ""
+}
+
+func missingParameter(n *syntax.ParamExp) string {
+	switch {
+	case n.Excl || n.Names != 0:
+		return "${!name}"
+	case n.Index != nil:
+		return "an array"
+	case n.Param == nil || n.Width || n.IsSet || n.Flags != nil || n.NestedParam != nil || len(n.Modifiers) > 0:
+		return "this kind of ${ }"
+	case n.Exp != nil:
+		switch n.Exp.Op {
+		case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll, syntax.OtherParamOps,
+			syntax.MatchEmpty, syntax.ArrayExclude, syntax.ArrayIntersect:
+			return "${name" + n.Exp.Op.String() + "}"
+		}
+	}
+	return ""
+}
+
+func missingRedirect(n *syntax.Redirect) string {
+	switch n.Op {
+	case syntax.RdrInOut, syntax.AppClob, syntax.RdrAllClob, syntax.AppAllClob:
+		return "the redirection " + n.Op.String()
+	}
+	if n.N != nil && (len(n.N.Value) != 1 || n.N.Value[0] < '0' || n.N.Value[0] > '9') {
+		return "a redirection of descriptor " + n.N.Value
+	}
+	return ""
+}
+
+func missingTest(op syntax.BinTestOperator) string {
+	switch op {
+	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+		return "[[ " + op.String() + " ]]"
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/storagesim/storagesim/internal/prose"
+)
+
+// parse reads a script; name is what it goes by in messages.
+func (s *shell) parse(name, text string) (*syntax.File, error) {
+	if len(text) > maxScript {
+		return nil, fmt.Errorf("the script has %d bytes; at most %d are read", len(text), maxScript)
+	}
+	s.program.step(1 + len(text)/100)
+	lang := syntax.LangPOSIX
+	if s.bash {
+		lang = syntax.LangBash
+	}
+	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), name)
+	if err == nil {
+		err = refuse(file)
+	}
+	var parse syntax.ParseError
+	var lang2 syntax.LangError
+	switch {
+	case errors.As(err, &parse):
+		return nil, fmt.Errorf("line %d: syntax error: %s", parse.Pos.Line(), parse.Text)
+	case errors.As(err, &lang2):
+		return nil, fmt.Errorf("line %d: syntax error: %s: not in the language of %s", lang2.Pos.Line(), lang2.Feature, map[bool]string{false: "sh", true: "bash"}[s.bash])
+	}
+	return file, err
+}
+
+// sh is the program "sh [-eufx] FILE [ARG...]" and "sh [-eufx] -c SCRIPT [NAME [ARG...]]";
+// without either it reads the script from its input.
+func sh(p *Process) error {
+	defer p.program.enter()()
+	s := newShell(p)
+	args, inline, err := s.options(p.Argv[1:])
+	if err != nil {
+		return &ExitError{2, fmt.Sprintf("%s: %v", p.Argv[0], err)}
+	}
+	var text string
+	switch {
+	case inline && len(args) == 0:
+		return &ExitError{2, p.Argv[0] + ": -c requires an argument"}
+	case inline:
+		text, args = args[0], args[1:]
+	case len(args) == 0:
+		text = p.Stdin.text()
+	default:
+		if text, err = p.script(args[0]); err != nil {
+			return &ExitError{2, fmt.Sprintf("%s: cannot open %s: %v", p.Argv[0], args[0], reason(err))}
+		}
+	}
+	if len(args) > 0 {
+		s.name, s.args = args[0], args[1:]
+	}
+	return s.main(text)
+}
+
+// script reads a script from a file of the container.
+func (p *Process) script(name string) (string, error) {
+	if p.program.file.Node == nil {
+		return "", errNoVolume
+	}
+	data, err := p.program.file.read(p.Path(name))
+	return string(data), err
+}
+
+// options reads the options of the shell itself.
+func (s *shell) options(args []string) (rest []string, inline bool, err error) {
+	for len(args) > 0 && len(args[0]) > 1 && strings.ContainsAny(args[0][:1], "-+") {
+		word := args[0]
+		args = args[1:]
+		if word == "--" {
+			break
+		}
+		on := word[0] == '-'
+		for _, flag := range word[1:] {
+			switch {
+			case flag == 'c':
+				inline = true
+			case flag == 'i' || flag == 'l' || flag == 's':
+			case flag == 'o' && len(args) > 0:
+				err = s.setOption(args[0], on)
+				args = args[1:]
+			default:
+				err = s.setFlag(flag, on)
+			}
+			if err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return args, inline, nil
+}
+
+// runFile runs a file that is named as a command: a script with or without "#!".
+func (p *Program) runFile(proc *Process) int32 {
+	name := proc.Argv[0]
+	info, err := p.file.stat(proc.Path(name))
+	text := ""
+	if err == nil && info.IsDir() {
+		err = errors.New("permission denied")
+	}
+	if err == nil {
+		text, err = proc.script(name)
+	}
+	switch {
+	case err != nil && reason(err).Error() == "permission denied":
+		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: %v", name, reason(err))})
+		return 126
+	case err != nil:
+		proc.complain(&ExitError{127, p.notFound(proc)})
+		return 127
+	case info.Mode().Perm()&0o111 == 0:
+		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: permission denied", name)})
+		return 126
+	}
+	interpreter := []string{"/bin/sh"}
+	if line, ok := strings.CutPrefix(text, "#!"); ok {
+		line, _, _ = strings.Cut(line, "\n")
+		if words := strings.Fields(line); len(words) > 0 {
+			interpreter = words
+		}
+	}
+	if path.Base(interpreter[0]) == "env" && len(interpreter) > 1 {
+		interpreter = interpreter[1:]
+	}
+	command, ok := p.lookup(interpreter[0])
+	if !ok {
+		proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: %s: not found", name, interpreter[0])})
+		return 127
+	}
+	proc.Argv = append(interpreter, proc.Argv...)
+	return proc.run(command)
+}
+
+// lookup finds a program by its name, or by its path in one of the usual
+// directories.
+func (p *Program) lookup(name string) (Command, bool) {
+	switch path.Dir(name) {
+	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin":
+		name = path.Base(name)
+	}
+	command, ok := p.cfg.Commands[name]
+	return command, ok
+}
+
+// exec carries out a command: a program, or a script in a volume.
+func (p *Program) exec(proc *Process) int32 {
+	defer p.enter()()
+	if command, ok := p.lookup(proc.Argv[0]); ok {
+		return proc.run(command)
+	}
+	if strings.Contains(proc.Argv[0], "/") {
+		return p.runFile(proc)
+	}
+	proc.complain(&ExitError{127, p.notFound(proc)})
+	return 127
+}
+
+// notFound says that there is no such program. A container's own command has no shell
+// that says so, and its reader wants to know what there is.
+func (p *Program) notFound(proc *Process) string {
+	if !proc.top {
+		return fmt.Sprintf("sh: %s: not found", proc.Argv[0])
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.cfg.Commands)), func(name string) bool { return strings.Contains(name, "/") })
+	return fmt.Sprintf("%s: not found; this simulation has no such program, and its image is not known to start with it%s",
+		proc.Argv[0], prose.OneOf(proc.Argv[0], names))
+}

@@ -1,0 +1,270 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Default are the programs that there are: a shell, and what scripts of storage tools
+// use.
+func Default() map[string]Command {
+	return map[string]Command{
+		"sh": sh, "ash": sh, "dash": sh, "bash": sh, "busybox": busybox, "env": env, "xargs": xargs,
+		"mkdir": mkdir, "rm": rm, "rmdir": rmdir, "touch": touch, "cp": cp, "mv": mv, "ln": ln, "readlink": readlink, "realpath": realpath,
+		"chmod": chmod, "chown": chown, "ls": ls, "stat": stat, "df": df, "du": du, "find": find, "tar": tarCommand,
+		"cat": cat, "tee": tee, "echo": echo, "printf": printf, "head": head, "tail": tailOf, "wc": wc, "grep": grep, "sort": sorted, "seq": seq,
+		"basename": basename, "dirname": dirname, "test": test, "[": test,
+		"true": succeed, "false": fails, "sleep": sleep, "sync": succeed, "date": date, "hostname": hostname,
+		"id": id, "whoami": whoami, "pwd": pwd, "mount": mount,
+		"xfs_quota": xfsQuota, "chattr": chattr, "setquota": setquota,
+	}
+}
+
+func succeed(*Process) error { return nil }
+
+func fails(*Process) error { return &ExitError{Code: 1} }
+
+// busybox is "busybox PROGRAM [ARG...]".
+func busybox(p *Process) error {
+	if len(p.Argv) < 2 {
+		return errors.New("busybox: a program is missing")
+	}
+	return p.become(p.Argv[1:], p.Env)
+}
+
+// become carries out another command in place of this one.
+func (p *Process) become(argv []string, env map[string]string) error {
+	child := p.another(argv)
+	child.Env = env
+	if code := p.program.exec(child); code != 0 {
+		return &ExitError{Code: code}
+	}
+	return nil
+}
+
+// env prints the environment, or runs a command with more of it.
+func env(p *Process) error {
+	args := p.Argv[1:]
+	with := maps.Clone(p.Env)
+	if with == nil || len(args) > 0 && (args[0] == "-i" || args[0] == "-") {
+		with = map[string]string{}
+	}
+	for len(args) > 0 {
+		name, value, ok := strings.Cut(args[0], "=")
+		if ok {
+			with[name] = value
+		} else if !strings.HasPrefix(args[0], "-") {
+			return p.become(args, with)
+		}
+		args = args[1:]
+	}
+	for _, name := range slices.Sorted(maps.Keys(with)) {
+		if err := p.printf("%s=%s\n", name, with[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// xargs runs a command with the words of its input.
+func xargs(p *Process) error {
+	args := p.Argv[1:]
+	zero, skip, size := false, false, 1000
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		switch {
+		case args[0] == "-0":
+			zero = true
+		case args[0] == "-r":
+			skip = true
+		case args[0] == "-n" && len(args) > 1:
+			n, err := strconv.Atoi(args[1])
+			if err != nil || n < 1 {
+				return fmt.Errorf("xargs: '%s' is no number of arguments", args[1])
+			}
+			size, args = n, args[1:]
+		default:
+			return unknownOption("xargs", args[0][1:], args[0], "0nr")
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		args = []string{"echo"}
+	}
+	input := p.Stdin.text()
+	words := strings.Fields(input)
+	if zero {
+		words = strings.FieldsFunc(input, func(c rune) bool { return c == 0 })
+	}
+	if len(words) == 0 && !skip {
+		return p.become(args, p.Env)
+	}
+	var failed error
+	for batch := range slices.Chunk(words, size) {
+		if err := p.become(slices.Concat(args, batch), p.Env); err != nil {
+			failed = &ExitError{Code: 123}
+		}
+	}
+	return failed
+}
+
+// sleep waits on the virtual clock.
+func sleep(p *Process) error {
+	total := time.Duration(0)
+	if len(p.Argv) < 2 {
+		return errors.New("sleep: missing operand")
+	}
+	for _, text := range p.Argv[1:] {
+		d, err := sleepTime(text)
+		if err != nil {
+			return err
+		}
+		total = min(total+d, Forever)
+	}
+	p.Sleep(total)
+	for total == Forever {
+		p.Sleep(total)
+	}
+	return nil
+}
+
+// sleepTime reads "5", "0.5", "10m" and "infinity".
+func sleepTime(text string) (time.Duration, error) {
+	if text == "infinity" || text == "inf" {
+		return Forever, nil
+	}
+	unit := time.Second
+	number := text
+	for suffix, d := range map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour} {
+		if before, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = before, d
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || n < 0 || strings.Trim(number, "0123456789.") != "" {
+		return 0, fmt.Errorf("sleep: invalid time interval '%s'", text)
+	}
+	if n >= float64(Forever/unit) {
+		return Forever, nil
+	}
+	return time.Duration(n * float64(unit)), nil
+}
+
+// date prints the virtual time, in UTC.
+func date(p *Process) error {
+	now, format := p.Now(), "%a %b %e %H:%M:%S UTC %Y"
+	for _, arg := range p.Argv[1:] {
+		switch {
+		case arg == "-u" || arg == "--utc":
+		case strings.HasPrefix(arg, "+"):
+			format = arg[1:]
+		case arg == "-Iseconds" || arg == "--iso-8601=seconds":
+			format = "%Y-%m-%dT%H:%M:%S+00:00"
+		case arg == "-I":
+			format = "%Y-%m-%d"
+		case arg == "-R":
+			format = "%a, %d %b %Y %H:%M:%S +0000"
+		default:
+			return fmt.Errorf("date: %s is not one of the options this simulation knows: -u, -I, -Iseconds, -R, +FORMAT", arg)
+		}
+	}
+	text, err := timeText(format, now)
+	if err != nil {
+		return err
+	}
+	return p.printf("%s\n", text)
+}
+
+// timeText is a time by a format of strftime.
+func timeText(format string, now time.Time) (string, error) {
+	layouts := map[byte]string{
+		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'd': "02", 'e': "_2", 'm': "01", 'y': "06", 'Y': "2006",
+		'H': "15", 'I': "03", 'M': "04", 'S': "05", 'p': "PM", 'j': "002", 'F': "2006-01-02", 'T': "15:04:05", 'R': "15:04", 'D': "01/02/06",
+		'c': "Mon Jan _2 15:04:05 2006", 'x': "01/02/06", 'X': "15:04:05", 'r': "03:04:05 PM",
+	}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		if format[i] == '-' && i+1 < len(format) { // no padding
+			i++
+			b.WriteString(strings.TrimLeft(now.Format(layouts[format[i]]), "0 "))
+			continue
+		}
+		layout, ok := layouts[format[i]]
+		switch c := format[i]; {
+		case ok:
+			b.WriteString(now.Format(layout))
+		case c == 's':
+			b.WriteString(strconv.FormatInt(now.Unix(), 10))
+		case c == 'N':
+			fmt.Fprintf(&b, "%09d", now.Nanosecond())
+		case c == 'Z':
+			b.WriteString("UTC")
+		case c == 'z':
+			b.WriteString("+0000")
+		case c == 'u':
+			b.WriteString(strconv.Itoa((int(now.Weekday())+6)%7 + 1))
+		case c == 'n':
+			b.WriteByte('\n')
+		case c == 't':
+			b.WriteByte('\t')
+		case c == '%':
+			b.WriteByte('%')
+		default:
+			return "", fmt.Errorf("date: %%%c is not one of the formats this simulation knows", c)
+		}
+	}
+	return b.String(), nil
+}
+
+// hostname prints the pod's name on its network.
+func hostname(p *Process) error {
+	name := p.program.cfg.Hostname
+	if len(p.Argv) > 1 && p.Argv[1] == "-s" {
+		name, _, _ = strings.Cut(name, ".")
+	}
+	return p.printf("%s\n", name)
+}
+
+// id says who the container is: root.
+func id(p *Process) error {
+	flags, _, err := options(p.Argv, "ugGnr", "")
+	switch {
+	case err != nil:
+		return err
+	case has(flags, "n"):
+		return p.printf("root\n")
+	case has(flags, "u", "g", "G"):
+		return p.printf("0\n")
+	}
+	return p.printf("uid=0(root) gid=0(root) groups=0(root)\n")
+}
+
+func whoami(p *Process) error { return p.printf("root\n") }
+
+func pwd(p *Process) error { return p.printf("%s\n", p.Dir) }
+
+// mount lists the container's volumes. It mounts nothing.
+func mount(p *Process) error {
+	if len(p.Argv) > 1 {
+		return &ExitError{32, "mount: permission denied: a container mounts nothing here"}
+	}
+	var errs []error
+	for _, m := range p.program.file.Mounts {
+		mode := "rw"
+		if m.ReadOnly {
+			mode = "ro"
+		}
+		errs = append(errs, p.printf("/dev/disk on %s type ext4 (%s,relatime)\n", path.Clean(m.ContainerPath), mode))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,297 @@
+package shell
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// tester reads the arguments of test.
+type tester struct {
+	p    *Process
+	args []string
+	err  error
+}
+
+// test is "test EXPRESSION" and "[ EXPRESSION ]".
+func test(p *Process) error {
+	t := &tester{p: p, args: p.Argv[1:]}
+	if p.Argv[0] == "[" {
+		if len(t.args) == 0 || t.args[len(t.args)-1] != "]" {
+			return &ExitError{2, "[: missing ]"}
+		}
+		t.args = t.args[:len(t.args)-1]
+	}
+	if len(t.args) > 1000 {
+		return &ExitError{2, "test: too many arguments"}
+	}
+	holds := t.whole()
+	switch {
+	case t.err != nil:
+		return &ExitError{2, fmt.Sprintf("%s: %v", p.Argv[0], t.err)}
+	case len(t.args) > 0:
+		return &ExitError{2, fmt.Sprintf("%s: %s: unexpected operator", p.Argv[0], t.args[0])}
+	case !holds:
+		return &ExitError{Code: 1}
+	}
+	return nil
+}
+
+// whole is an expression: up to four arguments mean what their number says.
+//
+// POSIX: utilities, test.
+func (t *tester) whole() bool {
+	a := t.args
+	take := func(holds bool) bool {
+		t.args = nil
+		return holds
+	}
+	switch {
+	case len(a) == 0:
+		return false
+	case len(a) == 1:
+		return take(a[0] != "")
+	case len(a) == 2 && a[0] == "!":
+		return take(a[1] == "")
+	case len(a) == 3 && isBinary(a[1]):
+		return take(t.binary(a[0], a[1], a[2]))
+	case len(a) == 4 && a[0] == "!" && isBinary(a[2]):
+		return take(!t.binary(a[1], a[2], a[3]))
+	}
+	return t.or()
+}
+
+func (t *tester) or() bool {
+	holds := t.and()
+	for t.next("-o") {
+		other := t.and()
+		holds = holds || other
+	}
+	return holds
+}
+
+func (t *tester) and() bool {
+	holds := t.not()
+	for t.next("-a") {
+		other := t.not()
+		holds = holds && other
+	}
+	return holds
+}
+
+// next takes an argument if it is word.
+func (t *tester) next(word string) bool {
+	if t.err != nil || len(t.args) == 0 || t.args[0] != word {
+		return false
+	}
+	t.args = t.args[1:]
+	return true
+}
+
+func (t *tester) not() bool {
+	if len(t.args) > 1 && t.next("!") {
+		return !t.not()
+	}
+	return t.primary()
+}
+
+func (t *tester) primary() bool {
+	a := t.args
+	switch {
+	case t.err != nil:
+		return false
+	case len(a) == 0:
+		t.err = fmt.Errorf("argument expected")
+		return false
+	case len(a) >= 3 && isBinary(a[1]):
+		t.args = a[3:]
+		return t.binary(a[0], a[1], a[2])
+	case a[0] == "(" && len(a) > 1:
+		t.args = a[1:]
+		holds := t.or()
+		if !t.next(")") && t.err == nil {
+			t.err = fmt.Errorf("closing paren expected")
+		}
+		return holds
+	case len(a) >= 2 && isUnary(a[0]):
+		t.args = a[2:]
+		return t.unary(a[0], a[1])
+	}
+	t.args = a[1:]
+	return a[0] != ""
+}
+
+func isBinary(op string) bool {
+	switch op {
+	case "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef":
+		return true
+	}
+	return false
+}
+
+func isUnary(op string) bool {
+	return len(op) == 2 && op[0] == '-' && strings.IndexByte("bcdefghknprstuwxzLOGS", op[1]) >= 0
+}
+
+func (t *tester) binary(left, op, right string) bool {
+	switch op {
+	case "=", "==":
+		return left == right
+	case "!=":
+		return left != right
+	case "<":
+		return left < right
+	case ">":
+		return left > right
+	case "-nt", "-ot", "-ef":
+		t.err = fmt.Errorf("%s: this simulation knows no times of files", op)
+		return false
+	}
+	a, b := t.integer(left), t.integer(right)
+	return compare(op, a, b)
+}
+
+func compare(op string, a, b int64) bool {
+	switch op {
+	case "-eq":
+		return a == b
+	case "-ne":
+		return a != b
+	case "-lt":
+		return a < b
+	case "-le":
+		return a <= b
+	case "-gt":
+		return a > b
+	}
+	return a >= b
+}
+
+func (t *tester) integer(text string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil && t.err == nil {
+		t.err = fmt.Errorf("Illegal number: %s", text)
+	}
+	return n
+}
+
+func (t *tester) unary(op, arg string) bool {
+	switch op {
+	case "-z":
+		return arg == ""
+	case "-n":
+		return arg != ""
+	case "-t":
+		return false
+	}
+	return t.p.fileIs(op, arg)
+}
+
+// fileIs is a question about a file.
+func (p *Process) fileIs(op, name string) bool {
+	p.program.step(1)
+	full := p.Path(name)
+	if name == "" {
+		return false
+	}
+	if isDevice(full) {
+		return op == "-e" || op == "-c" || op == "-r" || op == "-w"
+	}
+	look := p.program.file.stat
+	if op == "-L" || op == "-h" {
+		look = p.program.file.lstat
+	}
+	info, err := look(full)
+	if err != nil {
+		return false
+	}
+	mode := info.Mode()
+	switch op {
+	case "-e", "-r", "-O", "-G":
+		return true
+	case "-f":
+		return mode.IsRegular()
+	case "-d":
+		return mode.IsDir()
+	case "-L", "-h":
+		return mode&fs.ModeSymlink != 0
+	case "-s":
+		return info.Size() > 0
+	case "-w":
+		m, _, in := FindMount(p.program.file.Mounts, full)
+		return in && !m.ReadOnly
+	case "-x":
+		return mode.IsDir() || mode.Perm()&0o111 != 0
+	}
+	bits := map[string]fs.FileMode{
+		"-b": fs.ModeDevice, "-c": fs.ModeCharDevice, "-p": fs.ModeNamedPipe, "-S": fs.ModeSocket,
+		"-g": fs.ModeSetgid, "-u": fs.ModeSetuid, "-k": fs.ModeSticky,
+	}
+	return mode&bits[op] != 0
+}
+
+// testClause is [[ EXPRESSION ]] of bash.
+func (s *shell) testClause(cmd *syntax.TestClause) {
+	holds, err := s.testExpr(cmd.X)
+	if s.status = truth(holds); err != nil {
+		s.fail(2, "%v", err)
+	}
+}
+
+func (s *shell) testExpr(x syntax.TestExpr) (bool, error) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		text, err := s.word(x)
+		return text != "", err
+	case *syntax.ParenTest:
+		return s.testExpr(x.X)
+	case *syntax.UnaryTest:
+		if x.Op == syntax.TsNot {
+			holds, err := s.testExpr(x.X)
+			return !holds, err
+		}
+		text, err := s.word(x.X.(*syntax.Word))
+		if x.Op == syntax.TsVarSet {
+			_, set := s.get(text)
+			return set, err
+		}
+		t := &tester{p: s.process([]string{"[["})}
+		return t.unary(x.Op.String(), text), err
+	case *syntax.BinaryTest:
+		return s.binaryTest(x)
+	}
+	return false, fmt.Errorf("[[: this simulation's shell has no such expression")
+}
+
+func (s *shell) binaryTest(x *syntax.BinaryTest) (bool, error) {
+	if x.Op == syntax.AndTest || x.Op == syntax.OrTest {
+		holds, err := s.testExpr(x.X)
+		if err != nil || holds == (x.Op == syntax.OrTest) {
+			return holds, err
+		}
+		return s.testExpr(x.Y)
+	}
+	left, err := s.word(x.X.(*syntax.Word))
+	if err != nil {
+		return false, err
+	}
+	right, err := s.pattern(x.Y.(*syntax.Word))
+	if err != nil {
+		return false, err
+	}
+	switch x.Op {
+	case syntax.TsMatchShort, syntax.TsMatch:
+		return s.program.match(right, left), nil
+	case syntax.TsNoMatch:
+		return !s.program.match(right, left), nil
+	case syntax.TsReMatch:
+		re, err := expression(right, true, false)
+		return err == nil && re.MatchString(left), err
+	}
+	t := &tester{p: s.process([]string{"[["})}
+	right = strings.ReplaceAll(right, "\\", "")
+	return t.binary(left, x.Op.String(), right), t.err
+}

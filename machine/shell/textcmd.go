@@ -1,0 +1,280 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// inputs calls f with each file that is named, or the input.
+func inputs(p *Process, names []string, f func(name string, data []byte) error) error {
+	if len(names) == 0 {
+		names = []string{"-"}
+	}
+	var errs []error
+	for _, name := range names {
+		data, err := p.input(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", p.Argv[0], name, reason(err)))
+		}
+		if err != nil && (p.Argv[0] != "wc" || !errors.Is(err, errIsDirectory)) { // which it counts
+			continue
+		}
+		errs = append(errs, f(name, data))
+	}
+	return errors.Join(errs...)
+}
+
+// input is a file, or the standard input.
+func (p *Process) input(name string) ([]byte, error) {
+	p.program.step(1)
+	full := p.Path(name)
+	switch {
+	case name == "-" || full == "/dev/stdin":
+		return p.Stdin.all()
+	case name == "":
+		return nil, errNoFile
+	case isDevice(full):
+		return nil, nil
+	}
+	data, err := p.program.file.read(full)
+	p.program.step(len(data) / 10_000)
+	return data, err
+}
+
+func (p *Process) write(data []byte) error {
+	_, err := p.Stdout.Write(data)
+	if err != nil {
+		return fmt.Errorf("%s: write error: %w", p.Argv[0], reason(err))
+	}
+	return nil
+}
+
+// cat prints files.
+func cat(p *Process) error {
+	_, names, err := options(p.Argv, "u", "")
+	if err != nil {
+		return err
+	}
+	return inputs(p, names, func(_ string, data []byte) error { return p.write(data) })
+}
+
+// tee prints its input and writes it to files.
+func tee(p *Process) error {
+	flags, names, err := options(p.Argv, "a", "")
+	if err != nil {
+		return err
+	}
+	data, err := p.Stdin.all()
+	errs := []error{err, p.write(data)}
+	for _, name := range names {
+		full := p.Path(name)
+		if isDevice(full) {
+			continue
+		}
+		open := p.program.file.create
+		if has(flags, "a") {
+			open = p.program.file.appendTo
+		}
+		err := open(full)
+		if err == nil {
+			p.worksOn(full)
+			err = p.program.file.write(full, data)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("tee: %s: %w", name, reason(err)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// echo prints its arguments; -n without a line end, -e with escapes.
+func echo(p *Process) error {
+	args, newline, escapes := p.Argv[1:], true, false
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && strings.Trim(args[0][1:], "neE") == "" {
+		for _, flag := range args[0][1:] {
+			switch flag {
+			case 'n':
+				newline = false
+			case 'e':
+				escapes = true
+			default:
+				escapes = false
+			}
+		}
+		args = args[1:]
+	}
+	text := strings.Join(args, " ")
+	if escapes {
+		var ends bool
+		text, ends = unescape(text, false)
+		newline = newline && !ends
+	}
+	if newline {
+		text += "\n"
+	}
+	return p.write([]byte(text))
+}
+
+// headCount reads the number of head and tail: "-n 5", "-5", "-c 10".
+func headCount(p *Process, plain string) (n int, bytes bool, from bool, flags map[string]string, names []string, err error) {
+	argv := slices.Clone(p.Argv)
+	for i, word := range argv {
+		if _, err := strconv.Atoi(word); err == nil && strings.HasPrefix(word, "-") && i > 0 && !slices.Contains([]string{"-n", "-c"}, argv[i-1]) {
+			argv[i] = "-n" + word[1:]
+		}
+	}
+	flags, names, err = options(argv, plain, "nc")
+	text := "10"
+	if value, ok := flags["n"]; ok {
+		text = value
+	}
+	if value, ok := flags["c"]; ok {
+		text, bytes = value, true
+	}
+	from = strings.HasPrefix(text, "+")
+	if n, _ = strconv.Atoi(text); err == nil && text != strconv.Itoa(n) && !from {
+		err = fmt.Errorf("%s: invalid number '%s'", p.Argv[0], text)
+	}
+	return n, bytes, from, flags, names, err
+}
+
+// head prints the beginning of files.
+func head(p *Process) error {
+	n, inBytes, _, flags, names, err := headCount(p, "q")
+	if err != nil {
+		return err
+	}
+	return p.parts(names, has(flags, "q"), func(data []byte) []byte {
+		at := min(n, len(data))
+		if !inBytes {
+			lines := bytes.SplitAfter(data, []byte{'\n'})
+			if n < 0 {
+				n = max(0, bytes.Count(data, []byte{'\n'})+n)
+			}
+			at = len(bytes.Join(lines[:min(n, len(lines))], nil))
+		} else if n < 0 {
+			at = max(0, len(data)+n)
+		}
+		return data[:at]
+	})
+}
+
+// tail prints the end of files; with -f it then waits for ever.
+func tailOf(p *Process) error {
+	n, inBytes, from, flags, names, err := headCount(p, "fFq")
+	if err != nil {
+		return err
+	}
+	n = max(n, -n)
+	err = p.parts(names, has(flags, "q"), func(data []byte) []byte {
+		if inBytes && from {
+			return data[min(max(0, n-1), len(data)):]
+		}
+		if inBytes {
+			return data[max(0, len(data)-n):]
+		}
+		lines := bytes.SplitAfter(data, []byte{'\n'})
+		if last := len(lines) - 1; len(lines[last]) == 0 {
+			lines = lines[:last]
+		}
+		if from {
+			return bytes.Join(lines[min(max(0, n-1), len(lines)):], nil)
+		}
+		return bytes.Join(lines[max(0, len(lines)-n):], nil)
+	})
+	for has(flags, "f", "F") && err == nil {
+		p.Sleep(Forever)
+	}
+	return err
+}
+
+// parts prints a part of each file, with its name if there are several.
+func (p *Process) parts(names []string, quiet bool, part func(data []byte) []byte) error {
+	first := true
+	return inputs(p, names, func(name string, data []byte) error {
+		if len(names) > 1 && !quiet {
+			title := fmt.Sprintf("==> %s <==\n", name)
+			if !first {
+				title = "\n" + title
+			}
+			first = false
+			if err := p.write([]byte(title)); err != nil {
+				return err
+			}
+		}
+		return p.write(part(data))
+	})
+}
+
+// seq prints numbers.
+func seq(p *Process) error {
+	bounds := []int{1, 1, 0} // first, step, last
+	args := p.Argv[1:]
+	at := map[int][]int{1: {2}, 2: {0, 2}, 3: {0, 1, 2}}[len(args)]
+	if at == nil {
+		return errors.New("seq: usage: seq [FIRST [STEP]] LAST")
+	}
+	for i, text := range args {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("seq: invalid argument '%s': this simulation counts in whole numbers", text)
+		}
+		bounds[at[i]] = n
+	}
+	first, step, last := bounds[0], bounds[1], bounds[2]
+	if step == 0 {
+		return errors.New("seq: the step must not be 0")
+	}
+	for n := first; step > 0 && n <= last || step < 0 && n >= last; n += step {
+		p.program.step(1)
+		if err := p.printf("%d\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// basename prints the last element of a path.
+func basename(p *Process) error {
+	switch len(p.Argv) {
+	case 1:
+		return errors.New("basename: missing operand")
+	case 2:
+		return p.printf("%s\n", path.Base(p.Argv[1]))
+	}
+	base := path.Base(p.Argv[1])
+	if cut, ok := strings.CutSuffix(base, p.Argv[2]); ok && cut != "" {
+		base = cut
+	}
+	return p.printf("%s\n", base)
+}
+
+// dirname prints a path without its last element.
+func dirname(p *Process) error {
+	if len(p.Argv) < 2 {
+		return errors.New("dirname: missing operand")
+	}
+	for _, name := range p.Argv[1:] {
+		name = strings.TrimRight(name, "/")
+		at := strings.LastIndexByte(name, '/')
+		dir := "."
+		switch {
+		case at < 0 && strings.HasPrefix(p.Argv[1], "/") || at == 0:
+			dir = "/"
+		case at > 0:
+			dir = strings.TrimRight(name[:at], "/")
+			if dir == "" {
+				dir = "/"
+			}
+		}
+		if err := p.printf("%s\n", dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package bundled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/helperpod"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/localpath"
+	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
+	"github.com/storagesim/storagesim/provisioner/openebs"
+)
+
+// errReferenceDriver is why "csi" runs in a Cluster only.
+var errReferenceDriver = errors.New(`provisioner "csi": the reference driver keeps its volumes in this process, where no other kubelet can mount them; run a driver of your own`)
+
+// CheckActors says what is wrong with names for Actors: "csi", which only a Cluster can run, or
+// a name that does not exist.
+func CheckActors(names []string) error {
+	for _, name := range names {
+		switch name {
+		case "openebs", "local-path", "nfs":
+		case "csi":
+			return errReferenceDriver
+		default:
+			return fmt.Errorf("there is no provisioner %q%s", name, prose.OneOf(name, []string{"local-path", "nfs", "openebs"}))
+		}
+	}
+	return nil
+}
+
+// Actors are provisioners of this library, by their short names, for a driver that is not a
+// Cluster's: package remote runs them against another API server. Client, which is that server's,
+// creates what helper pods need and is missing: the namespace, the service account and, for
+// "local-path", the default ConfigMap. The identities of the provisioners depend on the seed.
+func Actors(ctx context.Context, client kubernetes.Interface, seed uint64, names ...string) (actors []control.Actor, err error) {
+	if err := CheckActors(names); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		var cfg provisioner.Config
+		switch name {
+		case "openebs":
+			err = createNeeds(ctx, client, openebs.DefaultNamespace, openebs.DefaultServiceAccount)
+			cfg = provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(openebs.Config{})}
+		case "local-path":
+			err = createNeeds(ctx, client, localpath.DefaultNamespace, localpath.DefaultServiceAccount)
+			if err == nil {
+				err = helperpod.CreateConfigMap(ctx, client, localpath.DefaultConfigMap())
+			}
+			cfg = provisioner.Config{Name: localpath.ProvisionerName, New: localpath.New(localpath.Config{})}
+		case "nfs":
+			cfg = provisioner.Config{Name: nfsprovisioner.StaticName, Provisioner: nfsprovisioner.Static{}}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("provisioner %q: %w", name, err)
+		}
+		cfg.Identity = provisioner.IdentityOf(cfg.Name, seed)
+		actors = append(actors, control.Actor{Name: cfg.Name, Factory: provisioner.New(cfg)})
+	}
+	return actors, nil
+}
+
+// createNeeds creates what helper pods need.
+func createNeeds(ctx context.Context, client kubernetes.Interface, namespace, account string) error {
+	if err := helperpod.CreateNamespace(ctx, client, namespace); err != nil {
+		return err
+	}
+	return helperpod.CreateServiceAccount(ctx, client, namespace, account)
+}
