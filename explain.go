@@ -4,9 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explain"
+	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -68,4 +75,126 @@ func (c *Cluster) world() explain.World {
 		}
 	}
 	return w
+}
+
+// RequireBound returns an error unless each of these claims, named as for Claim, is Bound. The error says what each is instead, and why, as
+// Explain does. Settle first.
+func (c *Cluster) RequireBound(claims ...string) error {
+	return c.requireEach("pvc", claims, func(ref, key string) (string, error) {
+		claim, err := c.Claim(ref)
+		if err != nil || claim.Status.Phase == v1.ClaimBound {
+			return "", err
+		}
+		return fmt.Sprintf("pvc %s is %s, not %s", key, claim.Status.Phase, v1.ClaimBound), nil
+	})
+}
+
+// RequireRunning returns an error unless each of these pods, named as for Pod, is Running
+// and all its containers are. The error says what
+// each is instead, and why, as Explain does. Settle first.
+func (c *Cluster) RequireRunning(pods ...string) error {
+	return c.requireEach("pod", pods, func(ref, key string) (string, error) {
+		pod, err := c.Pod(ref)
+		if err != nil {
+			return "", err
+		}
+		if pod.Status.Phase != v1.PodRunning {
+			return fmt.Sprintf("pod %s is %s, not %s", key, pod.Status.Phase, v1.PodRunning), nil
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			if container.State.Running == nil {
+				return fmt.Sprintf("container %s of pod %s does not run", container.Name, key), nil
+			}
+		}
+		return "", nil
+	})
+}
+
+// requireEach collects what is wrong with each object, with its explanation below.
+func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name string) (wrong string, err error)) error {
+	if len(keys) == 0 {
+		return fmt.Errorf("no %s is named", kind)
+	}
+	var all []string
+	for _, key := range keys {
+		at, err := manifest.ParseRefOf(c.Server().Registry(), kind, key)
+		if err != nil {
+			all = append(all, err.Error())
+			continue
+		}
+		key = at.Namespace + "/" + at.Name
+		wrong, err := check(at.String(), key)
+		if err != nil {
+			wrong = fmt.Sprintf("%s %s: %v", kind, key, err)
+		}
+		if wrong == "" {
+			continue
+		}
+		// What cannot be explained is reported all the same.
+		why, _ := c.Explain(at.String())
+		all = append(all, strings.TrimRight(wrong+"\n"+why, "\n"))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(all, "\n"))
+}
+
+// Get prints what `kubectl get ARGS` prints: Get("pvc"), Get("pv,pvc"),
+// Get("pod", "web"), Get("pvc/data"). Namespaced objects are those of the
+// namespace default unless named otherwise ("pod/kube-system/web").
+func (c *Cluster) Get(args ...string) (string, error) {
+	var b strings.Builder
+	err := c.view().Get(&b, tables.Options{}, args...)
+	return b.String(), err
+}
+
+// GetYAML prints what `kubectl get ARGS -o yaml` prints.
+func (c *Cluster) GetYAML(args ...string) (string, error) {
+	var b strings.Builder
+	err := c.view().Get(&b, tables.Options{Output: "yaml"}, args...)
+	return b.String(), err
+}
+
+func (c *Cluster) view() tables.View {
+	return tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now()}
+}
+
+// LeakError is the error of RequireNoLeaks, and Leak one leak in it. Package explain/leaks
+// describes them.
+type (
+	LeakError = leaks.Error
+	Leak      = leaks.Leak
+)
+
+// RequireNoLeaks returns a *LeakError that names everything that was left behind, and who made
+// it: it compares what the backends hold, the API's objects, the nodes' directories and the
+// mounts. Package explain/leaks lists what is a leak. Settle first: an operation under way looks
+// like a leak. The faults of InjectMachine do not strike the search.
+func (c *Cluster) RequireNoLeaks() error {
+	if c.closed {
+		return engine.ErrClosed
+	}
+	c.machines.PauseFaults(true)
+	defer c.machines.PauseFaults(false)
+	view := leaks.View{
+		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
+		Exports: map[string][]string{}, Containers: c.containers, CSIDrivers: c.csiDrivers,
+	}
+	for _, server := range c.nfs.Servers() {
+		view.Exports[string(machine.NFSServer)+"/"+server.Name()] = server.Exports()
+	}
+	for _, p := range c.provisioners {
+		view.Provisioners = append(view.Provisioners, leaks.Provisioner{Name: p.name, Also: p.also, Inventory: p.inventory})
+	}
+	found, err := leaks.Find(context.Background(), view)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	for i := range found {
+		if object := found[i].Object(); object != "" {
+			found[i].Why, _ = c.Explain(object) // a leak that cannot be explained is reported all the same
+		}
+	}
+	return &leaks.Error{Leaks: found}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/storagesimtest"
 
 	"github.com/stretchr/testify/require"
@@ -52,12 +53,12 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 		"a volume of a backend": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c, mine, _ := shelfWithAVolume(t)
 			mine.holds["extra"] = true
-			return c, []storagesim.Leak{{Kind: storagesim.LeakBackendVolume, Volume: "extra", Provisioner: shelfName, Maker: shelfName}}
+			return c, []storagesim.Leak{{Kind: leaks.BackendVolume, Volume: "extra", Provisioner: shelfName, Maker: shelfName}}
 		},
 		"a volume that the backend lost": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c, mine, pv := shelfWithAVolume(t)
 			delete(mine.holds, pv)
-			return c, []storagesim.Leak{{Kind: storagesim.LeakMissingVolume, Volume: pv, Claim: "default/data", Provisioner: shelfName, Maker: shelfName}}
+			return c, []storagesim.Leak{{Kind: leaks.MissingVolume, Volume: pv, Claim: "default/data", Provisioner: shelfName, Maker: shelfName}}
 		},
 		"a volume without its claim": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c, _, pv := shelfWithAVolume(t)
@@ -65,8 +66,8 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 			c.Delete("pvc/data")
 			c.Settle()
 			return c, []storagesim.Leak{
-				{Kind: storagesim.LeakMissingVolume, Volume: pv, Claim: "default/data", Provisioner: shelfName, Maker: shelfName},
-				{Kind: storagesim.LeakVolume, Volume: pv, Claim: "default/data", Provisioner: shelfName, Maker: shelfName},
+				{Kind: leaks.MissingVolume, Volume: pv, Claim: "default/data", Provisioner: shelfName, Maker: shelfName},
+				{Kind: leaks.Volume, Volume: pv, Claim: "default/data", Provisioner: shelfName, Maker: shelfName},
 			}
 		},
 		"a claim without its volume": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
@@ -79,7 +80,7 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 			_, err := volumes.Update(t.Context(), volume, metav1.UpdateOptions{})
 			require.NoError(t, err)
 			delete(mine.holds, pv)
-			return c, []storagesim.Leak{{Kind: storagesim.LeakClaim, Claim: "default/data", Volume: pv}}
+			return c, []storagesim.Leak{{Kind: leaks.Claim, Claim: "default/data", Volume: pv}}
 		},
 		"an attachment": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c, _, pv := shelfWithAVolume(t)
@@ -88,7 +89,7 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 				Spec:       storagev1.VolumeAttachmentSpec{Attacher: "csi.example.com", NodeName: "gone", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
-			return c, []storagesim.Leak{{Kind: storagesim.LeakAttachment, Attachment: "csi-1", Machine: "node/gone", Volume: pv}}
+			return c, []storagesim.Leak{{Kind: leaks.Attachment, Attachment: "csi-1", Machine: "node/gone", Volume: pv}}
 		},
 		"a helper pod and what it made": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
@@ -100,9 +101,9 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 			c.Delete("pod/web", "pvc/data")
 			c.RunFor(2 * time.Minute)
 			return c, []storagesim.Leak{
-				{Kind: storagesim.LeakHelperPod, Pod: "openebs/init-" + pv, Machine: "node/node-1", Provisioner: openebs.ProvisionerName, Maker: openebs.ProvisionerName},
+				{Kind: leaks.HelperPod, Pod: "openebs/init-" + pv, Machine: "node/node-1", Provisioner: openebs.ProvisionerName, Maker: openebs.ProvisionerName},
 				{
-					Kind: storagesim.LeakDirectory, Machine: "node/node-1", Path: "/var/openebs/local/" + pv, Volume: pv,
+					Kind: leaks.Directory, Machine: "node/node-1", Path: "/var/openebs/local/" + pv, Volume: pv,
 					Provisioner: openebs.ProvisionerName, Maker: openebs.ProvisionerName,
 				},
 			}
@@ -110,7 +111,7 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 		"what a node has of a pod": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c := storagesimtest.New(t, storagesim.Config{})
 			c.MakeDir("node/node-1", "/var/lib/kubelet/pods/gone", 0o755)
-			return c, []storagesim.Leak{{Kind: storagesim.LeakPodRemnant, Machine: "node/node-1", Path: "/var/lib/kubelet/pods/gone", Maker: "kubelet/node-1"}}
+			return c, []storagesim.Leak{{Kind: leaks.PodState, Machine: "node/node-1", Path: "/var/lib/kubelet/pods/gone", Maker: "kubelet/node-1"}}
 		},
 		"a record of a mount": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c := storagesimtest.New(t, storagesim.Config{})
@@ -118,7 +119,7 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 			at := "/run/mounts/" + mountRecord(target)
 			c.MakeDir("node/node-1", "/run/mounts", 0o755)
 			c.WriteFile("node/node-1", at, `{"target": "`+target+`", "source": "/disk"}`)
-			return c, []storagesim.Leak{{Kind: storagesim.LeakMountRecord, Machine: "node/node-1", Path: at, Maker: "kubelet/node-1"}}
+			return c, []storagesim.Leak{{Kind: leaks.MountRecord, Machine: "node/node-1", Path: at, Maker: "kubelet/node-1"}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestWhatAProvisionerMadeAndDidNotReportBeforeItCrashedIsALeak(t *testing.T)
 			c.CrashFor(shelfName, time.Minute)
 			c.Delete("pvc/data")
 			c.RunFor(10 * time.Minute)
-			require.Equal(t, []storagesim.Leak{{Kind: storagesim.LeakDirectory, Machine: "nfs/nas", Path: "/srv/" + pv, Volume: pv, Provisioner: maker, Maker: maker}}, leaksOf(t, c))
+			require.Equal(t, []storagesim.Leak{{Kind: leaks.Directory, Machine: "nfs/nas", Path: "/srv/" + pv, Volume: pv, Provisioner: maker, Maker: maker}}, leaksOf(t, c))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -52,7 +53,7 @@ func TestWhatACSIDriverHoldsAndNeedNotIsFoundAndNamed(t *testing.T) {
 	c, held := mountedCSI(t)
 	pv, had := c.Claim("data").Spec.VolumeName, held.Inventory.Holdings()
 	id := had.Volumes[0]
-	leak := func(kind storagesim.LeakKind, path string) storagesim.Leak {
+	leak := func(kind leaks.Kind, path string) storagesim.Leak {
 		return storagesim.Leak{Kind: kind, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name, Machine: "node/node-1", Path: path}
 	}
 	for name, test := range map[string]struct {
@@ -62,50 +63,50 @@ func TestWhatACSIDriverHoldsAndNeedNotIsFoundAndNamed(t *testing.T) {
 	}{
 		"a volume without a PersistentVolume": {
 			func(held *csi.Holdings) { held.Volumes = append(held.Volumes, "vol-extra") },
-			storagesim.Leak{Kind: storagesim.LeakBackendVolume, Handle: "vol-extra", Provisioner: driver.Name},
+			storagesim.Leak{Kind: leaks.BackendVolume, Handle: "vol-extra", Provisioner: driver.Name},
 			"volume vol-extra of driver csi.storagesim.io, for which there is no pv",
 		},
 		"a PersistentVolume without its volume": {
 			func(held *csi.Holdings) { held.Volumes = nil },
-			storagesim.Leak{Kind: storagesim.LeakMissingVolume, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name, Maker: "csi-provisioner/" + driver.Name},
+			storagesim.Leak{Kind: leaks.MissingVolume, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name, Maker: "csi-provisioner/" + driver.Name},
 			"pv " + pv + " refers to volume " + id + ", which driver csi.storagesim.io does not have",
 		},
 		"an attachment without a VolumeAttachment": {
 			func(held *csi.Holdings) { held.Attached = append(held.Attached, csi.Place{Volume: id, Node: "node-9"}) },
-			storagesim.Leak{Kind: storagesim.LeakDriverAttachment, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name},
+			storagesim.Leak{Kind: leaks.DriverAttachment, Handle: id, Volume: pv, Claim: "default/data", Provisioner: driver.Name},
 			"volume " + id + " of driver csi.storagesim.io, attached to node node-9 without a volumeattachment",
 		},
 		"a staging of a volume that is gone": {
 			func(held *csi.Holdings) {
 				held.Staged = append(held.Staged, csi.Place{Volume: "vol-gone", Node: "node-1", Path: "/staging"})
 			},
-			storagesim.Leak{Kind: storagesim.LeakStaging, Handle: "vol-gone", Provisioner: driver.Name, Machine: "node/node-1", Path: "/staging"},
+			storagesim.Leak{Kind: leaks.Staging, Handle: "vol-gone", Provisioner: driver.Name, Machine: "node/node-1", Path: "/staging"},
 			"volume vol-gone of driver csi.storagesim.io, staged on node node-1 at /staging, which no pod there uses",
 		},
 		"a mount that the driver does not know of": {
 			func(held *csi.Holdings) { held.Staged = nil },
-			storagesim.Leak{Kind: storagesim.LeakStaging, Provisioner: driver.Name, Machine: "node/node-1", Path: had.Staged[0].Path},
+			storagesim.Leak{Kind: leaks.Staging, Provisioner: driver.Name, Machine: "node/node-1", Path: had.Staged[0].Path},
 			"a mount on node-1 at " + had.Staged[0].Path + ", which driver csi.storagesim.io does not know of",
 		},
 		"a staging at a path that it was not given": {
 			func(held *csi.Holdings) {
 				held.Staged = append(held.Staged, csi.Place{Volume: id, Node: "node-1", Path: "/mnt/mine"})
 			},
-			leak(storagesim.LeakStaging, "/mnt/mine"),
+			leak(leaks.Staging, "/mnt/mine"),
 			"volume " + id + " of driver csi.storagesim.io, staged on node node-1 at /mnt/mine, a path that the driver was not given; it was given " + had.Staged[0].Path,
 		},
 		"a publication at a path that it was not given": {
 			func(held *csi.Holdings) {
 				held.Published = append(held.Published, csi.Place{Volume: id, Node: "node-1", Path: had.Published[0].Path + "/deeper"})
 			},
-			leak(storagesim.LeakPublication, had.Published[0].Path+"/deeper"),
+			leak(leaks.Publication, had.Published[0].Path+"/deeper"),
 			"volume " + id + " of driver csi.storagesim.io, published on node node-1 at " + had.Published[0].Path + "/deeper, a path that the driver was not given; for pod default/web it was given " + had.Published[0].Path,
 		},
 		"a publication for a pod that is gone": {
 			func(held *csi.Holdings) {
 				held.Published = append(held.Published, csi.Place{Volume: id, Node: "node-1", Path: "/var/lib/kubelet/pods/gone/mount"})
 			},
-			leak(storagesim.LeakPublication, "/var/lib/kubelet/pods/gone/mount"),
+			leak(leaks.Publication, "/var/lib/kubelet/pods/gone/mount"),
 			"volume " + id + " of driver csi.storagesim.io, published on node node-1 at /var/lib/kubelet/pods/gone/mount, whose pod is gone",
 		},
 	} {
@@ -203,11 +204,11 @@ spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests
 			c.RunFor(time.Second)
 			c.Delete("pvc/data")
 			c.RunFor(10 * time.Minute)
-			leaks, ok := errors.AsType[*storagesim.LeakError](c.Cluster.RequireNoLeaks())
+			found, ok := errors.AsType[*storagesim.LeakError](c.Cluster.RequireNoLeaks())
 			require.True(t, ok, c.Story())
-			require.Len(t, leaks.Leaks, 1)
-			require.Equal(t, storagesim.LeakBackendVolume, leaks.Leaks[0].Kind)
-			require.Contains(t, leaks.Leaks[0].Known, "external-provisioner issue 486", c.Story())
+			require.Len(t, found.Leaks, 1)
+			require.Equal(t, leaks.BackendVolume, found.Leaks[0].Kind)
+			require.Contains(t, found.Leaks[0].Known, "external-provisioner issue 486", c.Story())
 		})
 	}
 }

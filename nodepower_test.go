@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/internal/drain"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -126,14 +127,14 @@ func TestDrainEvictsAllPodsOrNone(t *testing.T) {
 	c := failing(t, 0)
 	c.Apply(podOn("scratch", "node-1", "  volumes: [{name: s, emptyDir: {}}]\n"), podOn("other", "node-2", ""))
 	c.Settle()
-	_, err := c.Drain("node-1", storagesim.DrainOptions{})
+	_, err := drain.Node(t.Context(), c.Client(), "node-1", drain.Options{})
 	assert.EqualError(t, err, "[cannot delete Pods that declare no controller (use --force to override): default/web, "+
 		"cannot delete Pods with local storage (use --delete-emptydir-data to override): default/scratch]")
 	assert.True(t, node(t, c, "node-1").Spec.Unschedulable)
 	assert.Nil(t, c.Pod("web").DeletionTimestamp)
 
 	soon := int64(5)
-	done, err := c.Drain("node-1", storagesim.DrainOptions{Force: true, DeleteEmptyDirData: true, GracePeriod: &soon})
+	done, err := drain.Node(t.Context(), c.Client(), "node-1", drain.Options{Force: true, DeleteEmptyDirData: true, GracePeriod: &soon})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"default/scratch", "default/web"}, done.Evicted)
 	assert.Equal(t, []string{"deleting Pods that declare no controller: default/scratch, default/web"}, done.Warnings)
@@ -141,6 +142,6 @@ func TestDrainEvictsAllPodsOrNone(t *testing.T) {
 	c.Settle()
 	assert.True(t, gone(t, c, "web"))
 	c.RequireRunning("other")
-	_, err = c.Drain("node-3", storagesim.DrainOptions{})
+	_, err = drain.Node(t.Context(), c.Client(), "node-3", drain.Options{})
 	assert.EqualError(t, err, `nodes "node-3" not found`)
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/drain"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -119,7 +120,7 @@ func TestAPodThatWouldMakeTheSpreadTooUnevenWaitsUntilAnotherGoes(t *testing.T) 
 		c.Apply(labelled("web", 2, fmt.Sprintf(spreadHard, "")))
 		c.Settle()
 		assert.Equal(t, map[string]int{"a": 1, "b": 1}, perNode(t, c), "seed %d", seed)
-		_, err := c.Drain("b", storagesim.DrainOptions{Force: true})
+		_, err := drain.Node(t.Context(), c.Client(), "b", drain.Options{Force: true})
 		require.NoError(t, err)
 		c.Settle()
 		c.Apply(strings.ReplaceAll(labelled("web", 1, fmt.Sprintf(spreadHard, "")), "web-0", "late"))
@@ -158,7 +159,7 @@ func TestFewerDomainsThanMinDomainsCountAsOneThatIsEmpty(t *testing.T) {
 func TestATaintedNodeCountsForTheSpreadUnlessThePodSaysOtherwise(t *testing.T) {
 	for policy, want := range map[string]map[string]int{"": {"a": 1, "": 1}, ", nodeTaintsPolicy: Honor": {"a": 2}} {
 		c := zones(t, 0, "a/a", "b/b")
-		_, err := c.Drain("b", storagesim.DrainOptions{})
+		_, err := drain.Node(t.Context(), c.Client(), "b", drain.Options{})
 		require.NoError(t, err)
 		c.Settle()
 		c.RunFor(time.Minute) // the controller turns the cordon into a taint

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/drain"
 	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/provisioner"
@@ -75,6 +76,18 @@ func (c *Cluster) ApplyFile(paths ...string) {
 func (c *Cluster) Delete(refs ...string) {
 	c.T.Helper()
 	c.must(c.Cluster.Delete(refs...))
+}
+
+// DrainOptions say which pods Drain may evict, and how.
+type DrainOptions = drain.Options
+
+// Drain cordons a node and evicts its pods, as kubectl drain does, and returns the warnings. It
+// does not wait until the pods are gone: Settle or RunFor lets that happen.
+func (c *Cluster) Drain(node string, o DrainOptions) (warnings []string) {
+	c.T.Helper()
+	done, err := drain.Node(c.T.Context(), c.Client(), node, o)
+	c.must(err)
+	return done.Warnings
 }
 
 // AddProvisioner adds a provisioner, as Cluster.AddProvisioner does.

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/drain"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 )
@@ -21,7 +22,7 @@ func nodeCommands() []*command {
 		{name: "cordon", usage: "cordon NODE...", help: "let no new pods onto nodes", run: func(c *call) error { return c.cordon(true) }},
 		{name: "uncordon", usage: "uncordon NODE...", help: "let pods onto nodes again", run: func(c *call) error { return c.cordon(false) }},
 		{
-			name: "drain", usage: "drain NODE [--ignore-daemonsets] [--delete-emptydir-data] [--force] [--grace-period SECONDS] [--timeout TIME]", run: drain,
+			name: "drain", usage: "drain NODE [--ignore-daemonsets] [--delete-emptydir-data] [--force] [--grace-period SECONDS] [--timeout TIME]", run: drainNode,
 			help: "cordon a node and evict its pods\n" +
 				"No time passes, unless --timeout says for how long to wait at most until the pods are gone.\n" +
 				"If one of the pods may not be evicted, none is: pods of DaemonSets stay only with --ignore-daemonsets, those with\n" +
@@ -77,7 +78,7 @@ func (c *call) powered() []string {
 	return append(c.cluster.Actors(), nodes...)
 }
 
-func drain(c *call) error {
+func drainNode(c *call) error {
 	if err := c.want(1, 1); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func drain(c *call) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.cluster.Drain(ref.Name, o)
+	done, err := drain.Node(context.Background(), c.cluster.Client(), ref.Name, o)
 	c.say("%s %s", ref.Qualified(), map[bool]string{false: "cordoned", true: "already cordoned"}[node.Spec.Unschedulable])
 	if err != nil && len(done.Evicted) == 0 {
 		return fmt.Errorf("unable to drain node %q due to error: %w", ref.Name, err)
@@ -118,8 +119,8 @@ func drain(c *call) error {
 }
 
 // drainOptions are the flags of drain.
-func (c *call) drainOptions() (o storagesim.DrainOptions, timeout time.Duration, err error) {
-	o = storagesim.DrainOptions{Force: c.on("force"), IgnoreDaemonSets: c.on("ignore-daemonsets"), DeleteEmptyDirData: c.on("delete-emptydir-data")}
+func (c *call) drainOptions() (o drain.Options, timeout time.Duration, err error) {
+	o = drain.Options{Force: c.on("force"), IgnoreDaemonSets: c.on("ignore-daemonsets"), DeleteEmptyDirData: c.on("delete-emptydir-data")}
 	grace, err := c.flags.GetInt64("grace-period")
 	switch {
 	case err != nil:

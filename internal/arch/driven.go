@@ -35,6 +35,7 @@ func Driven() DrivenRules {
 			"binding":           {"knownModes", "orderedModeSets"},
 			"control/snapshots": {"definitions", "groupDefinitions"}, // embedded files
 			"csi":               {"nameFormat"},                      // a regular expression
+			"explain/leaks":     {"volumeName"},                      // a regular expression
 			"kubelet":           {"ErrReadOnly"},                     // that of machine/shell
 			"trace":             {"shortNames", "knownFields"},       // what types have is looked up once
 		},

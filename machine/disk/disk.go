@@ -130,6 +130,16 @@ func (d *Disk) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
+// Exists reports whether there is a file, directory or link at name. Below a plain file there is
+// nothing.
+func (d *Disk) Exists(name string) (bool, error) {
+	_, err := d.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // ReadDir lists a directory in order of name.
 func (d *Disk) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = d.do("readdir", name, func(d *Disk, rel string) error {

@@ -1,4 +1,4 @@
-package storagesim
+package leaks
 
 import (
 	"fmt"
@@ -15,14 +15,13 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// csi compares what CSI drivers say that they hold with the API's objects and with what the
-// nodes have of pods.
-func (l *leakFinder) csi() error {
-	for _, d := range l.csiDrivers {
+// csi compares what each CSI driver says it holds with the API's objects and the nodes' mounts.
+func (l *finder) csi() error {
+	for _, d := range l.view.CSIDrivers {
 		if d.Inventory == nil {
 			continue
 		}
-		held, f := d.Inventory.Holdings(), &csiLeaks{leakFinder: l, driver: d.Name, types: d.FSTypes, volumes: l.handlesOf(d.Name)}
+		held, f := d.Inventory.Holdings(), &driverFinder{finder: l, driver: d.Name, types: d.FSTypes, volumes: l.handlesOf(d.Name)}
 		slices.Sort(held.Volumes)
 		for _, list := range [][]deploy.Place{held.Attached, held.Staged, held.Published} {
 			slices.SortFunc(list, deploy.Place.Compare)
@@ -38,16 +37,16 @@ func (l *leakFinder) csi() error {
 	return nil
 }
 
-// csiLeaks is the search for what one driver has left.
-type csiLeaks struct {
-	*leakFinder
+// driverFinder searches for the leaks of one driver.
+type driverFinder struct {
+	*finder
 	driver  string
 	types   map[string]func(source string) (*disk.Disk, error) // the driver's file systems
 	volumes map[string]*v1.PersistentVolume                    // by volume handle
 }
 
-// handlesOf are the volumes of a driver.
-func (l *leakFinder) handlesOf(driver string) map[string]*v1.PersistentVolume {
+// handlesOf returns the PersistentVolumes of a driver by volume handle.
+func (l *finder) handlesOf(driver string) map[string]*v1.PersistentVolume {
 	found := map[string]*v1.PersistentVolume{}
 	for i := range l.volumeList {
 		if source := l.volumeList[i].Spec.CSI; source != nil && source.Driver == driver {
@@ -57,8 +56,8 @@ func (l *leakFinder) handlesOf(driver string) map[string]*v1.PersistentVolume {
 	return found
 }
 
-// leak is one of the driver's.
-func (f *csiLeaks) leak(kind LeakKind, p deploy.Place) Leak {
+// leak returns a leak of the driver at a place, without its text.
+func (f *driverFinder) leak(kind Kind, p deploy.Place) Leak {
 	leak := Leak{Kind: kind, Handle: p.Volume, Provisioner: f.driver, Path: p.Path}
 	if node := f.nodeOf(p.Node); node != "" {
 		leak.Machine = "node/" + node
@@ -69,11 +68,11 @@ func (f *csiLeaks) leak(kind LeakKind, p deploy.Place) Leak {
 	return leak
 }
 
-// createdBy is who had the driver make a volume, as far as the trace knows, and knownLeak if
-// it is that. An answer that was lost does not say which volume was made, so any such call
-// for a claim that is gone may have been the one.
-func (f *csiLeaks) createdBy(id string) (maker, known string) {
-	for i, entry := range f.engine.Trace().Entries() {
+// createdBy returns the actor whose call made a volume, if the trace knows, and knownLeak if
+// the volume may be one. A lost answer does not say which volume was made, so each such call
+// for a claim that is gone may have made it.
+func (f *driverFinder) createdBy(id string) (maker, known string) {
+	for i, entry := range f.view.Log.Entries() {
 		rpc, ok := entry.Record.(trace.RPC)
 		if !ok || rpc.Driver != f.driver || rpc.Method != "CreateVolume" {
 			continue
@@ -90,11 +89,12 @@ func (f *csiLeaks) createdBy(id string) (maker, known string) {
 	return "", known
 }
 
-// compareVolumes finds volumes of the driver without a PersistentVolume, and the opposite.
-func (f *csiLeaks) compareVolumes(held deploy.Holdings) {
+// compareVolumes finds volumes of the driver without a PersistentVolume, and PersistentVolumes
+// without a volume of the driver.
+func (f *driverFinder) compareVolumes(held deploy.Holdings) {
 	for _, id := range held.Volumes {
 		if f.volumes[id] == nil && !f.isInline(id) {
-			leak := f.leak(LeakBackendVolume, deploy.Place{Volume: id})
+			leak := f.leak(BackendVolume, deploy.Place{Volume: id})
 			leak.Maker, leak.Known = f.createdBy(id)
 			f.add(leak, "volume %s of driver %s, for which there is no pv", id, f.driver)
 		}
@@ -105,17 +105,17 @@ func (f *csiLeaks) compareVolumes(held deploy.Holdings) {
 			continue
 		}
 		if id := pv.Spec.CSI.VolumeHandle; !slices.Contains(held.Volumes, id) {
-			leak := f.leak(LeakMissingVolume, deploy.Place{Volume: id})
+			leak := f.leak(MissingVolume, deploy.Place{Volume: id})
 			leak.Maker = f.volumeMaker(pv.Name)
 			f.add(leak, "pv %s refers to volume %s, which driver %s does not have", pv.Name, id, f.driver)
 		}
 	}
 }
 
-// compareSnapshots finds snapshots of the driver that no VolumeSnapshotContent stands for.
-func (f *csiLeaks) compareSnapshots(held deploy.Holdings) {
+// compareSnapshots finds snapshots of the driver without a VolumeSnapshotContent.
+func (f *driverFinder) compareSnapshots(held deploy.Holdings) {
 	known := map[string]bool{}
-	for _, obj := range f.Server().Objects() {
+	for _, obj := range f.view.Objects() {
 		content, ok := obj.(*unstructured.Unstructured)
 		if !ok || content.GetKind() != "VolumeSnapshotContent" {
 			continue
@@ -128,13 +128,13 @@ func (f *csiLeaks) compareSnapshots(held deploy.Holdings) {
 	}
 	for _, id := range slices.Sorted(slices.Values(held.Snapshots)) {
 		if !known[id] {
-			f.add(f.leak(LeakBackendSnapshot, deploy.Place{Volume: id}), "snapshot %s of driver %s, for which there is no volumesnapshotcontent", id, f.driver)
+			f.add(f.leak(BackendSnapshot, deploy.Place{Volume: id}), "snapshot %s of driver %s, for which there is no volumesnapshotcontent", id, f.driver)
 		}
 	}
 }
 
-// compareAttached finds what the driver has attached without a VolumeAttachment.
-func (f *csiLeaks) compareAttached(held deploy.Holdings) {
+// compareAttached finds volumes that the driver has attached without a VolumeAttachment.
+func (f *driverFinder) compareAttached(held deploy.Holdings) {
 	for _, p := range held.Attached {
 		pv, node := f.volumes[p.Volume], f.nodeOf(p.Node)
 		wanted := false
@@ -143,33 +143,33 @@ func (f *csiLeaks) compareAttached(held deploy.Holdings) {
 			wanted = wanted || pv != nil && name != nil && *name == pv.Name && va.Spec.NodeName == node && va.Spec.Attacher == f.driver
 		}
 		if !wanted {
-			f.add(f.leak(LeakDriverAttachment, p), "volume %s of driver %s, attached to node %s without a volumeattachment", p.Volume, f.driver, p.Node)
+			f.add(f.leak(DriverAttachment, p), "volume %s of driver %s, attached to node %s without a volumeattachment", p.Volume, f.driver, p.Node)
 		}
 	}
 }
 
-// compareMounted finds what the driver has staged or published for pods that are not there.
-func (f *csiLeaks) compareMounted(held deploy.Holdings) {
+// compareMounted finds volumes that the driver has staged or published for pods that are gone.
+func (f *driverFinder) compareMounted(held deploy.Holdings) {
 	for _, p := range held.Staged {
 		pv := f.volumes[p.Volume]
 		if pv == nil || !f.isUsedAt(pv.Name, f.nodeOf(p.Node)) {
-			f.add(f.leak(LeakStaging, p), "volume %s of driver %s, staged on node %s at %s, which no pod there uses", p.Volume, f.driver, p.Node, p.Path)
+			f.add(f.leak(Staging, p), "volume %s of driver %s, staged on node %s at %s, which no pod there uses", p.Volume, f.driver, p.Node, p.Path)
 		} else if given := kubeletcsi.StagingPath(pv); f.onNode(p) != given {
-			f.add(f.leak(LeakStaging, p), "volume %s of driver %s, staged on node %s at %s, a path that the driver was not given; it was given %s", p.Volume, f.driver, p.Node, p.Path, given)
+			f.add(f.leak(Staging, p), "volume %s of driver %s, staged on node %s at %s, a path that the driver was not given; it was given %s", p.Volume, f.driver, p.Node, p.Path, given)
 		}
 	}
 	for _, p := range held.Published {
 		if pod := f.podOf(p); pod == nil {
-			f.add(f.leak(LeakPublication, p), "volume %s of driver %s, published on node %s at %s, whose pod is gone", p.Volume, f.driver, p.Node, p.Path)
+			f.add(f.leak(Publication, p), "volume %s of driver %s, published on node %s at %s, whose pod is gone", p.Volume, f.driver, p.Node, p.Path)
 		} else if given := f.givenFor(pod, p); len(given) > 0 && !slices.Contains(given, f.onNode(p)) {
-			f.add(f.leak(LeakPublication, p), "volume %s of driver %s, published on node %s at %s, a path that the driver was not given; for pod %s/%s it was given %s",
+			f.add(f.leak(Publication, p), "volume %s of driver %s, published on node %s at %s, a path that the driver was not given; for pod %s/%s it was given %s",
 				p.Volume, f.driver, p.Node, p.Path, pod.Namespace, pod.Name, strings.Join(given, " or "))
 		}
 	}
 }
 
-// givenFor are the paths at which a pod's kubelet may have had a volume published.
-func (f *csiLeaks) givenFor(pod *v1.Pod, p deploy.Place) (given []string) {
+// givenFor returns the paths that a pod's kubelet may have given the driver to publish a volume.
+func (f *driverFinder) givenFor(pod *v1.Pod, p deploy.Place) (given []string) {
 	if pv := f.volumes[p.Volume]; pv != nil {
 		paths := kubeletcsi.PublishPaths(pv.Name, pod.UID)
 		if pv.Spec.VolumeMode != nil && *pv.Spec.VolumeMode == v1.PersistentVolumeBlock {
@@ -185,20 +185,20 @@ func (f *csiLeaks) givenFor(pod *v1.Pod, p deploy.Place) (given []string) {
 	return given
 }
 
-// onNode is the path of a place as the node has it: a driver in another process is given where
-// that really is.
-func (f *csiLeaks) onNode(p deploy.Place) string {
-	m, err := f.machines.Find("node/" + f.nodeOf(p.Node))
+// onNode returns the path as the node sees it. A driver in another process is given the real
+// path on this machine.
+func (f *driverFinder) onNode(p deploy.Place) string {
+	m, err := f.view.Machines.Find("node/" + f.nodeOf(p.Node))
 	if err != nil || m.Dir() == "" {
 		return p.Path
 	}
 	return strings.TrimPrefix(p.Path, m.Dir())
 }
 
-// compareDisks finds what is mounted where volumes are staged, and what is mounted of the driver's
-// file systems outside of pods' directories, of which the driver knows nothing any more.
-func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
-	for _, m := range f.machines.Of(machine.Node) {
+// compareDisks finds mounts that the driver no longer knows: in the directory where its volumes
+// are staged, and of its file systems outside of pods' directories.
+func (f *driverFinder) compareDisks(held deploy.Holdings) error {
+	for _, m := range f.view.Machines.Of(machine.Node) {
 		mounts, err := m.Mounter().List()
 		if err != nil {
 			return fmt.Errorf("%s: %w", m, err)
@@ -208,7 +208,7 @@ func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
 			own := strings.HasPrefix(at.Path, "/var/lib/kubelet/plugins/kubernetes.io/csi/"+f.driver+"/") ||
 				f.types[at.Type] != nil && !strings.HasPrefix(at.Path, "/var/lib/kubelet/pods/")
 			if own && !known {
-				f.add(Leak{Kind: LeakStaging, Provisioner: f.driver, Machine: m.String(), Path: at.Path},
+				f.add(Leak{Kind: Staging, Provisioner: f.driver, Machine: m.String(), Path: at.Path},
 					"a mount on %s at %s, which driver %s does not know of", m.Name(), at.Path, f.driver)
 			}
 		}
@@ -216,9 +216,9 @@ func (f *csiLeaks) compareDisks(held deploy.Holdings) error {
 	return nil
 }
 
-// podOf is the pod that a volume is published for, if it is on the node: its UID is in the
-// path.
-func (f *csiLeaks) podOf(p deploy.Place) *v1.Pod {
+// podOf returns the pod on the node that a volume is published for, nil if it is gone. The
+// pod's UID is an element of the path.
+func (f *driverFinder) podOf(p deploy.Place) *v1.Pod {
 	elements := strings.Split(p.Path, "/")
 	for i := range f.podList {
 		pod := &f.podList[i]
@@ -229,8 +229,8 @@ func (f *csiLeaks) podOf(p deploy.Place) *v1.Pod {
 	return nil
 }
 
-// nodeOf is the Node whose ID a driver knows, by its CSINode; "" if there is none.
-func (f *csiLeaks) nodeOf(id string) string {
+// nodeOf returns the name of the Node that the driver knows by id; "" if there is none.
+func (f *driverFinder) nodeOf(id string) string {
 	for i := range f.csiNodes {
 		for _, d := range f.csiNodes[i].Spec.Drivers {
 			if d.Name == f.driver && d.NodeID == id {
@@ -238,7 +238,7 @@ func (f *csiLeaks) nodeOf(id string) string {
 			}
 		}
 	}
-	for _, m := range f.machines.Of(machine.Node) { // its CSINode is gone, or not there yet
+	for _, m := range f.view.Machines.Of(machine.Node) { // without a CSINode the ID is the name
 		if m.Name() == id {
 			return id
 		}
@@ -246,7 +246,7 @@ func (f *csiLeaks) nodeOf(id string) string {
 	return ""
 }
 
-// isInline says whether a volume is a pod's own.
-func (f *csiLeaks) isInline(id string) bool {
+// isInline reports whether a volume is an inline volume of a pod, by its ID.
+func (f *driverFinder) isInline(id string) bool {
 	return strings.HasPrefix(id, "csi-") && len(id) == len("csi-")+64
 }
