@@ -104,7 +104,7 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	return err
 }
 
-// threeWay is the patch that makes what is there what the manifest says: a strategic one
+// threeWay returns the patch that makes what is there what the manifest says: a strategic one
 // for the kinds of Kubernetes, a JSON merge patch for others.
 func threeWay(obj manifest.Object, applied, is []byte) (types.PatchType, []byte, error) {
 	if !scheme.Scheme.Recognizes(obj.Resource.GroupVersionKind) {
@@ -146,7 +146,7 @@ func (c *Cluster) Delete(refs ...string) error {
 // without an error. Package explore finds with it what of a scenario it takes to fail.
 func (c *Cluster) OnAct(f func(verb, ref string) bool) { c.onAct = f }
 
-// acts says whether the user's act is to be carried out.
+// acts reports whether the user's act is to be carried out.
 func (c *Cluster) acts(verb string, at manifest.Ref) bool {
 	if c.onAct == nil {
 		return true

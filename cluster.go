@@ -139,7 +139,7 @@ func (c *Cluster) start() error {
 	return err
 }
 
-// startsLate says whether an actor starts when nothing else runs any more: it takes no part in the
+// startsLate reports whether an actor starts when nothing else runs any more: it takes no part in the
 // order of the others, and a seed means what it meant without it.
 func startsLate(actor string) bool { return actor == NamespaceDeletion || actor == VACProtection }
 
@@ -168,12 +168,12 @@ func (c *Cluster) Close() error {
 	return err
 }
 
-// Client is a clientset that calls as "user". It is one of client-go's fakes
+// Client returns a clientset that calls as "user". It is one of client-go's fakes
 // (*fake.Clientset), so PrependReactor works, but it does not remember its calls: the
 // trace does.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// RESTConfig is the configuration of a client that calls as actor: with it work
+// RESTConfig returns the configuration of a client that calls as actor: with it work
 // kubernetes.NewForConfig, dynamic and metadata clients and whatever else takes a
 // *rest.Config. There is no port behind it: the requests are served in the goroutine that
 // makes them, and only a watch has a goroutine of its own.
@@ -181,19 +181,19 @@ func (c *Cluster) RESTConfig(actor string) *restclient.Config {
 	return rest.New(c.Server(), c.Server().Registry(), c.Now).Config(actor)
 }
 
-// Server is the API server.
+// Server returns the API server.
 func (c *Cluster) Server() *api.Server { return c.engine.Server() }
 
 // Engine is what drives the actors.
 func (c *Cluster) Engine() *engine.Engine { return c.engine }
 
-// Now is the virtual time.
+// Now returns the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }
 
 // Seed is Config.Seed.
 func (c *Cluster) Seed() uint64 { return c.cfg.Seed }
 
-// Actors are the names of all actors.
+// Actors returns the names of all actors.
 func (c *Cluster) Actors() []string { return c.engine.Actors() }
 
 // Dir is where the nodes' directories are, and in _nfs those of NFS servers; ""
@@ -296,12 +296,12 @@ func (c *Cluster) cache(do func(actor, resource string) error, actor, resource s
 // change them. trace.JSON writes them as JSON.
 func (c *Cluster) Records() []trace.Entry { return c.engine.Trace().Since(c.began) }
 
-// Story is the transcript so far: who did what, when and why, one line a record. How
+// Story returns the transcript so far: who did what, when and why, one line a record. How
 // the cluster came up is not part of it. A very long story has lost its beginning,
 // and says so.
 func (c *Cluster) Story() string { return c.Tell(trace.Telling{}) }
 
-// Transcript is the story for people to read: identifiers are short, as ShortIDs
+// Transcript returns the story for people to read: identifiers are short, as ShortIDs
 // makes them, and lines that are wider than width characters continue on the next
 // one. 0 wraps nothing.
 func (c *Cluster) Transcript(width int) string {
@@ -327,7 +327,7 @@ func (c *Cluster) FullIDs(text string) string {
 	return c.ids.Expand(text)
 }
 
-// Tell is the story told as how says, for example with details. Without a Start times count
+// Tell returns the story told as how says, for example with details. Without a Start times count
 // from the cluster's.
 func (c *Cluster) Tell(how trace.Telling) string {
 	if how.Start.IsZero() {
@@ -348,7 +348,7 @@ func (c *Cluster) started() time.Time {
 	return c.cfg.Start
 }
 
-// Claim is a claim: "data" in the namespace default, or "namespace/data", with or without
+// Claim returns a claim: "data" in the namespace default, or "namespace/data", with or without
 // "pvc/" before it.
 func (c *Cluster) Claim(ref string) (*v1.PersistentVolumeClaim, error) {
 	at, err := manifest.ParseRefOf(c.Server().Registry(), "pvc", ref)
@@ -358,7 +358,7 @@ func (c *Cluster) Claim(ref string) (*v1.PersistentVolumeClaim, error) {
 	return c.client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
 }
 
-// Volume is the PersistentVolume "name" or "pv/name".
+// Volume returns the PersistentVolume "name" or "pv/name".
 func (c *Cluster) Volume(ref string) (*v1.PersistentVolume, error) {
 	at, err := manifest.ParseRefOf(c.Server().Registry(), "pv", ref)
 	if err != nil {
@@ -367,7 +367,7 @@ func (c *Cluster) Volume(ref string) (*v1.PersistentVolume, error) {
 	return c.client.CoreV1().PersistentVolumes().Get(context.Background(), at.Name, metav1.GetOptions{})
 }
 
-// Pod is a pod: "web" in the namespace default, or "namespace/web", with or without
+// Pod returns a pod: "web" in the namespace default, or "namespace/web", with or without
 // "pod/" before it.
 func (c *Cluster) Pod(ref string) (*v1.Pod, error) {
 	at, err := manifest.ParseRefOf(c.Server().Registry(), "pod", ref)

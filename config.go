@@ -58,7 +58,7 @@ const (
 	SnapshotController = "snapshot-controller"
 )
 
-// actorNames are the control plane's actors in the order they are started. The SnapshotController
+// actorNames returns the control plane's actors in the order they are started. The SnapshotController
 // starts later.
 func actorNames() []string {
 	return []string{

@@ -140,7 +140,7 @@ func (c *Cluster) InjectCSI(f socket.Fault) error {
 	return c.sockets.Inject(f)
 }
 
-// csiNames are the names of the CSI drivers that are installed.
+// csiNames returns the names of the CSI drivers that are installed.
 func (c *Cluster) csiNames() []string {
 	var names []string
 	for _, d := range c.csiDrivers {
@@ -149,11 +149,11 @@ func (c *Cluster) csiNames() []string {
 	return names
 }
 
-// Sockets are the sockets of all machines, on which CSI drivers and their registrars listen.
+// Sockets returns the sockets of all machines, on which CSI drivers and their registrars listen.
 // Package csi/call listens on them and dials them.
 func (c *Cluster) Sockets() *socket.Table { return &c.sockets }
 
-// diskOf is the disk of a machine, for its sockets.
+// diskOf returns the disk of a machine, for its sockets.
 func (c *Cluster) diskOf(name string) *disk.Disk {
 	m, err := c.machines.Find(name)
 	if err != nil {

@@ -113,7 +113,7 @@ func (x *Execution) Run() (wait time.Duration, ended bool, err error) {
 	return wait, ended, nil
 }
 
-// ExitCode is that of a command that has ended.
+// ExitCode returns that of a command that has ended.
 func (x *Execution) ExitCode() int32 { return x.process.ExitCode() }
 
 // Stop ends the command where it is, if it has not ended.
@@ -140,7 +140,7 @@ func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
 	return out.String(), nil
 }
 
-// podOnNode is a pod that has a node with a kubelet, and that node.
+// podOnNode returns a pod that has a node with a kubelet, and that node.
 //
 // Upstream: pkg/registry/core/pod/strategy.go streamLocation, v1.36.
 func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
@@ -166,7 +166,7 @@ func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
 // Upstream: k8s.io/kubectl/pkg/util/podutils DefaultContainerAnnotationName, v0.36.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
-// containerOf is the container that is meant.
+// containerOf returns the container that is meant.
 //
 // Upstream: pkg/registry/core/pod/strategy.go validateContainer, v1.36.
 func containerOf(pod *v1.Pod, name string) (string, error) {
@@ -202,7 +202,7 @@ func (c *Cluster) dial(node string) error {
 	return nil
 }
 
-// addressOf is a node's address, or its name.
+// addressOf returns a node's address, or its name.
 func (c *Cluster) addressOf(node string) string {
 	object, err := c.client.CoreV1().Nodes().Get(context.Background(), node, metav1.GetOptions{})
 	if err == nil {
@@ -281,7 +281,7 @@ func (c *Cluster) programsGone() error {
 	return nil
 }
 
-// HostDir is the path, on this machine, of a directory of a simulated one ("node/node-1",
+// HostDir returns the path, on this machine, of a directory of a simulated one ("node/node-1",
 // "nfs/server"): for a program that works on files by system calls of its own, such as an
 // NFS provisioner that is told where the export is mounted. Links on the way are
 // followed. The directory must exist (MakeDir), and the cluster must have disks that are

@@ -74,7 +74,7 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 	return root.List(path)
 }
 
-// Disk is the disk of a machine, "node/node-1" or "nfs/server". Paths on it are those of
+// Disk returns the disk of a machine, "node/node-1" or "nfs/server". Paths on it are those of
 // the machine; nothing done through it leaves the machine's files. It is closed by
 // Close, and belongs to the cluster: do not close it. An error says which machines
 // there are.

@@ -47,11 +47,11 @@ func (c *Cluster) makeDir() error {
 	return err
 }
 
-// Machines are the places of files, except pods: "node/NAME" for each node and
+// Machines returns the places of files, except pods: "node/NAME" for each node and
 // "nfs/NAME" for each NFS server.
 func (c *Cluster) Machines() []string { return c.machines.Names() }
 
-// machine is the machine of that name, "node/node-1". An address or
+// machine returns the machine of that name, "node/node-1". An address or
 // a DNS name of an NFS server may be written in any way.
 func (c *Cluster) machine(name string) (*machine.Machine, error) {
 	if c.closed {
@@ -60,7 +60,7 @@ func (c *Cluster) machine(name string) (*machine.Machine, error) {
 	return c.machines.Find(c.canonical(name))
 }
 
-// canonical is the name that a machine was given.
+// canonical returns the name that a machine was given.
 func (c *Cluster) canonical(name string) string {
 	if server, ok := strings.CutPrefix(name, string(machine.NFSServer)+"/"); ok && c.nfs.Server(server) != nil {
 		return string(machine.NFSServer) + "/" + c.nfs.Server(server).Name()
@@ -117,5 +117,5 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	return server, nil
 }
 
-// NFSServer is the NFS server of that name, nil if there is none.
+// NFSServer returns the NFS server of that name, nil if there is none.
 func (c *Cluster) NFSServer(name string) *nfs.Server { return c.nfs.Server(name) }

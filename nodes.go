@@ -89,7 +89,7 @@ func (c *Cluster) volumePlugins(node *machine.Machine) func() []volume.VolumePlu
 	}
 }
 
-// nodeOf is the node that "node/NAME" names.
+// nodeOf returns the node that "node/NAME" names.
 func (c *Cluster) nodeOf(name string) (string, bool) {
 	return strings.CutPrefix(name, string(machine.Node)+"/")
 }
@@ -131,7 +131,7 @@ func (c *Cluster) switchOn(node string) error {
 	return err
 }
 
-// stopped says whether an actor was stopped, and has not been started since.
+// stopped reports whether an actor was stopped, and has not been started since.
 func (c *Cluster) stopped(actor string) bool {
 	restart, down := c.engine.Down()[actor]
 	return down && restart.IsZero()

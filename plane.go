@@ -26,7 +26,7 @@ import (
 	"github.com/storagesim/storagesim/scheduler"
 )
 
-// ControlPlane are the controllers that Config.Only names, configured as cfg says, for a
+// ControlPlane returns the controllers that Config.Only names, configured as cfg says, for a
 // driver that is not a Cluster's: package remote runs them against another API server. They
 // delete no hostPath volumes unless cfg.PVController has a deleter that does. The
 // SnapshotController is among them only by its name, since it works only where the definitions of
@@ -42,7 +42,7 @@ func ControlPlane(cfg Config) ([]control.Actor, error) {
 	return actors, nil
 }
 
-// controlPlane are the actors to run, in the order they are started.
+// controlPlane returns the actors to run, in the order they are started.
 func (cfg Config) controlPlane() (actors []control.Actor) {
 	for _, name := range actorNames() {
 		if cfg.runs(name) {

@@ -74,7 +74,7 @@ func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
 	return nil
 }
 
-// Counters are the metrics of the provisioner of that name, under upstream's
+// Counters returns the metrics of the provisioner of that name, under upstream's
 // names, over all lives of its actor.
 func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
 	var names []string

@@ -95,7 +95,7 @@ func apart(writes []write) []write {
 	return list
 }
 
-// hasFinalizer says whether a list of finalizers has one that begins so.
+// hasFinalizer reports whether a list of finalizers has one that begins so.
 func hasFinalizer(list any, prefix string) bool {
 	finalizers, _ := list.([]any)
 	return slices.ContainsFunc(finalizers, func(f any) bool {
@@ -104,7 +104,7 @@ func hasFinalizer(list any, prefix string) bool {
 	})
 }
 
-// onlyFinalizers says whether a write changes nothing else.
+// onlyFinalizers reports whether a write changes nothing else.
 func (w write) onlyFinalizers() bool {
 	_, ok := w.changed["/metadata/finalizers"]
 	return ok && len(w.changed) == 1 && w.created == nil && w.verb != "delete"
@@ -211,7 +211,7 @@ func compareRefusals(want, got []refusal) []Difference {
 // refusals is the Object of differences between refusals.
 const refusals = "refusals"
 
-// agrees says whether the simulation's refusal is the recorded one.
+// agrees reports whether the simulation's refusal is the recorded one.
 func (r refusal) agrees(got refusal) bool {
 	if r.request != got.request || r.code != got.code || r.reason != got.reason {
 		return false
@@ -222,14 +222,14 @@ func (r refusal) agrees(got refusal) bool {
 	return slices.Equal(r.fields, got.fields)
 }
 
-// isCut says whether a message was cut by the recorder, which did so after 300
+// isCut reports whether a message was cut by the recorder, which did so after 300
 // characters, and later after 3,000.
 func isCut(message string) bool {
 	n := utf8.RuneCountInString(message)
 	return n == 300 || n == 3000
 }
 
-// orNothing is the text of something that may be missing.
+// orNothing returns the text of something that may be missing.
 func orNothing(s fmt.Stringer) string {
 	if s == nil {
 		return "nothing"
@@ -268,7 +268,7 @@ func byObject(writes []write, objects []string) (map[string][]write, []string) {
 	return sorted, objects
 }
 
-// agrees says whether the simulation's write is the recorded one.
+// agrees reports whether the simulation's write is the recorded one.
 func (w write) agrees(got write) bool {
 	switch {
 	case w.actor != got.actor || w.verb != got.verb || w.sub != got.sub:
@@ -310,7 +310,7 @@ func (r refusal) String() string {
 	return s
 }
 
-// at is the text of element i, "nothing" if there is none.
+// at returns the text of element i, "nothing" if there is none.
 func at[T fmt.Stringer](list []T, i int) string {
 	if i >= len(list) {
 		return "nothing"

@@ -128,7 +128,7 @@ func (r *replay) create(objects []json.RawMessage) error {
 	return nil
 }
 
-// unknownKind is the first kind that a step of a case with kubelets creates and that is no
+// unknownKind returns the first kind that a step of a case with kubelets creates and that is no
 // built-in one, such as a VolumeSnapshot; "" if there is none.
 func (r *Recording) unknownKind() (step int, kind string) {
 	for i, s := range r.Steps {
@@ -142,7 +142,7 @@ func (r *Recording) unknownKind() (step int, kind string) {
 	return 0, ""
 }
 
-// hasSnapshots says whether a step creates objects of snapshots.
+// hasSnapshots reports whether a step creates objects of snapshots.
 func (r *Recording) hasSnapshots() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
 		return slices.ContainsFunc(s.Action.Create, func(data json.RawMessage) bool {

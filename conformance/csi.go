@@ -21,11 +21,11 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// testDrivers are the drivers that recordings with a driver have, in the order in which they
+// testDrivers returns the drivers that recordings with a driver have, in the order in which they
 // are installed.
 func testDrivers() []string { return []string{"plain.csi.example.com", "topo.csi.example.com"} }
 
-// knownDrivers are those drivers, and the reference driver.
+// knownDrivers returns those drivers, and the reference driver.
 func knownDrivers() []string { return append(testDrivers(), reference.Name) }
 
 // installDrivers installs the recordings' drivers and waits until they have registered, as
@@ -99,7 +99,7 @@ func codeOf(name string) (codes.Code, bool) {
 	return 0, false
 }
 
-// calls are those of drivers since the step began, without those that recordings leave out.
+// calls returns those of drivers since the step began, without those that recordings leave out.
 func (r *replay) calls() (list []DriverCall, err error) {
 	for _, entry := range r.cluster.Engine().Trace().Since(r.began) {
 		rpc, ok := entry.Record.(trace.RPC)
@@ -168,7 +168,7 @@ func ofDriver(calls []DriverCall, driver string) (found driverCalls) {
 	return found
 }
 
-// comparable is a field of a request without what cannot be compared: the values of secrets,
+// comparable returns a field of a request without what cannot be compared: the values of secrets,
 // which a trace does not have, and the kind of numbers.
 func comparable(value any) any {
 	switch value := value.(type) {
@@ -232,7 +232,7 @@ func recordedActor(actor string) string {
 	return userAgent(actor)
 }
 
-// optionalCalls says whether two recorded runs of a step, from 0, had other calls.
+// optionalCalls reports whether two recorded runs of a step, from 0, had other calls.
 func (r *Recording) optionalCalls(step int) bool {
 	return slices.ContainsFunc(r.Differs, func(line string) bool { return strings.HasPrefix(line, fmt.Sprintf("step %d grpc: ", step)) })
 }

@@ -13,7 +13,7 @@ import (
 // the fields as JSON pointers, or "" for the whole object.
 type doubts map[string][]string
 
-// optionalWrites are those of a step, from 0.
+// optionalWrites returns those of a step, from 0.
 func (r *Recording) optionalWrites(step int) doubts {
 	found := doubts{}
 	for _, line := range r.Differs {
@@ -44,7 +44,7 @@ func (r *Recording) optionalAtEnd() doubts {
 	return found
 }
 
-// onlyInRun1 is the line that says that in a step only the first run wrote such a value; "" if
+// onlyInRun1 returns the line that says that in a step only the first run wrote such a value; "" if
 // there is none.
 func (r *Recording) onlyInRun1(step int, what, value string) string {
 	for _, line := range r.Differs {
@@ -90,7 +90,7 @@ func (d doubts) leaveOut(writes []write) []write {
 	return list
 }
 
-// without is an object at the end without its doubtful fields.
+// without returns an object at the end without its doubtful fields.
 func (d doubts) without(key string, obj map[string]any) map[string]any {
 	kind, name, _ := strings.Cut(key, "/")
 	fields := d[kind+"s "+name]

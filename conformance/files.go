@@ -83,14 +83,14 @@ func readDir(disk *disk.Disk, dir string) (File, error) {
 	return file, nil
 }
 
-// owner is a file's owner and group. Recordings were made as root, and so are memory
+// owner returns a file's owner and group. Recordings were made as root, and so are memory
 // disks: nobody else's files are on them.
 func owner(info fs.FileInfo) (uid, gid int) {
 	uid, gid, _ = disk.Owner(info)
 	return uid, gid
 }
 
-// permissions are the low twelve bits of a file's mode.
+// permissions returns the low twelve bits of a file's mode.
 func permissions(info fs.FileInfo) uint32 {
 	bits := uint32(info.Mode().Perm())
 	for mode, bit := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
@@ -132,7 +132,7 @@ func (r *replay) machines() (made, sizes []string) {
 	return made, sizes
 }
 
-// downward are the files that a volume has of its pod.
+// downward returns the files that a volume has of its pod.
 func downward(v v1.Volume) []v1.DownwardAPIVolumeFile {
 	var items []v1.DownwardAPIVolumeFile
 	if v.DownwardAPI != nil {
@@ -180,7 +180,7 @@ func compareFiles(want, got []File) []Difference {
 	return all
 }
 
-// fields is the file as JSON pointers name it.
+// fields returns the file as JSON pointers name it.
 func (f File) fields() map[string]any {
 	m := map[string]any{"path": f.Path, "mode": f.Mode, "owner": fmt.Sprintf("%d:%d", f.UID, f.GID), "entries": fmt.Sprint(f.Entries)}
 	for name, content := range f.Content {

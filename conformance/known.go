@@ -12,7 +12,7 @@ import (
 //go:embed testdata/known
 var known embed.FS
 
-// Pending are the cases that are known to differ, by name, with the reason. They
+// Pending returns the cases that are known to differ, by name, with the reason. They
 // count as different, and the tests fail as soon as one of them agrees, until its
 // file in testdata/known is removed.
 func Pending() map[string]string {

@@ -84,7 +84,7 @@ func objectKey(kind, namespace, name string) string {
 	return key + name
 }
 
-// normal is the object as recordings have it: JSON without what differs from
+// normal returns the object as recordings have it: JSON without what differs from
 // run to run.
 func (u *uids) normal(obj runtime.Object) (map[string]any, error) {
 	data, err := manifest.Marshal(obj)
@@ -222,5 +222,5 @@ func text(value any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// sortedKeys are a map's keys in order.
+// sortedKeys returns a map's keys in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

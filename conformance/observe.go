@@ -129,7 +129,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// actorOf is the user agent of the program that signs its events so.
+// actorOf returns the user agent of the program that signs its events so.
 func actorOf(component, host string) string {
 	switch component {
 	case "persistentvolume-controller":
@@ -167,7 +167,7 @@ func eventText(actor, eventtype, reason, object string) string {
 	return strings.Join([]string{actor, eventtype, reason, object}, " ")
 }
 
-// compared says whether writes to a resource count.
+// compared reports whether writes to a resource count.
 func compared(resource string) bool {
 	switch resource {
 	case "events", "statefulsets", "controllerrevisions":
@@ -245,7 +245,7 @@ func (o *observer) describe(got *write, w trace.Write) error {
 	return nil
 }
 
-// normal is the object as recordings have it. Those with kubelets have of a node's
+// normal returns the object as recordings have it. Those with kubelets have of a node's
 // status no more than whether it is ready, and its volumes.
 func (o *observer) normal(obj runtime.Object) (map[string]any, error) {
 	m, err := o.uids.normal(obj)
@@ -267,7 +267,7 @@ func (o *observer) normal(obj runtime.Object) (map[string]any, error) {
 	return m, nil
 }
 
-// changesNothing says whether a write has no effect of its own. Such is the deletion of an
+// changesNothing reports whether a write has no effect of its own. Such is the deletion of an
 // object that is being deleted already: what else its answer shows, others changed.
 func (w write) changesNothing() bool {
 	if w.verb == "delete" {
@@ -296,7 +296,7 @@ func slash(resource, subresource string) string {
 // "Kind "name" is invalid: path: what: detail", or a list of those in brackets.
 var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate value|Too long|Too many|Too few|Internal error)`)
 
-// invalidFields are the fields a refusal names in what recordings keep of it: the first
+// invalidFields returns the fields a refusal names in what recordings keep of it: the first
 // line, of at most 3000 characters. How the field changed follows on other lines.
 func invalidFields(message string) []string {
 	message, _, _ = strings.Cut(message, "\n")
@@ -309,13 +309,13 @@ func invalidFields(message string) []string {
 	return slices.Compact(fields)
 }
 
-// recordedKinds are the kinds whose objects a recording lists at its end, except
+// recordedKinds returns the kinds whose objects a recording lists at its end, except
 // StatefulSets, which are not compared.
 func recordedKinds() []string {
 	return []string{"PersistentVolume", "PersistentVolumeClaim", "Pod", "StorageClass", "VolumeAttachment", "CSINode", "Node"}
 }
 
-// objects are the objects at rest, by key.
+// objects returns the objects at rest, by key.
 func (o *observer) objects() (map[string]map[string]any, error) {
 	objects := map[string]map[string]any{}
 	for _, obj := range o.cluster.Server().Objects() {
@@ -332,7 +332,7 @@ func (o *observer) objects() (map[string]map[string]any, error) {
 	return objects, nil
 }
 
-// keyOf is the key of an object in JSON.
+// keyOf returns the key of an object in JSON.
 func keyOf(m map[string]any) string {
 	kind, _ := m["kind"].(string)
 	metadata, _ := m["metadata"].(map[string]any)

@@ -29,7 +29,7 @@ type Recording struct {
 	Differs []string `json:"differs,omitempty"`
 }
 
-// whole says whether the case is one of the whole stack, with kubelets.
+// whole reports whether the case is one of the whole stack, with kubelets.
 func (r *Recording) whole() bool {
 	return len(r.Before) > 0 || slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Action.Kubelet) > 0 })
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// actors are those of the recorded control plane that the simulation has.
+// actors returns those of the recorded control plane that the simulation has.
 func actors() []string {
 	return []string{
 		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection,
@@ -27,7 +27,7 @@ func actors() []string {
 	}
 }
 
-// withKubelets are the actors that only recordings of the whole stack have: they act on
+// withKubelets returns the actors that only recordings of the whole stack have: they act on
 // what kubelets do or do not do.
 func withKubelets() []string {
 	return append(actors(), storagesim.GarbageCollection, storagesim.NodeLifecycle, storagesim.TaintEviction, storagesim.PodGC)

@@ -36,7 +36,7 @@ type Result struct {
 	verbose bool
 }
 
-// String is one line, or, if all differences were asked for, a line for each.
+// String returns one line, or, if all differences were asked for, a line for each.
 func (r Result) String() string {
 	if len(r.Differences) == 0 {
 		if r.Schedule.inOrder() {

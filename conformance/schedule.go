@@ -42,7 +42,7 @@ func (s Schedule) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// inOrder says whether this is the schedule that a reader expects.
+// inOrder reports whether this is the schedule that a reader expects.
 func (s Schedule) inOrder() bool { return s.Phase == 0 && len(s.Turns) == 0 }
 
 // then is s with another way to choose from step on.

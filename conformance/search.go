@@ -45,7 +45,7 @@ type outcome struct {
 	err         error
 }
 
-// reached is the first step that differs.
+// reached returns the first step that differs.
 func (o outcome) reached(rec *Recording) int {
 	if o.differences[0].Step == 0 {
 		return len(rec.Steps) + 1
@@ -71,7 +71,7 @@ func newSearch(rec *Recording, limit chan struct{}) *search {
 	return &search{rec: rec, limit: limit}
 }
 
-// cores is a place for each core that may be used.
+// cores returns a place for each core that may be used.
 func cores() chan struct{} { return make(chan struct{}, runtime.GOMAXPROCS(0)) }
 
 // run tries at most so many seeded schedules. It returns the outcome that agrees, or
@@ -107,7 +107,7 @@ const (
 	same        = 30 * batch
 )
 
-// hopeless says whether what differs seems not to depend on the schedule: the last
+// hopeless reports whether what differs seems not to depend on the schedule: the last
 // tries all ended where the best one did, in the very same difference.
 func (s *search) hopeless() bool {
 	limit := same

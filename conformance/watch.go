@@ -77,7 +77,7 @@ func (w *Watcher) Intercept(ctx context.Context, req any, info *grpc.UnaryServer
 	return answer, err
 }
 
-// fields are those of a request, by their names in the protocol.
+// fields returns those of a request, by their names in the protocol.
 func fields(message proto.Message) map[string]any {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message)
 	found := map[string]any{}
@@ -138,7 +138,7 @@ func (o *Observation) Size() (writes, events, calls int) {
 	return len(o.observed.writes), len(o.observed.events), len(o.observed.calls)
 }
 
-// Writers are the actors whose writes count, in order of their names.
+// Writers returns the actors whose writes count, in order of their names.
 func (o *Observation) Writers() []string {
 	var names []string
 	for _, w := range o.observed.writes {
@@ -220,7 +220,7 @@ func overcome(o *observed) *observed {
 	return &left
 }
 
-// generated are the objects of a run whose names the server made, with what they were created
+// generated returns the objects of a run whose names the server made, with what they were created
 // with in place of the name.
 func generated(run []*Observation) map[string]string {
 	names := map[string]string{}
@@ -241,7 +241,7 @@ func generated(run []*Observation) map[string]string {
 	return names
 }
 
-// nameless is an object without its name, and its UID, which the name is in.
+// nameless returns an object without its name, and its UID, which the name is in.
 func nameless(object map[string]any) map[string]any {
 	object = maps.Clone(object)
 	if metadata, ok := object["metadata"].(map[string]any); ok {
@@ -253,7 +253,7 @@ func nameless(object map[string]any) map[string]any {
 	return object
 }
 
-// named are the events about objects that have a name.
+// named returns the events about objects that have a name.
 func named(events []string) []string {
 	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return strings.HasSuffix(e, "/") })
 }

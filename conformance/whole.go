@@ -35,7 +35,7 @@ const (
 // driver is the Object of the difference that a CSI driver cannot do something.
 const driver = "CSI"
 
-// needsDriver says whether the case needs CSI drivers. NodeGetInfo alone does not: what
+// needsDriver reports whether the case needs CSI drivers. NodeGetInfo alone does not: what
 // a driver answers to it is what it registers with, and kubelets are given that.
 func (r *Recording) needsDriver() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
@@ -43,13 +43,13 @@ func (r *Recording) needsDriver() bool {
 	})
 }
 
-// isControl says whether a step controls the driver in a way that is not simulated.
+// isControl reports whether a step controls the driver in a way that is not simulated.
 func (s Step) isControl() bool { return s.Action.Driver != "" && s.Action.Driver != lateSnapshots }
 
-// fromNothing says whether the case begins without nodes: its kubelets start in it.
+// fromNothing reports whether the case begins without nodes: its kubelets start in it.
 func (r *Recording) fromNothing() bool { return r.whole() && len(r.Before) == 0 }
 
-// driversOf are the CSI drivers that register with a node's kubelet when it starts, in
+// driversOf returns the CSI drivers that register with a node's kubelet when it starts, in
 // order, as their answers to NodeGetInfo describe them.
 func (r *Recording) driversOf(node string) []kubelet.CSIDriver {
 	var drivers []kubelet.CSIDriver
@@ -63,7 +63,7 @@ func (r *Recording) driversOf(node string) []kubelet.CSIDriver {
 	return drivers
 }
 
-// nodesOf are the nodes of a case of the whole stack: those that were there before, or
+// nodesOf returns the nodes of a case of the whole stack: those that were there before, or
 // those whose kubelets it starts.
 func nodesOf(rec *Recording) []storagesim.Node {
 	nodes := []storagesim.Node{}
@@ -82,7 +82,7 @@ func nodesOf(rec *Recording) []storagesim.Node {
 	return nodes
 }
 
-// simulated says whether who wrote something in a recording is an actor here. What
+// simulated reports whether who wrote something in a recording is an actor here. What
 // others wrote (CSI sidecars) is not compared.
 func (r *replay) simulated(actor string) bool {
 	return actor == storagesim.User || slices.ContainsFunc(r.cluster.Actors(), func(a string) bool { return recordedActor(a) == actor })
@@ -190,7 +190,7 @@ func (r *replay) until(a Action) error {
 	return nil
 }
 
-// holds says whether one condition of until holds: "pod/web Running", "pvc/data Bound",
+// holds reports whether one condition of until holds: "pod/web Running", "pvc/data Bound",
 // "gone pod/web", "gone pv" (the last of its kind), "event FailedMount".
 func (r *replay) holds(condition string) (bool, error) {
 	first, second, ok := strings.Cut(condition, " ")
@@ -231,7 +231,7 @@ func (r *replay) holds(condition string) (bool, error) {
 	return false, bad("until: %q is not a known condition", condition)
 }
 
-// called says whether a method of a driver was called in this step, so often: "CreateVolume 2".
+// called reports whether a method of a driver was called in this step, so often: "CreateVolume 2".
 func (r *replay) called(what string) (bool, error) {
 	method, number, _ := strings.Cut(what, " ")
 	times := 1
@@ -250,7 +250,7 @@ func (r *replay) called(what string) (bool, error) {
 	return times <= 0, err
 }
 
-// ready is the status of a node's condition Ready.
+// ready returns the status of a node's condition Ready.
 func (r *replay) ready(name string) string {
 	node, err := r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
@@ -264,7 +264,7 @@ func (r *replay) ready(name string) string {
 	return ""
 }
 
-// gone says whether an object, or every object of a kind, is gone.
+// gone reports whether an object, or every object of a kind, is gone.
 func (r *replay) gone(what string) (bool, error) {
 	kind, name, _ := strings.Cut(what, "/")
 	ctx, options := context.Background(), metav1.GetOptions{}
@@ -315,7 +315,7 @@ func (r *replay) places(look []string) ([][2]string, error) {
 	return found, nil
 }
 
-// hostNode is the node whose <host> is looked at: that of the first pod.
+// hostNode returns the node whose <host> is looked at: that of the first pod.
 func (r *replay) hostNode() string {
 	pods, err := r.client.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
 	if err == nil && len(pods.Items) > 0 && pods.Items[0].Spec.NodeName != "" {
@@ -343,7 +343,7 @@ func (r *replay) volumeDir(pod *v1.Pod, name string) string {
 	return ""
 }
 
-// claimOf is the name of a volume's claim, "" if it has none.
+// claimOf returns the name of a volume's claim, "" if it has none.
 func claimOf(pod *v1.Pod, v v1.Volume) string { return binding.ClaimOfVolume(pod, &v) }
 
 // optionalEvents reads from Differs which events of a step, from 0, were there in one of

@@ -339,7 +339,7 @@ func (x *explainer) events(kind string, uid types.UID, known string) {
 	}
 }
 
-// lastSeen is the second in which an event was last said, as far as it says so itself.
+// lastSeen returns the second in which an event was last said, as far as it says so itself.
 func lastSeen(e v1.Event) time.Time {
 	if e.Series != nil {
 		return e.Series.LastObservedTime.Truncate(time.Second)
@@ -347,7 +347,7 @@ func lastSeen(e v1.Event) time.Time {
 	return cmp.Or(e.LastTimestamp.Time, e.EventTime.Truncate(time.Second))
 }
 
-// sayer is a component without what tells its instances apart: a provisioner says
+// sayer returns a component without what tells its instances apart: a provisioner says
 // "<name>_<host>_<uuid>".
 func (w World) sayer(component string) string {
 	for _, p := range w.Provisioners {

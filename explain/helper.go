@@ -82,7 +82,7 @@ func (x *explainer) helperPod(name string, attempts []*helperAttempt) {
 	x.events("Pod", pod.UID, unscheduled(pod))
 }
 
-// hasTrouble says whether there is a warning about a pod, or it has failed.
+// hasTrouble reports whether there is a warning about a pod, or it has failed.
 func (x *explainer) hasTrouble(pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodFailed || unscheduled(pod) != "" {
 		return true
@@ -108,7 +108,7 @@ func (x *explainer) containers(pod *v1.Pod) {
 	}
 }
 
-// reasonAnd is a reason and its message, if there is one.
+// reasonAnd returns a reason and its message, if there is one.
 func reasonAnd(reason, message string) string {
 	if message == "" {
 		return reason

@@ -211,7 +211,7 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 	return x.nodes(cfg, pod.Namespace+"/"+pod.Name)
 }
 
-// schedulerOf is the configuration of the scheduler that the pod is for; false, and it is
+// schedulerOf returns the configuration of the scheduler that the pod is for; false, and it is
 // said, if that does not run.
 func (x *explainer) schedulerOf(pod *v1.Pod) (scheduler.Config, bool) {
 	var names []string
@@ -261,7 +261,7 @@ func unscheduled(pod *v1.Pod) string {
 	return ""
 }
 
-// claimNames are the claims a pod uses, generic ephemeral volumes included.
+// claimNames returns the claims a pod uses, generic ephemeral volumes included.
 func claimNames(pod *v1.Pod) []string {
 	var names []string
 	for i := range pod.Spec.Volumes {

@@ -54,7 +54,7 @@ var tame = sync.OnceFunc(func() {
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // that which logs
 })
 
-// goroutines are the stacks of all goroutines in that bubble, the caller's first;
+// goroutines returns the stacks of all goroutines in that bubble, the caller's first;
 // of all at all for "".
 func goroutines(bubble string) []string {
 	buf := make([]byte, 1<<20)
@@ -90,7 +90,7 @@ func containsAny(s string, parts []string) bool {
 	return false
 }
 
-// ClientGo are the goroutines, for Bubble, that programs of client-go and controller-runtime
+// ClientGo returns the goroutines, for Bubble, that programs of client-go and controller-runtime
 // leave behind: event broadcasters that nobody shuts down.
 func ClientGo() []string {
 	return []string{

@@ -19,7 +19,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// Command is the Run of a storagesim.Program that is a child process: an executable in any
+// Command returns the Run of a storagesim.Program that is a child process: an executable in any
 // language. make makes the command, with the path of a kubeconfig that is there while the
 // process runs; the environment variable KUBECONFIG, which Command sets, names it too.
 // The end of the context kills the process. Child processes live in real time: not in a

@@ -24,7 +24,7 @@ func (ctrl *provisionController) syncClaimHandler(ctx context.Context, uid strin
 	return err
 }
 
-// givesUp says whether the queue will drop the claim if this try fails.
+// givesUp reports whether the queue will drop the claim if this try fails.
 func (ctrl *provisionController) givesUp(uid string) bool {
 	threshold := ctrl.cfg.FailedProvisionThreshold
 	return threshold > 0 && ctrl.claimQueue.NumRequeues(uid) >= threshold

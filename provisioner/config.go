@@ -209,7 +209,7 @@ func (c Config) checkStore() error {
 	return nil
 }
 
-// rateLimiter is the delay between tries of a failing claim or volume.
+// rateLimiter returns the delay between tries of a failing claim or volume.
 //
 // Upstream: controller.go NewProvisionController, v13.
 func (c Config) rateLimiter() control.RateLimiter {

@@ -166,7 +166,7 @@ func (ctrl *provisionController) enqueueClaim(claim *v1.PersistentVolumeClaim) {
 	ctrl.claimQueue.Add(string(claim.UID))
 }
 
-// knownProvisioner says whether name is one this controller answers to.
+// knownProvisioner reports whether name is one this controller answers to.
 //
 // Upstream: controller.go knownProvisioner, v13.
 func (ctrl *provisionController) knownProvisioner(name string) bool {

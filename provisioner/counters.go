@@ -44,10 +44,10 @@ type Labels struct {
 // Counter is one metric that grows.
 type Counter struct{ values map[Labels]int }
 
-// Of is the count for these labels.
+// Of returns the count for these labels.
 func (c *Counter) Of(labels Labels) int { return c.values[labels] }
 
-// Sum is the count over all labels.
+// Sum returns the count over all labels.
 func (c *Counter) Sum() int {
 	sum := 0
 	for _, n := range c.values {
@@ -66,7 +66,7 @@ func (c *Counter) inc(labels Labels) {
 // Histogram is one metric of durations, in virtual time.
 type Histogram struct{ values map[Labels][]time.Duration }
 
-// Of are the durations observed for these labels, in order.
+// Of returns the durations observed for these labels, in order.
 func (h *Histogram) Of(labels Labels) []time.Duration { return slices.Clone(h.values[labels]) }
 
 func (h *Histogram) observe(labels Labels, d time.Duration) {
@@ -76,7 +76,7 @@ func (h *Histogram) observe(labels Labels, d time.Duration) {
 	h.values[labels] = append(h.values[labels], d)
 }
 
-// String is all counts in Prometheus's text format, sorted, without the buckets
+// String returns all counts in Prometheus's text format, sorted, without the buckets
 // of the histograms.
 func (c *Counters) String() string {
 	var b strings.Builder

@@ -12,12 +12,12 @@ import (
 // declined is what shouldProvision says of a claim that the Qualifier refuses.
 const declined = "the provisioner declines it"
 
-// AnswersTo says whether classes call the provisioner so.
+// AnswersTo reports whether classes call the provisioner so.
 func (c Config) AnswersTo(name string) bool {
 	return c.Name == name || slices.Contains(c.AdditionalNames, name)
 }
 
-// ActorName is the name of the actor that runs the provisioner.
+// ActorName returns the name of the actor that runs the provisioner.
 func (c Config) ActorName() string { return cmp.Or(c.Actor, c.Name) }
 
 // Explain says why a provisioner of this configuration makes no volume for a claim that is

@@ -124,7 +124,7 @@ func (f *Faulty) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	return answer.give(func() error { return f.Provisioner.Delete(ctx, volume) })
 }
 
-// lets says whether the answer is the Provisioner's own after all.
+// lets reports whether the answer is the Provisioner's own after all.
 func (a *Answer) lets() bool {
 	return a.Before != nil && !a.AnswerLost && a.Err == nil && a.State == "" && a.Panic == nil
 }
@@ -183,10 +183,10 @@ func (f *Faulty) Volumes(ctx context.Context) ([]string, error) {
 	return inventory.Volumes(ctx)
 }
 
-// Unwrap is the Provisioner behind the trouble.
+// Unwrap returns the Provisioner behind the trouble.
 func (f *Faulty) Unwrap() Provisioner { return f.Provisioner }
 
-// InventoryOf is the provisioner's inventory, if it has one: of a wrapper with a
+// InventoryOf returns the provisioner's inventory, if it has one: of a wrapper with a
 // method Unwrap, like Faulty, that of what it wraps.
 func InventoryOf(p Provisioner) (Inventory, bool) {
 	if wrapper, ok := p.(interface{ Unwrap() Provisioner }); ok {

@@ -9,7 +9,7 @@ import (
 // hostName is the name of the pod that a provisioner's process runs in.
 const hostName = "provisioner-0"
 
-// IdentityOf is the identity of the provisioner of that name: a host name and a
+// IdentityOf returns the identity of the provisioner of that name: a host name and a
 // UUID, as in "provisioner-0_0fd1b3de-...". The same seed gives the same one.
 //
 // Upstream: controller.go NewProvisionController, v13, whose UUID is random.

@@ -51,7 +51,7 @@ func (ctrl *provisionController) markForSlowRetry(claim *v1.PersistentVolumeClai
 	ctrl.slowSet[string(claim.UID)] = slowRetry{since: ctrl.env.Now(), classUID: classUID}
 }
 
-// isInfeasibleError says whether the error is, or wraps, a gRPC status with the
+// isInfeasibleError reports whether the error is, or wraps, a gRPC status with the
 // code InvalidArgument.
 //
 // Such an error has a method GRPCStatus, and what that returns has a method Code.
@@ -79,7 +79,7 @@ func isInfeasibleError(err error) bool {
 	return false
 }
 
-// grpcCode is the code of an error that has a gRPC status.
+// grpcCode returns the code of an error that has a gRPC status.
 func grpcCode(err error) (code uint64, ok bool) {
 	status, ok := callByName(reflect.ValueOf(err), "GRPCStatus")
 	if !ok || status.Kind() == reflect.Pointer && status.IsNil() {

@@ -127,7 +127,7 @@ func (ctrl *provisionController) complete(volume *v1.PersistentVolume, claimRef 
 	}
 }
 
-// getProvisionedVolumeNameForClaim is the same name at every try, so that a try
+// getProvisionedVolumeNameForClaim returns the same name at every try, so that a try
 // after a crash cannot make a second volume.
 //
 // Upstream: controller.go getProvisionedVolumeNameForClaim, v13.
@@ -155,7 +155,7 @@ func selectedNode(claim *v1.PersistentVolumeClaim) string {
 	return claim.Annotations[annAlphaSelectedNode]
 }
 
-// volumeExists says whether the volume has been made already. One that was
+// volumeExists reports whether the volume has been made already. One that was
 // saved here but has not reached the cache is looked up: it may be gone again.
 func (ctrl *provisionController) volumeExists(ctx context.Context, name string) (bool, error) {
 	if _, ok := ctrl.volumes.Get(name); ok {

@@ -25,7 +25,7 @@ func (ctrl *provisionController) rescheduleProvisioning(ctx context.Context, cla
 	return nil
 }
 
-// unlessRescheduled is the cached claim, or what rescheduleProvisioning made of
+// unlessRescheduled returns the cached claim, or what rescheduleProvisioning made of
 // it while the cache still shows the version that was edited.
 func (ctrl *provisionController) unlessRescheduled(cached *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	edited, ok := ctrl.rescheduled[string(cached.UID)]

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// shouldDelete says whether the volume's asset and object are to be deleted,
+// shouldDelete reports whether the volume's asset and object are to be deleted,
 // and if not, why not.
 //
 // Upstream: controller.go shouldDelete, v13.

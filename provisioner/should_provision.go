@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// shouldProvision says whether this provisioner should make a volume for the
+// shouldProvision reports whether this provisioner should make a volume for the
 // claim, and if not, why not. An error means: cannot tell yet, try again.
 //
 // Upstream: controller.go shouldProvision, v13.

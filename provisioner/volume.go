@@ -42,7 +42,7 @@ func (ctrl *provisionController) syncVolume(ctx context.Context, volume *v1.Pers
 	return err
 }
 
-// isProvisionerForVolume says whether the volume was made by this provisioner,
+// isProvisionerForVolume reports whether the volume was made by this provisioner,
 // was handed to it by CSI migration, or is a static volume of its CSI driver.
 // A static CSI volume is asked for its driver alone.
 //

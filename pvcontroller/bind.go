@@ -104,7 +104,7 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 	return updated, nil
 }
 
-// claimStatus is the claim's status as it shall be, and whether it differs from what
+// claimStatus returns the claim's status as it shall be, and whether it differs from what
 // it is. The capacity is taken from the volume only when the phase changes: later the
 // two may differ on purpose, while a file system has not grown to its device's size.
 func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (v1.PersistentVolumeClaimStatus, bool, error) {
@@ -139,7 +139,7 @@ func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaim
 	return status, dirty, nil
 }
 
-// fileSystemSize is the volume's capacity, or the one it had before a resize that has
+// fileSystemSize returns the volume's capacity, or the one it had before a resize that has
 // not reached the file system; and whether the volume has a capacity at all. An
 // annotation that is no quantity does not count.
 func fileSystemSize(volume *v1.PersistentVolume) (size resource.Quantity, found bool) {

@@ -33,7 +33,7 @@ func (c *controller) follow() {
 	})
 }
 
-// claimRefKey is the key of the claim that a claimRef names.
+// claimRefKey returns the key of the claim that a claimRef names.
 // Upstream: index.go claimrefToClaimKey, v1.36.
 func claimRefKey(ref *v1.ObjectReference) string { return ref.Namespace + "/" + ref.Name }
 
@@ -53,7 +53,7 @@ func (c *claimCache) get(key string) (*v1.PersistentVolumeClaim, bool) {
 	return claim, found
 }
 
-// newer says whether a newer version than this one is known.
+// newer reports whether a newer version than this one is known.
 func (c *claimCache) newer(claim *v1.PersistentVolumeClaim) bool {
 	known, found := c.byKey[control.Key(claim)]
 	return found && isNewer(known, claim)
@@ -73,7 +73,7 @@ type volumeCache struct{ *binding.Index }
 
 func newVolumeCache() *volumeCache { return &volumeCache{binding.NewIndex()} }
 
-// newer says whether a newer version than this one is known.
+// newer reports whether a newer version than this one is known.
 func (c *volumeCache) newer(volume *v1.PersistentVolume) bool {
 	known, found := c.Get(volume.Name)
 	return found && isNewer(known, volume)
@@ -103,7 +103,7 @@ func (c *controller) storeVolumeUpdate(volume *v1.PersistentVolume) {
 	}
 }
 
-// isNewer says whether a is newer than b. What is no version is older than any.
+// isNewer reports whether a is newer than b. What is no version is older than any.
 func isNewer(a, b control.Object) bool {
 	of, than := a.GetResourceVersion(), b.GetResourceVersion()
 	if order, err := resourceversion.CompareResourceVersion(of, than); err == nil {

@@ -147,7 +147,7 @@ func (c *controller) emitEventForUnboundDelayBindingClaim(claim *v1.PersistentVo
 	}
 }
 
-// findNonScheduledPodsByPVC are the names of the claim's pods that have neither ended
+// findNonScheduledPodsByPVC returns the names of the claim's pods that have neither ended
 // nor been scheduled.
 // Upstream: pv_controller.go findNonScheduledPodsByPVC, v1.36.
 func (c *controller) findNonScheduledPodsByPVC(claim *v1.PersistentVolumeClaim) []string {

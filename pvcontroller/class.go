@@ -27,7 +27,7 @@ func (c *controller) assignDefaultStorageClass(ctx context.Context, claim *v1.Pe
 	return err == nil, err
 }
 
-// defaultClass is the default class created last, of equals the first by name; nil if
+// defaultClass returns the default class created last, of equals the first by name; nil if
 // there is none.
 // Upstream: pkg/volume/util GetDefaultClass, v1.36.
 func defaultClass(classes iter.Seq[*storagev1.StorageClass]) *storagev1.StorageClass {

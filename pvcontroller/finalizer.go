@@ -26,7 +26,7 @@ func (c *controller) updateVolumeFinalizers(ctx context.Context, volume *v1.Pers
 	return c.updateVolume(ctx, clone)
 }
 
-// modifyDeletionFinalizers are the finalizers a volume shall have, and whether they
+// modifyDeletionFinalizers returns the finalizers a volume shall have, and whether they
 // differ from those it has. Only volumes made by an in-tree plugin are touched: this
 // controller will delete their assets if the policy is Delete, and must not lose the
 // volume before.

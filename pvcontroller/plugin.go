@@ -62,14 +62,14 @@ type plugins struct {
 	recyclers map[string]Recycler
 }
 
-// newPlugins are those of the configuration and, where it names no other, the recyclers
+// newPlugins returns those of the configuration and, where it names no other, the recyclers
 // that are always there.
 func newPlugins(cfg Config, builtin map[string]Recycler) plugins {
 	maps.Copy(builtin, cfg.Recyclers)
 	return plugins{deleters: cfg.Deleters, recyclers: builtin}
 }
 
-// findDeletable is the plugin that made the volume, else the first by name that can
+// findDeletable returns the plugin that made the volume, else the first by name that can
 // delete volumes of its kind. It is nil, without an error, if the asset is deleted by its
 // provisioner, which acts on the phase Released; name is the provisioner's then.
 // Upstream: pv_controller.go findDeletablePlugin, v1.36.
@@ -103,7 +103,7 @@ func (p plugins) findDeletable(volume *v1.PersistentVolume) (name string, delete
 // Upstream: pkg/volume FindDeletablePluginBySpec and FindDeletablePluginByName, v1.36.
 var errNotDeletable = errors.New("no deletable volume plugin matched")
 
-// findRecyclable is the first recycler by name that can scrub volumes of this kind, nil
+// findRecyclable returns the first recycler by name that can scrub volumes of this kind, nil
 // if there is none.
 // Upstream: pkg/volume FindRecyclablePluginBySpec, v1.36.
 func (p plugins) findRecyclable(volume *v1.PersistentVolume) (name string, recycler Recycler) {

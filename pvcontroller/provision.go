@@ -43,7 +43,7 @@ func (c *controller) provisionHostPath(ctx context.Context, claim *v1.Persistent
 	return nil
 }
 
-// findProvisionerOf is the claim's class, if an external provisioner or hostPath's
+// findProvisionerOf returns the claim's class, if an external provisioner or hostPath's
 // plugin serves it. A provisioner called kubernetes.io/ would be a plugin compiled into
 // this controller, which has no other; no plugin has the name kubernetes.io/no-provisioner.
 // Upstream: pv_controller.go findProvisionablePlugin, v1.36.

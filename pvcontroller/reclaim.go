@@ -54,7 +54,7 @@ func (c *controller) getReleased(ctx context.Context, name string) (*v1.Persiste
 	return volume, c.isVolumeReleased(volume)
 }
 
-// isVolumeReleased says whether the volume's claim is gone, or is bound to another
+// isVolumeReleased reports whether the volume's claim is gone, or is bound to another
 // volume.
 // Upstream: pv_controller.go isVolumeReleased, v1.36.
 func (c *controller) isVolumeReleased(volume *v1.PersistentVolume) bool {

@@ -48,7 +48,7 @@ func (c *controller) recycle(ctx context.Context, volume *v1.PersistentVolume) (
 	return ""
 }
 
-// podsUsing are the keys of the pods that use the volume's claim and have not ended,
+// podsUsing returns the keys of the pods that use the volume's claim and have not ended,
 // in order.
 // Upstream: pv_controller.go isVolumeUsed, v1.36.
 func (c *controller) podsUsing(volume *v1.PersistentVolume) []string {

@@ -35,7 +35,7 @@ const (
 	recyclerInterval  = time.Second
 )
 
-// builtinRecyclers are the recyclers upstream has, with its default timeouts.
+// builtinRecyclers returns the recyclers upstream has, with its default timeouts.
 // Upstream: cmd/kube-controller-manager/app/plugins.go
 // ProbeControllerVolumePlugins, v1.36.
 func builtinRecyclers(client kubernetes.Interface, clock control.Clock, recorder control.Recorder) map[string]Recycler {
@@ -95,7 +95,7 @@ func (r *podRecycler) Recycle(ctx context.Context, volume *v1.PersistentVolume) 
 // Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.36.
 const scrub = `test -e /scrub && find /scrub -mindepth 1 -delete && test -z "$(ls -A /scrub)" || exit 1`
 
-// pod is the recycler pod.
+// pod returns the recycler pod.
 // Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.36.
 func (r *podRecycler) pod(volume *v1.PersistentVolume) *v1.Pod {
 	deadline := r.deadline(volume)

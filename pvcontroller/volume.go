@@ -40,7 +40,7 @@ func (c *controller) syncVolume(ctx context.Context, volume *v1.PersistentVolume
 	return c.syncMisboundVolume(ctx, volume)
 }
 
-// findClaimOfVolume is the claim that the volume's claimRef names, nil if it is gone,
+// findClaimOfVolume returns the claim that the volume's claimRef names, nil if it is gone,
 // also when another claim has its name now. A claim that seems gone is asked for at the
 // API server before it is believed: a cache may lag behind the writer of claimRef, and
 // releasing a volume may destroy its data. A volume already released is believed to

@@ -51,7 +51,7 @@ func (c *assumeCache[T]) drop(obj T) {
 	}
 }
 
-// Get is the object as assumed, else as the cache has it.
+// Get returns the object as assumed, else as the cache has it.
 func (c *assumeCache[T]) Get(key string) (T, bool) {
 	obj, ok := c.api.Get(key)
 	if !ok {
@@ -60,7 +60,7 @@ func (c *assumeCache[T]) Get(key string) (T, bool) {
 	return c.latest(obj), true
 }
 
-// GetAPIObj is the object as the cache has it, whatever is assumed.
+// GetAPIObj returns the object as the cache has it, whatever is assumed.
 func (c *assumeCache[T]) GetAPIObj(key string) (T, error) {
 	obj, ok := c.api.Get(key)
 	if !ok {
@@ -76,7 +76,7 @@ func (c *assumeCache[T]) latest(obj T) T {
 	return obj
 }
 
-// ByIndex are the objects under an index of the cache, as assumed. Assuming must
+// ByIndex returns the objects under an index of the cache, as assumed. Assuming must
 // not change what the index is made of.
 func (c *assumeCache[T]) ByIndex(name, value string) []T {
 	list := c.api.ByIndex(name, value)

@@ -40,7 +40,7 @@ func (l *podList) remove(entry *queuedPod) {
 	}
 }
 
-// byTurn is the order of the line: higher priorities first, then those that have been
+// byTurn returns the order of the line: higher priorities first, then those that have been
 // in the queue longest.
 // Upstream: queuesort PrioritySort.Less, v1.36.
 func byTurn(a, b *queuedPod) int {

@@ -40,7 +40,7 @@ type Conflict struct {
 // Conflicts are the reasons of all of a pod's claims against one node.
 type Conflicts []Conflict
 
-// Reasons are the distinct reasons in upstream's order.
+// Reasons returns the distinct reasons in upstream's order.
 func (c Conflicts) Reasons() []string {
 	var list []string
 	for _, reason := range conflictReasons() {
@@ -51,7 +51,7 @@ func (c Conflicts) Reasons() []string {
 	return list
 }
 
-// conflictReasons are all reasons, in upstream's order.
+// conflictReasons returns all reasons, in upstream's order.
 func conflictReasons() []ConflictReason {
 	return []ConflictReason{ErrReasonNodeConflict, ErrReasonBindConflict, ErrReasonNotEnoughSpace, ErrReasonPVNotExist}
 }

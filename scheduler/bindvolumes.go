@@ -60,7 +60,7 @@ func (b *volumeBinder) bindAPIUpdate(ctx context.Context, podVolumes *PodVolumes
 	return nil
 }
 
-// checkBindings says whether every claim is bound, or why waiting is in vain.
+// checkBindings reports whether every claim is bound, or why waiting is in vain.
 // It looks at what the API has said, never at what was assumed.
 // Upstream: binder.go checkBindings, v1.36.
 func (b *volumeBinder) checkBindings(pod *v1.Pod, nodeName string, podVolumes *PodVolumes) (bool, error) {

@@ -37,10 +37,10 @@ type clusterEvent struct {
 	old, new control.Object
 }
 
-// resourceOf is the name of a Go type, which names its resource well enough: "Node".
+// resourceOf returns the name of a Go type, which names its resource well enough: "Node".
 func resourceOf(t reflect.Type) string { return t.Elem().Name() }
 
-// eventsOf are the events that the change of an object is: one for each respect in
+// eventsOf returns the events that the change of an object is: one for each respect in
 // which a node has changed, and none if it has changed in none that matters.
 // Upstream: scheduler/eventhandlers.go, v1.36.
 func eventsOf(old, obj control.Object) []clusterEvent {

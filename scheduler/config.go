@@ -32,7 +32,7 @@ type Config struct {
 	Rules Rules
 }
 
-// Name is the SchedulerName, or its default.
+// Name returns the SchedulerName, or its default.
 func (cfg Config) Name() string { return cmp.Or(cfg.SchedulerName, v1.DefaultSchedulerName) }
 
 // flushPeriod is how often pods that have waited too long are looked for.

@@ -58,7 +58,7 @@ func (p problem) detail(node *v1.Node, allowed []v1.TopologySelectorTerm) string
 	return ""
 }
 
-// topologySelector is a class's allowedTopologies as a selector of nodes.
+// topologySelector returns a class's allowedTopologies as a selector of nodes.
 func topologySelector(terms []v1.TopologySelectorTerm) *v1.NodeSelector {
 	selector := &v1.NodeSelector{}
 	for _, term := range terms {
@@ -77,7 +77,7 @@ type reasonSet uint8
 // allReasons is the set of all of them.
 const allReasons reasonSet = 1<<4 - 1
 
-// setOf is the set of one reason.
+// setOf returns the set of one reason.
 func setOf(reason ConflictReason) reasonSet {
 	switch reason {
 	case ErrReasonNodeConflict:
@@ -91,7 +91,7 @@ func setOf(reason ConflictReason) reasonSet {
 	}
 }
 
-// texts are the reasons in upstream's order.
+// texts returns the reasons in upstream's order.
 func (s reasonSet) texts() []string {
 	var list []string
 	for _, reason := range conflictReasons() {

@@ -45,7 +45,7 @@ type NodeVerdict struct {
 	Claims []ClaimVerdict
 }
 
-// String is a line without an end: "node-1: pvc default/data: ...".
+// String returns a line without an end: "node-1: pvc default/data: ...".
 func (v NodeVerdict) String() string {
 	if v.Plugin == "" {
 		return v.Node + ": fits"
@@ -143,7 +143,7 @@ type stillEnv struct{ control.Env }
 
 func (stillEnv) Follow(control.Feed) {}
 
-// stillScheduler is a scheduler whose caches hold these objects.
+// stillScheduler returns a scheduler whose caches hold these objects.
 func stillScheduler(cfg Config, objects []runtime.Object) *scheduler {
 	s := newScheduler(cfg, stillEnv{})
 	fill(s.caches.nodes, objects)

@@ -50,7 +50,7 @@ func (s *scheduler) volumeBinding() (volumeBinding, bool) {
 	return volumeBinding{}, false
 }
 
-// conflicts are a node's reasons claim by claim, if the plugin that turned it down is
+// conflicts returns a node's reasons claim by claim, if the plugin that turned it down is
 // VolumeBinding.
 func (s *scheduler) conflicts(c *cycle, plugin, node string) Conflicts {
 	p, ok := s.volumeBinding()
@@ -100,7 +100,7 @@ func (p volumeBinding) searched(claim *v1.PersistentVolumeClaim, node *v1.Node, 
 	return verdicts
 }
 
-// about says whether one of the conflicts is about the claim.
+// about reports whether one of the conflicts is about the claim.
 func (c Conflicts) about(claim string) bool {
 	return count(c, func(one Conflict) bool { return one.Claim == claim }) > 0
 }

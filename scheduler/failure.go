@@ -69,7 +69,7 @@ func (d *diagnosis) runs() iter.Seq2[*status, int] {
 	}
 }
 
-// count is the histogram of reasons, sorted as text.
+// count returns the histogram of reasons, sorted as text.
 func (d *diagnosis) count() string {
 	return histogram(func(add func(string, int)) {
 		for st, n := range d.runs() {
@@ -122,7 +122,7 @@ func histogram(each func(add func(string, int))) string {
 	return strings.Join(lines, ", ")
 }
 
-// rejectedBy are the plugins that turned the pod down, each once.
+// rejectedBy returns the plugins that turned the pod down, each once.
 func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
 	judges := map[string]bool{}
 	if d.preFilter != nil {

@@ -23,7 +23,7 @@ func runFilterPlugins(filters []filterPlugin, c *cycle, node *nodeInfo) *status 
 	return nil
 }
 
-// filters are the plugins that have something to say about nodes, in this cycle.
+// filters returns the plugins that have something to say about nodes, in this cycle.
 func (f framework) filters(c *cycle) []filterPlugin {
 	return slices.DeleteFunc(of[filterPlugin](f), func(p filterPlugin) bool { return c.skipped[p.Name()] })
 }

@@ -26,7 +26,7 @@ func (b *volumeBinder) FindPodVolumes(claims *podVolumeClaims, node *v1.Node) (*
 	return claims.answer.volumes(), conflicts, nil
 }
 
-// podVolumeReasons are the reasons why the pod's claims cannot be served on the node,
+// podVolumeReasons returns the reasons why the pod's claims cannot be served on the node,
 // none if they can: FindPodVolumes for a node of which nothing else is wanted yet.
 func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, site *binding.Site) (reasonSet, error) {
 	if _, err := b.findPodVolumes(claims, site); err != nil {

@@ -181,7 +181,7 @@ type bindPlugin interface {
 // each, walk it.
 type framework []plugin
 
-// of are the plugins that take part in a phase.
+// of returns the plugins that take part in a phase.
 func of[P plugin](f framework) []P {
 	var list []P
 	for _, p := range f {

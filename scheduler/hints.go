@@ -19,7 +19,7 @@ type registration struct {
 	hint func(pod *v1.Pod, e clusterEvent) bool
 }
 
-// upon is a registration for the resource of T. The hint gets the object before and after
+// upon returns a registration for the resource of T. The hint gets the object before and after
 // the event; before is nil if it is new, after is nil if it is gone.
 func upon[T control.Object](actions action, hint func(pod *v1.Pod, before, after T) bool) registration {
 	return registration{resourceOf(reflect.TypeFor[T]()), actions, func(pod *v1.Pod, e clusterEvent) bool {

@@ -69,7 +69,7 @@ func (nodeAffinity) PreFilter(c *cycle) *status {
 	return nil
 }
 
-// namedNodes are the nodes that all of the term's requirements on metadata.name
+// namedNodes returns the nodes that all of the term's requirements on metadata.name
 // agree on; named says that there are such requirements.
 func namedNodes(term *v1.NodeSelectorTerm) (names []string, named bool) {
 	for _, r := range term.MatchFields {
@@ -105,7 +105,7 @@ func matchesNode(pod *v1.Pod, node *v1.Node) (bool, error) {
 	return binding.MatchNodeSelector(requiredSelector(pod), node)
 }
 
-// requiredSelector is the pod's required node affinity, nil if it has none.
+// requiredSelector returns the pod's required node affinity, nil if it has none.
 func requiredSelector(pod *v1.Pod) *v1.NodeSelector {
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil {
@@ -114,7 +114,7 @@ func requiredSelector(pod *v1.Pod) *v1.NodeSelector {
 	return affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// preferredTerms are the pod's preferred node affinity.
+// preferredTerms returns the pod's preferred node affinity.
 func preferredTerms(pod *v1.Pod) []v1.PreferredSchedulingTerm {
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil {
@@ -123,7 +123,7 @@ func preferredTerms(pod *v1.Pod) []v1.PreferredSchedulingTerm {
 	return affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 }
 
-// prefers says whether a node matches a preferred term, or what is wrong with it.
+// prefers reports whether a node matches a preferred term, or what is wrong with it.
 func prefers(term *v1.PreferredSchedulingTerm, node *v1.Node) (bool, error) {
 	return binding.MatchNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term.Preference}}, node)
 }
@@ -147,7 +147,7 @@ func (nodeAffinity) PreScore(c *cycle, _ []*nodeInfo) *status {
 	return nil
 }
 
-// Score is the weight of the preferred terms that the node matches.
+// Score returns the weight of the preferred terms that the node matches.
 func (nodeAffinity) Score(c *cycle, node *nodeInfo) int64 {
 	var earned int64
 	terms := preferredTerms(c.pod)

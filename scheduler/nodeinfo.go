@@ -84,7 +84,7 @@ func (s *clusterState) setNode(node *v1.Node) {
 	info.setNode(node)
 }
 
-// list are the nodes in the order in which they are looked at: one of each zone in turn,
+// list returns the nodes in the order in which they are looked at: one of each zone in turn,
 // so that a search that ends early has seen all zones. Within a zone they are in order of
 // name.
 // Upstream: backend/cache node_tree.go list, v1.36, in the order in which they came.
@@ -117,7 +117,7 @@ func zoneKey(node *v1.Node) string {
 	return label(v1.LabelFailureDomainBetaRegion, v1.LabelTopologyRegion) + ":\x00:" + label(v1.LabelFailureDomainBetaZone, v1.LabelTopologyZone)
 }
 
-// newNodeInfo is the node without pods.
+// newNodeInfo returns the node without pods.
 func newNodeInfo(node *v1.Node) *nodeInfo {
 	info := &nodeInfo{}
 	info.setNode(node)
@@ -169,7 +169,7 @@ func (s *clusterState) assume(pod *v1.Pod, node string) {
 	s.place(&placement{pod: pod, node: node, assumed: true})
 }
 
-// placedPod is the pod on the node where it counts.
+// placedPod returns the pod on the node where it counts.
 func (s *clusterState) placedPod(pod *v1.Pod) *v1.Pod {
 	if p, ok := s.placed[pod.UID]; ok {
 		return placedOn(pod, p.node)
@@ -228,7 +228,7 @@ func ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// claimNames are the names of the pod's claims in the order of its volumes, a
+// claimNames returns the names of the pod's claims in the order of its volumes, a
 // claim named twice once.
 func claimNames(pod *v1.Pod) []podClaim {
 	var list []podClaim
@@ -238,7 +238,7 @@ func claimNames(pod *v1.Pod) []podClaim {
 	return list
 }
 
-// claimVolumes are the claims of the pod's volumes: a claim named by two volumes
+// claimVolumes returns the claims of the pod's volumes: a claim named by two volumes
 // is given twice.
 func claimVolumes(pod *v1.Pod) []podClaim {
 	var list []podClaim
@@ -258,7 +258,7 @@ type podClaim struct {
 	ephemeral bool
 }
 
-// claimKeys are the keys of the pod's claims.
+// claimKeys returns the keys of the pod's claims.
 func claimKeys(pod *v1.Pod) []string {
 	var keys []string
 	for _, c := range claimNames(pod) {
@@ -267,7 +267,7 @@ func claimKeys(pod *v1.Pod) []string {
 	return keys
 }
 
-// namedClaims are the keys of those that are not made for the pod.
+// namedClaims returns the keys of those that are not made for the pod.
 func namedClaims(pod *v1.Pod) []string {
 	var keys []string
 	for _, c := range claimNames(pod) {
@@ -278,7 +278,7 @@ func namedClaims(pod *v1.Pod) []string {
 	return keys
 }
 
-// placedOn is the pod as it would be on the node.
+// placedOn returns the pod as it would be on the node.
 func placedOn(pod *v1.Pod, node string) *v1.Pod {
 	placed := pod.DeepCopy()
 	placed.Spec.NodeName = node

@@ -76,7 +76,7 @@ func (taintToleration) Filter(c *cycle, node *nodeInfo) *status {
 	return nil
 }
 
-// untolerated is the first taint that keeps the pod off.
+// untolerated returns the first taint that keeps the pod off.
 func untolerated(pod *v1.Pod, taints []v1.Taint) *v1.Taint {
 	for i := range taints {
 		taint := &taints[i]

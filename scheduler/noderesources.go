@@ -91,7 +91,7 @@ func fits(request resources, node *nodeInfo) (lacks []string, never bool) {
 	return lacks, never
 }
 
-// Score is the mean of the free parts of CPU and memory, in percent, as far as the node
+// Score returns the mean of the free parts of CPU and memory, in percent, as far as the node
 // has any.
 // Upstream: noderesources leastResourceScorer, v1.36.
 func (resourcesFit) Score(c *cycle, node *nodeInfo) int64 {

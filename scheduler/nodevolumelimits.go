@@ -100,7 +100,7 @@ func (p nodeVolumeLimits) Filter(c *cycle, node *nodeInfo) *status {
 	return nil
 }
 
-// overLimit is the first driver that would have to attach more volumes than it
+// overLimit returns the first driver that would have to attach more volumes than it
 // can, "" if there is none.
 func (p nodeVolumeLimits) overLimit(c *cycle, node *nodeInfo) (driver string, attached, limit int) {
 	csiNode, ok := p.csiNodes.Get(node.node.Name)
@@ -123,7 +123,7 @@ func (p nodeVolumeLimits) overLimit(c *cycle, node *nodeInfo) (driver string, at
 	return "", 0, 0
 }
 
-// attachedTo are the volumes of the pods on the node, assumed ones included, and
+// attachedTo returns the volumes of the pods on the node, assumed ones included, and
 // those attached there for whomever.
 // Upstream: csi.go Filter, getNodeVolumeAttachmentInfo, v1.36.
 func (p nodeVolumeLimits) attachedTo(node *nodeInfo) []csiVolume {
@@ -156,7 +156,7 @@ func (p nodeVolumeLimits) volumesOf(pod *v1.Pod, list []csiVolume) []csiVolume {
 	return list
 }
 
-// volumeOf is the claim's volume, or, while there is none, the one that its
+// volumeOf returns the claim's volume, or, while there is none, the one that its
 // class will have made.
 // Upstream: csi.go getCSIDriverInfo, getCSIDriverInfoFromSC, v1.36.
 func (p nodeVolumeLimits) volumeOf(claim *v1.PersistentVolumeClaim) (csiVolume, bool) {

@@ -85,7 +85,7 @@ func (a *nodeAnswer) reset() {
 	}
 }
 
-// volumes is the answer to keep.
+// volumes returns the answer to keep.
 func (a *nodeAnswer) volumes() *PodVolumes {
 	volumes := &PodVolumes{}
 	for _, found := range a.bindings {
@@ -97,7 +97,7 @@ func (a *nodeAnswer) volumes() *PodVolumes {
 	return volumes
 }
 
-// conflicts are the node's problems in words.
+// conflicts returns the node's problems in words.
 func (a *nodeAnswer) conflicts(node *v1.Node) Conflicts {
 	var list Conflicts
 	for _, p := range a.problems {
@@ -106,7 +106,7 @@ func (a *nodeAnswer) conflicts(node *v1.Node) Conflicts {
 	return list
 }
 
-// topologies are those that the class of a claim to provision allows.
+// topologies returns those that the class of a claim to provision allows.
 func (a *nodeAnswer) topologies(claim *v1.PersistentVolumeClaim) []v1.TopologySelectorTerm {
 	for _, c := range a.provisions {
 		if c.PersistentVolumeClaim == claim && c.provision != nil {
@@ -116,7 +116,7 @@ func (a *nodeAnswer) topologies(claim *v1.PersistentVolumeClaim) []v1.TopologySe
 	return nil
 }
 
-// reasons are the problems' reasons, a bit for each.
+// reasons returns the problems' reasons, a bit for each.
 func (a *nodeAnswer) reasons() reasonSet {
 	var set reasonSet
 	for _, p := range a.problems {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// runPreBindPreFlights says whether any plugin has work to do before the pod is
+// runPreBindPreFlights reports whether any plugin has work to do before the pod is
 // bound. Upstream: runtime/framework.go RunPreBindPreFlights, v1.36.
 func (f framework) runPreBindPreFlights(c *cycle) *status {
 	verdict := refuse(skip)

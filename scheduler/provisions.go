@@ -89,7 +89,7 @@ func matchTopologySelectorTerms(terms []v1.TopologySelectorTerm, nodeLabels map[
 	})
 }
 
-// roomFor are the nodes on which the class's driver has room for the claim. Only
+// roomFor returns the nodes on which the class's driver has room for the claim. Only
 // drivers that publish their capacity are limited to them.
 // Upstream: binder.go hasEnoughCapacity, v1.36.
 func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (rooms []labels.Selector, limited bool) {

@@ -172,7 +172,7 @@ func (q *schedulingQueue) pop() (*queuedPod, bool) {
 	return entry, true
 }
 
-// next is the first in line; if nobody is, the one turned down whose backoff ends
+// next returns the first in line; if nobody is, the one turned down whose backoff ends
 // first, although it has not: the scheduler has nothing better to do.
 // Upstream: activeQueue.unlockedPop with SchedulerPopFromBackoffQ, v1.36.
 func (q *schedulingQueue) next() *queuedPod {

@@ -66,7 +66,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 	return s
 }
 
-// podOf is the pod of a queue entry as last heard of, nil if it is gone.
+// podOf returns the pod of a queue entry as last heard of, nil if it is gone.
 func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
 	if pod, ok := s.caches.pods.Get(entry.key); ok && pod.UID == entry.uid {
 		return pod

@@ -46,7 +46,7 @@ func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo) []int64 {
 	return totals
 }
 
-// zeros is a list of n zeros, in list's memory if there is enough.
+// zeros returns a list of n zeros, in list's memory if there is enough.
 func zeros(list []int64, n int) []int64 {
 	list = slices.Grow(list[:0], n)[:n]
 	clear(list)

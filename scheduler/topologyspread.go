@@ -18,7 +18,7 @@ const (
 	reasonSpreadLabel = reasonSpread + " (missing required label)"
 )
 
-// systemDefaultConstraints are those of pods that have none of their own: pods of one
+// systemDefaultConstraints returns those of pods that have none of their own: pods of one
 // service, ReplicaSet, ReplicationController or StatefulSet spread over nodes and zones.
 // Upstream: podtopologyspread/plugin.go systemDefaultConstraints, v1.36.
 func systemDefaultConstraints() []v1.TopologySpreadConstraint {
@@ -53,7 +53,7 @@ type spreadConstraint struct {
 	weight float64 // Score only
 }
 
-// constraintsOf are the pod's constraints of a kind, or the defaults for it.
+// constraintsOf returns the pod's constraints of a kind, or the defaults for it.
 // Upstream: podtopologyspread getConstraints, initPreScoreState, buildDefaultConstraints, v1.36.
 func (p topologySpread) constraintsOf(pod *v1.Pod, action v1.UnsatisfiableConstraintAction) ([]*spreadConstraint, error) {
 	if len(pod.Spec.TopologySpreadConstraints) > 0 {
@@ -149,7 +149,7 @@ func (p topologySpread) defaultSelector(pod *v1.Pod) labels.Selector {
 	return selector
 }
 
-// includes says whether the pods of a node count for the constraint.
+// includes reports whether the pods of a node count for the constraint.
 // Upstream: podtopologyspread/common.go matchNodeInclusionPolicies, v1.36.
 func (c *spreadConstraint) includes(pod *v1.Pod, node *nodeInfo) bool {
 	if c.honorAffinity {

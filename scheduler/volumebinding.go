@@ -177,7 +177,7 @@ func (p volumeBinding) chooseVolumes(claims *podVolumeClaims, node *v1.Node) (*P
 	return volumes, err
 }
 
-// conflicts are the reasons against the node claim by claim, if the plugin has turned
+// conflicts returns the reasons against the node claim by claim, if the plugin has turned
 // it down.
 func (p volumeBinding) conflicts(c *cycle, node string) Conflicts {
 	n, ok := p.binder.nodes.Get(node)

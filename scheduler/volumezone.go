@@ -31,7 +31,7 @@ type zoneLabel struct {
 	values      []string
 }
 
-// zoneKeys are the labels that count: the older names first, as upstream.
+// zoneKeys returns the labels that count: the older names first, as upstream.
 func zoneKeys() [4]string {
 	return [4]string{v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion}
 }
@@ -91,7 +91,7 @@ func (volumeZone) Filter(c *cycle, node *nodeInfo) *status {
 	return nil
 }
 
-// wrongZone is the first of the volumes' labels that the node does not agree
+// wrongZone returns the first of the volumes' labels that the node does not agree
 // with. An older label is also found under its newer name, but not the other way
 // round.
 func wrongZone(zones []zoneLabel, labels map[string]string) *zoneLabel {
@@ -111,7 +111,7 @@ func wrongZone(zones []zoneLabel, labels map[string]string) *zoneLabel {
 	return nil
 }
 
-// zonesOf are the zones and regions of a volume by label. "a__b" is both a and b;
+// zonesOf returns the zones and regions of a volume by label. "a__b" is both a and b;
 // a label with an empty one among them says nothing.
 // Upstream: cloud-provider/volume/helpers LabelZonesToSet, v1.36.
 func zonesOf(pv *v1.PersistentVolume) map[string][]string {
@@ -129,7 +129,7 @@ func zonesOf(pv *v1.PersistentVolume) map[string][]string {
 	return zones
 }
 
-// translateToGALabel is the newer name of an older label.
+// translateToGALabel returns the newer name of an older label.
 func translateToGALabel(key string) string {
 	switch key {
 	case v1.LabelFailureDomainBetaZone:

@@ -111,7 +111,7 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) {
 	c.must(c.Cluster.AddProvisionController(cfg))
 }
 
-// Counters are a provisioner's metrics, as Cluster.Counters says.
+// Counters returns a provisioner's metrics, as Cluster.Counters says.
 func (c *Cluster) Counters(name string) *provisioner.Counters {
 	c.T.Helper()
 	counters, err := c.Cluster.Counters(name)
@@ -202,7 +202,7 @@ func (c *Cluster) Release(actor, resource string) {
 	c.must(c.Cluster.Release(actor, resource))
 }
 
-// Claim is a claim, as Cluster.Claim says.
+// Claim returns a claim, as Cluster.Claim says.
 func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
 	c.T.Helper()
 	claim, err := c.Cluster.Claim(key)
@@ -210,7 +210,7 @@ func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
 	return claim
 }
 
-// Volume is the PersistentVolume of that name.
+// Volume returns the PersistentVolume of that name.
 func (c *Cluster) Volume(name string) *v1.PersistentVolume {
 	c.T.Helper()
 	volume, err := c.Cluster.Volume(name)
@@ -218,7 +218,7 @@ func (c *Cluster) Volume(name string) *v1.PersistentVolume {
 	return volume
 }
 
-// Pod is a pod, as Cluster.Pod says.
+// Pod returns a pod, as Cluster.Pod says.
 func (c *Cluster) Pod(key string) *v1.Pod {
 	c.T.Helper()
 	pod, err := c.Cluster.Pod(key)

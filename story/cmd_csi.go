@@ -28,7 +28,7 @@ func failCSICommand() *command {
 	}
 }
 
-// grpcCodes are the codes that fail-csi can give, by name.
+// grpcCodes returns the codes that fail-csi can give, by name.
 func grpcCodes() map[string]codes.Code {
 	all := map[string]codes.Code{}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {

@@ -118,7 +118,7 @@ func drainNode(c *call) error {
 	return nil
 }
 
-// drainOptions are the flags of drain.
+// drainOptions returns the flags of drain.
 func (c *call) drainOptions() (o drain.Options, timeout time.Duration, err error) {
 	o = drain.Options{Force: c.on("force"), IgnoreDaemonSets: c.on("ignore-daemonsets"), DeleteEmptyDirData: c.on("delete-emptydir-data")}
 	grace, err := c.flags.GetInt64("grace-period")

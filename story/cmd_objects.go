@@ -113,7 +113,7 @@ func (c *call) applyOne(obj manifest.Object) error {
 	return nil
 }
 
-// version is the object's resource version, empty if it is not there.
+// version returns the object's resource version, empty if it is not there.
 func (c *call) version(ref tables.Ref) string {
 	obj, err := c.get(ref)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *call) version(ref tables.Ref) string {
 	return obj.GetResourceVersion()
 }
 
-// about is a request about that object.
+// about returns a request about that object.
 func about(verb string, ref tables.Ref) api.Request {
 	return api.Request{Verb: verb, Resource: ref.Resource.GroupVersionResource(), Namespace: ref.Namespace, Name: ref.Name}
 }

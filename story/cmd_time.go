@@ -102,7 +102,7 @@ func cluster(c *call) error {
 // mostChoices is the highest position of a choice.
 const mostChoices = 10_000_000
 
-// choices is the order in which the N-th choice, from 0, is not the first alternative but the
+// choices returns the order in which the N-th choice, from 0, is not the first alternative but the
 // M-th after it.
 func (c *call) choices(text string) (engine.Policy, error) {
 	var all []uint32
@@ -218,7 +218,7 @@ func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start(), Details: true, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }
 
-// listedActors are the cluster's actors, but those that have nothing to do in a cluster
+// listedActors returns the cluster's actors, but those that have nothing to do in a cluster
 // without CSI volumes, without VolumeAttributesClasses and while no namespace is deleted.
 func (c *call) listedActors() []string {
 	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool {

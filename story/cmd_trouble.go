@@ -53,7 +53,7 @@ var reasons = map[string]func(schema.GroupResource, string) error{
 	"ServiceUnavailable": func(schema.GroupResource, string) error { return apierrors.NewServiceUnavailable("injected") },
 }
 
-// unlessAny is the word, or nothing, which matches anything.
+// unlessAny returns the word, or nothing, which matches anything.
 func unlessAny(word string) string {
 	if word == "any" {
 		return ""

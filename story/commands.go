@@ -34,7 +34,7 @@ type call struct {
 	out
 }
 
-// commands are all commands, in the order that help lists them.
+// commands returns all commands, in the order that help lists them.
 func commands() []*command {
 	return slices.Concat(timeCommands(), objectCommands(), nodeCommands(), showCommands(), fileCommands(), execCommands(), troubleCommands(), []*command{{
 		name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help,
@@ -65,7 +65,7 @@ var habits = map[string]string{
 	"cat":     "read prints a file; exec POD -- cat FILE runs cat in a container",
 }
 
-// Commands are the names of the commands of scripts.
+// Commands returns the names of the commands of scripts.
 func Commands() []string {
 	var names []string
 	for _, cmd := range commands() {
@@ -164,7 +164,7 @@ func (c *call) duration(what, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// flag is the value of a text flag.
+// flag returns the value of a text flag.
 func (c *call) flag(name string) string {
 	value, err := c.flags.GetString(name)
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *call) waitForDelete(evicted []v1.Pod, timeout time.Duration) error {
 	})
 }
 
-// stillThere are those of the pods that are not gone. Another pod of the same name does not count.
+// stillThere returns those of the pods that are not gone. Another pod of the same name does not count.
 func (c *call) stillThere(pods []v1.Pod) (left []v1.Pod, err error) {
 	for _, pod := range pods {
 		found, err := c.cluster.Client().CoreV1().Pods(pod.Namespace).Get(context.Background(), pod.Name, metav1.GetOptions{})
@@ -47,12 +47,12 @@ func (c *call) stillThere(pods []v1.Pod) (left []v1.Pod, err error) {
 	return left, nil
 }
 
-// podsNamed are those of the node's pods that are among the keys.
+// podsNamed returns those of the node's pods that are among the keys.
 func podsNamed(pods []v1.Pod, keys []string) []v1.Pod {
 	return slices.DeleteFunc(pods, func(pod v1.Pod) bool { return !slices.Contains(keys, pod.Namespace+"/"+pod.Name) })
 }
 
-// podsOf are the pods on a node.
+// podsOf returns the pods on a node.
 func (c *call) podsOf(node string) ([]v1.Pod, error) {
 	list, err := c.cluster.Client().CoreV1().Pods(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {

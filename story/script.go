@@ -85,7 +85,7 @@ func (s *script) command(lines []string, i int) (int, error) {
 	return 0, &Error{s.file, i + 1, fmt.Sprintf("the output of %q begins with two lines ---- and does not end with two", words[0])}
 }
 
-// printed is the command with its output, as the script has it.
+// printed returns the command with its output, as the script has it.
 func (c item) printed(output string) string {
 	var b strings.Builder
 	b.WriteString(c.text + "\n")

@@ -180,7 +180,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 
 func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
-// kinds are those that the cluster's server has.
+// kinds returns those that the cluster's server has.
 func (s *session) kinds() *api.Registry { return s.cluster.Server().Registry() }
 
 func (s *session) view() tables.View {

@@ -17,7 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// changesBetween are the fields that differ between two versions of an object, in order of
+// changesBetween returns the fields that differ between two versions of an object, in order of
 // path. They are compared as they are, and only what differs is turned into JSON
 // types: most of an object is the same in both, and to convert it takes long.
 func changesBetween(old, new runtime.Object) []FieldChange {
@@ -122,7 +122,7 @@ func (d *differences) inMap(path []string, was, is reflect.Value, had bool) {
 	}
 }
 
-// isKeptByServer says whether the field is one that the server itself keeps, or says which
+// isKeptByServer reports whether the field is one that the server itself keeps, or says which
 // generation a status is about.
 func isKeptByServer(path []string, name string) bool {
 	switch {
@@ -134,7 +134,7 @@ func isKeptByServer(path []string, name string) bool {
 	return len(path) == 1 && path[0] == "status" && name == "observedGeneration"
 }
 
-// shown is the value of a field as JSON types, of conditions without what is said with
+// shown returns the value of a field as JSON types, of conditions without what is said with
 // every write of a status.
 func shown(path []string, v reflect.Value) any {
 	value := jsonOf(v)
@@ -149,7 +149,7 @@ func shown(path []string, v reflect.Value) any {
 	return value
 }
 
-// jsonOf is a value as JSON types. It must be addressable.
+// jsonOf returns a value as JSON types. It must be addressable.
 func jsonOf(v reflect.Value) any {
 	switch x := v.Addr().Interface().(type) {
 	case *metav1.Time:
@@ -235,7 +235,7 @@ type jsonField struct {
 
 var knownFields sync.Map // reflect.Type to []jsonField, filled when needed
 
-// jsonFields are the fields of a struct that JSON shows.
+// jsonFields returns the fields of a struct that JSON shows.
 func jsonFields(t reflect.Type) []jsonField {
 	if known, ok := knownFields.Load(t); ok {
 		return known.([]jsonField)
@@ -256,7 +256,7 @@ func jsonFields(t reflect.Type) []jsonField {
 	return fields
 }
 
-// isLeftOut says whether the field is not shown with that value.
+// isLeftOut reports whether the field is not shown with that value.
 func (f jsonField) isLeftOut(v reflect.Value) bool {
 	switch {
 	case f.omitZero && v.IsZero():
@@ -273,7 +273,7 @@ func (f jsonField) isLeftOut(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// equal says whether two values of one type are the same, of which most are: what two versions
+// equal reports whether two values of one type are the same, of which most are: what two versions
 // of an object share is not looked at.
 func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
@@ -302,7 +302,7 @@ func content(v reflect.Value) reflect.Value {
 	return v
 }
 
-// isObject says whether the value is an object in JSON.
+// isObject reports whether the value is an object in JSON.
 func isObject(v reflect.Value) bool {
 	if v.Kind() != reflect.Struct {
 		return false
@@ -314,7 +314,7 @@ func isObject(v reflect.Value) bool {
 	return true
 }
 
-// addressable is a copy of the value whose address can be taken.
+// addressable returns a copy of the value whose address can be taken.
 func addressable(v reflect.Value) reflect.Value {
 	if !v.IsValid() || v.CanAddr() {
 		return v
@@ -324,7 +324,7 @@ func addressable(v reflect.Value) reflect.Value {
 	return made
 }
 
-// equalJSON says whether two values of JSON types are equal.
+// equalJSON reports whether two values of JSON types are equal.
 func equalJSON(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -18,7 +18,7 @@ const (
 	longValue = 1000
 )
 
-// isLarge says whether the log keeps of the write what changed, and not the versions.
+// isLarge reports whether the log keeps of the write what changed, and not the versions.
 func (w Write) isLarge() bool {
 	return w.Err == nil && !w.compact && (w.held() >= largeObject || objectSize(w.Old) >= largeObject)
 }
@@ -36,7 +36,7 @@ func (w Write) held() int {
 	return w.Size + objectSize(w.Last)
 }
 
-// cutDown is the write without the versions of a large object.
+// cutDown returns the write without the versions of a large object.
 func (w Write) cutDown() Write {
 	for _, c := range w.Changes() {
 		c.Value, c.old = cut(newItems(c.old, c.Value)), nil
@@ -100,7 +100,7 @@ func cut(value any) any {
 	return value
 }
 
-// cutText is the beginning of a long text, and how long it is. The copy lets go of the
+// cutText returns the beginning of a long text, and how long it is. The copy lets go of the
 // rest.
 func cutText(s string) string {
 	if len(s) <= longValue {

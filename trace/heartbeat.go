@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// IsHeartbeat says whether a change of an object tells no more than that a node is alive: it
+// IsHeartbeat reports whether a change of an object tells no more than that a node is alive: it
 // is one of a node's Lease, or of the times of a Node's conditions. Either of old and new may
 // be nil. Nodes make such changes for ever, so that nobody is told of them, and nothing waits
 // for them or because of them.
@@ -29,7 +29,7 @@ func IsHeartbeat(old, new runtime.Object) bool {
 	return false
 }
 
-// onlyTimesDiffer says whether two versions of a node differ in nothing but when its
+// onlyTimesDiffer reports whether two versions of a node differ in nothing but when its
 // conditions were last said to hold.
 func onlyTimesDiffer(was, is *v1.Node) bool {
 	if len(was.Status.Conditions) != len(is.Status.Conditions) {

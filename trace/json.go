@@ -24,7 +24,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	}{e.Time, e.Actor, reflect.TypeOf(e.Record).Name(), e.Record.Topic(), e.Record.String(), fieldsOf(e.Record)})
 }
 
-// fieldsOf are the fields of a record that have a value.
+// fieldsOf returns the fields of a record that have a value.
 func fieldsOf(r Record) any {
 	v := reflect.ValueOf(r)
 	if _, ok := r.(json.Marshaler); ok || v.Kind() != reflect.Struct {
@@ -90,7 +90,7 @@ type jsonChange struct {
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// JSON is a line for each entry, as Entry.MarshalJSON makes it.
+// JSON returns a line for each entry, as Entry.MarshalJSON makes it.
 func JSON(entries []Entry) (string, error) {
 	var b strings.Builder
 	for i, e := range entries {

@@ -75,7 +75,7 @@ func sizeOf(r Record) int {
 	return overhead + len(r.String())
 }
 
-// Entries are the records kept. They are shared: do not change them.
+// Entries returns the records kept. They are shared: do not change them.
 func (t *Log) Entries() []Entry { return t.Since(0) }
 
 // Dropped is how many early records were dropped.
@@ -92,14 +92,14 @@ func (t *Log) Len() int {
 	return t.dropped + len(t.entries)
 }
 
-// Since are the records from number n on, as far as they are kept.
+// Since returns the records from number n on, as far as they are kept.
 func (t *Log) Since(n int) []Entry {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.entries[min(max(n-t.dropped, 0), len(t.entries)):]
 }
 
-// Tail are the last n records.
+// Tail returns the last n records.
 func (t *Log) Tail(n int) []Entry {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -114,7 +114,7 @@ func (t *Log) missing() string {
 	return fmt.Sprintf("(%d earlier records were dropped: the trace keeps at most %d records and about %d MiB)\n", t.dropped, t.limit, t.byteLimit>>20)
 }
 
-// String is one line a record. Before them it says how many were dropped, if any.
+// String returns one line a record. Before them it says how many were dropped, if any.
 func (t *Log) String() string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

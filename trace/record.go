@@ -25,7 +25,7 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// String is the kind's short name, then the key.
+// String returns the kind's short name, then the key.
 func (r Ref) String() string {
 	kind := strings.ToLower(r.Kind)
 	if short, ok := shortNames[r.Kind]; ok {
@@ -41,7 +41,7 @@ var shortNames = map[string]string{
 	"PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "StorageClass": "sc", "Namespace": "ns",
 }
 
-// ShortKind is the name that Ref prints for a kind.
+// ShortKind returns the name that Ref prints for a kind.
 func ShortKind(kind string) string {
 	if short, ok := shortNames[kind]; ok {
 		return short

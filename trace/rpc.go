@@ -64,7 +64,7 @@ func (r RPC) String() string {
 	return b.String()
 }
 
-// telling are the fields that a sentence shows, "volume_id vol-1, node_id node-1". Those of
+// telling returns the fields that a sentence shows, "volume_id vol-1, node_id node-1". Those of
 // an inner message, such as the volume of an answer, are shown as its own.
 func telling(fields map[string]any) string {
 	var said []string

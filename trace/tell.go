@@ -69,7 +69,7 @@ func Tell(entries []Entry, how Telling) string {
 	return b.String()
 }
 
-// IsDetail says whether records of a topic are told only where details are asked for:
+// IsDetail reports whether records of a topic are told only where details are asked for:
 // what they say follows from what is told anyway.
 func IsDetail(topic string) bool { return topic == "asset" || topic == "call" }
 

@@ -55,7 +55,7 @@ type Write struct {
 // Topic implements Record.
 func (Write) Topic() string { return "write" }
 
-// About is the object written.
+// About returns the object written.
 func (w Write) About() Ref {
 	return Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 }
@@ -100,7 +100,7 @@ func (w Write) String() string {
 	return s + ": " + strings.Join(parts, ", ")
 }
 
-// shownChanges are the changes without the data of a Secret.
+// shownChanges returns the changes without the data of a Secret.
 func (w Write) shownChanges() []FieldChange {
 	changes := w.Changes()
 	if w.Kind != "Secret" {
@@ -115,7 +115,7 @@ func (w Write) shownChanges() []FieldChange {
 	return changes
 }
 
-// isMinor says whether a reader need not hear of the change: it is a time, is said
+// isMinor reports whether a reader need not hear of the change: it is a time, is said
 // elsewhere, or says nothing.
 func (c FieldChange) isMinor() bool {
 	last := c.Path[len(c.Path)-1]
@@ -164,7 +164,7 @@ type FieldChange struct {
 	old any
 }
 
-// Pointer is the path as a JSON pointer (RFC 6901).
+// Pointer returns the path as a JSON pointer (RFC 6901).
 func (c FieldChange) Pointer() string {
 	var b strings.Builder
 	for _, p := range c.Path {
@@ -192,7 +192,7 @@ func (c FieldChange) String() string {
 	return b.String() + " = " + cutText(brief(newItems(c.old, c.Value)))
 }
 
-// Changes are the fields that differ between Old and New, in order of path: the
+// Changes returns the fields that differ between Old and New, in order of path: the
 // topmost field that appeared or vanished, or the value that changed. What the
 // server itself keeps (resourceVersion, generation, managedFields) is left out, and
 // which generation a status is about.
@@ -206,7 +206,7 @@ func (w Write) Changes() []FieldChange {
 	return changesBetween(w.Old, w.New)
 }
 
-// newItems are the items of a list of conditions that the old one does not have, or,
+// newItems returns the items of a list of conditions that the old one does not have, or,
 // if only messages or times are new, those; any other value is as it is.
 func newItems(old, value any) any {
 	was, ok1 := old.([]any)
@@ -236,7 +236,7 @@ func newItems(old, value any) any {
 	})
 }
 
-// brief is a value as a reader wants it: a reference by its name, a condition by
+// brief returns a value as a reader wants it: a reference by its name, a condition by
 // its status, a container by its state, a capacity by its size, anything else as
 // compact JSON.
 func brief(v any) string {

@@ -51,7 +51,7 @@ func ValidatePathNoBacksteps(name string) error {
 	return nil
 }
 
-// JoinMountOptions is the union of two lists of options, sorted.
+// JoinMountOptions returns the union of two lists of options, sorted.
 func JoinMountOptions(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

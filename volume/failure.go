@@ -29,7 +29,7 @@ func Transientf(format string, args ...any) *TransientOperationFailure {
 	return &TransientOperationFailure{fmt.Sprintf(format, args...)}
 }
 
-// IsUncertain says whether err is an UncertainProgressError. One that another error wraps
+// IsUncertain reports whether err is an UncertainProgressError. One that another error wraps
 // does not count.
 //
 // Upstream: pkg/volume/util/types/types.go IsUncertainProgressError, v1.36.
@@ -38,7 +38,7 @@ func IsUncertain(err error) bool {
 	return ok
 }
 
-// IsFinal says whether err is the end of what was asked for: nothing of it is there, or
+// IsFinal reports whether err is the end of what was asked for: nothing of it is there, or
 // goes on.
 //
 // Upstream: pkg/volume/util/types/types.go IsOperationFinishedError, v1.36.

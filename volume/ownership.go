@@ -61,7 +61,7 @@ func changeFilePermission(node *disk.Disk, name string, info fs.FileInfo, readOn
 	return errors.Join(err, node.Chmod(name, wantedMode(info, readOnly)))
 }
 
-// wantedMode is a file's mode with the group's bits.
+// wantedMode returns a file's mode with the group's bits.
 func wantedMode(info fs.FileInfo, readOnly bool) fs.FileMode {
 	mask := rwMask
 	if readOnly {
@@ -73,7 +73,7 @@ func wantedMode(info fs.FileInfo, readOnly bool) fs.FileMode {
 	return info.Mode() | mask
 }
 
-// skipPermissionChange says whether the volume's root shows that the tree fits.
+// skipPermissionChange reports whether the volume's root shows that the tree fits.
 func skipPermissionChange(node *disk.Disk, root string, readOnly bool, fsGroup int64, policy *v1.PodFSGroupChangePolicy) (bool, error) {
 	if policy == nil || *policy != v1.FSGroupChangeOnRootMismatch {
 		return false, nil

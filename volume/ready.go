@@ -9,7 +9,7 @@ import (
 // ReadyFileName is the file that says that a volume was set up.
 const ReadyFileName = "ready"
 
-// IsReady says whether SetReady was called for the directory. It is one of the plugin's
+// IsReady reports whether SetReady was called for the directory. It is one of the plugin's
 // own, beside the volume, where no container writes.
 //
 // Upstream: pkg/volume/util/util.go IsReady, v1.36.

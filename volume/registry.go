@@ -55,7 +55,7 @@ func checkName(name string) []string {
 	return msgs
 }
 
-// Names are the plugins' names, sorted.
+// Names returns the plugins' names, sorted.
 func (pm *VolumePluginMgr) Names() []string {
 	names := make([]string, len(pm.plugins))
 	for i, p := range pm.plugins {
@@ -64,7 +64,7 @@ func (pm *VolumePluginMgr) Names() []string {
 	return names
 }
 
-// FindPluginBySpec is the one plugin that supports the spec. No plugin is
+// FindPluginBySpec returns the one plugin that supports the spec. No plugin is
 // ErrNoPluginMatched, with the kind of the volume and the plugins there are; more
 // than one is an error that names them.
 //
@@ -91,7 +91,7 @@ func (pm *VolumePluginMgr) FindPluginBySpec(spec *Spec) (VolumePlugin, error) {
 	return nil, fmt.Errorf("multiple volume plugins matched: %s", strings.Join(names, ","))
 }
 
-// FindPluginByName is the plugin of that name, not escaped.
+// FindPluginByName returns the plugin of that name, not escaped.
 func (pm *VolumePluginMgr) FindPluginByName(name string) (VolumePlugin, error) {
 	for _, plugin := range pm.plugins {
 		if plugin.GetPluginName() == name {
@@ -101,7 +101,7 @@ func (pm *VolumePluginMgr) FindPluginByName(name string) (VolumePlugin, error) {
 	return nil, fmt.Errorf("no volume plugin matched name: %s", name)
 }
 
-// FindNodeExpandablePluginBySpec is the plugin of the spec if its volumes can grow on a node,
+// FindNodeExpandablePluginBySpec returns the plugin of the spec if its volumes can grow on a node,
 // nil if not.
 //
 // Upstream: pkg/volume/plugins.go FindNodeExpandablePluginBySpec, v1.36.
@@ -114,7 +114,7 @@ func (pm *VolumePluginMgr) FindNodeExpandablePluginBySpec(spec *Spec) (NodeExpan
 	return expandable, nil
 }
 
-// FindDeviceMountablePluginBySpec is the plugin of the spec if it mounts a
+// FindDeviceMountablePluginBySpec returns the plugin of the spec if it mounts a
 // device first and this volume needs it, nil if not.
 func (pm *VolumePluginMgr) FindDeviceMountablePluginBySpec(spec *Spec) (DeviceMountableVolumePlugin, error) {
 	plugin, err := pm.FindPluginBySpec(spec)
@@ -135,5 +135,5 @@ func (pm *VolumePluginMgr) FindDeviceMountablePluginBySpec(spec *Spec) (DeviceMo
 // "kubernetes.io/local-volume" becomes "kubernetes.io~local-volume".
 func EscapeQualifiedName(name string) string { return strings.ReplaceAll(name, "/", "~") }
 
-// UnescapeQualifiedName is its inverse.
+// UnescapeQualifiedName returns its inverse.
 func UnescapeQualifiedName(name string) string { return strings.ReplaceAll(name, "~", "/") }

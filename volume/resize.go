@@ -45,7 +45,7 @@ type NodeResizeOptions struct {
 	NewSize, OldSize                             resource.Quantity
 }
 
-// MergeResizeConditions is a claim's conditions with those of a resize. Conditions of
+// MergeResizeConditions returns a claim's conditions with those of a resize. Conditions of
 // other kinds stay; those of resizes that are not among added stay if keepOld is set.
 //
 // Upstream: external-resizer pkg/util/util.go MergeResizeConditionsOfPVC, v2.2, and

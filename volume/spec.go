@@ -25,7 +25,7 @@ func NewSpecFromPersistentVolume(pv *v1.PersistentVolume, readOnly bool) *Spec {
 	return &Spec{PersistentVolume: pv, ReadOnly: readOnly}
 }
 
-// WrappedSpec is the pod's volume that another one of that name is made with.
+// WrappedSpec returns the pod's volume that another one of that name is made with.
 //
 // Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.36.
 func WrappedSpec(volName string, spec Spec) *Spec {
@@ -34,7 +34,7 @@ func WrappedSpec(volName string, spec Spec) *Spec {
 	return NewSpecFromVolume(&inner)
 }
 
-// Name is the name of the pod's volume or of the PersistentVolume: the last
+// Name returns the name of the pod's volume or of the PersistentVolume: the last
 // element of the volume's directory.
 func (s *Spec) Name() string {
 	switch {
@@ -46,7 +46,7 @@ func (s *Spec) Name() string {
 	return ""
 }
 
-// Kind is the name of the field that says what volume this is, as YAML has it:
+// Kind returns the name of the field that says what volume this is, as YAML has it:
 // "hostPath", "nfs".
 func (s *Spec) Kind() string {
 	switch {
@@ -58,7 +58,7 @@ func (s *Spec) Kind() string {
 	return ""
 }
 
-// firstSet is the JSON name of the first pointer of a struct that is not nil.
+// firstSet returns the JSON name of the first pointer of a struct that is not nil.
 func firstSet(source reflect.Value) string {
 	for i := range source.NumField() {
 		if f := source.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
@@ -76,7 +76,7 @@ func (s *Spec) String() string {
 	return fmt.Sprintf("volume %q of kind %s", s.Name(), s.Kind())
 }
 
-// MountOptions are the PV's mount options, those of the old annotation
+// MountOptions returns the PV's mount options, those of the old annotation
 // volume.beta.kubernetes.io/mount-options first.
 //
 // Upstream: pkg/volume/util MountOptionFromSpec, v1.36.

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NewWrapperMounter is a mounter by which one plugin uses another's volume.
+// NewWrapperMounter returns a mounter by which one plugin uses another's volume.
 //
 // Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.36.
 func (pm *VolumePluginMgr) NewWrapperMounter(volName string, spec Spec, pod *v1.Pod) (Mounter, error) {
@@ -17,7 +17,7 @@ func (pm *VolumePluginMgr) NewWrapperMounter(volName string, spec Spec, pod *v1.
 	return plugin.NewMounter(wrapped, pod)
 }
 
-// NewWrapperUnmounter is the unmounter to it.
+// NewWrapperUnmounter returns the unmounter to it.
 //
 // Upstream: pkg/kubelet/volume_host.go NewWrapperUnmounter, v1.36.
 func (pm *VolumePluginMgr) NewWrapperUnmounter(volName string, spec Spec, podUID types.UID) (Unmounter, error) {

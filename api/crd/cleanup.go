@@ -77,7 +77,7 @@ func (c *controller) deleteInstances(def *apiextensions.CustomResourceDefinition
 	return err == nil && len(list.(*unstructured.UnstructuredList).Items) > 0
 }
 
-// storage is the resource by which a definition's objects are reached: the first version
+// storage returns the resource by which a definition's objects are reached: the first version
 // that is served.
 func storage(def *apiextensions.CustomResourceDefinition) schema.GroupVersionResource {
 	gvr := schema.GroupVersionResource{Group: def.Spec.Group, Resource: def.Status.AcceptedNames.Plural}

@@ -17,7 +17,7 @@ import (
 // cellsFunc are the cells of an object at a time.
 type cellsFunc = func(obj runtime.Object, now time.Time) []any
 
-// printer are the columns of a version: the name, and those that the version has, or else
+// printer returns the columns of a version: the name, and those that the version has, or else
 // the age.
 // Upstream: registry/customresource/tableconvertor, v1.36.
 func printer(list []apiextensions.CustomResourceColumnDefinition) ([]metav1.TableColumnDefinition, cellsFunc, error) {
@@ -71,7 +71,7 @@ func cell(path *jsonpath.JSONPath, kind string, obj map[string]any, now time.Tim
 	return number(value, kind)
 }
 
-// number is a value in a column of integers or numbers.
+// number returns a value in a column of integers or numbers.
 func number(value any, kind string) any {
 	switch value := value.(type) {
 	case int64:
@@ -101,7 +101,7 @@ func age(value any, now time.Time) any {
 	return duration.HumanDuration(now.Sub(at))
 }
 
-// definitionColumns are those of the definitions themselves.
+// definitionColumns returns those of the definitions themselves.
 // Upstream: registry/customresourcedefinition/tableconvertor, v1.36.
 func definitionColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{

@@ -71,7 +71,7 @@ func isNull(value any, s *structural.Structural) bool {
 	return value == nil && s != nil && !s.Nullable
 }
 
-// additional is the schema of the values of a map, nil if there is none.
+// additional returns the schema of the values of a map, nil if there is none.
 func additional(s *structural.Structural) *structural.Structural {
 	if s.AdditionalProperties == nil {
 		return nil

@@ -72,7 +72,7 @@ func objectMeta(obj map[string]any) (*metav1.ObjectMeta, error) {
 	return m, err
 }
 
-// unknownMeta are the paths of what is no metadata in the metadata of an object.
+// unknownMeta returns the paths of what is no metadata in the metadata of an object.
 // Upstream: schema/objectmeta GetObjectMetaWithOptions, v1.36.
 func unknownMeta(path *field.Path, obj map[string]any) (paths []string) {
 	text, err := json.Marshal(obj["metadata"])

@@ -11,7 +11,7 @@ import (
 	openapi "k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// fieldErrors are the findings of the library that validates in the words of the API, in
+// fieldErrors returns the findings of the library that validates in the words of the API, in
 // order of the fields.
 // Upstream: apiserver/validation kubeOpenAPIResultToFieldErrors, v1.36.
 func fieldErrors(path *field.Path, result *openapi.Result) field.ErrorList {
@@ -52,7 +52,7 @@ func fieldError(at *field.Path, err *openapierrors.Validation) *field.Error {
 	return field.Invalid(at, value, err.Error())
 }
 
-// limit is a number of the library's findings.
+// limit returns a number of the library's findings.
 func limit(n any) int {
 	if n, ok := n.(int64); ok {
 		return int(n)
@@ -60,7 +60,7 @@ func limit(n any) int {
 	return -1
 }
 
-// texts are the values of an enumeration.
+// texts returns the values of an enumeration.
 func texts(values []any) []string {
 	list := []string{}
 	for _, value := range values {

@@ -41,7 +41,7 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// NewRegistry is a registry of the kinds of Kubernetes and of the definitions themselves,
+// NewRegistry returns a registry of the kinds of Kubernetes and of the definitions themselves,
 // for reading manifests. A server gets its own by Install.
 func NewRegistry() *api.Registry {
 	registry := api.NewRegistry()
@@ -184,7 +184,7 @@ func (c *controller) unregister(all []apiextensions.CustomResourceDefinition) {
 	}
 }
 
-// list is all definitions, in order of their names.
+// list returns all definitions, in order of their names.
 func (c *controller) list() []apiextensions.CustomResourceDefinition {
 	list, err := c.do(api.Request{Verb: "list"})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// kind is the entry of the definitions themselves.
+// kind returns the entry of the definitions themselves.
 // Upstream: registry/customresourcedefinition strategy, v1.36.
 func (c *controller) kind() api.Kind {
 	def := func(obj runtime.Object) *apiextensions.CustomResourceDefinition {
@@ -58,7 +58,7 @@ func storeVersion(def *apiextensions.CustomResourceDefinition) {
 	}
 }
 
-// kindsOf are the entries of the kind that a definition defines, one for each version that
+// kindsOf returns the entries of the kind that a definition defines, one for each version that
 // is served, the preferred one first.
 // Upstream: apiserver customResourceDefinitionHandler.getOrCreateServingInfoFor, v1.36.
 func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, terminating bool) ([]api.Kind, error) {
@@ -131,7 +131,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 	}, nil
 }
 
-// deprecated is the warning that each request for a version gets, if it is deprecated.
+// deprecated returns the warning that each request for a version gets, if it is deprecated.
 // Upstream: apiserver customResourceDefinitionHandler, v1.36.
 func deprecated(group, kind string, v *apiextensions.CustomResourceDefinitionVersion) string {
 	switch {
@@ -145,7 +145,7 @@ func deprecated(group, kind string, v *apiextensions.CustomResourceDefinitionVer
 
 func fieldsOf(obj runtime.Object) map[string]any { return obj.(*unstructured.Unstructured).Object }
 
-// storedAs is the version in which the objects of a definition are stored.
+// storedAs returns the version in which the objects of a definition are stored.
 func storedAs(def *apiextensions.CustomResourceDefinition) string {
 	for _, v := range def.Spec.Versions {
 		if v.Storage {
@@ -172,7 +172,7 @@ func takeStatus(obj *unstructured.Unstructured, old runtime.Object) {
 	}
 }
 
-// selectable are the fields by which the objects of a version can be selected.
+// selectable returns the fields by which the objects of a version can be selected.
 // Upstream: registry/customresource strategy.selectableFields, v1.36.
 func selectable(list []apiextensions.SelectableField) (map[string]func(runtime.Object) string, error) {
 	if len(list) == 0 {

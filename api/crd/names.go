@@ -48,7 +48,7 @@ func taken(def *apiextensions.CustomResourceDefinition, all []apiextensions.Cust
 	return u
 }
 
-// accept are the names that a definition may have, and the condition NamesAccepted.
+// accept returns the names that a definition may have, and the condition NamesAccepted.
 func accept(def *apiextensions.CustomResourceDefinition, u used) (apiextensions.CustomResourceDefinitionNames, apiextensions.CustomResourceDefinitionCondition) {
 	want, is := def.Spec.Names, def.Status.AcceptedNames
 	got := is

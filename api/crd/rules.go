@@ -93,7 +93,7 @@ func warnings(def *apiextensions.CustomResourceDefinition) (list []string) {
 	return list
 }
 
-// ruled says whether a schema has rules.
+// ruled reports whether a schema has rules.
 func ruled(s *apiextensions.JSONSchemaProps) bool {
 	if s == nil {
 		return false

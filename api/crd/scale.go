@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// scaling is the subresource scale that a version has, nil if it has none.
+// scaling returns the subresource scale that a version has, nil if it has none.
 // Upstream: registry/customresource scaleFromCustomResource and
 // scaleUpdatedObjectInfo.UpdatedObject, v1.36.
 func (s *shape) scaling() *api.Scale {

@@ -58,7 +58,7 @@ func compile(def *apiextensions.CustomResourceDefinition, v *apiextensions.Custo
 	return s, nil
 }
 
-// openAPI is a schema in the form of the library that validates: both have the same JSON.
+// openAPI returns a schema in the form of the library that validates: both have the same JSON.
 // Upstream: apiserver/validation ConvertJSONSchemaPropsWithPostProcess, v1.36.
 func openAPI(props *apiextensions.JSONSchemaProps) (*spec.Schema, error) {
 	text, err := json.Marshal(props)
@@ -102,7 +102,7 @@ func adjust(s *spec.Schema) {
 	}
 }
 
-// checksFormat says whether the format of a schema is one that values are held to.
+// checksFormat reports whether the format of a schema is one that values are held to.
 // Upstream: apiserver/validation StripUnsupportedFormatsPostProcessorForVersion, v1.36.
 func checksFormat(s *spec.Schema) bool {
 	kind := ""
@@ -139,7 +139,7 @@ func (s *shape) prune(obj map[string]any) {
 	coerceEmbedded(obj, s.structural, true)
 }
 
-// unknown are the paths of the fields that prune would drop, and of those in metadata that are none.
+// unknown returns the paths of the fields that prune would drop, and of those in metadata that are none.
 func (s *shape) unknown(obj runtime.Object) []string {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || s.preserve {
@@ -186,7 +186,7 @@ func ratchet(errs, before field.ErrorList, obj, old map[string]any) field.ErrorL
 	})
 }
 
-// at is the value at the path of an error, as far as it leads through objects.
+// at returns the value at the path of an error, as far as it leads through objects.
 func at(obj map[string]any, path string) any {
 	var value any = obj
 	for _, name := range strings.Split(path, ".") {
@@ -229,5 +229,5 @@ func (s *shape) validateScale(obj map[string]any, ofSpec bool) (errs field.Error
 	return errs
 }
 
-// steps are the fields that a simple JSON path leads through.
+// steps returns the fields that a simple JSON path leads through.
 func steps(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }

@@ -45,7 +45,7 @@ func addMeta(s *spec.Schema) {
 	s.Properties = properties
 }
 
-// metadata are the fields of the metadata of an object, and how its lists are merged.
+// metadata returns the fields of the metadata of an object, and how its lists are merged.
 // Upstream: apimachinery meta/v1 ObjectMeta, v1.36: the markers on its fields.
 func metadata() spec.Schema {
 	text := `{"type": "object", "properties": {
@@ -67,7 +67,7 @@ func metadata() spec.Schema {
 	return s
 }
 
-// published is the schema as OpenAPI shows it to clients.
+// published returns the schema as OpenAPI shows it to clients.
 // Upstream: controller/openapi/builder BuildOpenAPIV3, v1.36.
 func (s *shape) published() map[string]any {
 	text, err := json.Marshal(s.structural.ToKubeOpenAPI())

@@ -35,7 +35,7 @@ func validate(def, old *apiextensions.CustomResourceDefinition) field.ErrorList 
 	return append(p.list, checkRules(&in, internalOf(old), p.list)...)
 }
 
-// internalOf is a definition in the internal version, nil if there is none or it cannot be
+// internalOf returns a definition in the internal version, nil if there is none or it cannot be
 // brought into that.
 func internalOf(def *apiextensions.CustomResourceDefinition) *internal.CustomResourceDefinition {
 	if def == nil {

@@ -140,7 +140,7 @@ func (p *problems) selectable(list []internal.SelectableField, v *internal.Custo
 	}
 }
 
-// lookUp is the part of a schema that a simple path leads to.
+// lookUp returns the part of a schema that a simple path leads to.
 func lookUp(s *internal.JSONSchemaProps, path string) (*internal.JSONSchemaProps, error) {
 	for _, name := range steps(path) {
 		property, ok := s.Properties[name]

@@ -38,7 +38,7 @@ const maxBody = 3 << 20
 // v1 is the version in which options are written.
 var v1 = schema.GroupVersion{Version: "v1"}
 
-// request is the call in the server's words, without its body and options.
+// request returns the call in the server's words, without its body and options.
 func (c *call) request(verb string) api.Request {
 	return api.Request{
 		Actor: actorOf(c.r), Verb: verb, Resource: c.t.gvr(), Subresource: c.t.sub,
@@ -128,7 +128,7 @@ func (c *call) patch() error {
 	return c.do(req)
 }
 
-// patchTypes are the kinds of patches there are: a strategic merge needs a Go type.
+// patchTypes returns the kinds of patches there are: a strategic merge needs a Go type.
 // Upstream: apiserver endpoints APIInstaller.registerResourceHandlers, v1.36.
 func (c *call) patchTypes() []string {
 	list := []string{string(types.JSONPatchType), string(types.MergePatchType)}

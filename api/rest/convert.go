@@ -37,7 +37,7 @@ func (c *call) answer(code int, obj runtime.Object) error {
 	return nil
 }
 
-// encode is an object as do encodes it, or as it did before for another request. Tables,
+// encode returns an object as do encodes it, or as it did before for another request. Tables,
 // metadata and lists are not kept.
 func (c *call) encode(event watch.EventType, obj runtime.Object, do func() ([]byte, error)) ([]byte, error) {
 	if _, ok := obj.(metav1.Object); !ok || c.out.as.Kind != "" || event == watch.Bookmark {
@@ -46,7 +46,7 @@ func (c *call) encode(event watch.EventType, obj runtime.Object, do func() ([]by
 	return c.h.encodings.get(encoding{obj, event, c.out.info.MediaType, c.out.pretty}, do)
 }
 
-// tableOptions are those of a request for a table, nil for another request.
+// tableOptions returns those of a request for a table, nil for another request.
 func (c *call) tableOptions() (*metav1.TableOptions, error) {
 	if c.out.as.Kind != "Table" {
 		return nil, nil
@@ -86,7 +86,7 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 	return obj, nil
 }
 
-// identify is an object or a list with its apiVersion and kind.
+// identify returns an object or a list with its apiVersion and kind.
 func (c *call) identify(obj runtime.Object) (runtime.Object, error) {
 	gvk := c.bodyOf()
 	if !meta.IsListType(obj) {
@@ -104,7 +104,7 @@ func (c *call) identify(obj runtime.Object) (runtime.Object, error) {
 	return obj, meta.SetList(obj, []runtime.Object{}) // an empty list, not null
 }
 
-// labelled is an object that says its kind. The object itself is shared and stays as it is:
+// labelled returns an object that says its kind. The object itself is shared and stays as it is:
 // what says the kind is a copy of its top level.
 func labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
 	if obj.GetObjectKind().GroupVersionKind() == gvk {

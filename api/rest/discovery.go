@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// allowsDiscovery says whether discovery is served as that kind: all groups in one
+// allowsDiscovery reports whether discovery is served as that kind: all groups in one
 // document.
 // Upstream: apiserver endpoints/discovery WrapAggregatedDiscoveryToHandler, v1.36.
 func allowsDiscovery(as schema.GroupVersionKind) bool { return as == aggregatedKind }
@@ -49,7 +49,7 @@ func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, legacy boo
 	h.document(w, r, &metav1.APIGroupList{Groups: groups}, "APIGroupList")
 }
 
-// groups are the groups with their versions, in order; legacy is the core group alone.
+// groups returns the groups with their versions, in order; legacy is the core group alone.
 func (h *Handler) groups(legacy bool) []metav1.APIGroup {
 	return slices.DeleteFunc(h.registry.Groups(), func(g metav1.APIGroup) bool { return (g.Name == "") != legacy })
 }
@@ -78,7 +78,7 @@ func (h *Handler) serveResources(w http.ResponseWriter, r *http.Request, legacy 
 	h.document(w, r, list, "APIResourceList")
 }
 
-// resources are those of a group and version, nil if there is none.
+// resources returns those of a group and version, nil if there is none.
 func (h *Handler) resources(gv schema.GroupVersion) *metav1.APIResourceList {
 	for _, list := range h.server.Resources() {
 		if list.GroupVersion == gv.String() {
@@ -108,7 +108,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, out ou
 	out.send(w, r, http.StatusOK, list)
 }
 
-// discovered are the resources of a group and version, each with its subresources.
+// discovered returns the resources of a group and version, each with its subresources.
 func (h *Handler) discovered(gv schema.GroupVersion) []discoveryv2.APIResourceDiscovery {
 	list := []discoveryv2.APIResourceDiscovery{}
 	resources := h.resources(gv)
@@ -142,7 +142,7 @@ func responseKind(gv schema.GroupVersion, r metav1.APIResource) *metav1.GroupVer
 	return kind
 }
 
-// isHealth says whether a path asks if the server is well.
+// isHealth reports whether a path asks if the server is well.
 func isHealth(path string) bool {
 	for _, p := range []string{"/healthz", "/livez", "/readyz"} {
 		if path == p || strings.HasPrefix(path, p+"/") {

@@ -31,7 +31,7 @@ type encoding struct {
 	pretty    bool
 }
 
-// get is an encoding, made by encode if it is not kept.
+// get returns an encoding, made by encode if it is not kept.
 func (e *encodings) get(key encoding, encode func() ([]byte, error)) ([]byte, error) {
 	e.mu.Lock()
 	text, ok := e.of[key]

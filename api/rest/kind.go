@@ -17,7 +17,7 @@ type kind struct {
 	protobuf bool
 }
 
-// kind is that of a resource.
+// kind returns that of a resource.
 func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
 	resource, ok := h.registry.Resource(gvr)
 	if !ok {
@@ -28,7 +28,7 @@ func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
 	return k, true
 }
 
-// bodyOf is the kind of object that a request sends and gets: of some subresources it is
+// bodyOf returns the kind of object that a request sends and gets: of some subresources it is
 // another.
 func (c *call) bodyOf() schema.GroupVersionKind {
 	if c.t.sub == "" {
@@ -40,7 +40,7 @@ func (c *call) bodyOf() schema.GroupVersionKind {
 	return c.kind.gvk
 }
 
-// mediaTypes are the forms that objects of the kind can have.
+// mediaTypes returns the forms that objects of the kind can have.
 func (k *kind) mediaTypes() []runtime.SerializerInfo {
 	all := mediaTypesOfKubernetes()
 	if k.protobuf {
@@ -55,6 +55,6 @@ func (k *kind) mediaTypes() []runtime.SerializerInfo {
 	return types
 }
 
-// mediaTypesOfKubernetes are the forms of the kinds of Kubernetes itself: JSON, YAML and
+// mediaTypesOfKubernetes returns the forms of the kinds of Kubernetes itself: JSON, YAML and
 // protobuf.
 func mediaTypesOfKubernetes() []runtime.SerializerInfo { return scheme.Codecs.SupportedMediaTypes() }

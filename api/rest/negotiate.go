@@ -25,7 +25,7 @@ type output struct {
 	pretty bool
 }
 
-// negotiateOutput is the first form of an Accept header that can be served.
+// negotiateOutput returns the first form of an Accept header that can be served.
 // Upstream: apiserver handlers/negotiation NegotiateOutputMediaType, v1.36.
 func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows func(schema.GroupVersionKind) bool) (output, error) {
 	accept := r.Header.Get("Accept")
@@ -52,7 +52,7 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 		"only the following media types are accepted: "+mediaTypes(types))
 }
 
-// firstPlain is the form that an Accept header without any parameters names first, which
+// firstPlain returns the form that an Accept header without any parameters names first, which
 // is what most clients send: then nothing has to be weighed.
 func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.SerializerInfo, bool) {
 	if strings.Contains(accept, ";") {
@@ -67,7 +67,7 @@ func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.Serializ
 	return runtime.SerializerInfo{}, false
 }
 
-// allowsConversion says whether objects are served as that kind: tables and metadata.
+// allowsConversion reports whether objects are served as that kind: tables and metadata.
 // Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.36.
 func allowsConversion(as schema.GroupVersionKind) bool {
 	if gv := as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
@@ -76,7 +76,7 @@ func allowsConversion(as schema.GroupVersionKind) bool {
 	return as.Kind == "Table" || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
 }
 
-// isPretty says whether JSON is indented: for people.
+// isPretty reports whether JSON is indented: for people.
 // Upstream: apiserver handlers/negotiation isPrettyPrint, v1.36.
 func isPretty(r *http.Request, params map[string]string) bool {
 	if pretty := parameter(r, "pretty"); pretty != "" {

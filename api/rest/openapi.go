@@ -61,7 +61,7 @@ func (h *Handler) hash(lists ...*metav1.APIResourceList) string {
 	return fmt.Sprintf("%X", sha256.Sum256(text))
 }
 
-// gvOf is the group and version of a list of resources.
+// gvOf returns the group and version of a list of resources.
 func gvOf(list *metav1.APIResourceList) schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(list.GroupVersion)
 	if err != nil {
@@ -70,7 +70,7 @@ func gvOf(list *metav1.APIResourceList) schema.GroupVersion {
 	return gv
 }
 
-// described are the resources of a group and version, as their document needs them.
+// described returns the resources of a group and version, as their document needs them.
 func (h *Handler) described(list *metav1.APIResourceList) []openapi.Resource {
 	gv := gvOf(list)
 	var resources []openapi.Resource
@@ -89,7 +89,7 @@ func (h *Handler) described(list *metav1.APIResourceList) []openapi.Resource {
 	return resources
 }
 
-// schema is that of a custom resource, nil for other kinds.
+// schema returns that of a custom resource, nil for other kinds.
 func (h *Handler) schema(gvk schema.GroupVersionKind) openapi.Object {
 	k, ok := h.registry.Kind(gvk)
 	if !ok || k.Schema == nil {
@@ -98,7 +98,7 @@ func (h *Handler) schema(gvk schema.GroupVersionKind) openapi.Object {
 	return k.Schema
 }
 
-// goType is the Go struct of a kind, nil if its objects are maps.
+// goType returns the Go struct of a kind, nil if its objects are maps.
 func (h *Handler) goType(gvk schema.GroupVersionKind) reflect.Type {
 	obj, err := h.registry.New(gvk)
 	if _, unstructured := obj.(runtime.Unstructured); err != nil || unstructured {

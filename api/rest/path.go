@@ -89,12 +89,12 @@ func (t *target) verb(r *http.Request) string {
 	return ""
 }
 
-// isWatch says whether the parameters ask for a watch.
+// isWatch reports whether the parameters ask for a watch.
 func isWatch(r *http.Request) bool {
 	return r.URL.RawQuery != "" && isTrue(r.URL.Query()["watch"])
 }
 
-// parameter is the first value of a parameter, "" if there is none.
+// parameter returns the first value of a parameter, "" if there is none.
 func parameter(r *http.Request, name string) string {
 	if r.URL.RawQuery == "" {
 		return ""

@@ -32,7 +32,7 @@ type swagger struct {
 	protobuf []byte // nil until a client asks for it: making it takes far longer
 }
 
-// get is the document in one form, with the tag by which clients know it again.
+// get returns the document in one form, with the tag by which clients know it again.
 func (s *swagger) get(h *Handler, mediaType string) (text []byte, etag string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (h *Handler) serveSwagger(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 }
 
-// swaggerType is the first form of an Accept header that there is, "" if there is none.
+// swaggerType returns the first form of an Accept header that there is, "" if there is none.
 func swaggerType(accept string) string {
 	if accept == "" {
 		return runtime.ContentTypeJSON

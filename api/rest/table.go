@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/internal/tables"
 )
 
-// table is an object or a list as kubectl prints it.
+// table returns an object or a list as kubectl prints it.
 // Upstream: apiserver handlers asTable, v1.36.
 func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) (runtime.Object, error) {
 	t := &metav1.Table{Rows: []metav1.TableRow{}}
@@ -34,7 +34,7 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 	return t, meta.EachListItem(obj, func(item runtime.Object) error { return c.addRow(t, item, gv, opts) })
 }
 
-// columns are those of the kind's own entry, else those that kubectl is known to print.
+// columns returns those of the kind's own entry, else those that kubectl is known to print.
 func (c *call) columns() []metav1.TableColumnDefinition {
 	if columns, _ := c.h.registry.Printer(c.kind.gvk); columns != nil {
 		return columns

@@ -9,7 +9,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// Config is a client's configuration whose transport is the handler itself: no port, no
+// Config returns a client's configuration whose transport is the handler itself: no port, no
 // TLS, no goroutine but for watches, and so usable inside a bubble of testing/synctest.
 // Requests are made in the name of actor.
 func (h *Handler) Config(actor string) *restclient.Config {

@@ -110,7 +110,7 @@ func (c *call) streamToWebSocket(ctx context.Context, w watch.Interface, table *
 	return nil
 }
 
-// frame is an event in the form that the client asked for.
+// frame returns an event in the form that the client asked for.
 func (c *call) frame(event watch.Event, table *metav1.TableOptions) ([]byte, error) {
 	obj, err := c.convert(event.Object, table)
 	if err != nil {

@@ -88,7 +88,7 @@ func defaultPodResources(pod *v1.Pod) {
 	r.Requests = withMissing(r.Requests, ofLimits)
 }
 
-// withMissing is the list with copies of what it does not have.
+// withMissing returns the list with copies of what it does not have.
 func withMissing(list, more v1.ResourceList) v1.ResourceList {
 	for name, q := range more {
 		if _, ok := list[name]; ok {

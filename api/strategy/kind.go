@@ -32,7 +32,7 @@ type Of[T runtime.Object] struct {
 	UpdateStatus func(obj, old T, now metav1.Time)
 }
 
-// Kind is the same for objects of any type.
+// Kind returns the same for objects of any type.
 func (s Of[T]) Kind() Kind {
 	var k Kind
 	if s.Default != nil {

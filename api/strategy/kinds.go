@@ -169,7 +169,7 @@ func ReplicaSets() Kind {
 // Jobs are jobs.
 func Jobs() Kind { return workload(func(job *batchv1.Job) { defaultJob(&job.Spec) }) }
 
-// workload is a kind with a template of pods.
+// workload returns a kind with a template of pods.
 func workload[T runtime.Object](setDefaults func(T)) Kind {
 	return Of[T]{
 		Default: setDefaults,

@@ -51,7 +51,7 @@ func keepObservedGeneration(status, old *v1.PodStatus) {
 	}
 }
 
-// PodTemplate is the template of the pods that an object makes, nil if it makes
+// PodTemplate returns the template of the pods that an object makes, nil if it makes
 // none.
 func PodTemplate(obj runtime.Object) *v1.PodTemplateSpec {
 	switch o := obj.(type) {

@@ -7,7 +7,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/containers"
 )
 
-// newPodStatus is the status of a new pod, before any controller has seen it.
+// newPodStatus returns the status of a new pod, before any controller has seen it.
 // Its quality of service is computed unless it is said.
 func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.PodStatus {
 	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: said}

@@ -86,7 +86,7 @@ func (p *problems) updatedMeta(obj, old runtime.Object) {
 	}
 }
 
-// objectMeta is the object's own metadata; of an object that keeps them in another form,
+// objectMeta returns the object's own metadata; of an object that keeps them in another form,
 // a copy of what is validated.
 func objectMeta(obj runtime.Object) *metav1.ObjectMeta {
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok {

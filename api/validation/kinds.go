@@ -157,6 +157,6 @@ func Jobs() Kind { return rules[*batchv1.Job]{create: (*problems).job}.kind() }
 // Services are services. Only their metadata are validated.
 func Services() Kind { return Kind{Names: DNS1035Label} }
 
-// Roles are those of rbac.authorization.k8s.io, and their bindings. Only their metadata are
+// Roles returns those of rbac.authorization.k8s.io, and their bindings. Only their metadata are
 // validated.
 func Roles() Kind { return Kind{Names: PathSegment} }

@@ -70,7 +70,7 @@ func PodResize(pod, old *v1.Pod, class v1.PodQOSClass) field.ErrorList {
 	return p.list
 }
 
-// resizeSupported says whether the pod's node can resize: one that can has the resources of
+// resizeSupported reports whether the pod's node can resize: one that can has the resources of
 // running containers in their status.
 // Upstream: core/validation isPodResizeRequestSupported, v1.36.
 func resizeSupported(pod *v1.Pod) bool {

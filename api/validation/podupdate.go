@@ -135,7 +135,7 @@ func startsWith(list, start []v1.NodeSelectorRequirement) bool {
 	return len(list) >= len(start) && apiequality.Semantic.DeepEqual(list[:len(start)], start)
 }
 
-// mungedPodSpec is the spec with the old values of what may change. A gated pod
+// mungedPodSpec returns the spec with the old values of what may change. A gated pod
 // may also narrow down its nodes.
 func mungedPodSpec(spec, old *v1.PodSpec, gated bool) *v1.PodSpec {
 	munged := *spec

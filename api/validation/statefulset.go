@@ -53,7 +53,7 @@ func (p *problems) statefulSet(s, old *appsv1.StatefulSet) {
 	p.restartAlways(&spec.Template, "StatefulSet")
 }
 
-// templateOf is the template of the pods with a volume for each claim template, as
+// templateOf returns the template of the pods with a volume for each claim template, as
 // the pods will have them, and without what the set gives them itself.
 func templateOf(spec *appsv1.StatefulSetSpec) *v1.PodTemplateSpec {
 	t := spec.Template

@@ -37,7 +37,7 @@ func (o *controlOptions) checkMore() error {
 	return err
 }
 
-// names are those of the controllers to run. None are only right with something else to run.
+// names returns those of the controllers to run. None are only right with something else to run.
 func (o *controlOptions) names() ([]string, error) {
 	if len(o.only) == 0 && len(o.provisioners) == 0 && len(o.csi) == 0 {
 		return nil, fmt.Errorf("--only: which controllers to run is required: %s; or give --provisioners or --csi-endpoint", strings.Join(shortNames(), ", "))
@@ -80,7 +80,7 @@ func (o *controlOptions) build(ctx context.Context, cfg *rest.Config, names []st
 	return actors, stop, err
 }
 
-// actorsOf are the names of actors.
+// actorsOf returns the names of actors.
 func actorsOf(actors []control.Actor) (names []string) {
 	for _, a := range actors {
 		names = append(names, a.Name)
@@ -98,7 +98,7 @@ func (o *controlOptions) addProvisioners(ctx context.Context, cfg *rest.Config, 
 	return append(actors, more...), err
 }
 
-// hasSnapshots says whether the server has the CustomResourceDefinitions of snapshots.
+// hasSnapshots reports whether the server has the CustomResourceDefinitions of snapshots.
 func hasSnapshots(cfg *rest.Config) (bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
@@ -114,7 +114,7 @@ func hasSnapshots(cfg *rest.Config) (bool, error) {
 	return len(found.APIResources) > 0, nil
 }
 
-// sidecars are the actors that run beside the controller of a driver.
+// sidecars returns the actors that run beside the controller of a driver.
 func (e csiEndpoint) sidecars(ctx context.Context, withSnapshots bool) ([]control.Actor, func(), error) {
 	d, err := e.driver(ctx, "")
 	if err != nil {

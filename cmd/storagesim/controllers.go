@@ -116,7 +116,7 @@ func controllerTable() string {
 	return b.String()
 }
 
-// actors are the controllers that --only names.
+// actors returns the controllers that --only names.
 func (o *controlOptions) actors() ([]string, error) {
 	names, err := o.names()
 	if err != nil {
@@ -134,7 +134,7 @@ func (o *controlOptions) actors() ([]string, error) {
 	return names, o.checkMore()
 }
 
-// controllersNamed are the actors of controllers as --only names them.
+// controllersNamed returns the actors of controllers as --only names them.
 func controllersNamed(names []string) (actors []string, _ error) {
 	for _, name := range names {
 		at := slices.IndexFunc(controllerNames, func(n controllerName) bool {

@@ -31,7 +31,7 @@ const askTime = 10 * time.Second
 
 const csiHelp = "`ADDRESS` of a CSI driver that runs already: unix:///PATH or tcp://HOST:PORT; may be repeated"
 
-// onNode is the address of the driver's process for a node.
+// onNode returns the address of the driver's process for a node.
 func (e csiEndpoint) onNode(node string) string {
 	return strings.ReplaceAll(e.address, nodeWord, node)
 }
@@ -95,7 +95,7 @@ func (o *runOptions) installCSI(ctx context.Context, c *storagesim.Cluster, obje
 	return nil
 }
 
-// driver is the driver at an endpoint; the process of the first node has the controller.
+// driver returns the driver at an endpoint; the process of the first node has the controller.
 func (e csiEndpoint) driver(ctx context.Context, first string) (csi.Driver, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

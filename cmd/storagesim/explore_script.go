@@ -43,7 +43,7 @@ func (o *exploreOptions) untold(f *explore.Failure) error {
 	return nil
 }
 
-// scriptOf is the script: the cluster, the trouble, and what the user does.
+// scriptOf returns the script: the cluster, the trouble, and what the user does.
 func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object) (string, error) {
 	if err := o.untold(f); err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	return b.String(), nil
 }
 
-// applied says whether the user of a failure applied an object.
+// applied reports whether the user of a failure applied an object.
 func applied(f *explore.Failure, obj manifest.Object) bool {
 	ref := []string{obj.Resource.Plural, obj.Meta().GetNamespace(), obj.Meta().GetName()}
 	ref = slices.DeleteFunc(ref, func(part string) bool { return part == "" })

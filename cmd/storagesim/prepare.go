@@ -58,7 +58,7 @@ func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects
 	return o.installCSI(ctx, c, objects)
 }
 
-// named are the provisioners that exist here and that a class of the manifests
+// named returns the provisioners that exist here and that a class of the manifests
 // names.
 func named(objects []manifest.Object) (names []string) {
 	for _, obj := range objects {

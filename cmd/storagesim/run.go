@@ -236,7 +236,7 @@ func checkKeep(dir string) error {
 	return nil
 }
 
-// nfsServers are the servers with their exports, in order.
+// nfsServers returns the servers with their exports, in order.
 func nfsServers(exports []string) ([]storagesim.NFSServer, error) {
 	var servers []storagesim.NFSServer
 	for _, export := range exports {

@@ -96,7 +96,7 @@ func (o *serveOptions) check() (speed float64, err error) {
 	return speed, o.checkCluster()
 }
 
-// controllers are the actors that --only names; nil for all.
+// controllers returns the actors that --only names; nil for all.
 func (o *serveOptions) controllers() ([]string, error) {
 	switch {
 	case len(o.only) == 0:

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// untilEnded is a context that ends with the signals that end a command; one that is
+// untilEnded returns a context that ends with the signals that end a command; one that is
 // ignored, as under nohup, stays ignored. A pipe that nobody reads ends nothing:
 // writing fails instead.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -55,7 +55,7 @@ func why(out io.Writer, c *storagesim.Cluster, width int) error {
 	return nil
 }
 
-// runs says whether a pod runs with all its containers, or has run to its end.
+// runs reports whether a pod runs with all its containers, or has run to its end.
 func runs(pod *v1.Pod) bool {
 	if pod.Status.Phase != v1.PodRunning {
 		return pod.Status.Phase == v1.PodSucceeded
@@ -63,7 +63,7 @@ func runs(pod *v1.Pod) bool {
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Running == nil })
 }
 
-// hints are the flags that would help.
+// hints returns the flags that would help.
 func hints(why storagesim.Explanation) string {
 	var b strings.Builder
 	for _, name := range why.Provisioners {

@@ -93,7 +93,7 @@ func disksThere(c *storagesim.Cluster, b *backend) error {
 	return nil
 }
 
-// claimGone says whether the claim is gone: users wait for that, and not for its volume.
+// claimGone reports whether the claim is gone: users wait for that, and not for its volume.
 func claimGone(c *storagesim.Cluster) func() bool {
 	return func() bool {
 		_, err := c.Claim("data")

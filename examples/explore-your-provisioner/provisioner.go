@@ -33,7 +33,7 @@ func (b *backend) make(disk string) {
 	}
 }
 
-// remove says whether there was such a disk.
+// remove reports whether there was such a disk.
 func (b *backend) remove(disk string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,5 +92,5 @@ func (p *disks) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	return nil
 }
 
-// diskOf is the disk of a volume.
+// diskOf returns the disk of a volume.
 func diskOf(volume *v1.PersistentVolume) string { return volume.Spec.HostPath.Path[len("/disks/"):] }

@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.say(ctx, &asks, string(claim.Status.Phase))
 }
 
-// isReady says whether the claim, as the manager's cache has it, is marked as ready.
+// isReady reports whether the claim, as the manager's cache has it, is marked as ready.
 func isReady(claim *v1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.Status.Conditions, func(c v1.PersistentVolumeClaimCondition) bool {
 		return c.Type == ConditionReady && c.Status == v1.ConditionTrue

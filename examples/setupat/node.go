@@ -93,7 +93,7 @@ func (n *node) podDir(uid string) string {
 	return n.host.GetPodVolumeDir(types.UID(uid), volume.EscapeQualifiedName(local.PluginName), "pv-local")
 }
 
-// fsGroup is the group that is printed as shown.
+// fsGroup returns the group that is printed as shown.
 func (n *node) fsGroup(shown int) *volume.MounterArgs {
 	group := int64(n.gid + shown - first)
 	return &volume.MounterArgs{FsGroup: &group}
@@ -189,7 +189,7 @@ func (n *node) stat(files ...string) {
 	}
 }
 
-// lsMode is a directory's or file's mode as ls prints it.
+// lsMode returns a directory's or file's mode as ls prints it.
 func lsMode(mode fs.FileMode) string {
 	text := []byte("-" + mode.Perm().String()[1:])
 	if mode.IsDir() {

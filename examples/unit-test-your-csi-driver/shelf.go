@@ -26,7 +26,7 @@ type Shelf struct {
 	published map[csi.Place]bool
 }
 
-// New is an empty shelf.
+// New returns an empty shelf.
 func New() *Shelf {
 	return &Shelf{volumes: map[string]bool{}, published: map[csi.Place]bool{}}
 }
@@ -41,7 +41,7 @@ func (s *Shelf) Holdings() csi.Holdings {
 	}
 }
 
-// Driver is the driver of the shelf, as it is deployed: it attaches nothing.
+// Driver returns the driver of the shelf, as it is deployed: it attaches nothing.
 func (s *Shelf) Driver() csi.Driver {
 	d := csi.Driver{
 		Name: Name, Inventory: s,

@@ -38,7 +38,7 @@ func (s *Server) Remove(name string) {
 	delete(s.exports, name)
 }
 
-// Exports are the names of all exports.
+// Exports returns the names of all exports.
 func (s *Server) Exports() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -74,7 +74,7 @@ func specs() []*volume.Spec {
 	return list
 }
 
-// answer is the plugin's name and what it says of the volume, or why there is none.
+// answer returns the plugin's name and what it says of the volume, or why there is none.
 func answer(plugins *volume.VolumePluginMgr, spec *volume.Spec) string {
 	plugin, err := plugins.FindPluginBySpec(spec)
 	if err != nil {
@@ -94,7 +94,7 @@ func answer(plugins *volume.VolumePluginMgr, spec *volume.Spec) string {
 	return fmt.Sprintf("%-27s %s", plugin.GetPluginName(), strings.Join(says, ", "))
 }
 
-// firstLine is an error as far as the list of all plugins.
+// firstLine returns an error as far as the list of all plugins.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(fmt.Sprint(err), ", which are ")
 	return text

@@ -25,7 +25,7 @@ type DrivenRules struct {
 	Vars map[string][]string
 }
 
-// Driven is the rule of this repository.
+// Driven returns the rule of this repository.
 func Driven() DrivenRules {
 	return DrivenRules{
 		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "kubelet", "controllers", "trace", "explain", "csi"},
@@ -141,7 +141,7 @@ func checkVars(f *file, listed []string) []Violation {
 	return found
 }
 
-// makesError says whether the expression is errors.New(...) or fmt.Errorf(...).
+// makesError reports whether the expression is errors.New(...) or fmt.Errorf(...).
 func makesError(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {

@@ -18,7 +18,7 @@ type KeptImport struct {
 	Why string
 }
 
-// KeptImports is the rule of this repository.
+// KeptImports returns the rule of this repository.
 func KeptImports() []KeptImport {
 	adapter := []string{"api/fake"}
 	why := "client-go's fakes are an adapter over api.Server: see package api/fake"
@@ -30,7 +30,7 @@ func KeptImports() []KeptImport {
 	}
 }
 
-// forTests are the packages whose functions are given a testing.TB. The library and the
+// forTests returns the packages whose functions are given a testing.TB. The library and the
 // story runner are none of them.
 func forTests() []string {
 	return []string{
@@ -63,7 +63,7 @@ func CheckKeptImports(fsys fs.FS, rules []KeptImport) ([]Violation, error) {
 	return found, nil
 }
 
-// covers says whether the import is of the kept package or below it.
+// covers reports whether the import is of the kept package or below it.
 func (k KeptImport) covers(name string) bool {
 	elements := strings.Split(name, "/")
 	n := strings.Count(k.Path, "/") + 1

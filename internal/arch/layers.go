@@ -21,7 +21,7 @@ type Layer struct {
 	May []string
 }
 
-// Layers is the house, from the ground up.
+// Layers returns the house, from the ground up.
 func Layers() []Layer {
 	ground := []string{"rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
 	cluster := append(slices.Clone(ground), "api", "drivers", "helper pods", "provisioners", "csi", "controllers", "explanations", "cluster")
@@ -100,13 +100,13 @@ func inModule(importPath string) (dir string, ours bool) {
 	return strings.CutPrefix(importPath, Module+"/")
 }
 
-// top is the first element of a directory's path.
+// top returns the first element of a directory's path.
 func top(dir string) string {
 	first, _, _ := strings.Cut(path.Clean(dir), "/")
 	return first
 }
 
-// layerOf is the layer of a package, and the directory that puts it there: the longest
+// layerOf returns the layer of a package, and the directory that puts it there: the longest
 // that leads to it.
 func layerOf(layers []Layer, dir string) (at string, layer Layer, ok bool) {
 	for at = path.Clean(dir); ; at = path.Dir(at) {

@@ -16,7 +16,7 @@ type Linked struct {
 	Why string
 }
 
-// Light is the rule of this repository: who does not use CSI does not link gRPC.
+// Light returns the rule of this repository: who does not use CSI does not link gRPC.
 func Light() Linked {
 	return Linked{
 		From:   ".",
@@ -26,7 +26,7 @@ func Light() Linked {
 	}
 }
 
-// WithoutCEL is the rule of this repository: a program that does not ask for it does not link
+// WithoutCEL returns the rule of this repository: a program that does not ask for it does not link
 // the library that evaluates rules of custom kinds.
 func WithoutCEL() Linked {
 	return Linked{
@@ -66,7 +66,7 @@ func CheckLinked(fsys fs.FS, rule Linked) ([]Violation, error) {
 	return found, nil
 }
 
-// isIn says whether a package is one of several, or below one.
+// isIn reports whether a package is one of several, or below one.
 func isIn(packages []string, name string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool { return p == name || strings.HasPrefix(name, p+"/") })
 }

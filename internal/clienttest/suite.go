@@ -63,7 +63,7 @@ func (c *client) create(name string, labels ...string) *v1.ConfigMap {
 	return made
 }
 
-// get is a ConfigMap as it is now.
+// get returns a ConfigMap as it is now.
 func (c *client) get(name string) *v1.ConfigMap {
 	c.Helper()
 	m, err := c.maps().Get(c.ctx, name, metav1.GetOptions{})
@@ -71,7 +71,7 @@ func (c *client) get(name string) *v1.ConfigMap {
 	return m
 }
 
-// names are the ConfigMaps that a list has. Those of every namespace are left out.
+// names returns the ConfigMaps that a list has. Those of every namespace are left out.
 func (c *client) names(opts metav1.ListOptions) []string {
 	c.Helper()
 	list, err := c.maps().List(c.ctx, opts)
@@ -111,7 +111,7 @@ func (c *client) watch(opts metav1.ListOptions) watch.Interface {
 // patience is how long a test waits for an event or for the end of a watch.
 const patience = 20 * time.Second
 
-// next is the next event of a watch, which must come.
+// next returns the next event of a watch, which must come.
 func (c *client) next(w watch.Interface) watch.Event {
 	c.Helper()
 	select {

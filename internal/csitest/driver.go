@@ -90,7 +90,7 @@ type Driver struct {
 	Calls []Call
 }
 
-// New is a driver with a controller service that makes and attaches volumes.
+// New returns a driver with a controller service that makes and attaches volumes.
 func New() *Driver {
 	return &Driver{
 		Name:     Name,
@@ -105,7 +105,7 @@ func New() *Driver {
 // Fail adds a failure.
 func (d *Driver) Fail(f Failure) { d.Failures = append(d.Failures, &f) }
 
-// Methods are the methods called, in order; "CreateVolume Internal" where there was an error.
+// Methods returns the methods called, in order; "CreateVolume Internal" where there was an error.
 func (d *Driver) Methods() []string {
 	var methods []string
 	for _, c := range d.Calls {
@@ -118,7 +118,7 @@ func (d *Driver) Methods() []string {
 	return methods
 }
 
-// Last is the last request of that type.
+// Last returns the last request of that type.
 func Last[T proto.Message](d *Driver) T {
 	for _, c := range slices.Backward(d.Calls) {
 		if req, ok := c.Request.(T); ok {

@@ -62,13 +62,13 @@ func (r SnapshotRig) Delete(resource schema.GroupVersionResource, namespace, nam
 	r.do(api.Request{Verb: "delete", Resource: resource, Namespace: namespace, Name: name})
 }
 
-// Snapshot is the snapshot of that name in the namespace default, nil if there is none.
+// Snapshot returns the snapshot of that name in the namespace default, nil if there is none.
 func (r SnapshotRig) Snapshot(name string) *snapshotv1.VolumeSnapshot {
 	r.Helper()
 	return Get[snapshotv1.VolumeSnapshot](r, snapshots.Snapshots(), "default", name)
 }
 
-// Content is the content of that name, nil if there is none.
+// Content returns the content of that name, nil if there is none.
 func (r SnapshotRig) Content(name string) *snapshotv1.VolumeSnapshotContent {
 	r.Helper()
 	return Get[snapshotv1.VolumeSnapshotContent](r, snapshots.Contents(), "", name)
@@ -100,7 +100,7 @@ func (r SnapshotRig) DefineGroups() {
 	}
 }
 
-// Names are those of all objects of a resource, in order; namespace is "" for contents and classes.
+// Names returns those of all objects of a resource, in order; namespace is "" for contents and classes.
 func (r SnapshotRig) Names(resource schema.GroupVersionResource, namespace string) (names []string) {
 	r.Helper()
 	list := r.do(api.Request{Verb: "list", Resource: resource, Namespace: namespace})
@@ -141,7 +141,7 @@ func (r SnapshotRig) do(req api.Request) runtime.Object {
 	return obj
 }
 
-// Get is an object of snapshots or group snapshots, nil if there is none.
+// Get returns an object of snapshots or group snapshots, nil if there is none.
 func Get[T any](r SnapshotRig, resource schema.GroupVersionResource, namespace, name string) *T {
 	r.Helper()
 	obj, err := r.User.(*fake.Clientset).Do(context.Background(), api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})

@@ -32,7 +32,7 @@ func (s *Script[F]) Add(fault F, skip, times int) {
 	s.lines = append(s.lines, &line[F]{fault, skip, times})
 }
 
-// Strike is the fault that strikes something; matches says whether it is what a fault is
+// Strike returns the fault that strikes something; matches says whether it is what a fault is
 // about. Of several that match, the first strikes that has nothing to let pass any more.
 // matches must not use the script.
 func (s *Script[F]) Strike(matches func(F) bool) (fault F, struck bool) {
@@ -55,7 +55,7 @@ func (s *Script[F]) Strike(matches func(F) bool) (fault F, struck bool) {
 	return fault, false
 }
 
-// Any says whether there is a fault that may strike.
+// Any reports whether there is a fault that may strike.
 func (s *Script[F]) Any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

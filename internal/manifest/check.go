@@ -187,7 +187,7 @@ func (c *checker) metadata(n *yaml.Node, value map[string]any, resource Resource
 	}
 }
 
-// reported says whether the object's field is known to be wrong already.
+// reported reports whether the object's field is known to be wrong already.
 func (c *checker) reported(field string) bool {
 	for _, err := range c.errs {
 		if err.File == c.file && err.Object == c.object && err.Field == field {
@@ -199,7 +199,7 @@ func (c *checker) reported(field string) bool {
 
 func empty(value any) bool { return value == nil || value == "" }
 
-// join is the path of a field. Names that would make a path ambiguous, such as
+// join returns the path of a field. Names that would make a path ambiguous, such as
 // those of annotations, stand in brackets.
 func join(path, name string) string {
 	switch {
@@ -211,7 +211,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// fieldOf is the type of a struct's field by its JSON name.
+// fieldOf returns the type of a struct's field by its JSON name.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -239,7 +239,7 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// jsonName is the name encoding/json gives a field, empty if it has none, or
+// jsonName returns the name encoding/json gives a field, empty if it has none, or
 // that the field's own fields stand in its place.
 func jsonName(field reflect.StructField) (name string, inline bool) {
 	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")

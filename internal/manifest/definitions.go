@@ -51,7 +51,7 @@ func (p *parser) findDefinitions(sources []Source) {
 	}
 }
 
-// snapshotKinds are those of external-snapshotter. A manifest may have them without their
+// snapshotKinds returns those of external-snapshotter. A manifest may have them without their
 // definitions: the cluster that they are applied to installs these.
 func snapshotKinds() map[schema.GroupVersionKind]Resource {
 	kinds := map[schema.GroupVersionKind]Resource{}
@@ -66,7 +66,7 @@ func snapshotKinds() map[schema.GroupVersionKind]Resource {
 	return kinds
 }
 
-// checkedAs is the Go type that an object of a kind is checked against: its own, or that of snapshots, which
+// checkedAs returns the Go type that an object of a kind is checked against: its own, or that of snapshots, which
 // the server has as custom resources without a type.
 func checkedAs(gvk schema.GroupVersionKind, obj runtime.Object) reflect.Type {
 	if gvk.GroupVersion() == snapshotv1.SchemeGroupVersion {
@@ -112,7 +112,7 @@ func definitionsFirst(a, b Object) int {
 	return rank(a) - rank(b)
 }
 
-// newObject is an empty object of a kind of the server or of the set.
+// newObject returns an empty object of a kind of the server or of the set.
 func (p *parser) newObject(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if _, ok := p.defined[gvk]; !ok {
 		return p.kinds.New(gvk)

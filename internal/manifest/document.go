@@ -168,7 +168,7 @@ func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 	return out
 }
 
-// mergedFields are the keys and values that "<<: value" merges in.
+// mergedFields returns the keys and values that "<<: value" merges in.
 func (e *expander) mergedFields(value *yaml.Node) []*yaml.Node {
 	switch value.Kind {
 	case yaml.MappingNode:
@@ -188,7 +188,7 @@ func (e *expander) mergedFields(value *yaml.Node) []*yaml.Node {
 	return nil
 }
 
-// valueOf is the value of a mapping's key, nil if it has no such key.
+// valueOf returns the value of a mapping's key, nil if it has no such key.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil

@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 // Errors are all problems of a set of manifests, in order of file and line.
 type Errors []*Error
 
-// Error is one problem per line.
+// Error returns one problem per line.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, err := range e {

@@ -54,7 +54,7 @@ func ParseFilesIn(kinds Kinds, files Files, paths ...string) ([]Object, error) {
 	return ParseSet(kinds, sources...)
 }
 
-// manifestsAt is the file itself, or the manifests in a directory.
+// manifestsAt returns the file itself, or the manifests in a directory.
 func manifestsAt(files Files, path string) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("the name of a file is empty")

@@ -38,7 +38,7 @@ type jsonReader struct {
 
 var errJSON = errors.New("not JSON")
 
-// next is the next token and the line it ends on.
+// next returns the next token and the line it ends on.
 func (r *jsonReader) next() (json.Token, int, error) {
 	token, err := r.decoder.Token()
 	if err != nil {

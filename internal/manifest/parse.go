@@ -43,7 +43,7 @@ type Object struct {
 	JSON []byte
 }
 
-// Meta is the object's metadata.
+// Meta returns the object's metadata.
 func (o Object) Meta() metav1.Object { return o.Object.(metav1.Object) }
 
 // Ref is "Kind/name"; the name of an object still to be named is its prefix

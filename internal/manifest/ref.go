@@ -26,7 +26,7 @@ func (r Ref) NotFound() error {
 // "storageclass.storage.k8s.io/fast".
 func (r Ref) Qualified() string { return r.Resource.Qualified() + "/" + r.Name }
 
-// String is the reference in full: "persistentvolumeclaim/default/data".
+// String returns the reference in full: "persistentvolumeclaim/default/data".
 func (r Ref) String() string {
 	if r.Resource.Namespaced {
 		return r.Resource.Qualified() + "/" + r.Namespace + "/" + r.Name
@@ -85,7 +85,7 @@ func (r Resource) ref(kind, namespace, text, rest string) (Ref, error) {
 	return Ref{Resource: r, Namespace: cmp.Or(namespace, DefaultNamespace), Name: rest}, nil
 }
 
-// forms are the ways to write a reference to an object of it.
+// forms returns the ways to write a reference to an object of it.
 func (r Resource) forms(kind string) string {
 	if !r.Namespaced {
 		return kind + "/name"

@@ -37,7 +37,7 @@ func resourceOf(r metav1.APIResource) Resource {
 	}
 }
 
-// GroupVersionResource is the resource as clients address it.
+// GroupVersionResource returns the resource as clients address it.
 func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return r.GroupVersion().WithResource(r.Plural)
 }
@@ -65,7 +65,7 @@ func FindResource(kinds Kinds, word string) (Resource, error) {
 	return resourceOf(r), err
 }
 
-// Plural is a resource as the API calls it, found as FindResource does: "pv" is
+// Plural returns a resource as the API calls it, found as FindResource does: "pv" is
 // "persistentvolumes". A subresource, "pods/binding", stays.
 func Plural(kinds Kinds, word string) (string, error) {
 	name, sub, hasSub := strings.Cut(word, "/")

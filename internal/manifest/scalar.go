@@ -46,7 +46,7 @@ var anyScalar = scalar{"a value", func(n *yaml.Node) (any, string, bool) {
 	return nil, "", false
 }}
 
-// scalarOf is the scalar of a Go type.
+// scalarOf returns the scalar of a Go type.
 func scalarOf(t reflect.Type) scalar {
 	switch t.Kind() {
 	case reflect.String:
@@ -230,7 +230,7 @@ func typeOfValue(n *yaml.Node) string {
 	return "has a tag"
 }
 
-// shortened is the beginning of a long text.
+// shortened returns the beginning of a long text.
 func shortened(text string) string {
 	if r := []rune(text); len(r) > 60 {
 		return string(r[:57]) + "..."

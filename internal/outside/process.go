@@ -66,7 +66,7 @@ type Process struct {
 	cmd *exec.Cmd
 }
 
-// New is a driver that is not started yet.
+// New returns a driver that is not started yet.
 func New(t testing.TB, cfg Config) *Process {
 	dir, err := os.MkdirTemp("", "csi") // short, as a socket's path must be
 	require.NoError(t, err)
@@ -82,14 +82,14 @@ func New(t testing.TB, cfg Config) *Process {
 	return &Process{Config: cfg, t: t}
 }
 
-// Start is a driver that listens. It is killed when the test ends.
+// Start returns a driver that listens. It is killed when the test ends.
 func Start(t testing.TB, cfg Config) *Process {
 	p := New(t, cfg)
 	p.Start()
 	return p
 }
 
-// Endpoint is the driver's address.
+// Endpoint returns the driver's address.
 func (p *Process) Endpoint() string { return "unix://" + p.Socket }
 
 // Start starts the process, and waits until it listens.
@@ -120,22 +120,22 @@ func (p *Process) Kill() {
 	}
 }
 
-// IsSlow says whether a CreateVolume that takes time has begun.
+// IsSlow reports whether a CreateVolume that takes time has begun.
 func (p *Process) IsSlow() bool {
 	_, err := os.Stat(p.Dir + ".slow")
 	return err == nil
 }
 
-// snapshots is the directory of the snapshots, a directory each.
+// snapshots returns the directory of the snapshots, a directory each.
 func (c Config) snapshots() string { return c.Dir + ".snapshots" }
 
-// Volumes are the IDs of the volumes that the driver has.
+// Volumes returns the IDs of the volumes that the driver has.
 func (p *Process) Volumes() []string { return p.in(p.Dir) }
 
-// Snapshots are the IDs of the snapshots that the driver has.
+// Snapshots returns the IDs of the snapshots that the driver has.
 func (p *Process) Snapshots() []string { return p.in(p.snapshots()) }
 
-// in are the names of what is in a directory.
+// in returns the names of what is in a directory.
 func (p *Process) in(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if !errors.Is(err, fs.ErrNotExist) {

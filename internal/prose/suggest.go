@@ -34,7 +34,7 @@ func Suggest(word string) string {
 	return fmt.Sprintf(" (did you mean %q?)", word)
 }
 
-// Nearest is the known word nearest to word, or "" if none is near. What has the same
+// Nearest returns the known word nearest to word, or "" if none is near. What has the same
 // name after its slash is nearest: "kubelet/node-1" for "node/node-1" or "node-1"; then
 // what begins with the word: "--filename" for "--file".
 func Nearest(word string, known []string) string {
@@ -63,7 +63,7 @@ func Nearest(word string, known []string) string {
 
 func sameStart(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }
 
-// editDistance is the number of letters to insert, delete, replace or swap with the next
+// editDistance returns the number of letters to insert, delete, replace or swap with the next
 // one to turn a into b (optimal string alignment). Words longer than any field name are
 // never near.
 func editDistance(a, b string) int {

@@ -23,7 +23,7 @@ func CheckJSON(data []byte, obj any) *Error {
 	return found
 }
 
-// suspicious says whether data has a number, or a text that begins as one, with more
+// suspicious reports whether data has a number, or a text that begins as one, with more
 // digits than MaxLength or with more digits in its exponent than MaxExponent. An escape
 // (\u0065 is an e) may hide one.
 func suspicious(data []byte) bool {
@@ -157,7 +157,7 @@ func (r reader) skip() error {
 	return nil
 }
 
-// member is the plan of what a struct or a mapping calls by that name, nil if that has no
+// member returns the plan of what a struct or a mapping calls by that name, nil if that has no
 // quantities, and how a path shows the name. The case of a field does not matter:
 // encoding/json does not mind it either.
 func (p *plan) member(name string) (*plan, string) {

@@ -23,7 +23,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %q: %s", e.Field, e.Value, e.Problem) }
 
-// in is the error, found inside a field, an item ("[0]") or an inlined struct ("").
+// in returns the error, found inside a field, an item ("[0]") or an inlined struct ("").
 func (e *Error) in(outer string) *Error {
 	switch {
 	case e == nil || outer == "":

@@ -61,7 +61,7 @@ func Parse(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// ordinary says whether a float64 can hold q: it then has at most 309 digits and an
+// ordinary reports whether a float64 can hold q: it then has at most 309 digits and an
 // exponent of at most 323. Zero has to be looked at.
 func ordinary(q *resource.Quantity) bool {
 	f := q.AsApproximateFloat64()
@@ -84,7 +84,7 @@ func checkParsed(q *resource.Quantity) error {
 	return nil
 }
 
-// shown is a refused quantity in an error message.
+// shown returns a refused quantity in an error message.
 func shown(q *resource.Quantity) string {
 	number := *q
 	dec := number.AsDec()
@@ -94,7 +94,7 @@ func shown(q *resource.Quantity) string {
 	return "a number of " + strconv.Itoa(dec.UnscaledBig().BitLen()) + " bits"
 }
 
-// cut is the beginning of a long text.
+// cut returns the beginning of a long text.
 func cut(text string) string {
 	if len(text) <= 60 {
 		return text

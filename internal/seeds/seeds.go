@@ -72,7 +72,7 @@ type search[T any] struct {
 	at    uint64 // the seed that found it
 }
 
-// next is the seed to try next, or 0.
+// next returns the seed to try next, or 0.
 func (s *search[T]) next(ctx context.Context) (seed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,7 +72,7 @@ func EachOf(t testing.TB, usual, workers int, try func(t testing.TB, seed uint64
 	return tried
 }
 
-// Only is the seed in STORAGESIM_SEED, if one is set.
+// Only returns the seed in STORAGESIM_SEED, if one is set.
 func Only(t testing.TB) (seed uint64, set bool) {
 	t.Helper()
 	return number(t, "STORAGESIM_SEED")

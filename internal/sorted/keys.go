@@ -59,7 +59,7 @@ func (k *Keys) Range(from, before string) iter.Seq[string] {
 	}
 }
 
-// Clone is the set as it is now. It costs next to nothing: both share what neither
+// Clone returns the set as it is now. It costs next to nothing: both share what neither
 // changes. It counts as a change.
 func (k *Keys) Clone() *Keys {
 	if k.tree == nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Columns are the columns of a kind's table, as an API server sends them. Those that
+// Columns returns the columns of a kind's table, as an API server sends them. Those that
 // kubectl shows with -o wide only have priority 1.
 func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
 	t := tableOf(kind)
@@ -25,7 +25,7 @@ func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
 	return list
 }
 
-// Cells is the row of an object, one cell for each of the Columns of its kind; nil for
+// Cells returns the row of an object, one cell for each of the Columns of its kind; nil for
 // what has no metadata.
 func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
 	o, ok := obj.(object)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// coreTables are those of the kinds around pods and nodes.
+// coreTables returns those of the kinds around pods and nodes.
 // Upstream: pkg/printers/internalversion/printers.go, v1.36.
 func coreTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
@@ -71,7 +71,7 @@ func node(n *v1.Node, now time.Time) []string {
 	}
 }
 
-// roles are a node's roles by its labels, in order.
+// roles returns a node's roles by its labels, in order.
 func roles(n *v1.Node) []string {
 	var list []string
 	for key, value := range n.Labels {

@@ -105,7 +105,7 @@ func (v View) describeClaim(d describer, c *v1.PersistentVolumeClaim) {
 	}
 }
 
-// usersOf are the pods that use a claim, and the pod that owns it.
+// usersOf returns the pods that use a claim, and the pod that owns it.
 func (v View) usersOf(c *v1.PersistentVolumeClaim) []string {
 	var names []string
 	for _, p := range all[*v1.Pod](v) {
@@ -246,7 +246,7 @@ func (v View) describeEvents(d describer, obj object) {
 	}
 }
 
-// eventsAbout are the events about an object, the last seen last. Those about a
+// eventsAbout returns the events about an object, the last seen last. Those about a
 // node may bear its name for a UID, as the kubelet writes them.
 func (v View) eventsAbout(obj object) []*v1.Event {
 	kind := kindOf(obj).Kind
@@ -270,7 +270,7 @@ func formatLabels(m map[string]string) string {
 	return orNone(strings.Join(parts, ","))
 }
 
-// boolean is a truth value as kubectl describes it.
+// boolean returns a truth value as kubectl describes it.
 func boolean(b bool) string {
 	if b {
 		return "True"

@@ -132,7 +132,7 @@ func describeFields(d describer, level int, fields map[string]any) {
 	}
 }
 
-// plain is a value without the exponent that %v gives large numbers.
+// plain returns a value without the exponent that %v gives large numbers.
 func plain(value any) string {
 	if text, ok := value.(string); ok {
 		return text

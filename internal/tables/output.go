@@ -81,7 +81,7 @@ func encode(w io.Writer, format string, value any) error {
 	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,jsonpath=...,name,wide,yaml", format)
 }
 
-// clean is the object as plain data with its kind and without managed fields.
+// clean returns the object as plain data with its kind and without managed fields.
 func clean(obj object) (map[string]any, error) {
 	whole := obj.DeepCopyObject()
 	whole.GetObjectKind().SetGroupVersionKind(kindOf(obj))

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// storageTables are those of the storage plane.
+// storageTables returns those of the storage plane.
 // Upstream: pkg/printers/internalversion/printers.go, v1.36.
 func storageTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }

@@ -35,7 +35,7 @@ func columns(names ...string) []column {
 	return list
 }
 
-// listing is the table of one Go type.
+// listing returns the table of one Go type.
 func listing[T object](columns []column, row func(obj T, now time.Time) []string) table {
 	return table{columns: columns, row: func(obj object, now time.Time) []string {
 		if typed, ok := obj.(T); ok {
@@ -45,7 +45,7 @@ func listing[T object](columns []column, row func(obj T, now time.Time) []string
 	}}
 }
 
-// shown are the indices of the columns to print.
+// shown returns the indices of the columns to print.
 func (t table) shown(wide bool) []int {
 	var list []int
 	for i, c := range t.columns {
@@ -64,7 +64,7 @@ var allTables = sync.OnceValue(func() map[schema.GroupKind]table {
 	return all
 })
 
-// tableOf is the table of a kind, NAME and AGE if it has none of its own.
+// tableOf returns the table of a kind, NAME and AGE if it has none of its own.
 func tableOf(kind schema.GroupKind) table {
 	if t, ok := allTables()[kind]; ok {
 		return t
@@ -74,7 +74,7 @@ func tableOf(kind schema.GroupKind) table {
 	})
 }
 
-// tableOf is the table of a kind of the view.
+// tableOf returns the table of a kind of the view.
 func (v View) tableOf(kind schema.GroupVersionKind) table {
 	if p, ok := v.Kinds.(Printer); ok {
 		if columns, cells := p.Printer(kind); columns != nil {
@@ -84,7 +84,7 @@ func (v View) tableOf(kind schema.GroupVersionKind) table {
 	return tableOf(kind.GroupKind())
 }
 
-// defined is the table of a kind that is defined at run time.
+// defined returns the table of a kind that is defined at run time.
 func defined(definitions []metav1.TableColumnDefinition, cells func(obj runtime.Object, now time.Time) []any) table {
 	t := table{row: func(obj object, now time.Time) []string {
 		row := make([]string, len(definitions))
@@ -132,7 +132,7 @@ func text[T any](p *T, instead string) string {
 	return fmt.Sprint(*p)
 }
 
-// accessModes are the modes' short names in fixed order, each once.
+// accessModes returns the modes' short names in fixed order, each once.
 func accessModes(modes []v1.PersistentVolumeAccessMode) string {
 	var short []string
 	for _, m := range []struct {
@@ -149,7 +149,7 @@ func accessModes(modes []v1.PersistentVolumeAccessMode) string {
 	return strings.Join(short, ",")
 }
 
-// class is the beta annotation if there is one, else the field.
+// class returns the beta annotation if there is one, else the field.
 func class(obj metav1.Object, field string) string {
 	if beta, ok := obj.GetAnnotations()[v1.BetaStorageClassAnnotation]; ok {
 		return beta

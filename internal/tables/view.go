@@ -108,7 +108,7 @@ func ParseRefs(kinds manifest.Kinds, namespace string, args ...string) ([]Ref, e
 	return refs, nil
 }
 
-// Find is the object a Ref names.
+// Find returns the object a Ref names.
 func (v View) Find(ref Ref) (runtime.Object, error) {
 	for _, obj := range v.of(ref.Resource) {
 		if obj.GetName() == ref.Name && obj.GetNamespace() == ref.Namespace {
@@ -118,7 +118,7 @@ func (v View) Find(ref Ref) (runtime.Object, error) {
 	return nil, ref.NotFound()
 }
 
-// of are the objects of a resource in order of namespace and name.
+// of returns the objects of a resource in order of namespace and name.
 func (v View) of(resource manifest.Resource) []object {
 	var list []object
 	for _, obj := range v.Objects {
@@ -133,7 +133,7 @@ func (v View) of(resource manifest.Resource) []object {
 	return list
 }
 
-// inVersion is a custom object of the kind as the version shows it, any other object as it is: the server stores all versions as
+// inVersion returns a custom object of the kind as the version shows it, any other object as it is: the server stores all versions as
 // one.
 func inVersion(obj runtime.Object, kind schema.GroupVersionKind) runtime.Object {
 	u, custom := obj.(*unstructured.Unstructured)
@@ -155,7 +155,7 @@ func kindOf(obj runtime.Object) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// all are the objects of one Go type in order of namespace and name.
+// all returns the objects of one Go type in order of namespace and name.
 func all[T object](v View) []T {
 	var list []T
 	for _, obj := range v.Objects {

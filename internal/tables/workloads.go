@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// workloadTables are those of the kinds that make pods.
+// workloadTables returns those of the kinds that make pods.
 // Upstream: pkg/printers/internalversion/printers.go, v1.36.
 func workloadTables() map[schema.GroupKind]table {
 	apps := func(kind string) schema.GroupKind { return schema.GroupKind{Group: appsv1.GroupName, Kind: kind} }
@@ -78,7 +78,7 @@ func jobStatus(j *batchv1.Job) string {
 	return "Running"
 }
 
-// containers are the names and the images of a pod's containers.
+// containers returns the names and the images of a pod's containers.
 func containers(spec v1.PodSpec) (names, images string) {
 	var n, i []string
 	for _, c := range spec.Containers {

@@ -79,7 +79,7 @@ func again(t *testing.T, w way) (string, error) {
 	return out.String(), err
 }
 
-// isRefusal says whether the machine did not let the process start.
+// isRefusal reports whether the machine did not let the process start.
 func isRefusal(err error) bool {
 	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSYS, syscall.ENOSPC, syscall.EUSERS} {
 		if errors.Is(err, e) {

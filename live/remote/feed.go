@@ -87,7 +87,7 @@ func selectorOf(source control.Source) string {
 	return only.AsSelector().String()
 }
 
-// clientFor is a client for the kinds of one group and version.
+// clientFor returns a client for the kinds of one group and version.
 func (r *run) clientFor(gv schema.GroupVersion) (*restclient.RESTClient, error) {
 	cfg := restclient.CopyConfig(r.cfg.REST)
 	cfg.GroupVersion, cfg.NegotiatedSerializer, cfg.APIPath = &gv, scheme.Codecs.WithoutConversion(), "/apis"
@@ -157,7 +157,7 @@ func (f *feed) Replace(list []any, _ string) error {
 	return nil
 }
 
-// versionOf is the resourceVersion as a number; 0 for a server whose versions are none.
+// versionOf returns the resourceVersion as a number; 0 for a server whose versions are none.
 func versionOf(obj metav1.Object) uint64 {
 	n, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64) // 0 if it is no number
 	return n

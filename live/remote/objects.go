@@ -76,7 +76,7 @@ func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource
 	return answer(o.wholly(resource, namespace).Patch(ctx, name, how, patch, metav1.PatchOptions{}, path(subresource)...))
 }
 
-// path is a subresource as clients want it: none is none.
+// path returns a subresource as clients want it: none is none.
 func path(subresource string) []string {
 	if subresource == "" {
 		return nil

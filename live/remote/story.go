@@ -70,7 +70,7 @@ func (p *process) writeOf(req *http.Request, path string) *trace.Write {
 	return w
 }
 
-// bound is the pod as a binding makes it, of which the answer says nothing.
+// bound returns the pod as a binding makes it, of which the answer says nothing.
 func (p *process) bound(req *http.Request, namespace, name string) runtime.Object {
 	if req.GetBody == nil {
 		return nil
@@ -155,7 +155,7 @@ func keyOf(namespace, name string) string {
 	return control.Key(&metav1.ObjectMeta{Namespace: namespace, Name: name})
 }
 
-// kindNamed is the kind of an object of a resource, by the object if there is one.
+// kindNamed returns the kind of an object of a resource, by the object if there is one.
 func kindNamed(resource schema.GroupVersionResource, obj runtime.Object) string {
 	if obj != nil {
 		if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil {

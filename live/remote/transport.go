@@ -49,7 +49,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err 
 	return answer, nil
 }
 
-// whole is the answer with its body in memory.
+// whole returns the answer with its body in memory.
 func (t *roundTripper) whole(req *http.Request) (*http.Response, error) {
 	answer, err := t.next.RoundTrip(req)
 	if err != nil {

@@ -73,7 +73,7 @@ func readDeadline(r *http.Request) time.Time {
 	return time.Now().Add(bodyTimeout)
 }
 
-// isLong says whether a request may last: a watch, a log that is followed, a command in a
+// isLong reports whether a request may last: a watch, a log that is followed, a command in a
 // container, or one that lets time pass.
 // Upstream: apiserver server/filters BasicLongRunningRequestCheck, v1.36.
 func isLong(r *http.Request) bool {

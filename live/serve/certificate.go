@@ -66,7 +66,7 @@ func (c certificate) tls() *tls.Config {
 	}
 }
 
-// pem is the certificate as a kubeconfig has it.
+// pem returns the certificate as a kubeconfig has it.
 func (c certificate) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.der})
 }

@@ -22,7 +22,7 @@ type Client struct {
 	url  string
 }
 
-// NewClient is a client of the server that a kubeconfig names; "" is the one that kubectl
+// NewClient returns a client of the server that a kubeconfig names; "" is the one that kubectl
 // would use.
 func NewClient(kubeconfig string) (*Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -90,7 +90,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, command string) {
 	_ = json.NewEncoder(w).Encode(moved)
 }
 
-// gone is the answer of a server whose cluster is not driven any more.
+// gone returns the answer of a server whose cluster is not driven any more.
 func gone() metav1.Status {
 	return metav1.Status{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable, Message: "the cluster has ended"}
 }

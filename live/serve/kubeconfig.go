@@ -31,7 +31,7 @@ func newKubeconfig(file string, at net.Addr, c certificate) kubeconfig {
 	return kubeconfig{file: file, url: "https://" + reachable(at), token: hex.EncodeToString(secret), certificate: c.pem()}
 }
 
-// reachable is an address as clients on this machine reach it.
+// reachable returns an address as clients on this machine reach it.
 func reachable(at net.Addr) string {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {

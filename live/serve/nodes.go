@@ -76,7 +76,7 @@ func (n nodes) log(pod types.NamespacedName, opts *corev1.PodLogOptions) (text s
 	return text, err
 }
 
-// runs says whether a container of a pod runs, as far as the API knows; "" is any.
+// runs reports whether a container of a pod runs, as far as the API knows; "" is any.
 func (n nodes) runs(name types.NamespacedName, container string) (running bool) {
 	n.Do(func() {
 		pod, err := n.cluster.Pod(name.String())
@@ -92,7 +92,7 @@ func (n nodes) runs(name types.NamespacedName, container string) (running bool) 
 	return running
 }
 
-// lastLines are the last n lines of a text; all of them if n is nil.
+// lastLines returns the last n lines of a text; all of them if n is nil.
 func lastLines(text string, n *int64) string {
 	if n == nil {
 		return text

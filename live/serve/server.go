@@ -81,7 +81,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Kubeconfig is the file by which clients find the server.
+// Kubeconfig returns the file by which clients find the server.
 func (s *Server) Kubeconfig() string { return s.config.file }
 
 // URL is where the server listens: https://127.0.0.1:40123.
@@ -114,7 +114,7 @@ func (s *Server) Close() error {
 	return s.closing
 }
 
-// host is the name or address that the server is to be reached by.
+// host returns the name or address that the server is to be reached by.
 func (cfg Config) host() string {
 	host, _, err := net.SplitHostPort(cfg.listen())
 	if err != nil {

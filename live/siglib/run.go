@@ -16,7 +16,7 @@ import (
 // the real program exits.
 var ErrLostLease = errors.New("the controller has lost its lease: a real one would have exited")
 
-// LeftBehind are the names of the goroutines that the library cannot stop, for live.Bubble: it
+// LeftBehind returns the names of the goroutines that the library cannot stop, for live.Bubble: it
 // never shuts its event broadcaster down.
 func LeftBehind() []string {
 	return []string{

@@ -62,7 +62,7 @@ type classConfig struct {
 	shared string
 }
 
-// isSharedFilesystem says whether the volumes are made in the one directory that
+// isSharedFilesystem reports whether the volumes are made in the one directory that
 // all nodes see. It is an error if the configuration does not say, or says both.
 //
 // Upstream: provisioner.go isSharedFilesystem, v0.0.37.
@@ -163,7 +163,7 @@ func (c *classConfig) addNode(n nodePathMapData) error {
 	return nil
 }
 
-// pickConfig is the configuration of a storage class.
+// pickConfig returns the configuration of a storage class.
 //
 // Upstream: provisioner.go pickConfig, v0.0.37.
 func (c *pathConfig) pickConfig(class string) (classConfig, error) {
@@ -177,7 +177,7 @@ func (c *pathConfig) pickConfig(class string) (classConfig, error) {
 	return cfg, nil
 }
 
-// getPathOnNode is the directory that a volume is made in: the one that all nodes
+// getPathOnNode returns the directory that a volume is made in: the one that all nodes
 // share, the one asked for, or any of the node's, which choose picks.
 //
 // Upstream: provisioner.go getPathOnNode, v0.0.37.

@@ -52,7 +52,7 @@ func (p *localPathProvisioner) deleteFor(ctx context.Context, pv *v1.PersistentV
 	return p.createHelperPod(ctx, actionDelete, config, template, vol)
 }
 
-// volumeOf is the directory that the volume stands for, and its node.
+// volumeOf returns the directory that the volume stands for, and its node.
 //
 // Upstream: provisioner.go getPathAndNodeForPV, v0.0.37.
 func (p *localPathProvisioner) volumeOf(pv *v1.PersistentVolume, class classConfig) (vol volume, err error) {
@@ -77,7 +77,7 @@ func (p *localPathProvisioner) volumeOf(pv *v1.PersistentVolume, class classConf
 	return vol, nil
 }
 
-// nodeOf is the name of the volume's node. Upstream takes the value of the
+// nodeOf returns the name of the volume's node. Upstream takes the value of the
 // affinity for it, which is a label's.
 func (p *localPathProvisioner) nodeOf(pv *v1.PersistentVolume) (string, error) {
 	value, err := affinityValue(pv)

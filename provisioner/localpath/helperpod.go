@@ -79,7 +79,7 @@ func (p *localPathProvisioner) awaitHelperPod(ctx context.Context, name string, 
 	return p.env.Poll(ctx, helperPodInterval, 0, look)
 }
 
-// helperPod is the template, filled in: the node by its name, past the scheduler;
+// helperPod returns the template, filled in: the node by its name, past the scheduler;
 // the scripts at /script; the volume's parent directory at its own path.
 func (p *localPathProvisioner) helperPod(do action, config *pathConfig, template *v1.Pod, vol volume) (*v1.Pod, error) {
 	switch {
@@ -147,7 +147,7 @@ func (c *pathConfig) command(do action) []string {
 	return []string{"/bin/sh", scriptDir + "/" + script}
 }
 
-// scriptKeys are the scripts that are not replaced by commands.
+// scriptKeys returns the scripts that are not replaced by commands.
 func scriptKeys(config *pathConfig) (keys []string) {
 	if config.setupCommand == "" {
 		keys = append(keys, keySetup)

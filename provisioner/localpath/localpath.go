@@ -98,7 +98,7 @@ func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 	}
 }
 
-// DefaultConfigMap is the ConfigMap that upstream is installed with: volumes
+// DefaultConfigMap returns the ConfigMap that upstream is installed with: volumes
 // under DefaultPath on every node, made with mkdir -m 0777 -p and removed with rm
 // -rf.
 //

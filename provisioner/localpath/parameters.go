@@ -48,7 +48,7 @@ func parameterOrAnnotation(class *storagev1.StorageClass, name string) (string, 
 	return value, ok
 }
 
-// nodeAffinityKey is the label that ties volumes to their node.
+// nodeAffinityKey returns the label that ties volumes to their node.
 func nodeAffinityKey(class *storagev1.StorageClass) string {
 	if key := class.Parameters[paramNodeAffinityKey]; key != "" {
 		return key
@@ -56,7 +56,7 @@ func nodeAffinityKey(class *storagev1.StorageClass) string {
 	return v1.LabelHostname
 }
 
-// allowUnsafePath says whether a path pattern may lead anywhere. What is neither
+// allowUnsafePath reports whether a path pattern may lead anywhere. What is neither
 // true nor false is false.
 func allowUnsafePath(class *storagev1.StorageClass) (allow bool, wrong error) {
 	text, ok := parameterOrAnnotation(class, paramAllowUnsafePathPattern)

@@ -23,7 +23,7 @@ type pvMetadata struct {
 	PVC    metav1.ObjectMeta
 }
 
-// folderName is the volume's directory, in the one that was chosen for it.
+// folderName returns the volume's directory, in the one that was chosen for it.
 //
 // Upstream: provisioner.go provisionFor, v0.0.37.
 func folderName(options provisioner.ProvisionOptions) (string, error) {
@@ -81,7 +81,7 @@ func ownershipOf(options provisioner.ProvisionOptions) (o ownership, err error) 
 	return o, nil
 }
 
-// dataFromPattern is the value of a pattern; without one it is empty. A label or
+// dataFromPattern returns the value of a pattern; without one it is empty. A label or
 // annotation that is not there is an error, unlike in a path pattern.
 //
 // Upstream: provisioner.go dataFromPattern, v0.0.37.

@@ -123,7 +123,7 @@ func (p *localPathProvisioner) plan(options provisioner.ProvisionOptions, class 
 	return vol, nil
 }
 
-// affinity is the label that ties a volume to its node. A node without it is
+// affinity returns the label that ties a volume to its node. A node without it is
 // known by its name.
 func affinity(node *v1.Node, key string) (string, string) {
 	if value, ok := node.Labels[key]; ok {

@@ -51,7 +51,7 @@ func (p *localPathProvisioner) watchAndRefreshConfig() {
 	})
 }
 
-// configuration is the configuration and the template of helper pods. They are
+// configuration returns the configuration and the template of helper pods. They are
 // read when they are needed first: upstream reads them at its start, and does not
 // start without.
 func (p *localPathProvisioner) configuration(ctx context.Context) (*pathConfig, *v1.Pod, error) {
@@ -113,7 +113,7 @@ func (p *localPathProvisioner) refreshHelperPod(m *v1.ConfigMap) error {
 	return nil
 }
 
-// textOf is a key's value.
+// textOf returns a key's value.
 //
 // Upstream: main.go findConfigFileFromConfigMap, v0.0.37.
 func textOf(m *v1.ConfigMap, key string) (string, error) {

@@ -27,7 +27,7 @@ type volume struct {
 	mode                       v1.PersistentVolumeMode
 }
 
-// persistentVolume is the object that stands for the directory.
+// persistentVolume returns the object that stands for the directory.
 //
 // Upstream: provisioner.go provisionFor, v0.0.37.
 func (v volume) persistentVolume(options provisioner.ProvisionOptions) (*v1.PersistentVolume, error) {
@@ -58,7 +58,7 @@ func (v volume) persistentVolume(options provisioner.ProvisionOptions) (*v1.Pers
 	return pv, nil
 }
 
-// createPersistentVolumeSource is a directory as a volume of that type.
+// createPersistentVolumeSource returns a directory as a volume of that type.
 //
 // Upstream: provisioner.go createPersistentVolumeSource, v0.0.37.
 func createPersistentVolumeSource(volumeType, dir string) (source v1.PersistentVolumeSource, err error) {
@@ -74,7 +74,7 @@ func createPersistentVolumeSource(volumeType, dir string) (source v1.PersistentV
 	return source, nil
 }
 
-// pathOf is the volume's directory.
+// pathOf returns the volume's directory.
 //
 // Upstream: provisioner.go getPathAndNodeForPV, v0.0.37.
 func pathOf(pv *v1.PersistentVolume) (string, error) {
@@ -87,7 +87,7 @@ func pathOf(pv *v1.PersistentVolume) (string, error) {
 	return "", errors.New("no path set")
 }
 
-// affinityValue is the value that the volume's affinity asks of a node.
+// affinityValue returns the value that the volume's affinity asks of a node.
 //
 // Upstream: provisioner.go getPathAndNodeForPV, v0.0.37.
 func affinityValue(pv *v1.PersistentVolume) (string, error) {

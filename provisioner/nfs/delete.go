@@ -69,7 +69,7 @@ func (p *subdir) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	return nil
 }
 
-// directoryOf is the volume's directory in the export.
+// directoryOf returns the volume's directory in the export.
 func (p *subdir) directoryOf(volume *v1.PersistentVolume) (string, error) {
 	source := volume.Spec.NFS
 	if source == nil {

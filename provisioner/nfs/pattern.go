@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// directoryName is the volume's directory, in the export.
+// directoryName returns the volume's directory, in the export.
 //
 // Upstream: provisioner.go Provision, v4.0.18.
 func directoryName(options provisioner.ProvisionOptions) (string, error) {

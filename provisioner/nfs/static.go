@@ -92,7 +92,7 @@ func checkClaim(claim *v1.PersistentVolumeClaim) error {
 	return nil
 }
 
-// persistentVolume is the object that stands for the directory.
+// persistentVolume returns the object that stands for the directory.
 func persistentVolume(options provisioner.ProvisionOptions, source *v1.NFSVolumeSource) *v1.PersistentVolume {
 	policy := v1.PersistentVolumeReclaimDelete
 	if options.StorageClass.ReclaimPolicy != nil {

@@ -39,7 +39,7 @@ const (
 	keyFsMode         = "mode"
 )
 
-// dataKeys are the data that the setting can have; nil means that it is not
+// dataKeys returns the data that the setting can have; nil means that it is not
 // looked at.
 func dataKeys(key string) []string {
 	switch key {
@@ -147,14 +147,14 @@ func (c volumeConfig) storageType() string {
 	return "hostpath"
 }
 
-// path is the volume's directory.
+// path returns the volume's directory.
 //
 // Upstream: config.go GetPath.
 func (c volumeConfig) path(pvName string) (string, error) {
 	return volumePath(c.settings[keyBasePath].Value, pvName)
 }
 
-// nodeAffinityLabels are the labels of the node that the volume and its helper
+// nodeAffinityLabels returns the labels of the node that the volume and its helper
 // pods are bound to: those of the class's list that have a value, or the
 // hostname.
 //
@@ -220,7 +220,7 @@ func (s setting) checkShape() error {
 	return nil
 }
 
-// isEnabled says whether the setting is on; it is off unless it says so.
+// isEnabled reports whether the setting is on; it is off unless it says so.
 //
 // Upstream: config.go IsXfsQuotaEnabled, IsExt4QuotaEnabled, IsPermissionEnabled.
 func (s setting) isEnabled() (bool, error) {

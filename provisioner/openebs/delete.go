@@ -37,7 +37,7 @@ func (p *hostpathProvisioner) deleteHostPath(ctx context.Context, pv *v1.Persist
 	return nil
 }
 
-// volumeOf is the directory that the volume stands for, on the one node that its
+// volumeOf returns the directory that the volume stands for, on the one node that its
 // affinity selects.
 func (p *hostpathProvisioner) volumeOf(ctx context.Context, pv *v1.PersistentVolume) (volume, error) {
 	dir, err := pathOf(pv)
@@ -56,7 +56,7 @@ func (p *hostpathProvisioner) volumeOf(ctx context.Context, pv *v1.PersistentVol
 	return newVolume(pv.Name, dir, affinity, node.Spec.Taints)
 }
 
-// nodeWithLabels is the one node that has the labels. If there are several,
+// nodeWithLabels returns the one node that has the labels. If there are several,
 // removing the directory from any of them could be wrong.
 //
 // Upstream: provisioner_hostpath.go GetNodeObjectFromLabels.

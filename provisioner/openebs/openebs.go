@@ -105,5 +105,5 @@ func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 // for hostpath ones.
 func (p *hostpathProvisioner) SupportsBlock(context.Context) bool { return true }
 
-// hostname is the value of the node's hostname label.
+// hostname returns the value of the node's hostname label.
 func hostname(node *v1.Node) string { return node.Labels[v1.LabelHostname] }

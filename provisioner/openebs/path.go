@@ -31,7 +31,7 @@ func checkHostPath(dir, isRoot string) error {
 	return nil
 }
 
-// volumePath is the directory of a volume.
+// volumePath returns the directory of a volume.
 //
 // Upstream: config.go VolumeConfig.GetPath.
 func volumePath(base, pvName string) (string, error) {
@@ -57,7 +57,7 @@ func extractSubPath(dir string) (parent, name string, err error) {
 	return strings.TrimSuffix(parent, "/"), name, nil
 }
 
-// pathOf is the directory of a volume on its node, from its local or hostPath
+// pathOf returns the directory of a volume on its node, from its local or hostPath
 // source.
 //
 // Upstream: pkg/kubernetes/api/core/v1/persistentvolume GetPath.

@@ -56,7 +56,7 @@ func (q *quota) validateLimits(size int64) error {
 // noLimit is the limit that no grace gives.
 const noLimit = "0k"
 
-// convertToK is the limit that lets a volume grow by a percentage beyond its
+// convertToK returns the limit that lets a volume grow by a percentage beyond its
 // size, in kilobytes. More than 100% acts as 100%.
 //
 // Upstream: helper_hostpath.go convertToK.
@@ -76,7 +76,7 @@ func convertToK(grace string, size int64) (string, error) {
 	return strconv.FormatFloat(math.Ceil(bytes/1024), 'f', -1, 64) + "k", nil
 }
 
-// projectOf is the project number of a volume: the same at every try, and rarely
+// projectOf returns the project number of a volume: the same at every try, and rarely
 // that of another one. Upstream asks the file system for its highest one, in
 // shell.
 func projectOf(volumeName string) uint32 {

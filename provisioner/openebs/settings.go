@@ -16,7 +16,7 @@ func (c volumeConfig) data(key, name string) string {
 	return strings.TrimSpace(c.settings[key].Data[name])
 }
 
-// fileMode is the mode of the volume's directory, as mkdir takes it.
+// fileMode returns the mode of the volume's directory, as mkdir takes it.
 //
 // Upstream: config.go GetFsMode.
 func (c volumeConfig) fileMode() (string, error) {
@@ -34,7 +34,7 @@ func (c volumeConfig) fileMode() (string, error) {
 	return mode, nil
 }
 
-// owner is the user and group that the volume is said to belong to, "" if
+// owner returns the user and group that the volume is said to belong to, "" if
 // neither is given.
 //
 // Upstream: config.go GetFsUID, GetFsGID.
@@ -55,7 +55,7 @@ func (c volumeConfig) owner() (string, error) {
 	return uid + ":" + gid, nil
 }
 
-// quota is the volume's, nil if it has none.
+// quota returns the volume's, nil if it has none.
 func (c volumeConfig) quota(pvName string, size int64) (*quota, error) {
 	var kind string
 	switch xfs, ext4 := c.enabled(keyXFSQuota), c.enabled(keyEXT4Quota); {

@@ -31,7 +31,7 @@ func newVolume(name, path string, labels map[string]string, taints []v1.Taint) (
 	return volume{name: name, parent: parent, dir: dir, labels: labels, taints: taints, mode: defaultMode}, err
 }
 
-// persistentVolume is the object that stands for the directory.
+// persistentVolume returns the object that stands for the directory.
 //
 // Upstream: provisioner_hostpath.go ProvisionHostPath.
 func (v volume) persistentVolume(options provisioner.ProvisionOptions) *v1.PersistentVolume {
@@ -69,7 +69,7 @@ func nodeSelector(labels map[string]string) *v1.NodeSelector {
 	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
 }
 
-// affinityLabels are the labels that nodeSelector made the volume's affinity of.
+// affinityLabels returns the labels that nodeSelector made the volume's affinity of.
 //
 // Upstream: pkg/kubernetes/api/core/v1/persistentvolume GetAffinitedNodeLabels.
 func affinityLabels(pv *v1.PersistentVolume) (map[string]string, error) {

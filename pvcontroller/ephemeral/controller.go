@@ -107,7 +107,7 @@ func (c *controller) handleVolume(ctx context.Context, pod *v1.Pod, volume *v1.V
 	return nil
 }
 
-// claimFor is the claim of a pod's ephemeral volume: what its template says, owned by
+// claimFor returns the claim of a pod's ephemeral volume: what its template says, owned by
 // the pod.
 func claimFor(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolumeClaim {
 	template := volume.Ephemeral.VolumeClaimTemplate.DeepCopy()

@@ -19,12 +19,12 @@ func needToAddFinalizer(obj metav1.Object, finalizer string) bool {
 	return obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
-// without is the list without the finalizer.
+// without returns the list without the finalizer.
 func without(finalizers []string, finalizer string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == finalizer })
 }
 
-// with is the list with the finalizer at its end.
+// with returns the list with the finalizer at its end.
 func with(finalizers []string, finalizer string) []string {
 	return append(slices.Clone(finalizers), finalizer)
 }

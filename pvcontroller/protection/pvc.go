@@ -110,7 +110,7 @@ func (c *pvcController) processPVC(ctx context.Context, key string) error {
 	return nil
 }
 
-// isBeingUsed says whether a pod uses the claim. The cache is asked first; if it knows
+// isBeingUsed reports whether a pod uses the claim. The cache is asked first; if it knows
 // of none it may lag behind, and the API server is asked.
 // Upstream: pvc_protection_controller.go isBeingUsed and askInformer, v1.36.
 func (c *pvcController) isBeingUsed(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {

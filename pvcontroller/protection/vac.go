@@ -135,7 +135,7 @@ func (c *vacController) update(ctx context.Context, class *storage.VolumeAttribu
 	return ignoreNotFound(err)
 }
 
-// getPVCReferencedVACNames are the classes that a claim asks for, has, or is being changed to.
+// getPVCReferencedVACNames returns the classes that a claim asks for, has, or is being changed to.
 //
 // Upstream: vac_protection_controller.go getPVCReferencedVACNames, v1.36.
 func getPVCReferencedVACNames(claim *v1.PersistentVolumeClaim) []string {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
-// installers are the provisioners that need no more than their name.
+// installers returns the provisioners that need no more than their name.
 func installers() map[string]func(*storagesim.Cluster) error {
 	return map[string]func(*storagesim.Cluster) error{
 		"openebs":    func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
@@ -26,10 +26,10 @@ func installers() map[string]func(*storagesim.Cluster) error {
 	}
 }
 
-// Names are the names that Install takes, sorted.
+// Names returns the names that Install takes, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(installers())) }
 
-// NameOf is the short name, for Install, of the provisioner that classes call by this name;
+// NameOf returns the short name, for Install, of the provisioner that classes call by this name;
 // false if there is none.
 func NameOf(provisioner string) (name string, ok bool) {
 	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs", csidriver.Name: "csi"}

@@ -80,7 +80,7 @@ func (s *Schemas) resource(r Resource) {
 	s.ByName[r.name()] = custom
 }
 
-// withMeta are the properties of a custom resource, with those that all objects have.
+// withMeta returns the properties of a custom resource, with those that all objects have.
 // Upstream: apiextensions-apiserver controller/openapi/builder buildKubeNative, v1.36.
 func (s *Schemas) withMeta(custom Object) Object {
 	all := Object{}
@@ -93,7 +93,7 @@ func (s *Schemas) withMeta(custom Object) Object {
 	return all
 }
 
-// name is that of the schema of an object.
+// name returns that of the schema of an object.
 func (r Resource) name() string {
 	if r.Type != nil {
 		return Name(r.Type)
@@ -133,7 +133,7 @@ func (r Resource) paths(paths Object, s *Schemas) {
 	}
 }
 
-// pathParameters are those in the braces of a path.
+// pathParameters returns those in the braces of a path.
 func (s *Schemas) pathParameters(path string) []Object {
 	var out []Object
 	for _, name := range []string{"name", "namespace"} {
@@ -186,7 +186,7 @@ func (r Resource) operation(action string, s *Schemas) Object {
 	return out
 }
 
-// requestBody is the body of an action in OpenAPI v3, nil if it has none: the object, or a
+// requestBody returns the body of an action in OpenAPI v3, nil if it has none: the object, or a
 // patch in one of the forms that the kind takes.
 func (r Resource) requestBody(action string, ref Object) Object {
 	content := Object{}

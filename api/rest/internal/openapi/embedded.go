@@ -16,7 +16,7 @@ const (
 	embeddedKindDoc    = "kind is a string value representing the type of this object. In CamelCase. " + apiConventions + "#types-kinds"
 )
 
-// withEmbedded is a schema of a custom resource in which each embedded object has the fields that
+// withEmbedded returns a schema of a custom resource in which each embedded object has the fields that
 // all objects have. The schema itself stays as it is.
 // Upstream: apiextensions-apiserver controller/openapi/builder addEmbeddedProperties, v1.36.
 func (s *Schemas) withEmbedded(in Object) Object {

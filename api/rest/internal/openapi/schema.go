@@ -47,7 +47,7 @@ func (s *Schemas) Kind(t reflect.Type, gvk schema.GroupVersionKind) {
 	s.ByName[name]["x-kubernetes-group-version-kind"] = append(kinds, identity(gvk))
 }
 
-// Name is that of the schema of a Go type.
+// Name returns that of the schema of a Go type.
 func Name(t reflect.Type) string {
 	if n, ok := reflect.Zero(t).Interface().(named); ok {
 		return n.OpenAPIModelName()
@@ -144,7 +144,7 @@ func (s *Schemas) fields(t reflect.Type, docs map[string]string, properties Obje
 	}
 }
 
-// property is the schema of a field.
+// property returns the schema of a field.
 func (s *Schemas) property(f reflect.StructField, doc string) Object {
 	p := s.of(f.Type)
 	if ref, ok := p["$ref"]; ok && doc != "" {
@@ -163,7 +163,7 @@ func (s *Schemas) property(f reflect.StructField, doc string) Object {
 	return p
 }
 
-// described is a reference with a description. In v3 a reference has none of its own.
+// described returns a reference with a description. In v3 a reference has none of its own.
 func (s *Schemas) described(ref, doc string) Object {
 	if s.V2 {
 		return Object{"$ref": ref, "description": doc}
@@ -171,7 +171,7 @@ func (s *Schemas) described(ref, doc string) Object {
 	return Object{"allOf": []Object{{"$ref": ref}}, "description": doc}
 }
 
-// of is the schema of a type: a reference if it has a name.
+// of returns the schema of a type: a reference if it has a name.
 func (s *Schemas) of(t reflect.Type) Object {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -18,7 +18,7 @@ func Swagger(release string, resources []Resource) Object {
 // preserveUnknown marks objects that keep fields that their schema does not name.
 const preserveUnknown = "x-kubernetes-preserve-unknown-fields"
 
-// swaggerSchema is a schema of a custom resource without what OpenAPI v2 does not have, and
+// swaggerSchema returns a schema of a custom resource without what OpenAPI v2 does not have, and
 // without what kubectl misreads there. The schema itself stays as it is.
 // Upstream: apiextensions-apiserver controller/openapi/v2 ToStructuralOpenAPIV2, v1.36.
 func swaggerSchema(in Object) Object {
@@ -77,7 +77,7 @@ func swaggerProperties(out Object) {
 	}
 }
 
-// parameter is a parameter of a request, in its query or its path.
+// parameter returns a parameter of a request, in its query or its path.
 func (s *Schemas) parameter(name, in string) Object {
 	if s.V2 {
 		return Object{"name": name, "in": in, "type": "string", "uniqueItems": true}
@@ -85,7 +85,7 @@ func (s *Schemas) parameter(name, in string) Object {
 	return Object{"name": name, "in": in, "schema": Object{"type": "string", "uniqueItems": true}}
 }
 
-// body is the parameter that stands for the body in OpenAPI v2, if the action has one.
+// body returns the parameter that stands for the body in OpenAPI v2, if the action has one.
 func body(action string, ref Object) []Object {
 	switch action {
 	case "patch":
@@ -100,7 +100,7 @@ func body(action string, ref Object) []Object {
 // produced are the forms of answers in OpenAPI v2.
 var produced = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
 
-// consumed are the forms of bodies in OpenAPI v2. kubectl apply sends the patch that it
+// consumed returns the forms of bodies in OpenAPI v2. kubectl apply sends the patch that it
 // finds here; custom resources have no strategic merge patch.
 func (r Resource) consumed(action string) []string {
 	if action != "patch" {
