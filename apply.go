@@ -39,8 +39,7 @@ func (c *Cluster) Apply(manifests ...string) error {
 	return c.applyAll(manifest.ParseSet(c.Server().Registry(), sources...))
 }
 
-// ApplyFile is Apply for files, and for the .yaml, .yml and .json files in
-// directories.
+// ApplyFile applies files, and the .yaml, .yml and .json files in directories, as Apply does.
 func (c *Cluster) ApplyFile(paths ...string) error {
 	return c.applyAll(manifest.ParseFiles(c.Server().Registry(), paths...))
 }
@@ -62,8 +61,8 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 	return errors.Join(errs...)
 }
 
-// apply creates the object, or patches it by a three-way merge of what was
-// applied last, what the manifest says now, and what is there.
+// apply creates the object, or patches it by a three-way merge of the manifest applied last, the
+// manifest now, and the object.
 func (c *Cluster) apply(obj manifest.Object) error {
 	if group := obj.Resource.Group; group == snapshots.Group || group == snapshots.GroupsGroup {
 		if err := c.InstallSnapshots(); err != nil {
@@ -104,7 +103,7 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	return err
 }
 
-// threeWay returns the patch that makes what is there what the manifest says: a strategic one
+// threeWay returns the patch that makes the object what the manifest says: a strategic one
 // for the kinds of Kubernetes, a JSON merge patch for others.
 func threeWay(obj manifest.Object, applied, is []byte) (types.PatchType, []byte, error) {
 	if !scheme.Scheme.Recognizes(obj.Resource.GroupVersionKind) {
@@ -120,7 +119,7 @@ func threeWay(obj manifest.Object, applied, is []byte) (types.PatchType, []byte,
 }
 
 // Delete deletes objects as `kubectl delete --wait=false` does: pods get their
-// grace period, and what the objects own is deleted after them, in the background. For
+// grace period, and the objects' dependents are deleted after them, in the background. For
 // other options, use the client's Delete. A ref is "pod/default/web", "pvc/data" (in the namespace
 // default) or "pv/pv-1".
 func (c *Cluster) Delete(refs ...string) error {
@@ -141,9 +140,9 @@ func (c *Cluster) Delete(refs ...string) error {
 	return errors.Join(errs...)
 }
 
-// OnAct has f asked before Apply applies an object and before Delete deletes one, with the
-// verb and the object, "apply" and "pods/default/web". What f refuses with false is left out
-// without an error. Package explore finds with it what of a scenario it takes to fail.
+// OnAct sets a function that is called before Apply applies an object and before Delete deletes
+// one, with the verb and the object: "apply", "pods/default/web". If f returns false the act is
+// left out without an error. Package explore uses it to find which acts a failure needs.
 func (c *Cluster) OnAct(f func(verb, ref string) bool) { c.onAct = f }
 
 // acts reports whether the user's act is to be carried out.
@@ -155,8 +154,8 @@ func (c *Cluster) acts(verb string, at manifest.Ref) bool {
 	return c.onAct(verb, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/"))
 }
 
-// Do carries out a request of any kind as the user, through the clientset of Client. A
-// request's object becomes the server's own.
+// Do carries out any API request as the user, through the clientset of Client. The server keeps
+// the request's object: do not use it afterwards.
 func (c *Cluster) Do(req api.Request) (runtime.Object, error) {
 	return c.client.Do(context.Background(), req)
 }

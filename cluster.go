@@ -33,7 +33,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// User is the actor that Cluster.Client calls as.
+// User is the name of the actor whose calls Cluster.Client makes.
 const User = "user"
 
 // Cluster is a storage control plane with its nodes. It is not safe for
@@ -49,21 +49,22 @@ type Cluster struct {
 	containers   map[string]*runtime.Containers // by node
 	kubelets     map[string]kubelet.Config      // by node
 	nfs          nfs.Network
-	applied      map[string][]byte // what Apply last applied, by object
+	applied      map[string][]byte // the manifest that Apply applied last, by object
 	provisioners []*installed
 	schedulers   []scheduler.Config
 	sockets      socket.Table // of all machines
 	csiDrivers   []deploy.Plan
 	snapshots    bool                // InstallSnapshots was called
-	onNode       map[string][]string // the actors that run on a node, by node
+	onNode       map[string][]string // the actors of each node
 	off          map[string]bool     // nodes that are switched off
-	began        int                 // how much of the trace is about starting up
+	began        int                 // the number of records written while the cluster started
 	ids          prose.IDs
 	onAct        func(verb, ref string) bool
 }
 
-// New makes a cluster and starts its actors: the nodes have registered, and
-// nothing else has happened. Close it when done.
+// New makes a cluster and starts its actors. When it returns the nodes have registered, and
+// nothing else has happened. The error names the field of cfg that is wrong. Close the cluster
+// when done.
 func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -97,8 +98,7 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// start adds the actors, the control plane and then the nodes, and has them come
-// up.
+// start adds the actors, first the control plane and then the nodes, and runs until they are up.
 func (c *Cluster) start() error {
 	if c.cfg.runs(NodeLifecycle) {
 		c.Server().TaintNewNodes()
@@ -139,15 +139,15 @@ func (c *Cluster) start() error {
 	return err
 }
 
-// startsLate reports whether an actor starts when nothing else runs any more: it takes no part in the
-// order of the others, and a seed means what it meant without it.
+// startsLate reports whether an actor starts after all others are at rest, so that it does not
+// change the order in which a seed starts the others.
 func startsLate(actor string) bool { return actor == NamespaceDeletion || actor == VACProtection }
 
-// Close ends the actors and all trouble of machines, waits until programs (AddProgram) have returned, takes real mounts away and
-// removes the temporary directory, if there is one. What cannot be unmounted stays,
-// and so does the directory: Close again when it is free. The API's objects and the
-// story can still be read; whatever needs the actors or the nodes' directories
-// answers with engine.ErrClosed.
+// Close ends the actors and the machines' faults, waits until programs (AddProgram) have returned,
+// removes real mounts and the temporary directory, if there is one. A mount that is busy stays,
+// and so does the directory: call Close again when it is free. The API's objects and the
+// story can still be read; methods that need the actors or the nodes' directories
+// return engine.ErrClosed.
 func (c *Cluster) Close() error {
 	c.closed = true
 	c.engine.Close()
@@ -168,14 +168,14 @@ func (c *Cluster) Close() error {
 	return err
 }
 
-// Client returns a clientset that calls as "user". It is one of client-go's fakes
-// (*fake.Clientset), so PrependReactor works, but it does not remember its calls: the
-// trace does.
+// Client returns a clientset whose calls the trace attributes to "user". It is one of client-go's
+// fakes (*fake.Clientset), so PrependReactor works, but it does not keep its actions: the
+// trace has them.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// RESTConfig returns the configuration of a client that calls as actor: with it work
-// kubernetes.NewForConfig, dynamic and metadata clients and whatever else takes a
-// *rest.Config. There is no port behind it: the requests are served in the goroutine that
+// RESTConfig returns the configuration of a client that calls as actor. It works with
+// kubernetes.NewForConfig, dynamic and metadata clients and all else that takes a
+// *rest.Config. No port is opened: requests are served in the goroutine that
 // makes them, and only a watch has a goroutine of its own.
 func (c *Cluster) RESTConfig(actor string) *restclient.Config {
 	return rest.New(c.Server(), c.Server().Registry(), c.Now).Config(actor)
@@ -184,20 +184,20 @@ func (c *Cluster) RESTConfig(actor string) *restclient.Config {
 // Server returns the API server.
 func (c *Cluster) Server() *api.Server { return c.engine.Server() }
 
-// Engine is what drives the actors.
+// Engine returns the engine that drives the actors.
 func (c *Cluster) Engine() *engine.Engine { return c.engine }
 
 // Now returns the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }
 
-// Seed is Config.Seed.
+// Seed returns Config.Seed.
 func (c *Cluster) Seed() uint64 { return c.cfg.Seed }
 
 // Actors returns the names of all actors.
 func (c *Cluster) Actors() []string { return c.engine.Actors() }
 
-// Dir is where the nodes' directories are, and in _nfs those of NFS servers; ""
-// without any, and with MemoryDisks.
+// Dir returns the directory that has those of the nodes, and in _nfs those of NFS servers. It is
+// "" if there is no machine yet, and with MemoryDisks.
 func (c *Cluster) Dir() string { return c.dir }
 
 // Settle runs until the cluster is at rest: see package engine for what that
@@ -221,15 +221,15 @@ func (c *Cluster) Interrupt() { c.engine.Interrupt() }
 // Crash ends an actor's process: it forgets everything and starts again.
 func (c *Cluster) Crash(actor string) error { return c.engine.Crash(actor) }
 
-// CrashFor is Crash for an actor that starts again after a downtime. Settle does not
+// CrashFor ends an actor's process, which starts again after a downtime. Settle does not
 // wait for that; RunFor does.
 func (c *Cluster) CrashFor(actor string, downtime time.Duration) error {
 	return c.engine.CrashFor(actor, downtime)
 }
 
-// Stop ends an actor's process until Start. What it has on its node's disk stays, and
-// so do the pods of a kubelet: their containers run, and nothing reports it. "node/node-1"
-// instead of an actor switches the whole machine off: its kubelet and its parts of CSI
+// Stop ends an actor's process until Start. Its files on the node's disk stay, and a
+// kubelet's containers go on running, unreported. "node/node-1" instead of an actor switches
+// the whole machine off: its kubelet and its parts of CSI
 // drivers stop, its containers end and its mounts are gone; only its disk stays.
 func (c *Cluster) Stop(actor string) error {
 	if node, ok := c.nodeOf(actor); ok {
@@ -238,9 +238,8 @@ func (c *Cluster) Stop(actor string) error {
 	return c.engine.Stop(actor)
 }
 
-// Start has an actor that was stopped start again, knowing nothing. It does so with
-// the next Settle, Step or RunFor. "node/node-1" has a machine start that Stop has
-// switched off, with all that runs there.
+// Start starts a stopped actor again, with empty caches, in the next Settle, Step or RunFor.
+// "node/node-1" switches on a machine that Stop has switched off, with all that runs there.
 func (c *Cluster) Start(actor string) error {
 	if node, ok := c.nodeOf(actor); ok {
 		return c.switchOn(node)
@@ -271,12 +270,12 @@ func (c *Cluster) Inject(f engine.Fault) (err error) {
 	return c.engine.Inject(f)
 }
 
-// Hold keeps an actor's cache of a resource ("persistentvolumes", or any other
-// name that kubectl knows, "pv") from hearing of changes until Release.
+// Hold delivers no more changes to an actor's cache of a resource until Release. The resource may
+// have any name that kubectl knows ("persistentvolumes", "pv").
 func (c *Cluster) Hold(actor, resource string) error { return c.cache(c.engine.Hold, actor, resource) }
 
-// Lag is Hold, and the actor, if it crashes, lists what there was when this was called: it
-// has been connected to an API server that is behind.
+// Lag holds the cache as Hold does. In addition, if the actor restarts, it lists the objects as
+// they were when Lag was called, as from an API server that is behind.
 func (c *Cluster) Lag(actor, resource string) error { return c.cache(c.engine.Lag, actor, resource) }
 
 // Release lets a held cache catch up.
@@ -292,18 +291,16 @@ func (c *Cluster) cache(do func(actor, resource string) error, actor, resource s
 	return do(actor, resource)
 }
 
-// Records are what the story tells and its details, oldest first. They are shared: do not
+// Records returns the records that the story is told from, oldest first. They are shared: do not
 // change them. trace.JSON writes them as JSON.
 func (c *Cluster) Records() []trace.Entry { return c.engine.Trace().Since(c.began) }
 
-// Story returns the transcript so far: who did what, when and why, one line a record. How
-// the cluster came up is not part of it. A very long story has lost its beginning,
-// and says so.
+// Story returns the transcript so far: who did what, when and why, one line a record. It leaves
+// out how the cluster started. A very long story has lost its beginning, and says so.
 func (c *Cluster) Story() string { return c.Tell(trace.Telling{}) }
 
-// Transcript returns the story for people to read: identifiers are short, as ShortIDs
-// makes them, and lines that are wider than width characters continue on the next
-// one. 0 wraps nothing.
+// Transcript returns the story with short identifiers (ShortIDs), and with lines wrapped at width
+// characters; 0 wraps nothing.
 func (c *Cluster) Transcript(width int) string {
 	return c.Tell(trace.Telling{Width: width, Shorten: c.ShortIDs})
 }
@@ -313,8 +310,8 @@ func (c *Cluster) Transcript(width int) string {
 // "pvc-56a9ebfe-9c0b-4d98-8d97-ddaeff0e466a".
 func (c *Cluster) ShortIDs(text string) string { return c.ids.Shorten(text) }
 
-// FullIDs replaces what ShortIDs has shortened by the whole again, and so makes names
-// of what was copied from a transcript.
+// FullIDs replaces shortened identifiers by the full ones again, so that a name copied from a
+// transcript names its object.
 func (c *Cluster) FullIDs(text string) string {
 	if !prose.HasID(text) {
 		return text
@@ -327,8 +324,8 @@ func (c *Cluster) FullIDs(text string) string {
 	return c.ids.Expand(text)
 }
 
-// Tell returns the story told as how says, for example with details. Without a Start times count
-// from the cluster's.
+// Tell returns the story told as how says, for example with details. If how has no Start, times
+// count from the start of the cluster.
 func (c *Cluster) Tell(how trace.Telling) string {
 	if how.Start.IsZero() {
 		how.Start = c.started()

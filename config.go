@@ -33,24 +33,25 @@ const (
 	PVProtection  = "pv-protection-controller"
 	// VACProtection keeps VolumeAttributesClasses while claims or volumes have them.
 	VACProtection = protection.VACActorName
-	// EphemeralVolumes makes the claims of generic ephemeral volumes.
+	// EphemeralVolumes creates the claims of generic ephemeral volumes.
 	EphemeralVolumes = "ephemeral-volume-controller"
-	// VolumeExpansion says of claims that have grown who must expand them.
+	// VolumeExpansion reports for a claim that has grown which component must expand the volume.
 	VolumeExpansion = "expand-controller"
 	StatefulSets    = "statefulset-controller"
 	// GarbageCollection deletes objects whose owners are gone.
 	GarbageCollection = "generic-garbage-collector"
-	// AttachDetach has CSI volumes attached to the nodes of their pods, and detached.
+	// AttachDetach creates the VolumeAttachments by which CSI volumes are attached to the nodes of
+	// their pods, and deletes them.
 	AttachDetach = attachdetach.ActorName
 	Scheduler    = "kube-scheduler"
-	// NodeLifecycle says of nodes that have been silent for 50 s that nothing is known of
-	// them, and taints nodes by their conditions. While it runs, new nodes are tainted as not
-	// ready until they are, as on a real cluster.
+	// NodeLifecycle sets the conditions of nodes that have been silent for 50 s to Unknown, and
+	// taints nodes by their conditions. While it runs, a new node is tainted not-ready
+	// until it is ready, as on a real cluster.
 	NodeLifecycle = nodelifecycle.ActorName
-	// TaintEviction deletes pods from nodes whose NoExecute taints they do not tolerate, or
-	// not any longer.
+	// TaintEviction deletes pods from nodes whose NoExecute taints they do not, or no longer,
+	// tolerate.
 	TaintEviction = tainteviction.ActorName
-	// PodGC deletes the pods of nodes that do not exist, and others that nobody would end.
+	// PodGC deletes pods that no kubelet would end, such as those of nodes that do not exist.
 	PodGC = podgc.ActorName
 	// NamespaceDeletion empties namespaces that are deleted.
 	NamespaceDeletion = namespace.ActorName
@@ -58,7 +59,7 @@ const (
 	SnapshotController = "snapshot-controller"
 )
 
-// actorNames returns the control plane's actors in the order they are started. The SnapshotController
+// actorNames returns the control plane's actors in the order in which they start. The SnapshotController
 // starts later.
 func actorNames() []string {
 	return []string{
@@ -67,65 +68,63 @@ func actorNames() []string {
 	}
 }
 
-// Config says what cluster to make. The zero value is one node, "node-1", all
+// Config describes a cluster. The zero value has one node, "node-1", and runs all
 // actors, in order.
 type Config struct {
 	// Nodes get a kubelet and a directory each. Default one node, "node-1".
 	Nodes []Node
-	// NoNodes leaves out that one node: there are none until AddNode. With Nodes it is an
-	// error.
+	// NoNodes makes a cluster without nodes, to which AddNode can add some. It is an error if
+	// Nodes is set, too.
 	NoNodes bool
-	// Seed chooses the interleaving of actors. 0 runs in order, as a reader
-	// expects; any other value explores one of the other orders. It also makes
-	// UIDs and generated names.
+	// Seed chooses the order in which actors take steps. 0 runs them in turn, as a reader
+	// expects; any other value gives another order. UIDs and generated names depend on it, too.
 	Seed uint64
-	// Policy replaces what Seed says about the order, for example
+	// Policy chooses the order instead of Seed, for example
 	// engine.Replay of choices recorded earlier.
 	Policy engine.Policy
-	// Only are the control plane's actors to run, by name; nil means all.
+	// Only lists the control plane's actors to run, by name; nil means all.
 	Only []string
 	// Start is the first moment of virtual time; default engine.Start.
 	Start time.Time
-	// ResyncPhase is how long before the start the periodic work of actors had
-	// its last round, as in a cluster that has been running; default 0.
+	// ResyncPhase is the time between the last round of the actors' periodic work and the start,
+	// as in a cluster that has been running; default 0.
 	ResyncPhase time.Duration
-	// Patience is how long a retry's backoff may grow before Settle stops
-	// waiting for it; default one minute.
+	// Patience is the longest backoff of a retry that Settle waits for; default one minute.
 	Patience time.Duration
-	// StepLimit is how many steps one call of Settle, or one minute of virtual time,
+	// StepLimit is the number of steps that one call of Settle, or one minute of virtual time,
 	// may take before it is reported as a livelock; default 300,000, and 2,000 more
 	// for every object that there is when the call begins. A StatefulSet with
 	// thousands of replicas needs more.
 	StepLimit int
-	// TraceLimit is how many records of what happened are kept, the latest; default
-	// 1,000,000, and in any case those that take about 1 GiB of memory. A record of a write
+	// TraceLimit is the number of records that are kept, the latest; default
+	// 1,000,000. Records beyond about 1 GiB of memory are dropped in any case. A record of a write
 	// keeps the object before and after it. For clusters of tens of thousands of pods a
-	// smaller limit saves much memory; stories and explanations say then what is missing.
+	// smaller limit saves much memory; stories and explanations then say what is missing.
 	TraceLimit int
-	// Blocked is how long, in real time, a provisioner may block without waiting
-	// on its Env before it is given up, with a Warning event on the claim or
+	// Blocked is the real time that a provisioner's code may block outside of its
+	// Env before the cluster gives it up, with a Warning event on the claim or
 	// volume; default 30 s, negative for ever.
 	Blocked time.Duration
-	// Dir is where the nodes' directories are made, one below it for each node.
+	// Dir is the directory in which each machine gets one of its own.
 	// They stay after Close. Default: a temporary directory that Close removes.
 	Dir string
-	// Disks says where machines have their files; default DirectoryDisks.
+	// Disks chooses directories or memory for the machines' files; default DirectoryDisks.
 	Disks Disks
-	// RealMounts has nodes make the kernel's bind mounts instead of links that look like
-	// them (see mount.Bind): read-only is kept, what is mounted on is hidden, a volume in
-	// use is busy. Only Linux has them, and only for a process with a mount namespace of
-	// its own that may mount there, which New checks:
+	// RealMounts makes nodes use the kernel's bind mounts instead of links that look like
+	// them (see mount.Bind): read-only is enforced, a mount hides the files below it, a volume in
+	// use is busy. They need Linux and a process that may mount in a mount namespace of
+	// its own, which New checks:
 	//
 	//	unshare --user --map-root-user --mount go test ./...
 	//
-	// Close takes them all away. If the process ends without it, the kernel takes them
-	// away with the namespace's last process; the temporary directory stays. NFS shares
-	// cannot be mounted then.
+	// Close removes them all. If the process ends without Close, the kernel removes them
+	// with the namespace's last process, and the temporary directory stays. With RealMounts NFS
+	// shares cannot be mounted.
 	RealMounts bool
-	// VolumePlugins makes the volume plugins of a node's kubelet, anew for every start;
-	// default kubelet.DefaultPlugins, which a function of your own can add to.
+	// VolumePlugins returns new volume plugins for a node's kubelet each time it starts;
+	// default kubelet.DefaultPlugins, to which a function of your own can add.
 	VolumePlugins func() []volume.VolumePlugin
-	// NFSServers are there from the start; see Cluster.AddNFSServer.
+	// NFSServers exist from the start; see Cluster.AddNFSServer.
 	NFSServers []NFSServer
 	// CrossNamespaceVolumeDataSource is the API server's feature gate of that name, which is alpha in
 	// v1.36; default false: a dataSourceRef that names another namespace is dropped. The provisioners
@@ -145,17 +144,16 @@ type Config struct {
 	KubeletRules kubelet.Rules
 }
 
-// Disks says where nodes and NFS servers have their files. Whatever a cluster does, it
-// does alike on both; a run on MemoryDisks is several times faster.
+// Disks is the place where nodes and NFS servers keep their files. A cluster does the same on
+// both; a run on MemoryDisks is several times faster.
 type Disks int
 
 const (
 	// DirectoryDisks gives each machine a directory below Config.Dir.
 	DirectoryDisks Disks = iota
 	// MemoryDisks keeps files in memory: nothing is written on the machine that runs the
-	// simulation, and it leaves nothing there. Cluster.Dir is "" then; ReadFile,
-	// WriteFile and ListDir show the files. Everything belongs to root, with umask 022,
-	// whoever runs the simulation.
+	// simulation. Cluster.Dir returns ""; ReadFile, WriteFile and ListDir reach the files. All
+	// files belong to root, with umask 022, for any user who runs the simulation.
 	MemoryDisks
 )
 
@@ -167,11 +165,11 @@ type Node struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []v1.Taint
-	// Capacity is what the node has; default 64 CPUs, 64Gi, 110 pods.
+	// Capacity holds the node's resources; default 64 CPUs, 64Gi, 110 pods.
 	Capacity v1.ResourceList
-	// Runtime is which container runtime the node has; default runtime.Containerd.
+	// Runtime is the node's container runtime; default runtime.Containerd.
 	Runtime runtime.Kind
-	// Images are those that the node has from the start, with or without a tag; a container
+	// Images lists the images that the node has from the start, with or without a tag; a container
 	// with imagePullPolicy Never needs one of them.
 	Images []string
 	// CSIDrivers register with the node's kubelet; see kubelet.Config.CSIDrivers.
@@ -180,13 +178,13 @@ type Node struct {
 
 // NFSServer is a machine that exports directories to all nodes.
 type NFSServer struct {
-	// Name is what volumes call it in nfs.server: an IP address or a DNS name.
+	// Name is the name that volumes have in nfs.server: an IP address or a DNS name.
 	Name string
 	// Exports are the directories that can be mounted, absolute paths.
 	Exports []string
 }
 
-// Nodes are plain nodes of these names.
+// Nodes returns plain nodes of these names.
 func Nodes(names ...string) []Node {
 	nodes := make([]Node, len(names))
 	for i, name := range names {
@@ -195,7 +193,7 @@ func Nodes(names ...string) []Node {
 	return nodes
 }
 
-// check refuses what cannot work, naming the field and what is allowed.
+// check returns an error that names the first field with a wrong value and what is allowed.
 func (cfg Config) check() error {
 	seen := map[string]bool{}
 	if cfg.NoNodes && len(cfg.Nodes) > 0 {

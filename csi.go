@@ -98,7 +98,7 @@ func (c *Cluster) runOnNode(d deploy.Plan, node *machine.Machine) error {
 	return err
 }
 
-// csiHost is where a driver's node server runs.
+// csiHost returns a node as the host of a driver's node server.
 func (c *Cluster) csiHost(node *machine.Machine) deploy.Host {
 	return deploy.Host{Machine: node, Node: node.Name(), Now: c.Now}
 }
@@ -112,7 +112,7 @@ func (c *Cluster) addActors(actors []deploy.Actor) error {
 	return nil
 }
 
-// csiWorld is what drivers' actors are put in.
+// csiWorld returns what drivers' actors need of the cluster.
 func (c *Cluster) csiWorld() deploy.World {
 	return deploy.World{
 		Sockets: &c.sockets,
@@ -120,8 +120,8 @@ func (c *Cluster) csiWorld() deploy.World {
 	}
 }
 
-// InjectCSI adds a fault (a call.Fault) of calls to CSI drivers. It says what is wrong with one that makes no
-// sense. Of several that match, the one added first strikes.
+// InjectCSI adds a fault (a call.Fault) of calls to CSI drivers. The error names the field that
+// is wrong. Of several faults that match, the one added first strikes.
 func (c *Cluster) InjectCSI(f socket.Fault) error {
 	if c.closed {
 		return engine.ErrClosed
@@ -140,7 +140,7 @@ func (c *Cluster) InjectCSI(f socket.Fault) error {
 	return c.sockets.Inject(f)
 }
 
-// csiNames returns the names of the CSI drivers that are installed.
+// csiNames returns the names of the installed CSI drivers.
 func (c *Cluster) csiNames() []string {
 	var names []string
 	for _, d := range c.csiDrivers {
@@ -162,7 +162,8 @@ func (c *Cluster) diskOf(name string) *disk.Disk {
 	return m.Disk()
 }
 
-// remote is what a node mounts with a file system type: of an NFS server, or of a CSI driver.
+// remote returns the disk that a node mounts with a file system type, of an NFS server or of a CSI
+// driver.
 func (c *Cluster) remote(fstype, source string) (*disk.Disk, error) {
 	for _, d := range c.csiDrivers {
 		if open := d.FSTypes[fstype]; open != nil {
@@ -174,10 +175,11 @@ func (c *Cluster) remote(fstype, source string) (*disk.Disk, error) {
 
 // InstallSnapshots gives the cluster what a real one needs for snapshots: the
 // CustomResourceDefinitions of external-snapshotter (VolumeSnapshot, VolumeSnapshotContent and
-// VolumeSnapshotClass; those that are there already stay), the snapshot controller unless Config.Only leaves it
-// out, and a csi-snapshotter for each CSI driver, also for those that are installed later. Apply does it by itself when a
-// manifest has an object of these kinds, and package serve when a client has made the definitions. Called
-// again it does nothing. Group snapshots work as soon as their definitions are applied, too: see snapshots.GroupDefinitions.
+// VolumeSnapshotClass; existing ones stay), the snapshot controller unless Config.Only leaves it
+// out, and a csi-snapshotter for each CSI driver, also for those installed later. Apply calls it
+// when a manifest has an object of these kinds, and package live/serve when a client has created
+// the definitions. A second call does nothing. Group snapshots work as soon as their definitions
+// are applied, too: see snapshots.GroupDefinitions.
 func (c *Cluster) InstallSnapshots() error {
 	if c.snapshots {
 		return nil

@@ -25,28 +25,28 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// ExecResult is what a command printed and ended with.
+// ExecResult holds the output and the exit code of a command.
 type ExecResult struct {
 	Stdout, Stderr string
 	ExitCode       int32
 }
 
-// maxExec is how much virtual time a command may take that is run in a container.
+// maxExec is the virtual time that a command run in a container may take.
 const maxExec = 24 * time.Hour
 
 // Exec runs a command in a container of a pod ("web", or "namespace/web"), to its end, as
-// kubectl exec does. Virtual time passes for everybody while the command sleeps, for at
+// kubectl exec does. Virtual time passes for the whole cluster while the command sleeps, for at
 // most a day. An empty container name means the pod's first one, or the one that the
 // annotation kubectl.kubernetes.io/default-container names. The error says why the command
-// could not be begun or did not end; a command that fails has an exit code, which is 127
-// where there is no such program.
+// did not start or did not end. A command that fails is no error: it has an exit code, 127
+// if there is no such program.
 func (c *Cluster) Exec(pod, container string, command ...string) (ExecResult, error) {
 	var stdout, stderr bytes.Buffer
 	code, err := c.ExecStreams(pod, container, runtime.ExecConfig{Command: command, Stdout: &stdout, Stderr: &stderr})
 	return ExecResult{stdout.String(), stderr.String(), code}, err
 }
 
-// ExecStreams is Exec with streams: what the command prints is written as it goes, and
+// ExecStreams runs a command as Exec does, with streams: its output is written as it comes, and
 // Stdin is read to its end when the command first reads.
 func (c *Cluster) ExecStreams(pod, container string, config runtime.ExecConfig) (exitCode int32, err error) {
 	x, err := c.BeginExec(pod, container, config)
@@ -68,15 +68,15 @@ func (c *Cluster) ExecStreams(pod, container string, config runtime.ExecConfig) 
 	}
 }
 
-// Execution is a command that was begun in a container, beside the container's own.
+// Execution is a command that runs in a container beside the container's own.
 type Execution struct {
 	process runtime.Process
 	cluster *Cluster
 	node    string
 }
 
-// BeginExec is ExecStreams for who lets time pass himself, as a server in real time does:
-// it begins the command and runs nothing of it.
+// BeginExec prepares a command for a caller that lets time pass itself, as a server in real time
+// does. Execution.Run runs it.
 func (c *Cluster) BeginExec(pod, container string, config runtime.ExecConfig) (*Execution, error) {
 	p, node, err := c.podOnNode(pod)
 	if err != nil {
@@ -101,10 +101,9 @@ func (c *Cluster) BeginExec(pod, container string, config runtime.ExecConfig) (*
 	return &Execution{process, c, node}, nil
 }
 
-// Run carries the command out until it waits or ends. If it waits, Run is to be called
-// again after that much virtual time, or, if it waits for its standard input, when there
-// is some; then, and if it waits for nothing, the time is longer than any run. The error is
-// that of a kubelet that does not answer any more.
+// Run runs the command until it waits or ends. If it sleeps, call Run again after wait of virtual
+// time. If it waits for standard input, wait is longer than any run: call Run again when there is
+// input. The error says that the kubelet no longer answers.
 func (x *Execution) Run() (wait time.Duration, ended bool, err error) {
 	if err := x.cluster.dial(x.node); err != nil {
 		return 0, false, fmt.Errorf("the connection to the container was lost, and the command stopped: %w", err)
@@ -113,15 +112,14 @@ func (x *Execution) Run() (wait time.Duration, ended bool, err error) {
 	return wait, ended, nil
 }
 
-// ExitCode returns that of a command that has ended.
+// ExitCode returns the exit code of a command that has ended.
 func (x *Execution) ExitCode() int32 { return x.process.ExitCode() }
 
 // Stop ends the command where it is, if it has not ended.
 func (x *Execution) Stop() { x.process.Stop() }
 
-// Logs is what a container of a pod has printed, standard output and error as they came,
-// or with previous the container before it; the last 64 KiB of that. Pod and container are
-// named as in Exec.
+// Logs returns the last 64 KiB that a container of a pod has printed to standard output and error,
+// or with previous those of its previous instance. Pod and container are named as in Exec.
 func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
 	p, node, err := c.podOnNode(pod)
 	if err != nil {
@@ -140,7 +138,7 @@ func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
 	return out.String(), nil
 }
 
-// podOnNode returns a pod that has a node with a kubelet, and that node.
+// podOnNode returns a pod and its node; the pod must have one, and the node a kubelet.
 //
 // Upstream: pkg/registry/core/pod/strategy.go streamLocation, v1.36.
 func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
@@ -161,12 +159,13 @@ func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
 	return pod, node, nil
 }
 
-// defaultContainer is the annotation that names the container which is meant.
+// defaultContainer is the annotation that names a pod's default container.
 //
 // Upstream: k8s.io/kubectl/pkg/util/podutils DefaultContainerAnnotationName, v0.36.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
-// containerOf returns the container that is meant.
+// containerOf returns the name of the container, which must exist, or of the default one if name
+// is empty.
 //
 // Upstream: pkg/registry/core/pod/strategy.go validateContainer, v1.36.
 func containerOf(pod *v1.Pod, name string) (string, error) {
@@ -191,10 +190,10 @@ func containerOf(pod *v1.Pod, name string) (string, error) {
 	return "", apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s%s", name, pod.Name, prose.OneOf(name, names)))
 }
 
-// kubeletPort is where kubelets listen.
+// kubeletPort is the port of all kubelets.
 const kubeletPort = 10250
 
-// dial says why a node's kubelet does not answer, if it does not.
+// dial returns the error of a connection to a node's kubelet, nil if it answers.
 func (c *Cluster) dial(node string) error {
 	if _, down := c.engine.Down()["kubelet/"+node]; down {
 		return fmt.Errorf("dial tcp %s:%d: connect: connection refused", c.addressOf(node), kubeletPort)
@@ -202,7 +201,7 @@ func (c *Cluster) dial(node string) error {
 	return nil
 }
 
-// addressOf returns a node's address, or its name.
+// addressOf returns a node's internal IP address, or its name.
 func (c *Cluster) addressOf(node string) string {
 	object, err := c.client.CoreV1().Nodes().Get(context.Background(), node, metav1.GetOptions{})
 	if err == nil {
@@ -215,42 +214,42 @@ func (c *Cluster) addressOf(node string) string {
 	return node
 }
 
-// refusedBackend is the API server's error where it cannot reach a kubelet.
+// refusedBackend returns the API server's error if it cannot reach a kubelet.
 func refusedBackend(format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Errorf(format, args...).Error(),
 	}}
 }
 
-// Program is somebody else's program, unmodified, with goroutines of its own: an operator,
-// a provisioner, a child process.
+// Program is a program that was not written for this library and has goroutines of its own: an
+// operator, a provisioner, a child process.
 type Program struct {
-	// Name is the actor's name: the story, Inject, Crash and Stop call it so. Required.
+	// Name is the actor's name in the story, Inject, Crash and Stop. Required.
 	Name string
-	// Run is the program. ctx ends when its process is to end; then Run is to return. cfg
-	// makes clients of the cluster, whose writes bear the Name. Required.
+	// Run runs the program. It must return when ctx is done: the process ends then. Clients made
+	// with cfg write under the Name. Required.
 	Run func(ctx context.Context, cfg *restclient.Config) error
-	// Provisions are the names by which storage classes call it, if it is a provisioner:
-	// RequireNoLeaks looks for what it has made and left. Default: Name.
+	// Provisions lists the names by which storage classes call it, if it is a provisioner:
+	// RequireNoLeaks then looks for its leaks. Default: Name.
 	Provisions []string
-	// Inventory says what the backend of a provisioner holds; nil if it cannot say.
+	// Inventory lists the volumes of a provisioner's backend; nil if the backend cannot say.
 	Inventory provisioner.Inventory
 }
 
 // AddProgram runs a program as an actor of the cluster, beside a live.Driver: its
-// goroutines run in real time, or in that of a bubble (live.Bubble). Beside a running
-// driver call it through Driver.Do.
+// goroutines run in real time, or in the time of a bubble (live.Bubble). While a
+// driver runs, call AddProgram through Driver.Do.
 //
 // Crash, a fault and Stop end its process at once, as SIGKILL does: its context ends, its
 // watches break, its connections are refused. After the downtime, and when Run has
-// returned, Run is called again. Where Run has not returned after Config.Blocked, the
+// returned, Run is called again. If Run has not returned after Config.Blocked, the
 // trace says so, and the next process starts beside it. A program that panics or returns
-// by itself is started again with the backoff of a container: at once, after 10 s, 20 s,
-// and so on. A panic in a goroutine that Run has started ends the test or command, as Go
-// has it.
+// by itself starts again with the backoff of a container: at once, after 10 s, 20 s,
+// and so on. A panic in a goroutine that Run has started ends the whole test or command: Go
+// offers no other way.
 //
-// Faults strike its calls as those of any actor; a Delay takes real time. What it
-// creates, and the directories of its volumes, count in RequireNoLeaks.
+// Faults strike its calls as they strike those of any actor; a Delay takes real time.
+// RequireNoLeaks looks for leaks among the objects it creates and the directories of its volumes.
 //
 // Close ends it and waits for Run to return.
 func (c *Cluster) AddProgram(p Program) error {
@@ -273,7 +272,8 @@ func (c *Cluster) AddProgram(p Program) error {
 	return nil
 }
 
-// programsGone says which programs had not returned when the engine was closed.
+// programsGone returns an error that names the programs that had not returned when the engine was
+// closed.
 func (c *Cluster) programsGone() error {
 	if late := c.engine.Lingering(); len(late) > 0 {
 		return fmt.Errorf("programs that have not returned although their context has ended: %s", strings.Join(late, ", "))
@@ -282,13 +282,12 @@ func (c *Cluster) programsGone() error {
 }
 
 // HostDir returns the path, on this machine, of a directory of a simulated one ("node/node-1",
-// "nfs/server"): for a program that works on files by system calls of its own, such as an
+// "nfs/server"). It is for a program that makes system calls of its own, such as an
 // NFS provisioner that is told where the export is mounted. Links on the way are
-// followed. The directory must exist (MakeDir), and the cluster must have disks that are
-// directories.
+// followed. The directory must exist (MakeDir), and the cluster must have DirectoryDisks.
 //
 // Nothing confines a program to the directory, and the faults of InjectMachine do not
-// strike what it does there: give it only to code that you would run on your machine.
+// strike its system calls: give it only to code that you would run on your machine.
 func (c *Cluster) HostDir(name, dir string) (string, error) {
 	m, err := c.machine(name)
 	if err != nil {

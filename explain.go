@@ -17,10 +17,10 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Explanation is what Explain says, and what is missing as values for programs.
+// Explanation holds the text that Explain returns, and for programs the missing things as values.
 type Explanation = explain.Explanation
 
-// Explain answers in words why a claim, volume, pod or snapshot is as it is. ref is
+// Explain says in words why a claim, volume, pod or snapshot is in its state. ref is
 // "pvc/default/data", "pvc/data" (in the namespace default), "pv/name",
 // "pod/default/web", "volumesnapshot/default/s1" or "volumesnapshotcontent/name".
 func (c *Cluster) Explain(ref string) (string, error) {
@@ -28,13 +28,13 @@ func (c *Cluster) Explain(ref string) (string, error) {
 	return why.Text, err
 }
 
-// Explanation is Explain with the values beside the words.
+// Explanation explains an object as Explain does, and returns values beside the words.
 func (c *Cluster) Explanation(ref string) (Explanation, error) {
 	at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
 	if err != nil {
 		return Explanation{}, err
 	}
-	c.machines.PauseFaults(true) // looking at a disk is not what a fault is for
+	c.machines.PauseFaults(true) // a look at a disk is not an operation of the simulation
 	defer c.machines.PauseFaults(false)
 	why, err := explain.Object(context.Background(), c.world(), at.Resource.Kind, at.Namespace, at.Name)
 	if errors.Is(err, explain.ErrKind) {
@@ -43,7 +43,7 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 	return why, err
 }
 
-// world is what explain looks at.
+// world returns the cluster as package explain sees it.
 func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
@@ -77,8 +77,8 @@ func (c *Cluster) world() explain.World {
 	return w
 }
 
-// RequireBound returns an error unless each of these claims, named as for Claim, is Bound. The error says what each is instead, and why, as
-// Explain does. Settle first.
+// RequireBound returns an error unless each of these claims, named as for Claim, is Bound. The
+// error gives the phase of each other claim, and the reason, as Explain does. Settle first.
 func (c *Cluster) RequireBound(claims ...string) error {
 	return c.requireEach("pvc", claims, func(ref, key string) (string, error) {
 		claim, err := c.Claim(ref)
@@ -90,8 +90,8 @@ func (c *Cluster) RequireBound(claims ...string) error {
 }
 
 // RequireRunning returns an error unless each of these pods, named as for Pod, is Running
-// and all its containers are. The error says what
-// each is instead, and why, as Explain does. Settle first.
+// and all its containers are. The error gives the phase of each other pod, and the reason, as
+// Explain does. Settle first.
 func (c *Cluster) RequireRunning(pods ...string) error {
 	return c.requireEach("pod", pods, func(ref, key string) (string, error) {
 		pod, err := c.Pod(ref)
@@ -110,7 +110,8 @@ func (c *Cluster) RequireRunning(pods ...string) error {
 	})
 }
 
-// requireEach collects what is wrong with each object, with its explanation below.
+// requireEach returns an error with a line for each object that check finds wrong, and its
+// explanation below.
 func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name string) (wrong string, err error)) error {
 	if len(keys) == 0 {
 		return fmt.Errorf("no %s is named", kind)
@@ -130,7 +131,7 @@ func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name s
 		if wrong == "" {
 			continue
 		}
-		// What cannot be explained is reported all the same.
+		// An object that cannot be explained is reported all the same.
 		why, _ := c.Explain(at.String())
 		all = append(all, strings.TrimRight(wrong+"\n"+why, "\n"))
 	}
@@ -140,16 +141,16 @@ func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name s
 	return errors.New(strings.Join(all, "\n"))
 }
 
-// Get prints what `kubectl get ARGS` prints: Get("pvc"), Get("pv,pvc"),
-// Get("pod", "web"), Get("pvc/data"). Namespaced objects are those of the
-// namespace default unless named otherwise ("pod/kube-system/web").
+// Get returns the output of `kubectl get ARGS`: Get("pvc"), Get("pv,pvc"),
+// Get("pod", "web"), Get("pvc/data"). Objects are looked up in the
+// namespace default unless the argument names another ("pod/kube-system/web").
 func (c *Cluster) Get(args ...string) (string, error) {
 	var b strings.Builder
 	err := c.view().Get(&b, tables.Options{}, args...)
 	return b.String(), err
 }
 
-// GetYAML prints what `kubectl get ARGS -o yaml` prints.
+// GetYAML returns the output of `kubectl get ARGS -o yaml`.
 func (c *Cluster) GetYAML(args ...string) (string, error) {
 	var b strings.Builder
 	err := c.view().Get(&b, tables.Options{Output: "yaml"}, args...)

@@ -45,9 +45,9 @@ func (c *Cluster) WriteFile(where, path string, data []byte) error {
 }
 
 // MakeDir makes a directory of a node or of a pod, as ReadFile names them, with
-// the parents it lacks: what the administrator does before there can be a local
-// volume. A directory that it makes has mode, for example 0o755, whatever the
-// umask; one that exists is left as it is. mode may have permission, setuid,
+// the parents it lacks, as an administrator does before there can be a local
+// volume. A new directory gets exactly this mode, for example 0o755, without regard to the
+// umask; an existing one is not changed. mode may have permission, setuid,
 // setgid and sticky bits. A pod cannot make directories in a volume that it
 // mounts read-only (kubelet.ErrReadOnly).
 func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) error {
@@ -74,10 +74,9 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 	return root.List(path)
 }
 
-// Disk returns the disk of a machine, "node/node-1" or "nfs/server". Paths on it are those of
-// the machine; nothing done through it leaves the machine's files. It is closed by
-// Close, and belongs to the cluster: do not close it. An error says which machines
-// there are.
+// Disk returns the disk of a machine, "node/node-1" or "nfs/server". Its paths are the machine's
+// own, and it reaches no file outside of the machine. Close closes it: do not close it yourself.
+// An error lists the machines.
 func (c *Cluster) Disk(name string) (*disk.Disk, error) {
 	root, pod, err := c.locate(name)
 	if err == nil && pod != nil {
@@ -89,7 +88,7 @@ func (c *Cluster) Disk(name string) (*disk.Disk, error) {
 	return root, nil
 }
 
-// locate finds the machine's disk, and the pod if it is a pod that is meant.
+// locate returns the disk of a machine, or a pod and the disk of its node.
 func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 	kind, _, _ := strings.Cut(where, "/")
 	resource, _ := manifest.FindResource(c.Server().Registry(), kind)
@@ -113,13 +112,13 @@ func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 	return m.Disk(), pod, nil
 }
 
-// maxStats is how long the kubelet may take to say how full a pod's volumes are.
+// maxStats is the virtual time that a kubelet may take to answer VolumeStats.
 const maxStats = 5 * time.Minute
 
 // VolumeStats asks the kubelet of a pod ("web" or "NAMESPACE/web") how full the pod's volumes are, as
-// `kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary` does on a cluster. Those volumes are in
-// the answer whose plugin can tell: CSI drivers with GET_VOLUME_STATS, by NodeGetVolumeStats.
-// The kubelet's work takes virtual time, if the driver's answer does.
+// `kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary` does on a cluster. The answer has the
+// volumes whose plugin can tell: those of CSI drivers with GET_VOLUME_STATS, by NodeGetVolumeStats.
+// Virtual time passes if the driver's answer takes some.
 func (c *Cluster) VolumeStats(pod string) (stats []kubelet.VolumeStats, err error) {
 	if c.closed {
 		return nil, engine.ErrClosed

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/machine"
 )
 
-// dirOf is where in the directory of all machines' directories the files of a machine are.
+// dirOf returns the directory of a machine, relative to Config.Dir.
 func dirOf(kind machine.Kind, name string) string {
 	if kind == machine.NFSServer {
 		return filepath.Join("_nfs", strings.ReplaceAll(name, ":", "_")) // no node has such a name
@@ -23,7 +23,7 @@ func dirOf(kind machine.Kind, name string) string {
 	return name
 }
 
-// addMachine makes a machine, with a directory or a disk in memory.
+// addMachine adds a machine, with a directory or a disk in memory.
 func (c *Cluster) addMachine(kind machine.Kind, name string) (*machine.Machine, error) {
 	cfg := machine.Config{Kind: kind, Name: name, Now: c.Now, Remote: c.remote, RealMounts: c.cfg.RealMounts}
 	if c.cfg.Disks != MemoryDisks {
@@ -47,12 +47,12 @@ func (c *Cluster) makeDir() error {
 	return err
 }
 
-// Machines returns the places of files, except pods: "node/NAME" for each node and
+// Machines returns the names of all machines: "node/NAME" for each node and
 // "nfs/NAME" for each NFS server.
 func (c *Cluster) Machines() []string { return c.machines.Names() }
 
-// machine returns the machine of that name, "node/node-1". An address or
-// a DNS name of an NFS server may be written in any way.
+// machine returns the machine of that name, "node/node-1". The address or
+// DNS name of an NFS server may be written in any form.
 func (c *Cluster) machine(name string) (*machine.Machine, error) {
 	if c.closed {
 		return nil, engine.ErrClosed
@@ -60,7 +60,7 @@ func (c *Cluster) machine(name string) (*machine.Machine, error) {
 	return c.machines.Find(c.canonical(name))
 }
 
-// canonical returns the name that a machine was given.
+// canonical returns the name under which a machine was added.
 func (c *Cluster) canonical(name string) string {
 	if server, ok := strings.CutPrefix(name, string(machine.NFSServer)+"/"); ok && c.nfs.Server(server) != nil {
 		return string(machine.NFSServer) + "/" + c.nfs.Server(server).Name()
@@ -68,8 +68,8 @@ func (c *Cluster) canonical(name string) string {
 	return name
 }
 
-// InjectMachine adds a fault of mounts and files. It says what is wrong with one that
-// makes no sense. Of several that match, the one added first strikes.
+// InjectMachine adds a fault of mounts and files. The error names the field that is wrong. Of
+// several faults that match, the one added first strikes.
 func (c *Cluster) InjectMachine(f machine.Fault) error {
 	if c.closed {
 		return engine.ErrClosed
@@ -78,7 +78,7 @@ func (c *Cluster) InjectMachine(f machine.Fault) error {
 	return c.machines.Inject(f)
 }
 
-// ClearFaults ends all trouble, that of Inject, of InjectMachine and of InjectCSI.
+// ClearFaults removes all faults, those of Inject, of InjectMachine and of InjectCSI.
 func (c *Cluster) ClearFaults() {
 	c.engine.ClearFaults()
 	c.machines.ClearFaults()
@@ -86,13 +86,12 @@ func (c *Cluster) ClearFaults() {
 }
 
 // AddNFSServer adds an NFS server that all nodes can reach: a machine with a
-// directory of its own, below "_nfs" in Dir. name is what volumes call it in
-// nfs.server, an IP address or a DNS name; each export is an absolute path, made if
-// it is not there. Nothing else can be mounted: an unknown server, and a path that is
-// not exported, fail as mount.nfs(8) fails, and the kubelet tries again.
+// directory of its own, below "_nfs" in Dir. name is the name that volumes have in
+// nfs.server, an IP address or a DNS name; each export is an absolute path, whose directory is
+// made if it is missing. Nothing else can be mounted: with an unknown server, or a path that is
+// not exported, a mount fails as mount.nfs(8) fails, and the kubelet tries again.
 //
-// The server's files are those of "nfs/NAME" in ReadFile, WriteFile, MakeDir and
-// ListDir.
+// ReadFile, WriteFile, MakeDir and ListDir reach the server's files as "nfs/NAME".
 func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, error) {
 	if err := nfs.CheckName(name); err != nil {
 		return nil, fmt.Errorf("NFS server: %w", err)
@@ -117,5 +116,5 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	return server, nil
 }
 
-// NFSServer returns the NFS server of that name, nil if there is none.
+// NFSServer returns the NFS server of that name, nil if it does not exist.
 func (c *Cluster) NFSServer(name string) *nfs.Server { return c.nfs.Server(name) }

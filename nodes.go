@@ -16,8 +16,8 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// AddNode has a node join: it gets a directory of its own, and a kubelet that
-// registers it with the next Settle, Step or RunFor.
+// AddNode adds a node: a directory of its own, and a kubelet that
+// registers it in the next Settle, Step or RunFor.
 func (c *Cluster) AddNode(node Node) error {
 	cfg := c.cfg
 	cfg.Nodes = append(slices.Clone(c.cfg.Nodes), node)
@@ -31,7 +31,7 @@ func (c *Cluster) AddNode(node Node) error {
 	return nil
 }
 
-// addNode makes the node's machine and starts its kubelet.
+// addNode adds the node's machine and starts its kubelet.
 func (c *Cluster) addNode(node Node) error {
 	m, err := c.addMachine(machine.Node, node.Name)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Cluster) addNode(node Node) error {
 	return nil
 }
 
-// volumePlugins makes the plugins of a node's kubelet: those of Config.VolumePlugins, and
-// that for CSI drivers, which reaches them on the node's sockets.
+// volumePlugins returns a function that makes the plugins of a node's kubelet: those of
+// Config.VolumePlugins, and the one for CSI drivers, which calls them on the node's sockets.
 func (c *Cluster) volumePlugins(node *machine.Machine) func() []volume.VolumePlugin {
 	others, name := c.cfg.VolumePlugins, node.String()
 	if others == nil {
@@ -82,19 +82,19 @@ func (c *Cluster) volumePlugins(node *machine.Machine) func() []volume.VolumePlu
 		plugins := others()
 		for _, plugin := range plugins {
 			if plugin.GetPluginName() == kubeletcsi.PluginName {
-				return plugins // somebody has one of their own
+				return plugins // the user's own plugin for CSI
 			}
 		}
 		return append(plugins, drivers.NewPlugin())
 	}
 }
 
-// nodeOf returns the node that "node/NAME" names.
+// nodeOf returns the NAME of "node/NAME"; false if name is not of this form.
 func (c *Cluster) nodeOf(name string) (string, bool) {
 	return strings.CutPrefix(name, string(machine.Node)+"/")
 }
 
-// switchOff has a node's machine lose its power.
+// switchOff cuts the power of a node's machine.
 func (c *Cluster) switchOff(node string) error {
 	m, err := c.machine(string(machine.Node) + "/" + node)
 	switch {
@@ -131,7 +131,7 @@ func (c *Cluster) switchOn(node string) error {
 	return err
 }
 
-// stopped reports whether an actor was stopped, and has not been started since.
+// stopped reports whether an actor was stopped and not started since.
 func (c *Cluster) stopped(actor string) bool {
 	restart, down := c.engine.Down()[actor]
 	return down && restart.IsZero()

@@ -27,10 +27,10 @@ import (
 )
 
 // ControlPlane returns the controllers that Config.Only names, configured as cfg says, for a
-// driver that is not a Cluster's: package remote runs them against another API server. They
-// delete no hostPath volumes unless cfg.PVController has a deleter that does. The
-// SnapshotController is among them only by its name, since it works only where the definitions of
-// snapshots are. A name that does not exist is an error.
+// driver other than a Cluster's: package live/remote runs them against another API server. They
+// delete no hostPath volumes unless cfg.PVController has a deleter for them. The
+// SnapshotController must be named, since it works only if the definitions of
+// snapshots exist. A name that does not exist is an error.
 func ControlPlane(cfg Config) ([]control.Actor, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -84,16 +84,16 @@ func (cfg Config) factory(name string) control.Factory {
 	case NamespaceDeletion:
 		return namespace.New()
 	}
-	panic("there is no actor " + name) // a mistake in actorNames, which each test would find
+	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }
 
-// withDeleter adds the deleter of hostPath volumes, unless there is one: upstream's
-// deletes from the disk of the machine it runs on.
+// withDeleter adds a deleter of hostPath volumes unless cfg has one. Upstream's
+// deletes from the disk of the machine it runs on; ours from the first node's.
 func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	deleters := map[string]pvcontroller.Deleter{
 		pvcontroller.HostPathPlugin: pvcontroller.NewHostPathDeleter(func(path string) error {
 			if len(c.machines.Of(machine.Node)) == 0 {
-				return nil // and no disk that it could be on
+				return nil // no node, no disk
 			}
 			return c.machines.Of(machine.Node)[0].Disk().RemoveAll(path)
 		}),
@@ -103,9 +103,9 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	return cfg
 }
 
-// collected are the kinds that the garbage collector looks at: those that a manifest for
-// the storage plane has. Their order is that in which they are listed, and so a part of
-// what a seed means. All servers have them alike, so that they are looked up once.
+// collected returns the kinds that the garbage collector watches: those that manifests for
+// storage have. It lists them in this order, so that the order is part of
+// what a seed means. They are the same for all servers and looked up once.
 var collected = sync.OnceValue(func() []metav1.APIResource {
 	const names = "pods persistentvolumeclaims configmaps secrets services endpoints serviceaccounts replicationcontrollers podtemplates " +
 		"resourcequotas limitranges persistentvolumes nodes namespaces " +

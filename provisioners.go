@@ -21,16 +21,15 @@ import (
 type installed struct {
 	name string
 	also []string           // its other names
-	cfg  provisioner.Config // what it really runs with
-	// inventory is what its backend holds, nil if it does not say.
+	cfg  provisioner.Config // with all defaults set
+	// inventory lists the volumes of its backend; nil if the backend cannot say.
 	inventory provisioner.Inventory
 	counters  *provisioner.Counters
 }
 
 // AddProvisioner runs p as the external provisioner of that name, with the
-// library's defaults. p survives crashes of its actor: it stands for a backend
-// that does. If it implements provisioner.Inventory, RequireNoLeaks asks it what
-// it holds.
+// library's defaults. p survives crashes of its actor, as a real backend does. If p implements
+// provisioner.Inventory, RequireNoLeaks compares its volumes with the API's.
 func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) error {
 	return c.AddProvisionController(provisioner.Config{Name: name, Provisioner: p})
 }
@@ -61,8 +60,8 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 	return nil
 }
 
-// AddScheduler runs another scheduler, as the actor of that name, beside the one that
-// Config.Scheduler is about. Only pods with its SchedulerName are its own.
+// AddScheduler runs a second scheduler, as the actor of that name. It schedules only pods with
+// its SchedulerName.
 func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
 	if slices.ContainsFunc(c.schedulers, func(other scheduler.Config) bool { return other.Name() == cfg.Name() }) {
 		return fmt.Errorf("scheduler.Config.SchedulerName: a scheduler called %q runs already", cfg.Name())
@@ -75,12 +74,12 @@ func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
 }
 
 // Counters returns the metrics of the provisioner of that name, under upstream's
-// names, over all lives of its actor.
+// names. A restart of its actor does not reset them.
 func (c *Cluster) Counters(name string) (*provisioner.Counters, error) {
 	var names []string
 	for _, p := range c.provisioners {
 		if p.counters == nil {
-			continue // a program, which counts by itself
+			continue // a Program has its own metrics
 		}
 		if p.name == name {
 			return p.counters, nil
@@ -124,8 +123,8 @@ func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) error {
 	return c.AddProvisionController(provisioner.Config{Name: localpath.ProvisionerName, New: localpath.New(config)})
 }
 
-// InstallNFS runs the provisioner of NFS volumes that makes nothing,
-// "provisioner.test.com/nfs": a volume is the server and path that its class
+// InstallNFS runs the provisioner "provisioner.test.com/nfs", which makes no directory: each
+// volume is the server and path that its class
 // names. Servers (AddNFSServer) and storage classes are yours to add.
 func (c *Cluster) InstallNFS() error {
 	return c.AddProvisioner(nfsprovisioner.StaticName, nfsprovisioner.Static{})

@@ -229,7 +229,7 @@ func (f *driverFinder) podOf(p deploy.Place) *v1.Pod {
 	return nil
 }
 
-// nodeOf returns the name of the Node that the driver knows by id; "" if there is none.
+// nodeOf returns the name of the Node that the driver knows by id; "" if no node has that ID.
 func (f *driverFinder) nodeOf(id string) string {
 	for i := range f.csiNodes {
 		for _, d := range f.csiNodes[i].Spec.Drivers {

@@ -23,7 +23,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// View is what Find looks at.
+// View is the cluster as Find sees it.
 type View struct {
 	// Client reads the API's objects. Find writes nothing.
 	Client kubernetes.Interface
@@ -37,7 +37,7 @@ type View struct {
 	Exports map[string][]string
 	// Containers are the container runtimes, by node.
 	Containers map[string]*containers.Containers
-	// Provisioners are those that run, without those of CSI drivers.
+	// Provisioners lists the provisioners that run, except those of CSI drivers.
 	Provisioners []Provisioner
 	// CSIDrivers are the drivers that are installed.
 	CSIDrivers []deploy.Plan
