@@ -17,6 +17,12 @@ import (
 // Upstream: pkg/kubelet/container/sync_result.go ErrCrashLoopBackOff, v1.36.
 const crashLoopBackOff = "CrashLoopBackOff"
 
+// imageLookPeriod is the time after which the kubelet looks again at an image that could not be
+// pulled.
+//
+// Upstream: kubelet.go backOffPeriod, v1.36, and up to half as long again.
+const imageLookPeriod = 10 * time.Second
+
 // backOff is how long something waits before it is tried again: twice as long each time.
 //
 // Upstream: client-go util/flowcontrol Backoff, v0.36.
@@ -93,7 +99,7 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 		case c.waiting.Reason == crashLoopBackOff && c.ended():
 			consider(timeOf(c.last.FinishedAt).Add(w.backOffs[spec.Name].delay))
 		case c.waiting.Reason == errImagePull:
-			consider(image.updated.Add(backOffPeriod))
+			consider(image.updated.Add(imageLookPeriod))
 		case c.waiting.Reason == errImagePullBackOff:
 			consider(image.updated.Add(image.delay))
 		}

@@ -7,18 +7,18 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet/apivolume"
 	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/hostpath"
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/trace"
@@ -72,6 +72,9 @@ type Config struct {
 	Rules Rules
 }
 
+// Rules are switches for the museum.
+type Rules = volumemanager.Rules
+
 // DefaultPlugins are all those of the packages below this one.
 func DefaultPlugins() []volume.VolumePlugin {
 	plugins := []volume.VolumePlugin{local.NewPlugin(), nfs.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}
@@ -103,60 +106,24 @@ type kubelet struct {
 	env      control.Env
 	node     *v1.Node // the template, with defaults
 	fs       *disk.Disk
-	mounter  mount.Interface
-	plugins  *volume.VolumePluginMgr
 	recorder control.Recorder
 	runtime  runtime.Service
 
-	pods *control.Cache[*v1.Pod]
-	// csiDrivers is nil if no plugin has asked for it.
-	csiDrivers *control.Cache[*storagev1.CSIDriver]
-	workers    map[types.UID]*podWorker
-	// unseen are the pods that the populator has not looked at yet.
-	unseen map[types.UID]bool
-	// waiting are the pods that are to end when all pods are known.
-	waiting map[types.UID]bool
+	volumes *volumemanager.VolumeManager
 
-	desired *desiredStateOfWorld
-	actual  *actualStateOfWorld
-	// touched is what the next pass over both worlds looks at.
-	touched map[podVolume]bool
-	// sizes are those of volumes that can grow.
-	sizes *volumeSizes
-	// objects are those of the volume that is being set up; syncing says that all volumes
-	// are looked at regularly.
-	objects map[volume.ObjectRef]fetchedObject
-	syncing bool
-	// attachable are the volumes to be reported as in use; attached are those
-	// that were found to be attached, reportedInUse what the API was last told.
-	attachable, attached map[v1.UniqueVolumeName]bool
-	reportedInUse        []v1.UniqueVolumeName
-	// ownNode is the node's object, from the first attachable volume on.
-	ownNode *control.Cache[*v1.Node]
-	// mayMount are those of them that pods were to have when the API was told.
-	mayMount map[v1.UniqueVolumeName]bool
-	// started is when this life began; registered says that the node was registered
-	// since, reporting that its status has a turn to come, reported when something of it
-	// was written last.
+	pods    *control.Cache[*v1.Pod]
+	workers map[types.UID]*podWorker
+	// started is the time at which this life began; registered: the Node exists; reporting: a
+	// write of the node's status is scheduled; reported: time of the last one.
 	started, reported     time.Time
 	registered, reporting bool
-	// lease is the node's, as it was last written.
+	// lease is the node's lease as it was last written.
 	lease *coordinationv1.Lease
-	// mounting is what a plugin is setting up, and for which pod: it may take its time.
-	mounting podVolume
-	// backingOff are the operations that failed and wait for their next try.
-	backingOff map[string]bool
-	// onDisk are the pods that were found on disk at the start and are not yet
-	// known to exist; leftovers are volumes among them that no plugin knows, unread
-	// the pods whose volumes could not be looked for.
-	onDisk    []types.UID
-	leftovers []string
-	// rebuilt are the volumes that were found then and are not known to be attachable or
-	// not yet: that takes what the API says of their drivers.
-	rebuilt []*mountedVolume
-	unread  map[types.UID]bool
+	// onDisk holds the pods that were found on disk at the start and are not yet known to
+	// exist.
+	onDisk []types.UID
 
-	nodeQueue, populatorQueue, volumeQueue, operationQueue, podQueue, restartQueue, waitQueue, statusQueue control.Queue
+	nodeQueue, podQueue, restartQueue, waitQueue, statusQueue control.Queue
 }
 
 func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
@@ -166,7 +133,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Root == nil {
 		return nil, fmt.Errorf("kubelet.Config.Root of node %s is nil; it must be the node's directory", cfg.Node.Name)
 	}
-	if err := cfg.Root.Plain(podsDir, podLevels); err != nil {
+	if err := cfg.Root.Plain(layout.PodsDir, layout.PodLevels); err != nil {
 		return nil, err
 	}
 	if cfg.Mounter == nil {
@@ -183,21 +150,25 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		return nil, err
 	}
 	k := &kubelet{
-		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime.Version()), started: env.Now(), fs: cfg.Root, mounter: cfg.Mounter,
-		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime,
-		workers: map[types.UID]*podWorker{}, unseen: map[types.UID]bool{}, waiting: map[types.UID]bool{}, touched: map[podVolume]bool{},
-		attachable: map[v1.UniqueVolumeName]bool{}, attached: map[v1.UniqueVolumeName]bool{}, backingOff: map[string]bool{},
-		unread: map[types.UID]bool{}, desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), sizes: newVolumeSizes(),
+		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime.Version()), started: env.Now(), fs: cfg.Root,
+		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime, workers: map[types.UID]*podWorker{},
 	}
 	var err error
-	k.plugins, err = volume.InitPlugins(cfg.plugins(), volumeHost{env, k})
+	k.volumes, err = volumemanager.New(volumemanager.Config{
+		Node: k.node, Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Rules: cfg.Rules,
+	}, env)
 	k.runtime.Attach(runtime.Client{Env: env, Node: k.node.Name, PodCIDR: k.podCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err
 }
 
 // run begins a life of the kubelet. What an earlier one left on disk comes first.
 func (k *kubelet) run() {
-	k.reconstruct()
+	k.onDisk = k.volumes.Reconstruct()
+	sandboxes, err := k.runtime.ListPodSandboxes()
+	if err != nil {
+		k.note(trace.Ref{Kind: "Node", Name: k.node.Name}, fmt.Sprintf("cannot ask the container runtime for the pods of an earlier life: %v", err))
+	}
+	k.onDisk = append(k.onDisk, sandboxes...) // a pod may have ended but for its sandbox
 	k.start()
 }
 
@@ -207,9 +178,7 @@ func (k *kubelet) start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
 	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", About: control.KeysOf("Node"), Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
 	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Limiter: backoff})
-	k.populatorQueue = k.env.Queue(control.QueueConfig{Name: "populator", About: k.aboutPod, Reconcile: k.populatePod, Limiter: backoff})
-	k.volumeQueue = k.env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("Node"), Reconcile: k.reconcileVolumes, Limiter: backoff})
-	k.operationQueue = k.env.Queue(control.QueueConfig{Name: "operations", About: k.aboutOperation, Reconcile: k.runOperation, Limiter: backoff})
+	k.volumes.Start()
 	k.restartQueue = k.env.Queue(control.QueueConfig{
 		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod,
 		Limiter: control.RateLimiter{Base: initialRestartBackoff, Max: maxRestartBackoff, QPS: -1},
@@ -227,38 +196,6 @@ func (k *kubelet) start() {
 	k.nodeQueue.Add(k.node.Name)
 }
 
-// volumeHost is the kubelet as plugins see it.
-type volumeHost struct {
-	control.Clock
-	k *kubelet
-}
-
-var _ volume.VolumeHost = volumeHost{}
-
-func (h volumeHost) GetNodeName() types.NodeName        { return types.NodeName(h.k.node.Name) }
-func (h volumeHost) GetPodsDir() string                 { return podsDir }
-func (h volumeHost) GetPluginDir(name string) string    { return pluginDir(name) }
-func (h volumeHost) GetClient() kubernetes.Interface    { return h.k.env.Client() }
-func (h volumeHost) GetMounter() mount.Interface        { return h.k.mounter }
-func (h volumeHost) GetFS() *disk.Disk                  { return h.k.fs }
-func (h volumeHost) GetEventRecorder() control.Recorder { return h.k.recorder }
-func (h volumeHost) Trace(about trace.Ref, text string) { h.k.note(about, text) }
-func (h volumeHost) NewWrapperMounter(name string, spec volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
-	return h.k.plugins.NewWrapperMounter(name, spec, pod)
-}
-func (h volumeHost) NewWrapperUnmounter(name string, spec volume.Spec, uid types.UID) (volume.Unmounter, error) {
-	return h.k.plugins.NewWrapperUnmounter(name, spec, uid)
-}
-func (h volumeHost) GetPodVolumeDir(uid types.UID, plugin, name string) string {
-	return podVolumeDir(uid, plugin, name)
-}
-func (h volumeHost) GetPodVolumeDeviceDir(uid types.UID, plugin string) string {
-	return podVolumeDeviceDir(uid, plugin)
-}
-func (h volumeHost) GetPodPluginDir(uid types.UID, plugin string) string {
-	return podPluginsDir(uid) + "/" + plugin
-}
-
 // now is the time as the API keeps it, in whole seconds.
 func (k *kubelet) now() metav1.Time { return timeOf(k.env.Now()) }
 
@@ -266,10 +203,3 @@ func (k *kubelet) now() metav1.Time { return timeOf(k.env.Now()) }
 func (k *kubelet) note(about trace.Ref, text string) {
 	k.env.Trace(trace.Decision{About: about, Text: text})
 }
-
-// allPodsSeen says whether the desired state of the world has every pod that
-// there is. Before that nothing may be unmounted: a mount without a pod may be
-// that of a pod not yet heard of.
-//
-// Upstream: desired_state_of_world_populator.go HasAddedPods, v1.36.
-func (k *kubelet) allPodsSeen() bool { return len(k.unseen) == 0 }

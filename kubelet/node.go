@@ -49,7 +49,7 @@ func defaultLabels() []string {
 // CSI drivers, says that the node is ready, and gives up what is on disk of pods that do
 // not exist any more.
 func (k *kubelet) syncNode(ctx context.Context, _ string) error {
-	k.noteRebuilt()
+	k.volumes.ReportReconstructed()
 	node, err := k.registerNode(ctx)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	if err := k.ensureCSINode(ctx, node.UID); err != nil {
 		return fmt.Errorf("cannot register the CSINode of node %s: %w", node.Name, err)
 	}
-	k.reportedInUse = node.Status.VolumesInUse
+	k.volumes.SetReportedInUse(node.Status.VolumesInUse)
 	k.registered = true
 	if err := k.syncNodeStatus(ctx); err != nil {
 		return err
@@ -66,11 +66,11 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	if err := k.registerCSIDrivers(ctx); err != nil {
 		return err
 	}
-	for _, plugin := range k.registrationPlugins() {
+	for _, plugin := range k.volumes.RegistrationPlugins() {
 		plugin.Ready()
 	}
 	k.adoptOrphans()
-	k.volumeQueue.Add(k.node.Name)
+	k.volumes.Reconcile()
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (k *kubelet) syncNodeStatus(ctx context.Context) error {
 	if node, err = k.patchNode(ctx, old, node); err != nil {
 		return fmt.Errorf("cannot write the status of node %s: %w", k.node.Name, err)
 	}
-	k.markVolumesAsReportedInUse(node.Status.VolumesInUse)
+	k.volumes.MarkVolumesAsReportedInUse(node.Status.VolumesInUse)
 	return nil
 }
 
@@ -130,5 +130,5 @@ func (k *kubelet) setNodeStatus(node *v1.Node) {
 	} else {
 		set(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady", "CSINode is not yet initialized")
 	}
-	s.VolumesInUse = k.volumesToReport(s.VolumesInUse)
+	s.VolumesInUse = k.volumes.VolumesToReport(s.VolumesInUse)
 }

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,11 +21,6 @@ type podWorker struct {
 	pod *v1.Pod
 	// gone says that the API has no such pod any more.
 	gone bool
-	// populated says that the desired state has all of its volumes; errors says why it
-	// has not, and processing that those are processed again.
-	populated  bool
-	errors     []string
-	processing bool
 	// stopped says that the pod's containers were stopped and the API told, at its end.
 	stopped bool
 	// ends is when a pod that was deleted while it waited for its volumes has ended.
@@ -79,12 +75,38 @@ func (k *kubelet) aboutPod(key string) string {
 	return trace.Ref{Kind: "Pod", Name: key}.String()
 }
 
+// GetPodByUID implements volumemanager.Pods.
+func (k *kubelet) GetPodByUID(uid types.UID) *v1.Pod {
+	if w := k.workers[uid]; w != nil {
+		return w.pod
+	}
+	return nil
+}
+
+// WantsVolumes implements volumemanager.Pods.
+func (k *kubelet) WantsVolumes(uid types.UID) bool {
+	w := k.workers[uid]
+	return w != nil && w.wantsVolumes()
+}
+
+// HasReleasedVolumes implements volumemanager.Pods.
+func (k *kubelet) HasReleasedVolumes(uid types.UID) bool {
+	w := k.workers[uid]
+	return w != nil && w.released
+}
+
+// WakePod implements volumemanager.Waker.
+func (k *kubelet) WakePod(uid types.UID) { k.podQueue.Add(string(uid)) }
+
+// ReportNodeStatus implements volumemanager.Waker.
+func (k *kubelet) ReportNodeStatus() { k.reportLater() }
+
 func (k *kubelet) podAdded(pod *v1.Pod) {
 	w := k.workers[pod.UID]
 	if w == nil {
 		w = &podWorker{uid: pod.UID}
 		k.workers[pod.UID] = w
-		k.unseen[pod.UID] = true
+		k.volumes.ExpectPod(pod.UID)
 	}
 	old := w.pod
 	if w.gone {
@@ -92,14 +114,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	}
 	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
-	k.desired.update(pod)
-	if changed {
-		k.markRemountRequired(w)
-		k.reprocessSizes(w)
-	}
-	if !w.populated && (changed || old == nil) {
-		k.populatorQueue.Add(string(pod.UID))
-	}
+	k.volumes.UpdatePod(pod, old == nil, changed)
 	if changed || old == nil || statusMatters(old, pod) {
 		k.podQueue.Add(string(pod.UID))
 	}
@@ -171,4 +186,11 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 		return k.failPod(ctx, w, status)
 	}
 	return k.syncPod(ctx, w, status)
+}
+
+// factsChanged says whether a pod tells its volumes anything new: not its status alone.
+//
+// Upstream: pkg/kubelet/config/config.go podsDifferSemantically, v1.36.
+func factsChanged(old, pod *v1.Pod) bool {
+	return old.Generation != pod.Generation || !maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations)
 }

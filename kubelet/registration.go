@@ -7,12 +7,10 @@ import (
 	"slices"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -21,49 +19,16 @@ import (
 //
 // Upstream: nodeinfomanager.go updateBackoff, v1.36.
 const (
-	updateSteps       = 4
-	updateDuration    = 10 * time.Millisecond
-	updateFactor      = 5
-	tokenLifetime     = 3600 // seconds
-	serviceAccountJWT = "this-is-not-a-token.storagesim-signs-none"
+	updateSteps    = 4
+	updateDuration = 10 * time.Millisecond
+	updateFactor   = 5
 )
-
-// CSIDrivers follows the CSIDriver objects from the first time that it is asked on.
-func (h volumeHost) CSIDrivers() volume.CSIDriverLister {
-	if h.k.csiDrivers == nil {
-		h.k.csiDrivers = control.NewCache[*storagev1.CSIDriver](h.k.env, control.CSIDrivers())
-	}
-	return h.k.csiDrivers
-}
-
-// GetServiceAccountToken answers with what is no token, as in volumes of tokens.
-//
-// Upstream: pkg/kubelet/token/token_manager.go GetServiceAccountToken, v1.36.
-func (h volumeHost) GetServiceAccountToken(_ context.Context, _, _ string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
-	answer, lifetime := request.DeepCopy(), int64(tokenLifetime)
-	if request.Spec.ExpirationSeconds != nil {
-		lifetime = *request.Spec.ExpirationSeconds
-	}
-	expires := h.Now().Add(time.Duration(lifetime) * time.Second)
-	answer.Status = authenticationv1.TokenRequestStatus{Token: serviceAccountJWT, ExpirationTimestamp: timeOf(expires)}
-	return answer, nil
-}
 
 // watchRegistrations has the plugins that drivers register with begin to watch for them.
 func (k *kubelet) watchRegistrations() {
-	for _, plugin := range k.registrationPlugins() {
+	for _, plugin := range k.volumes.RegistrationPlugins() {
 		plugin.WatchRegistrations(k.env, nodeInfoManager{k})
 	}
-}
-
-func (k *kubelet) registrationPlugins() (list []volume.RegistrationPlugin) {
-	for _, name := range k.plugins.Names() {
-		plugin, err := k.plugins.FindPluginByName(name)
-		if watching, ok := plugin.(volume.RegistrationPlugin); ok && err == nil {
-			list = append(list, watching)
-		}
-	}
-	return list
 }
 
 // nodeInfoManager writes about the node's drivers to the API.

@@ -2,12 +2,12 @@ package kubelet
 
 import (
 	"errors"
-	"io/fs"
 	"path"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
@@ -30,7 +30,7 @@ func (r Remnant) String() string { return r.Kind + " " + r.Path }
 // While pods run that is as it should be; of a pod that is gone there must be nothing. It
 // changes nothing.
 func Remnants(node *disk.Disk, containers runtime.Service) ([]Remnant, error) {
-	directories, err1 := namesIn(node, podsDir)
+	directories, err1 := layout.Names(node, layout.PodsDir)
 	sandboxes, err2 := containers.ListPodSandboxes()
 	mounts, stale, err3 := mount.Read(node)
 	if err := errors.Join(err1, err2, err3); err != nil {
@@ -38,10 +38,10 @@ func Remnants(node *disk.Disk, containers runtime.Service) ([]Remnant, error) {
 	}
 	var list []Remnant
 	for _, name := range directories {
-		list = append(list, Remnant{types.UID(name), "directory", path.Join(podsDir, name)})
+		list = append(list, Remnant{types.UID(name), "directory", path.Join(layout.PodsDir, name)})
 	}
 	for _, m := range mounts {
-		if below, ok := strings.CutPrefix(m.Path, podsDir+"/"); ok {
+		if below, ok := strings.CutPrefix(m.Path, layout.PodsDir+"/"); ok {
 			uid, _, _ := strings.Cut(below, "/")
 			list = append(list, Remnant{types.UID(uid), "mount", m.Path})
 		}
@@ -51,19 +51,6 @@ func Remnants(node *disk.Disk, containers runtime.Service) ([]Remnant, error) {
 	}
 	for _, file := range stale {
 		list = append(list, Remnant{"", "mount record", file})
-	}
-	return list, nil
-}
-
-// namesIn are those in a directory, sorted; a missing one has none.
-func namesIn(node *disk.Disk, dir string) ([]string, error) {
-	entries, err := node.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var list []string
-	for _, e := range entries {
-		list = append(list, e.Name())
 	}
 	return list, nil
 }

@@ -128,7 +128,7 @@ func (k *kubelet) restartPod(_ context.Context, key string) error {
 		return err
 	}
 	if s != nil && s.startsMore(w.pod) {
-		if !k.volumesMounted(w) {
+		if !k.volumes.AreMounted(w.uid) {
 			return errVolumesNotMounted
 		}
 		k.startPod(w, s)

@@ -8,7 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/machine/shell"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
@@ -18,7 +20,7 @@ import (
 //
 // Upstream: kuberuntime_manager.go SyncPod, v1.36.
 func (k *kubelet) startPod(w *podWorker, r *podStatus) {
-	pod, volumes := w.pod, k.mountedPaths(w.pod)
+	pod, volumes := w.pod, k.volumes.GetMountedVolumesForPod(w.uid)
 	ephemeral := ephemeralContainers(pod)
 	for i := range r.Ephemeral {
 		if c := &r.Ephemeral[i]; shouldEphemeralContainerBeStarted(pod, c) {
@@ -41,23 +43,6 @@ func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 	}
 }
 
-// mountedPath is where a mounted volume is on the node.
-type mountedPath struct {
-	name     string // of the volume itself
-	path     string
-	readOnly bool
-}
-
-func (k *kubelet) mountedPaths(pod *v1.Pod) map[string]mountedPath {
-	paths := map[string]mountedPath{}
-	for _, v := range k.desired.ofPod(pod.UID) {
-		if m := k.actual.volumes.get(v.podVolume); m != nil {
-			paths[v.outerName] = mountedPath{m.spec.Name(), m.path, m.readOnly}
-		}
-	}
-	return paths
-}
-
 // Why a container waits that could not be created.
 //
 // Upstream: kuberuntime_container.go ErrCreateContainerConfig and ErrCreateContainer,
@@ -73,7 +58,7 @@ const (
 // says that others wait until it has ended.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.36.
-func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]mountedPath, c *containerState, init bool) {
+func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) {
 	pod := w.pod
 	if c.waiting = k.doBackOff(pod, spec, c.last); c.waiting == nil {
 		c.waiting = k.ensureImageExists(pod, spec)
@@ -91,7 +76,7 @@ func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, vo
 }
 
 // runContainer creates and starts a container whose image is there. An error has a reason.
-func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volumes map[string]mountedPath, c *containerState, init bool) (reason string, err error) {
+func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) (reason string, err error) {
 	env := k.environment(pod, ip, spec)
 	mounts, err := k.makeMounts(pod, spec, volumes, env)
 	if err != nil {
@@ -135,21 +120,21 @@ func meantToEnd(pod *v1.Pod) bool {
 // volumes that it asks for.
 //
 // Upstream: kubelet_pods.go makeMounts, v1.36.
-func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mountedPath, env map[string]string) ([]shell.Mount, error) {
+func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]volumemanager.MountedVolume, env map[string]string) ([]shell.Mount, error) {
 	var mounts []shell.Mount
 	for i, m := range c.VolumeMounts {
 		v, ok := volumes[m.Name]
 		if !ok {
 			return nil, fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
 		}
-		cm := shell.Mount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.path, ReadOnly: v.readOnly || m.ReadOnly}
+		cm := shell.Mount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.Path, ReadOnly: v.ReadOnly || m.ReadOnly}
 		name, err := expandSubPath(m, env)
 		if err == nil {
 			err = checkSubPath(name)
 		}
 		if err == nil && name != "" {
 			cm.SubPath = path.Clean(name)
-			err = k.makeSubPath(pod, subPath{path: cm.SubPath, volume: v, container: c.Name, mount: m, index: i})
+			err = k.volumes.PrepareSubPath(pod, volumemanager.SubPath{Path: cm.SubPath, Volume: v, Container: c.Name, Mount: m, Index: i})
 		}
 		if err != nil {
 			return nil, err
@@ -157,6 +142,19 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]mo
 		mounts = append(mounts, cm)
 	}
 	return mounts, nil
+}
+
+// checkSubPath refuses a path that does not stay in its volume.
+//
+// Upstream: kubelet_pods.go makeMounts, v1.36.
+func checkSubPath(name string) error {
+	if path.IsAbs(name) {
+		return fmt.Errorf("error SubPath `%s` must not be an absolute path", name)
+	}
+	if err := volume.ValidatePathNoBacksteps(name); err != nil {
+		return fmt.Errorf("unable to provision SubPath `%s`: %w", name, err)
+	}
+	return nil
 }
 
 // isSidecar says whether an init container goes on running.

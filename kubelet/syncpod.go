@@ -2,16 +2,14 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
 )
 
 // syncPod brings a pod that is to run a step further: it reports it pending,
@@ -26,7 +24,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
 			return err
 		}
-	} else if r.goesOn(w.pod) && k.volumesMounted(w) {
+	} else if r.goesOn(w.pod) && k.volumes.AreMounted(w.uid) {
 		k.startPod(w, r)
 	}
 	r, err := k.endEphemeral(w, r)
@@ -93,7 +91,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	if err := k.sandboxReady(ctx, w); err != nil {
 		return nil, err
 	}
-	if w.terminating() || !k.volumesMounted(w) { // it was asked to end meanwhile
+	if w.terminating() || !k.volumes.AreMounted(w.uid) { // it was asked to end meanwhile
 		return nil, nil
 	}
 	r, err := k.podStatus(w)
@@ -110,7 +108,7 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	if w.hasDirs {
 		return nil
 	}
-	for _, dir := range []string{podVolumesDir(w.uid), podPluginsDir(w.uid)} {
+	for _, dir := range []string{layout.PodVolumesDir(w.uid), layout.PodPluginsDir(w.uid)} {
 		if err := k.fs.MkdirAll(dir, 0o750); err != nil {
 			k.recorder.Eventf(w.pod, v1.EventTypeWarning, "Failed", "error making pod data directories: %v", err)
 			return fmt.Errorf("error making pod data directories: %w", err)
@@ -123,13 +121,7 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 // releaseVolumes lets the volume loops take the pod's volumes away.
 func (k *kubelet) releaseVolumes(w *podWorker) {
 	w.released = true
-	gone := k.desired.volumes.ofPod(w.uid)
-	k.desired.deletePod(w.uid)
-	if k.unseen[w.uid] {
-		k.seen(w.uid)
-	}
-	k.touch(gone...)
-	k.touchPod(w.uid)
+	k.volumes.ReleasePod(w.uid)
 }
 
 // syncTerminatingPod ends a pod: containers first, then volumes, then directories, and
@@ -145,19 +137,10 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		return err
 	}
 	k.releaseVolumes(w)
-	if !k.allPodsSeen() {
-		k.waiting[w.uid] = true
-		return nil // seen brings the pod back here
+	if !k.volumes.WaitForUnmount(w.uid) {
+		return nil
 	}
-	if k.unread[w.uid] {
-		k.reconstructPod(w.uid)
-		k.noteRebuilt()
-		k.touchPod(w.uid)
-	}
-	if k.mounting.pod == w.uid || k.actual.podHasVolumes(w.uid) {
-		return nil // the end of the mount, or the last unmount, brings the pod back here
-	}
-	if err := k.removePodDir(w.uid); err != nil {
+	if err := k.volumes.RemovePodDir(w.uid); err != nil {
 		return err
 	}
 	if err := k.runtime.RemovePodSandbox(w.uid); err != nil {
@@ -165,6 +148,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 	}
 	if w.gone {
 		delete(k.workers, w.uid)
+		k.volumes.ForgetPod(w.uid)
 		return nil
 	}
 	if err := k.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus())); err != nil {
@@ -219,55 +203,6 @@ func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
 		return nil, err
 	}
 	return k.podStatus(w)
-}
-
-// removePodDir removes a pod's directory and the empty ones in it. It deletes no
-// file of a pod's, follows no link and goes into no mount: whatever else is there is
-// data of a user.
-//
-// Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
-func (k *kubelet) removePodDir(uid types.UID) error {
-	if err := k.cleanAllSubPaths(uid); err != nil {
-		return err
-	}
-	err := k.removeDir(podDir(uid))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("orphaned pod %q found, but volume paths are still present on disk: %w", uid, err)
-	}
-	return nil
-}
-
-// removeEmptyDirs removes a directory that has nothing but directories in it, if
-// none of them is a mount point. It uses rmdir only, but for notes of plugins that a
-// volume is ready.
-func (k *kubelet) removeEmptyDirs(dir string) error {
-	entries, err := k.fs.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	if len(entries) > 0 {
-		mounted, err := k.mounter.IsMountPoint(dir)
-		if err != nil {
-			return err
-		}
-		if mounted {
-			return fmt.Errorf("%s is still mounted", dir)
-		}
-	}
-	for _, e := range entries {
-		switch name := path.Join(dir, e.Name()); {
-		case e.IsDir():
-			err = k.removeEmptyDirs(name)
-		case isReadyFile(name):
-			err = k.fs.Remove(name)
-		default:
-			err = fmt.Errorf("%s is still there", name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return k.fs.Remove(dir)
 }
 
 // deletePodObject removes the pod from the API: this one, not a later one of the

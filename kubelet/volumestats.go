@@ -5,20 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/volume"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 )
 
-// VolumeStats is how full one volume of a pod is.
-//
-// Upstream: k8s.io/kubelet/pkg/apis/stats/v1alpha1 VolumeStats, v0.36.
-type VolumeStats struct {
-	// Name is that of the volume in the pod; Claim the claim's, if it has one.
-	Name, Claim string
-	volume.Metrics
-}
+// VolumeStats says how full one volume of a pod is.
+type VolumeStats = volumemanager.VolumeStats
 
 // Server is where others ask the kubelet of one node. It outlives the kubelet's crashes. The zero
 // value is ready.
@@ -40,37 +33,6 @@ func (s *Server) VolumeStats(uid types.UID, answer func([]VolumeStats)) error {
 		return fmt.Errorf("kubelet of node %s: it has no pod with uid %s", k.node.Name, uid)
 	}
 	pod := w.pod
-	k.env.Go("volume stats of pod "+pod.Name, func(ctx context.Context) { answer(k.volumeStats(ctx, pod)) })
+	k.env.Go("volume stats of pod "+pod.Name, func(ctx context.Context) { answer(k.volumes.VolumeStats(ctx, pod)) })
 	return nil
-}
-
-// volumeStats asks the plugin of each mounted volume. What cannot be told is noted and left out.
-func (k *kubelet) volumeStats(ctx context.Context, pod *v1.Pod) (list []VolumeStats) {
-	claims := map[string]string{}
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
-		if v.PersistentVolumeClaim != nil {
-			claims[v.Name] = v.PersistentVolumeClaim.ClaimName
-		} else if v.Ephemeral != nil {
-			claims[v.Name] = pod.Name + "-" + v.Name
-		}
-	}
-	for _, v := range k.desired.ofPod(pod.UID) {
-		m := k.actual.volumes.get(v.podVolume)
-		if m == nil || m.block || m.state != stateMounted {
-			continue
-		}
-		mounter, err := m.plugin.NewMounter(m.spec, pod)
-		provider, tells := mounter.(volume.MetricsProvider)
-		if err != nil || !tells {
-			continue
-		}
-		metrics, err := provider.GetMetrics(ctx)
-		if err != nil {
-			k.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", v.outerName, err))
-			continue
-		}
-		list = append(list, VolumeStats{Name: v.outerName, Claim: claims[v.outerName], Metrics: *metrics})
-	}
-	return list
 }

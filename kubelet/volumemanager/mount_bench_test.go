@@ -1,4 +1,4 @@
-package kubelet
+package volumemanager
 
 import (
 	"fmt"
@@ -7,14 +7,10 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/machine/disk"
-	"github.com/storagesim/storagesim/volume"
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
 )
 
 // BenchmarkMountUnmount mounts a local volume for a pod and unmounts it again,
@@ -56,82 +52,39 @@ func BenchmarkMountUnmountBare(b *testing.B) {
 
 const benchPod = types.UID("11111111-2222-3333-4444-555555555555")
 
-// manager is a kubelet whose volume manager alone is at work.
+// manager is a volume manager that is at work alone, and a pod that can have a volume.
 type manager struct {
-	b      *testing.B
-	e      *engine.Engine
-	k      *kubelet
-	pod    *v1.Pod
-	volume *volumeToMount
+	*rig
+	wanted volumeToMount
 }
 
 func newManager(b *testing.B) *manager {
 	b.Helper()
-	m := &manager{b: b, e: engine.New(engine.Config{TraceLimit: 100})}
-	b.Cleanup(m.e.Close)
-	node, err := disk.Open(b.TempDir())
-	m.check(err)
-	b.Cleanup(func() { _ = node.Close() })
-	cfg := Config{Root: node}
-	cfg.Node.Name = "node-1"
-	m.check(m.e.Add("kubelet/node-1", func(env control.Env) (err error) {
-		if m.k, err = newKubelet(cfg, env); err == nil {
-			m.k.run()
-		}
-		return err
-	}))
-	m.check(m.e.Settle())
-	m.k.podQueue = deaf{m.k.podQueue} // nobody but the volume manager is at work
-	m.check(node.MkdirAll("/disk/data", 0o755))
-	m.check(node.MkdirAll(podVolumesDir(benchPod), 0o750))
-
-	pv := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-data"}, Spec: v1.PersistentVolumeSpec{
-		PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/disk/data"}},
-		NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
-			MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node-1"}}},
-		}}}},
-	}}
-	m.pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: benchPod}}
-	spec := volume.NewSpecFromPersistentVolume(pv, false)
-	plugin, err := m.k.plugins.FindPluginBySpec(spec)
-	m.check(err)
-	device, err := m.k.plugins.FindDeviceMountablePluginBySpec(spec)
-	m.check(err)
-	name, err := getUniqueVolumeName(spec, plugin, true, benchPod)
-	m.check(err)
-	m.volume = &volumeToMount{
-		podVolume: podVolume{volume: name, pod: benchPod}, outerName: "data", about: m.pod, spec: spec, plugin: plugin, device: device,
-	}
+	m := &manager{rig: newRig(b, engine.Config{TraceLimit: 100})}
+	m.add(benchPod)
+	m.Settle()
+	m.wanted = *m.vm.desired.ofPod(benchPod)[0]
+	m.unmount()
 	return m
 }
 
-// deaf is a queue that takes nothing.
-type deaf struct{ control.Queue }
-
-func (deaf) Add(string) {}
-
-func (m *manager) check(err error) {
-	m.b.Helper()
-	if err != nil {
-		m.b.Fatal(err)
+func (m *manager) mountAndUnmount() {
+	delete(m.pods.released, benchPod)
+	wanted := m.wanted
+	m.vm.desired.add(&wanted)
+	m.vm.touchPod(benchPod)
+	m.Settle()
+	if !m.vm.actual.isMounted(wanted.podVolume) {
+		m.Fatal("not mounted")
 	}
+	m.unmount()
 }
 
-func (m *manager) mountAndUnmount() {
-	delete(m.k.workers, benchPod)
-	wanted := *m.volume
-	m.k.desired.add(&wanted)
-	m.k.touchPod(benchPod)
-	m.check(m.e.Settle())
-	if !m.k.actual.isMounted(m.volume.podVolume) {
-		m.b.Fatal("not mounted")
-	}
-	m.k.workers[benchPod] = &podWorker{uid: benchPod, pod: m.pod, released: true}
-	m.k.desired.deletePod(benchPod)
-	m.k.touchPod(benchPod)
-	m.check(m.e.Settle())
-	if m.k.actual.podHasVolumes(benchPod) {
-		m.b.Fatal("not unmounted")
+func (m *manager) unmount() {
+	m.release(benchPod)
+	m.Settle()
+	if m.vm.actual.podHasVolumes(benchPod) {
+		m.Fatal("not unmounted")
 	}
 }
 
@@ -149,7 +102,7 @@ func newBare(b *testing.B) *bare {
 	dir := b.TempDir()
 	s := &bare{
 		b: b, source: filepath.Join(dir, "disk", "data"), to: "../../../../../../../../disk/data",
-		target: filepath.Join(dir, podVolumeDir(benchPod, "kubernetes.io~local-volume", "pv-data")),
+		target: filepath.Join(dir, layout.PodVolumeDir(benchPod, "kubernetes.io~local-volume", "pv-data")),
 		file:   filepath.Join(dir, "run", "mounts", fmt.Sprintf("%032x.json", 1)),
 		record: make([]byte, 200),
 	}

@@ -1,4 +1,4 @@
-package kubelet
+package volumemanager
 
 import (
 	"slices"
@@ -15,21 +15,22 @@ import (
 // Upstream: desired_state_of_world.go, operation_executor.go VolumeToMount, v1.36.
 type volumeToMount struct {
 	podVolume
-	// outerName is the volume's name in the pod.
+	// outerName is the volume's name in the pod's spec.
 	outerName string
 	about     *v1.Pod
 	spec      *volume.Spec
 	plugin    volume.VolumePlugin
-	// device is not nil if the volume is mounted for the node first.
+	// device is nil unless the volume is mounted for the whole node first.
 	device volume.DeviceMountableVolumePlugin
-	// block says that the pod is to have the raw device.
+	// block: the pod is to have the raw device.
 	block bool
-	// attachable says that it must be attached to the node first.
+	// attachable: the volume must be attached to the node first.
 	attachable bool
-	// order is when it was added.
+	// order counts the volumes in the order in which they were added.
 	order int
 }
 
+// mounterArgs returns what the pod's security context asks of its volumes.
 func (v *volumeToMount) mounterArgs() volume.MounterArgs {
 	if sc := v.about.Spec.SecurityContext; sc != nil {
 		return volume.MounterArgs{FsGroup: sc.FSGroup, FSGroupChangePolicy: sc.FSGroupChangePolicy}
@@ -39,19 +40,45 @@ func (v *volumeToMount) mounterArgs() volume.MounterArgs {
 
 func (v *volumeToMount) ref() trace.Ref { return trace.RefOf("Pod", v.about) }
 
-// desiredStateOfWorld is which volumes are to be mounted for which pods.
+// processedPod records how far the populator has come with one pod.
+type processedPod struct {
+	// populated: the desired state has all volumes of the pod.
+	populated bool
+	// errors are the reasons why volumes of the pod could not be processed.
+	errors []string
+	// retrying: a task processes them again and again.
+	retrying bool
+}
+
+// desiredStateOfWorld holds the volumes that are to be mounted, for each pod.
 //
 // Upstream: desired_state_of_world.go, v1.36.
 type desiredStateOfWorld struct {
 	volumes podVolumes[*volumeToMount]
 	added   int
+	pods    map[types.UID]*processedPod
+	// unseen holds the pods that the populator has not looked at yet.
+	unseen map[types.UID]bool
 }
 
 func newDesiredStateOfWorld() *desiredStateOfWorld {
-	return &desiredStateOfWorld{volumes: newPodVolumes[*volumeToMount]()}
+	return &desiredStateOfWorld{volumes: newPodVolumes[*volumeToMount](), pods: map[types.UID]*processedPod{}, unseen: map[types.UID]bool{}}
 }
 
-// add adds a volume of a pod; one that is there already stays.
+// hasAddedPods reports whether the populator has looked at every pod that the kubelet knows.
+// Until then nothing may be unmounted: a mount that belongs to no pod may belong to one that
+// the populator has still to look at.
+//
+// Upstream: desired_state_of_world_populator.go HasAddedPods, v1.36.
+func (dsw *desiredStateOfWorld) hasAddedPods() bool { return len(dsw.unseen) == 0 }
+
+// isPopulated reports whether all volumes of the pod were added.
+func (dsw *desiredStateOfWorld) isPopulated(uid types.UID) bool {
+	p := dsw.pods[uid]
+	return p != nil && p.populated
+}
+
+// add adds a volume of a pod, unless it is there already.
 func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
 	if dsw.volumes.has(v.podVolume) {
 		return
@@ -61,8 +88,8 @@ func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
 	dsw.volumes.put(v.podVolume, v)
 }
 
-// update has the volumes of a pod know it as it is now, so that no earlier version of it is
-// kept for them.
+// update sets the pod of its volumes to the latest version, so that they keep no older one
+// alive.
 func (dsw *desiredStateOfWorld) update(pod *v1.Pod) {
 	for _, v := range dsw.volumes.byPod[pod.UID] {
 		v.value.about = pod
@@ -71,14 +98,14 @@ func (dsw *desiredStateOfWorld) update(pod *v1.Pod) {
 
 func (dsw *desiredStateOfWorld) get(key podVolume) *volumeToMount { return dsw.volumes.get(key) }
 
-// deletePod takes all volumes of a pod away.
+// deletePod removes all volumes of a pod.
 func (dsw *desiredStateOfWorld) deletePod(uid types.UID) {
 	for _, key := range dsw.volumes.ofPod(uid) {
 		dsw.volumes.remove(key)
 	}
 }
 
-// ofPod is what is desired for one pod, in the order of its volumes.
+// ofPod returns a pod's volumes in the order in which they were added, that of its spec.
 func (dsw *desiredStateOfWorld) ofPod(uid types.UID) []*volumeToMount {
 	list := make([]*volumeToMount, 0, len(dsw.volumes.byPod[uid]))
 	for _, v := range dsw.volumes.byPod[uid] {
@@ -87,13 +114,14 @@ func (dsw *desiredStateOfWorld) ofPod(uid types.UID) []*volumeToMount {
 	return inOrder(list)
 }
 
+// inOrder sorts volumes by the order in which they were added.
 func inOrder(list []*volumeToMount) []*volumeToMount {
 	slices.SortFunc(list, func(a, b *volumeToMount) int { return a.order - b.order })
 	return list
 }
 
-// getUniqueVolumeName names a volume by what is behind it if pods share a mount
-// of it on the node, else by pod.
+// getUniqueVolumeName returns the unique name of a volume. If pods share one mount of it on
+// the node, the name comes from the device or directory behind the volume, else from the pod.
 //
 // Upstream: pkg/volume/util GetUniqueVolumeNameFromSpec and
 // GetUniqueVolumeNameFromSpecWithPod, v1.36.

@@ -1,4 +1,4 @@
-package kubelet
+package volumemanager
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podVolume is one volume as one pod uses it: the key of both worlds.
+// podVolume identifies one volume as one pod uses it. It is the key of both states of the world.
 type podVolume struct {
-	// volume is the unique name: the same for all pods that share a volume.
+	// volume is the unique name, the same for all pods that share the volume.
 	volume v1.UniqueVolumeName
 	pod    types.UID
 }
@@ -22,14 +22,14 @@ func comparePodVolumes(a, b podVolume) int {
 	return strings.Compare(string(a.volume), string(b.volume))
 }
 
-// podVolumes has something for each volume of each pod. What it is asked for costs
-// no more for the other pods of the node.
+// podVolumes maps each volume of each pod to a value. The cost of a lookup does not depend on
+// how many other pods the node has.
 type podVolumes[T any] struct {
 	byPod map[types.UID][]volumeOf[T]
 	users map[v1.UniqueVolumeName][]types.UID
 }
 
-// volumeOf is one volume of a pod. A pod has few.
+// volumeOf is one entry of a pod's list, which is short.
 type volumeOf[T any] struct {
 	name  v1.UniqueVolumeName
 	value T
@@ -39,12 +39,12 @@ func newPodVolumes[T any]() podVolumes[T] {
 	return podVolumes[T]{byPod: map[types.UID][]volumeOf[T]{}, users: map[v1.UniqueVolumeName][]types.UID{}}
 }
 
-// find is where in the pod's list the volume is, -1 if it is not there.
+// find returns the index of the volume in its pod's list, or -1.
 func (p podVolumes[T]) find(key podVolume) int {
 	return slices.IndexFunc(p.byPod[key.pod], func(v volumeOf[T]) bool { return v.name == key.volume })
 }
 
-// get is the zero value for what is not there.
+// get returns the value of key, or the zero value.
 func (p podVolumes[T]) get(key podVolume) T {
 	if i := p.find(key); i >= 0 {
 		return p.byPod[key.pod][i].value
@@ -78,7 +78,7 @@ func (p podVolumes[T]) remove(key podVolume) {
 	}
 }
 
-// ofPod are the keys of one pod, sorted.
+// ofPod returns the keys of one pod's volumes, sorted.
 func (p podVolumes[T]) ofPod(uid types.UID) []podVolume {
 	keys := make([]podVolume, 0, len(p.byPod[uid]))
 	for _, v := range p.byPod[uid] {
@@ -88,7 +88,7 @@ func (p podVolumes[T]) ofPod(uid types.UID) []podVolume {
 	return keys
 }
 
-// of are the keys of one volume, sorted.
+// of returns the keys of one volume, sorted: one for each pod that has it.
 func (p podVolumes[T]) of(name v1.UniqueVolumeName) []podVolume {
 	keys := make([]podVolume, 0, len(p.users[name]))
 	for _, uid := range p.users[name] {
@@ -98,10 +98,10 @@ func (p podVolumes[T]) of(name v1.UniqueVolumeName) []podVolume {
 	return keys
 }
 
-// uses says whether any pod has the volume.
+// uses reports whether any pod has the volume.
 func (p podVolumes[T]) uses(name v1.UniqueVolumeName) bool { return len(p.users[name]) > 0 }
 
-// usedElsewhere says whether another pod than this one has the volume.
+// usedElsewhere reports whether a pod other than key.pod has the volume.
 func (p podVolumes[T]) usedElsewhere(key podVolume) bool {
 	users := p.users[key.volume]
 	return len(users) > 1 || len(users) == 1 && users[0] != key.pod

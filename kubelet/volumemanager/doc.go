@@ -1,0 +1,62 @@
+// Package volumemanager mounts the volumes of one node's pods, and unmounts them. It compares
+// two states of the world: the volumes that pods should have, and those that are mounted. It
+// sees the kubelet through two small interfaces, Pods and Waker. Begin with VolumeManager in
+// volumemanager.go, and then read reconcile.go.
+//
+//	populate.go        from a pod to its claims and PersistentVolumes, into the desired state
+//	desired.go         the desired state of the world; sizes.go: of volumes that can grow
+//	actual.go          the actual state of the world; podvolumes.go: the key of both
+//	reconcile.go       compares both states: unmount, mount, expand, unmount devices, clean up
+//	operations.go      the queue of operations, with a backoff for each
+//	mount.go           mounts and unmounts, for a pod and for the node; objects.go reads the
+//	                   ConfigMaps and Secrets of a volume before
+//	map.go             the same for raw devices
+//	expand.go          expands a volume on the node; nodeexpander.go: one expansion
+//	attach.go          volumesInUse, and waiting for volumesAttached
+//	reconstruct.go     finds the mounts of the kubelet's earlier life on the disk
+//	subpath.go         mounts parts of volumes (subPath) for containers
+//	wait.go            which volumes a pod lacks
+//	poddir.go          removes the directory of a pod that has ended
+//	host.go            the kubelet as volume plugins see it
+//
+// # What starts a pass
+//
+// A pass looks only at volumes that were touched: because a pod came, changed or ended, because
+// an operation has ended, or because the node's status was written. Two things are done
+// regularly, from the first volume on that needs them: volumes made of ConfigMaps and Secrets
+// are set up again every minute, and volumes that could not be processed (an unbound claim)
+// are processed again every 10 s.
+//
+// After a restart nothing is unmounted before all pods were looked at. What is found on the
+// disk is uncertain: it is set up again for a pod that wants it, and torn down if none does.
+//
+// # Deviations
+//
+//   - Claims and PersistentVolumes are read from the API server each time, as upstream does,
+//     and so is the Node when a volume has node affinity, which upstream reads from a cache.
+//   - A living pod whose claims cannot be read keeps what is mounted for it after
+//     a restart; upstream would unmount it.
+//   - A volume whose SetUp failed is uncertain if its directory is still there;
+//     upstream relies on the plugin to say so.
+//   - A part of a volume is mounted where upstream mounts it, but containers go to it
+//     through the volume, at every access, and cannot be led out: the mount may be a
+//     link (package mount), which would follow whatever is put in its place. So they
+//     see what a real container keeps from its start, as where a ConfigMap changes;
+//     the mount leads nowhere then. What a restarted kubelet finds mounted of a host
+//     path's parts it unmounts; upstream leaves that to an administrator.
+//   - One volume of a node is mounted or unmounted at a time. While a plugin waits, the
+//     others wait, where upstream works on several volumes at once.
+//   - Block volumes of plugins that map no devices themselves, as the local one, are
+//     refused: mapping a device takes privilege.
+//   - Changing a volume's ownership takes no time, so there is no event that it is slow
+//     (VolumePermissionChangeInProgress).
+//   - Of the built-in plugins only that of package kubelet/csi is attachable. It is not among
+//     the default ones here, since it takes the sockets of a node.
+//   - A mount for the node that shows in no pod's directory is found after a restart
+//     if its plugin can find it (volume.StagingPlugin), and unmounted if no pod wants it.
+//     Upstream leaves it.
+//   - The kubelet does not wait until a pod's missing volumes are listed in the trace, after
+//     2m3s: a cluster at rest may be one in which a pod lacks some.
+//   - Times between attempts have no random part, which upstream adds to the 10 s of
+//     pods whose volumes cannot be processed.
+package volumemanager

@@ -1,0 +1,96 @@
+package volumemanager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// host is the kubelet as volume plugins see it.
+//
+// Upstream: pkg/kubelet/volume_host.go kubeletVolumeHost, v1.36.
+type host struct {
+	control.Clock
+	shared *shared
+	// objects are those that the volume being set up is made of.
+	objects map[volume.ObjectRef]fetchedObject
+	// csiDrivers is nil until a plugin asks for it.
+	csiDrivers *control.Cache[*storagev1.CSIDriver]
+}
+
+var _ volume.VolumeHost = (*host)(nil)
+
+// GetNodeName implements volume.VolumeHost, as all methods of host.
+func (h *host) GetNodeName() types.NodeName         { return types.NodeName(h.shared.node.Name) }
+func (h *host) GetNodeAllocatable() v1.ResourceList { return h.shared.node.Status.Allocatable }
+func (h *host) GetClient() kubernetes.Interface     { return h.shared.env.Client() }
+func (h *host) GetMounter() mount.Interface         { return h.shared.mounter }
+func (h *host) GetFS() *disk.Disk                   { return h.shared.fs }
+func (h *host) GetEventRecorder() control.Recorder  { return h.shared.recorder }
+func (h *host) Trace(about trace.Ref, text string)  { h.shared.note(about, text) }
+func (h *host) GetPodsDir() string                  { return layout.PodsDir }
+func (h *host) GetPluginDir(name string) string     { return layout.PluginDir(name) }
+func (h *host) GetPodPluginDir(uid types.UID, plugin string) string {
+	return layout.PodPluginsDir(uid) + "/" + plugin
+}
+func (h *host) GetPodVolumeDir(uid types.UID, plugin, name string) string {
+	return layout.PodVolumeDir(uid, plugin, name)
+}
+func (h *host) GetPodVolumeDeviceDir(uid types.UID, plugin string) string {
+	return layout.PodVolumeDeviceDir(uid, plugin)
+}
+func (h *host) NewWrapperMounter(name string, spec volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
+	return h.shared.plugins.NewWrapperMounter(name, spec, pod)
+}
+func (h *host) NewWrapperUnmounter(name string, spec volume.Spec, uid types.UID) (volume.Unmounter, error) {
+	return h.shared.plugins.NewWrapperUnmounter(name, spec, uid)
+}
+
+// GetObject returns an object that was read for the volume being set up.
+func (h *host) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
+	if got, ok := h.objects[ref]; ok {
+		return got.object, got.err
+	}
+	return nil, fmt.Errorf("%s %q was not read", ref.Kind, ref.Name)
+}
+
+// CSIDrivers follows the CSIDriver objects from the first call on.
+func (h *host) CSIDrivers() volume.CSIDriverLister {
+	if h.csiDrivers == nil {
+		h.csiDrivers = control.NewCache[*storagev1.CSIDriver](h.shared.env, control.CSIDrivers())
+	}
+	return h.csiDrivers
+}
+
+const (
+	tokenLifetime     = time.Hour
+	serviceAccountJWT = "this-is-not-a-token.storagesim-signs-none"
+)
+
+// GetServiceAccountToken returns a text that is not a real token, as volumes of tokens have it.
+//
+// Upstream: pkg/kubelet/token/token_manager.go GetServiceAccountToken, v1.36.
+func (h *host) GetServiceAccountToken(_ context.Context, _, _ string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+	answer, lifetime := request.DeepCopy(), tokenLifetime
+	if request.Spec.ExpirationSeconds != nil {
+		lifetime = time.Duration(*request.Spec.ExpirationSeconds) * time.Second
+	}
+	expires := metav1.NewTime(h.Now().Add(lifetime).Truncate(time.Second))
+	answer.Status = authenticationv1.TokenRequestStatus{Token: serviceAccountJWT, ExpirationTimestamp: expires}
+	return answer, nil
+}

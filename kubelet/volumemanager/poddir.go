@@ -1,0 +1,65 @@
+package volumemanager
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
+)
+
+// RemovePodDir removes a pod's directory and the empty directories in it. It deletes no file
+// of a pod, follows no link and enters no mount: whatever else is there is data of a user.
+//
+// Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
+func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
+	if err := vm.subPaths.cleanAll(uid); err != nil {
+		return err
+	}
+	dir, err := layout.PodDir(uid), error(nil)
+	if remove := vm.rules.RemoveDir; remove != nil {
+		err = remove(vm.fs, dir)
+	} else {
+		err = vm.removeEmptyDirs(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("orphaned pod %q found, but volume paths are still present on disk: %w", uid, err)
+	}
+	return nil
+}
+
+// removeEmptyDirs removes a directory that contains only directories, if none of them is a
+// mount point. It uses only rmdir. The one kind of file that it deletes is a plugin's note that
+// a volume is ready.
+func (vm *VolumeManager) removeEmptyDirs(dir string) error {
+	entries, err := vm.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		mounted, err := vm.mounter.IsMountPoint(dir)
+		if err != nil {
+			return err
+		}
+		if mounted {
+			return fmt.Errorf("%s is still mounted", dir)
+		}
+	}
+	for _, e := range entries {
+		switch name := path.Join(dir, e.Name()); {
+		case e.IsDir():
+			err = vm.removeEmptyDirs(name)
+		case layout.IsReadyFile(name):
+			err = vm.fs.Remove(name)
+		default:
+			err = fmt.Errorf("%s is still there", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return vm.fs.Remove(dir)
+}

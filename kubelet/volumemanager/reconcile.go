@@ -1,0 +1,109 @@
+package volumemanager
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// reconciler compares both states of the world and starts the operations that are due.
+//
+// Upstream: pkg/kubelet/volumemanager/reconciler, v1.36.
+type reconciler struct {
+	*shared
+	attachments    *attachments
+	operations     *operationExecutor
+	reconstruction *reconstruction
+}
+
+// reconcile is one pass over the touched volumes. Operations run in the order in which it
+// starts them.
+//
+// Upstream: reconciler.go reconcile, v1.36, which passes over everything ten times
+// a second.
+func (r *reconciler) reconcile(context.Context, string) error {
+	touched := r.takeTouched()
+	r.unmountVolumes(touched) // before mounts: the next pod may need what a dying pod has
+	r.mountVolumes(touched)
+	r.expandVolumes(touched)
+	r.unmountDevices(touched)
+	r.attachments.checkVolumesInUse()
+	return r.reconstruction.cleanOrphanVolumes()
+}
+
+// takeTouched returns the volumes touched since the last pass, sorted. Until all pods are
+// known they stay touched, since nothing is unmounted before.
+func (r *reconciler) takeTouched() []podVolume {
+	keys := make([]podVolume, 0, len(r.touched))
+	for key := range r.touched {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, comparePodVolumes)
+	if r.desired.hasAddedPods() {
+		clear(r.touched)
+	}
+	return keys
+}
+
+// unmountVolumes unmounts the volumes that pods should not have any more, once all pods are
+// known. A pod that has not ended keeps its volumes until the populator knows which ones it
+// should have.
+func (r *reconciler) unmountVolumes(touched []podVolume) {
+	if !r.desired.hasAddedPods() {
+		return
+	}
+	for _, key := range touched {
+		if !r.actual.volumes.has(key) || r.desired.get(key) != nil {
+			continue
+		}
+		if r.desired.isPopulated(key.pod) || r.pods.HasReleasedVolumes(key.pod) {
+			r.operations.start(operation{unmountVolume, key})
+		}
+	}
+}
+
+// mountVolumes mounts the volumes that pods should have and that are not mounted, not for
+// certain, or not up to date.
+func (r *reconciler) mountVolumes(touched []podVolume) {
+	var list []*volumeToMount
+	for _, key := range touched {
+		if v := r.desired.get(key); v != nil && !r.actual.isUpToDate(key) && !r.attachments.waitsForAttach(v) {
+			list = append(list, v)
+		}
+	}
+	for _, v := range inOrder(list) {
+		r.operations.start(operation{mountVolume, v.podVolume})
+	}
+}
+
+// expandVolumes expands the volumes that are smaller than they should be.
+//
+// Upstream: reconciler_common.go expandVolume, v1.36.
+func (r *reconciler) expandVolumes(touched []podVolume) {
+	for _, key := range touched {
+		if r.desired.get(key) != nil && r.actual.isUpToDate(key) && r.sizes.needsExpansion(key.volume) {
+			r.operations.start(operation{expandVolume, key})
+		}
+	}
+}
+
+// unmountDevices unmounts volumes from the node that no pod has or should have, once all pods
+// are known.
+func (r *reconciler) unmountDevices(touched []podVolume) {
+	if !r.desired.hasAddedPods() {
+		return
+	}
+	var names []v1.UniqueVolumeName
+	for _, key := range touched {
+		if r.actual.devices[key.volume] != nil {
+			names = append(names, key.volume)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if !r.desired.volumes.uses(name) && !r.actual.volumes.uses(name) {
+			r.operations.start(operation{unmountDevice, podVolume{volume: name}})
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package volumemanager
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
+	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
+)
+
+const actor = "kubelet/node-1"
+
+// fakePods is a kubelet that knows pods and does nothing with them.
+type fakePods struct {
+	pods     map[types.UID]*v1.Pod
+	released map[types.UID]bool
+	woken    []types.UID
+}
+
+func (f *fakePods) GetPodByUID(uid types.UID) *v1.Pod     { return f.pods[uid] }
+func (f *fakePods) WantsVolumes(uid types.UID) bool       { return f.pods[uid] != nil && !f.released[uid] }
+func (f *fakePods) HasReleasedVolumes(uid types.UID) bool { return f.released[uid] }
+func (f *fakePods) WakePod(uid types.UID)                 { f.woken = append(f.woken, uid) }
+func (f *fakePods) ReportNodeStatus()                     {}
+
+// rig is a node with a volume manager, and a local volume that is bound to a claim.
+type rig struct {
+	*enginetest.Rig
+	vm   *VolumeManager
+	node *disk.Disk
+	pods *fakePods
+}
+
+func newRig(t testing.TB, cfg engine.Config) *rig {
+	t.Helper()
+	node, err := disk.Open(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = node.Close() })
+	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
+	mounter, err := mount.NewTempDir(mount.Config{Dir: node})
+	require.NoError(t, err)
+	r := &rig{node: node, pods: &fakePods{pods: map[types.UID]*v1.Pod{}, released: map[types.UID]bool{}}}
+	r.Rig = enginetest.New(t, cfg, actor, func(env control.Env) (err error) {
+		r.vm, err = New(Config{
+			Node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: node, Mounter: mounter,
+			Plugins: []volume.VolumePlugin{local.NewPlugin()}, Recorder: env.Recorder("kubelet"), Pods: r.pods, Kubelet: r.pods,
+		}, env)
+		r.vm.Reconstruct()
+		r.vm.Start()
+		return err
+	})
+	ctx := context.Background()
+	_, err = r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{v1.LabelHostname: "node-1"}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, boundClaim(), metav1.CreateOptions{})
+	require.NoError(t, err)
+	claim.Status.Phase = v1.ClaimBound
+	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, localVolume(claim), metav1.CreateOptions{})
+	require.NoError(t, err)
+	return r
+}
+
+func boundClaim() *v1.PersistentVolumeClaim {
+	class := "manual"
+	return &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: v1.PersistentVolumeClaimSpec{
+			AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, VolumeName: "pv-data", StorageClassName: &class,
+			Resources: v1.VolumeResourceRequirements{Requests: oneGi()},
+		},
+	}
+}
+
+func oneGi() v1.ResourceList {
+	return v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
+}
+
+func localVolume(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
+	return &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pv-data"},
+		Spec: v1.PersistentVolumeSpec{
+			AccessModes: claim.Spec.AccessModes, Capacity: oneGi(), StorageClassName: "manual",
+			ClaimRef:               &v1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data", UID: claim.UID},
+			PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/disk/data"}},
+			NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node-1"}}},
+			}}}},
+		},
+	}
+}
+
+// add makes the volume manager know a pod with the volume.
+func (r *rig) add(uid types.UID) {
+	r.Helper()
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: uid},
+		Spec: v1.PodSpec{
+			Containers: []v1.Container{{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+			Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
+				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+			}}},
+		},
+	}
+	require.NoError(r, r.node.MkdirAll(layout.PodVolumesDir(uid), 0o750))
+	r.pods.pods[uid] = pod
+	r.vm.ExpectPod(uid)
+	r.vm.UpdatePod(pod, true, false)
+}
+
+// release makes the volume manager unmount the pod's volume.
+func (r *rig) release(uid types.UID) {
+	r.pods.released[uid] = true
+	r.vm.ReleasePod(uid)
+}
+
+// forget deletes a pod whose volume is unmounted.
+func (r *rig) forget(uid types.UID) {
+	delete(r.pods.pods, uid)
+	delete(r.pods.released, uid)
+	r.vm.ForgetPod(uid)
+}

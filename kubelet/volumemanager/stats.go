@@ -1,0 +1,53 @@
+package volumemanager
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/volume"
+)
+
+// VolumeStats says how full one volume of a pod is.
+//
+// Upstream: k8s.io/kubelet/pkg/apis/stats/v1alpha1 VolumeStats, v0.36.
+type VolumeStats struct {
+	// Name is the volume's name in the pod, Claim its claim's name, if it has one.
+	Name, Claim string
+	volume.Metrics
+}
+
+// VolumeStats asks the plugin of each mounted volume how full the volume is. Volumes whose
+// plugin cannot tell are left out.
+//
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.36.
+func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod) (list []VolumeStats) {
+	claims := map[string]string{}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.PersistentVolumeClaim != nil {
+			claims[v.Name] = v.PersistentVolumeClaim.ClaimName
+		} else if v.Ephemeral != nil {
+			claims[v.Name] = pod.Name + "-" + v.Name
+		}
+	}
+	for _, v := range vm.desired.ofPod(pod.UID) {
+		m := vm.actual.volumes.get(v.podVolume)
+		if m == nil || m.block || m.state != stateMounted {
+			continue
+		}
+		mounter, err := m.plugin.NewMounter(m.spec, pod)
+		provider, tells := mounter.(volume.MetricsProvider)
+		if err != nil || !tells {
+			continue
+		}
+		metrics, err := provider.GetMetrics(ctx)
+		if err != nil {
+			vm.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", v.outerName, err))
+			continue
+		}
+		list = append(list, VolumeStats{Name: v.outerName, Claim: claims[v.outerName], Metrics: *metrics})
+	}
+	return list
+}

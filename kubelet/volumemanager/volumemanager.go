@@ -1,0 +1,242 @@
+package volumemanager
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// Backoff of everything that failed, per pod or per volume of a pod.
+//
+// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.36.
+const (
+	initialDurationBeforeRetry = 500 * time.Millisecond
+	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
+)
+
+// Pods is the volume manager's view of the node's pods.
+type Pods interface {
+	// GetPodByUID returns the latest version of a pod, nil if the kubelet does not know it or
+	// has only found its directory.
+	GetPodByUID(uid types.UID) *v1.Pod
+	// WantsVolumes reports whether a pod is to have its volumes: it is known, is not being
+	// deleted, and has not ended.
+	WantsVolumes(uid types.UID) bool
+	// HasReleasedVolumes reports whether none of the pod's containers needs a volume any more.
+	HasReleasedVolumes(uid types.UID) bool
+}
+
+// Waker wakes other parts of the kubelet.
+type Waker interface {
+	// WakePod makes the kubelet look at a pod again: its volumes have changed.
+	WakePod(uid types.UID)
+	// ReportNodeStatus schedules a write of the node's status: volumesInUse may have changed.
+	ReportNodeStatus()
+}
+
+// Config configures a node's volume manager. All fields but Rules are required.
+type Config struct {
+	// Node is the template of the Node object: its name and status.allocatable.
+	Node *v1.Node
+	// Root is the node's file system, and Mounter mounts on it.
+	Root    *disk.Disk
+	Mounter mount.Interface
+	// Plugins are the volume plugins. They must be new: New initializes them.
+	Plugins []volume.VolumePlugin
+	// Recorder records the events of pods.
+	Recorder control.Recorder
+	Pods     Pods
+	Kubelet  Waker
+	// Rules are switches for the museum. The zero value has the right rules.
+	Rules Rules
+}
+
+// VolumeManager mounts and unmounts the volumes of one node's pods.
+//
+// Upstream: pkg/kubelet/volumemanager/volume_manager.go, v1.36.
+type VolumeManager struct {
+	*shared
+	attachments    *attachments
+	populator      *populator
+	reconciler     *reconciler
+	reconstruction *reconstruction
+	operations     *operationExecutor
+	subPaths       *subPaths
+}
+
+// New makes a volume manager and initializes its plugins. Plugins that are refused are the
+// error.
+func New(cfg Config, env control.Env) (*VolumeManager, error) {
+	s := &shared{
+		env: env, node: cfg.Node, fs: cfg.Root, mounter: cfg.Mounter, recorder: cfg.Recorder,
+		rules: cfg.Rules, pods: cfg.Pods, kubelet: cfg.Kubelet, touched: map[podVolume]bool{},
+		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(cfg.Rules), sizes: newVolumeSizes(),
+	}
+	h := &host{Clock: env, shared: s}
+	var err error
+	s.plugins, err = volume.InitPlugins(cfg.Plugins, h)
+
+	attached := &attachments{shared: s, attachable: map[v1.UniqueVolumeName]bool{}}
+	populate := &populator{shared: s, attachments: attached, waiting: map[types.UID]bool{}}
+	parts := &subPaths{s}
+	expand := &expandOperations{s, populate}
+	mounts := &mountOperations{
+		shared: s, host: h, attachments: attached, subPaths: parts, maps: &mapOperations{s, expand}, expansion: expand, populator: populate,
+	}
+	execute := &operationExecutor{shared: s, mounts: mounts, expansion: expand, pending: map[string]*pendingOperation{}}
+	found := &reconstruction{shared: s, attachments: attached, unread: map[types.UID]bool{}}
+	return &VolumeManager{
+		shared: s, attachments: attached, populator: populate, reconciler: &reconciler{s, attached, execute, found},
+		reconstruction: found, operations: execute, subPaths: parts,
+	}, err
+}
+
+// Reconstruct finds on the node's disk what an earlier life of the kubelet has mounted, and
+// returns the pods that have a directory. It is called once, before Start.
+func (vm *VolumeManager) Reconstruct() []types.UID { return vm.reconstruction.reconstructVolumes() }
+
+// Start makes the queues: for the pods whose volumes are to be added to the desired state of
+// the world, for passes of the reconciler, and for operations.
+func (vm *VolumeManager) Start() {
+	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
+	vm.populator.queue = vm.env.Queue(control.QueueConfig{Name: "populator", About: vm.aboutPod, Reconcile: vm.populator.populatePod, Limiter: backoff})
+	vm.reconcileQueue = vm.env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("Node"), Reconcile: vm.reconciler.reconcile, Limiter: backoff})
+	vm.operations.queue = vm.env.Queue(control.QueueConfig{Name: "operations", About: vm.operations.about, Reconcile: vm.operations.run, Limiter: backoff})
+}
+
+// RegistrationPlugins returns the plugins with which drivers register.
+func (vm *VolumeManager) RegistrationPlugins() (list []volume.RegistrationPlugin) {
+	for _, name := range vm.plugins.Names() {
+		plugin, err := vm.plugins.FindPluginByName(name)
+		if watching, ok := plugin.(volume.RegistrationPlugin); ok && err == nil {
+			list = append(list, watching)
+		}
+	}
+	return list
+}
+
+// ExpectPod keeps everything mounted until the volumes of a new pod have been looked at.
+func (vm *VolumeManager) ExpectPod(uid types.UID) { vm.desired.unseen[uid] = true }
+
+// UpdatePod takes in a pod that was added, or a newer version of it. changed says that it
+// differs from the version before in more than its status.
+func (vm *VolumeManager) UpdatePod(pod *v1.Pod, added, changed bool) {
+	if vm.desired.pods[pod.UID] == nil {
+		vm.desired.pods[pod.UID] = &processedPod{}
+	}
+	vm.desired.update(pod)
+	if changed {
+		vm.populator.markRemountRequired(pod.UID)
+		vm.populator.reprocessSizes(pod.UID)
+	}
+	if !vm.desired.isPopulated(pod.UID) && (added || changed) {
+		vm.populator.queue.Add(string(pod.UID))
+	}
+}
+
+// ReleasePod removes a pod's volumes from the desired state of the world, so that they are
+// unmounted: none of its containers needs them any more.
+func (vm *VolumeManager) ReleasePod(uid types.UID) {
+	released := vm.desired.volumes.ofPod(uid)
+	vm.desired.deletePod(uid)
+	if vm.desired.unseen[uid] {
+		vm.populator.seen(uid)
+	}
+	vm.touch(released...)
+	vm.touchPod(uid)
+}
+
+// WaitForUnmount reports whether nothing of a released pod is mounted any more. If something
+// is, or may be, the pod wakes when that has changed.
+//
+// Upstream: volume_manager.go WaitForUnmount, v1.36, which looks again every 300 ms.
+func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
+	if !vm.desired.hasAddedPods() {
+		vm.populator.waiting[uid] = true
+		return false
+	}
+	if vm.reconstruction.unread[uid] {
+		vm.reconstruction.reconstructPod(uid)
+		vm.reconstruction.reportAttachable()
+		vm.touchPod(uid)
+	}
+	return vm.actual.mounting.pod != uid && !vm.actual.podHasVolumes(uid)
+}
+
+// ForgetPod deletes what is known of a pod that the kubelet has ended.
+func (vm *VolumeManager) ForgetPod(uid types.UID) {
+	delete(vm.desired.pods, uid)
+	vm.operations.forgetPod(uid)
+}
+
+// ArePopulated reports whether the desired state of the world has all volumes of a pod.
+func (vm *VolumeManager) ArePopulated(uid types.UID) bool { return vm.desired.isPopulated(uid) }
+
+// AreMounted reports whether all volumes of a pod are mounted.
+func (vm *VolumeManager) AreMounted(uid types.UID) bool {
+	if !vm.desired.isPopulated(uid) {
+		return false
+	}
+	for _, v := range vm.desired.ofPod(uid) {
+		if !vm.actual.isMounted(v.podVolume) {
+			return false
+		}
+	}
+	return true
+}
+
+// MountedVolume is a volume of a pod as its containers get it.
+type MountedVolume struct {
+	// Name is the volume's own name (volume.Spec.Name), and Path its path on the node.
+	Name, Path string
+	ReadOnly   bool
+}
+
+// GetMountedVolumesForPod returns a pod's mounted volumes by their names in the pod.
+//
+// Upstream: volume_manager.go GetMountedVolumesForPod, v1.36.
+func (vm *VolumeManager) GetMountedVolumesForPod(uid types.UID) map[string]MountedVolume {
+	mounted := map[string]MountedVolume{}
+	for _, v := range vm.desired.ofPod(uid) {
+		if m := vm.actual.volumes.get(v.podVolume); m != nil {
+			mounted[v.outerName] = MountedVolume{m.spec.Name(), m.path, m.readOnly}
+		}
+	}
+	return mounted
+}
+
+// PrepareSubPath makes a part of a volume, if it is missing, and mounts it for a container.
+func (vm *VolumeManager) PrepareSubPath(pod *v1.Pod, part SubPath) error {
+	return vm.subPaths.prepare(pod, part)
+}
+
+// ReportReconstructed makes volumesInUse list the attachable volumes that Reconstruct found.
+// It is called when the caches have their first lists.
+func (vm *VolumeManager) ReportReconstructed() { vm.reconstruction.reportAttachable() }
+
+// SetReportedInUse sets volumesInUse as the Node object has it when the kubelet registers.
+func (vm *VolumeManager) SetReportedInUse(names []v1.UniqueVolumeName) {
+	vm.attachments.reportedInUse = names
+}
+
+// VolumesToReport returns volumesInUse as it is to be written, given as it is.
+func (vm *VolumeManager) VolumesToReport(reported []v1.UniqueVolumeName) []v1.UniqueVolumeName {
+	return vm.attachments.volumesToReport(reported)
+}
+
+// MarkVolumesAsReportedInUse notes that volumesInUse was written: these volumes may be mounted
+// as soon as they are attached.
+//
+// Upstream: volume_manager.go MarkVolumesAsReportedInUse, v1.36.
+func (vm *VolumeManager) MarkVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
+	vm.attachments.markVolumesAsReportedInUse(names)
+}
+
+// Reconcile queues a pass of the reconciler.
+func (vm *VolumeManager) Reconcile() { vm.touch() }
