@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -50,17 +51,13 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests:
 
 var errOrder = errors.New("claim b has the volume")
 
-// firstComeFirstServed believes that a, which is created first, gets the volume.
-func firstComeFirstServed(c *storagesim.Cluster) error {
-	if err := errors.Join(c.Apply(oneVolume), c.Settle()); err != nil {
-		return err
+// firstComeFirstServed expects that a, which is created first, gets the volume.
+var firstComeFirstServed = explore.Scenario(func(c *explore.Cluster) {
+	bindsOneVolume(c)
+	if c.Claim("b").Status.Phase == v1.ClaimBound {
+		c.Must(errOrder)
 	}
-	claim, err := c.Claim("b")
-	if err == nil && claim.Status.Phase == v1.ClaimBound {
-		err = errOrder
-	}
-	return err
-}
+})
 
 func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.T) {
 	var failures []*explore.Failure
@@ -120,13 +117,12 @@ func TestCommandsOfAStoryDoWhatThePlanDoes(t *testing.T) {
 
 func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {
 	var tried atomic.Int64
-	report, err := explore.Run(t.Context(), explore.Config{Runs: 50}, func(c *storagesim.Cluster) error {
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 50}, explore.Scenario(func(c *explore.Cluster) {
 		tried.Add(1)
-		if c.Dir() != "" {
-			return errors.New("its disks are not in memory")
-		}
-		return errors.Join(c.Apply(oneVolume), c.Settle())
-	})
+		require.Empty(c.T, c.Dir(), "its disks are in memory")
+		c.Apply(oneVolume)
+		c.Settle()
+	}))
 	require.NoError(t, err)
 	require.Equal(t, 50, report.Runs)
 	require.EqualValues(t, 52, tried.Load(), "the plain run is played twice before")
@@ -221,15 +217,40 @@ func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T)
 	o = &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 1}, func(c *explore.Cluster) { c.Apply("kind: nonsense") })
 	require.Contains(t, o.fatal, "run 1 (in order): ")
-	explore.Test(t, explore.Config{Runs: 20}, func(c *explore.Cluster) { c.Apply(oneVolume); c.Settle(); c.RequireNoLeaks() })
+	explore.Test(t, explore.Config{Runs: 20}, func(c *explore.Cluster) {
+		c.Apply(oneVolume)
+		c.Settle()
+		c.RequireNoLeaks()
+	})
+}
+
+func TestAScenarioEndsAtItsFirstErrorAndReturnsIt(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	for says, play := range map[string]func(c *explore.Cluster){
+		"":                     bindsOneVolume,
+		"pvc/z: ":              func(c *explore.Cluster) { c.Delete("pvc/z"); c.Must(errOrder) },
+		"panic: oh":            func(*explore.Cluster) { panic("oh") },
+		"scenario has 1":       func(c *explore.Cluster) { c.T.Fatal(c.T.Name(), " has ", 1) },
+		errOrder.Error():       func(c *explore.Cluster) { c.Must(errOrder) },
+		"context is the run's": func(c *explore.Cluster) { require.Error(c.T, c.T.Context().Err(), "context is the run's") },
+	} {
+		err := explore.Scenario(play)(c.Cluster)
+		if says == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, says)
+		require.Equal(t, says == errOrder.Error(), errors.Is(err, errOrder), "%v", err)
+	}
 }
 
 func TestAScenarioThatDoesNotRepeatIsToldSo(t *testing.T) {
 	n := 0
-	_, err := explore.Run(t.Context(), explore.Config{}, func(c *storagesim.Cluster) error {
+	_, err := explore.Run(t.Context(), explore.Config{}, explore.Scenario(func(c *explore.Cluster) {
 		n++
-		return errors.Join(c.Apply(strings.ReplaceAll(oneVolume, "name: c", fmt.Sprintf("name: c%d", n))), c.Settle())
-	})
+		c.Apply(strings.ReplaceAll(oneVolume, "name: c", fmt.Sprintf("name: c%d", n)))
+		c.Settle()
+	}))
 	odd, ok := errors.AsType[*explore.NotRepeatable](err)
 	require.True(t, ok, "%v", err)
 	require.Contains(t, odd.First, "creates pvc default/c1")
@@ -275,10 +296,14 @@ func TestAFailureIsToldWithoutWhatTheUserDidInVain(t *testing.T) {
 			return nil
 		}}
 	}}
-	scenario := func(c *storagesim.Cluster) error {
-		return errors.Join(c.Apply(claimAndVolume("one"), claimAndVolume("two"), claimAndVolume("three")), c.Settle(),
-			c.Delete("pvc/one", "pvc/three"), c.Settle(), c.Delete("pvc/two"), c.Settle())
-	}
+	scenario := explore.Scenario(func(c *explore.Cluster) {
+		c.Apply(claimAndVolume("one"), claimAndVolume("two"), claimAndVolume("three"))
+		c.Settle()
+		c.Delete("pvc/one", "pvc/three")
+		c.Settle()
+		c.Delete("pvc/two")
+		c.Settle()
+	})
 	_, err := explore.Run(t.Context(), explore.Config{Runs: 5, Rules: []explore.Rule{rule}}, scenario)
 	failure, ok := errors.AsType[*explore.Failure](err)
 	require.True(t, ok, "%v", err)
@@ -316,15 +341,20 @@ spec:
 // BenchmarkExplore is one run: of two claims that race for one volume, and of a claim that
 // is provisioned, runs in a pod, and goes again. Each with the built-in rules and without.
 func BenchmarkExplore(b *testing.B) {
-	for name, scenario := range map[string]func(c *storagesim.Cluster) error{
-		"race": func(c *storagesim.Cluster) error { return errors.Join(c.Apply(oneVolume), c.Settle()) },
-		"claim": func(c *storagesim.Cluster) error {
-			return errors.Join(c.InstallOpenEBS(), c.Settle(), c.Apply(podWithClaim), c.Settle(), c.Delete("pod/web", "pvc/data"), c.Settle())
+	for name, scenario := range map[string]func(c *explore.Cluster){
+		"race": bindsOneVolume,
+		"claim": func(c *explore.Cluster) {
+			c.InstallOpenEBS()
+			c.Settle()
+			c.Apply(podWithClaim)
+			c.Settle()
+			c.Delete("pod/web", "pvc/data")
+			c.Settle()
 		},
 	} {
 		for rules, except := range map[string][]string{"rules": nil, "no-rules": explore.BuiltInRules()} {
 			b.Run(name+"/"+rules, func(b *testing.B) {
-				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Except: except}, scenario); err != nil {
+				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Except: except}, explore.Scenario(scenario)); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")

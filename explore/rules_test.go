@@ -59,16 +59,25 @@ metadata: {name: data}
 spec: {accessModes: [ReadWriteOnce], storageClassName: shelf, resources: {requests: {storage: 1Gi}}}
 `
 
-// comesAndGoes is the life of a claim. At the end the shelf must be empty.
+// comesAndGoes creates a claim and deletes it. At the end the shelf must be empty.
 func comesAndGoes(forgetful bool) func(c *storagesim.Cluster) error {
-	return func(c *storagesim.Cluster) error {
+	return explore.Scenario(func(c *explore.Cluster) {
 		s := &shelf{holds: map[string]bool{}, forgetful: forgetful}
-		err := errors.Join(c.AddProvisioner("example.com/shelf", s), c.Apply(shelfClaim), c.Settle(), c.Delete("pvc/data"), c.Settle())
+		c.AddProvisioner("example.com/shelf", s)
+		c.Apply(shelfClaim)
+		c.Settle()
+		c.Delete("pvc/data")
+		c.Settle()
 		if len(s.holds) > 0 {
-			err = errors.Join(err, fmt.Errorf("left on the shelf: %v", slices.Sorted(maps.Keys(s.holds))))
+			c.T.Fatalf("left on the shelf: %v", slices.Sorted(maps.Keys(s.holds)))
 		}
-		return err
-	}
+	})
+}
+
+// bindsOneVolume creates claims that one volume can serve.
+func bindsOneVolume(c *explore.Cluster) {
+	c.Apply(oneVolume)
+	c.Settle()
 }
 
 func TestAProvisionerThatForgetsIsFoundByOneFault(t *testing.T) {
@@ -100,8 +109,7 @@ func TestEachStrategyMakesItsPlansAndTheSystematicOnesEnd(t *testing.T) {
 			}
 		})
 	}
-	small := func(c *storagesim.Cluster) error { return errors.Join(c.Apply(oneVolume), c.Settle()) }
-	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Strategies: []string{explore.Crashes, explore.Faults}}, small)
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Strategies: []string{explore.Crashes, explore.Faults}}, explore.Scenario(bindsOneVolume))
 	require.NoError(t, err)
 	require.Less(t, report.Runs, 1000, "all there are")
 	require.Equal(t, report.Coverage.Places, report.Coverage.Tried, report.Coverage.String())
@@ -116,9 +124,7 @@ func TestAUsersRuleIsLookedAtWithEachWriteAndEndsTheRun(t *testing.T) {
 			return nil
 		}}
 	}}
-	_, err := explore.Run(t.Context(), explore.Config{Rules: []explore.Rule{rule}}, func(c *storagesim.Cluster) error {
-		return errors.Join(c.Apply(oneVolume), c.Settle())
-	})
+	_, err := explore.Run(t.Context(), explore.Config{Rules: []explore.Rule{rule}}, explore.Scenario(bindsOneVolume))
 	f, ok := errors.AsType[*explore.Failure](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, "d waits", f.Rule())

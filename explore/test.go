@@ -12,10 +12,24 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// Cluster is the cluster of one run in a test: what fails, fails the run. Its T is the
-// run's, for checks of the scenario's own: require.Equal(c.T, ...). The t of the test
-// itself must not be used in a scenario.
+// Cluster is the cluster of one run, for scenarios with one statement a line: the first that
+// fails ends the scenario and fails the run. Its T is the run's, for the scenario's own checks:
+// require.Equal(c.T, ...), or c.Must(err). The t of the test itself must not be used in a
+// scenario.
 type Cluster = storagesimtest.Cluster
+
+// Scenario returns play as a scenario for Run and Replay, which also work outside of tests. It
+// returns the error of the statement that failed.
+func Scenario(play func(c *Cluster)) func(c *storagesim.Cluster) error {
+	return scenarioOf(nil, play)
+}
+
+// scenarioOf is Scenario for a test; t is nil outside of one.
+func scenarioOf(t testing.TB, play func(c *Cluster)) func(c *storagesim.Cluster) error {
+	return func(c *storagesim.Cluster) error {
+		return seedtest.Try(t, func(t testing.TB) { play(&Cluster{Cluster: c, T: t}) })
+	}
+}
 
 // ReplayVariable is the environment variable with the line of a failure, which Test then
 // repeats alone.
@@ -37,9 +51,7 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	if settings.Budget > 0 {
 		cfg.Budget = settings.Budget
 	}
-	play := func(c *storagesim.Cluster) error {
-		return seedtest.Try(t, func(t testing.TB) { scenario(&Cluster{Cluster: c, T: t}) })
-	}
+	play := scenarioOf(t, scenario)
 	if line := os.Getenv(ReplayVariable); line != "" {
 		if err := Replay(cfg, line, play); err != nil {
 			t.Fatal(err)

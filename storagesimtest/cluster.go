@@ -53,7 +53,8 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 	return &Cluster{c, t}
 }
 
-func (c *Cluster) must(err error) {
+// Must fails the test if err is an error.
+func (c *Cluster) Must(err error) {
 	c.T.Helper()
 	if err != nil {
 		c.T.Fatal(err)
@@ -63,19 +64,19 @@ func (c *Cluster) must(err error) {
 // Apply applies YAML, as Cluster.Apply does.
 func (c *Cluster) Apply(manifests ...string) {
 	c.T.Helper()
-	c.must(c.Cluster.Apply(manifests...))
+	c.Must(c.Cluster.Apply(manifests...))
 }
 
 // ApplyFile applies files, as Cluster.ApplyFile does.
 func (c *Cluster) ApplyFile(paths ...string) {
 	c.T.Helper()
-	c.must(c.Cluster.ApplyFile(paths...))
+	c.Must(c.Cluster.ApplyFile(paths...))
 }
 
 // Delete deletes objects, as Cluster.Delete does.
 func (c *Cluster) Delete(refs ...string) {
 	c.T.Helper()
-	c.must(c.Cluster.Delete(refs...))
+	c.Must(c.Cluster.Delete(refs...))
 }
 
 // DrainOptions say which pods Drain may evict, and how.
@@ -86,21 +87,21 @@ type DrainOptions = drain.Options
 func (c *Cluster) Drain(node string, o DrainOptions) (warnings []string) {
 	c.T.Helper()
 	done, err := drain.Node(c.T.Context(), c.Client(), node, o)
-	c.must(err)
+	c.Must(err)
 	return done.Warnings
 }
 
 // AddProvisioner adds a provisioner, as Cluster.AddProvisioner does.
 func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) {
 	c.T.Helper()
-	c.must(c.Cluster.AddProvisioner(name, p))
+	c.Must(c.Cluster.AddProvisioner(name, p))
 }
 
 // AddNFSServer adds an NFS server, as Cluster.AddNFSServer does.
 func (c *Cluster) AddNFSServer(name string, exports ...string) *nfsserver.Server {
 	c.T.Helper()
 	server, err := c.Cluster.AddNFSServer(name, exports...)
-	c.must(err)
+	c.Must(err)
 	return server
 }
 
@@ -108,105 +109,105 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) *nfsserver.Server
 // does.
 func (c *Cluster) AddProvisionController(cfg provisioner.Config) {
 	c.T.Helper()
-	c.must(c.Cluster.AddProvisionController(cfg))
+	c.Must(c.Cluster.AddProvisionController(cfg))
 }
 
 // Counters returns a provisioner's metrics, as Cluster.Counters says.
 func (c *Cluster) Counters(name string) *provisioner.Counters {
 	c.T.Helper()
 	counters, err := c.Cluster.Counters(name)
-	c.must(err)
+	c.Must(err)
 	return counters
 }
 
 // InstallOpenEBS installs OpenEBS, as Cluster.InstallOpenEBS does.
 func (c *Cluster) InstallOpenEBS(cfg ...openebs.Config) {
 	c.T.Helper()
-	c.must(c.Cluster.InstallOpenEBS(cfg...))
+	c.Must(c.Cluster.InstallOpenEBS(cfg...))
 }
 
 // InstallLocalPath installs Rancher's local-path provisioner, as
 // Cluster.InstallLocalPath does.
 func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) {
 	c.T.Helper()
-	c.must(c.Cluster.InstallLocalPath(cfg...))
+	c.Must(c.Cluster.InstallLocalPath(cfg...))
 }
 
 // InstallNFS installs the NFS provisioner that makes nothing, as Cluster.InstallNFS
 // does.
 func (c *Cluster) InstallNFS() {
 	c.T.Helper()
-	c.must(c.Cluster.InstallNFS())
+	c.Must(c.Cluster.InstallNFS())
 }
 
 // InstallNFSSubdir installs the provisioner of subdirectories, as
 // Cluster.InstallNFSSubdir does.
 func (c *Cluster) InstallNFSSubdir(cfg nfsprovisioner.Config) {
 	c.T.Helper()
-	c.must(c.Cluster.InstallNFSSubdir(cfg))
+	c.Must(c.Cluster.InstallNFSSubdir(cfg))
 }
 
 // Settle runs until the cluster is at rest.
 func (c *Cluster) Settle() {
 	c.T.Helper()
-	c.must(c.Cluster.Settle())
+	c.Must(c.Cluster.Settle())
 }
 
 // Step takes one step and reports whether there was one to take.
 func (c *Cluster) Step() bool {
 	c.T.Helper()
 	more, err := c.Cluster.Step()
-	c.must(err)
+	c.Must(err)
 	return more
 }
 
 // RunFor lets d of virtual time pass.
 func (c *Cluster) RunFor(d time.Duration) {
 	c.T.Helper()
-	c.must(c.Cluster.RunFor(d))
+	c.Must(c.Cluster.RunFor(d))
 }
 
 // RunUntil runs until cond holds, for at most an hour of virtual time.
 func (c *Cluster) RunUntil(cond func() bool) {
 	c.T.Helper()
-	c.must(c.Cluster.RunUntil(cond))
+	c.Must(c.Cluster.RunUntil(cond))
 }
 
 // Crash ends an actor's process and starts it again.
 func (c *Cluster) Crash(actor string) {
 	c.T.Helper()
-	c.must(c.Cluster.Crash(actor))
+	c.Must(c.Cluster.Crash(actor))
 }
 
 // Inject adds a fault.
 func (c *Cluster) Inject(f engine.Fault) {
 	c.T.Helper()
-	c.must(c.Cluster.Inject(f))
+	c.Must(c.Cluster.Inject(f))
 }
 
 // InjectMachine adds a fault of a machine, as Cluster.InjectMachine does.
 func (c *Cluster) InjectMachine(f machine.Fault) {
 	c.T.Helper()
-	c.must(c.Cluster.InjectMachine(f))
+	c.Must(c.Cluster.InjectMachine(f))
 }
 
 // Hold keeps an actor's cache of a resource stale until Release.
 func (c *Cluster) Hold(actor, resource string) {
 	c.T.Helper()
-	c.must(c.Cluster.Hold(actor, resource))
+	c.Must(c.Cluster.Hold(actor, resource))
 }
 
 // Release lets a held cache catch up.
 func (c *Cluster) Release(actor, resource string) {
 	c.T.Helper()
-	c.must(c.Cluster.Release(actor, resource))
+	c.Must(c.Cluster.Release(actor, resource))
 }
 
 // Claim returns a claim, as Cluster.Claim says.
 func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
 	c.T.Helper()
 	claim, err := c.Cluster.Claim(key)
-	c.must(err)
+	c.Must(err)
 	return claim
 }
 
@@ -214,7 +215,7 @@ func (c *Cluster) Claim(key string) *v1.PersistentVolumeClaim {
 func (c *Cluster) Volume(name string) *v1.PersistentVolume {
 	c.T.Helper()
 	volume, err := c.Cluster.Volume(name)
-	c.must(err)
+	c.Must(err)
 	return volume
 }
 
@@ -222,7 +223,7 @@ func (c *Cluster) Volume(name string) *v1.PersistentVolume {
 func (c *Cluster) Pod(key string) *v1.Pod {
 	c.T.Helper()
 	pod, err := c.Cluster.Pod(key)
-	c.must(err)
+	c.Must(err)
 	return pod
 }
 
@@ -230,54 +231,54 @@ func (c *Cluster) Pod(key string) *v1.Pod {
 func (c *Cluster) ReadFile(where, path string) string {
 	c.T.Helper()
 	data, err := c.Cluster.ReadFile(where, path)
-	c.must(err)
+	c.Must(err)
 	return string(data)
 }
 
 // MakeDir makes a directory of a node or a pod, as Cluster.MakeDir does.
 func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) {
 	c.T.Helper()
-	c.must(c.Cluster.MakeDir(where, path, mode))
+	c.Must(c.Cluster.MakeDir(where, path, mode))
 }
 
 // WriteFile writes a file of a node or a pod, as Cluster.WriteFile does.
 func (c *Cluster) WriteFile(where, path, data string) {
 	c.T.Helper()
-	c.must(c.Cluster.WriteFile(where, path, []byte(data)))
+	c.Must(c.Cluster.WriteFile(where, path, []byte(data)))
 }
 
 // Explain answers why an object is as it is, as Cluster.Explain does.
 func (c *Cluster) Explain(ref string) string {
 	c.T.Helper()
 	text, err := c.Cluster.Explain(ref)
-	c.must(err)
+	c.Must(err)
 	return text
 }
 
 // RequireBound fails the test unless the claims are Bound, as Cluster.RequireBound says.
 func (c *Cluster) RequireBound(claims ...string) {
 	c.T.Helper()
-	c.must(c.Cluster.RequireBound(claims...))
+	c.Must(c.Cluster.RequireBound(claims...))
 }
 
 // RequireRunning fails the test unless the pods run, as Cluster.RequireRunning says.
 func (c *Cluster) RequireRunning(pods ...string) {
 	c.T.Helper()
-	c.must(c.Cluster.RequireRunning(pods...))
+	c.Must(c.Cluster.RequireRunning(pods...))
 }
 
 // RequireNoLeaks fails the test if anything was left behind, as
 // Cluster.RequireNoLeaks says.
 func (c *Cluster) RequireNoLeaks() {
 	c.T.Helper()
-	c.must(c.Cluster.RequireNoLeaks())
+	c.Must(c.Cluster.RequireNoLeaks())
 }
 
 // Get prints what `kubectl get ARGS` prints.
 func (c *Cluster) Get(args ...string) string {
 	c.T.Helper()
 	text, err := c.Cluster.Get(args...)
-	c.must(err)
+	c.Must(err)
 	return text
 }
 
@@ -285,6 +286,6 @@ func (c *Cluster) Get(args ...string) string {
 func (c *Cluster) GetYAML(args ...string) string {
 	c.T.Helper()
 	text, err := c.Cluster.GetYAML(args...)
-	c.must(err)
+	c.Must(err)
 	return text
 }

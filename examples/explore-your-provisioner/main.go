@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/examples/internal/show"
 	"github.com/storagesim/storagesim/explore"
 )
@@ -48,11 +47,11 @@ func play(out io.Writer) error {
 
 // look explores a provisioner with these mistakes, and prints what is found.
 func look(out io.Writer, m mistakes) error {
-	report, err := explore.Run(context.Background(), explore.Config{Runs: 400}, func(c *storagesim.Cluster) error {
+	report, err := explore.Run(context.Background(), explore.Config{Runs: 400}, explore.Scenario(func(c *explore.Cluster) {
 		b := &backend{}
-		err := c.AddProvisioner("example.com/disks", &disks{b, m})
-		return errors.Join(err, scenario(c, b))
-	})
+		c.AddProvisioner("example.com/disks", &disks{b, m})
+		scenario(c, b)
+	}))
 	if f, found := errors.AsType[*explore.Failure](err); found {
 		_, err = fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(f.Error()))
 		return err
@@ -64,39 +63,38 @@ func look(out io.Writer, m mistakes) error {
 	return err
 }
 
-// scenario is what users do: a claim comes and goes, another of the same name comes and goes.
-func scenario(c *storagesim.Cluster, b *backend) error {
-	err := errors.Join(c.Apply(class), c.Apply(claim), c.Settle(), c.Delete("pvc/data"), c.RunUntil(claimGone(c)), c.Apply(claim), c.Settle(), disksThere(c, b))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(c.Delete("pvc/data"), c.RunFor(explore.Recovery)); err != nil {
-		return err
-	}
+// scenario does what users do: it creates a claim and deletes it, and then another of the same name.
+func scenario(c *explore.Cluster, b *backend) {
+	c.Apply(class)
+	c.Apply(claim)
+	c.Settle()
+	c.Delete("pvc/data")
+	c.RunUntil(claimGone(c))
+	c.Apply(claim)
+	c.Settle()
+	disksThere(c, b)
+	c.Delete("pvc/data")
+	c.RunFor(explore.Recovery)
 	if len(b.disks) > 0 {
-		return fmt.Errorf("left at the end: %v", b.disks)
+		c.T.Fatalf("left at the end: %v", b.disks)
 	}
-	return nil
 }
 
-// disksThere says which claim has a volume without a disk.
-func disksThere(c *storagesim.Cluster, b *backend) error {
+// disksThere fails the run if a bound volume has no disk.
+func disksThere(c *explore.Cluster, b *backend) {
 	volumes, err := c.Client().CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
+	c.Must(err)
 	for _, volume := range volumes.Items {
 		if volume.Status.Phase == v1.VolumeBound && !b.has(diskOf(&volume)) {
-			return fmt.Errorf("the claim %s is bound, and its disk %s is gone", volume.Spec.ClaimRef.Name, diskOf(&volume))
+			c.T.Fatalf("the claim %s is bound, and its disk %s is gone", volume.Spec.ClaimRef.Name, diskOf(&volume))
 		}
 	}
-	return nil
 }
 
 // claimGone reports whether the claim is gone: users wait for that, and not for its volume.
-func claimGone(c *storagesim.Cluster) func() bool {
+func claimGone(c *explore.Cluster) func() bool {
 	return func() bool {
-		_, err := c.Claim("data")
+		_, err := c.Cluster.Claim("data")
 		return err != nil
 	}
 }

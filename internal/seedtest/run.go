@@ -1,6 +1,7 @@
 package seedtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -11,12 +12,13 @@ import (
 
 // run is the testing.TB of one seed.
 type run struct {
-	testing.TB
-	seed uint64
+	testing.TB // nil outside of a test
+	seed       uint64
 
 	mu       sync.Mutex
 	failed   bool
 	said     []string
+	fatal    error // the error that Fatal was called with, if it was one
 	cleanups []func()
 }
 
@@ -67,11 +69,34 @@ func (r *run) Log(args ...any)              { r.say(fmt.Sprint(args...)) }
 func (r *run) Logf(form string, a ...any)   { r.say(fmt.Sprintf(form, a...)) }
 func (r *run) Error(args ...any)            { r.Log(args...); r.Fail() }
 func (r *run) Errorf(form string, a ...any) { r.Logf(form, a...); r.Fail() }
-func (r *run) Fatal(args ...any)            { r.Log(args...); r.FailNow() }
 func (r *run) Fatalf(form string, a ...any) { r.Logf(form, a...); r.FailNow() }
 func (r *run) Skip(...any)                  { r.SkipNow() }
 func (r *run) Skipf(string, ...any)         { r.SkipNow() }
 func (r *run) SkipNow()                     { runtime.Goexit() } // the other seeds are tried
+
+func (r *run) Fatal(args ...any) {
+	r.Log(args...)
+	if err, ok := args[0].(error); ok && len(args) == 1 {
+		r.fatal = err
+	}
+	r.FailNow()
+}
+
+// Context and Name also work outside of a test.
+
+func (r *run) Context() context.Context {
+	if r.TB == nil {
+		return context.Background()
+	}
+	return r.TB.Context()
+}
+
+func (r *run) Name() string {
+	if r.TB == nil {
+		return "scenario"
+	}
+	return r.TB.Name()
+}
 
 func (r *run) Cleanup(f func()) {
 	r.mu.Lock()

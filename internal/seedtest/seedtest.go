@@ -78,12 +78,16 @@ func Only(t testing.TB) (seed uint64, set bool) {
 	return number(t, "STORAGESIM_SEED")
 }
 
-// Try calls f with a testing.TB of its own, whose failures are the error, with what was
-// logged. Cleanups are done when it returns.
+// Try calls f with a testing.TB of its own and returns its failures as an error, with what was
+// logged; it returns the error that Fatal was called with if nothing else was logged. Cleanups
+// are done when it returns. Outside of a test, t is nil.
 func Try(t testing.TB, f func(t testing.TB)) error {
 	r := tryOne(t, 0, func(t testing.TB, _ uint64) { f(t) })
 	if !r.failed {
 		return nil
+	}
+	if r.fatal != nil && len(r.said) == 1 {
+		return r.fatal
 	}
 	return errors.New(strings.TrimSpace(strings.Join(r.said, "\n")))
 }
