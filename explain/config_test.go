@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// podFor is a pod that no node can take, for a scheduler.
+// podFor returns a pod that no node can take, for a scheduler.
 func podFor(name, scheduler string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  schedulerName: " + scheduler +
 		"\n  nodeSelector: {disk: none}\n  containers: [{name: web, image: nginx}]\n"

@@ -52,7 +52,7 @@ func (x *explainer) missingExport(spec *volume.Spec) {
 	x.found.Exports = append(x.found.Exports, name+":"+source.Path)
 }
 
-// spec returns a volume of a pod, or the volume bound to its claim; nil if there is none yet.
+// spec returns a volume of a pod, or the volume bound to its claim; nil if no volume is bound yet.
 func (x *explainer) spec(pod *v1.Pod, v *v1.Volume) *volume.Spec {
 	name := binding.ClaimOfVolume(pod, v)
 	if name == "" {

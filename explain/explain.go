@@ -27,18 +27,17 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Explanation is what Explain says, and what is missing as values for programs.
+// Explanation is an explanation in words, with the missing things as values for programs.
 type Explanation struct {
-	// Text is what Explain returns.
+	// Text is the explanation in words.
 	Text string
-	// Objects are those explained, such as "pod/default/web": the one asked for, and
+	// Objects lists the explained objects, such as "pod/default/web": the requested one, and
 	// the claims of a pod.
 	Objects []string
 	// Provisioners are the names of provisioners that should make a volume and do not
 	// run in this cluster.
 	Provisioners []string
-	// Directories are those that a volume of a pod needs and that its node does not
-	// have.
+	// Directories lists directories that a volume of a pod needs and that its node lacks.
 	Directories []NodeDirectory
 	// Exports are the NFS exports, such as "nas:/srv", that a volume of a pod needs and
 	// that no server of this cluster has.
@@ -48,13 +47,13 @@ type Explanation struct {
 // NodeDirectory is a directory of a node.
 type NodeDirectory struct{ Node, Path string }
 
-// World is what can be looked at to explain an object.
+// World is the cluster as an explanation sees it.
 type World struct {
 	// Client reads the API's objects. Nothing is written.
 	Client kubernetes.Interface
 	// Objects are all objects of the API. They are shared and not changed.
 	Objects func() []runtime.Object
-	// Log is what has happened, and Start when it began.
+	// Log is the trace, and Start the time of the start.
 	Log   *trace.Log
 	Start time.Time
 	// Down are the actors whose process is down, with when each starts again.
@@ -219,8 +218,7 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	return nil
 }
 
-// reservedFor names the volumes that are reserved for a claim: their class does
-// not matter. It is "" if there are none.
+// reservedFor names the volumes that are reserved for a claim, of any class; "" if no volume is.
 func reservedFor(claim *v1.PersistentVolumeClaim, volumes []v1.PersistentVolume) string {
 	var names []string
 	for i := range volumes {

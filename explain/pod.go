@@ -138,10 +138,10 @@ func (x *explainer) nodes(cfg scheduler.Config, pod string) error {
 	return nil
 }
 
-// maxAlike is how many nodes are told apart of which the same is to be said.
+// maxAlike is the number of nodes with the same verdict that are listed one by one.
 const maxAlike = 4
 
-// verdicts says what is true of each node, of many alike only how many they are.
+// verdicts lists the verdict on each node; of many with the same verdict, only their number.
 func (x *explainer) verdicts(nodes []scheduler.NodeVerdict) {
 	// What is said names the node, and often its hostname label; it may name others, too,
 	// whose names begin with this one's.
@@ -251,7 +251,7 @@ func scheduledWhere(pod *v1.Pod) string {
 	return " and has no node yet"
 }
 
-// unscheduled is why the pod has no node, as its status says.
+// unscheduled returns the reason in the pod's status why it has no node.
 func unscheduled(pod *v1.Pod) string {
 	for _, cond := range pod.Status.Conditions {
 		if cond.Type == v1.PodScheduled && cond.Status == v1.ConditionFalse {

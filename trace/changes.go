@@ -18,8 +18,8 @@ import (
 )
 
 // changesBetween returns the fields that differ between two versions of an object, in order of
-// path. They are compared as they are, and only what differs is turned into JSON
-// types: most of an object is the same in both, and to convert it takes long.
+// path. It compares Go values and converts only differences to JSON types: most of an object is
+// the same in both versions, and converting it is slow.
 func changesBetween(old, new runtime.Object) []FieldChange {
 	a, b := reflect.ValueOf(old), reflect.ValueOf(new)
 	if a.Type() != b.Type() {
@@ -38,7 +38,7 @@ func changesBetween(old, new runtime.Object) []FieldChange {
 
 type differences []FieldChange
 
-// inStruct finds what differs in two structs.
+// inStruct adds the differences of two structs.
 func (d *differences) inStruct(path []string, a, b reflect.Value) {
 	for _, f := range jsonFields(a.Type()) {
 		was, is := a.Field(f.index), b.Field(f.index)
@@ -58,7 +58,7 @@ func (d *differences) inStruct(path []string, a, b reflect.Value) {
 	}
 }
 
-// inField finds what differs in a field, which is the zero Value where there is none.
+// inField adds the difference of a field. A missing field is the zero Value.
 func (d *differences) inField(path []string, was, is reflect.Value) {
 	name := path[len(path)-1]
 	was, is = content(was), content(is)
@@ -81,7 +81,7 @@ func (d *differences) inField(path []string, was, is reflect.Value) {
 	}
 }
 
-// inFields finds what differs in two objects in JSON types.
+// inFields adds the differences of two objects in JSON types.
 func (d *differences) inFields(path []string, was, is map[string]any) {
 	for name, after := range is {
 		if isKeptByServer(path, name) {
@@ -105,7 +105,7 @@ func (d *differences) inFields(path []string, was, is map[string]any) {
 	}
 }
 
-// inMap finds what differs in two maps. If had is false, there was none before.
+// inMap adds the differences of two maps. If had is false, the first is missing.
 func (d *differences) inMap(path []string, was, is reflect.Value, had bool) {
 	at := func(key reflect.Value) []string { return append(slices.Clip(path), key.String()) }
 	for _, key := range is.MapKeys() {
@@ -122,8 +122,8 @@ func (d *differences) inMap(path []string, was, is reflect.Value, had bool) {
 	}
 }
 
-// isKeptByServer reports whether the field is one that the server itself keeps, or says which
-// generation a status is about.
+// isKeptByServer reports whether the server maintains the field itself, or it is
+// status.observedGeneration.
 func isKeptByServer(path []string, name string) bool {
 	switch {
 	case len(path) == 0:
@@ -134,8 +134,8 @@ func isKeptByServer(path []string, name string) bool {
 	return len(path) == 1 && path[0] == "status" && name == "observedGeneration"
 }
 
-// shown returns the value of a field as JSON types, of conditions without what is said with
-// every write of a status.
+// shown returns the value of a field as JSON types. It leaves out the fields of conditions that
+// change with every write of a status.
 func shown(path []string, v reflect.Value) any {
 	value := jsonOf(v)
 	if list, ok := value.([]any); ok && len(path) == 2 && path[0] == "status" && path[1] == "conditions" {
@@ -224,18 +224,18 @@ func addFields(m map[string]any, v reflect.Value) {
 	}
 }
 
-// jsonField is a field of a struct that JSON shows.
+// jsonField is a field of a struct that its JSON has.
 type jsonField struct {
 	index     int
 	name      string
-	inline    bool // its own fields stand in its place
+	inline    bool // its fields are fields of the struct around it
 	omitEmpty bool
 	omitZero  bool
 }
 
 var knownFields sync.Map // reflect.Type to []jsonField, filled when needed
 
-// jsonFields returns the fields of a struct that JSON shows.
+// jsonFields returns the fields of a struct that its JSON has.
 func jsonFields(t reflect.Type) []jsonField {
 	if known, ok := knownFields.Load(t); ok {
 		return known.([]jsonField)
@@ -256,7 +256,7 @@ func jsonFields(t reflect.Type) []jsonField {
 	return fields
 }
 
-// isLeftOut reports whether the field is not shown with that value.
+// isLeftOut reports whether JSON omits the field with this value.
 func (f jsonField) isLeftOut(v reflect.Value) bool {
 	switch {
 	case f.omitZero && v.IsZero():
@@ -273,8 +273,8 @@ func (f jsonField) isLeftOut(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// equal reports whether two values of one type are the same, of which most are: what two versions
-// of an object share is not looked at.
+// equal reports whether two values of one type are the same. It does not look into maps and
+// pointers that two versions share, which most are.
 func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Bool:
@@ -294,7 +294,7 @@ func equal(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Addr().Interface(), b.Addr().Interface())
 }
 
-// content is what a pointer points to.
+// content returns the value that v points to, or v if it is not a pointer.
 func content(v reflect.Value) reflect.Value {
 	if v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		return v.Elem()

@@ -11,19 +11,18 @@ import (
 
 const (
 	// largeObject is the size in bytes from which a record does not keep an object's
-	// versions. No object of the storage plane is that large unless somebody put data
-	// into it.
+	// versions. Storage objects are smaller, unless they carry data in annotations.
 	largeObject = 16 << 10
-	// longValue is how many bytes of a value the trace shows.
+	// longValue is the number of bytes of a value that the trace shows.
 	longValue = 1000
 )
 
-// isLarge reports whether the log keeps of the write what changed, and not the versions.
+// isLarge reports whether the log keeps the changed fields of the write instead of the versions.
 func (w Write) isLarge() bool {
 	return w.Err == nil && !w.compact && (w.held() >= largeObject || objectSize(w.Old) >= largeObject)
 }
 
-// held is about how many bytes the record holds.
+// held returns the approximate memory of the record in bytes.
 func (w Write) held() int {
 	switch {
 	case w.Err != nil:
@@ -50,7 +49,7 @@ func (w Write) cutDown() Write {
 	return w
 }
 
-// objectSize is about how many bytes the object takes, 0 for nil.
+// objectSize returns the approximate size of an object in bytes, 0 for nil.
 func objectSize(obj runtime.Object) int {
 	if sized, ok := obj.(interface{ Size() int }); ok {
 		return sized.Size()
@@ -58,7 +57,7 @@ func objectSize(obj runtime.Object) int {
 	return 0
 }
 
-// bare has what the object's life depends on: its name, and what keeps it.
+// bare returns the object's name, finalizers and deletion times without the rest.
 func bare(obj runtime.Object) runtime.Object {
 	if obj == nil {
 		return nil
@@ -100,8 +99,8 @@ func cut(value any) any {
 	return value
 }
 
-// cutText returns the beginning of a long text, and how long it is. The copy lets go of the
-// rest.
+// cutText returns the beginning of a long text, and its length. It copies, so that the rest
+// can be freed.
 func cutText(s string) string {
 	if len(s) <= longValue {
 		return s

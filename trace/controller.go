@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Decision is a choice a controller made, with the reason.
+// Decision is a choice that a controller made, with the reason.
 type Decision struct {
 	About Ref
 	Text  string
@@ -20,7 +20,7 @@ func (d Decision) String() string { return fmt.Sprintf("%s: %s", d.About, d.Text
 type Event struct {
 	About                 Ref
 	Type, Reason, Message string
-	// Repeated is true when the same was said before.
+	// Repeated is set if the same event was recorded before.
 	Repeated bool
 }
 
@@ -31,10 +31,10 @@ func (v Event) String() string {
 	return fmt.Sprintf("says of %s: %s %s: %s", v.About, v.Type, v.Reason, v.Message)
 }
 
-// Retry is a failed key put back.
+// Retry says that a key failed and was queued again.
 type Retry struct {
 	Queue, Key string
-	// About is what the key stands for, such as "pvc default/data".
+	// About names the object of the key, such as "pvc default/data".
 	About string
 	Delay time.Duration
 	Err   error
@@ -47,10 +47,10 @@ func (r Retry) String() string {
 	return fmt.Sprintf("will retry %s in %s: %v", r.About, r.Delay, r.Err)
 }
 
-// GaveUp is a key that failed too often.
+// GaveUp says that a key failed too often and was dropped.
 type GaveUp struct {
 	Queue, Key string
-	// About is what the key stands for, such as "pvc default/data".
+	// About names the object of the key, such as "pvc default/data".
 	About    string
 	Failures int
 	Err      error

@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// IsHeartbeat reports whether a change of an object tells no more than that a node is alive: it
-// is one of a node's Lease, or of the times of a Node's conditions. Either of old and new may
-// be nil. Nodes make such changes for ever, so that nobody is told of them, and nothing waits
-// for them or because of them.
+// IsHeartbeat reports whether a change of an object says only that a node is alive: it
+// changes a node's Lease, or the times of a Node's conditions. Either of old and new may
+// be nil. Such changes never end, so stories leave them out, and Settle does not wait for them.
 func IsHeartbeat(old, new runtime.Object) bool {
 	obj := new
 	if obj == nil {
@@ -29,8 +28,8 @@ func IsHeartbeat(old, new runtime.Object) bool {
 	return false
 }
 
-// onlyTimesDiffer reports whether two versions of a node differ in nothing but when its
-// conditions were last said to hold.
+// onlyTimesDiffer reports whether two versions of a node differ only in the heartbeat times of
+// its conditions.
 func onlyTimesDiffer(was, is *v1.Node) bool {
 	if len(was.Status.Conditions) != len(is.Status.Conditions) {
 		return false

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// MarshalJSON gives the time, the actor, the record's type ("Write") and topic, its sentence
-// as text, and its fields as record. The names of fields are those of the Go types, the first
-// letter being small; empty fields are left out. Errors are texts, durations as in "1m30s".
+// MarshalJSON encodes the time, the actor, the record's type ("Write") and topic, its sentence
+// as text, and its fields as record. Fields have the names of the Go fields with a small first
+// letter; empty ones are left out. Errors are texts, durations as in "1m30s".
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Time   time.Time `json:"time"`
@@ -56,8 +56,8 @@ func lower(name string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// MarshalJSON gives what was asked for and what came of it: the fields that changed, not
-// the versions of the object. The data of a Secret is not shown.
+// MarshalJSON encodes the request and its result: the fields that changed, not
+// the versions of the object. It does not show the data of a Secret.
 func (w Write) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Verb        string       `json:"verb"`
@@ -83,14 +83,14 @@ func (w Write) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// jsonChange is a FieldChange: Path is its JSON pointer.
+// jsonChange is a FieldChange in JSON; Path is its JSON pointer.
 type jsonChange struct {
 	Path    string `json:"path"`
 	Value   any    `json:"value,omitempty"`
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// JSON returns a line for each entry, as Entry.MarshalJSON makes it.
+// JSON returns one line of JSON for each entry, see Entry.MarshalJSON.
 func JSON(entries []Entry) (string, error) {
 	var b strings.Builder
 	for i, e := range entries {

@@ -14,16 +14,16 @@ type Entry struct {
 	Actor  string
 	Record Record
 
-	size int // in bytes, about
+	size int // approximate, in bytes
 }
 
 func (e Entry) String() string {
 	return fmt.Sprintf("%s %s %s", e.Time.Format(time.TimeOnly), e.Actor, e.Record)
 }
 
-// Log is what happened, oldest first. Both the number of records and the memory that
-// they hold are bounded: beyond that the older ones are dropped. A write of a large
-// object is kept as what it changed, see Write. It is safe for concurrent use: clients and
+// Log holds records, oldest first. The number of records and their memory are bounded:
+// beyond that the older ones are dropped. For a write of a large
+// object it keeps the changed fields, see Write. It is safe for concurrent use: clients and
 // programs write beside a live driver.
 type Log struct {
 	mu               sync.RWMutex
@@ -32,14 +32,13 @@ type Log struct {
 	entries          []Entry
 }
 
-// New makes a log that keeps at most limit records, which hold about byteLimit bytes.
+// New returns a log that keeps at most limit records, which take about byteLimit bytes.
 // Both must be positive.
 func New(limit, byteLimit int) *Log { return &Log{limit: limit, byteLimit: byteLimit} }
 
-// Add adds a record. It drops the older half when a limit is passed, so that adding
-// stays cheap.
+// Add adds a record. Beyond a limit it drops the older half, so that adding stays cheap.
 func (t *Log) Add(entry Entry) {
-	if w, ok := entry.Record.(Write); ok && w.isLarge() { // others stay where they are
+	if w, ok := entry.Record.(Write); ok && w.isLarge() {
 		entry.Record = w.cutDown()
 	}
 	entry.size = sizeOf(entry.Record)
@@ -60,11 +59,11 @@ func (t *Log) Add(entry Entry) {
 	t.entries = append(t.entries, entry)
 }
 
-// overhead is about what any record takes in memory.
+// overhead is the approximate size of a record without its texts and objects.
 const overhead = 200
 
-// sizeOf is about how much memory a record holds. Of a write that is the new version of
-// the object: the old one came with an earlier record.
+// sizeOf returns the approximate memory of a record in bytes. For a write it counts the new
+// version only: the old one was counted with an earlier record.
 func sizeOf(r Record) int {
 	switch r := r.(type) {
 	case Write:
@@ -78,14 +77,14 @@ func sizeOf(r Record) int {
 // Entries returns the records kept. They are shared: do not change them.
 func (t *Log) Entries() []Entry { return t.Since(0) }
 
-// Dropped is how many early records were dropped.
+// Dropped returns the number of early records that were dropped.
 func (t *Log) Dropped() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.dropped
 }
 
-// Len is how many records there have been, dropped ones included.
+// Len returns the number of records added so far, dropped ones included.
 func (t *Log) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -9,14 +9,14 @@ import (
 type Mount struct {
 	// Op is "mount" or "unmount".
 	Op string
-	// About is the pod the mount is for.
+	// About is the pod that the mount is for.
 	About Ref
 	// Volume names the volume, as in the pod's spec or the PV's name.
 	Volume string
 	// Source and Target are paths on the node.
 	Source, Target string
 	Options        []string
-	// Err is why it failed, empty if it did not.
+	// Err is the error, empty on success.
 	Err string
 }
 
@@ -36,15 +36,15 @@ func (m Mount) String() string {
 	return b.String()
 }
 
-// Command is a command a container ran on a node, or its refusal.
+// Command is a command that a container ran on a node, or its refusal.
 type Command struct {
 	About Ref // the pod
 	Argv  []string
-	// Node is where it ran, Paths what it worked on: absolute paths on the node,
-	// as far as they are known.
+	// Node is the node it ran on. Paths are the files it worked on, as absolute paths on the node,
+	// if they are known.
 	Node  string
 	Paths []string
-	// Err is why it failed, empty if it did not.
+	// Err is the error, empty on success.
 	Err string
 }
 
@@ -59,9 +59,9 @@ func (c Command) String() string {
 	return s
 }
 
-// MachineStruck is a fault of a machine that struck.
+// MachineStruck is a fault that struck a file or mount operation of a machine.
 type MachineStruck struct {
-	// Machine is where, "node/NAME" or "nfs/NAME". Op and Path are what failed: "mount",
+	// Machine is the machine, "node/NAME" or "nfs/NAME". Op and Path say what failed: "mount",
 	// "unmount", "look" (any question about a mount point), "mkdir", "write", "symlink",
 	// "remove", "rename", "chmod", "chown", "read" or "stat".
 	Machine, Op, Path string

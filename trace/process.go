@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Struck is a fault that hit a call.
+// Struck is a fault that struck a call to the API server.
 type Struck struct {
 	// Call is the call, for example "update configmaps default/m".
 	Call string
-	// After is set if the server had carried the call out, and only the answer was hit.
+	// After is set if the server had carried the call out, and only the answer was lost.
 	After bool
-	// What happened: the caller's process crashed, the call took this long, or, if
-	// neither is set, the caller got Err for an answer.
+	// Crash is set if the caller's process crashed. Delay is the time that the call took longer.
+	// If neither is set, the caller got Err as the answer.
 	Crash bool
 	Delay time.Duration
 	Err   error
@@ -35,9 +35,9 @@ func (s Struck) String() string {
 	return fmt.Sprintf("is refused (%s it was carried out): %s: %v", when, s.Call, s.Err)
 }
 
-// Crashed is an actor's process that ended.
+// Crashed says that an actor's process ended.
 type Crashed struct {
-	// Downtime is how long it takes to start again; 0 is at once.
+	// Downtime is the time until it starts again; 0 means at once.
 	Downtime time.Duration
 }
 
@@ -51,22 +51,22 @@ func (c Crashed) String() string {
 	return "is down"
 }
 
-// Restarted is an actor's process that began again, knowing nothing.
+// Restarted says that an actor's process started again, with empty caches.
 type Restarted struct{}
 
 // Topic implements Record.
 func (Restarted) Topic() string  { return "fault" }
 func (Restarted) String() string { return "starts again" }
 
-// Panicked is a process that ended because somebody's code in it panicked.
+// Panicked says that a process ended because a user's code in it panicked.
 type Panicked struct {
-	// Doing is what the code was called for, for example "Provision", and About the
-	// object it was called for, if any. Value is what it panicked with, and At the
+	// Doing is the call, for example "Provision", and About the
+	// object of the call, if any. Value is the value of the panic, and At the
 	// file, with its folder, and the line.
 	Doing     string
 	About     Ref
 	Value, At string
-	// Restart is how long the process stays down.
+	// Restart is the time until the process starts again.
 	Restart time.Duration
 }
 
@@ -81,7 +81,7 @@ func (p Panicked) String() string {
 	return fmt.Sprintf("panics in %s: %s; its process ends, and starts again %s", p.Where(), p.Value, again)
 }
 
-// Where says in which call and at which line, for example "Provision of pvc
+// Where returns the call and the line, for example "Provision of pvc
 // default/data, at mine/provisioner.go:12".
 func (p Panicked) Where() string {
 	call := p.Doing
@@ -91,22 +91,22 @@ func (p Panicked) Where() string {
 	return call + ", at " + p.At
 }
 
-// Stopped is an actor's process that was ended until somebody starts it again.
+// Stopped says that an actor's process was ended until Cluster.Start.
 type Stopped struct{}
 
 // Topic implements Record.
 func (Stopped) Topic() string  { return "fault" }
 func (Stopped) String() string { return "is stopped" }
 
-// Exited is the end of a program that nobody had told to end: it panicked or returned.
+// Exited says that a program panicked or returned by itself.
 type Exited struct {
-	// Err is what it returned, if it returned. Panic is what it panicked with, if it did,
-	// and At the file, with its folder, and the line. Aborted says that it ended its own
-	// goroutine, as a test that fails does.
+	// Err is the error that it returned. Panic is the value of its panic, and At the file, with
+	// its folder, and the line. Aborted is set if it ended its own
+	// goroutine, as a failing test does.
 	Err       error
 	Panic, At string
 	Aborted   bool
-	// Restart is how long the process stays down.
+	// Restart is the time until the process starts again.
 	Restart time.Duration
 }
 
@@ -130,10 +130,10 @@ func (x Exited) String() string {
 	return how + "; its process ends, and starts again " + again
 }
 
-// Lingers is a program that goes on although its context has ended. Its process counts as
+// Lingers says that a program goes on although its context has ended. Its process counts as
 // killed: the API server refuses its calls, and the next process starts beside it.
 type Lingers struct {
-	// After is how long its context has ended.
+	// After is the time since its context ended.
 	After time.Duration
 }
 

@@ -13,7 +13,7 @@ import (
 // and actor in front of it.
 type Record interface {
 	fmt.Stringer
-	// Topic files the record: write, event, decision, retry, fault, mount, command, grpc, or one
+	// Topic returns the record's topic: write, event, decision, retry, fault, mount, command, grpc, or one
 	// of the details: asset, call.
 	Topic() string
 }
@@ -49,7 +49,7 @@ func ShortKind(kind string) string {
 	return strings.ToLower(kind)
 }
 
-// RefOf names obj. kind is needed because typed objects do not carry theirs.
+// RefOf returns a reference to obj. kind is needed because typed objects do not carry theirs.
 func RefOf(kind string, obj runtime.Object) Ref {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// RPC is a gRPC call, as its caller sees it.
+// RPC is a gRPC call as its caller sees it.
 type RPC struct {
-	// Driver is who was called, the name of a CSI driver, and Machine the machine whose
-	// socket was used, "node/node-1".
+	// Driver is the name of the CSI driver, and Machine the machine of the
+	// socket, "node/node-1".
 	Driver, Machine string
-	// Service and Method are what was called, "csi.v1.Node" and "NodeStageVolume".
+	// Service and Method are, for example, "csi.v1.Node" and "NodeStageVolume".
 	Service, Method string
 	// Request and Answer are the fields that were set, by their names in the protocol.
 	// Secrets are replaced by Stripped.
 	Request, Answer map[string]any
 	// Code is the answer's code, "OK" or for example "Unavailable", and Err its message.
 	Code, Err string
-	// Took is how long the caller waited, in virtual time.
+	// Took is the virtual time that the caller waited.
 	Took time.Duration
-	// Fault is what a fault did to the call, empty if there was none.
+	// Fault says what a fault did to the call, empty without one.
 	Fault string
-	// Routine is set for questions that are asked again and again, such as Probe. They are
-	// details while they go well.
+	// Routine is set for calls that are made again and again, such as Probe. They are
+	// details as long as they succeed.
 	Routine bool
-	// Repeated is set if the caller's last call of that kind failed with the same error; it is a
-	// detail too.
+	// Repeated is set if the caller's last call of this method failed with the same error. Such a
+	// call is a detail, too.
 	Repeated bool
 }
 
-// Stripped is what is shown instead of a secret.
+// Stripped stands for a secret.
 const Stripped = "***stripped***"
 
 // Topic implements Record.

@@ -13,12 +13,11 @@ import (
 type Telling struct {
 	// Start is the moment that times count from; default the time of the first entry.
 	Start time.Time
-	// Details has the transcript tell assets and the calls of provisioners, too: see
-	// IsDetail.
+	// Details also tells assets and the calls of provisioners: see IsDetail.
 	Details bool
 	// Keep chooses the entries to tell; nil keeps all.
 	Keep func(Entry) bool
-	// Width is how many characters a line may have; what is longer continues on
+	// Width is the number of characters a line may have; a longer one continues on
 	// the next line. 0 means any number.
 	Width int
 	// Shorten, if set, shortens identifiers in what is told.
@@ -32,8 +31,7 @@ func (t *Log) Story(start time.Time) string {
 }
 
 // Tell tells entries as a transcript: who did what, when and why. Times are printed
-// where they change. Events that were said before are left out. The ends of lines
-// in quoted texts become "; ".
+// where they change. Repeated events are left out. Newlines in quoted texts become "; ".
 func Tell(entries []Entry, how Telling) string {
 	if how.Start.IsZero() && len(entries) > 0 {
 		how.Start = entries[0].Time
@@ -69,12 +67,11 @@ func Tell(entries []Entry, how Telling) string {
 	return b.String()
 }
 
-// IsDetail reports whether records of a topic are told only where details are asked for:
-// what they say follows from what is told anyway.
+// IsDetail reports whether records of a topic are told only with Telling.Details: the rest of the
+// story implies them.
 func IsDetail(topic string) bool { return topic == "asset" || topic == "call" }
 
-// Offset prints a time since the start as h:mm:ss, with milliseconds where
-// there are any.
+// Offset returns a time since the start as h:mm:ss, with milliseconds unless they are 0.
 func Offset(d time.Duration) string {
 	s := fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
 	if ms := d.Milliseconds() % 1000; ms != 0 {

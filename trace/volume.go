@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// AssetOp is what was done to an Asset.
+// AssetOp is an operation on an Asset.
 type AssetOp string
 
-// What can be done to an asset.
+// The operations on an asset.
 const (
-	// Made is said as soon as it is there.
+	// Made is recorded as soon as the asset exists.
 	Made AssetOp = "make"
-	// Removed is it with all below it.
+	// Removed is recorded after it was removed, with all files below it.
 	Removed AssetOp = "remove"
-	// Kept is left behind on purpose: it is no leak.
+	// Kept says that it stays on purpose and is not a leak.
 	Kept AssetOp = "keep"
 )
 
 // Asset is a directory, or another file, that a program in a container or a provisioner
-// made outside of the API, removed, or keeps on purpose. The search for leaks compares
-// what was made with what is there.
+// made outside of the API, removed, or keeps on purpose. Package explain/leaks compares
+// these records with the machines' files.
 type Asset struct {
 	Op AssetOp
 	// Machine is "node/NAME" or "nfs/NAME", Path an absolute path on it.
 	Machine, Path string
-	// Volume is the PersistentVolume it is for, "" if that is not known.
+	// Volume is the name of its PersistentVolume, "" if unknown.
 	Volume string
-	// About is the pod whose program did it, or the claim or volume for which a provisioner
-	// did it.
+	// About is the pod of the program, or the claim or volume that the provisioner works for.
 	About Ref
 }
 
@@ -43,18 +42,18 @@ func (a Asset) String() string {
 	return s
 }
 
-// Call is a call of a provisioner's code that has come to its end.
+// Call is a finished call of a provisioner's code.
 type Call struct {
-	// Method is "Provision" or "Delete", About the claim or the volume that it was for, and
+	// Method is "Provision" or "Delete", About the claim or the volume, and
 	// Volume the name of the volume.
 	Method string
 	About  Ref
 	Volume string
-	// Class says what kind of error Err is: of Provision the state that it returned with it
-	// ("Finished", "Background", "NoChange", "Reschedule"), of Delete "Error", and
+	// Class is the class of the error Err: for Provision the returned state
+	// ("Finished", "Background", "NoChange", "Reschedule"), for Delete "Error", and
 	// "Ignored" if the call was left to another provisioner. Both are "" on success.
 	Class, Err string
-	// Took is how much virtual time the call took.
+	// Took is the virtual time that the call took.
 	Took time.Duration
 }
 

@@ -16,36 +16,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Write is what came of one request to change an object at the API server, carried out or
-// refused, as an audit log has it. Of a large object a Log keeps what changed, with long
-// values cut, and not the versions: then Old, New and Last have only their metadata.
+// Write is one request to change an object at the API server, carried out or refused, like an
+// entry of an audit log. For a large object a Log keeps the changed fields, with long
+// values cut, instead of the versions: then Old, New and Last have only their metadata.
 type Write struct {
-	// RV is the version the store had after the write: that of the object, if
+	// RV is the store's resourceVersion after the write: the object's, if
 	// the write changed it.
 	RV   uint64
 	Time time.Time
-	// Actor is the name of the client that asked.
+	// Actor is the name of the client that made the request.
 	Actor string
 	// Verb is create, update, patch (also for apply), delete or deletecollection.
 	Verb                         string
 	Resource                     schema.GroupVersionResource
 	Subresource, Namespace, Name string
-	// Kind of the object, "Pod" also for pods/binding.
+	// Kind is the object's kind, "Pod" also for pods/binding.
 	Kind string
 	// Old and New are the object before and after, shared and not to be changed.
-	// Old is nil when it was created, New when it is gone, both when the write
-	// was refused. They are the same pointer when nothing changed.
+	// Old is nil if it was created, New if it is gone, both if the write
+	// was refused. They are the same pointer if nothing changed.
 	Old, New runtime.Object
 	// Last is the final state of an object that is gone with this write, shared
 	// and not to be changed.
 	Last runtime.Object
-	// Size is how many bytes New takes as etcd has it; 0 where it was not measured:
-	// nothing was created or changed, or it was by another request than create, update
-	// and patch.
+	// Size is the size of New in bytes, encoded as in etcd. It is 0 if nothing was created or
+	// changed, and for requests other than create, update and patch.
 	Size int
-	// Code is the HTTP status code: 200 or 201, or that of the refusal.
+	// Code is the HTTP status code of the answer.
 	Code int
-	// Err is why it was refused, an *apierrors.StatusError.
+	// Err is the refusal, an *apierrors.StatusError; nil if the write was carried out.
 	Err error
 
 	compact bool
@@ -63,7 +62,7 @@ func (w Write) About() Ref {
 func (w Write) String() string {
 	about := w.About()
 	if w.Err != nil {
-		why, _, _ := strings.Cut(w.Err.Error(), "\n") // what differs in the field follows, line by line
+		why, _, _ := strings.Cut(w.Err.Error(), "\n") // the following lines list the differences
 		return fmt.Sprintf("is refused: %s %s: %d %s: %s", w.verb(), about, w.Code, apierrors.ReasonForError(w.Err), why)
 	}
 	if pod, ok := w.New.(*v1.Pod); ok && w.Subresource == "binding" {
@@ -115,8 +114,8 @@ func (w Write) shownChanges() []FieldChange {
 	return changes
 }
 
-// isMinor reports whether a reader need not hear of the change: it is a time, is said
-// elsewhere, or says nothing.
+// isMinor reports whether a story leaves the change out: it is a time, follows from another
+// change, or has no content.
 func (c FieldChange) isMinor() bool {
 	last := c.Path[len(c.Path)-1]
 	empty, ok := c.Value.(map[string]any)
@@ -138,7 +137,7 @@ func inflect(verb string) string {
 	return verb + "s"
 }
 
-// waitsFor says why an object is still there after its deletion.
+// waitsFor says why an object still exists after its deletion.
 func waitsFor(obj runtime.Object) string {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -155,7 +154,7 @@ func waitsFor(obj runtime.Object) string {
 
 // FieldChange is a field that a write set or removed.
 type FieldChange struct {
-	// Path is the way to the field from the top of the object.
+	// Path lists the names of the fields from the top of the object down to this one.
 	Path []string
 	// Value is the new value as JSON types; nil when Removed.
 	Value   any
@@ -193,9 +192,9 @@ func (c FieldChange) String() string {
 }
 
 // Changes returns the fields that differ between Old and New, in order of path: the
-// topmost field that appeared or vanished, or the value that changed. What the
-// server itself keeps (resourceVersion, generation, managedFields) is left out, and
-// which generation a status is about.
+// topmost field that appeared or vanished, or the value that changed. Fields that the
+// server maintains (resourceVersion, generation, managedFields) and
+// status.observedGeneration are left out.
 func (w Write) Changes() []FieldChange {
 	if w.compact {
 		return w.changes
@@ -206,8 +205,8 @@ func (w Write) Changes() []FieldChange {
 	return changesBetween(w.Old, w.New)
 }
 
-// newItems returns the items of a list of conditions that the old one does not have, or,
-// if only messages or times are new, those; any other value is as it is.
+// newItems returns the items of a list of conditions that are not in the old list, ignoring
+// messages and times unless nothing else is new. It returns any other value unchanged.
 func newItems(old, value any) any {
 	was, ok1 := old.([]any)
 	is, ok2 := value.([]any)
@@ -236,7 +235,7 @@ func newItems(old, value any) any {
 	})
 }
 
-// brief returns a value as a reader wants it: a reference by its name, a condition by
+// brief returns a short text for a value: a reference by its name, a condition by
 // its status, a container by its state, a capacity by its size, anything else as
 // compact JSON.
 func brief(v any) string {

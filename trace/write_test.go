@@ -116,7 +116,7 @@ func fill(rng *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// toMap and diff are what Changes was made of before it compared fields as they are.
+// toMap and diff compare JSON types, the simple way to which Changes is compared.
 
 func toMap(obj runtime.Object) map[string]any {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
