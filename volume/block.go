@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// BlockVolumePlugin is a plugin whose volumes pods can also have as raw devices,
-// with volumeMode Block.
+// BlockVolumePlugin is a plugin whose volumes can also be raw devices, with volumeMode Block.
 //
 // Upstream: pkg/volume/plugins.go BlockVolumePlugin, v1.36.
 type BlockVolumePlugin interface {
@@ -18,8 +17,8 @@ type BlockVolumePlugin interface {
 	// NewBlockVolumeUnmapper makes an unmapper from what can be known after a
 	// restart.
 	NewBlockVolumeUnmapper(name string, podUID types.UID) (BlockVolumeUnmapper, error)
-	// ConstructBlockVolumeSpec rebuilds a spec, as far as possible, from what is
-	// found in a pod's volumeDevices directory.
+	// ConstructBlockVolumeSpec rebuilds a spec, as far as possible, from a pod's volumeDevices
+	// directory.
 	ConstructBlockVolumeSpec(podUID types.UID, volumeName, mapPath string) (*Spec, error)
 }
 
@@ -28,10 +27,10 @@ type BlockVolumePlugin interface {
 //
 // Upstream: pkg/volume/volume.go BlockVolume, v1.36.
 type BlockVolume interface {
-	// GetGlobalMapPath is the directory that has a link for each pod that has the
+	// GetGlobalMapPath returns the directory that has a link for each pod that has the
 	// device: plugins/<plugin>/volumeDevices/<volume>.
 	GetGlobalMapPath(spec *Spec) (string, error)
-	// GetPodDeviceMapPath is the directory and the name of the pod's own link:
+	// GetPodDeviceMapPath returns the directory and the name of the pod's own link:
 	// pods/<uid>/volumeDevices/<plugin> and the volume's name.
 	GetPodDeviceMapPath() (dir, name string)
 }
@@ -39,14 +38,14 @@ type BlockVolume interface {
 // BlockVolumeMapper gives a pod a device.
 type BlockVolumeMapper interface {
 	BlockVolume
-	// MapPodDevice makes the device ready for the pod and is its path on the node. It
-	// fails if there is none.
+	// MapPodDevice makes the device ready for the pod and returns its path on the node. It
+	// fails if there is no device.
 	//
 	// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.36.
 	MapPodDevice(ctx context.Context) (string, error)
 }
 
-// BlockVolumeUnmapper takes it away.
+// BlockVolumeUnmapper removes a device from a pod.
 type BlockVolumeUnmapper interface{ BlockVolume }
 
 // CustomBlockVolumeMapper is a mapper of devices that are first made ready once for the
@@ -55,10 +54,10 @@ type BlockVolumeUnmapper interface{ BlockVolume }
 // Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.36.
 type CustomBlockVolumeMapper interface {
 	BlockVolumeMapper
-	// SetUpDevice makes the device ready for the node and is where it is staged, "" if
-	// nowhere.
+	// SetUpDevice makes the device ready for the node and returns the path at which it is staged,
+	// "" if it is not staged.
 	SetUpDevice(ctx context.Context) (string, error)
-	// GetStagingPath is where the device is staged.
+	// GetStagingPath returns the path at which the device is staged.
 	GetStagingPath() string
 }
 

@@ -14,8 +14,8 @@ import (
 
 // CleanupMountPoint unmounts dir if something is mounted there and removes it.
 // It removes an empty directory only: data below a mount point that should have
-// been empty is never deleted. A missing dir is done. A mount that does not answer
-// any more is unmounted unseen.
+// been empty is never deleted. If dir is missing it does nothing. A mount that no longer
+// answers is unmounted without a look at it.
 //
 // Upstream: k8s.io/mount-utils CleanupMountPoint, v0.37.
 func CleanupMountPoint(dir string, mounter mount.Interface, node *disk.Disk) error {

@@ -2,21 +2,20 @@ package volume
 
 import "fmt"
 
-// UncertainProgressError is the failure of a call whose outcome is not known: what was
-// asked for may be done, or may yet be done. The volume has to be taken down as if it
-// were there.
+// UncertainProgressError is the failure of a call whose outcome is unknown: the operation may be
+// done, or may still go on. The volume must be taken down as if it were mounted.
 //
 // Upstream: pkg/volume/util/types/types.go UncertainProgressError, v1.36.
 type UncertainProgressError struct{ message string }
 
 func (e *UncertainProgressError) Error() string { return e.message }
 
-// Uncertainf makes an UncertainProgressError.
+// Uncertainf returns an UncertainProgressError.
 func Uncertainf(format string, args ...any) *UncertainProgressError {
 	return &UncertainProgressError{fmt.Sprintf(format, args...)}
 }
 
-// TransientOperationFailure is a failure before anything was asked for: it says nothing
+// TransientOperationFailure is a failure before the operation began: it says nothing
 // about the volume.
 //
 // Upstream: pkg/volume/util/types/types.go TransientOperationFailure, v1.36.
@@ -24,13 +23,12 @@ type TransientOperationFailure struct{ message string } //nolint:errname // upst
 
 func (e *TransientOperationFailure) Error() string { return e.message }
 
-// Transientf makes a TransientOperationFailure.
+// Transientf returns a TransientOperationFailure.
 func Transientf(format string, args ...any) *TransientOperationFailure {
 	return &TransientOperationFailure{fmt.Sprintf(format, args...)}
 }
 
-// IsUncertain reports whether err is an UncertainProgressError. One that another error wraps
-// does not count.
+// IsUncertain reports whether err is an UncertainProgressError; a wrapped one does not count.
 //
 // Upstream: pkg/volume/util/types/types.go IsUncertainProgressError, v1.36.
 func IsUncertain(err error) bool {
@@ -38,8 +36,7 @@ func IsUncertain(err error) bool {
 	return ok
 }
 
-// IsFinal reports whether err is the end of what was asked for: nothing of it is there, or
-// goes on.
+// IsFinal reports whether err ends the operation: it left no trace and does not go on.
 //
 // Upstream: pkg/volume/util/types/types.go IsOperationFinishedError, v1.36.
 func IsFinal(err error) bool {
@@ -47,7 +44,7 @@ func IsFinal(err error) bool {
 	return !transient && !IsUncertain(err)
 }
 
-// InfeasibleError says that what was asked for can never be done as it is.
+// InfeasibleError says that the operation can never succeed with these values.
 //
 // Upstream: pkg/volume/util/types/types.go Infeasible, v1.36.
 type InfeasibleError struct{ Err error }
@@ -63,7 +60,7 @@ type InUseError struct{ Err error }
 func (e *InUseError) Error() string { return e.Err.Error() }
 func (e *InUseError) Unwrap() error { return e.Err }
 
-// NotSupportedError says that a plugin cannot do what was asked for.
+// NotSupportedError says that a plugin does not support the operation.
 //
 // Upstream: pkg/volume/util/types/types.go OperationNotSupported, v1.36.
 type NotSupportedError struct{ Err error }

@@ -10,11 +10,11 @@ import (
 //
 // Upstream: pkg/volume/volume.go MetricsProvider, v1.36.
 type MetricsProvider interface {
-	// GetMetrics says what of the volume is used.
+	// GetMetrics returns how full the volume is.
 	GetMetrics(ctx context.Context) (*Metrics, error)
 }
 
-// Metrics is how full a volume is: bytes, and inodes. What is not known is nil.
+// Metrics holds the capacity and use of a volume in bytes and inodes; unknown values are nil.
 //
 // Upstream: pkg/volume/volume.go Metrics, v1.36.
 type Metrics struct {

@@ -6,15 +6,14 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// CSINodeDriver is what a CSI driver says of itself and of the node when it registers with
-// a kubelet.
+// CSINodeDriver holds the answer of a CSI driver, about itself and the node, when it registers
+// with a kubelet.
 type CSINodeDriver struct {
-	// Name is the driver's name; NodeID is what the driver calls this node. Both are
-	// required.
+	// Name is the driver's name, NodeID the driver's ID of this node. Both are required.
 	Name, NodeID string
-	// Topology is where the node is, as labels; none if the driver has no topology.
+	// Topology holds the node's topology labels; empty if the driver has no topology.
 	Topology map[string]string
-	// MaxVolumes is how many volumes of this driver the node can have; 0 is no limit.
+	// MaxVolumes is the number of this driver's volumes that the node can have; 0 means no limit.
 	MaxVolumes int32
 }
 
@@ -22,21 +21,20 @@ type CSINodeDriver struct {
 //
 // Upstream: pkg/volume/csi/nodeinfomanager Interface, v1.36.
 type NodeInfoManager interface {
-	// InstallCSIDriver puts a driver into the Node and the CSINode object.
+	// InstallCSIDriver adds a driver to the Node and the CSINode object.
 	InstallCSIDriver(ctx context.Context, driver CSINodeDriver) error
-	// UpdateCSIDriver writes into the CSINode object what a driver says later.
+	// UpdateCSIDriver updates the driver's entry in the CSINode object.
 	UpdateCSIDriver(ctx context.Context, driver CSINodeDriver) error
-	// UninstallCSIDriver takes it out of both.
+	// UninstallCSIDriver removes it from both.
 	UninstallCSIDriver(ctx context.Context, name string) error
 }
 
-// RegistrationPlugin is a plugin that what runs on the node registers with, as CSI drivers
-// do.
+// RegistrationPlugin is a plugin with which programs on the node register, as CSI drivers do.
 //
 // Upstream: pkg/kubelet/pluginmanager, v1.36.
 type RegistrationPlugin interface {
 	VolumePlugin
-	// WatchRegistrations makes the queues for it. It is called once, after Init, when the
+	// WatchRegistrations starts to watch for them. It is called once, after Init, when the
 	// kubelet starts; Ready is called when the kubelet has registered its node.
 	WatchRegistrations(env control.Env, nodes NodeInfoManager)
 	// Ready says that drivers may be registered from now on.

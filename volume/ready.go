@@ -9,8 +9,8 @@ import (
 // ReadyFileName is the file that says that a volume was set up.
 const ReadyFileName = "ready"
 
-// IsReady reports whether SetReady was called for the directory. It is one of the plugin's
-// own, beside the volume, where no container writes.
+// IsReady reports whether SetReady was called for the directory, which is the plugin's own,
+// beside the volume, so that no container writes to it.
 //
 // Upstream: pkg/volume/util/util.go IsReady, v1.36.
 func IsReady(node *disk.Disk, dir string) bool {
@@ -18,7 +18,7 @@ func IsReady(node *disk.Disk, dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// SetReady notes in the directory, which it makes, that a volume was set up.
+// SetReady makes the directory and records in it that a volume was set up.
 //
 // Upstream: pkg/volume/util/util.go SetReady, v1.36.
 func SetReady(node *disk.Disk, dir string) error {

@@ -19,9 +19,9 @@ type VolumePluginMgr struct {
 	plugins []VolumePlugin // in order of name
 }
 
-// InitPlugins makes a registry and initializes the plugins. Names must be
+// InitPlugins returns a registry and initializes the plugins. Names must be
 // qualified ("example.com/volume") and unique. All errors are returned together;
-// the registry has the plugins that are in order.
+// the registry has the plugins without an error.
 func InitPlugins(plugins []VolumePlugin, host VolumeHost) (*VolumePluginMgr, error) {
 	pm := &VolumePluginMgr{}
 	var errs []error
@@ -131,9 +131,9 @@ func (pm *VolumePluginMgr) FindDeviceMountablePluginBySpec(spec *Spec) (DeviceMo
 	return mountable, nil
 }
 
-// EscapeQualifiedName makes a plugin's name one element of a path:
+// EscapeQualifiedName turns a plugin's name into one element of a path:
 // "kubernetes.io/local-volume" becomes "kubernetes.io~local-volume".
 func EscapeQualifiedName(name string) string { return strings.ReplaceAll(name, "/", "~") }
 
-// UnescapeQualifiedName returns its inverse.
+// UnescapeQualifiedName undoes EscapeQualifiedName.
 func UnescapeQualifiedName(name string) string { return strings.ReplaceAll(name, "~", "/") }

@@ -26,21 +26,21 @@ const NodeExpansionNotRequired = "volume.kubernetes.io/node-expansion-not-requir
 // Upstream: pkg/volume/plugins.go NodeExpandableVolumePlugin, v1.36.
 type NodeExpandableVolumePlugin interface {
 	VolumePlugin
-	// RequiresFSResize says whether a volume that has grown needs work on its node.
+	// RequiresFSResize reports whether a volume that has grown needs work on its node.
 	RequiresFSResize() bool
-	// NodeExpand does that work, and says whether it is done. It is called again for a
+	// NodeExpand does that work, and reports whether it is done. It is called again for a
 	// volume that has the size already. Its error may be an InfeasibleError, an InUseError
 	// or a NotSupportedError; else it is final unless IsFinal says no.
 	NodeExpand(ctx context.Context, options NodeResizeOptions) (bool, error)
 }
 
-// NodeResizeOptions are for NodeExpand.
+// NodeResizeOptions are arguments of NodeExpand.
 //
 // Upstream: pkg/volume/plugins.go NodeResizeOptions, v1.36.
 type NodeResizeOptions struct {
 	VolumeSpec *Spec
-	// DevicePath is a raw device's path; DeviceMountPath is where the pod has the volume, and
-	// DeviceStagePath where the node has it.
+	// DevicePath is a raw device's path, DeviceMountPath the volume's path for the pod, and
+	// DeviceStagePath its path for the node.
 	DevicePath, DeviceMountPath, DeviceStagePath string
 	NewSize, OldSize                             resource.Quantity
 }
@@ -77,8 +77,8 @@ func isResizeCondition(t v1.PersistentVolumeClaimConditionType) bool {
 	return false
 }
 
-// SetResizeStatus has a claim's status say how far the resize of its volume is; "" says
-// that there is none.
+// SetResizeStatus sets in a claim's status how far the resize of its volume is; "" means no
+// resize.
 //
 // Upstream: pkg/volume/util/resize_util.go mergeStorageResourceStatus, v1.36.
 func SetResizeStatus(claim *v1.PersistentVolumeClaim, status v1.ClaimResourceStatus) {
@@ -96,8 +96,8 @@ func SetResizeStatus(claim *v1.PersistentVolumeClaim, status v1.ClaimResourceSta
 	claim.Status.AllocatedResourceStatuses = statuses
 }
 
-// PatchClaimStatus writes what differs between two states of a claim to its status, and
-// returns the claim as it is then. With sameVersion the patch is refused as a conflict if
+// PatchClaimStatus patches a claim's status with the difference of two states, and
+// returns the patched claim. With sameVersion the patch is refused as a conflict if
 // the claim has changed since from was read.
 //
 // Upstream: pkg/volume/util/resize_util.go PatchPVCStatus, v1.36.
@@ -113,7 +113,7 @@ func PatchClaimStatus(ctx context.Context, client kubernetes.Interface, from, to
 	return patched, nil
 }
 
-// PatchVolume writes what differs between two states of a PersistentVolume.
+// PatchVolume patches a PersistentVolume with the difference of two states.
 //
 // Upstream: pkg/volume/util/resize_util.go PatchPV, v1.36.
 func PatchVolume(ctx context.Context, client kubernetes.Interface, from, to *v1.PersistentVolume) (*v1.PersistentVolume, error) {

@@ -13,19 +13,19 @@ import (
 type Spec struct {
 	Volume           *v1.Volume
 	PersistentVolume *v1.PersistentVolume
-	// ReadOnly is what the pod's persistentVolumeClaim volume asks for.
+	// ReadOnly is the field of the pod's persistentVolumeClaim volume.
 	ReadOnly bool
 }
 
-// NewSpecFromVolume makes a Spec of a pod's own volume.
+// NewSpecFromVolume returns a Spec of a pod's own volume.
 func NewSpecFromVolume(vs *v1.Volume) *Spec { return &Spec{Volume: vs} }
 
-// NewSpecFromPersistentVolume makes a Spec of a PersistentVolume.
+// NewSpecFromPersistentVolume returns a Spec of a PersistentVolume.
 func NewSpecFromPersistentVolume(pv *v1.PersistentVolume, readOnly bool) *Spec {
 	return &Spec{PersistentVolume: pv, ReadOnly: readOnly}
 }
 
-// WrappedSpec returns the pod's volume that another one of that name is made with.
+// WrappedSpec returns the volume on which the pod's volume of that name is built.
 //
 // Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.36.
 func WrappedSpec(volName string, spec Spec) *Spec {
@@ -46,7 +46,7 @@ func (s *Spec) Name() string {
 	return ""
 }
 
-// Kind returns the name of the field that says what volume this is, as YAML has it:
+// Kind returns the volume's type, the name of its field in YAML:
 // "hostPath", "nfs".
 func (s *Spec) Kind() string {
 	switch {
