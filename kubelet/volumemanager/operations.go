@@ -3,9 +3,6 @@ package volumemanager
 import (
 	"context"
 	"fmt"
-	"maps"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -108,11 +105,6 @@ func (x *operationExecutor) execute(ctx context.Context, op operation) error {
 		return x.expansion.expandInUseVolume(ctx, op.podVolume)
 	}
 	return fmt.Errorf("there is no operation %q", op.verb)
-}
-
-// forgetPod deletes the operations of a pod that has ended.
-func (x *operationExecutor) forgetPod(uid types.UID) {
-	maps.DeleteFunc(x.pending, func(_ string, p *pendingOperation) bool { return p.pod == uid })
 }
 
 // about says in the trace what a key of the queue stands for.

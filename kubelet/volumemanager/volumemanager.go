@@ -170,10 +170,7 @@ func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
 }
 
 // ForgetPod deletes what is known of a pod that the kubelet has ended.
-func (vm *VolumeManager) ForgetPod(uid types.UID) {
-	delete(vm.desired.pods, uid)
-	vm.operations.forgetPod(uid)
-}
+func (vm *VolumeManager) ForgetPod(uid types.UID) { delete(vm.desired.pods, uid) }
 
 // ArePopulated reports whether the desired state of the world has all volumes of a pod.
 func (vm *VolumeManager) ArePopulated(uid types.UID) bool { return vm.desired.isPopulated(uid) }
