@@ -90,7 +90,7 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 	case types.JSONPatchType:
 		obj, err = r.patchJSON(old, data, jsonPatch)
 	case types.MergePatchType:
-		obj, err = r.mergeJSON(old, data)
+		obj, err = r.patchJSON(old, data, mergePatch)
 	case types.StrategicMergePatchType:
 		if r.kind.scheme == nil {
 			return nil, unknownPatch(pt)
@@ -123,19 +123,6 @@ func (r *request) patchJSON(old object, data []byte, apply func(before, data []b
 		return nil, r.patchInvalid(data, err)
 	}
 	return obj, nil
-}
-
-// patchable is the part of old that decides what a merge patch of it makes: all of
-// it, but for a status whose patch says nothing of a spec, which is put back
-// afterwards (keepSpec) and would only be encoded and decoded.
-func (r *request) patchable(old object, data []byte) object {
-	var patch struct {
-		Spec json.RawMessage `json:"spec"`
-	}
-	if r.kind.scheme == nil || r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 || json.Unmarshal(data, &patch) != nil || patch.Spec != nil {
-		return old
-	}
-	return r.withoutSpec(old)
 }
 
 func unknownPatch(pt types.PatchType) error {

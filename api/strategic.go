@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,54 +18,147 @@ import (
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
-// A strategic merge patch is applied to maps, as upstream does. To convert a whole
-// object to maps and back takes far longer than the merge, and most patches are about
-// a few fields of a status. So the patch is applied to the fields of the object itself:
-// those that it replaces are read from it, lists of objects that have a key are merged
-// item by item (strategic_lists.go), and only what is left, such as maps, is converted. This
-// is the same: a field's outcome depends on the field and on what the patch says of it,
-// and on nothing else, but for the directives $patch and $retainKeys, which are about the
-// struct around them.
-
-// strategicPatch is old with a strategic merge patch applied.
-// Upstream: apiserver endpoints/handlers strategicPatchObject, applyPatchToObject and
-// interpretStrategicMergePatchError, v1.36.
+// strategicPatch returns old with a strategic merge patch applied. It converts to maps only
+// the fields that the patch names, and the whole object where that may give another result.
+//
+// Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.36,
+// which always convert the whole object.
 func (r *request) strategicPatch(old object, data []byte) (object, error) {
-	if err := quantity.CheckJSON(data, r.kind.newObject()); err != nil {
+	if err := quantity.CheckJSON(data, old); err != nil {
 		return nil, r.refusedQuantity(err)
 	}
-	if !r.strict && json.Valid(data) {
-		if patch, ok := readPatch(r.kind.typ, data); ok {
-			obj := r.copyFor(old, patch)
-			if mergeFields(reflect.ValueOf(obj).Elem(), patch) == nil {
-				return obj, nil
-			}
+	var patch map[string]any
+	if !r.strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(r.kind.typ, patch) {
+		obj := r.copyFor(old, patch)
+		if mergeStruct(reflect.ValueOf(obj).Elem(), patch) == nil {
+			return obj, nil
 		}
 	}
-	return r.patchWhole(old, data)
+	return r.patchWhole(old, data) // it also finds the error to answer with
 }
 
-// copyFor is a copy of old that a patch may change: without the spec, if the patch is
-// one of the status and does not mention the spec, which is put back afterwards
-// (keepSpec).
-func (r *request) copyFor(old object, patch []fieldPatch) object {
-	mentioned := slices.ContainsFunc(patch, func(p fieldPatch) bool { return p.name == "spec" })
-	if mentioned || r.sub != "status" || r.kind.status < 0 || r.kind.spec < 0 {
-		return old.DeepCopyObject().(object)
-	}
-	return r.withoutSpec(old).DeepCopyObject().(object)
-}
-
-// withoutSpec is the object without its spec, everything else is shared.
-func (r *request) withoutSpec(old object) object {
+// copyFor returns a copy of old to apply the patch to. It leaves out the spec of an object of
+// which only the status is patched: the spec is not read, and keep puts it back afterwards.
+func (r *request) copyFor(old object, patch map[string]any) object {
 	part := reflect.New(r.kind.typ)
 	part.Elem().Set(reflect.ValueOf(old).Elem())
-	part.Elem().Field(r.kind.spec).SetZero()
-	return part.Interface().(object)
+	if _, mentioned := patch["spec"]; !mentioned && r.sub == "status" && r.kind.status >= 0 && r.kind.spec >= 0 {
+		part.Elem().Field(r.kind.spec).SetZero()
+	}
+	return part.Interface().(object).DeepCopyObject().(object)
 }
 
-// patchWhole converts the whole object. It says what is wrong with a patch that
-// cannot be applied.
+// mergeStruct applies a patch, which namesFields has accepted, to the fields of a struct that
+// it names. On an error, some of them are changed.
+func mergeStruct(target reflect.Value, patch map[string]any) error {
+	fields, others := fieldsOf(target.Type()), map[string]any{}
+	for key, value := range patch {
+		name, _ := patchedField(key)
+		field := target.Field(fields[name].index)
+		switch value := value.(type) {
+		case map[string]any:
+			if fields[name].alone && namesFields(field.Type(), value) {
+				if err := mergeStruct(field, value); err != nil {
+					return err
+				}
+				continue
+			}
+		case string:
+			if field.Kind() == reflect.String {
+				field.SetString(value)
+				continue
+			}
+		}
+		others[key] = value
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return mergeByLibrary(target, others)
+}
+
+// mergeByLibrary converts the fields that the patch names to maps, merges, and converts them
+// back.
+func mergeByLibrary(target reflect.Value, patch map[string]any) error {
+	fields, part := fieldsOf(target.Type()), reflect.New(target.Type())
+	var named []int
+	for key := range patch {
+		name, _ := patchedField(key)
+		i := fields[name].index
+		named = append(named, i)
+		part.Elem().Field(i).Set(target.Field(i))
+	}
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part.Interface())
+	if err != nil {
+		return err
+	}
+	after, err := mergeMaps(before, patch, target.Type()) // changes the patch
+	if err != nil {
+		return err
+	}
+	part.Elem().SetZero()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(after, part.Interface()); err != nil {
+		return err
+	}
+	for _, i := range named {
+		target.Field(i).Set(part.Elem().Field(i))
+	}
+	return nil
+}
+
+// patchedField returns the name of the field that a key of a patch is about, and whether the
+// key is a directive about the field's list.
+func patchedField(key string) (name string, directive bool) {
+	if name, found := strings.CutPrefix(key, orderPrefix); found {
+		return name, true
+	}
+	return strings.CutPrefix(key, deletionsPrefix)
+}
+
+// namesFields reports whether each field of a struct of type t can be merged without the
+// others. It cannot if the patch has the directives $patch or $retainKeys, which are about the
+// whole struct, or names something else that is no field.
+func namesFields(t reflect.Type, patch map[string]any) bool {
+	fields := fieldsOf(t)
+	for key := range patch {
+		name, directive := patchedField(key)
+		field, known := fields[name]
+		if !known || directive && t.Field(field.index).Type.Kind() != reflect.Slice {
+			return false
+		}
+	}
+	return true
+}
+
+// structField is a field that has a name in JSON.
+type structField struct {
+	index int
+	alone bool // a struct that JSON always shows field by field, so that each can be merged alone
+}
+
+var knownFields sync.Map // reflect.Type to map[string]structField, filled when needed
+
+// fieldsOf returns the struct's fields by their names in JSON, without those of embedded
+// structs.
+func fieldsOf(t reflect.Type) map[string]structField {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(map[string]structField)
+	}
+	fields := map[string]structField{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			decoded := reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]())
+			fields[name] = structField{i, f.Type.Kind() == reflect.Struct && !decoded && !strings.Contains(options, "omitzero")}
+		}
+	}
+	knownFields.Store(t, fields)
+	return fields
+}
+
+// patchWhole returns old with the patch applied to all of it.
+// Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.36.
 func (r *request) patchWhole(old object, data []byte) (object, error) {
 	patch := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(data, &patch)
@@ -105,59 +200,6 @@ func strategicError(err error) error {
 		return unprocessable(err)
 	}
 	return err
-}
-
-// mergeFields applies the patch to the fields of a struct that it names. After an error
-// some of them may be changed.
-func mergeFields(target reflect.Value, patch []fieldPatch) error {
-	var leaves []fieldPatch
-	for _, p := range patch {
-		done, err := p.merge(target.Field(p.index))
-		if err != nil {
-			return err
-		}
-		if !done {
-			leaves = append(leaves, p)
-		}
-	}
-	if len(leaves) == 0 {
-		return nil
-	}
-	return mergeLeaves(target, leaves)
-}
-
-// mergeLeaves converts the fields that the patch names to maps, merges, and converts them
-// back.
-func mergeLeaves(target reflect.Value, patch []fieldPatch) error {
-	t, tree, touched := target.Type(), map[string]any{}, map[string]bool{}
-	part, outcome := reflect.New(t), reflect.New(t)
-	for _, p := range patch {
-		if err := p.addTo(tree); err != nil {
-			return err
-		}
-		touched[p.name] = true
-		part.Elem().Field(p.index).Set(target.Field(p.index))
-	}
-	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part.Interface())
-	if err != nil {
-		return err
-	}
-	for name := range before {
-		if !touched[name] {
-			delete(before, name) // a field that is shown even when it is empty
-		}
-	}
-	after, err := mergeMaps(before, tree, t)
-	if err != nil {
-		return err
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(after, outcome.Interface()); err != nil {
-		return err
-	}
-	for _, p := range patch {
-		target.Field(p.index).Set(outcome.Elem().Field(p.index))
-	}
-	return nil
 }
 
 // mergeMaps merges a patch into a struct of type t. The library panics on some

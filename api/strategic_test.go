@@ -76,6 +76,40 @@ func TestItemsAreTakenOutOfAListLast(t *testing.T) {
 	}
 }
 
+// loud is a struct that JSON shows in another form.
+type loud struct {
+	A string `json:"a"`
+}
+
+func (l *loud) UnmarshalJSON(text []byte) error {
+	l.A = strings.ToUpper(string(text))
+	return nil
+}
+
+// No kind of Kubernetes has such fields, but those of other schemes may.
+func TestFieldsThatJSONOmitsOrDecodesInTheirOwnWayAreMergedByTheLibrary(t *testing.T) {
+	type deep struct {
+		A string `json:"a"`
+	}
+	type inner struct {
+		Deep deep `json:"deep"`
+	}
+	type outer struct {
+		Inner inner `json:"inner,omitzero"`
+		Word  loud  `json:"word"`
+	}
+	for text, want := range map[string]outer{
+		`{"inner":{"deep":{"$patch":"replace","a":"x"}}}`: {}, // the library finds nothing to replace
+		`{"word":{"a":"x"}}`:                              {Word: loud{`{"A":"X"}`}},
+	} {
+		var patch map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &patch))
+		var got outer
+		require.NoError(t, mergeStruct(reflect.ValueOf(&got).Elem(), patch))
+		require.Equal(t, want, got, text)
+	}
+}
+
 // libraryGives reports whether the outcome is one of the library's. Those of a patch that
 // sets a list and takes items out of it differ from call to call, since the library walks
 // the patch in the order of Go's maps.
@@ -89,8 +123,8 @@ func libraryGives(r *request, old object, patch []byte, got, want string) bool {
 	return false
 }
 
-// byLibrary is the outcome as JSON. The whole object is converted to maps, as a real
-// API server does.
+// byLibrary returns the outcome as JSON. It converts the whole object to maps, as a real API
+// server does.
 func byLibrary(r *request, old object, patch []byte) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
