@@ -48,7 +48,7 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 	}
 	s := &podStatus{IP: sandbox.IP, about: w.pod}
 	if sandbox.HostNetwork {
-		s.IP = k.hostIP()
+		s.IP = k.node.HostIP()
 	}
 	if w.pod == nil {
 		return s.ofSandbox(sandbox), nil
@@ -159,7 +159,7 @@ func (k *kubelet) containerID(id string) string {
 func (k *kubelet) hostname(pod *v1.Pod) string {
 	switch {
 	case pod.Spec.HostNetwork:
-		return k.node.Name
+		return k.nodeName()
 	case pod.Spec.Hostname != "":
 		return pod.Spec.Hostname
 	}

@@ -4,13 +4,11 @@
 //
 // # How it works
 //
-// Each of upstream's loops is a queue here. Those of volumes are in package volumemanager. The
-// files of this package:
+// Each of upstream's loops is a queue here. The kubelet has three parts: package volumemanager
+// mounts the volumes, package nodestatus registers the node and keeps its status and lease, and
+// the files of this package run the pods:
 //
 //	kubelet.go         makes a kubelet of its parts
-//	node.go            registers the Node object; csinode.go the CSINode object and CSI
-//	                   drivers, registration.go those that register with a plugin;
-//	                   nodestatus.go keeps the node's status, lease.go its lease
 //	pods.go            one podWorker for each pod, by UID
 //	syncpod.go         Pending -> Running -> Terminating -> gone
 //	wait.go            a pod's wait for its volumes
@@ -26,13 +24,11 @@
 //	server.go          answers the API server: commands and logs
 //	remnants.go        lists what a node has because of pods
 //
-// A pod's change, the end of an operation or a backoff wakes the pod's worker. The node's status
-// is written only when something in it is new, and then at its next turn, every 10 s from the
-// kubelet's start; without news, every 5 minutes. A pod that is deleted goes in this order:
-// status written, containers stopped, status written, volumes unmounted, directories removed,
-// what is not known of its containers written as failed, API object deleted. A crash at any
-// point is repaired after the restart: mounts are read from the node's disk, and nothing is
-// unmounted before all pods were looked at.
+// A pod's change, the end of an operation or a backoff wakes the pod's worker. A pod that is
+// deleted goes in this order: status written, containers stopped, status written, volumes
+// unmounted, directories removed, what is not known of its containers written as failed, API
+// object deleted. A crash at any point is repaired after the restart: mounts are read from the
+// node's disk, and nothing is unmounted before all pods were looked at.
 //
 // # The node's disk
 //

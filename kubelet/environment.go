@@ -62,7 +62,7 @@ func (k *kubelet) podField(pod *v1.Pod, ip, field string) (string, error) {
 	case "spec.serviceAccountName":
 		return pod.Spec.ServiceAccountName, nil
 	case "status.hostIP", "status.hostIPs":
-		return k.hostIP(), nil
+		return k.node.HostIP(), nil
 	case "status.podIP", "status.podIPs":
 		return ip, nil
 	}

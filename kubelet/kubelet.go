@@ -1,11 +1,11 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/kubelet/hostpath"
 	"github.com/storagesim/storagesim/kubelet/internal/layout"
+	"github.com/storagesim/storagesim/kubelet/internal/nodestatus"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
@@ -72,6 +73,9 @@ type Config struct {
 	Rules Rules
 }
 
+// CSIDriver is what a CSI driver tells a kubelet when it registers.
+type CSIDriver = volume.CSINodeDriver
+
 // Rules are switches for the museum.
 type Rules = volumemanager.Rules
 
@@ -104,7 +108,7 @@ func New(cfg Config) control.Factory {
 type kubelet struct {
 	cfg      Config
 	env      control.Env
-	node     *v1.Node // the template, with defaults
+	node     *nodestatus.Node
 	fs       *disk.Disk
 	recorder control.Recorder
 	runtime  runtime.Service
@@ -113,17 +117,13 @@ type kubelet struct {
 
 	pods    *control.Cache[*v1.Pod]
 	workers map[types.UID]*podWorker
-	// started is the time at which this life began; registered: the Node exists; reporting: a
-	// write of the node's status is scheduled; reported: time of the last one.
-	started, reported     time.Time
-	registered, reporting bool
-	// lease is the node's lease as it was last written.
-	lease *coordinationv1.Lease
+	// started is the time at which this life began.
+	started time.Time
 	// onDisk holds the pods that were found on disk at the start and are not yet known to
 	// exist.
 	onDisk []types.UID
 
-	nodeQueue, podQueue, restartQueue, waitQueue, statusQueue control.Queue
+	nodeQueue, podQueue, restartQueue, waitQueue control.Queue
 }
 
 func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
@@ -146,18 +146,18 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
-	if err := checkCSIDrivers(cfg.Node.Name, cfg.CSIDrivers); err != nil {
+	node, err := nodestatus.New(env, &cfg.Node, cfg.Runtime.Version(), cfg.CSIDrivers)
+	if err != nil {
 		return nil, err
 	}
 	k := &kubelet{
-		cfg: cfg, env: env, node: nodeTemplate(&cfg.Node, cfg.Runtime.Version()), started: env.Now(), fs: cfg.Root,
+		cfg: cfg, env: env, node: node, started: env.Now(), fs: cfg.Root,
 		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime, workers: map[types.UID]*podWorker{},
 	}
-	var err error
 	k.volumes, err = volumemanager.New(volumemanager.Config{
-		Node: k.node, Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Rules: cfg.Rules,
+		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Rules: cfg.Rules,
 	}, env)
-	k.runtime.Attach(runtime.Client{Env: env, Node: k.node.Name, PodCIDR: k.podCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
+	k.runtime.Attach(runtime.Client{Env: env, Node: k.nodeName(), PodCIDR: node.PodCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err
 }
 
@@ -166,7 +166,7 @@ func (k *kubelet) run() {
 	k.onDisk = k.volumes.Reconstruct()
 	sandboxes, err := k.runtime.ListPodSandboxes()
 	if err != nil {
-		k.note(trace.Ref{Kind: "Node", Name: k.node.Name}, fmt.Sprintf("cannot ask the container runtime for the pods of an earlier life: %v", err))
+		k.note(trace.Ref{Kind: "Node", Name: k.nodeName()}, fmt.Sprintf("cannot ask the container runtime for the pods of an earlier life: %v", err))
 	}
 	k.onDisk = append(k.onDisk, sandboxes...) // a pod may have ended but for its sandbox
 	k.start()
@@ -187,14 +187,32 @@ func (k *kubelet) start() {
 		Name: "waits", About: k.aboutPod, Reconcile: k.waitTimedOut,
 		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},
 	})
-	k.statusQueue = k.env.Queue(control.QueueConfig{Name: "node-status", About: control.KeysOf("Node"), Reconcile: k.reportNodeStatus, Limiter: backoff})
-	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.node.Name)
+	k.node.Start(k.volumes, backoff)
+	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.nodeName())
 	k.pods.Handle(control.Handler[*v1.Pod]{Add: k.podAdded, Update: k.podUpdated, Delete: k.podDeleted})
-	k.watchRegistrations()
-	k.env.Heartbeat("renew the node's lease", nodeLeaseRenewInterval, k.renewNodeLease)
-	k.env.Heartbeat("report the node's status", nodeStatusReportFrequency, k.reportAnyway)
-	k.nodeQueue.Add(k.node.Name)
+	for _, plugin := range k.volumes.RegistrationPlugins() {
+		plugin.WatchRegistrations(k.env, k.node.NodeInfoManager())
+	}
+	k.node.StartHeartbeats()
+	k.nodeQueue.Add(k.nodeName())
 }
+
+// syncNode is what a kubelet does once when it starts: it registers the node, lets CSI drivers
+// register, and ends the pods that it found on disk and that do not exist any more.
+func (k *kubelet) syncNode(ctx context.Context, _ string) error {
+	k.volumes.ReportReconstructed()
+	if err := k.node.Register(ctx); err != nil {
+		return err
+	}
+	for _, plugin := range k.volumes.RegistrationPlugins() {
+		plugin.Ready()
+	}
+	k.adoptOrphans()
+	k.volumes.Reconcile()
+	return nil
+}
+
+func (k *kubelet) nodeName() string { return k.node.Template().Name }
 
 // now is the time as the API keeps it, in whole seconds.
 func (k *kubelet) now() metav1.Time { return timeOf(k.env.Now()) }

@@ -99,7 +99,7 @@ func (k *kubelet) HasReleasedVolumes(uid types.UID) bool {
 func (k *kubelet) WakePod(uid types.UID) { k.podQueue.Add(string(uid)) }
 
 // ReportNodeStatus implements volumemanager.Waker.
-func (k *kubelet) ReportNodeStatus() { k.reportLater() }
+func (k *kubelet) ReportNodeStatus() { k.node.ReportLater() }
 
 func (k *kubelet) podAdded(pod *v1.Pod) {
 	w := k.workers[pod.UID]

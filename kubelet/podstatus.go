@@ -21,7 +21,7 @@ func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal
 	if now := k.now(); s.StartTime == nil {
 		s.StartTime = &now
 	}
-	s.HostIP, s.HostIPs = k.hostIP(), []v1.HostIP{{IP: k.hostIP()}}
+	s.HostIP, s.HostIPs = k.node.HostIP(), []v1.HostIP{{IP: k.node.HostIP()}}
 	var initStates, states, ephemeral []containerState
 	if r != nil {
 		initStates, states, ephemeral = r.Init, r.Containers, r.Ephemeral

@@ -30,7 +30,7 @@ func (s *Server) VolumeStats(uid types.UID, answer func([]VolumeStats)) error {
 	}
 	w := k.workers[uid]
 	if w == nil || w.pod == nil {
-		return fmt.Errorf("kubelet of node %s: it has no pod with uid %s", k.node.Name, uid)
+		return fmt.Errorf("kubelet of node %s: it has no pod with uid %s", k.nodeName(), uid)
 	}
 	pod := w.pod
 	k.env.Go("volume stats of pod "+pod.Name, func(ctx context.Context) { answer(k.volumes.VolumeStats(ctx, pod)) })

@@ -1,4 +1,4 @@
-package kubelet
+package nodestatus
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// CSIDriver is a CSI driver as it registers with a kubelet.
+// CSIDriver is what a CSI driver tells a kubelet when it registers.
 type CSIDriver = volume.CSINodeDriver
 
 // migratedPlugins are the in-tree volume plugins whose volumes CSI drivers handle.
@@ -25,11 +25,12 @@ type CSIDriver = volume.CSINodeDriver
 const migratedPlugins = "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder," +
 	"kubernetes.io/gce-pd,kubernetes.io/portworx-volume,kubernetes.io/vsphere-volume"
 
-// nodeIDAnnotation has the drivers' names for the node, as JSON.
+// nodeIDAnnotation holds the drivers' names for the node, as JSON.
 //
 // Upstream: nodeinfomanager.go annotationKeyNodeID, v1.36.
 const nodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
 
+// checkCSIDrivers refuses drivers of a configuration that lack a name.
 func checkCSIDrivers(node string, drivers []CSIDriver) error {
 	for i, d := range drivers {
 		switch {
@@ -46,9 +47,9 @@ func checkCSIDrivers(node string, drivers []CSIDriver) error {
 // One that belongs to an earlier node of the same name is replaced.
 //
 // Upstream: nodeinfomanager.go tryInitializeCSINodeWithAnnotation, v1.36.
-func (k *kubelet) ensureCSINode(ctx context.Context, node types.UID) error {
-	csiNodes := k.env.Client().StorageV1().CSINodes()
-	found, err := csiNodes.Get(ctx, k.node.Name, metav1.GetOptions{})
+func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) error {
+	csiNodes := m.env.Client().StorageV1().CSINodes()
+	found, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
 	if err == nil && !ownedByNode(found, node) {
 		if err = csiNodes.Delete(ctx, found.Name, metav1.DeleteOptions{}); err == nil {
 			err = apierrors.NewNotFound(storagev1.Resource("csinodes"), found.Name)
@@ -56,7 +57,7 @@ func (k *kubelet) ensureCSINode(ctx context.Context, node types.UID) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = csiNodes.Create(ctx, k.newCSINode(node), metav1.CreateOptions{})
+		_, err = csiNodes.Create(ctx, m.newCSINode(node), metav1.CreateOptions{})
 		return err
 	case err != nil:
 		return err
@@ -69,13 +70,13 @@ func (k *kubelet) ensureCSINode(ctx context.Context, node types.UID) error {
 	return err
 }
 
-// newCSINode is a CSINode object without drivers.
+// newCSINode returns a CSINode object without drivers.
 //
 // Upstream: nodeinfomanager.go CreateCSINode, v1.36.
-func (k *kubelet) newCSINode(node types.UID) *storagev1.CSINode {
+func (m *nodeInfoManager) newCSINode(node types.UID) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
-		Name: k.node.Name, Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: migratedPlugins},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: k.node.Name, UID: node}},
+		Name: m.node, Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: migratedPlugins},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: m.node, UID: node}},
 	}}
 }
 
@@ -85,23 +86,23 @@ func ownedByNode(csiNode *storagev1.CSINode, node types.UID) bool {
 	})
 }
 
-// registerCSIDrivers tells the API of the node's drivers.
+// registerCSIDrivers adds drivers to the Node and the CSINode.
 //
 // Upstream: nodeinfomanager.go InstallCSIDriver, v1.36.
-func (k *kubelet) registerCSIDrivers(ctx context.Context) error {
-	for _, d := range k.cfg.CSIDrivers {
-		err := k.installInNode(ctx, d)
+func (m *nodeInfoManager) registerCSIDrivers(ctx context.Context, drivers []CSIDriver) error {
+	for _, d := range drivers {
+		err := m.installInNode(ctx, d)
 		if err == nil {
-			err = k.installInCSINode(ctx, d)
+			err = m.installInCSINode(ctx, d)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot register CSI driver %s with node %s: %w", d.Name, k.node.Name, err)
+			return fmt.Errorf("cannot register CSI driver %s with node %s: %w", d.Name, m.node, err)
 		}
 	}
 	return nil
 }
 
-// driverIDs are the drivers' names for the node, as its annotation has them.
+// driverIDs returns the drivers' names for the node, from its annotation.
 //
 // Upstream: nodeinfomanager.go buildNodeIDMapFromAnnotation, v1.36.
 func driverIDs(node *v1.Node) (map[string]string, error) {
@@ -126,12 +127,12 @@ func setDriverIDs(node *v1.Node, ids map[string]string) error {
 	return err
 }
 
-// installInNode notes the driver's name for the node, and labels the node with its
-// topology.
+// installInNode adds the driver's name for the node to the annotation, and its topology to the
+// labels.
 //
 // Upstream: nodeinfomanager.go updateNodeIDInNode and updateTopologyLabels, v1.36.
-func (k *kubelet) installInNode(ctx context.Context, d CSIDriver) error {
-	old, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
+func (m *nodeInfoManager) installInNode(ctx context.Context, d CSIDriver) error {
+	old, err := m.env.Client().CoreV1().Nodes().Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -150,16 +151,16 @@ func (k *kubelet) installInNode(ctx context.Context, d CSIDriver) error {
 		}
 		metav1.SetMetaDataLabel(&node.ObjectMeta, label, d.Topology[label])
 	}
-	_, err = k.patchNode(ctx, old, node)
+	_, err = patchNode(ctx, m.env.Client(), old, node)
 	return err
 }
 
-// installInCSINode lists the driver, last if it is new or has changed.
+// installInCSINode adds the driver to the CSINode, at the end if it is new or has changed.
 //
 // Upstream: nodeinfomanager.go installDriverToCSINode, v1.36.
-func (k *kubelet) installInCSINode(ctx context.Context, d CSIDriver) error {
-	csiNodes := k.env.Client().StorageV1().CSINodes()
-	old, err := csiNodes.Get(ctx, k.node.Name, metav1.GetOptions{})
+func (m *nodeInfoManager) installInCSINode(ctx context.Context, d CSIDriver) error {
+	csiNodes := m.env.Client().StorageV1().CSINodes()
+	old, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

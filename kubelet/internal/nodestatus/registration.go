@@ -1,4 +1,4 @@
-package kubelet
+package nodestatus
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/volume"
 )
 
-// How often a write about a driver is tried, and how long after which failure, without
-// upstream's random part.
+// Number of attempts of a write about a driver, and the waits between them, without upstream's
+// random part.
 //
 // Upstream: nodeinfomanager.go updateBackoff, v1.36.
 const (
@@ -24,29 +25,25 @@ const (
 	updateFactor   = 5
 )
 
-// watchRegistrations has the plugins that drivers register with begin to watch for them.
-func (k *kubelet) watchRegistrations() {
-	for _, plugin := range k.volumes.RegistrationPlugins() {
-		plugin.WatchRegistrations(k.env, nodeInfoManager{k})
-	}
-}
-
-// nodeInfoManager writes about the node's drivers to the API.
+// nodeInfoManager writes the node's CSI drivers into the Node and the CSINode.
 //
 // Upstream: nodeinfomanager.go nodeInfoManager, v1.36.
-type nodeInfoManager struct{ k *kubelet }
+type nodeInfoManager struct {
+	env  control.Env
+	node string
+}
 
 // InstallCSIDriver implements volume.NodeInfoManager.
 //
 // Upstream: nodeinfomanager.go InstallCSIDriver, v1.36.
-func (m nodeInfoManager) InstallCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
+func (m *nodeInfoManager) InstallCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
 	if d.NodeID == "" {
 		return errors.New("error adding CSI driver node info: driverNodeID must not be empty")
 	}
-	if err := m.retry(ctx, "node", func() error { return m.k.installInNode(ctx, d) }); err != nil {
+	if err := m.retry(ctx, "node", func() error { return m.installInNode(ctx, d) }); err != nil {
 		return fmt.Errorf("error updating Node object with CSI driver node info: %w", err)
 	}
-	if err := m.retry(ctx, "CSINode", func() error { return m.k.installInCSINode(ctx, d) }); err != nil {
+	if err := m.retry(ctx, "CSINode", func() error { return m.installInCSINode(ctx, d) }); err != nil {
 		return fmt.Errorf("error updating CSINode object with CSI driver node info: %w", err)
 	}
 	return nil
@@ -55,8 +52,8 @@ func (m nodeInfoManager) InstallCSIDriver(ctx context.Context, d volume.CSINodeD
 // UpdateCSIDriver implements volume.NodeInfoManager.
 //
 // Upstream: nodeinfomanager.go UpdateCSIDriver, v1.36.
-func (m nodeInfoManager) UpdateCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
-	if err := m.retry(ctx, "CSINode", func() error { return m.k.installInCSINode(ctx, d) }); err != nil {
+func (m *nodeInfoManager) UpdateCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
+	if err := m.retry(ctx, "CSINode", func() error { return m.installInCSINode(ctx, d) }); err != nil {
 		return fmt.Errorf("error updating CSINode object with CSI driver node info: %w", err)
 	}
 	return nil
@@ -65,11 +62,11 @@ func (m nodeInfoManager) UpdateCSIDriver(ctx context.Context, d volume.CSINodeDr
 // UninstallCSIDriver implements volume.NodeInfoManager.
 //
 // Upstream: nodeinfomanager.go UninstallCSIDriver, v1.36.
-func (m nodeInfoManager) UninstallCSIDriver(ctx context.Context, name string) error {
-	if err := m.retry(ctx, "CSINode", func() error { return m.k.uninstallFromCSINode(ctx, name) }); err != nil {
+func (m *nodeInfoManager) UninstallCSIDriver(ctx context.Context, name string) error {
+	if err := m.retry(ctx, "CSINode", func() error { return m.uninstallFromCSINode(ctx, name) }); err != nil {
 		return fmt.Errorf("error uninstalling CSI driver from CSINode object %w", err)
 	}
-	if err := m.retry(ctx, "node", func() error { return m.k.removeFromNode(ctx, name) }); err != nil {
+	if err := m.retry(ctx, "node", func() error { return m.removeFromNode(ctx, name) }); err != nil {
 		return fmt.Errorf("error removing CSI driver node info from Node object %w", err)
 	}
 	return nil
@@ -78,7 +75,7 @@ func (m nodeInfoManager) UninstallCSIDriver(ctx context.Context, name string) er
 // retry tries a write a few times, since others write the same objects.
 //
 // Upstream: nodeinfomanager.go updateNode and updateCSINode, v1.36.
-func (m nodeInfoManager) retry(ctx context.Context, what string, write func() error) error {
+func (m *nodeInfoManager) retry(ctx context.Context, what string, write func() error) error {
 	var errs []error
 	wait := updateDuration
 	for step := range updateSteps {
@@ -90,7 +87,7 @@ func (m nodeInfoManager) retry(ctx context.Context, what string, write func() er
 		if step == updateSteps-1 {
 			break
 		}
-		if err := m.k.env.Sleep(ctx, wait); err != nil {
+		if err := m.env.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		wait *= updateFactor
@@ -98,12 +95,12 @@ func (m nodeInfoManager) retry(ctx context.Context, what string, write func() er
 	return fmt.Errorf("error updating %s: timed out waiting for the condition; caused by: %w", what, errors.Join(errs...))
 }
 
-// uninstallFromCSINode takes a driver off the list.
+// uninstallFromCSINode removes a driver from the CSINode.
 //
 // Upstream: nodeinfomanager.go tryUninstallDriverFromCSINode, v1.36.
-func (k *kubelet) uninstallFromCSINode(ctx context.Context, name string) error {
-	csiNodes := k.env.Client().StorageV1().CSINodes()
-	old, err := csiNodes.Get(ctx, k.node.Name, metav1.GetOptions{})
+func (m *nodeInfoManager) uninstallFromCSINode(ctx context.Context, name string) error {
+	csiNodes := m.env.Client().StorageV1().CSINodes()
+	old, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -119,11 +116,11 @@ func (k *kubelet) uninstallFromCSINode(ctx context.Context, name string) error {
 	return err
 }
 
-// removeFromNode takes a driver's name for the node away. Its topology labels stay.
+// removeFromNode removes a driver's name for the node. Its topology labels stay.
 //
 // Upstream: nodeinfomanager.go removeNodeIDFromNode, v1.36.
-func (k *kubelet) removeFromNode(ctx context.Context, name string) error {
-	old, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
+func (m *nodeInfoManager) removeFromNode(ctx context.Context, name string) error {
+	old, err := m.env.Client().CoreV1().Nodes().Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -136,6 +133,6 @@ func (k *kubelet) removeFromNode(ctx context.Context, name string) error {
 	if err := setDriverIDs(node, ids); err != nil {
 		return err
 	}
-	_, err = k.patchNode(ctx, old, node)
+	_, err = patchNode(ctx, m.env.Client(), old, node)
 	return err
 }

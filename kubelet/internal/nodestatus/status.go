@@ -1,4 +1,4 @@
-package kubelet
+package nodestatus
 
 import (
 	"context"
@@ -13,53 +13,54 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nodeStatusUpdateFrequency is how often the kubelet brings the node's status up to
-// date.
+// nodeStatusUpdateFrequency is the time between two turns of the node's status.
 //
 // Upstream: pkg/kubelet/apis/config NodeStatusUpdateFrequency, v1.36.
 const nodeStatusUpdateFrequency = 10 * time.Second
 
-// nodeStatusReportFrequency is how often it writes a status in which nothing has changed.
+// nodeStatusReportFrequency is the interval at which a status is written in which nothing has
+// changed.
 //
 // Upstream: pkg/kubelet/apis/config NodeStatusReportFrequency, v1.36.
 const nodeStatusReportFrequency = 5 * time.Minute
 
-// reportLater has the node's status brought up to date the next time that it is its
-// turn, counted from the kubelet's start. When there is nothing new nobody looks.
+// ReportLater schedules a write of the node's status, at its next turn counted from the kubelet's
+// start. Without it there is no turn.
 //
 // Upstream: kubelet.go Run, v1.36.
-func (k *kubelet) reportLater() {
-	if k.reporting {
+func (n *Node) ReportLater() {
+	if n.reporting {
 		return
 	}
-	k.reporting = true
-	since := k.env.Now().Sub(k.started)
-	k.statusQueue.AddAfter(k.node.Name, nodeStatusUpdateFrequency-since%nodeStatusUpdateFrequency)
+	n.reporting = true
+	since := n.env.Now().Sub(n.started)
+	n.queue.AddAfter(n.name(), nodeStatusUpdateFrequency-since%nodeStatusUpdateFrequency)
 }
 
-// reportNodeStatus is the turn of the node's status.
-func (k *kubelet) reportNodeStatus(ctx context.Context, _ string) error {
-	k.reporting = false
-	return k.syncNodeStatus(ctx)
+// reportNodeStatus carries out the turn of the node's status.
+func (n *Node) reportNodeStatus(ctx context.Context, _ string) error {
+	n.reporting = false
+	return n.syncNodeStatus(ctx)
 }
 
 // reportAnyway writes the node's status even if it has not changed. If that fails, there
 // is another round.
 //
 // Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
-func (k *kubelet) reportAnyway(ctx context.Context) {
-	if !k.registered {
+func (n *Node) reportAnyway(ctx context.Context) {
+	if !n.registered {
 		return
 	}
-	if err := k.syncNodeStatus(ctx); err != nil || k.reported.Equal(k.env.Now()) {
+	if err := n.syncNodeStatus(ctx); err != nil || n.reported.Equal(n.env.Now()) {
 		return
 	}
-	_, _ = k.env.Client().CoreV1().Nodes().
-		Patch(ctx, k.node.Name, types.StrategicMergePatchType, heartbeatPatch(k.now()), metav1.PatchOptions{}, "status")
+	_, _ = n.env.Client().CoreV1().Nodes().
+		Patch(ctx, n.name(), types.StrategicMergePatchType, heartbeatPatch(n.now()), metav1.PatchOptions{}, "status")
 }
 
-// heartbeatPatch has the kubelet's conditions hold now. To make it by comparing two versions
-// of a node, as for other patches, would be most of the cost of many nodes that are idle.
+// heartbeatPatch returns a patch that renews the heartbeats of the kubelet's conditions. Making it
+// by comparing two versions of a node, as other patches, would be most of the cost of many idle
+// nodes.
 func heartbeatPatch(now metav1.Time) []byte {
 	var list []string
 	at := now.UTC().Format(time.RFC3339)
@@ -69,29 +70,29 @@ func heartbeatPatch(now metav1.Time) []byte {
 	return []byte(`{"status":{"conditions":[` + strings.Join(list, ",") + `]}}`)
 }
 
-// syncNodeStatus writes the node's status if it has changed. What it says is in use may be
-// mounted then, if it is attached.
+// syncNodeStatus writes the node's status if it has changed. From then on the volumes that it
+// reports as in use may be mounted, if they are attached.
 //
 // Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
-func (k *kubelet) syncNodeStatus(ctx context.Context) error {
-	old, err := k.env.Client().CoreV1().Nodes().Get(ctx, k.node.Name, metav1.GetOptions{})
+func (n *Node) syncNodeStatus(ctx context.Context) error {
+	old, err := n.env.Client().CoreV1().Nodes().Get(ctx, n.name(), metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("cannot read node %s: %w", k.node.Name, err)
+		return fmt.Errorf("cannot read node %s: %w", n.name(), err)
 	}
 	node := old.DeepCopy()
-	k.setNodeStatus(node)
+	n.setNodeStatus(node)
 	if !apiequality.Semantic.DeepEqual(old.Status, node.Status) {
-		beat(node, k.now())
-		k.reported = k.env.Now()
+		beat(node, n.now())
+		n.reported = n.env.Now()
 	}
-	if node, err = k.patchNode(ctx, old, node); err != nil {
-		return fmt.Errorf("cannot write the status of node %s: %w", k.node.Name, err)
+	if node, err = patchNode(ctx, n.env.Client(), old, node); err != nil {
+		return fmt.Errorf("cannot write the status of node %s: %w", n.name(), err)
 	}
-	k.volumes.MarkVolumesAsReportedInUse(node.Status.VolumesInUse)
+	n.volumes.MarkVolumesAsReportedInUse(node.Status.VolumesInUse)
 	return nil
 }
 
-// beat says of the kubelet's conditions that they hold now.
+// beat sets the heartbeats of the kubelet's conditions to now.
 //
 // Upstream: nodestatus/setters.go, v1.36: each condition gets the time whenever the status
 // is computed.
@@ -103,15 +104,14 @@ func beat(node *v1.Node, now metav1.Time) {
 	}
 }
 
-// setNodeStatus gives a node the kubelet's status. A condition that holds already keeps
-// its times.
+// setNodeStatus sets the status of a node. A condition that has not changed keeps its times.
 //
 // Upstream: kubelet_node_status.go setNodeStatus and nodestatus/setters.go, v1.36.
-func (k *kubelet) setNodeStatus(node *v1.Node) {
-	template := k.node.Status.DeepCopy()
+func (n *Node) setNodeStatus(node *v1.Node) {
+	template := n.template.Status.DeepCopy()
 	s := &node.Status
 	s.Capacity, s.Allocatable, s.Addresses, s.NodeInfo = template.Capacity, template.Allocatable, template.Addresses, template.NodeInfo
-	now := k.now()
+	now := n.now()
 	set := func(kind v1.NodeConditionType, status v1.ConditionStatus, reason, message string) {
 		c := v1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now}
 		at := slices.IndexFunc(s.Conditions, func(old v1.NodeCondition) bool { return old.Type == kind })
@@ -125,10 +125,10 @@ func (k *kubelet) setNodeStatus(node *v1.Node) {
 	set(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available")
 	set(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure")
 	set(v1.NodePIDPressure, v1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available")
-	if k.registered {
+	if n.registered {
 		set(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
 	} else {
 		set(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady", "CSINode is not yet initialized")
 	}
-	s.VolumesInUse = k.volumes.VolumesToReport(s.VolumesInUse)
+	s.VolumesInUse = n.volumes.VolumesToReport(s.VolumesInUse)
 }

@@ -1,0 +1,93 @@
+package nodestatus
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// Volumes is the volume manager as the node's status needs it.
+type Volumes interface {
+	// SetReportedInUse takes status.volumesInUse as it is when the node is registered.
+	SetReportedInUse(names []v1.UniqueVolumeName)
+	// VolumesToReport returns status.volumesInUse as it is to be written, given as it is.
+	VolumesToReport(reported []v1.UniqueVolumeName) []v1.UniqueVolumeName
+	// MarkVolumesAsReportedInUse is called when the status was written.
+	MarkVolumesAsReportedInUse(names []v1.UniqueVolumeName)
+}
+
+// Node registers one node and keeps its status and its lease.
+type Node struct {
+	env      control.Env
+	template *v1.Node
+	// configured are the CSI drivers that only show in the Node and CSINode objects.
+	configured []CSIDriver
+	volumes    Volumes
+	drivers    *nodeInfoManager
+	lease      *nodeLease
+	queue      control.Queue
+	// started is the time at which this life began; registered: the Node exists; reporting: a
+	// status write is scheduled; reported: time of the last one.
+	started, reported     time.Time
+	registered, reporting bool
+}
+
+// New makes the Node of a template, whose empty fields get defaults. It refuses drivers without
+// a name.
+func New(env control.Env, template *v1.Node, version runtime.Version, drivers []CSIDriver) (*Node, error) {
+	if err := checkCSIDrivers(template.Name, drivers); err != nil {
+		return nil, err
+	}
+	return &Node{
+		env: env, template: nodeTemplate(template, version), configured: drivers, started: env.Now(),
+		drivers: &nodeInfoManager{env, template.Name}, lease: &nodeLease{env: env, node: template.Name},
+	}, nil
+}
+
+// Start makes the queue of status writes.
+func (n *Node) Start(volumes Volumes, backoff control.RateLimiter) {
+	n.volumes = volumes
+	n.queue = n.env.Queue(control.QueueConfig{Name: "node-status", About: control.KeysOf("Node"), Reconcile: n.reportNodeStatus, Limiter: backoff})
+}
+
+// StartHeartbeats starts to renew the lease and to report the status regularly.
+func (n *Node) StartHeartbeats() {
+	n.env.Heartbeat("renew the node's lease", nodeLeaseRenewInterval, n.renewNodeLease)
+	n.env.Heartbeat("report the node's status", nodeStatusReportFrequency, n.reportAnyway)
+}
+
+// Template returns the Node as it is configured, with defaults. Do not modify it.
+func (n *Node) Template() *v1.Node { return n.template }
+
+// NodeInfoManager writes the CSI drivers that register into the Node and the CSINode.
+func (n *Node) NodeInfoManager() volume.NodeInfoManager { return n.drivers }
+
+// PodCIDR returns the network of the node's pods: spec.podCIDR, or one that is derived from the
+// node's name.
+func (n *Node) PodCIDR() string {
+	if n.template.Spec.PodCIDR != "" {
+		return n.template.Spec.PodCIDR
+	}
+	_, podCIDR := addresses(n.name())
+	return podCIDR
+}
+
+// HostIP returns the node's internal address.
+func (n *Node) HostIP() string {
+	for _, a := range n.template.Status.Addresses {
+		if a.Type == v1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
+
+func (n *Node) name() string { return n.template.Name }
+
+// now returns the time as the API keeps it, in whole seconds.
+func (n *Node) now() metav1.Time { return metav1.NewTime(n.env.Now().Truncate(time.Second)) }

@@ -1,0 +1,127 @@
+package nodestatus
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/release"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+)
+
+// controllerManagedAttach is the annotation of nodes whose volumes the attach/detach controller
+// attaches.
+//
+// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.36.
+const controllerManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// Labels of the operating system and the processor under their old names.
+//
+// Upstream: k8s.io/kubelet/pkg/apis LabelOS and LabelArch, v0.36.
+const (
+	labelOSBeta   = "beta.kubernetes.io/os"
+	labelArchBeta = "beta.kubernetes.io/arch"
+)
+
+// defaultLabels returns the labels whose values the kubelet determines.
+//
+// Upstream: kubelet_node_status.go updateDefaultLabels, v1.36.
+func defaultLabels() []string {
+	return []string{
+		v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
+		v1.LabelInstanceTypeStable, v1.LabelInstanceType, v1.LabelOSStable, v1.LabelArchStable, v1.LabelWindowsBuild, labelOSBeta, labelArchBeta,
+	}
+}
+
+// Register registers the node: it creates the Node, the lease and the CSINode, or brings them up
+// to date, reports the node ready, and adds the CSI drivers of the configuration.
+func (n *Node) Register(ctx context.Context) error {
+	node, err := n.registerNode(ctx)
+	if err != nil {
+		return err
+	}
+	n.renewNodeLease(ctx)
+	if err := n.drivers.ensureCSINode(ctx, node.UID); err != nil {
+		return fmt.Errorf("cannot register the CSINode of node %s: %w", node.Name, err)
+	}
+	n.volumes.SetReportedInUse(node.Status.VolumesInUse)
+	n.registered = true
+	if err := n.syncNodeStatus(ctx); err != nil {
+		return err
+	}
+	return n.drivers.registerCSIDrivers(ctx, n.configured)
+}
+
+// registerNode creates the Node object, which is not ready yet. If it exists, registerNode brings
+// its labels and annotations up to date.
+//
+// Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.36.
+func (n *Node) registerNode(ctx context.Context) (*v1.Node, error) {
+	nodes := n.env.Client().CoreV1().Nodes()
+	initial := n.template.DeepCopy()
+	n.setNodeStatus(initial)
+	node, err := nodes.Create(ctx, initial, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		node, err = nodes.Get(ctx, n.name(), metav1.GetOptions{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot register node %s: %w", n.name(), err)
+	}
+	reconciled := node.DeepCopy()
+	for _, label := range defaultLabels() {
+		if value, ok := initial.Labels[label]; ok {
+			metav1.SetMetaDataLabel(&reconciled.ObjectMeta, label, value)
+		}
+	}
+	metav1.SetMetaDataAnnotation(&reconciled.ObjectMeta, controllerManagedAttach, "true")
+	return patchNode(ctx, n.env.Client(), node, reconciled)
+}
+
+// nodeTemplate returns the template with defaults for the fields that it leaves out.
+func nodeTemplate(template *v1.Node, version runtime.Version) *v1.Node {
+	node := template.DeepCopy()
+	labels := map[string]string{
+		v1.LabelHostname: node.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64", labelOSBeta: "linux", labelArchBeta: "amd64",
+	}
+	maps.Copy(labels, node.Labels)
+	node.Labels = labels
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, controllerManagedAttach, "true")
+	host, _ := addresses(node.Name)
+	status := &node.Status
+	if len(status.Capacity) == 0 {
+		status.Capacity = v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+		}
+	}
+	if len(status.Allocatable) == 0 {
+		status.Allocatable = status.Capacity.DeepCopy()
+	}
+	if len(status.Addresses) == 0 {
+		status.Addresses = []v1.NodeAddress{
+			{Type: v1.NodeInternalIP, Address: host}, {Type: v1.NodeHostName, Address: node.Name},
+		}
+	}
+	if status.NodeInfo.KubeletVersion == "" {
+		status.NodeInfo = v1.NodeSystemInfo{
+			KubeletVersion: release.Kubernetes, ContainerRuntimeVersion: version.RuntimeName + "://" + version.RuntimeVersion,
+			OperatingSystem: "linux", Architecture: "amd64", OSImage: "storagesim", KernelVersion: "6.12.0",
+		}
+	}
+	return node
+}
+
+// addresses derives a node's address and its pods' network from its name, so that they are the
+// same in every run.
+func addresses(name string) (host, podCIDR string) {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	sum := h.Sum32()
+	b, c := byte(sum>>8), byte(sum)
+	return fmt.Sprintf("172.18.%d.%d", b, 1+c%254), fmt.Sprintf("10.%d.%d.0/24", b, c)
+}
