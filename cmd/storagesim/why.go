@@ -31,7 +31,7 @@ func why(out io.Writer, c *storagesim.Cluster, width int) error {
 			}
 		case *unstructured.Unstructured:
 			ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse")
-			if !ready && o.GetKind() == snapshots.Kind && o.GroupVersionKind().Group == snapshots.Group {
+			if !ready && o.GetKind() == snapshots.SnapshotKind && o.GroupVersionKind().Group == snapshots.Group {
 				notReady = append(notReady, "volumesnapshot/"+o.GetNamespace()+"/"+o.GetName())
 			}
 		}

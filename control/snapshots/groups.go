@@ -7,7 +7,6 @@ import (
 	"time"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -45,16 +44,6 @@ const (
 	AnnGroupHandle = GroupsGroup + "/volumeGroupSnapshotHandle"
 )
 
-// GroupSnapshotter is the role of secrets for CreateVolumeGroupSnapshot and DeleteVolumeGroupSnapshot.
-func GroupSnapshotter() Role {
-	return Role{"GroupSnapshotter", ParameterPrefix + "group-snapshotter-secret-name", ParameterPrefix + "group-snapshotter-secret-namespace"}
-}
-
-// GroupSnapshotterGet is the role of secrets for GetVolumeGroupSnapshot.
-func GroupSnapshotterGet() Role {
-	return Role{"GroupSnapshotterGet", ParameterPrefix + "group-snapshotter-get-secret-name", ParameterPrefix + "group-snapshotter-get-secret-namespace"}
-}
-
 //go:embed definitions/groups/*.yaml
 var groupDefinitions embed.FS
 
@@ -77,19 +66,45 @@ func GroupClasses() schema.GroupVersionResource {
 	return groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotclasses")
 }
 
-// GroupSnapshotObjects are the group snapshots.
-func GroupSnapshotObjects(env control.Env) Objects[groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshot] {
-	return objectsOf[groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshot](env, GroupSnapshots())
+// Groups describes group snapshots: VolumeGroupSnapshot and VolumeGroupSnapshotContent.
+func Groups() Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotContent] {
+	return Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotContent]{
+		Name: GroupKind, Noun: "group snapshot", ContentNoun: "group snapshot content", ContentWord: "groupSnapshotContent", Reason: "GroupSnapshot", Failed: "failed", ContentPrefix: "groupsnapcontent",
+		Version: groupv1.SchemeGroupVersion, Secrets: newRole("GroupSnapshotter", "group-snapshotter"), LookSecrets: newRole("GroupSnapshotterGet", "group-snapshotter-get"),
+		ContentFinalizer: GroupContentFinalizer, BoundFinalizer: GroupBoundFinalizer,
+		AnnDefaultClass: AnnDefaultGroupClass, AnnBeingCreated: AnnGroupBeingCreated, AnnBeingDeleted: AnnGroupBeingDeleted,
+		AnnDeletionSecretName: AnnGroupDeletionSecretName, AnnDeletionSecretNamespace: AnnGroupDeletionSecretNamespace,
+		Snapshot: readGroup, Content: readGroupContent, SetStatus: setGroupStatus, SetContentStatus: setGroupContentStatus,
+	}
 }
 
-// GroupContentObjects are the contents of group snapshots.
-func GroupContentObjects(env control.Env) Objects[groupv1.VolumeGroupSnapshotContent, *groupv1.VolumeGroupSnapshotContent] {
-	return objectsOf[groupv1.VolumeGroupSnapshotContent, *groupv1.VolumeGroupSnapshotContent](env, GroupContents())
+func readGroup(g *groupv1.VolumeGroupSnapshot) Snapshot {
+	is := Snapshot{Class: g.Spec.VolumeGroupSnapshotClassName, ContentName: g.Spec.Source.VolumeGroupSnapshotContentName}
+	if status := g.Status; status != nil {
+		is.Status = Status{
+			BoundContent: status.BoundVolumeGroupSnapshotContentName, CreationTime: status.CreationTime, ReadyToUse: status.ReadyToUse, Error: status.Error,
+		}
+	}
+	return is
 }
 
-// GroupClassStore follows classes of group snapshots.
-func GroupClassStore(env control.Env) *Store[groupv1.VolumeGroupSnapshotClass, *groupv1.VolumeGroupSnapshotClass] {
-	return newStore[groupv1.VolumeGroupSnapshotClass, *groupv1.VolumeGroupSnapshotClass](env, GroupClasses())
+func setGroupStatus(g *groupv1.VolumeGroupSnapshot, is Status) {
+	g.Status = &groupv1.VolumeGroupSnapshotStatus{
+		BoundVolumeGroupSnapshotContentName: is.BoundContent, CreationTime: is.CreationTime, ReadyToUse: is.ReadyToUse, Error: is.Error,
+	}
+}
+
+func readGroupContent(c *groupv1.VolumeGroupSnapshotContent) Content {
+	spec := c.Spec
+	is := Content{
+		Ref: spec.VolumeGroupSnapshotRef, Class: spec.VolumeGroupSnapshotClassName, Driver: spec.Driver, DeletionPolicy: spec.DeletionPolicy,
+		Dynamic: len(spec.Source.VolumeHandles) != 0, Existing: spec.Source.GroupSnapshotHandles != nil,
+	}
+	if status := c.Status; status != nil {
+		is.HasStatus, is.Handle, is.ReadyToUse, is.Error = true, status.VolumeGroupSnapshotHandle, status.ReadyToUse, status.Error
+		is.CreationTime, is.Members = status.CreationTime, status.VolumeSnapshotInfoList
+	}
+	return is
 }
 
 // WithGroups calls f, as a task of its own, as soon as the API server has the three kinds of group snapshots in
@@ -139,34 +154,23 @@ func served(ctx context.Context, env control.Env) bool {
 	})
 }
 
-// IsGroupReady says whether a group snapshot is ready to use.
-//
-// Upstream: external-snapshotter pkg/utils/util.go IsGroupSnapshotReady, v8.7.
-func IsGroupReady(g *groupv1.VolumeGroupSnapshot) bool {
-	return g.Status != nil && g.Status.ReadyToUse != nil && *g.Status.ReadyToUse
-}
-
-// BoundGroupContent is the name of the content that a group snapshot is bound to, or "".
-func BoundGroupContent(g *groupv1.VolumeGroupSnapshot) string {
-	if g.Status == nil || g.Status.BoundVolumeGroupSnapshotContentName == nil {
-		return ""
+func setGroupContentStatus(c *groupv1.VolumeGroupSnapshotContent, is Content) {
+	c.Status = &groupv1.VolumeGroupSnapshotContentStatus{
+		VolumeGroupSnapshotHandle: is.Handle, CreationTime: is.CreationTime, ReadyToUse: is.ReadyToUse, Error: is.Error, VolumeSnapshotInfoList: is.Members,
 	}
-	return *g.Status.BoundVolumeGroupSnapshotContentName
 }
 
-// GroupRefersTo says whether a content is that of a group snapshot: name, namespace and UID agree.
-//
-// Upstream: external-snapshotter pkg/utils/util.go IsVolumeGroupSnapshotRefSet, v8.7.
-func GroupRefersTo(content *groupv1.VolumeGroupSnapshotContent, g *groupv1.VolumeGroupSnapshot) bool {
-	ref := content.Spec.VolumeGroupSnapshotRef
-	return refersTo(ref.Name, ref.Namespace, ref.UID, g)
-}
+// IsGroupReady reports whether a group snapshot is ready to use.
+func IsGroupReady(g *groupv1.VolumeGroupSnapshot) bool { return readGroup(g).IsReady() }
+
+// BoundGroupContent returns the name of the content that a group snapshot is bound to, or "".
+func BoundGroupContent(g *groupv1.VolumeGroupSnapshot) string { return readGroup(g).Bound() }
 
 // GroupOf is the name of the group snapshot that owns a snapshot, or "".
 //
 // Upstream: external-snapshotter pkg/utils/vgs.go getVolumeGroupSnapshotParentObjectName, v8.7.
-func GroupOf(s *snapshotv1.VolumeSnapshot) string {
-	for _, owner := range s.OwnerReferences {
+func GroupOf(s metav1.Object) string {
+	for _, owner := range s.GetOwnerReferences() {
 		if owner.Kind == GroupKind && owner.APIVersion == groupv1.SchemeGroupVersion.String() {
 			return owner.Name
 		}

@@ -7,33 +7,31 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 )
 
-// Objects are those of one type: a Store that follows them, and a Client whose writes the Store gets to
-// know at once. What fails leaves the object as it was, and the error says which.
-type Objects[T any, P Pointer[T]] struct {
-	*Store[T, P]
-	API Client[T, P]
+// Objects reads and writes the objects of one type. A write by its own methods is in the Store at once; one by API is
+// not. A failed write returns the object as it was, and an error that names it.
+type Objects[P Object] struct {
+	*Store[P]
+	API Client[P]
 }
 
-func objectsOf[T any, P Pointer[T]](env control.Env, resource schema.GroupVersionResource) Objects[T, P] {
-	return Objects[T, P]{newStore[T, P](env, resource), Client[T, P]{Objects: env.Objects(), Resource: resource}}
+func objectsOf[P Object](env control.Env, resource schema.GroupVersionResource) Objects[P] {
+	return Objects[P]{newStore[P](env, resource), Client[P]{Objects: env.Objects(), Resource: resource}}
 }
 
-// UpdateError is what a refused write is called.
+// UpdateError wraps the error of a refused write.
 //
 // Upstream: external-snapshotter pkg/common-controller/snapshot_controller.go newControllerUpdateError, v8.7.
 func UpdateError(name string, err error) error {
 	return fmt.Errorf("snapshot controller failed to update %s on API server: %w", name, err)
 }
 
-// wrote notes what a write returned.
-func (o Objects[T, P]) wrote(obj, updated P, err error) (P, error) {
+// wrote stores the result of a write.
+func (o Objects[P]) wrote(obj, updated P, err error) (P, error) {
 	if err != nil {
 		return obj, UpdateError(control.Key(obj), err)
 	}
@@ -41,22 +39,22 @@ func (o Objects[T, P]) wrote(obj, updated P, err error) (P, error) {
 	return updated, nil
 }
 
-// Patch changes an object by steps of a JSON patch.
-func (o Objects[T, P]) Patch(ctx context.Context, obj P, ops ...Op) (P, error) {
+// Patch changes an object by a JSON patch.
+func (o Objects[P]) Patch(ctx context.Context, obj P, ops ...Op) (P, error) {
 	updated, err := o.API.Patch(ctx, obj, ops...)
 	return o.wrote(obj, updated, err)
 }
 
 // Update replaces an object.
-func (o Objects[T, P]) Update(ctx context.Context, obj P) (P, error) {
+func (o Objects[P]) Update(ctx context.Context, obj P) (P, error) {
 	updated, err := o.API.Update(ctx, obj)
 	return o.wrote(obj, updated, err)
 }
 
-// Annotate gives an object an annotation with the value "yes", unless it has it.
+// Annotate sets an annotation to "yes", unless the object has it.
 //
 // Upstream: snapshot_controller.go setAnnVolumeSnapshotBeingCreated and its like, v8.7.
-func (o Objects[T, P]) Annotate(ctx context.Context, obj P, annotation string) (P, error) {
+func (o Objects[P]) Annotate(ctx context.Context, obj P, annotation string) (P, error) {
 	if _, has := obj.GetAnnotations()[annotation]; has {
 		return obj, nil
 	}
@@ -66,20 +64,20 @@ func (o Objects[T, P]) Annotate(ctx context.Context, obj P, annotation string) (
 	return o.Patch(ctx, obj, Op{Op: "replace", Path: "/metadata/annotations", Value: annotations})
 }
 
-// RemoveAnnotation takes an annotation away, if it is there.
+// RemoveAnnotation removes an annotation, if the object has it.
 //
 // Upstream: snapshot_controller.go removeAnnVolumeSnapshotBeingCreated, v8.7.
-func (o Objects[T, P]) RemoveAnnotation(ctx context.Context, obj P, annotation string) (P, error) {
+func (o Objects[P]) RemoveAnnotation(ctx context.Context, obj P, annotation string) (P, error) {
 	if _, has := obj.GetAnnotations()[annotation]; !has {
 		return obj, nil
 	}
 	return o.Patch(ctx, obj, Op{Op: "remove", Path: "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")})
 }
 
-// AddContentFinalizer adds a finalizer by a patch, unless it is there or the object is being deleted, and says whether it did.
+// AddContentFinalizer adds a finalizer by a patch, unless the object has it or is being deleted. It reports whether it tried.
 //
 // Upstream: snapshot_controller.go addContentFinalizer and util.go NeedToAddContentFinalizer, v8.7.
-func (o Objects[T, P]) AddContentFinalizer(ctx context.Context, obj P, finalizer string) (bool, error) {
+func (o Objects[P]) AddContentFinalizer(ctx context.Context, obj P, finalizer string) (bool, error) {
 	has := obj.GetFinalizers()
 	if obj.GetDeletionTimestamp() != nil || slices.Contains(has, finalizer) {
 		return false, nil
@@ -92,10 +90,10 @@ func (o Objects[T, P]) AddContentFinalizer(ctx context.Context, obj P, finalizer
 	return true, err
 }
 
-// AddFinalizers adds the first finalizers by an update, others by a patch.
+// AddFinalizers adds finalizers: by an update if the object has none yet, else by a patch.
 //
 // Upstream: snapshot_controller.go addSnapshotFinalizer, v8.7.
-func (o Objects[T, P]) AddFinalizers(ctx context.Context, obj P, wanted ...string) error {
+func (o Objects[P]) AddFinalizers(ctx context.Context, obj P, wanted ...string) error {
 	var err error
 	if len(obj.GetFinalizers()) == 0 {
 		changed := obj.DeepCopyObject().(P)
@@ -111,10 +109,10 @@ func (o Objects[T, P]) AddFinalizers(ctx context.Context, obj P, wanted ...strin
 	return err
 }
 
-// RemoveContentFinalizer removes a finalizer by a patch, if it is there.
+// RemoveContentFinalizer removes a finalizer by a patch, if the object has it.
 //
 // Upstream: external-snapshotter pkg/sidecar-controller/snapshot_controller.go removeContentFinalizer, v8.7.
-func (o Objects[T, P]) RemoveContentFinalizer(ctx context.Context, obj P, finalizer string) error {
+func (o Objects[P]) RemoveContentFinalizer(ctx context.Context, obj P, finalizer string) error {
 	if !slices.Contains(obj.GetFinalizers(), finalizer) {
 		return nil
 	}
@@ -126,9 +124,4 @@ func (o Objects[T, P]) RemoveContentFinalizer(ctx context.Context, obj P, finali
 	}
 	_, err := o.Patch(ctx, obj, Op{Op: "replace", Path: "/metadata/finalizers", Value: others})
 	return err
-}
-
-// refersTo says whether a reference is to an object: name, namespace and UID agree.
-func refersTo(name, namespace string, uid types.UID, obj metav1.Object) bool {
-	return name == obj.GetName() && namespace == obj.GetNamespace() && uid == obj.GetUID()
 }

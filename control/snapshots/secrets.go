@@ -2,52 +2,31 @@ package snapshots
 
 import (
 	"fmt"
+	"strings"
 
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagesim/storagesim/internal/secretref"
 )
 
-// Role is what a class names a secret for.
+// Role is a purpose for which a class names a secret, with the two parameters that name it.
 type Role struct{ Name, NameKey, NamespaceKey string }
 
-// Snapshotter is the role of secrets for CreateSnapshot and DeleteSnapshot.
-func Snapshotter() Role { return Role{"Snapshotter", SecretName, SecretNamespace} }
-
-// SnapshotterList is the role of secrets for ListSnapshots.
-func SnapshotterList() Role { return Role{"SnapshotterList", ListSecretName, ListSecretNamespace} }
-
-// SecretOf is where the secret is that a class names, or nil if it names none. Templates may use
-// ${volumesnapshotcontent.name}, ${volumesnapshot.namespace} and, for the name,
-// ${volumesnapshot.name}; the latter two only where there is a snapshot.
-//
-// Upstream: external-snapshotter pkg/utils/util.go GetSecretReference, v8.7.
-func SecretOf(role Role, class *snapshotv1.VolumeSnapshotClass, content string, snapshot *snapshotv1.VolumeSnapshot) (*v1.SecretReference, error) {
-	if snapshot == nil {
-		return secretOf(role, class.Parameters, "volumesnapshot", content, nil)
-	}
-	return secretOf(role, class.Parameters, "volumesnapshot", content, snapshot)
+func newRole(name, parameter string) Role {
+	return Role{name, ParameterPrefix + parameter + "-secret-name", ParameterPrefix + parameter + "-secret-namespace"}
 }
 
-// GroupSecretOf is SecretOf for a group snapshot, with ${volumegroupsnapshotcontent.name} and so on.
+// SecretOf returns where the secret is that a class names for a role, or nil if it names none. A template of its
+// namespace may use ${volumesnapshotcontent.name} and ${volumesnapshot.namespace}, one of its name ${volumesnapshot.name},
+// too; ${volumesnapshot...} only if snapshot is not nil. For a group snapshot the tokens begin with volumegroupsnapshot.
 //
-// Upstream: external-snapshotter pkg/utils/util.go GetGroupSnapshotSecretReference, v8.7.
-func GroupSecretOf(role Role, class *groupv1.VolumeGroupSnapshotClass, content string, g *groupv1.VolumeGroupSnapshot) (*v1.SecretReference, error) {
-	if g == nil {
-		return secretOf(role, class.Parameters, "volumegroupsnapshot", content, nil)
-	}
-	return secretOf(role, class.Parameters, "volumegroupsnapshot", content, g)
-}
-
-// secretOf resolves the templates with tokens that begin with the kind. of may be nil.
-func secretOf(role Role, parameters map[string]string, kind, content string, of metav1.Object) (*v1.SecretReference, error) {
+// Upstream: external-snapshotter pkg/utils/util.go GetSecretReference and GetGroupSnapshotSecretReference, v8.7.
+func (k Kind[S, C]) SecretOf(role Role, class *Class, content string, snapshot S) (*v1.SecretReference, error) {
+	var none S
 	const failed = "failed to get name and namespace template from params: "
-	name, named := parameters[role.NameKey]
-	namespace, spaced := parameters[role.NamespaceKey]
+	name, named := class.Parameters[role.NameKey]
+	namespace, spaced := class.Parameters[role.NamespaceKey]
 	switch {
 	case named != spaced:
 		return nil, fmt.Errorf(failed+"either name and namespace for %s secrets specified, Both must be specified", role.Name)
@@ -56,17 +35,18 @@ func secretOf(role Role, parameters map[string]string, kind, content string, of 
 	case name == "" || namespace == "":
 		return nil, fmt.Errorf(failed+"%s secrets specified in parameters but value of either namespace or name is empty", role.Name)
 	}
-	tokens := map[string]string{kind + "content.name": content}
-	if of != nil {
-		tokens[kind+".namespace"] = of.GetNamespace()
+	token := strings.ToLower(k.Name)
+	tokens := map[string]string{token + "content.name": content}
+	if snapshot != none {
+		tokens[token+".namespace"] = snapshot.GetNamespace()
 	}
 	ref := &v1.SecretReference{}
 	var err error
 	if ref.Namespace, err = secretref.Resolve(namespace, tokens, "namespace", validation.IsDNS1123Label); err != nil {
 		return nil, err
 	}
-	if of != nil {
-		tokens[kind+".name"] = of.GetName()
+	if snapshot != none {
+		tokens[token+".name"] = snapshot.GetName()
 	}
 	ref.Name, err = secretref.Resolve(name, tokens, "secret", validation.IsDNS1123Subdomain)
 	return ref, err

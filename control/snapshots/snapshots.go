@@ -7,8 +7,10 @@ package snapshots
 
 import (
 	"embed"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/control"
@@ -17,8 +19,8 @@ import (
 // Group is the API group of snapshots.
 const Group = "snapshot.storage.k8s.io"
 
-// Kind is the kind of a snapshot, as a claim's data source names it.
-const Kind = "VolumeSnapshot"
+// SnapshotKind is the kind of a snapshot, as a claim's data source names it.
+const SnapshotKind = "VolumeSnapshot"
 
 // Finalizers and annotations.
 //
@@ -47,16 +49,10 @@ const (
 	AnnAllowVolumeModeChange = prefix + "allow-volume-mode-change"
 )
 
-// Keys of a class that name secrets.
+// ParameterPrefix begins the parameters of a class that are for the sidecar, not for the driver.
 //
 // Upstream: external-snapshotter pkg/utils/util.go, v8.7.
-const (
-	ParameterPrefix     = "csi.storage.k8s.io/"
-	SecretName          = ParameterPrefix + "snapshotter-secret-name"
-	SecretNamespace     = ParameterPrefix + "snapshotter-secret-namespace"
-	ListSecretName      = ParameterPrefix + "snapshotter-list-secret-name"
-	ListSecretNamespace = ParameterPrefix + "snapshotter-list-secret-namespace"
-)
+const ParameterPrefix = "csi.storage.k8s.io/"
 
 // definitions are those of upstream.
 //
@@ -92,48 +88,74 @@ func Contents() schema.GroupVersionResource { return in("volumesnapshotcontents"
 // Classes is the resource volumesnapshotclasses.
 func Classes() schema.GroupVersionResource { return in("volumesnapshotclasses") }
 
-// SnapshotClient calls the API for snapshots.
-func SnapshotClient(env control.Env) Client[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot] {
-	return Client[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot]{Objects: env.Objects(), Resource: Snapshots()}
+// SnapshotClient returns a client for snapshots.
+func SnapshotClient(env control.Env) Client[*snapshotv1.VolumeSnapshot] {
+	return Client[*snapshotv1.VolumeSnapshot]{Objects: env.Objects(), Resource: Snapshots()}
 }
 
-// ContentClient calls the API for contents.
-func ContentClient(env control.Env) Client[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent] {
-	return Client[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent]{Objects: env.Objects(), Resource: Contents()}
+// ContentClient returns a client for contents.
+func ContentClient(env control.Env) Client[*snapshotv1.VolumeSnapshotContent] {
+	return Client[*snapshotv1.VolumeSnapshotContent]{Objects: env.Objects(), Resource: Contents()}
 }
 
-// SnapshotObjects are the snapshots.
-func SnapshotObjects(env control.Env) Objects[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot] {
-	return objectsOf[snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshot](env, Snapshots())
-}
-
-// ContentObjects are the contents.
-func ContentObjects(env control.Env) Objects[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent] {
-	return objectsOf[snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContent](env, Contents())
-}
-
-// ClassStore follows classes.
-func ClassStore(env control.Env) *Store[snapshotv1.VolumeSnapshotClass, *snapshotv1.VolumeSnapshotClass] {
-	return newStore[snapshotv1.VolumeSnapshotClass, *snapshotv1.VolumeSnapshotClass](env, Classes())
-}
-
-// IsReady says whether a snapshot can be restored.
-func IsReady(s *snapshotv1.VolumeSnapshot) bool {
-	return s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
-}
-
-// BoundContent is the name of the content that a snapshot is bound to, or "".
-func BoundContent(s *snapshotv1.VolumeSnapshot) string {
-	if s.Status == nil || s.Status.BoundVolumeSnapshotContentName == nil {
-		return ""
+// Single describes snapshots of one volume: VolumeSnapshot and VolumeSnapshotContent.
+func Single() Kind[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotContent] {
+	return Kind[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotContent]{
+		Name: SnapshotKind, Noun: "snapshot", ContentNoun: "content", ContentWord: "content", Reason: "Snapshot", Failed: "Failed", ContentPrefix: "snapcontent",
+		Version: snapshotv1.SchemeGroupVersion, Secrets: newRole("Snapshotter", "snapshotter"), LookSecrets: newRole("SnapshotterList", "snapshotter-list"),
+		ContentFinalizer: ContentFinalizer, BoundFinalizer: BoundFinalizer,
+		AnnDefaultClass: AnnDefaultClass, AnnBeingCreated: AnnBeingCreated, AnnBeingDeleted: AnnBeingDeleted,
+		AnnDeletionSecretName: AnnDeletionSecretName, AnnDeletionSecretNamespace: AnnDeletionSecretNamespace,
+		Snapshot: readSnapshot, Content: readContent, SetStatus: setStatus, SetContentStatus: setContentStatus,
 	}
-	return *s.Status.BoundVolumeSnapshotContentName
 }
 
-// RefersTo says whether a content is that of a snapshot: name, namespace and UID agree.
-//
-// Upstream: external-snapshotter pkg/utils/util.go IsVolumeSnapshotRefSet, v8.7.
-func RefersTo(content *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
-	ref := content.Spec.VolumeSnapshotRef
-	return refersTo(ref.Name, ref.Namespace, ref.UID, s)
+func readSnapshot(s *snapshotv1.VolumeSnapshot) Snapshot {
+	is := Snapshot{Class: s.Spec.VolumeSnapshotClassName, ContentName: s.Spec.Source.VolumeSnapshotContentName}
+	if status := s.Status; status != nil {
+		is.Status = Status{
+			BoundContent: status.BoundVolumeSnapshotContentName, CreationTime: status.CreationTime, ReadyToUse: status.ReadyToUse,
+			RestoreSize: status.RestoreSize, Group: status.VolumeGroupSnapshotName, Error: status.Error,
+		}
+	}
+	return is
 }
+
+func setStatus(s *snapshotv1.VolumeSnapshot, is Status) {
+	s.Status = &snapshotv1.VolumeSnapshotStatus{
+		BoundVolumeSnapshotContentName: is.BoundContent, CreationTime: is.CreationTime, ReadyToUse: is.ReadyToUse,
+		RestoreSize: is.RestoreSize, VolumeGroupSnapshotName: is.Group, Error: is.Error,
+	}
+}
+
+func readContent(c *snapshotv1.VolumeSnapshotContent) Content {
+	spec := c.Spec
+	is := Content{
+		Ref: spec.VolumeSnapshotRef, Class: spec.VolumeSnapshotClassName, Driver: spec.Driver, DeletionPolicy: spec.DeletionPolicy,
+		Dynamic: spec.Source.VolumeHandle != nil, Existing: spec.Source.SnapshotHandle != nil,
+	}
+	if status := c.Status; status != nil {
+		is.HasStatus, is.Handle, is.ReadyToUse, is.Error = true, status.SnapshotHandle, status.ReadyToUse, status.Error
+		is.RestoreSize, is.GroupHandle = status.RestoreSize, status.VolumeGroupSnapshotHandle
+		if status.CreationTime != nil {
+			is.CreationTime = &metav1.Time{Time: time.Unix(0, *status.CreationTime)}
+		}
+	}
+	return is
+}
+
+func setContentStatus(c *snapshotv1.VolumeSnapshotContent, is Content) {
+	c.Status = &snapshotv1.VolumeSnapshotContentStatus{
+		SnapshotHandle: is.Handle, ReadyToUse: is.ReadyToUse, RestoreSize: is.RestoreSize, VolumeGroupSnapshotHandle: is.GroupHandle, Error: is.Error,
+	}
+	if is.CreationTime != nil {
+		nanoseconds := is.CreationTime.UnixNano()
+		c.Status.CreationTime = &nanoseconds
+	}
+}
+
+// IsReady reports whether a snapshot can be restored.
+func IsReady(s *snapshotv1.VolumeSnapshot) bool { return readSnapshot(s).IsReady() }
+
+// BoundContent returns the name of the content that a snapshot is bound to, or "".
+func BoundContent(s *snapshotv1.VolumeSnapshot) string { return readSnapshot(s).Bound() }

@@ -5,75 +5,57 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// checkAndUpdateSnapshotClass checks the class of a snapshot, and gives it the default class if it names
-// none. With an error it returns the snapshot as it was.
+// checkAndUpdateClass checks the class of a snapshot. A snapshot without one gets the default class. With an error it
+// returns the snapshot as it was.
 //
-// Upstream: snapshot_controller_base.go checkAndUpdateSnapshotClass, v8.7.
-func (c *controller) checkAndUpdateSnapshotClass(ctx context.Context, snapshot *volumeSnapshot) (*volumeSnapshot, error) {
-	if name := snapshot.Spec.VolumeSnapshotClassName; name != nil {
-		_, err := c.classOf(*name)
+// Upstream: snapshot_controller_base.go checkAndUpdateSnapshotClass and checkAndUpdateGroupSnapshotClass, v8.7.
+func (b *binder[S, C]) checkAndUpdateClass(ctx context.Context, snapshot S) (S, error) {
+	if name := b.Snapshot(snapshot).Class; name != nil {
+		_, err := b.classes.Named(*name)
 		if err != nil {
-			c.updateErrorStatus(ctx, snapshot, false, "GetSnapshotClassFailed", fmt.Sprintf("Failed to get snapshot class with error %v", err))
+			b.fail(ctx, snapshot, false, "Get"+b.Reason+"ClassFailed", fmt.Sprintf("%s to get %s class with error %v", b.Failed, b.Noun, err))
 		}
 		return snapshot, err
 	}
-	updated, err := c.setDefaultSnapshotClass(ctx, snapshot)
+	updated, err := b.setDefaultClass(ctx, snapshot)
 	if err != nil {
-		c.updateErrorStatus(ctx, snapshot, false, "SetDefaultSnapshotClassFailed", fmt.Sprintf("Failed to set default snapshot class with error %v", err))
+		b.fail(ctx, snapshot, false, "SetDefault"+b.Reason+"ClassFailed", fmt.Sprintf("Failed to set default %s class with error %v", b.Noun, err))
 		return snapshot, err
 	}
 	return updated, nil
 }
 
-// setDefaultSnapshotClass gives a snapshot of a claim the only default class of the volume's driver.
+// setDefaultClass gives a snapshot of claims the only default class of the first volume's driver.
 //
-// Upstream: snapshot_controller.go SetDefaultSnapshotClass and pvDriverFromSnapshot, v8.7.
-func (c *controller) setDefaultSnapshotClass(ctx context.Context, snapshot *volumeSnapshot) (*volumeSnapshot, error) {
-	if snapshot.Spec.Source.VolumeSnapshotContentName != nil || snapshots.GroupOf(snapshot) != "" {
+// Upstream: snapshot_controller.go SetDefaultSnapshotClass and pvDriverFromSnapshot, and
+// groupsnapshot_controller_helper.go SetDefaultGroupSnapshotClass and pvDriverFromGroupSnapshot, v8.7.
+func (b *binder[S, C]) setDefaultClass(ctx context.Context, snapshot S) (S, error) {
+	if b.Snapshot(snapshot).ContentName != nil || snapshots.GroupOf(snapshot) != "" {
 		return snapshot, nil
 	}
-	volume, err := c.volumeOf(ctx, snapshot)
+	volumes, err := b.steps.volumesOf(ctx, snapshot)
 	if err != nil {
 		return snapshot, err
 	}
-	if volume.Spec.CSI == nil {
-		return snapshot, fmt.Errorf("snapshotting non-CSI volumes is not supported, snapshot:%s/%s", snapshot.Namespace, snapshot.Name)
+	source := volumes[0].Spec.CSI
+	if source == nil {
+		return snapshot, fmt.Errorf("snapshotting non-CSI volumes is not supported, %s:%s", b.Noun, control.Key(snapshot))
 	}
 	var names []string
-	for _, class := range c.classes.All() {
-		if class.Annotations[snapshots.AnnDefaultClass] == "true" && class.Driver == volume.Spec.CSI.Driver {
+	for _, class := range b.classes.All() {
+		if class.Annotations[b.AnnDefaultClass] == "true" && class.Driver == source.Driver {
 			names = append(names, class.Name)
 		}
 	}
 	switch {
 	case len(names) == 0:
-		return snapshot, errors.New("cannot find default snapshot class")
+		return snapshot, errors.New("cannot find default " + b.Noun + " class")
 	case len(names) > 1:
 		return snapshot, fmt.Errorf("%d default snapshot classes were found", len(names))
 	}
-	updated, err := c.snapshots.API.Patch(ctx, snapshot, snapshots.Op{Op: "replace", Path: "/spec/volumeSnapshotClassName", Value: names[0]})
-	if err != nil {
-		return snapshot, nil //nolint:nilerr // As upstream: the snapshot is worked on without its class, which fails.
-	}
-	return updated, nil
-}
-
-// classOf is a class in the cache.
-func (c *controller) classOf(name string) (*class, error) {
-	found, ok := c.classes.Cached(name)
-	if !ok {
-		return nil, notFound("volumesnapshotclass."+snapshots.Group, name)
-	}
-	return found, nil
-}
-
-// notFound is the error of upstream's listers.
-func notFound(resource, name string) error {
-	return apierrors.NewNotFound(schema.ParseGroupResource(resource), name)
+	return b.steps.setClass(ctx, snapshot, names[0])
 }

@@ -1,9 +1,9 @@
 package snapshotcontroller
 
 import (
-	"context"
 	"time"
 
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -25,10 +25,12 @@ const (
 type (
 	volumeSnapshot = snapshotv1.VolumeSnapshot
 	content        = snapshotv1.VolumeSnapshotContent
-	class          = snapshotv1.VolumeSnapshotClass
+	groupSnapshot  = groupv1.VolumeGroupSnapshot
+	groupContent   = groupv1.VolumeGroupSnapshotContent
+	class          = snapshots.Class
 )
 
-// controller binds snapshots and contents.
+// controller holds what its two parts share.
 //
 // Upstream: external-snapshotter pkg/common-controller/snapshot_controller_base.go
 // csiSnapshotCommonController, v8.7.
@@ -36,54 +38,22 @@ type controller struct {
 	env      control.Env
 	client   kubernetes.Interface
 	recorder control.Recorder
+	claims   *control.Cache[*v1.PersistentVolumeClaim]
 
-	snapshots snapshots.Objects[volumeSnapshot, *volumeSnapshot]
-	contents  snapshots.Objects[content, *content]
-	classes   *snapshots.Store[class, *class]
-	claims    *control.Cache[*v1.PersistentVolumeClaim]
-
-	snapshotQueue, contentQueue control.Queue
-
-	// groups is the part for group snapshots; nil as long as the API server does not have them.
-	groups *groupController
+	single *singles
+	groups *groups // nil as long as the API server does not have group snapshots
 }
 
-// New is the factory of the controller. The definitions of the three kinds must be there. Those of group snapshots
-// may be there or come later.
+// New returns the factory of the controller. The definitions of the three kinds must exist. Those of group snapshots
+// may come later.
 func New() control.Factory {
 	return func(env control.Env) error {
-		c := &controller{
-			env: env, client: env.Client(), recorder: env.Recorder("snapshot-controller"),
-			snapshots: snapshots.SnapshotObjects(env), contents: snapshots.ContentObjects(env), classes: snapshots.ClassStore(env),
-			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
-		}
-		c.snapshotQueue = env.Queue(queue("snapshot-controller-snapshot", "VolumeSnapshot", c.syncSnapshotByKey))
-		c.contentQueue = env.Queue(queue("snapshot-controller-content", "VolumeSnapshotContent", c.syncContentByKey))
-		c.snapshots.Handle(func(key string, _, _ *volumeSnapshot) { c.snapshotQueue.Add(key) })
-		c.contents.Handle(func(key string, _, _ *content) { c.contentQueue.Add(key) })
-		env.Every("resync", resyncPeriod, func(context.Context) {
-			addAll(c.snapshotQueue, c.snapshots.Keys())
-			addAll(c.contentQueue, c.contents.Keys())
-		})
+		c := &controller{env: env, client: env.Client(), recorder: env.Recorder("snapshot-controller")}
+		c.single = &singles{newBinder(c, snapshots.Single())}
+		c.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
+		c.single.makeQueues(c.single, "snapshot-controller-")
+		c.single.begin("resync")
 		snapshots.WithGroups(env, c.followGroups)
 		return nil
 	}
-}
-
-func addAll(queue control.Queue, keys []string) {
-	for _, key := range keys {
-		queue.Add(key)
-	}
-}
-
-func queue(name, kind string, sync func(context.Context, string) error) control.QueueConfig {
-	return control.QueueConfig{
-		Name: name, About: control.KeysOf(kind), Workers: workers, Reconcile: sync,
-		Limiter: control.RateLimiter{Base: retryIntervalStart, Max: retryIntervalMax, QPS: -1},
-	}
-}
-
-// snapshotKey is the key of the snapshot that a content names.
-func snapshotKey(c *content) string {
-	return c.Spec.VolumeSnapshotRef.Namespace + "/" + c.Spec.VolumeSnapshotRef.Name
 }

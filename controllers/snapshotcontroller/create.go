@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,92 +13,91 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// contentName is the name of the content that is made for a snapshot.
+// contentName returns the name of the content that is created for a snapshot.
 //
-// Upstream: pkg/utils/util.go GetDynamicSnapshotContentNameForSnapshot, v8.7.
-func contentName(snapshot *volumeSnapshot) string { return "snapcontent-" + string(snapshot.UID) }
+// Upstream: pkg/utils/util.go GetDynamicSnapshotContentNameForSnapshot and
+// GetDynamicSnapshotContentNameForGroupSnapshot, v8.7.
+func (b *binder[S, C]) contentName(snapshot S) string {
+	return b.ContentPrefix + "-" + string(snapshot.GetUID())
+}
 
-// createSnapshotContent protects the claim and makes the content.
+// createContent creates the content of a snapshot.
 //
-// Upstream: snapshot_controller.go createSnapshotContent, v8.7.
-func (c *controller) createSnapshotContent(ctx context.Context, snapshot *volumeSnapshot) (*content, error) {
-	if err := c.ensurePVCFinalizer(ctx, snapshot); err != nil {
-		return nil, err
-	}
-	wanted, err := c.contentFor(ctx, snapshot)
+// Upstream: snapshot_controller.go createSnapshotContent and groupsnapshot_controller_helper.go
+// createGroupSnapshotContent, v8.7.
+func (b *binder[S, C]) createContent(ctx context.Context, snapshot S) (C, error) {
+	var none C
+	wanted, err := b.contentFor(ctx, snapshot)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	made, err := c.contents.API.Create(ctx, wanted)
+	made, err := b.contents.API.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
 		made, err = wanted, nil
 	}
 	if err != nil {
-		c.recorder.Event(snapshot, v1.EventTypeWarning, "CreateSnapshotContentFailed",
-			fmt.Sprintf("Error creating volume snapshot content object for snapshot %s: %v.", control.Key(snapshot), err))
-		return nil, snapshots.UpdateError(control.Key(snapshot), err)
+		b.recorder.Event(snapshot, v1.EventTypeWarning, "Create"+b.Reason+"ContentFailed",
+			fmt.Sprintf("Error creating volume %[1]s content object for %[1]s %[2]s: %[3]v.", b.Noun, control.Key(snapshot), err))
+		return none, snapshots.UpdateError(control.Key(snapshot), err)
 	}
-	c.recorder.Event(snapshot, v1.EventTypeNormal, "CreatingSnapshot", fmt.Sprintf("Waiting for a snapshot %s to be created by the CSI driver.", control.Key(snapshot)))
+	b.recorder.Event(snapshot, v1.EventTypeNormal, "Creating"+b.Reason, fmt.Sprintf("Waiting for a %s %s to be created by the CSI driver.", b.Noun, control.Key(snapshot)))
 	if made != wanted {
-		c.contents.Take(made)
+		b.contents.Take(made)
 	}
 	return made, nil
 }
 
-// contentFor is the content of a snapshot, as it is to be made.
+// failedToCreate reports the error of creating a content, and returns it.
+func (b *binder[S, C]) failedToCreate(ctx context.Context, snapshot S, err error) error {
+	b.fail(ctx, snapshot, true, b.Reason+"ContentCreationFailed", fmt.Sprintf("%s to create %s content with error %v", b.Failed, b.Noun, err))
+	return err
+}
+
+// contentFor returns the content to create for a snapshot.
 //
-// Upstream: snapshot_controller.go getCreateSnapshotInput and createSnapshotContent, v8.7.
-func (c *controller) contentFor(ctx context.Context, snapshot *volumeSnapshot) (*content, error) {
-	input := func(err error) error {
-		return fmt.Errorf("failed to get input parameters to create snapshot %s: %q", snapshot.Name, err.Error())
-	}
-	if snapshot.Spec.VolumeSnapshotClassName == nil {
-		return nil, input(fmt.Errorf("failed to take snapshot %s without a snapshot class", snapshot.Name))
-	}
-	class, err := c.classOf(*snapshot.Spec.VolumeSnapshotClassName)
+// Upstream: snapshot_controller.go createSnapshotContent and groupsnapshot_controller_helper.go
+// createGroupSnapshotContent, v8.7.
+func (b *binder[S, C]) contentFor(ctx context.Context, snapshot S) (C, error) {
+	var none C
+	class, volumes, secret, err := b.input(ctx, snapshot)
 	if err != nil {
-		return nil, input(err)
+		return none, fmt.Errorf("failed to get input parameters to create %s %s: %q", b.Noun, snapshot.GetName(), err.Error())
 	}
-	volume, err := c.volumeOf(ctx, snapshot)
+	wanted, err := b.steps.newContent(snapshot, class, volumes)
 	if err != nil {
-		return nil, input(err)
-	}
-	secret, err := snapshots.SecretOf(snapshots.Snapshotter(), class, contentName(snapshot), snapshot)
-	if err != nil {
-		return nil, input(err)
-	}
-	if volume.Spec.CSI == nil {
-		return nil, fmt.Errorf("cannot find CSI PersistentVolumeSource for volume %s", volume.Name)
-	}
-	wanted := &content{
-		TypeMeta:   metav1.TypeMeta{APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: "VolumeSnapshotContent"},
-		ObjectMeta: metav1.ObjectMeta{Name: contentName(snapshot)},
-		Spec: snapshotv1.VolumeSnapshotContentSpec{
-			VolumeSnapshotRef: v1.ObjectReference{
-				APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: snapshots.Kind, Namespace: snapshot.Namespace, Name: snapshot.Name, UID: snapshot.UID,
-				ResourceVersion: snapshot.ResourceVersion,
-			},
-			Source:                  snapshotv1.VolumeSnapshotContentSource{VolumeHandle: &volume.Spec.CSI.VolumeHandle},
-			VolumeSnapshotClassName: &class.Name, DeletionPolicy: class.DeletionPolicy, Driver: class.Driver,
-			SourceVolumeMode: volume.Spec.VolumeMode,
-		},
+		return none, err
 	}
 	if secret != nil {
-		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, snapshots.AnnDeletionSecretName, secret.Name)
-		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, snapshots.AnnDeletionSecretNamespace, secret.Namespace)
+		wanted.SetAnnotations(map[string]string{b.AnnDeletionSecretName: secret.Name, b.AnnDeletionSecretNamespace: secret.Namespace})
 	}
 	return wanted, nil
 }
 
-// volumeOf is the volume of the claim that a snapshot is to be taken of.
+// input returns the class of a snapshot, the volumes of its claims, and where its secret is.
 //
-// Upstream: snapshot_controller.go getVolumeFromVolumeSnapshot, v8.7.
-func (c *controller) volumeOf(ctx context.Context, snapshot *volumeSnapshot) (*v1.PersistentVolume, error) {
-	claim, err := c.claimOf(snapshot)
-	if err != nil {
-		return nil, err
+// Upstream: snapshot_controller.go getCreateSnapshotInput and groupsnapshot_controller_helper.go
+// getCreateGroupSnapshotInput, v8.7.
+func (b *binder[S, C]) input(ctx context.Context, snapshot S) (class *class, volumes []*v1.PersistentVolume, secret *v1.SecretReference, err error) {
+	name := b.Snapshot(snapshot).Class
+	if name == nil {
+		return nil, nil, nil, fmt.Errorf("failed to take %[1]s %[2]s without a %[1]s class", b.Noun, snapshot.GetName())
 	}
-	return c.volumeOfClaim(ctx, claim, "snapshot")
+	if class, err = b.classes.Named(*name); err != nil {
+		return nil, nil, nil, err
+	}
+	if volumes, err = b.steps.volumesOf(ctx, snapshot); err != nil {
+		return nil, nil, nil, err
+	}
+	secret, err = b.SecretOf(b.Secrets, class, b.contentName(snapshot), snapshot)
+	return class, volumes, secret, err
+}
+
+// reference returns the reference of a content to its snapshot.
+func (b *binder[S, C]) reference(snapshot S) v1.ObjectReference {
+	return v1.ObjectReference{
+		APIVersion: b.Version.String(), Kind: b.Name, Namespace: snapshot.GetNamespace(), Name: snapshot.GetName(), UID: snapshot.GetUID(),
+		ResourceVersion: snapshot.GetResourceVersion(),
+	}
 }
 
 // volumeOfClaim is the volume of a claim of which something is to be taken.
@@ -119,22 +117,4 @@ func (c *controller) volumeOfClaim(ctx context.Context, claim *v1.PersistentVolu
 		return nil, errors.New("claim in dataSource not bound or invalid")
 	}
 	return volume, nil
-}
-
-// claimOf is the claim that a snapshot is to be taken of.
-//
-// Upstream: snapshot_controller.go getClaimFromVolumeSnapshot, v8.7.
-func (c *controller) claimOf(snapshot *volumeSnapshot) (*v1.PersistentVolumeClaim, error) {
-	name := snapshot.Spec.Source.PersistentVolumeClaimName
-	switch {
-	case name == nil:
-		return nil, errors.New("the snapshot source PVC name is not specified")
-	case *name == "":
-		return nil, fmt.Errorf("the PVC name is not specified in snapshot %s", control.Key(snapshot))
-	}
-	claim, ok := c.claims.Get(snapshot.Namespace + "/" + *name)
-	if !ok {
-		return nil, fmt.Errorf("failed to retrieve PVC %s from the lister: %q", *name, notFound("persistentvolumeclaim", *name).Error())
-	}
-	return claim, nil
 }

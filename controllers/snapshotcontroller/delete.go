@@ -3,7 +3,6 @@ package snapshotcontroller
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	v1 "k8s.io/api/core/v1"
@@ -17,66 +16,65 @@ import (
 //
 // Upstream: pkg/utils/util.go IsSnapshotDeletionCandidate, v8.7.
 func isDeletionCandidate(snapshot *volumeSnapshot) bool {
-	return snapshot.DeletionTimestamp != nil &&
-		(slices.Contains(snapshot.Finalizers, snapshots.AsSourceFinalizer) || slices.Contains(snapshot.Finalizers, snapshots.BoundFinalizer))
+	return snapshot.DeletionTimestamp != nil && (hasFinalizer(snapshot, snapshots.AsSourceFinalizer) || hasFinalizer(snapshot, snapshots.BoundFinalizer))
 }
 
 // processSnapshotWithDeletionTimestamp deletes the content of a snapshot that is being deleted, if the two
 // name each other and the policy is Delete.
 //
 // Upstream: snapshot_controller.go processSnapshotWithDeletionTimestamp, v8.7.
-func (c *controller) processSnapshotWithDeletionTimestamp(ctx context.Context, snapshot *volumeSnapshot) error {
-	name := snapshots.BoundContent(snapshot)
+func (s *singles) processSnapshotWithDeletionTimestamp(ctx context.Context, snapshot *volumeSnapshot) error {
+	name := s.bound(snapshot)
 	if name == "" && snapshot.Spec.Source.PersistentVolumeClaimName != nil {
-		name = contentName(snapshot) // made, and the status not written yet
+		name = s.contentName(snapshot) // made, and the status not written yet
 	}
-	found, ok := c.contents.Newest(name)
-	if !ok || !snapshots.RefersTo(found, snapshot) {
+	found, ok := s.contents.Newest(name)
+	if !ok || !s.RefersTo(found, snapshot) {
 		found = nil
 	}
-	return c.deleteContentAndFinalizers(ctx, snapshot, found)
+	return s.deleteContentAndFinalizers(ctx, snapshot, found)
 }
 
 // deleteContentAndFinalizers deletes the content, which may be nil, and removes the snapshot's finalizers as
 // far as they are not needed any more: that of a bound snapshot stays until the content is gone.
 //
 // Upstream: snapshot_controller.go checkandRemoveSnapshotFinalizersAndCheckandDeleteContent, v8.7.
-func (c *controller) deleteContentAndFinalizers(ctx context.Context, snapshot *volumeSnapshot, found *content) error {
+func (s *singles) deleteContentAndFinalizers(ctx context.Context, snapshot *volumeSnapshot, found *content) error {
 	if !isDeletionCandidate(snapshot) {
 		return nil
 	}
-	if found != nil && c.isVolumeBeingCreatedFrom(snapshot) {
-		c.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotDeletePending", "Snapshot is being used to restore a PVC")
+	if found != nil && s.isVolumeBeingCreatedFrom(snapshot) {
+		s.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotDeletePending", "Snapshot is being used to restore a PVC")
 		return fmt.Errorf("snapshot %s is in use (being used to restore a PVC), will retry deletion", control.Key(snapshot))
 	}
-	leaves, err := c.leavesGroup(snapshot)
+	leaves, err := s.leavesGroup(snapshot)
 	switch {
 	case err != nil:
 		return err
 	case found == nil:
-		return c.removeSnapshotFinalizer(ctx, snapshot, true, leaves)
+		return s.removeSnapshotFinalizer(ctx, snapshot, true, leaves)
 	}
-	if found, err = c.contents.Annotate(ctx, found, snapshots.AnnBeingDeleted); err != nil {
+	if found, err = s.contents.Annotate(ctx, found, snapshots.AnnBeingDeleted); err != nil {
 		return err
 	}
 	cascade := found.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete
 	if cascade {
-		if err := c.contents.API.Delete(ctx, "", found.Name); err != nil && !apierrors.IsNotFound(err) {
-			c.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotContentObjectDeleteError", "Failed to delete snapshot content API object")
+		if err := s.contents.API.Delete(ctx, "", found.Name); err != nil && !apierrors.IsNotFound(err) {
+			s.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotContentObjectDeleteError", "Failed to delete snapshot content API object")
 			return fmt.Errorf("failed to delete VolumeSnapshotContent %s from API server: %q", found.Name, err.Error())
 		}
 	}
-	return c.removeSnapshotFinalizer(ctx, snapshot, !cascade, leaves)
+	return s.removeSnapshotFinalizer(ctx, snapshot, !cascade, leaves)
 }
 
 // isVolumeBeingCreatedFrom says whether a pending claim is to be restored from a snapshot.
 //
 // Upstream: snapshot_controller.go isVolumeBeingCreatedFromSnapshot, v8.7.
-func (c *controller) isVolumeBeingCreatedFrom(snapshot *volumeSnapshot) bool {
-	for claim := range c.claims.All() {
+func (s *singles) isVolumeBeingCreatedFrom(snapshot *volumeSnapshot) bool {
+	for claim := range s.claims.All() {
 		source := claim.Spec.DataSource
 		if claim.Namespace == snapshot.Namespace && claim.Status.Phase == v1.ClaimPending && source != nil &&
-			source.Name == snapshot.Name && source.Kind == snapshots.Kind && source.APIGroup != nil && *source.APIGroup == snapshots.Group {
+			source.Name == snapshot.Name && source.Kind == snapshots.SnapshotKind && source.APIGroup != nil && *source.APIGroup == snapshots.Group {
 			return true
 		}
 	}

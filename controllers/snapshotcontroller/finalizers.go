@@ -18,62 +18,60 @@ import (
 // as it has a content that is deleted with it.
 //
 // Upstream: snapshot_controller.go checkandAddSnapshotFinalizers, v8.7.
-func (c *controller) checkAndAddSnapshotFinalizers(ctx context.Context, snapshot *volumeSnapshot) error {
-	find := c.dynamicContent
-	if snapshot.Spec.Source.VolumeSnapshotContentName != nil {
-		find = c.preprovisionedContent
-	}
-	found, err := find(ctx, snapshot)
+func (s *singles) checkAndAddSnapshotFinalizers(ctx context.Context, snapshot *volumeSnapshot) error {
+	found, err := s.contentOf(ctx, snapshot)
 	if err != nil {
 		return err
 	}
 	var wanted []string
-	if !slices.Contains(snapshot.Finalizers, snapshots.AsSourceFinalizer) {
+	if !hasFinalizer(snapshot, snapshots.AsSourceFinalizer) {
 		wanted = append(wanted, snapshots.AsSourceFinalizer)
 	}
 	if found != nil && found.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete &&
-		snapshots.BoundContent(snapshot) != "" && !slices.Contains(snapshot.Finalizers, snapshots.BoundFinalizer) {
+		s.bound(snapshot) != "" && !hasFinalizer(snapshot, snapshots.BoundFinalizer) {
 		wanted = append(wanted, snapshots.BoundFinalizer)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	return c.snapshots.AddFinalizers(ctx, snapshot, wanted...)
+	return s.snapshots.AddFinalizers(ctx, snapshot, wanted...)
 }
 
 // removeSnapshotFinalizer lets a snapshot go: at once, or after its content. leaves says that its group snapshot is gone.
 //
 // Upstream: snapshot_controller.go removeSnapshotFinalizer, v8.7.
-func (c *controller) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, bound, leaves bool) error {
+func (s *singles) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, bound, leaves bool) error {
 	// After it, no change of the snapshot would have the claim's finalizer be removed.
-	if err := c.checkAndRemovePVCFinalizer(ctx, snapshot, true); err != nil {
-		c.recorder.Event(snapshot, v1.EventTypeWarning, "ErrorPVCFinalizer", "Error check and remove PVC Finalizer for VolumeSnapshot")
+	if err := s.checkAndRemovePVCFinalizer(ctx, snapshot, true); err != nil {
+		s.recorder.Event(snapshot, v1.EventTypeWarning, "ErrorPVCFinalizer", "Error check and remove PVC Finalizer for VolumeSnapshot")
 		return snapshots.UpdateError(snapshot.Name, err)
 	}
-	changed := snapshot.DeepCopy()
-	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(finalizer string) bool {
-		return finalizer == snapshots.AsSourceFinalizer || bound && finalizer == snapshots.BoundFinalizer || leaves && finalizer == snapshots.InGroupFinalizer
-	})
-	_, err := c.snapshots.Update(ctx, changed)
-	return err
+	finalizers := []string{snapshots.AsSourceFinalizer}
+	if bound {
+		finalizers = append(finalizers, snapshots.BoundFinalizer)
+	}
+	if leaves {
+		finalizers = append(finalizers, snapshots.InGroupFinalizer)
+	}
+	return s.removeFinalizers(ctx, snapshot, finalizers...)
 }
 
 // ensurePVCFinalizer keeps the claim until the snapshot is taken.
 //
 // Upstream: snapshot_controller.go ensurePVCFinalizer, v8.7.
-func (c *controller) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot) error {
-	claim, err := c.claimOf(snapshot)
+func (s *singles) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot) error {
+	claim, err := s.claimOf(snapshot)
 	switch {
 	case err != nil:
 		return snapshots.UpdateError(snapshot.Name, errors.New("cannot get claim from snapshot"))
-	case slices.Contains(claim.Finalizers, snapshots.PVCFinalizer):
+	case hasFinalizer(claim, snapshots.PVCFinalizer):
 		return nil
 	case claim.DeletionTimestamp != nil:
 		return snapshots.UpdateError(claim.Name, errors.New("cannot add finalizer on claim because it is being deleted"))
 	}
 	changed := claim.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, snapshots.PVCFinalizer)
-	if _, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return snapshots.UpdateError(claim.Name, err)
 	}
 	return nil
@@ -83,12 +81,12 @@ func (c *controller) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSna
 // snapshot.
 //
 // Upstream: snapshot_controller.go checkandRemovePVCFinalizer and removePVCFinalizer, v8.7.
-func (c *controller) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot, skip bool) error {
-	claim, err := c.claimOf(snapshot)
-	if err != nil || !slices.Contains(claim.Finalizers, snapshots.PVCFinalizer) || c.isPVCBeingUsed(claim, snapshot, skip) {
+func (s *singles) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot, skip bool) error {
+	claim, err := s.claimOf(snapshot)
+	if err != nil || !hasFinalizer(claim, snapshots.PVCFinalizer) || s.isPVCBeingUsed(claim, snapshot, skip) {
 		return nil //nolint:nilerr // Without a claim there is nothing to remove.
 	}
-	claims := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace)
+	claims := s.client.CoreV1().PersistentVolumeClaims(claim.Namespace)
 	const wait = 10 * time.Millisecond
 	for try := 1; ; try++ { // client-go's retry.DefaultRetry
 		var latest *v1.PersistentVolumeClaim
@@ -100,7 +98,7 @@ func (c *controller) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *v
 		switch {
 		case err == nil:
 			return nil
-		case try == 5 || !apierrors.IsConflict(err) || c.env.Sleep(ctx, wait) != nil:
+		case try == 5 || !apierrors.IsConflict(err) || s.env.Sleep(ctx, wait) != nil:
 			return snapshots.UpdateError(claim.Name, err)
 		}
 	}
@@ -109,8 +107,8 @@ func (c *controller) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *v
 // isPVCBeingUsed says whether a snapshot of a claim is not ready yet.
 //
 // Upstream: snapshot_controller.go isPVCBeingUsed, v8.7.
-func (c *controller) isPVCBeingUsed(claim *v1.PersistentVolumeClaim, snapshot *volumeSnapshot, skip bool) bool {
-	return slices.ContainsFunc(c.snapshots.All(), func(other *volumeSnapshot) bool {
+func (s *singles) isPVCBeingUsed(claim *v1.PersistentVolumeClaim, snapshot *volumeSnapshot, skip bool) bool {
+	return slices.ContainsFunc(s.snapshots.All(), func(other *volumeSnapshot) bool {
 		name := other.Spec.Source.PersistentVolumeClaimName
 		return other.Namespace == snapshot.Namespace && (!skip || other.Name != snapshot.Name) &&
 			name != nil && *name == claim.Name && !snapshots.IsReady(other)

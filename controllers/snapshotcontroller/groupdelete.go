@@ -19,9 +19,9 @@ import (
 //
 // Upstream: groupsnapshot_controller_helper.go processGroupSnapshotWithDeletionTimestamp and util.go
 // IsGroupSnapshotDeletionCandidate, v8.7.
-func (g *groupController) processGroupSnapshotWithDeletionTimestamp(ctx context.Context, group *groupSnapshot) error {
-	found, ok := g.groupContents.Newest(snapshots.BoundGroupContent(group))
-	if !ok || !snapshots.GroupRefersTo(found, group) {
+func (g *groups) processGroupSnapshotWithDeletionTimestamp(ctx context.Context, group *groupSnapshot) error {
+	found, ok := g.contents.Newest(g.bound(group))
+	if !ok || !g.RefersTo(found, group) {
 		found = nil
 	}
 	if !hasFinalizer(group, snapshots.GroupBoundFinalizer) {
@@ -38,25 +38,22 @@ func (g *groupController) processGroupSnapshotWithDeletionTimestamp(ctx context.
 	if err := g.deleteMembers(ctx, group, members); err != nil || cascade {
 		return err
 	}
-	changed := group.DeepCopy()
-	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(finalizer string) bool { return finalizer == snapshots.GroupBoundFinalizer })
-	_, err := g.groupSnapshots.Update(ctx, changed)
-	return err
+	return g.removeFinalizers(ctx, group, snapshots.GroupBoundFinalizer)
 }
 
 // membersOf are the snapshots that a group snapshot owns.
 //
 // Upstream: groupsnapshot_controller_helper.go findGroupSnapshotMembers, v8.7, which has an index.
-func (g *groupController) membersOf(group *groupSnapshot) []*volumeSnapshot {
-	return slices.DeleteFunc(g.snapshots.All(), func(snapshot *volumeSnapshot) bool {
+func (g *groups) membersOf(group *groupSnapshot) []*volumeSnapshot {
+	return slices.DeleteFunc(g.single.snapshots.All(), func(snapshot *volumeSnapshot) bool {
 		return snapshot.Namespace != group.Namespace || snapshots.GroupOf(snapshot) != group.Name
 	})
 }
 
 // restored is the error as long as a claim is being restored from a member.
-func (g *groupController) restored(group *groupSnapshot, members []*volumeSnapshot) error {
+func (g *groups) restored(group *groupSnapshot, members []*volumeSnapshot) error {
 	for _, snapshot := range members {
-		if g.isVolumeBeingCreatedFrom(snapshot) {
+		if g.single.isVolumeBeingCreatedFrom(snapshot) {
 			message := fmt.Sprintf("Snapshot %s belonging to VolumeGroupSnapshot %s is being used to restore a PVC", control.Key(snapshot), control.Key(group))
 			g.recorder.Event(group, v1.EventTypeWarning, "SnapshotDeletePending", message)
 			return fmt.Errorf("%s: snapshot is in use, will retry deletion", message)
@@ -66,14 +63,14 @@ func (g *groupController) restored(group *groupSnapshot, members []*volumeSnapsh
 }
 
 // deleteGroupContent lets the sidecar delete what is in the storage, and if so the content, which may be nil.
-func (g *groupController) deleteGroupContent(ctx context.Context, group *groupSnapshot, found *groupContent, cascade bool) error {
+func (g *groups) deleteGroupContent(ctx context.Context, group *groupSnapshot, found *groupContent, cascade bool) error {
 	if found == nil {
 		return nil
 	}
-	if _, err := g.groupContents.Annotate(ctx, found, snapshots.AnnGroupBeingDeleted); err != nil || !cascade {
+	if _, err := g.contents.Annotate(ctx, found, snapshots.AnnGroupBeingDeleted); err != nil || !cascade {
 		return err
 	}
-	if err := g.groupContents.API.Delete(ctx, "", found.Name); err != nil {
+	if err := g.contents.API.Delete(ctx, "", found.Name); err != nil {
 		g.recorder.Event(group, v1.EventTypeWarning, "GroupSnapshotContentObjectDeleteError", "Failed to delete group snapshot content API object")
 		return fmt.Errorf("failed to delete VolumeGroupSnapshotContent %s from API server: %q", found.Name, err.Error())
 	}
@@ -81,9 +78,9 @@ func (g *groupController) deleteGroupContent(ctx context.Context, group *groupSn
 }
 
 // deleteMembers deletes the snapshots of a group snapshot. They stay until it is gone.
-func (g *groupController) deleteMembers(ctx context.Context, group *groupSnapshot, members []*volumeSnapshot) error {
+func (g *groups) deleteMembers(ctx context.Context, group *groupSnapshot, members []*volumeSnapshot) error {
 	for _, snapshot := range members {
-		if err := g.snapshots.API.Delete(ctx, snapshot.Namespace, snapshot.Name); err != nil && !apierrors.IsNotFound(err) {
+		if err := g.single.snapshots.API.Delete(ctx, snapshot.Namespace, snapshot.Name); err != nil && !apierrors.IsNotFound(err) {
 			message := fmt.Sprintf("failed to delete snapshot API object %s part of group snapshot %s: %v", control.Key(snapshot), control.Key(group), err)
 			g.recorder.Event(group, v1.EventTypeWarning, "SnapshotDeleteError", message)
 			return errors.New(message)

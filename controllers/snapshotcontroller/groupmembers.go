@@ -28,7 +28,7 @@ func memberName(prefix string, group *groupSnapshot, volumeHandle string) string
 //
 // Upstream: groupsnapshot_controller_helper.go createSnapshotsForGroupSnapshotContent,
 // isGroupSnapshotContentReadyForSnapshotCreation and getGroupSnapshotSecret, v8.7.
-func (g *groupController) createSnapshotsForGroupSnapshotContent(ctx context.Context, found *groupContent, group *groupSnapshot) error {
+func (g *groups) createSnapshotsForGroupSnapshotContent(ctx context.Context, found *groupContent, group *groupSnapshot) error {
 	status := found.Status
 	if status == nil || len(status.VolumeSnapshotInfoList) == 0 || status.VolumeGroupSnapshotHandle == nil {
 		return nil
@@ -36,11 +36,11 @@ func (g *groupController) createSnapshotsForGroupSnapshotContent(ctx context.Con
 	if group.Spec.VolumeGroupSnapshotClassName == nil {
 		return errors.New("getGroupSnapshotSecret: internal error: cannot find reference to volume group snapshot class")
 	}
-	class, err := g.groupClassOf(*group.Spec.VolumeGroupSnapshotClassName)
+	class, err := g.classes.Named(*group.Spec.VolumeGroupSnapshotClassName)
 	if err != nil {
 		return fmt.Errorf("getGroupSnapshotSecret: failed to get volume snapshot class %s: %q", *group.Spec.VolumeGroupSnapshotClassName, err.Error())
 	}
-	secret, err := snapshots.GroupSecretOf(snapshots.GroupSnapshotter(), class, found.Name, nil)
+	secret, err := g.SecretOf(g.Secrets, class, found.Name, nil)
 	if err != nil {
 		return fmt.Errorf("getGroupSnapshotSecret: failed to get secret reference for group snapshot content %s: %w", found.Name, err)
 	}
@@ -56,24 +56,24 @@ func (g *groupController) createSnapshotsForGroupSnapshotContent(ctx context.Con
 //
 // Upstream: groupsnapshot_controller_helper.go createIndividualSnapshotForGroupSnapshot,
 // bindSnapshotContentToSnapshot, bindSnapshotToSnapshotContent and updateVolumeSnapshotContentStatus, v8.7.
-func (g *groupController) createMember(ctx context.Context, info *groupv1.VolumeSnapshotInfo, of *groupContent, group *groupSnapshot, secret *v1.SecretReference) error {
+func (g *groups) createMember(ctx context.Context, info *groupv1.VolumeSnapshotInfo, of *groupContent, group *groupSnapshot, secret *v1.SecretReference) error {
 	volume := g.volumeByHandle(of.Spec.Driver, info.VolumeHandle)
-	found, err := createOrGet(ctx, g.contents.API, memberContent(info.VolumeHandle, of, group, volume, secret))
+	found, err := createOrGet(ctx, g.single.contents.API, memberContent(info.VolumeHandle, of, group, volume, secret))
 	if err != nil {
 		return fmt.Errorf("creating volumesnapshotcontent %w", err)
 	}
-	snapshot, err := createOrGet(ctx, g.snapshots.API, member(info.VolumeHandle, of, group, volume))
+	snapshot, err := createOrGet(ctx, g.single.snapshots.API, member(info.VolumeHandle, of, group, volume))
 	if err != nil {
 		return fmt.Errorf("error creating or fetching volumesnapshot %w", err)
 	}
-	if _, err := g.contents.API.Patch(ctx, found, replace("/spec/volumeSnapshotRef/uid", snapshot.UID)); err != nil {
+	if _, err := g.single.contents.API.Patch(ctx, found, replace("/spec/volumeSnapshotRef/uid", snapshot.UID)); err != nil {
 		return fmt.Errorf("binding volumesnapshotcontent to volumesnapshot %w", err)
 	}
 	ops := []snapshots.Op{replace("/status", map[string]any{}), replace("/status/boundVolumeSnapshotContentName", found.Name)}
-	if _, err := g.snapshots.API.PatchStatus(ctx, snapshot, ops...); err != nil {
+	if _, err := g.single.snapshots.API.PatchStatus(ctx, snapshot, ops...); err != nil {
 		return fmt.Errorf("binding volumesnapshot to volumesnapshotcontent %w", err)
 	}
-	_, err = g.contents.API.PatchStatus(ctx, found, replace("/status", map[string]any{}), replace("/status/snapshotHandle", info.SnapshotHandle),
+	_, err = g.single.contents.API.PatchStatus(ctx, found, replace("/status", map[string]any{}), replace("/status/snapshotHandle", info.SnapshotHandle),
 		replace("/status/volumeGroupSnapshotHandle", of.Status.VolumeGroupSnapshotHandle), replace("/status/creationTime", info.CreationTime),
 		replace("/status/restoreSize", info.RestoreSize), replace("/status/readyToUse", info.ReadyToUse))
 	if err != nil {
@@ -82,14 +82,10 @@ func (g *groupController) createMember(ctx context.Context, info *groupv1.Volume
 	return nil
 }
 
-func replace(path string, value any) snapshots.Op {
-	return snapshots.Op{Op: "replace", Path: path, Value: value}
-}
-
 // createOrGet creates an object, or finds the one of that name.
 //
 // Upstream: groupsnapshot_controller_helper.go createOrGetVolumeSnapshotContent and createOrGetVolumeSnapshot, v8.7.
-func createOrGet[T any, P snapshots.Pointer[T]](ctx context.Context, api snapshots.Client[T, P], wanted P) (P, error) {
+func createOrGet[P snapshots.Object](ctx context.Context, api snapshots.Client[P], wanted P) (P, error) {
 	made, err := api.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
 		made, err = api.Get(ctx, wanted.GetNamespace(), wanted.GetName())
@@ -107,7 +103,7 @@ func memberContent(volumeHandle string, of *groupContent, group *groupSnapshot, 
 			Name: memberName("snapcontent", group, volumeHandle), Annotations: map[string]string{snapshots.AnnGroupHandle: *of.Status.VolumeGroupSnapshotHandle},
 		},
 		Spec: snapshotv1.VolumeSnapshotContentSpec{
-			VolumeSnapshotRef: v1.ObjectReference{Kind: snapshots.Kind, Name: memberName("snapshot", group, volumeHandle), Namespace: of.Spec.VolumeGroupSnapshotRef.Namespace},
+			VolumeSnapshotRef: v1.ObjectReference{Kind: snapshots.SnapshotKind, Name: memberName("snapshot", group, volumeHandle), Namespace: of.Spec.VolumeGroupSnapshotRef.Namespace},
 			DeletionPolicy:    of.Spec.DeletionPolicy, Driver: of.Spec.Driver,
 			Source: snapshotv1.VolumeSnapshotContentSource{VolumeHandle: &volumeHandle},
 		},
@@ -131,7 +127,7 @@ func member(volumeHandle string, of *groupContent, group *groupSnapshot, volume 
 		claim = volume.Spec.ClaimRef.Name
 	}
 	return &volumeSnapshot{
-		TypeMeta: metav1.TypeMeta{APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: snapshots.Kind},
+		TypeMeta: metav1.TypeMeta{APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: snapshots.SnapshotKind},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: memberName("snapshot", group, volumeHandle), Namespace: of.Spec.VolumeGroupSnapshotRef.Namespace,
 			OwnerReferences: []metav1.OwnerReference{snapshots.GroupOwner(group)}, Finalizers: []string{snapshots.InGroupFinalizer},
@@ -143,7 +139,7 @@ func member(volumeHandle string, of *groupContent, group *groupSnapshot, volume 
 // volumeByHandle is the only volume of a driver with that handle, or nil.
 //
 // Upstream: groupsnapshot_controller_helper.go findPersistentVolumeByCSIDriverHandle, v8.7. That there are several is only logged.
-func (g *groupController) volumeByHandle(driver, handle string) *v1.PersistentVolume {
+func (g *groups) volumeByHandle(driver, handle string) *v1.PersistentVolume {
 	if found := g.volumes.ByIndex(byHandle, handleKey(driver, handle)); len(found) == 1 {
 		return found[0]
 	}
@@ -153,16 +149,17 @@ func (g *groupController) volumeByHandle(driver, handle string) *v1.PersistentVo
 // syncUnreadyMember has a member follow its content, which the group snapshot has made.
 //
 // Upstream: snapshot_controller.go syncUnreadySnapshot, v8.7.
-func (c *controller) syncUnreadyMember(ctx context.Context, snapshot *volumeSnapshot) error {
-	name := snapshots.BoundContent(snapshot)
+func (s *singles) syncUnreadyMember(ctx context.Context, snapshot *volumeSnapshot) error {
+	name := s.bound(snapshot)
 	if name == "" {
 		return fmt.Errorf("detected group snapshot member %s with no content, retrying", control.Key(snapshot))
 	}
-	found, ok := c.contents.Newest(name)
+	found, ok := s.contents.Newest(name)
 	if !ok {
 		return fmt.Errorf("group snapshot member %s requests an non-existing content %s", control.Key(snapshot), name)
 	}
-	return c.tellSnapshot(ctx, snapshot, found)
+	_, err := s.copyStatus(ctx, snapshot, found, false)
+	return err
 }
 
 // errNoGroups is that a member cannot be worked on.
@@ -171,15 +168,15 @@ var errNoGroups = errors.New("group snapshots are not followed: their definition
 // groupOf is the name of the group snapshot that a content belongs to by its handle, or "".
 //
 // Upstream: snapshot_controller.go updateSnapshotStatus, v8.7.
-func (c *controller) groupOf(found *content, key string) (string, error) {
-	if found.Status == nil || found.Status.VolumeGroupSnapshotHandle == nil {
+func (c *controller) groupOf(found snapshots.Content, key string) (string, error) {
+	switch {
+	case found.GroupHandle == nil:
 		return "", nil
-	}
-	if c.groups == nil {
+	case c.groups == nil:
 		return "", errNoGroups
 	}
-	for _, group := range c.groups.groupContents.All() {
-		if group.Status != nil && group.Status.VolumeGroupSnapshotHandle != nil && *group.Status.VolumeGroupSnapshotHandle == *found.Status.VolumeGroupSnapshotHandle {
+	for _, group := range c.groups.contents.All() {
+		if group.Status != nil && group.Status.VolumeGroupSnapshotHandle != nil && *group.Status.VolumeGroupSnapshotHandle == *found.GroupHandle {
 			return group.Spec.VolumeGroupSnapshotRef.Name, nil
 		}
 	}
@@ -190,40 +187,40 @@ func (c *controller) groupOf(found *content, key string) (string, error) {
 // as that is there the member stays.
 //
 // Upstream: snapshot_controller.go checkandRemoveSnapshotFinalizersAndCheckandDeleteContent, v8.7.
-func (c *controller) leavesGroup(snapshot *volumeSnapshot) (bool, error) {
+func (s *singles) leavesGroup(snapshot *volumeSnapshot) (bool, error) {
 	switch {
 	case snapshot.Status == nil || snapshot.Status.VolumeGroupSnapshotName == nil:
 		return false, nil
-	case c.groups == nil:
+	case s.groups == nil:
 		return false, errNoGroups
 	}
 	group := snapshot.Namespace + "/" + *snapshot.Status.VolumeGroupSnapshotName
-	if _, ok := c.groups.groupSnapshots.Cached(group); !ok {
+	if _, ok := s.groups.snapshots.Cached(group); !ok {
 		return true, nil
 	}
 	message := fmt.Sprintf("deletion of the individual volume snapshot %s is not allowed as it belongs to group snapshot %s. "+
 		"Deleting the group snapshot will trigger the deletion of all the individual volume snapshots that are part of the group.", control.Key(snapshot), group)
-	c.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotDeletePending", message)
+	s.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotDeletePending", message)
 	return false, errors.New(message)
 }
 
 // addGroupOwnership has a member that was there before be owned by its group snapshot.
 //
 // Upstream: snapshot_controller.go addVolumeGroupSnapshotOwnership and vgs.go NeedToAddVolumeGroupSnapshotOwnership, v8.7.
-func (c *controller) addGroupOwnership(ctx context.Context, snapshot *volumeSnapshot) error {
+func (s *singles) addGroupOwnership(ctx context.Context, snapshot *volumeSnapshot) error {
 	name := snapshot.Status.VolumeGroupSnapshotName
 	switch {
 	case snapshots.GroupOf(snapshot) != "" || name == nil || *name == "":
 		return nil
-	case c.groups == nil:
+	case s.groups == nil:
 		return errNoGroups
 	}
-	group, ok := c.groups.groupSnapshots.Cached(snapshot.Namespace + "/" + *name)
+	group, ok := s.groups.snapshots.Cached(snapshot.Namespace + "/" + *name)
 	if !ok {
 		return notFound("volumegroupsnapshot."+snapshots.GroupsGroup, *name)
 	}
 	changed := snapshot.DeepCopy()
 	changed.OwnerReferences = append(changed.OwnerReferences, snapshots.GroupOwner(group))
-	_, err := c.snapshots.API.Update(ctx, changed)
+	_, err := s.snapshots.API.Update(ctx, changed)
 	return err
 }

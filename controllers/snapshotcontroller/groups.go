@@ -7,31 +7,20 @@ import (
 	"time"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-type (
-	groupSnapshot = groupv1.VolumeGroupSnapshot
-	groupContent  = groupv1.VolumeGroupSnapshotContent
-	groupClass    = groupv1.VolumeGroupSnapshotClass
-)
-
-// groupController is the part of the controller for group snapshots.
+// groups is the part of the controller for group snapshots.
 //
 // Upstream: external-snapshotter pkg/common-controller/groupsnapshot_controller_helper.go, v8.7.
-type groupController struct {
-	*controller
-	groupSnapshots snapshots.Objects[groupSnapshot, *groupSnapshot]
-	groupContents  snapshots.Objects[groupContent, *groupContent]
-	groupClasses   *snapshots.Store[groupClass, *groupClass]
-	volumes        *control.Cache[*v1.PersistentVolume]
-
-	groupQueue, groupContentQueue control.Queue
+type groups struct {
+	binder[*groupSnapshot, *groupContent]
+	volumes *control.Cache[*v1.PersistentVolume]
 }
 
 // byHandle is an index of volumes by driver and handle.
@@ -40,7 +29,7 @@ const byHandle = "CSI handle"
 // Upstream: pkg/utils/pvs.go PersistentVolumeKeyFuncByCSIDriverHandle, v8.7.
 func handleKey(driver, handle string) string { return driver + "^" + handle }
 
-// syncedPollPeriod is how often the caches are asked whether they have had their first lists.
+// syncedPollPeriod is the interval at which followGroups asks whether the caches have had their first lists.
 //
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond
@@ -49,155 +38,171 @@ const syncedPollPeriod = 100 * time.Millisecond
 //
 // Upstream: snapshot_controller_base.go NewCSISnapshotCommonController, v8.7.
 func (c *controller) followGroups(ctx context.Context) {
-	g := &groupController{
-		controller: c, groupSnapshots: snapshots.GroupSnapshotObjects(c.env), groupContents: snapshots.GroupContentObjects(c.env), groupClasses: snapshots.GroupClassStore(c.env),
-		volumes: control.NewCache[*v1.PersistentVolume](c.env, control.PersistentVolumes()),
-	}
+	g := &groups{newBinder(c, snapshots.Groups()), control.NewCache[*v1.PersistentVolume](c.env, control.PersistentVolumes())}
 	g.volumes.AddIndex(byHandle, func(pv *v1.PersistentVolume) []string {
 		if pv.Spec.CSI == nil {
 			return nil
 		}
 		return []string{handleKey(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)}
 	})
-	g.groupQueue = c.env.Queue(queue("snapshot-controller-group-snapshot", snapshots.GroupKind, g.syncGroupSnapshotByKey))
-	g.groupContentQueue = c.env.Queue(queue("snapshot-controller-group-content", "VolumeGroupSnapshotContent", g.syncGroupSnapshotContentByKey))
+	g.makeQueues(g, "snapshot-controller-group-")
 	synced := func(context.Context) (bool, error) {
-		return g.groupSnapshots.Synced() && g.groupContents.Synced() && g.groupClasses.Synced() && g.volumes.Synced(), nil
+		return g.snapshots.Synced() && g.contents.Synced() && g.classes.Synced() && g.volumes.Synced(), nil
 	}
 	if done, _ := synced(ctx); !done && c.env.Poll(ctx, syncedPollPeriod, 0, synced) != nil {
 		return
 	}
-	g.groupSnapshots.Handle(func(key string, _, _ *groupSnapshot) { g.groupQueue.Add(key) })
-	g.groupContents.Handle(func(key string, _, _ *groupContent) { g.groupContentQueue.Add(key) })
 	c.groups = g
-	g.enqueueGroups()
-	c.env.Every("resync of groups", resyncPeriod, func(context.Context) { g.enqueueGroups() })
+	g.begin("resync of groups")
 }
 
-func (g *groupController) enqueueGroups() {
-	addAll(g.groupQueue, g.groupSnapshots.Keys())
-	addAll(g.groupContentQueue, g.groupContents.Keys())
-}
-
-// groupKey is the key of the group snapshot that a content names.
-func groupKey(found *groupContent) string {
-	return found.Spec.VolumeGroupSnapshotRef.Namespace + "/" + found.Spec.VolumeGroupSnapshotRef.Name
-}
-
-// fail writes an error to a group snapshot and tells of it. What has failed is tried again, and with it a write that
-// is refused.
+// syncSnapshot brings a group snapshot one step further.
 //
-// Upstream: groupsnapshot_controller_helper.go updateGroupSnapshotErrorStatusWithEvent, v8.7.
-func (g *groupController) fail(ctx context.Context, group *groupSnapshot, notReady bool, reason, message string) error {
-	at := func(s *groupSnapshot) (**snapshotv1.VolumeSnapshotError, **bool) {
-		if s.Status == nil {
-			s.Status = &groupv1.VolumeGroupSnapshotStatus{}
-		}
-		return &s.Status.Error, &s.Status.ReadyToUse
+// Upstream: groupsnapshot_controller_helper.go syncGroupSnapshot, v8.7.
+func (g *groups) syncSnapshot(ctx context.Context, group *groupSnapshot) error {
+	if group.DeletionTimestamp != nil {
+		return g.processGroupSnapshotWithDeletionTimestamp(ctx, group)
 	}
-	return writeError(ctx, g.controller, g.groupSnapshots, group, at, notReady, reason, message)
+	if source := group.Spec.Source; (source.Selector == nil) == (source.VolumeGroupSnapshotContentName == nil) {
+		err := errors.New("Exactly one of Selector and VolumeGroupSnapshotContentName should be specified")
+		g.fail(ctx, group, true, "GroupSnapshotValidationError", err.Error())
+		return err
+	}
+	if err := g.checkAndAddGroupSnapshotFinalizers(ctx, group); err != nil {
+		g.recorder.Event(group, v1.EventTypeWarning, "GroupSnapshotFinalizerError", "Failed to check and update group snapshot: "+err.Error())
+		return err
+	}
+	if !g.isBoundAndReady(group) {
+		return g.syncUnreadyGroupSnapshot(ctx, group)
+	}
+	_, err := g.checkBound(ctx, group)
+	return err
 }
 
-// checkAndUpdateGroupSnapshotClass checks the class of a group snapshot, and gives it the default class if it names
-// none. With an error it returns the group snapshot as it was.
+// checkAndAddGroupSnapshotFinalizers protects a group snapshot as long as it has a content.
 //
-// Upstream: snapshot_controller_base.go checkAndUpdateGroupSnapshotClass, v8.7.
-func (g *groupController) checkAndUpdateGroupSnapshotClass(ctx context.Context, group *groupSnapshot) (*groupSnapshot, error) {
-	if name := group.Spec.VolumeGroupSnapshotClassName; name != nil {
-		_, err := g.groupClassOf(*name)
-		if err != nil {
-			_ = g.fail(ctx, group, false, "GetGroupSnapshotClassFailed", fmt.Sprintf("failed to get group snapshot class with error %v", err))
-		}
-		return group, err
+// Upstream: groupsnapshot_controller_helper.go checkandAddGroupSnapshotFinalizers and util.go
+// NeedToAddGroupSnapshotBoundFinalizer, v8.7.
+func (g *groups) checkAndAddGroupSnapshotFinalizers(ctx context.Context, group *groupSnapshot) error {
+	found, err := g.contentOf(ctx, group)
+	if err != nil || found == nil || g.bound(group) == "" || hasFinalizer(group, snapshots.GroupBoundFinalizer) {
+		return err
 	}
-	updated, err := g.setDefaultGroupSnapshotClass(ctx, group)
-	if err != nil {
-		_ = g.fail(ctx, group, false, "SetDefaultGroupSnapshotClassFailed", fmt.Sprintf("Failed to set default group snapshot class with error %v", err))
-		return group, err
-	}
-	return updated, nil
+	return g.snapshots.AddFinalizers(ctx, group, snapshots.GroupBoundFinalizer)
 }
 
-// setDefaultGroupSnapshotClass gives a group snapshot of claims the only default class of the first volume's driver.
+// syncUnreadyGroupSnapshot binds a group snapshot and its content. It creates the content if there is none, and the
+// members when the driver has taken them.
 //
-// Upstream: groupsnapshot_controller_helper.go SetDefaultGroupSnapshotClass and pvDriverFromGroupSnapshot, v8.7.
-func (g *groupController) setDefaultGroupSnapshotClass(ctx context.Context, group *groupSnapshot) (*groupSnapshot, error) {
+// Upstream: groupsnapshot_controller_helper.go syncUnreadyGroupSnapshot, v8.7.
+func (g *groups) syncUnreadyGroupSnapshot(ctx context.Context, group *groupSnapshot) error {
 	if group.Spec.Source.VolumeGroupSnapshotContentName != nil {
-		return group, nil
+		return g.syncPreprovisioned(ctx, group)
 	}
-	volumes, err := g.volumesOfGroup(ctx, group)
+	found, err := g.dynamicContent(ctx, group)
 	if err != nil {
-		return group, err
+		return err
 	}
-	if volumes[0].Spec.CSI == nil {
-		return group, fmt.Errorf("snapshotting non-CSI volumes is not supported, group snapshot:%s", control.Key(group))
-	}
-	var names []string
-	for _, class := range g.groupClasses.All() {
-		if class.Annotations[snapshots.AnnDefaultGroupClass] == "true" && class.Driver == volumes[0].Spec.CSI.Driver {
-			names = append(names, class.Name)
+	if found == nil {
+		if found, err = g.createContent(ctx, group); err != nil {
+			return g.failedToCreate(ctx, group, err)
 		}
+		_, err = g.copyStatus(ctx, group, found, false)
+		return err
 	}
-	switch {
-	case len(names) == 0:
-		return group, errors.New("cannot find default group snapshot class")
-	case len(names) > 1:
-		return group, fmt.Errorf("%d default snapshot classes were found", len(names))
+	if err := g.createSnapshotsForGroupSnapshotContent(ctx, found, group); err != nil {
+		return err
 	}
+	return g.bindAndUpdate(ctx, group, found)
+}
+
+// syncContent protects a content that is bound, and has its group snapshot follow its status.
+//
+// Upstream: groupsnapshot_controller_helper.go syncGroupSnapshotContent, v8.7.
+func (g *groups) syncContent(ctx context.Context, found *groupContent) error {
+	source := found.Spec.Source
+	if (source.GroupSnapshotHandles == nil) == (len(source.VolumeHandles) == 0) {
+		err := errors.New("Exactly one of GroupSnapshotHandles and VolumeHandles should be specified")
+		g.recorder.Event(found, v1.EventTypeWarning, "GroupContentValidationError", err.Error())
+		return err
+	}
+	_, err := g.protectContent(ctx, found)
+	return err
+}
+
+func (g *groups) setClass(ctx context.Context, group *groupSnapshot, name string) (*groupSnapshot, error) {
 	changed := group.DeepCopy()
-	changed.Spec.VolumeGroupSnapshotClassName = &names[0]
+	changed.Spec.VolumeGroupSnapshotClassName = &name
 	// Upstream goes on with what a refused update returns, which has no name.
-	return g.groupSnapshots.Update(ctx, changed)
+	return g.snapshots.Update(ctx, changed)
 }
 
-// groupClassOf is a class in the cache.
-func (g *groupController) groupClassOf(name string) (*groupClass, error) {
-	found, ok := g.groupClasses.Cached(name)
-	if !ok {
-		return nil, notFound("volumegroupsnapshotclass."+snapshots.GroupsGroup, name)
-	}
-	return found, nil
-}
-
-// syncGroupSnapshotByKey looks at a group snapshot, or has the content of one that is gone be looked at.
+// volumesOf returns the volumes of the claims that a group snapshot is to be taken of.
 //
-// Upstream: snapshot_controller_base.go syncGroupSnapshotByKey, and groupsnapshot_controller_helper.go
-// updateGroupSnapshot and deleteGroupSnapshot, v8.7.
-func (g *groupController) syncGroupSnapshotByKey(ctx context.Context, key string) error {
-	cached, ok := g.groupSnapshots.Cached(key)
-	if !ok {
-		gone, known := g.groupSnapshots.Newest(key)
-		g.groupSnapshots.Forget(key)
-		if known && snapshots.BoundGroupContent(gone) != "" {
-			g.groupContentQueue.Add(snapshots.BoundGroupContent(gone))
+// Upstream: groupsnapshot_controller_helper.go getVolumesFromVolumeGroupSnapshot, v8.7.
+func (g *groups) volumesOf(ctx context.Context, group *groupSnapshot) ([]*v1.PersistentVolume, error) {
+	claims, err := g.claimsOf(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	var volumes []*v1.PersistentVolume
+	for i := range claims {
+		volume, err := g.volumeOfClaim(ctx, &claims[i], g.Noun)
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		volumes = append(volumes, volume)
 	}
-	group, err := g.checkAndUpdateGroupSnapshotClass(ctx, cached)
-	if err != nil && (group.DeletionTimestamp == nil || !apierrors.IsNotFound(err)) {
-		return err // A group snapshot that is being deleted needs no class.
-	}
-	if !g.groupSnapshots.Take(group) {
-		return nil
-	}
-	return g.syncGroupSnapshot(ctx, group)
+	return volumes, nil
 }
 
-// syncGroupSnapshotContentByKey looks at a content, or has the group snapshot of one that is gone be looked at.
+// claimsOf returns the claims that the selector chooses, at least one.
 //
-// Upstream: snapshot_controller_base.go syncGroupSnapshotContentByKey, updateGroupSnapshotContent and
-// deleteGroupSnapshotContent, v8.7.
-func (g *groupController) syncGroupSnapshotContentByKey(ctx context.Context, key string) error {
-	found, ok := g.groupContents.Cached(key)
-	if ok {
-		if !g.groupContents.Take(found) {
-			return nil
+// Upstream: groupsnapshot_controller_helper.go getClaimsFromVolumeGroupSnapshot, v8.7, which looks at the selector's
+// matchLabels only.
+func (g *groups) claimsOf(ctx context.Context, group *groupSnapshot) ([]v1.PersistentVolumeClaim, error) {
+	selector := group.Spec.Source.Selector
+	if selector == nil {
+		return nil, errors.New("the group snapshot source selector is not specified") // Upstream's program crashes.
+	}
+	list, err := g.client.CoreV1().PersistentVolumeClaims(group.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(selector.MatchLabels).String()})
+	if err != nil {
+		return nil, fmt.Errorf("failed to list PVCs with label selector %s: %q", metav1.FormatLabelSelector(selector), err.Error())
+	}
+	if len(list.Items) == 0 {
+		return nil, fmt.Errorf("label selector %s for group snapshot not applied to any PVC", metav1.FormatLabelSelector(selector))
+	}
+	return list.Items, nil
+}
+
+// newContent requires that the volumes are of the class's driver.
+//
+// Upstream: groupsnapshot_controller_helper.go createGroupSnapshotContent, v8.7.
+func (g *groups) newContent(group *groupSnapshot, class *class, volumes []*v1.PersistentVolume) (*groupContent, error) {
+	refused := func(message string) {
+		g.recorder.Event(group, v1.EventTypeWarning, "CreateGroupSnapshotContentFailed", message)
+	}
+	var handles []string
+	for _, volume := range volumes {
+		source := volume.Spec.CSI
+		if source == nil {
+			refused("Cannot snapshot a non-CSI volume: " + volume.Name)
+			return nil, fmt.Errorf("cannot snapshot a non-CSI volume for group snapshot %s: %s", control.Key(group), volume.Name)
 		}
-		return g.syncGroupSnapshotContent(ctx, found)
+		if source.Driver != class.Driver {
+			message := fmt.Sprintf("Volume CSI driver (%s) mismatch with VolumeGroupSnapshotClass (%s) %s: %s", source.Driver, class.Driver, control.Key(group), volume.Name)
+			refused(message)
+			return nil, snapshots.UpdateError(control.Key(group), errors.New(message))
+		}
+		handles = append(handles, source.VolumeHandle)
 	}
-	if gone, known := g.groupContents.Newest(key); known {
-		g.groupContents.Forget(key)
-		g.groupQueue.Add(groupKey(gone))
-	}
-	return nil
+	return &groupContent{
+		TypeMeta:   metav1.TypeMeta{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshotContent"},
+		ObjectMeta: metav1.ObjectMeta{Name: g.contentName(group)},
+		Spec: groupv1.VolumeGroupSnapshotContentSpec{
+			VolumeGroupSnapshotRef:       g.reference(group),
+			Source:                       groupv1.VolumeGroupSnapshotContentSource{VolumeHandles: handles},
+			VolumeGroupSnapshotClassName: &class.Name, DeletionPolicy: class.DeletionPolicy, Driver: class.Driver,
+		},
+	}, nil
 }

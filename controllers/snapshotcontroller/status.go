@@ -3,7 +3,6 @@ package snapshotcontroller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	v1 "k8s.io/api/core/v1"
@@ -14,137 +13,122 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// needsUpdateSnapshotStatus says whether a content may have news for its snapshot.
+// needsUpdateStatus reports whether the status of a content may differ from that of its snapshot.
 //
-// Upstream: snapshot_controller.go needsUpdateSnapshotStatus, v8.7, which compares where readyToUse is
-// kept, not what it is: two of them always differ.
-func needsUpdateSnapshotStatus(snapshot *volumeSnapshot, found *content) bool {
-	is, has := snapshot.Status, found.Status
+// Upstream: snapshot_controller.go needsUpdateSnapshotStatus and groupsnapshot_controller_helper.go
+// needsUpdateGroupSnapshotStatus, v8.7, which compare the pointers readyToUse instead of the values: two of them always differ.
+func needsUpdateStatus(is snapshots.Status, found snapshots.Content) bool {
 	switch {
-	case has == nil:
+	case !found.HasStatus:
 		return false
-	case is == nil || is.BoundVolumeSnapshotContentName == nil:
+	case is.BoundContent == nil:
 		return true
-	case is.CreationTime == nil && has.CreationTime != nil:
+	case is.CreationTime == nil && found.CreationTime != nil:
 		return true
-	case has.ReadyToUse != nil:
+	case found.ReadyToUse != nil:
 		return true
 	}
-	return has.RestoreSize != nil && (is.RestoreSize == nil || is.RestoreSize.IsZero() && *has.RestoreSize > 0)
+	return newSize(is, found)
 }
 
-// updateSnapshotStatus writes to the snapshot what its content says, and returns the snapshot as it
-// is then.
+// newSize reports whether a content has a size that its snapshot does not have yet.
+func newSize(is snapshots.Status, found snapshots.Content) bool {
+	return found.RestoreSize != nil && (is.RestoreSize == nil || is.RestoreSize.IsZero() && *found.RestoreSize > 0)
+}
+
+// updateStatus writes to a snapshot what its content says, and returns the snapshot as it is then.
 //
-// Upstream: snapshot_controller.go updateSnapshotStatus, v8.7.
-func (c *controller) updateSnapshotStatus(ctx context.Context, snapshot *volumeSnapshot, found *content) (*volumeSnapshot, error) {
+// Upstream: snapshot_controller.go updateSnapshotStatus and groupsnapshot_controller_helper.go
+// updateGroupSnapshotStatus, v8.7.
+func (b *binder[S, C]) updateStatus(ctx context.Context, snapshot S, found C) (S, error) {
+	var none S
 	key := control.Key(snapshot)
-	group, err := c.groupOf(found, key)
+	group, err := b.groupOf(b.Content(found), key)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	latest, err := c.snapshots.API.Get(ctx, snapshot.Namespace, snapshot.Name)
+	latest, err := b.snapshots.API.Get(ctx, snapshot.GetNamespace(), snapshot.GetName())
 	if err != nil {
-		return nil, fmt.Errorf("error get snapshot %s from api server: %w", key, err)
+		return none, fmt.Errorf("error get %s %s from api server: %w", b.Noun, key, err)
 	}
-	changed := latest.DeepCopy()
-	if !follow(changed, found, group) {
+	before := b.Snapshot(latest).Status
+	after, changed := follow(before, b.Content(found), found.GetName(), group)
+	if !changed {
 		return latest, nil
 	}
-	if latest.Status == nil || latest.Status.CreationTime == nil {
-		if changed.Status.CreationTime != nil {
-			c.recorder.Event(snapshot, v1.EventTypeNormal, "SnapshotCreated", fmt.Sprintf("Snapshot %s was successfully created by the CSI driver.", key))
-		}
+	if before.CreationTime == nil && after.CreationTime != nil {
+		b.recorder.Event(snapshot, v1.EventTypeNormal, b.Reason+"Created", fmt.Sprintf("%s %s was successfully created by the CSI driver.", b.Reason, key))
 	}
-	if !snapshots.IsReady(latest) && snapshots.IsReady(changed) {
-		c.recorder.Event(snapshot, v1.EventTypeNormal, "SnapshotReady", fmt.Sprintf("Snapshot %s is ready to use.", key))
+	if !before.IsReady() && after.IsReady() {
+		b.recorder.Event(snapshot, v1.EventTypeNormal, b.Reason+"Ready", fmt.Sprintf("%s %s is ready to use.", b.Reason, key))
 	}
-	updated, err := c.snapshots.API.UpdateStatus(ctx, changed)
+	wanted := latest.DeepCopyObject().(S)
+	b.SetStatus(wanted, after)
+	updated, err := b.snapshots.API.UpdateStatus(ctx, wanted)
 	if err != nil {
-		return nil, snapshots.UpdateError(key, err)
+		return none, snapshots.UpdateError(key, err)
 	}
 	return updated, nil
 }
 
-// follow has the snapshot's status follow the content, and says whether that changes anything. group is the name of
-// its group snapshot, or "".
+// follow returns the status of a snapshot after that of the content with this name, and whether that is a change.
+// group is the name of the snapshot's group snapshot, or "".
 //
-// Upstream: snapshot_controller.go updateSnapshotStatus, v8.7. It compares where the times of two
-// errors are kept, so that an error is always written anew.
-func follow(snapshot *volumeSnapshot, found *content, group string) (changed bool) {
-	has := snapshotv1.VolumeSnapshotContentStatus{}
-	if found.Status != nil {
-		has = *found.Status
+// Upstream: snapshot_controller.go updateSnapshotStatus and groupsnapshot_controller_helper.go updateGroupSnapshotStatus,
+// v8.7. They compare the pointers to the times of two errors, so that an error is always written again.
+func follow(status snapshots.Status, found snapshots.Content, name, group string) (_ snapshots.Status, changed bool) {
+	if status.BoundContent == nil {
+		status.BoundContent, changed = &name, true
 	}
-	if snapshot.Status == nil {
-		snapshot.Status = &snapshotv1.VolumeSnapshotStatus{}
+	if status.CreationTime == nil && found.CreationTime != nil {
+		status.CreationTime, changed = found.CreationTime.DeepCopy(), true
 	}
-	status := snapshot.Status
-	if status.BoundVolumeSnapshotContentName == nil {
-		status.BoundVolumeSnapshotContentName, changed = &found.Name, true
-	}
-	if status.CreationTime == nil && has.CreationTime != nil {
-		status.CreationTime, changed = &metav1.Time{Time: time.Unix(0, *has.CreationTime)}, true
-	}
-	ready := has.ReadyToUse != nil && *has.ReadyToUse
+	ready := found.IsReady()
 	if status.ReadyToUse == nil || *status.ReadyToUse != ready {
 		status.ReadyToUse, changed = &ready, true
 		if ready {
 			status.Error = nil
 		}
 	}
-	if has.RestoreSize != nil && (status.RestoreSize == nil || status.RestoreSize.IsZero() && *has.RestoreSize > 0) {
-		status.RestoreSize, changed = resource.NewQuantity(*has.RestoreSize, resource.BinarySI), true
+	if newSize(status, found) {
+		status.RestoreSize, changed = resource.NewQuantity(*found.RestoreSize, resource.BinarySI), true
 	}
-	if status.VolumeGroupSnapshotName == nil && group != "" {
-		status.VolumeGroupSnapshotName, changed = &group, true
+	if status.Group == nil && group != "" {
+		status.Group, changed = &group, true
 	}
-	if status.Error != nil || has.Error != nil {
-		status.Error, changed = has.Error.DeepCopy(), true
+	if status.Error != nil || found.Error != nil {
+		status.Error, changed = found.Error.DeepCopy(), true
 	}
-	return changed
+	return status, changed
 }
 
-// statusOf is where an object has its error and its readiness; a status is made if there is none.
-type statusOf[P any] func(P) (failure **snapshotv1.VolumeSnapshotError, ready **bool)
-
-// writeError writes an error to an object and tells of it, unless the object has the same error already.
+// updateErrorStatus writes an error to the status of a snapshot and emits an event, unless the snapshot has the same
+// error already. It returns the error of the write.
 //
 // Upstream: snapshot_controller.go updateSnapshotErrorStatusWithEvent and groupsnapshot_controller_helper.go
 // updateGroupSnapshotErrorStatusWithEvent, v8.7.
-func writeError[T any, P snapshots.Pointer[T]](ctx context.Context, c *controller, objects snapshots.Objects[T, P], obj P, at statusOf[P], notReady bool, reason, message string) error {
-	changed := obj.DeepCopyObject().(P)
-	failure, isReady := at(changed)
-	if is := *failure; is != nil && is.Message != nil && *is.Message == message {
+func (b *binder[S, C]) updateErrorStatus(ctx context.Context, snapshot S, notReady bool, reason, message string) error {
+	status := b.Snapshot(snapshot).Status
+	if status.Error != nil && status.Error.Message != nil && *status.Error.Message == message {
 		return nil
 	}
-	*failure = &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: c.env.Now()}, Message: &message}
+	status.Error = &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: b.env.Now()}, Message: &message}
 	if notReady {
-		*isReady = new(bool)
+		status.ReadyToUse = new(bool)
 	}
-	updated, err := objects.API.UpdateStatus(ctx, changed)
-	// The event is there also if the write failed.
-	c.recorder.Event(obj, v1.EventTypeWarning, reason, message)
+	changed := snapshot.DeepCopyObject().(S)
+	b.SetStatus(changed, status)
+	updated, err := b.snapshots.API.UpdateStatus(ctx, changed)
+	b.recorder.Event(snapshot, v1.EventTypeWarning, reason, message) // also if the write failed
 	if err != nil {
 		return err
 	}
-	objects.Take(updated)
+	b.snapshots.Take(updated)
 	return nil
 }
 
-// writeErrorStatus is writeError for a snapshot.
-func (c *controller) writeErrorStatus(ctx context.Context, snapshot *volumeSnapshot, notReady bool, reason, message string) error {
-	at := func(s *volumeSnapshot) (**snapshotv1.VolumeSnapshotError, **bool) {
-		if s.Status == nil {
-			s.Status = &snapshotv1.VolumeSnapshotStatus{}
-		}
-		return &s.Status.Error, &s.Status.ReadyToUse
-	}
-	return writeError(ctx, c, c.snapshots, snapshot, at, notReady, reason, message)
-}
-
-// updateErrorStatus is writeErrorStatus where something has failed already: that is tried again, and with it
-// a write that is refused.
-func (c *controller) updateErrorStatus(ctx context.Context, snapshot *volumeSnapshot, notReady bool, reason, message string) {
-	_ = c.writeErrorStatus(ctx, snapshot, notReady, reason, message)
+// fail does updateErrorStatus for an error that the caller returns. The sync is then repeated, and with it a write
+// that failed.
+func (b *binder[S, C]) fail(ctx context.Context, snapshot S, notReady bool, reason, message string) {
+	_ = b.updateErrorStatus(ctx, snapshot, notReady, reason, message)
 }

@@ -60,7 +60,7 @@ func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.Persisten
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("error getting snapshotcontent %s for snapshot %s", name, source.Name)
-	case !snapshots.RefersTo(content, s):
+	case !snapshots.Single().RefersTo(content, s):
 		return nil, fmt.Errorf("snapshotcontent %s for snapshot %s is bound to a different snapshot", name, source.Name)
 	case content.Spec.Driver != class.Provisioner:
 		return nil, fmt.Errorf("snapshotcontent %s for snapshot %s is not handled by CSI driver of StorageClass %s", name, source.Name, class.Name)

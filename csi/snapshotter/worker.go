@@ -1,0 +1,267 @@
+package snapshotter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/control/snapshots"
+)
+
+// worker works on the contents of one kind. The sidecar has one for snapshots and one for group snapshots. Where the
+// two differ, it calls steps.
+type worker[S, C snapshots.Object] struct {
+	*controller
+	snapshots.Kind[S, C]
+	steps steps[C]
+
+	contents snapshots.Objects[C]
+	classes  snapshots.ClassStore
+	queue    control.Queue
+}
+
+// steps does what differs between snapshots and group snapshots, first of all the calls of the driver.
+type steps[C any] interface {
+	// create calls the driver to take a snapshot.
+	create(ctx context.Context, found C, parameters, secrets map[string]string) (answer, error)
+	// sources names the volumes in an error.
+	sources(found C) string
+	// checkStatus writes to a content whether its snapshot is ready.
+	checkStatus(ctx context.Context, found C) (C, error)
+	// writeStatus writes the status of changed, which is a copy of latest.
+	writeStatus(ctx context.Context, latest, changed C) (C, error)
+	// delete deletes the snapshot of a content that is being deleted, and lets the content go.
+	delete(ctx context.Context, found C) error
+	// deleteFromStorage calls the driver to delete a snapshot.
+	deleteFromStorage(ctx context.Context, found C, secrets map[string]string) error
+	// clear removes from a status what does not hold for a deleted snapshot.
+	clear(is *snapshots.Content)
+}
+
+// answer holds what the driver says of a snapshot or a group snapshot.
+type answer struct {
+	handle  string
+	ready   bool
+	created *timestamppb.Timestamp
+	size    int64                        // 0 for a group snapshot
+	group   string                       // handle of the group snapshot that the snapshot is a member of
+	members []groupv1.VolumeSnapshotInfo // of a group snapshot
+}
+
+func newWorker[S, C snapshots.Object](c *controller, kind snapshots.Kind[S, C], steps steps[C], queue string) *worker[S, C] {
+	w := &worker[S, C]{controller: c, Kind: kind, steps: steps}
+	w.queue = c.env.Queue(control.QueueConfig{
+		Name: queue, About: control.KeysOf(kind.Name + "Content"), Workers: c.cfg.Workers, Reconcile: w.syncContentByKey,
+		Limiter: control.RateLimiter{Base: c.cfg.RetryIntervalStart, Max: c.cfg.RetryIntervalMax, QPS: -1},
+	})
+	return w
+}
+
+// syncedPollPeriod is the interval at which begin asks whether the caches have had their first lists.
+//
+// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
+const syncedPollPeriod = 100 * time.Millisecond
+
+// begin follows contents and classes, and queues all contents: now, when they change, and at each resync.
+func (w *worker[S, C]) begin(ctx context.Context, resync string) {
+	w.contents, w.classes = w.ContentObjects(w.env), w.ClassStore(w.env)
+	synced := func(context.Context) (bool, error) { return w.contents.Synced() && w.classes.Synced(), nil }
+	if done, _ := synced(ctx); !done && w.env.Poll(ctx, syncedPollPeriod, 0, synced) != nil {
+		return
+	}
+	w.contents.Handle(func(key string, old, obj C) {
+		var none C
+		if old == none || obj == none || w.shouldEnqueue(old, obj) {
+			w.queue.Add(key)
+		}
+	})
+	all := func(context.Context) {
+		for _, key := range w.contents.Keys() {
+			w.queue.Add(key)
+		}
+	}
+	all(ctx)
+	w.env.Every(resync, w.cfg.Resync, all)
+}
+
+// shouldEnqueue reports whether a content has changed in more than what the sidecar itself writes, or is ready now: it
+// may have been deleted while its snapshot was being taken.
+//
+// Upstream: pkg/utils/util.go ShouldEnqueueContentChange and ShouldEnqueueGroupContentChange, v8.7.
+func (w *worker[S, C]) shouldEnqueue(old, obj C) bool {
+	others := func(obj C) C {
+		obj = obj.DeepCopyObject().(C)
+		obj.SetResourceVersion("")
+		obj.SetManagedFields(nil)
+		obj.SetFinalizers(nil)
+		delete(obj.GetAnnotations(), w.AnnBeingCreated)
+		w.SetContentStatus(obj, snapshots.Content{})
+		return obj
+	}
+	return !w.ready(old) && w.ready(obj) || !equality.Semantic.DeepEqual(others(old), others(obj))
+}
+
+func (w *worker[S, C]) ready(found C) bool { return w.Content(found).IsReady() }
+
+// syncContentByKey syncs a content of this driver.
+//
+// Upstream: snapshot_controller_base.go syncContentByKey, and groupsnapshot_helper.go syncGroupSnapshotContentByKey and
+// updateGroupSnapshotContentInInformerCache, v8.7.
+func (w *worker[S, C]) syncContentByKey(ctx context.Context, key string) error {
+	found, ok := w.contents.Cached(key)
+	if !ok {
+		w.contents.Forget(key)
+		return nil
+	}
+	if !w.isDriverMatch(w.Content(found)) || !w.contents.Take(found) {
+		return nil
+	}
+	return w.syncContent(ctx, found)
+}
+
+// Upstream: snapshot_controller_base.go isDriverMatch, v8.7.
+func (w *worker[S, C]) isDriverMatch(is snapshots.Content) bool {
+	if !is.Dynamic && !is.Existing || is.Driver != w.cfg.Driver {
+		return false
+	}
+	if is.Class != nil {
+		if class, ok := w.classes.Cached(*is.Class); ok && class.Driver != w.cfg.Driver {
+			return false
+		}
+	}
+	return true
+}
+
+// syncContent takes or deletes a snapshot, or asks the driver whether it is ready.
+//
+// Upstream: snapshot_controller.go syncContent and groupsnapshot_helper.go syncGroupSnapshotContent, v8.7.
+func (w *worker[S, C]) syncContent(ctx context.Context, found C) error {
+	is := w.Content(found)
+	switch {
+	case w.shouldDelete(found):
+		return w.steps.delete(ctx, found)
+	case is.Dynamic && !is.HasStatus && !isMember(found):
+		return w.report(ctx, found, w.Reason+"CreationFailed", "Failed to create "+w.Noun, w.createSnapshot)
+	case is.IsReady():
+		_, err := w.contents.RemoveAnnotation(ctx, found, w.AnnBeingCreated)
+		return err
+	}
+	return w.report(ctx, found, w.Reason+"ContentCheckandUpdateFailed", "Failed to check and update "+w.Noun+" content", w.steps.checkStatus)
+}
+
+// isMember reports whether a content was created for a group snapshot, which the driver has taken already.
+//
+// Upstream: snapshot_controller.go syncContent, v8.7.
+func isMember(found metav1.Object) bool { return has(found, snapshots.AnnGroupHandle) }
+
+func has(found metav1.Object, annotation string) bool {
+	_, has := found.GetAnnotations()[annotation]
+	return has
+}
+
+// errNotReady makes the queue retry the content.
+var errNotReady = errors.New("the snapshot is not ready yet")
+
+// report calls f. It writes an error of f to the content's status and emits an event. A snapshot that is not ready is
+// asked for again.
+//
+// Upstream: snapshot_controller.go createSnapshot and checkandUpdateContentStatus, and groupsnapshot_helper.go
+// createGroupSnapshot and checkandUpdateGroupSnapshotContentStatus, v8.7.
+func (w *worker[S, C]) report(ctx context.Context, found C, reason, failed string, f func(context.Context, C) (C, error)) error {
+	updated, err := f(ctx, found)
+	if err != nil {
+		w.updateErrorStatus(ctx, updated, reason, fmt.Sprintf("%s: %v", failed, err))
+		return err
+	}
+	w.contents.Take(updated)
+	if !w.ready(updated) {
+		return errNotReady
+	}
+	return nil
+}
+
+// updateErrorStatus writes an error to the status of a content and emits an event, unless the content has the same
+// error already.
+//
+// Upstream: snapshot_controller.go updateContentErrorStatusWithEvent and groupsnapshot_helper.go
+// updateGroupSnapshotContentErrorStatusWithEvent, v8.7.
+func (w *worker[S, C]) updateErrorStatus(ctx context.Context, found C, reason, message string) {
+	is := w.Content(found)
+	if is.Error != nil && is.Error.Message != nil && *is.Error.Message == message {
+		return
+	}
+	failure := &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: w.env.Now()}, Message: &message}
+	ops := []snapshots.Op{{Op: "replace", Path: "/status", Value: map[string]any{"readyToUse": false, "error": failure}}}
+	if is.HasStatus {
+		ops = []snapshots.Op{{Op: "replace", Path: "/status/error", Value: failure}, {Op: "replace", Path: "/status/readyToUse", Value: false}}
+	}
+	updated, err := w.contents.API.PatchStatus(ctx, found, ops...)
+	w.recorder.Event(found, v1.EventTypeWarning, reason, message) // also if the write failed
+	if err == nil {
+		w.contents.Take(updated)
+	}
+}
+
+// updateStatus writes to a content what the driver says.
+//
+// Upstream: snapshot_controller.go updateSnapshotContentStatus and groupsnapshot_helper.go
+// updateGroupSnapshotContentStatus, v8.7.
+func (w *worker[S, C]) updateStatus(ctx context.Context, found C, says answer) (C, error) {
+	var none C
+	latest, err := w.contents.API.Get(ctx, "", found.GetName())
+	if err != nil {
+		return none, fmt.Errorf("error get %s content %s from api server: %w", w.Noun, found.GetName(), err)
+	}
+	is, news := follow(w.Content(latest), says, w.env.Now())
+	if !news {
+		return latest, nil
+	}
+	changed := latest.DeepCopyObject().(C)
+	w.SetContentStatus(changed, is)
+	updated, err := w.steps.writeStatus(ctx, latest, changed)
+	if err != nil {
+		return latest, snapshots.UpdateError(found.GetName(), err)
+	}
+	return updated, nil
+}
+
+// follow returns the fields of a content after the driver's answer, and whether that is a change. Handle, time, size
+// and members stay as they were first.
+func follow(is snapshots.Content, says answer, now time.Time) (_ snapshots.Content, changed bool) {
+	if is.Handle == nil {
+		is.Handle, changed = &says.handle, true
+	}
+	if is.ReadyToUse == nil || *is.ReadyToUse != says.ready {
+		is.ReadyToUse, changed = &says.ready, true
+		if says.ready {
+			is.Error = nil
+		}
+	}
+	if is.CreationTime == nil {
+		// Upstream takes no time for 1970, and replaces only the year 1.
+		created := says.created.AsTime()
+		if created.IsZero() {
+			created = now
+		}
+		is.CreationTime, changed = &metav1.Time{Time: created}, true
+	}
+	if is.RestoreSize == nil && says.size > 0 {
+		is.RestoreSize, changed = &says.size, true
+	}
+	if is.GroupHandle == nil && says.group != "" {
+		is.GroupHandle, changed = &says.group, true
+	}
+	if len(is.Members) == 0 && len(says.members) != 0 {
+		is.Members, changed = says.members, true
+	}
+	return is, changed
+}
