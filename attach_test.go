@@ -72,7 +72,7 @@ func setStatus(c *storagesimtest.Cluster, resource, name, patch string) {
 
 func TestAPodThatWaitsForItsVolumeToBeAttachedIsExplained(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
-	require.NoError(t, c.Stop("kubelet/node-1")) // its node's status is written by hand
+	c.Stop("kubelet/node-1") // its node's status is written by hand
 	c.Apply(csiVolume, csiPod("web", "node-1"))
 	c.Settle()
 	explain := func(pod string) string {
@@ -96,9 +96,9 @@ func TestAPodThatWaitsForItsVolumeToBeAttachedIsExplained(t *testing.T) {
 	c.Apply(csiPod("two", "node-2"))
 	c.Settle()
 	assert.Contains(t, explain("two"), "volume disk is attached to node node-1, and its access modes [ReadWriteOnce] allow one node only: it is used there by pod default/web")
-	require.NoError(t, c.Stop(storagesim.AttachDetach))
+	c.Stop(storagesim.AttachDetach)
 	assert.Contains(t, explain("two"), "the attach/detach controller is down")
-	require.NoError(t, c.Start(storagesim.AttachDetach))
+	c.Start(storagesim.AttachDetach)
 	require.NoError(t, c.Cluster.Client().CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	assert.Contains(t, explain("two"), "allow one node only: no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse")
 	setStatus(c, "nodes", "node-1", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
@@ -119,14 +119,14 @@ func TestAnAttachmentThatOutlivesItsPodsIsALeak(t *testing.T) {
 	attached(c)
 	c.RunFor(10 * time.Second)
 	c.RequireNoLeaks()
-	require.NoError(t, c.Stop(storagesim.AttachDetach))
+	c.Stop(storagesim.AttachDetach)
 	c.Delete("pod/web")
 	c.Settle()
 	list, err := c.Client().StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
 	requireLeaks(t, c, "volumeattachment "+list.Items[0].Name+" of pv disk, which no pod on node node-1 uses (made by attachdetach-controller)")
-	require.NoError(t, c.Start(storagesim.AttachDetach))
+	c.Start(storagesim.AttachDetach)
 	c.Settle()
 	c.RequireNoLeaks()
 }

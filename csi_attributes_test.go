@@ -28,7 +28,7 @@ func attributesClaim(class string) string {
 
 func TestAVolumeInUseGetsAnotherVolumeAttributesClassAndTheOldOneCanBeDeletedThen(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-	require.NoError(t, c.InstallCSIDriver(driver.Config{AttributesClasses: true}))
+	c.InstallCSIDriver(driver.Config{AttributesClasses: true})
 	c.Apply(attributes)
 	c.Apply(attributesClaim("silver"))
 	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
@@ -37,8 +37,7 @@ func TestAVolumeInUseGetsAnotherVolumeAttributesClassAndTheOldOneCanBeDeletedThe
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 	require.Equal(t, "silver", *c.Claim("data").Status.CurrentVolumeAttributesClassName)
 	iops := func() string {
-		volumes, err := c.Cluster.ListDir("host/csi.storagesim.io", "/volumes")
-		require.NoError(t, err)
+		volumes := c.ListDir("host/csi.storagesim.io", "/volumes")
 		data, err := c.Cluster.ReadFile("host/csi.storagesim.io", "/volumes/"+volumes[0]+"volume.json")
 		require.NoError(t, err)
 		return string(data)

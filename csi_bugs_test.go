@@ -41,7 +41,7 @@ func provisioning(t *testing.T, change func(*csiprovisioner.Rules)) *storagesimt
 	if change != nil {
 		d.Sidecars.Provisioner = func(cfg *csiprovisioner.Config) { change(&cfg.Rules) }
 	}
-	require.NoError(t, c.InstallCSIDriver(d))
+	c.InstallCSIDriver(d)
 	c.Apply(strings.TrimSuffix(growingClass, "---\n"))
 	c.Settle()
 	return c
@@ -126,7 +126,7 @@ func TestBug2CreateVolumeTimedOutAndFinishedLater(t *testing.T) {
 	}
 	for want, rule := range map[string]func(*csiprovisioner.Rules){onlyHere: final, "": nil} {
 		c := provisioning(t, rule)
-		require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Hang: true, After: true}))
+		c.InjectCSI(call.Fault{Method: "CreateVolume", Hang: true, After: true})
 		c.Apply(growingClaim("1Gi"))
 		c.RunUntil(func() bool { return len(madeAndDeleted(c)) == 1 })
 		c.Delete("pvc/data")
@@ -178,8 +178,8 @@ func TestBug4AStaleClaimMakesItsVolumeAgain(t *testing.T) {
 	upstream := func(rules *csiprovisioner.Rules) { rules.Library.LookUp = func(bool) bool { return false } }
 	for want, rule := range map[string]func(*csiprovisioner.Rules){onlyHere: upstream, "": nil} {
 		c := provisioning(t, rule)
-		require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Delay: 3 * time.Second}))
-		require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Delay: 9 * time.Second}))
+		c.InjectCSI(call.Fault{Method: "CreateVolume", Delay: 3 * time.Second})
+		c.InjectCSI(call.Fault{Method: "CreateVolume", Delay: 9 * time.Second})
 		c.Inject(engine.Fault{Actor: csiActor, Verb: "delete", Resource: "pv", Delay: 20 * time.Second})
 		c.Apply(growingClaim("1Gi"))
 		c.RunFor(time.Second)

@@ -46,21 +46,18 @@ spec:
 
 func csiLife(t *testing.T, seed uint64) string {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Seed: seed})
-	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+	c.InstallCSIDriver(driver.Config{})
 	c.Apply(csiManifests)
 	c.RunFor(time.Minute)
 	require.Equal(t, "Running", string(c.Pod("web").Status.Phase))
-	volumes, err := c.Cluster.ListDir("host/csi.storagesim.io", "/volumes")
-	require.NoError(t, err)
+	volumes := c.ListDir("host/csi.storagesim.io", "/volumes")
 	require.Len(t, volumes, 1)
 	data, err := c.Cluster.ReadFile("host/csi.storagesim.io", "/volumes/"+volumes[0]+"data/index.html")
 	require.NoError(t, err)
 	require.Equal(t, "hello\n", string(data))
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(2 * time.Minute)
-	volumes, err = c.Cluster.ListDir("host/csi.storagesim.io", "/volumes")
-	require.NoError(t, err)
-	require.Empty(t, volumes)
+	require.Empty(t, c.ListDir("host/csi.storagesim.io", "/volumes"))
 	c.RequireNoLeaks()
 	return c.Story()
 }
@@ -88,7 +85,7 @@ func TestTheLifeOfACSIVolumeRepeatsFromItsSeed(t *testing.T) {
 func TestAPodThatComesTogetherWithItsDriverIsToldOnceThatTheNodeDoesNotHaveTheDriverYet(t *testing.T) {
 	for wait, want := range map[time.Duration]int{0: 1, 2 * time.Second: 0} {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-		require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+		c.InstallCSIDriver(driver.Config{})
 		c.RunFor(wait)
 		c.Apply(csiManifests)
 		c.RunFor(time.Minute)
@@ -101,7 +98,7 @@ func TestAPodThatComesTogetherWithItsDriverIsToldOnceThatTheNodeDoesNotHaveTheDr
 // Semantics 5.5: what NodeGetInfo says of max_volumes_per_node is the CSINode's allocatable count.
 func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-	require.NoError(t, c.InstallCSIDriver(driver.Config{MaxVolumes: 1}))
+	c.InstallCSIDriver(driver.Config{MaxVolumes: 1})
 	c.RunFor(5 * time.Second)
 	csiNode, err := c.Client().StorageV1().CSINodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -126,8 +123,8 @@ func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 // Upstream: volume_stat_calculator.go calcAndStoreStats, v1.36.
 func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
-	require.NoError(t, c.InjectCSI(call.Fault{Method: "NodeGetVolumeStats", Code: codes.Internal, Message: "no"}))
+	c.InstallCSIDriver(driver.Config{})
+	c.InjectCSI(call.Fault{Method: "NodeGetVolumeStats", Code: codes.Internal, Message: "no"})
 	c.Apply(csiManifests)
 	c.RunFor(10 * time.Minute)
 	stats, err := c.VolumeStats("web")
@@ -144,7 +141,7 @@ func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 
 	_, err = c.VolumeStats("none")
 	require.ErrorContains(t, err, `pods "none" not found`)
-	require.NoError(t, c.Stop("kubelet/node-1"))
+	c.Stop("kubelet/node-1")
 	_, err = c.VolumeStats("web")
 	require.Error(t, err)
 }

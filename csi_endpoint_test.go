@@ -67,7 +67,7 @@ func withOutside(t *testing.T) (*storagesimtest.Cluster, *outside.Process) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	d, err := csi.AtEndpoint(t.Context(), p.Endpoint())
 	require.NoError(t, err)
-	require.NoError(t, c.InstallCSIDriver(d))
+	c.InstallCSIDriver(d)
 	return c, p
 }
 
@@ -130,17 +130,17 @@ func TestAnEndpointWhereNoDriverCanBeIsRefusedByName(t *testing.T) {
 		`csi.Driver x: Endpoint: "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`:               {Name: "x", Endpoint: "csi.sock"},
 		`csi.Driver x: NodeEndpoint("node-1"): "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`: {Name: "x", NodeEndpoint: at("csi.sock")},
 	} {
-		require.EqualError(t, c.InstallCSIDriver(d), want)
+		require.EqualError(t, c.Cluster.InstallCSIDriver(d), want)
 	}
 	memory := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-	require.EqualError(t, memory.InstallCSIDriver(csi.Driver{Name: "x", NodeEndpoint: at(p.Endpoint())}),
+	require.EqualError(t, memory.Cluster.InstallCSIDriver(csi.Driver{Name: "x", NodeEndpoint: at(p.Endpoint())}),
 		"csi.Driver x: its server for node node-1 runs in another process, at "+p.Endpoint()+", which cannot reach files in memory; set Config.Disks to DirectoryDisks")
 }
 
 func TestADriverInAnotherProcessWithAnotherNameIsNotUsed(t *testing.T) {
 	p := outside.Start(t, outside.Config{})
 	c := storagesimtest.New(t, storagesim.Config{})
-	require.NoError(t, c.InstallCSIDriver(csi.Driver{Name: "csi.example.com", Endpoint: p.Endpoint()}))
+	c.InstallCSIDriver(csi.Driver{Name: "csi.example.com", Endpoint: p.Endpoint()})
 	c.RunFor(time.Minute)
 	require.Contains(t, c.Story(), `cannot start: GetPluginInfo: the driver says that its name is "outside.csi.example.com"; it was installed as "csi.example.com"`)
 }
@@ -193,7 +193,7 @@ func TestInALiveRunADriverInAnotherProcessIsToldHowLongItsCallerWaits(t *testing
 
 func TestInALiveRunTheReferenceDriverServesSeveralCallersAtOnce(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks})
-	require.NoError(t, c.InstallCSIDriver(csidriver.Config{}))
+	c.InstallCSIDriver(csidriver.Config{})
 	c.Settle()
 	driver := live.StartAt(c.Engine(), 60)
 	names := []string{"a", "b", "c", "d", "e", "f"}

@@ -60,7 +60,7 @@ func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
 	}
 	w.driver = d
 	c.Server().OnWrite(w.attaching)
-	require.NoError(c.T, c.InstallCSIDriver(d))
+	c.InstallCSIDriver(d)
 	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: csi}, provisioner: csi.storagesim.io}`)
 	return w
 }
@@ -234,7 +234,7 @@ func (m *moves) trouble() {
 		m.Inject(engine.Fault{Actor: actor, Skip: m.rng.IntN(6), After: m.rng.IntN(2) == 0, Crash: true, Restart: time.Duration(m.rng.IntN(20)) * time.Second})
 		return
 	}
-	require.NoError(m.T, m.InjectCSI(fault))
+	m.InjectCSI(fault)
 }
 
 // move deletes a pod, and makes it again on one of the nodes if it is gone by then.

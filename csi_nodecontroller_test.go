@@ -43,7 +43,7 @@ func localPod(name, class string) string {
 func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 	for seed := range uint64(3) {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
-		require.NoError(t, c.InstallCSIDriver(onNodes(0)))
+		c.InstallCSIDriver(onNodes(0))
 		require.Contains(t, c.Actors(), "csi-provisioner/local.example.com/node-2")
 		require.NotContains(t, c.Actors(), "csi-provisioner/local.example.com")
 		c.Apply(localClaims)
@@ -61,8 +61,7 @@ func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 		c.Delete("pod/late", "pod/now", "pvc/data-late", "pvc/data-now")
 		c.RunFor(3 * time.Minute)
 		for _, node := range []string{"node/node-1", "node/node-2"} {
-			left, err := c.Cluster.ListDir(node, volumesOnNode)
-			require.NoError(t, err)
+			left := c.ListDir(node, volumesOnNode)
 			require.Empty(t, left, node)
 		}
 		require.Equal(t, "No resources found\n", c.Get("pv"))
@@ -97,7 +96,7 @@ func capacities(t *testing.T, c *storagesimtest.Cluster) map[string]string {
 
 func TestEachNodePublishesItsOwnCapacity(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
-	require.NoError(t, c.InstallCSIDriver(onNodes(1<<30)))
+	c.InstallCSIDriver(onNodes(1 << 30))
 	c.Apply(localClaims)
 	c.RunFor(10 * time.Second)
 	require.Equal(t, map[string]string{"node-1": "1Gi", "node-2": "1Gi"}, capacities(t, c))
@@ -117,7 +116,7 @@ func TestEachNodePublishesItsOwnCapacity(t *testing.T) {
 	require.Contains(t, c.Story(), "0/2 nodes are available: 2 node(s) did not have enough free storage")
 
 	// The provisioner of a node starts again, and takes what there is for its own.
-	require.NoError(t, c.CrashFor("csi-provisioner/"+local+"/"+first, time.Minute))
+	c.CrashFor("csi-provisioner/"+local+"/"+first, time.Minute)
 	c.Delete("pod/first", "pvc/data-first")
 	c.RunFor(10 * time.Minute)
 	require.Equal(t, first, c.Pod("third").Spec.NodeName, c.Story())
@@ -132,7 +131,7 @@ func TestEachNodePublishesItsOwnCapacity(t *testing.T) {
 
 func TestANodeThatIsSwitchedOffAndOnKeepsItsVolumesAndItsCapacity(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
-	require.NoError(t, c.InstallCSIDriver(onNodes(2<<30)))
+	c.InstallCSIDriver(onNodes(2 << 30))
 	c.Apply(localClaims)
 	c.RunFor(10 * time.Second)
 	c.Apply(localPod("first", "late"))
@@ -140,10 +139,10 @@ func TestANodeThatIsSwitchedOffAndOnKeepsItsVolumesAndItsCapacity(t *testing.T) 
 	first := c.Pod("first").Spec.NodeName
 	before := capacities(t, c)
 	require.Equal(t, "1Gi", before[first])
-	require.NoError(t, c.Stop("node/"+first))
+	c.Stop("node/" + first)
 	c.RunFor(time.Minute)
 	require.Equal(t, before, capacities(t, c))
-	require.NoError(t, c.Start("node/"+first))
+	c.Start("node/" + first)
 	c.RunFor(3 * time.Minute)
 	require.Equal(t, before, capacities(t, c), "the volume is found on the node's disk, and counted")
 	c.Delete("pod/first", "pvc/data-first")
@@ -157,10 +156,10 @@ func TestANodeThatIsSwitchedOffAndOnKeepsItsVolumesAndItsCapacity(t *testing.T) 
 // would delete it has gone with the node.
 func TestTheCapacityOfANodeThatIsDeletedStaysAndServesNoPod(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
-	require.NoError(t, c.InstallCSIDriver(onNodes(1<<30)))
+	c.InstallCSIDriver(onNodes(1 << 30))
 	c.Apply(localClaims)
 	c.RunFor(10 * time.Second)
-	require.NoError(t, c.Stop("node/node-2"))
+	c.Stop("node/node-2")
 	c.Delete("node/node-2")
 	c.RunFor(10 * time.Minute)
 	require.Equal(t, map[string]string{"node-1": "1Gi", "node-2": "1Gi"}, capacities(t, c))
@@ -174,7 +173,7 @@ func TestTheCapacityOfANodeThatIsDeletedStaysAndServesNoPod(t *testing.T) {
 func TestImmediateClaimsAreTakenByOneNodeEach(t *testing.T) {
 	for seed := range uint64(3) {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2", "node-3"), Seed: seed})
-		require.NoError(t, c.InstallCSIDriver(onNodes(0)))
+		c.InstallCSIDriver(onNodes(0))
 		c.Apply(localClaims)
 		for i := range 6 {
 			c.Apply(localPod(fmt.Sprint("now-", i), "now"))
@@ -182,8 +181,7 @@ func TestImmediateClaimsAreTakenByOneNodeEach(t *testing.T) {
 		c.RunFor(10 * time.Minute)
 		volumes := map[string]string{} // node by handle
 		for _, node := range []string{"node-1", "node-2", "node-3"} {
-			made, err := c.Cluster.ListDir("node/"+node, volumesOnNode)
-			require.NoError(t, err)
+			made := c.ListDir("node/"+node, volumesOnNode)
 			for _, volume := range made {
 				volume = path.Clean(volume)
 				require.NotContains(t, volumes, volume, "made once")

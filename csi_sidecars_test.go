@@ -37,10 +37,10 @@ func newPlain(t *testing.T) (*storagesimtest.Cluster, *csitest.Driver) {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	driver := csitest.New()
-	require.NoError(t, c.InstallCSIDriver(csi.Driver{
+	c.InstallCSIDriver(csi.Driver{
 		Name: csitest.Name, Identity: driver, Controller: driver,
 		Sidecars: csi.Sidecars{Provisioner: func(cfg *provisioner.Config) { cfg.DefaultFSType = "xfs" }},
-	}))
+	})
 	return c, driver
 }
 
@@ -65,7 +65,7 @@ func TestAnInstalledDriverMakesAndDeletesTheVolumeOfAClaim(t *testing.T) {
 // The answer of CreateVolume is lost, and the driver's process ends with it.
 func TestAClaimSurvivesACrashOfTheDriver(t *testing.T) {
 	c, driver := newPlain(t)
-	require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Crash: true, After: true, Times: 1}))
+	c.InjectCSI(call.Fault{Method: "CreateVolume", Crash: true, After: true, Times: 1})
 	c.Apply(plainClaim)
 	c.RunFor(time.Minute)
 	claim := c.Claim("data")
@@ -75,7 +75,7 @@ func TestAClaimSurvivesACrashOfTheDriver(t *testing.T) {
 
 func TestWhatTheDriverRefusesIsInTheEventsOfTheClaim(t *testing.T) {
 	c, _ := newPlain(t)
-	require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", Code: codes.Internal, Times: 2}))
+	c.InjectCSI(call.Fault{Method: "CreateVolume", Code: codes.Internal, Times: 2})
 	c.Apply(plainClaim)
 	c.RunFor(10 * time.Second)
 	require.Equal(t, "Bound", string(c.Claim("data").Status.Phase), c.Story())
@@ -91,7 +91,7 @@ func TestAClaimOfADriverThatDoesNotAnswerIsExplained(t *testing.T) {
 	c.RunFor(time.Minute)
 	require.Contains(t, c.Explain("pvc/data"), `provisioner plain.csi.example.com makes no volume for it: it cannot start: GetPluginInfo: the driver says that its name is "other.csi.example.com"`)
 	driver.Name = csitest.Name
-	require.NoError(t, c.Stop("csi-driver/"+csitest.Name))
+	c.Stop("csi-driver/" + csitest.Name)
 	c.Crash(csi.ProvisionerActor(csitest.Name))
 	c.RunFor(time.Minute)
 	require.Contains(t, c.Explain("pvc/data"), "it waits for its driver: Probe answers Unavailable")
@@ -99,9 +99,9 @@ func TestAClaimOfADriverThatDoesNotAnswerIsExplained(t *testing.T) {
 
 func TestAVolumeOfADriverThatAttachesNothingIsExplained(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+	c.InstallCSIDriver(driver.Config{})
 	c.RunFor(5 * time.Second)
-	require.NoError(t, c.InjectCSI(call.Fault{Method: "Probe", Caller: csi.AttacherActor(driver.Name), Code: codes.Unavailable, Message: "not yet", Times: -1}))
+	c.InjectCSI(call.Fault{Method: "Probe", Caller: csi.AttacherActor(driver.Name), Code: codes.Unavailable, Message: "not yet", Times: -1})
 	c.Crash(csi.AttacherActor(driver.Name))
 	c.Apply(csiManifests)
 	c.RunFor(30 * time.Second)

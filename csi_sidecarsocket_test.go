@@ -22,8 +22,8 @@ func TestADriverWhoseSidecarsAreOutsideListensForThemAndHasNoneHere(t *testing.T
 	d, err := driver.New(driver.Config{})
 	require.NoError(t, err)
 	d.SidecarSocket = filepath.Join(t.TempDir(), "s")
-	require.NoError(t, c.InstallCSIDriver(d))
-	require.NoError(t, c.InstallSnapshots())
+	c.InstallCSIDriver(d)
+	c.InstallSnapshots()
 	here := slices.DeleteFunc(c.Actors(), func(actor string) bool { return !strings.HasPrefix(actor, "csi-") })
 	require.Equal(t, []string{"csi-driver/csi.storagesim.io", "csi-driver/csi.storagesim.io/node-1", "csi-registrar/csi.storagesim.io/node-1"}, here)
 	c.RunFor(5 * time.Second)
@@ -53,7 +53,7 @@ func TestADriverOnNodesWhoseSidecarsAreOutsideListensOnEachNode(t *testing.T) {
 	d, err := driver.New(driver.Config{OnNodes: true})
 	require.NoError(t, err)
 	d.SidecarSocket = filepath.Join(t.TempDir(), "s")
-	require.NoError(t, c.InstallCSIDriver(d))
+	c.InstallCSIDriver(d)
 	here := slices.DeleteFunc(c.Actors(), func(actor string) bool { return !strings.HasPrefix(actor, "csi-") })
 	require.Equal(t, []string{"csi-driver/csi.storagesim.io/node-1", "csi-registrar/csi.storagesim.io/node-1"}, here)
 	c.RunFor(5 * time.Second)
@@ -69,7 +69,7 @@ func TestASidecarSocketThatCannotBeIsRefusedByName(t *testing.T) {
 	d, err := driver.New(driver.Config{})
 	require.NoError(t, err)
 	d.SidecarSocket = "csi.sock"
-	require.EqualError(t, c.InstallCSIDriver(d), `csi.Driver csi.storagesim.io: SidecarSocket: "unix://csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`)
+	require.EqualError(t, c.Cluster.InstallCSIDriver(d), `csi.Driver csi.storagesim.io: SidecarSocket: "unix://csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`)
 	d.SidecarSocket, d.NewController = "/run/csi.sock", nil
-	require.EqualError(t, c.InstallCSIDriver(d), "csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller, NewController or NodeController")
+	require.EqualError(t, c.Cluster.InstallCSIDriver(d), "csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller, NewController or NodeController")
 }

@@ -305,7 +305,7 @@ func TestSourcesThatCannotBeAreToldAsUpstreamTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-			require.NoError(t, c.InstallCSIDriver(tt.driver))
+			c.InstallCSIDriver(tt.driver)
 			c.Apply(growingClass + growingClaim("1Gi") + "---" + snapClass + snapOf("data"))
 			c.RunFor(20 * time.Second)
 			content, _ := handleOf(c)
@@ -343,7 +343,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 		},
 		"a snapshot that is not ready": {
 			before: func(t *testing.T, c *storagesimtest.Cluster) {
-				require.NoError(t, c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Times: 1000, Code: codes.Internal, Message: "no"}))
+				c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Times: 1000, Code: codes.Internal, Message: "no"})
 				c.Apply(snapClass + snapOf("data"))
 			},
 			claim: snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 is not Ready",
@@ -352,7 +352,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 			before: func(t *testing.T, c *storagesimtest.Cluster) {
 				c.Apply(snapClass + snapOf("data"))
 				c.RunFor(5 * time.Second)
-				require.NoError(t, c.InjectCSI(socket.Fault{Method: "DeleteSnapshot", Times: 1000, Code: codes.Internal, Message: "no"}))
+				c.InjectCSI(socket.Fault{Method: "DeleteSnapshot", Times: 1000, Code: codes.Internal, Message: "no"})
 				c.Delete("volumesnapshot/s1")
 			},
 			claim: snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 is being deleted",
@@ -382,8 +382,8 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := growing(t, 1)
-			require.NoError(t, c.InstallCSIDriver(driver.Config{Name: "other.example.com"}))
-			require.NoError(t, c.InstallSnapshots())
+			c.InstallCSIDriver(driver.Config{Name: "other.example.com"})
+			c.InstallSnapshots()
 			c.Apply(strings.NewReplacer("name: csi}", "name: other}", "csi.storagesim.io", "other.example.com").Replace(growingClass))
 			if tt.before != nil {
 				tt.before(t, c)
@@ -421,7 +421,7 @@ func TestACrashOfAnyActorAtAnyWriteLosesNoSnapshot(t *testing.T) {
 		for skip := 0; skip < 15; skip += step {
 			for _, after := range []bool{false, true} {
 				c := growing(t, 1)
-				require.NoError(t, c.InstallSnapshots())
+				c.InstallSnapshots()
 				c.RunFor(time.Second)
 				for _, verb := range []string{"create", "update", "patch", "delete"} {
 					c.Inject(engine.Fault{Actor: actor, Verb: verb, Skip: skip / 2, After: after, Crash: true, Restart: time.Duration(skip%2) * 5 * time.Second})
@@ -462,14 +462,14 @@ func TestADriverThatIsInterruptedWhileItCopiesServesNoHalfOfIt(t *testing.T) {
 			for op := range 16 {
 				for _, crash := range []bool{false, true} {
 					c := growing(t, 1)
-					require.NoError(t, c.InstallSnapshots())
+					c.InstallSnapshots()
 					c.Apply(growingPod("writer", "node-1"))
 					c.RunFor(30 * time.Second)
 					run(t, c, "writer", "mkdir /data/dir; echo one > /data/file; echo two > /data/dir/file; ln -s file /data/link")
 					applyIf(c, copies.before)
 					c.InjectMachine(machine.Fault{Machine: "host/" + driver.Name, Op: "change", Skip: op, Err: syscall.EIO})
 					if crash {
-						require.NoError(t, c.InjectCSI(socket.Fault{Method: copies.method, After: true, Crash: true, Restart: 3 * time.Second}))
+						c.InjectCSI(socket.Fault{Method: copies.method, After: true, Crash: true, Restart: 3 * time.Second})
 					}
 					applyIf(c, copies.copied)
 					c.ClearFaults()

@@ -48,7 +48,7 @@ func dbOnDeadNode(tb testing.TB, seed uint64, trouble func(c *storagesimtest.Clu
 	tb.Helper()
 	c = storagesimtest.New(tb, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks, Seed: seed})
 	neverOnTwoNodes(tb, c)
-	require.NoError(tb, c.InstallCSIDriver(driver.Config{}))
+	c.InstallCSIDriver(driver.Config{})
 	c.RunFor(5 * time.Second)
 	if trouble != nil {
 		trouble(c)
@@ -57,7 +57,7 @@ func dbOnDeadNode(tb testing.TB, seed uint64, trouble func(c *storagesimtest.Clu
 	c.RunFor(5 * time.Minute)
 	c.RequireRunning("db-0")
 	dead = c.Pod("db-0").Spec.NodeName
-	require.NoError(tb, c.Stop("node/"+dead))
+	c.Stop("node/" + dead)
 	c.RunFor(10 * time.Minute)
 	return c, dead
 }
@@ -165,7 +165,7 @@ func TestADriverThatCrashesAtAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t 
 		n := 0
 		for ; ; n += stride {
 			crashed := moveWithTrouble(t, func(c *storagesimtest.Cluster) {
-				require.NoError(t, c.InjectCSI(call.Fault{Skip: n, Crash: true, After: after, Restart: 3 * time.Second}))
+				c.InjectCSI(call.Fault{Skip: n, Crash: true, After: after, Restart: 3 * time.Second})
 			})
 			if crashed == 0 {
 				break
@@ -183,7 +183,7 @@ func moveWithTrouble(t *testing.T, trouble func(c *storagesimtest.Cluster)) (cra
 	c.RunFor(5 * time.Minute)
 	c.RequireRunning("db-0")
 	require.NotEqual(t, dead, c.Pod("db-0").Spec.NodeName)
-	require.NoError(t, c.Start("node/"+dead))
+	c.Start("node/" + dead)
 	c.RunFor(time.Minute)
 	c.Delete("statefulset/db")
 	c.RunFor(10 * time.Minute)

@@ -34,17 +34,16 @@ func TestADiskIsThatOfAMachine(t *testing.T) {
 		Disks: storagesim.MemoryDisks, NFSServers: []storagesim.NFSServer{{Name: nfsServer, Exports: []string{"/srv"}}},
 	})
 	for machine, dir := range map[string]string{"node/node-1": "/", "nfs/" + nfsServer: "/srv"} {
-		disk, err := c.Disk(machine)
-		require.NoError(t, err)
+		disk := c.Disk(machine)
 		info, err := disk.Stat(dir)
 		require.NoError(t, err)
 		require.True(t, info.IsDir())
 	}
-	_, err := c.Disk("node/node-2")
+	_, err := c.Cluster.Disk("node/node-2")
 	require.ErrorContains(t, err, `"node-2"`)
-	_, err = c.Disk("node-1")
+	_, err = c.Cluster.Disk("node-1")
 	require.ErrorContains(t, err, `"node-1" is not a place for files (did you mean "node/node-1"?)`)
 	c.Cluster.Close()
-	_, err = c.Disk("node/node-1")
+	_, err = c.Cluster.Disk("node/node-1")
 	require.Error(t, err)
 }

@@ -42,7 +42,7 @@ func mountedCSI(t *testing.T) (*storagesimtest.Cluster, *tampered) {
 	require.NoError(t, err)
 	held := &tampered{Inventory: d.Inventory}
 	d.Inventory = held
-	require.NoError(t, c.InstallCSIDriver(d))
+	c.InstallCSIDriver(d)
 	c.Apply(csiManifests)
 	c.RunFor(time.Minute)
 	c.RequireNoLeaks()
@@ -148,7 +148,7 @@ func TestAMountOfADriverAtAPathThatItWasNotGivenIsALeak(t *testing.T) {
 		server, err := node(h)
 		return straying{server, h}, err
 	}
-	require.NoError(t, c.InstallCSIDriver(d))
+	c.InstallCSIDriver(d)
 	c.Apply(csiManifests)
 	c.RunFor(time.Minute)
 	var found *storagesim.LeakError
@@ -178,16 +178,16 @@ func TestAVolumeThatWasMadeForAClaimThatWentWhileTheProvisionerWasDownIsAKnownLe
 			c.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pv", Crash: true, Restart: time.Minute})
 		},
 		"the answer is lost, and it crashes": func(c *storagesimtest.Cluster, actor string) {
-			require.NoError(t, c.InjectCSI(call.Fault{Method: "CreateVolume", After: true}))
+			c.InjectCSI(call.Fault{Method: "CreateVolume", After: true})
 			c.RunUntil(func() bool { return strings.Contains(c.Story(), "CreateVolume") })
-			require.NoError(t, c.CrashFor(actor, time.Minute))
+			c.CrashFor(actor, time.Minute)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 			d, err := driver.New(driver.Config{})
 			require.NoError(t, err)
-			require.NoError(t, c.InstallCSIDriver(d))
+			c.InstallCSIDriver(d)
 			c.Settle()
 			c.Apply(`
 apiVersion: storage.k8s.io/v1

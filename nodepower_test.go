@@ -20,7 +20,7 @@ import (
 func mounted(t *testing.T, seed uint64) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks, Seed: seed})
-	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+	c.InstallCSIDriver(driver.Config{})
 	c.MakeDir("node/node-1", "/data/disk", 0o755)
 	c.Apply(movable, `
 apiVersion: v1
@@ -66,22 +66,21 @@ func TestAMachineThatIsSwitchedOffLosesItsMountsAndContainersAndKeepsItsDisk(t *
 	for seed := range uint64(8) {
 		c := mounted(t, seed)
 		mounts := func() []string {
-			names, err := c.ListDir("node/node-1", "/run/mounts")
-			require.NoError(t, err)
+			names := c.ListDir("node/node-1", "/run/mounts")
 			return names
 		}
 		assert.Len(t, mounts(), 3, "the local volume, and that of the driver, staged and published")
 		c.WriteFile("node/node-1", "/data/disk/file", "kept")
 
-		require.NoError(t, c.Stop("node/node-1"))
+		c.Stop("node/node-1")
 		assert.Empty(t, mounts())
-		assert.ErrorContains(t, c.Stop("node/node-1"), `node "node-1" is switched off already`)
-		assert.ErrorContains(t, c.Start("node/node-2"), `node "node-2" is not switched off`)
-		assert.ErrorContains(t, c.Stop("node/node-3"), `no node is called "node-3" (did you mean "node-1"?); expected one of node-1, node-2`)
+		assert.ErrorContains(t, c.Cluster.Stop("node/node-1"), `node "node-1" is switched off already`)
+		assert.ErrorContains(t, c.Cluster.Start("node/node-2"), `node "node-2" is not switched off`)
+		assert.ErrorContains(t, c.Cluster.Stop("node/node-3"), `no node is called "node-3" (did you mean "node-1"?); expected one of node-1, node-2`)
 		c.RunFor(time.Minute)
 		assert.Equal(t, v1.ConditionUnknown, statuses(node(t, c, "node-1"))[v1.NodeReady])
 
-		require.NoError(t, c.Start("node/node-1"))
+		c.Start("node/node-1")
 		c.RunFor(time.Minute)
 		c.RequireRunning("web")
 		container := c.Pod("web").Status.ContainerStatuses[0]
@@ -99,9 +98,9 @@ func TestAMachineThatIsSwitchedOffLosesItsMountsAndContainersAndKeepsItsDisk(t *
 
 func TestAKubeletThatWasStoppedBeforeItsMachineStartsWithIt(t *testing.T) {
 	c := mounted(t, 0)
-	require.NoError(t, c.Stop(kubelet1))
-	require.NoError(t, c.Stop("node/node-1"))
-	require.NoError(t, c.Start("node/node-1"))
+	c.Stop(kubelet1)
+	c.Stop("node/node-1")
+	c.Start("node/node-1")
 	c.RunFor(time.Minute)
 	assert.Empty(t, c.Engine().Down())
 	assert.Equal(t, v1.ConditionTrue, statuses(node(t, c, "node-1"))[v1.NodeReady])
@@ -109,8 +108,8 @@ func TestAKubeletThatWasStoppedBeforeItsMachineStartsWithIt(t *testing.T) {
 
 func TestADriverThatIsInstalledWhileAMachineIsOffStartsThereWithTheMachine(t *testing.T) {
 	c := failing(t, 0)
-	require.NoError(t, c.Stop("node/node-1"))
-	require.NoError(t, c.InstallCSIDriver(driver.Config{}))
+	c.Stop("node/node-1")
+	c.InstallCSIDriver(driver.Config{})
 	c.RunFor(10 * time.Second)
 	drivers := func() int {
 		node, err := c.Client().StorageV1().CSINodes().Get(t.Context(), "node-1", metav1.GetOptions{})
@@ -118,7 +117,7 @@ func TestADriverThatIsInstalledWhileAMachineIsOffStartsThereWithTheMachine(t *te
 		return len(node.Spec.Drivers)
 	}
 	assert.Zero(t, drivers())
-	require.NoError(t, c.Start("node/node-1"))
+	c.Start("node/node-1")
 	c.RunFor(10 * time.Second)
 	assert.Equal(t, 1, drivers())
 }

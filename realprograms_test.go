@@ -72,8 +72,7 @@ func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
 	pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, v1.PodSucceeded, pod.Status.Phase)
-	names, err := c.ListDir("node/node-2", "/opt/local-path-provisioner")
-	require.NoError(t, err)
+	names := c.ListDir("node/node-2", "/opt/local-path-provisioner")
 	assert.Equal(t, []string{"pvc-1_default_data/"}, names)
 	require.NoError(t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
 }

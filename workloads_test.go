@@ -102,7 +102,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 				c.Delete("pvc/data-db-0", "pvc/data-db-1", "pvc/data-db-2")
 				c.Settle()
 				for _, node := range []string{"node1", "node2"} {
-					names, _ := c.ListDir("node/"+node, "/var/openebs/local") // one node may have had none
+					names, _ := c.Cluster.ListDir("node/"+node, "/var/openebs/local") // one node may have had none
 					require.Empty(t, names)
 				}
 				c.RequireNoLeaks()
@@ -222,9 +222,7 @@ spec:
 	c.Settle()
 	_, err := c.Cluster.Claim("web-scratch")
 	require.ErrorContains(t, err, "not found")
-	names, err := c.ListDir("node/node-1", "/var/openebs/local")
-	require.NoError(t, err)
-	require.Empty(t, names)
+	require.Empty(t, c.ListDir("node/node-1", "/var/openebs/local"))
 	c.RequireNoLeaks()
 }
 
@@ -307,9 +305,7 @@ func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T)
 	c.Settle()
 	_, err := c.Cluster.Volume("pv")
 	require.ErrorContains(t, err, "not found")
-	names, err := c.ListDir("node/node-1", "/tmp")
-	require.NoError(t, err)
-	require.Empty(t, names)
+	require.Empty(t, c.ListDir("node/node-1", "/tmp"))
 }
 
 func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
@@ -321,10 +317,8 @@ func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
 		c.Delete("pod/web", "pvc/data")
 		c.RunFor(time.Minute)
 		require.Equal(t, v1.VolumeAvailable, c.Volume("pv").Status.Phase, c.Story())
-		names, err := c.ListDir("node/node-1", "/tmp/data")
-		require.NoError(t, err)
-		require.Empty(t, names)
-		_, err = c.Cluster.Pod("recycler-for-pv")
+		require.Empty(t, c.ListDir("node/node-1", "/tmp/data"))
+		_, err := c.Cluster.Pod("recycler-for-pv")
 		require.ErrorContains(t, err, "not found")
 		require.True(t, containsLine(c.Story(), "persistent-volume-binder", "pv pv", "RecyclerPod", "Recycler pod: Container started"), c.Story())
 

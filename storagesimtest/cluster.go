@@ -15,10 +15,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/deploy"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/drain"
 	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
@@ -77,6 +80,18 @@ func (c *Cluster) ApplyFile(paths ...string) {
 func (c *Cluster) Delete(refs ...string) {
 	c.T.Helper()
 	c.Must(c.Cluster.Delete(refs...))
+}
+
+// AddNode adds a node, as Cluster.AddNode does.
+func (c *Cluster) AddNode(node storagesim.Node) {
+	c.T.Helper()
+	c.Must(c.Cluster.AddNode(node))
+}
+
+// AddProgram starts a program, as Cluster.AddProgram does.
+func (c *Cluster) AddProgram(p storagesim.Program) {
+	c.T.Helper()
+	c.Must(c.Cluster.AddProgram(p))
 }
 
 // DrainOptions say which pods Drain may evict, and how.
@@ -147,6 +162,18 @@ func (c *Cluster) InstallNFSSubdir(cfg nfsprovisioner.Config) {
 	c.Must(c.Cluster.InstallNFSSubdir(cfg))
 }
 
+// InstallCSIDriver installs a CSI driver and its sidecars, as Cluster.InstallCSIDriver does.
+func (c *Cluster) InstallCSIDriver(d deploy.Driver) {
+	c.T.Helper()
+	c.Must(c.Cluster.InstallCSIDriver(d))
+}
+
+// InstallSnapshots installs the snapshot controller, as Cluster.InstallSnapshots does.
+func (c *Cluster) InstallSnapshots() {
+	c.T.Helper()
+	c.Must(c.Cluster.InstallSnapshots())
+}
+
 // Settle runs until the cluster is at rest.
 func (c *Cluster) Settle() {
 	c.T.Helper()
@@ -179,6 +206,24 @@ func (c *Cluster) Crash(actor string) {
 	c.Must(c.Cluster.Crash(actor))
 }
 
+// CrashFor ends an actor's process and starts it again after downtime.
+func (c *Cluster) CrashFor(actor string, downtime time.Duration) {
+	c.T.Helper()
+	c.Must(c.Cluster.CrashFor(actor, downtime))
+}
+
+// Stop stops an actor or switches a machine off, as Cluster.Stop does.
+func (c *Cluster) Stop(actor string) {
+	c.T.Helper()
+	c.Must(c.Cluster.Stop(actor))
+}
+
+// Start starts what Stop has stopped.
+func (c *Cluster) Start(actor string) {
+	c.T.Helper()
+	c.Must(c.Cluster.Start(actor))
+}
+
 // Inject adds a fault.
 func (c *Cluster) Inject(f engine.Fault) {
 	c.T.Helper()
@@ -189,6 +234,12 @@ func (c *Cluster) Inject(f engine.Fault) {
 func (c *Cluster) InjectMachine(f machine.Fault) {
 	c.T.Helper()
 	c.Must(c.Cluster.InjectMachine(f))
+}
+
+// InjectCSI adds a fault of calls to CSI drivers, as Cluster.InjectCSI does.
+func (c *Cluster) InjectCSI(f socket.Fault) {
+	c.T.Helper()
+	c.Must(c.Cluster.InjectCSI(f))
 }
 
 // Hold keeps an actor's cache of a resource stale until Release.
@@ -233,6 +284,22 @@ func (c *Cluster) ReadFile(where, path string) string {
 	data, err := c.Cluster.ReadFile(where, path)
 	c.Must(err)
 	return string(data)
+}
+
+// ListDir lists a directory of a node or a pod, as Cluster.ListDir does.
+func (c *Cluster) ListDir(where, path string) []string {
+	c.T.Helper()
+	names, err := c.Cluster.ListDir(where, path)
+	c.Must(err)
+	return names
+}
+
+// Disk returns the disk of a machine, as Cluster.Disk does.
+func (c *Cluster) Disk(name string) *disk.Disk {
+	c.T.Helper()
+	d, err := c.Cluster.Disk(name)
+	c.Must(err)
+	return d
 }
 
 // MakeDir makes a directory of a node or a pod, as Cluster.MakeDir does.

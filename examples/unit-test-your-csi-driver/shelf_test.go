@@ -35,10 +35,10 @@ spec:
 func live(t *testing.T, cfg storagesim.Config, faults ...call.Fault) {
 	cfg.Disks = storagesim.MemoryDisks
 	c := storagesimtest.New(t, cfg)
-	require.NoError(t, c.InstallCSIDriver(New().Driver()))
+	c.InstallCSIDriver(New().Driver())
 	c.RunFor(10 * time.Second) // the kubelet registers it
 	for _, f := range faults {
-		require.NoError(t, c.InjectCSI(f))
+		c.InjectCSI(f)
 	}
 	c.Apply(manifests)
 	c.RunFor(10 * time.Minute)

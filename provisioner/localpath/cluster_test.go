@@ -95,7 +95,7 @@ func (c *cluster) configure(key, text string) {
 
 func (c *cluster) list(node, dir string) []string {
 	c.t.Helper()
-	names, err := c.ListDir("node/"+node, dir)
+	names, err := c.Cluster.ListDir("node/"+node, dir)
 	require.NoError(c.t, err)
 	return names
 }
@@ -201,7 +201,7 @@ func TestTheDirectoryIsOnTheChosenNodeBeforeTheVolumeExists(t *testing.T) {
 		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node2"}},
 	}}}, pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
 	assert.Equal(t, "n2", pv.Annotations[localpath.AnnSelectedNode])
-	_, err := c.ListDir("node/node1", localpath.DefaultPath)
+	_, err := c.Cluster.ListDir("node/node1", localpath.DefaultPath)
 	assert.Error(t, err, "there is nothing on the other node")
 }
 

@@ -28,8 +28,7 @@ func TestAPodCannotWriteBeyondTheQuotaOfItsVolumeOnADiskInMemory(t *testing.T) {
 			require.Len(t, c.ReadFile("pod/web", "/data/two"), 4<<10, "what fits is written")
 			c.WriteFile("node/node2", "/elsewhere", strings.Repeat("x", 1<<20))
 
-			disk, err := c.Disk("node/node2")
-			require.NoError(t, err)
+			disk := c.Disk("node/node2")
 			space, err := disk.Space("/var/openebs/local/" + c.Claim("data").Spec.VolumeName)
 			require.NoError(t, err)
 			require.EqualValues(t, 8<<10, space.Bytes, "the soft limit is what df shows")

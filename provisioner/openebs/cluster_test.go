@@ -92,8 +92,7 @@ func newCluster(t *testing.T, class classOptions) *storagesimtest.Cluster {
 
 func list(t *testing.T, c *storagesimtest.Cluster, node, dir string) []string {
 	t.Helper()
-	names, err := c.ListDir("node/"+node, dir)
-	require.NoError(t, err)
+	names := c.ListDir("node/"+node, dir)
 	return names
 }
 
@@ -151,7 +150,7 @@ func TestTheDirectoryIsOnTheChosenNodeBeforeTheVolumeExists(t *testing.T) {
 	assert.Equal(t, []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
 		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"host2"}},
 	}}}, terms)
-	_, err := c.ListDir("node/node1", openebs.DefaultBasePath)
+	_, err := c.Cluster.ListDir("node/node1", openebs.DefaultBasePath)
 	assert.Error(t, err, "there is nothing on the other node")
 	c.Settle()
 	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
