@@ -13,7 +13,7 @@ import (
 
 // world draws a question of one of five kinds. In the first nothing is likely to fit;
 // the others start from a claim and volumes that fit it and spoil them, one property
-// at a time, so that every filter decides somebody's fate again and again.
+// at a time, so that every filter decides often.
 func (d dice) world() world {
 	w := pick(d, dice.anything, dice.nearMisses, dice.equals, dice.prebound, dice.local)(d)
 	for _, volume := range w.Volumes {
@@ -37,7 +37,7 @@ func (w *world) exclude(name string, volume *v1.PersistentVolume) {
 	w.Excluded[name] = volume
 }
 
-// nearMisses are volumes that fit but for at most two properties.
+// nearMisses draws volumes of which at most two properties do not fit.
 func (d dice) nearMisses() world {
 	w := d.demanding()
 	for i := range 1 + d.IntN(6) {
@@ -50,7 +50,7 @@ func (d dice) nearMisses() world {
 	return w
 }
 
-// equals are volumes of one size, however it is written, in several groups of modes.
+// equals draws volumes of one size, written in several ways, with several sets of modes.
 func (d dice) equals() world {
 	w := d.demanding()
 	same := quantities("2Gi", "2048Mi", "2147483648", "2147483648000m", "2147483648.0")
@@ -65,8 +65,8 @@ func (d dice) equals() world {
 	return w
 }
 
-// prebound are volumes of which many are reserved for the claim, or for one that
-// looks like it.
+// prebound draws volumes of which many are reserved for the claim, or for one with a
+// similar name or UID.
 func (d dice) prebound() world {
 	w := d.demanding()
 	w.Claim.UID = types.UID(pick(d, "1", "1", "1", ""))
@@ -83,7 +83,7 @@ func (d dice) prebound() world {
 	return w
 }
 
-// local are volumes of several nodes, said in every way in which that can be said.
+// local draws volumes of several nodes, with all forms of node affinity.
 func (d dice) local() world {
 	w := d.demanding()
 	host := pick(d, "node-1", "node-2", "node-3", "")
@@ -102,7 +102,7 @@ func (d dice) local() world {
 	return w
 }
 
-// demanding is a claim that asks for something in every respect, and often a node.
+// demanding draws a claim with most fields set, and often a node.
 func (d dice) demanding() world {
 	claim := d.claim()
 	claim.Annotations = nil
@@ -118,7 +118,7 @@ func (d dice) demanding() world {
 	return w
 }
 
-// fitting is a volume that fits the world's claim and node.
+// fitting draws a volume that fits the world's claim and node.
 func (d dice) fitting(w world, i int) *v1.PersistentVolume {
 	claim, size := w.Claim, w.Claim.Spec.Resources.Requests[v1.ResourceStorage].DeepCopy()
 	for range d.IntN(3) {
@@ -144,7 +144,8 @@ func (d dice) fitting(w world, i int) *v1.PersistentVolume {
 	return volume
 }
 
-// spoilers each make a volume unfit in one respect, most of the time.
+// spoilers holds functions that change one property, mostly so that the volume no longer
+// fits.
 var spoilers = []func(dice, *v1.PersistentVolume){
 	func(d dice, v *v1.PersistentVolume) {
 		v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: pick(d, "data", "logs"), UID: types.UID(pick(d, "", "2"))}
@@ -181,7 +182,7 @@ var spoilers = []func(dice, *v1.PersistentVolume){
 	func(d dice, v *v1.PersistentVolume) { v.Spec.NodeAffinity = d.affinity() },
 }
 
-// whereabouts is a node affinity as local volumes have it, or nearly so.
+// whereabouts draws a node affinity like those of local volumes.
 func (d dice) whereabouts() *v1.VolumeNodeAffinity {
 	in := func(key string, values ...string) v1.NodeSelectorRequirement {
 		return v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}
@@ -207,7 +208,7 @@ func (d dice) whereabouts() *v1.VolumeNodeAffinity {
 	return pick(d, nil, &v1.VolumeNodeAffinity{}, &v1.VolumeNodeAffinity{Required: selector}, &v1.VolumeNodeAffinity{Required: selector}, &v1.VolumeNodeAffinity{Required: selector})
 }
 
-// inOrder are the volumes of the map in order of name.
+// inOrder returns the volumes of the map in order of name.
 func inOrder(volumes map[string]*v1.PersistentVolume) []*v1.PersistentVolume {
 	list := make([]*v1.PersistentVolume, 0, len(volumes))
 	for _, name := range slices.Sorted(maps.Keys(volumes)) {

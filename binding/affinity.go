@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// CheckNodeAffinity says why a volume cannot be reached from a node with these
-// labels, nil if it can. The error is a *NodeAffinityError.
+// CheckNodeAffinity returns an error if a node with these labels cannot reach the volume:
+// a *NodeAffinityError.
 // Upstream: component-helpers storage/volume/helpers.go, v1.36.
 func CheckNodeAffinity(volume *v1.PersistentVolume, nodeLabels map[string]string) error {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
@@ -24,20 +24,19 @@ func CheckNodeAffinity(volume *v1.PersistentVolume, nodeLabels map[string]string
 	return &NodeAffinityError{Volume: volume.Name, Reason: mismatch(required, nodeLabels, "")}
 }
 
-// NodeAffinityError says that a volume cannot be reached from a node.
+// NodeAffinityError reports that a node cannot reach a volume.
 type NodeAffinityError struct {
 	// Volume is the volume's name.
 	Volume string
-	// Reason names the first requirement of each term that failed.
+	// Reason names the first requirement of each term that the node fails.
 	Reason string
 }
 
-// Error is what upstream says, which is no more than that.
+// Error returns upstream's text, which does not contain the reason.
 func (e *NodeAffinityError) Error() string { return "no matching NodeSelectorTerms" }
 
-// ExplainNodeAffinity says why a volume cannot be reached from a node with these
-// labels: what CheckNodeAffinity says, and the requirements that failed. It is "" if the
-// volume can be reached.
+// ExplainNodeAffinity returns in words why a node with these labels cannot reach the
+// volume: the error of CheckNodeAffinity and its reason. It returns "" if the node can.
 func ExplainNodeAffinity(volume *v1.PersistentVolume, nodeLabels map[string]string) string {
 	var mismatch *NodeAffinityError
 	if err := CheckNodeAffinity(volume, nodeLabels); errors.As(err, &mismatch) {
@@ -46,17 +45,14 @@ func ExplainNodeAffinity(volume *v1.PersistentVolume, nodeLabels map[string]stri
 	return ""
 }
 
-// Reachable says whether the volume can be reached from the node: CheckNodeAffinity
-// without the words.
-func Reachable(volume *v1.PersistentVolume, node *v1.Node) bool { return reachable(volume, node) }
-
-// reachable is CheckNodeAffinity without the words; no node matches everything.
-func reachable(volume *v1.PersistentVolume, node *v1.Node) bool {
+// Reachable reports whether the node can reach the volume: CheckNodeAffinity without an
+// error. Without a node it is true.
+func Reachable(volume *v1.PersistentVolume, node *v1.Node) bool {
 	return node == nil || volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil ||
 		matchTerms(volume.Spec.NodeAffinity.Required, node.Labels, "")
 }
 
-// MatchNodeSelector says whether the node's labels and its name (the field
+// MatchNodeSelector reports whether the node's labels and its name (the field
 // metadata.name) match any term of the selector. A term without requirements, and a
 // selector without terms, match nothing; a nil selector matches everything. An
 // invalid requirement is an error only if no term matched.
@@ -88,8 +84,8 @@ func MatchNodeSelector(selector *v1.NodeSelector, node *v1.Node) (bool, error) {
 	return false, errors.Join(errs...)
 }
 
-// matchTerms says whether any term matches. It allocates nothing. name "" means that
-// the node's name is not known, and then matchFields do not count.
+// matchTerms reports whether any term matches. It allocates nothing. An empty name means
+// that the node's name is not known; then matchFields do not count.
 func matchTerms(selector *v1.NodeSelector, labels map[string]string, name string) bool {
 	for i := range selector.NodeSelectorTerms {
 		term := &selector.NodeSelectorTerms[i]
@@ -107,7 +103,8 @@ func empty(term *v1.NodeSelectorTerm) bool {
 	return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
 }
 
-// failing is the first requirement of the term that is invalid or does not match.
+// failing returns the first requirement of the term that is invalid or does not match,
+// nil if the term matches.
 func failing(term *v1.NodeSelectorTerm, labels map[string]string, name string) *v1.NodeSelectorRequirement {
 	for i := range term.MatchExpressions {
 		r := &term.MatchExpressions[i]
@@ -159,8 +156,8 @@ func matchLabel(r *v1.NodeSelectorRequirement, value string, exists bool) bool {
 	return false
 }
 
-// ExplainNodeSelector says in words why no term of a selector that MatchNodeSelector
-// finds not to match does: the first requirement of each term that fails.
+// ExplainNodeSelector returns in words why the node does not match the selector: the
+// first requirement of each term that fails.
 func ExplainNodeSelector(selector *v1.NodeSelector, node *v1.Node) string {
 	if selector == nil || node == nil {
 		return "there is nothing to compare"
@@ -168,7 +165,7 @@ func ExplainNodeSelector(selector *v1.NodeSelector, node *v1.Node) string {
 	return mismatch(selector, node.Labels, node.Name)
 }
 
-// mismatch says in words why no term matches.
+// mismatch returns in words why no term matches.
 func mismatch(selector *v1.NodeSelector, labels map[string]string, name string) string {
 	var reasons []string
 	for i := range selector.NodeSelectorTerms {

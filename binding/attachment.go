@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// AttachmentName is the name of the VolumeAttachment of a driver's volume at a node.
+// AttachmentName returns the name of the VolumeAttachment of a driver's volume at a node.
 //
 // Upstream: pkg/volume/csi/csi_attacher.go getAttachmentName, v1.36.
 func AttachmentName(handle, driver, node string) string {

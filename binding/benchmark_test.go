@@ -10,17 +10,17 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// The figures of docs/benchmarks-binding.md. Sizes are in Mi and above the 1Gi that
-// claims ask for, unless said otherwise.
+// These benchmarks give the figures of docs/benchmarks-binding.md. Sizes are in Mi and,
+// except in too-small, above the 1Gi that the claim requests.
 var (
 	benchmarkCounts = []int{100, 1_000, 10_000, 100_000}
-	// shapes are ways in which sizes can follow each other in the list.
+	// shapes holds orders of sizes in the list.
 	shapes = []struct {
 		name string
 		size func(i, n int) int
 	}{
 		{"any-order", func(i, _ int) int { return 1_025 + i*7_919%100_003 }},
-		// Each is smaller than all before it, so that none can be left out.
+		// Each is smaller than all before it, so that none can be skipped.
 		{"ever-smaller", func(i, n int) int { return 1_025 + n - i }},
 		// Each is smaller than the claim's request: nothing is found.
 		{"too-small", func(i, _ int) int { return 1 + i%1_000 }},
@@ -28,7 +28,7 @@ var (
 	benchmarkClaim = claimOf("1Gi", v1.ReadWriteOnce)
 )
 
-// many are n volumes in order of name, each on one of the nodes node-0000 and so on.
+// many returns n volumes in order of name, each on one of the nodes node-0000 and so on.
 func many(n, nodes int, size func(i, n int) int) []*v1.PersistentVolume {
 	volumes := make([]*v1.PersistentVolume, n)
 	for i := range volumes {
@@ -39,7 +39,7 @@ func many(n, nodes int, size func(i, n int) int) []*v1.PersistentVolume {
 
 func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// realNode is a node with as many labels as nodes have.
+// realNode returns a node with about as many labels as real ones have.
 func realNode(i int) *v1.Node {
 	node := nodeOf(nodeName(i))
 	for _, label := range []string{
@@ -59,7 +59,7 @@ func indexOf(volumes []*v1.PersistentVolume) *binding.Index {
 	return index
 }
 
-// measure runs a search again and again; the result must be found or not.
+// measure runs a search again and again. found says whether it must find a volume.
 func measure(b *testing.B, name string, found bool, search func() (*v1.PersistentVolume, error)) {
 	b.Run(name, func(b *testing.B) {
 		if volume, err := search(); err != nil || (volume != nil) != found {
@@ -92,8 +92,8 @@ func BenchmarkFindMatchingVolume(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex asks the PV controller's and the scheduler's question of an index,
-// and the same of component-helpers, which walks the list.
+// BenchmarkIndex runs the PV controller's and the scheduler's search on an index, and the
+// same with component-helpers, which walks the list.
 func BenchmarkIndex(b *testing.B) {
 	node := realNode(3)
 	for _, n := range []int{1_000, 100_000} {
@@ -114,7 +114,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkLocalVolumes is the scheduler's search among two local volumes on each of
+// BenchmarkLocalVolumes runs the scheduler's search among two local volumes on each of
 // 5,000 nodes, for one node and for all, one after the other.
 func BenchmarkLocalVolumes(b *testing.B) {
 	const nodes = 5_000
@@ -158,5 +158,5 @@ func BenchmarkIndexPut(b *testing.B) {
 	if found, err := index.FindMatchingVolume(benchmarkClaim, realNode(3), nil, nil); found == nil || err != nil {
 		b.Fatal("not found", err)
 	}
-	b.Run("by-size-and-place", put)
+	b.Run("by-size-and-label", put)
 }

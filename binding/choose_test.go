@@ -12,8 +12,8 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// Upstream walks its volumes in the order of a Go map. Whatever it may find in some
-// order, and nothing else, Choose may find in the index.
+// Upstream walks its volumes in the order of a Go map. With Choose the index must find
+// what upstream may find in any order, and nothing else.
 func TestChanceFindsJustTheVolumesThatUpstreamMayFind(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(3, 5))}
 	several := 0
@@ -51,8 +51,8 @@ func TestChanceFindsJustTheVolumesThatUpstreamMayFind(t *testing.T) {
 	require.Greater(t, several, 50, "too few questions with several answers")
 }
 
-// schedulersMatch is upstream's answer to the scheduler's question, for the volumes in
-// their present order.
+// schedulersMatch returns what upstream's code finds for the scheduler among the volumes
+// in their present order.
 func schedulersMatch(t testing.TB, w world) *v1.PersistentVolume {
 	t.Helper()
 	ofClass := slices.DeleteFunc(slices.Clone(w.Volumes), func(volume *v1.PersistentVolume) bool {
@@ -63,7 +63,7 @@ func schedulersMatch(t testing.TB, w world) *v1.PersistentVolume {
 	return found
 }
 
-// outcomes are the names of what f finds in many tries.
+// outcomes returns the names of what f finds in many tries.
 func outcomes(f func() *v1.PersistentVolume) []string {
 	var names []string
 	for range 150 {

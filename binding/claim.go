@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GetPersistentVolumeClaimClass is the name of the claim's class: the older
+// GetPersistentVolumeClaimClass returns the name of the claim's class: the older
 // annotation where present, else the field; "" if the claim has none.
 // Upstream: component-helpers storage/volume/helpers.go, v1.36.
 func GetPersistentVolumeClaimClass(claim *v1.PersistentVolumeClaim) string {
@@ -22,18 +22,18 @@ func GetPersistentVolumeClaimClass(claim *v1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// PersistentVolumeClaimHasClass says whether the claim speaks of a class at all. An
-// explicit "" counts: it asks for volumes without a class.
+// PersistentVolumeClaimHasClass reports whether the claim sets a class. An explicit ""
+// counts: it asks for volumes without a class.
 // Upstream: component-helpers storage/volume/helpers.go, v1.36.
 func PersistentVolumeClaimHasClass(claim *v1.PersistentVolumeClaim) bool {
 	_, found := claim.Annotations[AnnStorageClass]
 	return found || claim.Spec.StorageClassName != nil
 }
 
-// GetPersistentVolumeClass is the name of the volume's class, "" if it has none.
+// GetPersistentVolumeClass returns the name of the volume's class, "" if it has none.
 // Upstream: component-helpers storage/volume/helpers.go, v1.36.
 func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
-	if len(volume.Annotations) > 0 { // asked of every volume, and few have any
+	if len(volume.Annotations) > 0 { // called for every volume, and few have annotations
 		if class, found := volume.Annotations[AnnStorageClass]; found {
 			return class
 		}
@@ -41,17 +41,17 @@ func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
 	return volume.Spec.StorageClassName
 }
 
-// IsDelayBindingProvisioning says whether the scheduler has chosen a node for the
-// claim, which tells the PV controller and the provisioners to go ahead.
+// IsDelayBindingProvisioning reports whether the scheduler has chosen a node for the
+// claim. From then on the PV controller and the provisioners may provision a volume.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func IsDelayBindingProvisioning(claim *v1.PersistentVolumeClaim) bool {
 	_, found := claim.Annotations[AnnSelectedNode]
 	return found
 }
 
-// IsDelayBindingMode says whether the claim's class waits for the first consumer.
-// A claim without a class, or whose class getClass does not know, does not wait. A
-// class without a binding mode is an error.
+// IsDelayBindingMode reports whether the claim's class waits for the first consumer.
+// A claim does not wait if it has no class or getClass does not find it. A class without
+// a binding mode is an error.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name string) (*storagev1.StorageClass, bool)) (bool, error) {
 	name := GetPersistentVolumeClaimClass(claim)
@@ -68,8 +68,8 @@ func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name stri
 	return *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer, nil
 }
 
-// ClaimKeysOfPod are the keys (namespace/name) of the claims that the pod names, those
-// of its ephemeral volumes included.
+// ClaimKeysOfPod returns the keys (namespace/name) of the claims that the pod names,
+// including those of its ephemeral volumes.
 // Upstream: pkg/controller/volume/common PodPVCIndexFunc, v1.36.
 func ClaimKeysOfPod(pod *v1.Pod) []string {
 	var keys []string
@@ -81,8 +81,8 @@ func ClaimKeysOfPod(pod *v1.Pod) []string {
 	return keys
 }
 
-// ClaimOfVolume is the name of the claim that a pod's volume stands for: the one it names,
-// or the one that is made for an ephemeral volume. It is "" if the volume stands for none.
+// ClaimOfVolume returns the name of the claim of a pod's volume: the one it names, or the
+// one that is made for an ephemeral volume; "" for volumes of other types.
 // Upstream: component-helpers storage/ephemeral VolumeClaimName, v1.36.
 func ClaimOfVolume(pod *v1.Pod, volume *v1.Volume) string {
 	switch {
@@ -94,9 +94,9 @@ func ClaimOfVolume(pod *v1.Pod, volume *v1.Volume) string {
 	return ""
 }
 
-// IsVolumeBoundToClaim says whether the volume's claimRef names the claim: same
-// namespace and name, and the same UID unless claimRef leaves it open (a volume that
-// the user reserved).
+// IsVolumeBoundToClaim reports whether the volume's claimRef names the claim: same
+// namespace and name, and the same UID unless claimRef has none (the user reserved the
+// volume).
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
@@ -104,11 +104,10 @@ func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolum
 		(ref.UID == "" || ref.UID == claim.UID)
 }
 
-// GetBindVolumeToClaim is the volume as it shall be once it is bound to the claim, and
-// whether that differs from what it is. The volume is marked as bound by a controller
-// unless its claimRef already named the claim. bound is volume itself if nothing differs,
-// or another object that shares with it what binding does not change, so neither is to be
-// written to.
+// GetBindVolumeToClaim returns the volume as it is to be written to bind it to the claim,
+// and whether that differs from volume. The volume is marked as bound by a controller
+// unless its claimRef already named the claim. If nothing differs, bound is volume itself;
+// otherwise it shares with volume what binding does not change. Do not modify either.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (bound *v1.PersistentVolume, dirty bool, err error) {
 	ref := volume.Spec.ClaimRef

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
-// Another base gives other worlds.
+// base selects other worlds for the same seeds.
 var base = flag.Uint64("base", 1, "where a differential run's seeds begin")
 
 // Each seed makes one world, on which every rule is compared. CI tries more.
@@ -27,8 +27,7 @@ func TestADifferentialRunFindsNoDifferenceFromUpstream(t *testing.T) {
 			tally[verdict.Filter]++
 		}
 	})
-	// The worlds must be such that each filter decides often, or the comparison would
-	// not notice its loss.
+	// Each filter must decide often, or the comparison would not notice its loss.
 	for filter := binding.Passed; filter <= binding.Outranked; filter++ {
 		require.Greater(t, tally[filter], worlds/200, "too few volumes with verdict %d", filter)
 		t.Logf("verdict %2d: %d volumes", filter, tally[filter])

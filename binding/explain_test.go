@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// verdicts explains a search and gives the sentences.
+// verdicts explains a search and returns the sentences.
 func verdicts(t testing.TB, claim *v1.PersistentVolumeClaim, node *v1.Node, delay bool, volumes ...*v1.PersistentVolume) []string {
 	t.Helper()
 	list, err := binding.Explain(claim, volumes, node, nil, delay)
@@ -89,7 +89,7 @@ func TestTheSchedulersSearchIsExplainedWithTheNode(t *testing.T) {
 	}, verdicts(t, claim, nodeOf("node-1"), true, free, mine))
 }
 
-// The volume fails everything at first; each step mends what the last verdict said.
+// The volume fails every filter at first; each step corrects what the last verdict named.
 func TestTheFiltersAreLookedAtInUpstreamsOrder(t *testing.T) { // semantics 1.3
 	claim := with(claimOf("5Gi", v1.ReadWriteOnce), func(claim *v1.PersistentVolumeClaim) {
 		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"}}

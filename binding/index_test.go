@@ -12,8 +12,8 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// A long run of changes to one index: enough volumes for lists of many chunks, each
-// answer compared with the linear rule.
+// There are enough volumes for buckets of many chunks. Each answer is compared with that
+// for a list.
 func TestTheIndexFollowsThousandsOfChanges(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(1, 2))}
 	index, live := binding.NewIndex(), map[string]*v1.PersistentVolume{}
@@ -27,7 +27,7 @@ func TestTheIndexFollowsThousandsOfChanges(t *testing.T) {
 			index.Put(live[name])
 		}
 		if i%50 == 0 {
-			answersAsTheLinearRules(t, d, index, live)
+			answersAsForAList(t, d, index, live)
 		}
 	}
 	for name := range live {
@@ -36,7 +36,7 @@ func TestTheIndexFollowsThousandsOfChanges(t *testing.T) {
 	require.True(t, index.Empty())
 }
 
-// changing is a volume that is free most of the time, on one of three nodes or none.
+// changing draws a volume that is mostly free, on one of three nodes or on none.
 func (d dice) changing(name string) *v1.PersistentVolume {
 	volume := volumeOf(name, pick(d, "1Gi", "2Gi", "2Gi", "3Gi"), v1.ReadWriteOnce)
 	volume.Status.Phase = pick(d, v1.VolumeAvailable, v1.VolumeAvailable, v1.VolumeBound)
@@ -49,10 +49,10 @@ func (d dice) changing(name string) *v1.PersistentVolume {
 	return volume
 }
 
-func answersAsTheLinearRules(t testing.TB, d dice, index *binding.Index, live map[string]*v1.PersistentVolume) {
+func answersAsForAList(t testing.TB, d dice, index *binding.Index, live map[string]*v1.PersistentVolume) {
 	t.Helper()
 	claim, volumes := claimOf(pick(d, "1Gi", "2Gi", "3Gi", "4Gi"), v1.ReadWriteOnce), inOrder(live)
-	if d.oneIn(2) { // of a name that nobody has reserved a volume for
+	if d.oneIn(2) { // no volume is reserved for this name
 		claim.Name = "logs"
 	}
 	want, err := binding.FindBestMatchForClaim(claim, volumes, false)

@@ -1,22 +1,20 @@
 package binding
 
 import (
-	"cmp"
-	"iter"
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
-// FindMatchingVolume finds the best of volumes for the claim, nil if none will do:
-// the first volume reserved for the claim that is fit for it, else the smallest that
-// passes every filter, the first among equals.
+// FindMatchingVolume returns the best of volumes for the claim, nil if none fits: the
+// first volume reserved for the claim that passes the filters, else the smallest
+// unreserved one that does, the first among equals.
 //
-// node is the node the claim's pod may run on (scheduler); nil means that node
+// node is the node on which the claim's pod may run (scheduler). Nil means that node
 // affinity and access modes do not count (PV controller, which asks group by group).
-// excluded are volumes promised to other claims of the pod, by name; nil means none.
-// delayBinding with no node skips volumes not reserved for the claim: they are the
-// scheduler's to choose. The only error is an invalid label selector in the claim.
+// excluded holds by name the volumes promised to other claims of the pod; nil means none.
+// With delayBinding and without a node, only a volume reserved for the claim is returned:
+// the scheduler chooses among the others. The only error is an invalid label selector in
+// the claim.
 //
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func FindMatchingVolume(
@@ -26,127 +24,102 @@ func FindMatchingVolume(
 	excluded map[string]*v1.PersistentVolume,
 	delayBinding bool,
 ) (*v1.PersistentVolume, error) {
-	want, err := wantedBy(claim)
+	q, err := newQuery(claim, node, excluded, delayBinding)
 	if err != nil {
 		return nil, err
 	}
-	var smallest *v1.PersistentVolume
-	sizes := spanFrom(want.request)
-	for _, volume := range volumes {
-		if len(excluded) > 0 && excludes(excluded, volume) {
-			continue
-		}
-		if volume.Spec.ClaimRef == nil {
-			if node == nil && delayBinding {
-				continue
-			}
-			// Only a smaller volume can win, and most are refused for their size alone:
-			// the others need not be looked at.
-			capacity := capacityOf(volume)
-			if sizes.contains(&capacity) && want.different(volume) == Passed && want.unsuitable(volume, node) == Passed {
-				smallest = volume
-				sizes.narrow(capacity)
-			}
-			continue
-		}
-		if !IsVolumeBoundToClaim(volume, claim) || want.unfit(volume) != Passed {
-			continue
-		}
-		if !reachable(volume, node) {
-			return nil, nil
-		}
-		return volume, nil
-	}
-	return smallest, nil
+	return q.match(candidates{volumes: volumes}).volume, nil
 }
 
-func excludes(excluded map[string]*v1.PersistentVolume, volume *v1.PersistentVolume) bool {
-	if len(excluded) == 0 {
-		return false
-	}
-	_, promised := excluded[volume.Name]
-	return promised
-}
-
-// FindBestMatchForClaim is what the PV controller asks: FindMatchingVolume without a
-// node for each group of volumes with the same access modes, of the groups that offer
-// all modes the claim requests, fewest modes first. The first answer counts. Index
+// FindBestMatchForClaim answers the PV controller's question. It groups the volumes by
+// their set of access modes and asks each group that offers all modes the claim requests,
+// those with the fewest modes first. The first answer counts. Index.FindBestMatchForClaim
 // gives the same answer faster, for volumes in order of name.
 // Upstream: index.go persistentVolumeOrderedIndex.findByClaim, v1.36.
 func FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, volumes []*v1.PersistentVolume, delayBinding bool) (*v1.PersistentVolume, error) {
+	q, err := newQuery(claim, nil, nil, delayBinding)
+	if err != nil {
+		return nil, err
+	}
+	return q.bestMatch(volumes), nil
+}
+
+func (q *query) bestMatch(volumes []*v1.PersistentVolume) *v1.PersistentVolume {
 	groups := map[modeSet][]*v1.PersistentVolume{}
 	for _, volume := range volumes {
 		modes, _ := modesOf(volume.Spec.AccessModes)
 		groups[modes] = append(groups[modes], volume)
 	}
-	for _, modes := range allPossibleMatchingAccessModes(claim) {
-		best, err := FindMatchingVolume(claim, groups[modes], nil, nil, delayBinding)
-		if best != nil || err != nil {
-			return best, err
+	for modes := range q.allPossibleMatchingAccessModes() {
+		if best := q.match(candidates{volumes: groups[modes]}); best.volume != nil {
+			return best.volume
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-// modeSet is a set of access modes, a bit for each of knownModes.
-type modeSet uint8
-
-// knownModes are in the order of upstream's index keys.
-var knownModes = [...]v1.PersistentVolumeAccessMode{
-	v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany, v1.ReadWriteOncePod,
-}
-
-// modesOf is the set of the known modes among modes, and whether all are known.
-// Upstream: component-helpers GetAccessModesAsString drops unknown ones, too.
-func modesOf(modes []v1.PersistentVolumeAccessMode) (set modeSet, known bool) {
-	known = true
-	for _, mode := range modes {
-		at := slices.Index(knownModes[:], mode)
-		if at < 0 {
-			known = false
+// match is the rule that decides which volume a claim gets; every search calls it. A
+// volume reserved for the claim is the answer at once, or, if the node cannot reach it,
+// the reason why there is none. Of the others the smallest that passes the filters wins,
+// the first among equals. The zero candidate means that no volume fits.
+func (q *query) match(from candidates) candidate {
+	var best candidate
+	sizes := interval{least: &q.request} // of the unreserved volumes that could still win
+	for c := range from.within(&sizes) {
+		reserved := c.claimRef != nil
+		if !reserved && !sizes.contains(&c.size) {
 			continue
 		}
-		set |= 1 << at
-	}
-	return set, known
-}
-
-// len is the number of modes in the set.
-func (s modeSet) len() int {
-	n := 0
-	for ; s != 0; s &= s - 1 {
-		n++
-	}
-	return n
-}
-
-// orderedModeSets are all sets of modes, fewest modes first.
-var orderedModeSets = func() (sets [1 << len(knownModes)]modeSet) {
-	for i := range sets {
-		sets[i] = modeSet(i)
-	}
-	slices.SortStableFunc(sets[:], func(a, b modeSet) int { return cmp.Compare(a.len(), b.len()) })
-	return sets
-}()
-
-// allPossibleMatchingAccessModes are the sets that contain all modes the claim
-// requests, fewest modes first; none if it requests an unknown mode.
-// Upstream: index.go persistentVolumeOrderedIndex.allPossibleMatchingAccessModes, v1.36.
-func allPossibleMatchingAccessModes(claim *v1.PersistentVolumeClaim) []modeSet {
-	requested, known := modesOf(claim.Spec.AccessModes)
-	if !known {
-		return nil
-	}
-	return slices.Collect(setsWith(requested))
-}
-
-// setsWith walks the sets that contain all of the requested modes, fewest modes first.
-func setsWith(requested modeSet) iter.Seq[modeSet] {
-	return func(yield func(modeSet) bool) {
-		for _, set := range orderedModeSets {
-			if set&requested == requested && !yield(set) {
-				return
-			}
+		switch filter := q.filter(c); {
+		case reserved && filter == WrongNode:
+			return candidate{}
+		case filter != Passed:
+		case reserved:
+			return *c
+		default:
+			best = *c
+			sizes.below = &best.size
 		}
 	}
+	return best
+}
+
+// filter returns the first filter that the volume fails. A volume reserved for the claim
+// need not pass those about phase, labels, class and access modes.
+//
+// Upstream looks at the node affinity, the most expensive filter, before claimRef, but
+// acts on it where it stands here.
+func (q *query) filter(c *candidate) Filter {
+	switch {
+	case q.isExcluded(c.volume):
+		return Excluded
+	case c.claimRef != nil && !IsVolumeBoundToClaim(c.volume, q.claim):
+		return Claimed
+	case compareSizes(&c.size, &q.request) < 0:
+		return TooSmall
+	case c.mode != q.mode:
+		return WrongMode
+	case c.attributesClass != q.attributesClass:
+		return WrongAttributesClass
+	case c.deleting:
+		return Deleting
+	case c.claimRef != nil:
+		if !c.reachableFrom(q.node) {
+			return WrongNode
+		}
+		return Passed
+	case q.delayBinding && q.node == nil:
+		return Delayed
+	case !c.available:
+		return NotAvailable
+	case q.selector != nil && !q.selector.Matches(labels.Set(c.volume.Labels)):
+		return WrongLabels
+	case c.class != q.class:
+		return WrongClass
+	case !c.reachableFrom(q.node):
+		return WrongNode
+	case q.node != nil && !q.offersModes(c):
+		return WrongAccessModes
+	}
+	return Passed
 }

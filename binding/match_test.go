@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// claimOf is a claim default/data with UID 1 of class manual.
+// claimOf returns a claim default/data with UID 1 of class manual.
 func claimOf(request string, modes ...v1.PersistentVolumeAccessMode) *v1.PersistentVolumeClaim {
 	return &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "1"},
@@ -25,7 +25,7 @@ func claimOf(request string, modes ...v1.PersistentVolumeAccessMode) *v1.Persist
 	}
 }
 
-// volumeOf is an Available volume of class manual.
+// volumeOf returns an Available volume of class manual.
 func volumeOf(name, size string, modes ...v1.PersistentVolumeAccessMode) *v1.PersistentVolume {
 	return &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -58,7 +58,7 @@ func nodeOf(name string) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}}}
 }
 
-// find asks the linear rule and the index, which must agree; "" is no volume.
+// find searches a list and an index, which must agree. It returns "" if no volume fits.
 func find(t testing.TB, claim *v1.PersistentVolumeClaim, delay bool, volumes ...*v1.PersistentVolume) string {
 	t.Helper()
 	linear, err := binding.FindBestMatchForClaim(claim, volumes, delay)
@@ -135,12 +135,12 @@ func TestFindMatchingVolumeAllocatesNothingPerVolume(t *testing.T) {
 	claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 	allocations := func(n int) float64 {
 		volumes := make([]*v1.PersistentVolume, n)
-		for i := range volumes { // ever smaller, so that each is looked at to the end
+		for i := range volumes { // ever smaller, so that each goes through all filters
 			volumes[i] = with(volumeOf(fmt.Sprintf("pv-%d", i), fmt.Sprintf("%dMi", 20_000-i), v1.ReadWriteOnce), onNode(fmt.Sprintf("node-%d", i%2)))
 			volumes[i].Labels = map[string]string{"a": "b"}
 		}
-		// The fewest of many runs: under the race detector, a sync.Pool forgets at
-		// random, and what it forgot is allocated again.
+		// The fewest of many runs: under the race detector, a sync.Pool drops entries at
+		// random, and they are allocated again.
 		fewest := math.Inf(1)
 		for range 100 {
 			fewest = min(fewest, testing.AllocsPerRun(1, func() {

@@ -3,20 +3,20 @@ package binding
 // Annotations of claims and volumes. Upstream: component-helpers
 // storage/volume/pv_helpers.go and pkg/controller/volume/persistentvolume, v1.36.
 const (
-	// AnnBindCompleted on a claim says that bind has written the claim. Only its
+	// AnnBindCompleted on a claim means that bind has written the claim. Only its
 	// presence counts.
 	AnnBindCompleted = "pv.kubernetes.io/bind-completed"
-	// AnnBoundByController says that a controller, not the user, chose the partner:
-	// on a volume that it set claimRef, on a claim that it set volumeName. Only its
-	// presence counts.
+	// AnnBoundByController means that a controller, not the user, chose the partner: on a
+	// volume that it set claimRef, on a claim that it set volumeName. Only its presence
+	// counts.
 	AnnBoundByController = "pv.kubernetes.io/bound-by-controller"
-	// AnnSelectedNode on a claim is the node the scheduler chose for its first pod.
+	// AnnSelectedNode on a claim names the node that the scheduler chose for its first pod.
 	AnnSelectedNode = "volume.kubernetes.io/selected-node"
-	// AnnDynamicallyProvisioned on a volume is the provisioner that made it.
+	// AnnDynamicallyProvisioned on a volume names the provisioner that made it.
 	AnnDynamicallyProvisioned = "pv.kubernetes.io/provisioned-by"
-	// AnnMigratedTo is the CSI driver that has taken an in-tree volume over.
+	// AnnMigratedTo names the CSI driver that has replaced an in-tree plugin.
 	AnnMigratedTo = "pv.kubernetes.io/migrated-to"
-	// AnnStorageProvisioner on a claim is the provisioner that shall make its volume.
+	// AnnStorageProvisioner on a claim names the provisioner that is to make its volume.
 	AnnStorageProvisioner = "volume.kubernetes.io/storage-provisioner"
 	// AnnBetaStorageProvisioner is the older name of AnnStorageProvisioner; both are
 	// written.
@@ -28,10 +28,10 @@ const (
 	// their value is "true".
 	AnnDefaultClass     = "storageclass.kubernetes.io/is-default-class"
 	AnnBetaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
-	// AnnPreResizeCapacity on a volume is its size before a resize that has not yet
+	// AnnPreResizeCapacity on a volume holds its size before a resize that has not yet
 	// reached the file system.
 	AnnPreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
-	// AnnStorageResizer on a claim is who expands its volume.
+	// AnnStorageResizer on a claim names the component that expands its volume.
 	AnnStorageResizer = "volume.kubernetes.io/storage-resizer"
 )
 
@@ -41,10 +41,10 @@ const (
 	PVProtectionFinalizer = "kubernetes.io/pv-protection"
 	// PVCProtectionFinalizer keeps a claim while a pod uses it.
 	PVCProtectionFinalizer = "kubernetes.io/pvc-protection"
-	// VACProtectionFinalizer keeps a VolumeAttributesClass while a claim or a volume has it.
+	// VACProtectionFinalizer keeps a VolumeAttributesClass while a claim or a volume names it.
 	VACProtectionFinalizer = "kubernetes.io/vac-protection"
-	// PVDeletionProtectionFinalizer is set by external provisioners: it keeps the
-	// volume until its asset is deleted.
+	// PVDeletionProtectionFinalizer keeps a volume until its asset is deleted. External
+	// provisioners set it.
 	PVDeletionProtectionFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 	// PVDeletionInTreeProtectionFinalizer is the same for in-tree volumes.
 	PVDeletionInTreeProtectionFinalizer = "kubernetes.io/pv-controller"

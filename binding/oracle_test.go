@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// shown is a value that is printed only when a test fails.
+// shown wraps a value that is printed only when a test fails.
 type shown struct{ value any }
 
 func (s shown) String() string {
@@ -25,8 +25,8 @@ func (s shown) String() string {
 	return string(text)
 }
 
-// agree compares every rule, the index and the explanation on one random world with
-// upstream's own code. It returns the verdicts.
+// agree compares all rules, the index and Explain with upstream's own code on one random
+// world. It returns the verdicts.
 func agree(t testing.TB, w world) []binding.Verdict {
 	t.Helper()
 	text := shown{w}
@@ -45,7 +45,7 @@ func agree(t testing.TB, w world) []binding.Verdict {
 			agreeOnNode(t, volume, w.Node)
 		}
 	}
-	if len(w.Volumes) > 0 { // one is enough: it is dear
+	if len(w.Volumes) > 0 { // one is enough: it takes long
 		agreeOnBinding(t, w.Volumes[0], w.Claim)
 	}
 	equal(t, upstream.GetPersistentVolumeClaimClass(w.Claim), binding.GetPersistentVolumeClaimClass(w.Claim), "GetPersistentVolumeClaimClass", text)
@@ -87,8 +87,8 @@ func agreeOnNode(t testing.TB, volume *v1.PersistentVolume, node *v1.Node) {
 	}
 }
 
-// agreeOnIndex: the index answers as upstream does, whatever it held before, and is
-// empty when all is taken out.
+// agreeOnIndex checks that the index answers as upstream does, whatever it held before, and
+// is empty when all volumes are removed.
 func agreeOnIndex(t testing.TB, w world) {
 	t.Helper()
 	text := shown{w}
@@ -96,7 +96,7 @@ func agreeOnIndex(t testing.TB, w world) {
 	for _, volume := range w.Before {
 		index.Put(volume)
 	}
-	if len(w.Volumes)%2 == 0 { // from here on it keeps volumes by node
+	if len(w.Volumes)%2 == 0 { // from here on the class has buckets by node label
 		_, err := index.FindMatchingVolume(w.Claim, &v1.Node{}, nil, nil)
 		require.NoError(t, err)
 	}
@@ -135,7 +135,8 @@ func agreeOnIndex(t testing.TB, w world) {
 	}
 }
 
-// equal and same are require.Equal and require.Same for code that runs millions of times.
+// equal does what require.Equal does, same what require.Same does, for code that runs
+// millions of times.
 func equal[T comparable](t testing.TB, want, got T, what string, text shown) {
 	t.Helper()
 	if want != got {
@@ -150,9 +151,9 @@ func same(t testing.TB, want, got *v1.PersistentVolume, what string, text shown)
 	}
 }
 
-// bestMatches are the answers that the PV controller's search may give: upstream's
-// for the groups with the fewest modes that have any. Upstream does not say which
-// group of as many modes comes first.
+// bestMatches returns the answers that upstream's PV controller may give: those for the
+// groups with an answer and the fewest modes. The order of groups with equally many modes
+// is undefined.
 // Upstream: index.go persistentVolumeOrderedIndex.findByClaim, v1.36.
 func bestMatches(w world) []*v1.PersistentVolume {
 	groups := map[string][]*v1.PersistentVolume{}
@@ -175,7 +176,7 @@ func bestMatches(w world) []*v1.PersistentVolume {
 	return best
 }
 
-// modeString has a word for each known mode, once and in a fixed order.
+// modeString returns a word for each known mode, once and in a fixed order.
 func modeString(offered []v1.PersistentVolumeAccessMode) (words string) {
 	for _, mode := range modes {
 		if slices.Contains(offered, mode) {

@@ -2,8 +2,8 @@ package binding
 
 import v1 "k8s.io/api/core/v1"
 
-// IsPodTerminated says whether the pod has ended and will not run again: it has
-// succeeded or failed, or it is being deleted and none of its containers is running.
+// IsPodTerminated reports whether the pod has ended and will not run again: it has
+// succeeded or failed, or it is being deleted and its containers do not run.
 // Upstream: pkg/volume/util IsPodTerminated, v1.36.
 func IsPodTerminated(pod *v1.Pod) bool {
 	status := &pod.Status
@@ -14,7 +14,7 @@ func IsPodTerminated(pod *v1.Pod) bool {
 		notRunning(status.ContainerStatuses) && notRunning(status.EphemeralContainerStatuses)
 }
 
-// notRunning: each of the containers waits or has ended.
+// notRunning reports whether each of the containers waits or has ended.
 func notRunning(containers []v1.ContainerStatus) bool {
 	for i := range containers {
 		if state := &containers[i].State; state.Terminated == nil && state.Waiting == nil {

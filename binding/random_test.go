@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// world is one random question: a claim, volumes in order of name, and a node. The
-// alphabets are small, so that most filters are failed by some volume and passed by
-// another, and hostile here and there.
+// world holds one random question: a claim, volumes in order of name, and a node. The
+// values come from small sets, some of them hostile, so that volumes often pass a filter
+// and often fail it.
 type world struct {
 	Claim    *v1.PersistentVolumeClaim
 	Volumes  []*v1.PersistentVolume
 	Node     *v1.Node
 	Excluded map[string]*v1.PersistentVolume
 	Delay    bool
-	// Before are earlier versions of the volumes, and volumes that are gone.
+	// Before holds earlier versions of the volumes, and deleted volumes.
 	Before []*v1.PersistentVolume
 }
 
-// dice draws from a generator; each draw is named by what it picks from.
+// dice draws random values. Its methods are named after what they draw.
 type dice struct{ *rand.Rand }
 
 func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
 
-// oneIn is true once in n draws.
+// oneIn reports true once in n draws.
 func (d dice) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 var (
@@ -44,7 +44,7 @@ var (
 	hostileVals = []string{"-a", "a b", "a/b", "_", "ü", "a."}
 )
 
-// anything is a world in which nothing is likely to fit.
+// anything draws a world in which hardly any volume fits.
 func (d dice) anything() world {
 	w := world{Claim: d.claim(), Delay: d.oneIn(3)}
 	for i := range d.IntN(9) {

@@ -7,12 +7,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A requirement that is not well formed matches nothing, not even with NotIn, so
-// well-formedness is part of the rule. The API server refuses such requirements on
-// create; these checks decide about objects that came another way, and they allocate
-// nothing, as they run for every volume.
+// A requirement that is not well formed matches nothing, not even with NotIn, so the rule
+// has to check its form. The API server refuses such requirements; these checks are for
+// objects that came another way. They allocate nothing, since they run for every volume.
 
-// invalidLabelRequirement says what is wrong with the requirement, "" if nothing.
+// invalidLabelRequirement returns what is wrong with the requirement, "" if it is valid.
 // Upstream: apimachinery labels.NewRequirement, v1.36.
 func invalidLabelRequirement(r *v1.NodeSelectorRequirement) string {
 	if !isLabelKey(r.Key) {
@@ -45,7 +44,7 @@ func invalidLabelRequirement(r *v1.NodeSelectorRequirement) string {
 	return ""
 }
 
-// invalidFieldRequirement says what is wrong with the requirement, "" if nothing.
+// invalidFieldRequirement returns what is wrong with the requirement, "" if it is valid.
 // Upstream: component-helpers nodeaffinity nodeSelectorRequirementsAsFieldSelector, v1.36.
 func invalidFieldRequirement(r *v1.NodeSelectorRequirement) string {
 	switch {
@@ -57,8 +56,8 @@ func invalidFieldRequirement(r *v1.NodeSelectorRequirement) string {
 	return ""
 }
 
-// isLabelKey says whether s is a name, with or without a DNS subdomain and a slash in
-// front of it.
+// isLabelKey reports whether s is a name, with or without a DNS subdomain and a slash
+// before it.
 func isLabelKey(s string) bool {
 	prefix, name, found := strings.Cut(s, "/")
 	if !found {
@@ -67,8 +66,8 @@ func isLabelKey(s string) bool {
 	return isSubdomain(prefix) && isLabelName(name)
 }
 
-// isLabelName: 1 to 63 letters, digits, '-', '_' and '.', a letter or digit at both
-// ends.
+// isLabelName reports whether s has 1 to 63 letters, digits, '-', '_' and '.', with a
+// letter or digit at both ends.
 func isLabelName(s string) bool {
 	if s == "" || len(s) > 63 || !isAlphanumeric(s[0]) || !isAlphanumeric(s[len(s)-1]) {
 		return false
@@ -81,8 +80,8 @@ func isLabelName(s string) bool {
 	return true
 }
 
-// isSubdomain: up to 253 lower-case letters, digits, '-' and '.', a letter or digit
-// at both ends and on both sides of each dot.
+// isSubdomain reports whether s has up to 253 lower-case letters, digits, '-' and '.',
+// with a letter or digit at both ends and on both sides of each dot.
 func isSubdomain(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false

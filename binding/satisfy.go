@@ -7,15 +7,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// MismatchError says why a volume does not do for the claim that names it. Its text is
-// upstream's, which events quote; the fields tell more.
+// MismatchError reports why a volume does not satisfy the claim that names it. Its text is
+// upstream's, which events quote; the fields hold the details.
 type MismatchError struct {
 	// Volume is the volume's name.
 	Volume string
-	// Field is where the two differ, a path in both, or "metadata.deletionTimestamp",
-	// which the volume alone has.
+	// Field is the path of the field that differs. It is the same in both objects; only
+	// the volume has "metadata.deletionTimestamp".
 	Field string
-	// Has and Wants are what the volume has and the claim asks for; Wants is "" for
+	// Has holds the volume's value, Wants the claim's; Wants is "" for
 	// metadata.deletionTimestamp.
 	Has, Wants string
 
@@ -24,10 +24,9 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string { return e.text }
 
-// CheckVolumeSatisfyClaim says why the volume that a claim names in volumeName does
-// not do for it, nil if it does. The error is a *MismatchError. Unlike
-// FindMatchingVolume it compares sizes in whole bytes and does not look at phase or
-// labels.
+// CheckVolumeSatisfyClaim returns an error if the volume that a claim names in volumeName
+// does not satisfy it: a *MismatchError. Unlike FindMatchingVolume it compares sizes in
+// whole bytes and does not look at phase or labels.
 // Upstream: pv_controller.go checkVolumeSatisfyClaim, v1.36.
 func CheckVolumeSatisfyClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
 	mismatch := func(field, has, wants, text string) error {

@@ -2,38 +2,43 @@ package binding
 
 import v1 "k8s.io/api/core/v1"
 
-// Search is Index.FindMatchingVolume for one claim, to be asked for many nodes: what
-// does not depend on the node is looked up once, and of a node only the labels that
-// say where volumes of the claim's class are. It holds until the index changes.
+// Search finds a claim's volume on one node after the other, as the scheduler does: with
+// FindMatchingVolume over an index's volumes of the claim's class, and delayBinding. What
+// does not depend on the node is looked up once. A Search is valid until the index changes.
+// Upstream: binder.go findMatchingVolumes asks for the volumes of the class, v1.36.
 type Search struct {
-	want wanted
-	// reserved are the volumes that only this claim can have, and are the answer
-	// wherever they can be reached, in order of name.
+	query query
+	// reserved holds the volumes of the class that are reserved for the claim.
 	reserved []*v1.PersistentVolume
-	// modes, the first n of them, are sets of access modes that offer what the claim
-	// requests, and that volumes of its class have which are big enough.
-	modes [1 << len(knownModes)]modeSet
+	// modes[:n] holds the sets of access modes that contain all requested ones and with
+	// which the class has a volume that is big enough.
+	modes [len(orderedModeSets)]modeSet
 	n     int
-	// free are the other volumes of the class; nil if there are none.
-	free *ground
+	// free holds the free volumes of the class; nil without any.
+	free *labelIndex
 }
 
-// Search prepares the scheduler's question about the claim. The only error is an
-// invalid label selector in the claim.
+// Search prepares the search for the claim's volume. The only error is an invalid label
+// selector in the claim. The first search in a class puts all its free volumes in buckets
+// by node label.
 func (ix *Index) Search(claim *v1.PersistentVolumeClaim) (Search, error) {
-	want, err := wantedBy(claim)
+	q, err := newQuery(claim, nil, nil, true)
 	if err != nil {
 		return Search{}, err
 	}
-	ix.placeAll()
-	s := Search{want: want, free: ix.placed[want.class]}
-	for volume := range ix.reservedFor(claim).all() {
-		if GetPersistentVolumeClass(volume) == want.class && want.unfit(volume) == Passed {
-			s.reserved = append(s.reserved, volume)
-		}
+	s := Search{query: q, reserved: ix.reservedFor(claim, func(volume *v1.PersistentVolume) bool {
+		return GetPersistentVolumeClass(volume) == q.class
+	})}
+	class := ix.classes[q.class]
+	if class == nil {
+		return s, nil
 	}
-	for modes := range setsWith(want.modes) {
-		if ix.free[want.class].anyOf(modes, &want.request) {
+	if class.byLabel == nil {
+		class.byLabel = newLabelIndex(&class.free)
+	}
+	s.free = class.byLabel
+	for modes := range q.modes.supersets() {
+		if b := class.free[modes]; b != nil && compareSizes(&b.largest().size, &q.request) >= 0 {
 			s.modes[s.n] = modes
 			s.n++
 		}
@@ -41,73 +46,24 @@ func (ix *Index) Search(claim *v1.PersistentVolumeClaim) (Search, error) {
 	return s, nil
 }
 
-// placeAll sorts the volumes by place, before the first search.
-func (ix *Index) placeAll() {
-	if ix.placed != nil {
-		return
-	}
-	ix.placed = map[string]*ground{}
-	for _, volume := range ix.volumes {
-		if isFree(volume) {
-			ix.place(volume)
+// On returns the volume that the claim would get on the node, nil if none fits. Without a
+// Node it finds only a volume reserved for the claim. choose picks among equally good ones.
+func (s *Search) On(node *NodeBuckets, excluded map[string]*v1.PersistentVolume, choose Choose) *v1.PersistentVolume {
+	s.query.node, s.query.excluded = node.Node, excluded
+	var few [4]*bucket
+	from := candidates{volumes: s.reserved, buckets: few[:0]}
+	if node.Node != nil && s.n > 0 {
+		node.find(s.free)
+		for buckets := range node.all() {
+			for _, modes := range s.modes[:s.n] {
+				if b := buckets[modes]; b != nil {
+					from.buckets = append(from.buckets, b)
+				}
+			}
 		}
 	}
-}
-
-// On is the volume that the claim would get on the site's node, nil if none: see
-// Index.FindMatchingVolume. Of several equal ones, choose picks one.
-func (s *Search) On(site *Site, excluded map[string]*v1.PersistentVolume, choose Choose) *v1.PersistentVolume {
-	node := site.Node
-	if reserved := s.reservedBut(excluded); len(reserved) > 0 {
-		volume := reserved[choose.among(len(reserved))]
-		if !reachable(volume, node) {
-			return nil
-		}
-		return volume
-	}
-	if node == nil || s.free == nil || s.n == 0 {
+	if len(from.volumes) == 0 && len(from.buckets) == 0 { // nearly always in a full cluster
 		return nil
 	}
-	site.look(s.free)
-	var best *offer
-	for r := range site.racks() {
-		best = s.smallest(r, node, excluded, best)
-	}
-	if best == nil {
-		return nil
-	}
-	if choose == nil {
-		return best.volume
-	}
-	var equal ties
-	for r := range site.racks() {
-		for _, modes := range s.modes[:s.n] {
-			equal.add(r[modes], best)
-		}
-	}
-	return equal.pick(best, choose, func(o *offer) bool { return !excludes(excluded, o.volume) && s.want.takes(o, node) })
-}
-
-// reservedBut are the volumes reserved for the claim that are not excluded.
-func (s *Search) reservedBut(excluded map[string]*v1.PersistentVolume) []*v1.PersistentVolume {
-	if len(excluded) == 0 {
-		return s.reserved
-	}
-	var left []*v1.PersistentVolume
-	for _, volume := range s.reserved {
-		if !excludes(excluded, volume) {
-			left = append(left, volume)
-		}
-	}
-	return left
-}
-
-// smallest is the better of best, which may be nil, and what the rack has.
-func (s *Search) smallest(r *rack, node *v1.Node, excluded map[string]*v1.PersistentVolume, best *offer) *offer {
-	for _, modes := range s.modes[:s.n] {
-		if smaller := r.smallest(modes, &s.want, node, excluded, best); smaller != nil {
-			best = smaller
-		}
-	}
-	return best
+	return s.query.pick(from, choose)
 }

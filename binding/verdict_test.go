@@ -12,9 +12,9 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// upstreamsFilters are the filters of upstream's FindMatchingVolume, one by one, in
+// upstreamsFilters holds the filters of upstream's FindMatchingVolume, one by one, in
 // its order (semantics 1.3), written with upstream's own predicates. A volume
-// reserved for the claim need not pass those marked free, but the one on nodes.
+// reserved for the claim need not pass those marked free.
 var upstreamsFilters = []struct {
 	filter binding.Filter
 	free   bool
@@ -53,7 +53,7 @@ var upstreamsFilters = []struct {
 	{binding.WrongNode, false, func(w world, v *v1.PersistentVolume) bool {
 		return w.Node != nil && upstream.CheckNodeAffinity(v, w.Node.Labels) != nil
 	}},
-	// Without a node the PV controller's index sees to the access modes.
+	// Without a node the PV controller's index checks the access modes.
 	{binding.WrongAccessModes, true, func(w world, v *v1.PersistentVolume) bool {
 		return w.Node != nil && !upstream.CheckAccessModes(w.Claim, v)
 	}},
@@ -62,7 +62,7 @@ var upstreamsFilters = []struct {
 	}},
 }
 
-// firstFailed is the first of upstream's filters that the volume fails.
+// firstFailed returns the first of upstream's filters that the volume fails.
 func firstFailed(w world, volume *v1.PersistentVolume) binding.Filter {
 	for _, f := range upstreamsFilters {
 		if (!f.free || volume.Spec.ClaimRef == nil) && f.fails(w, volume) {
@@ -72,9 +72,9 @@ func firstFailed(w world, volume *v1.PersistentVolume) binding.Filter {
 	return binding.Passed
 }
 
-// agreeOnVerdicts: Explain chooses what the search finds, and of every other volume
-// names the filter at which upstream drops it; those that pass all are outranked, or
-// blocked by a reserved volume out of reach.
+// agreeOnVerdicts checks that Explain chooses what the search finds, and that for every
+// other volume it names the filter at which upstream drops it. A volume that passes all is
+// outranked, or blocked by a reserved volume that the node cannot reach.
 func agreeOnVerdicts(t testing.TB, w world) []binding.Verdict {
 	t.Helper()
 	text := shown{w}
@@ -104,7 +104,7 @@ func agreeOnVerdicts(t testing.TB, w world) []binding.Verdict {
 	return verdicts
 }
 
-// searched is what the search that Explain explains finds.
+// searched returns what the search that Explain explains finds.
 func searched(t testing.TB, w world) *v1.PersistentVolume {
 	t.Helper()
 	if w.Node != nil {

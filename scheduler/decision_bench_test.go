@@ -38,7 +38,7 @@ func BenchmarkSchedulingDecision(b *testing.B) {
 		indexTakes := time.Duration(0)
 		b.Run(tt.name+"/index", func(b *testing.B) {
 			b.ReportAllocs()
-			decide(b, s, pod, tt.fits) // the first sorts the volumes by place
+			decide(b, s, pod, tt.fits) // the first puts the volumes in buckets by node label
 			for b.Loop() {
 				decide(b, s, pod, tt.fits)
 			}

@@ -40,10 +40,10 @@
 // every node. What a decision costs is what it does for each. So
 // PreFilter finds out all that does not depend on the node (prepare); a volume for a
 // claim is asked of a binding.Index, which follows the assume cache change by change
-// and knows which volumes are at the node's own place; and reasons against a node are
+// and offers only volumes that the node may reach; and reasons against a node are
 // counted, and put into words only for those that are told (problem). What every decision
-// reads of a node lies together in its nodeInfo, also where its volumes are kept
-// (binding.Site). The answers are
+// reads of a node lies together in its nodeInfo, with the index's buckets for it
+// (binding.NodeBuckets). The answers are
 // those of upstream's walk through all volumes: see TestTheIndexAnswersAsTheLinearRuleDoes.
 //
 // # Waiting in the queue

@@ -15,7 +15,7 @@ import (
 // existing volume if one fits, else they are provisioned.
 // Upstream: binder.go FindPodVolumes, v1.36.
 func (b *volumeBinder) FindPodVolumes(claims *podVolumeClaims, node *v1.Node) (*PodVolumes, Conflicts, error) {
-	searched, err := b.findPodVolumes(claims, &binding.Site{Node: node})
+	searched, err := b.findPodVolumes(claims, &binding.NodeBuckets{Node: node})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,8 +28,8 @@ func (b *volumeBinder) FindPodVolumes(claims *podVolumeClaims, node *v1.Node) (*
 
 // podVolumeReasons returns the reasons why the pod's claims cannot be served on the node,
 // none if they can: FindPodVolumes for a node of which nothing else is wanted yet.
-func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, site *binding.Site) (reasonSet, error) {
-	if _, err := b.findPodVolumes(claims, site); err != nil {
+func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, node *binding.NodeBuckets) (reasonSet, error) {
+	if _, err := b.findPodVolumes(claims, node); err != nil {
 		return 0, err
 	}
 	return claims.answer.reasons(), nil
@@ -37,28 +37,28 @@ func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, site *binding.S
 
 // findPodVolumes leaves in claims.answer what it finds. searched is false if a claim
 // belongs to another node, so that nothing was searched for.
-func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, site *binding.Site) (searched bool, err error) {
-	node, answer := site.Node, &claims.answer
+func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, node *binding.NodeBuckets) (searched bool, err error) {
+	answer := &claims.answer
 	answer.reset()
 	if len(claims.bound) > 0 {
-		if p := checkBoundClaims(claims.bound, node); p.cause != none {
+		if p := checkBoundClaims(claims.bound, node.Node); p.cause != none {
 			answer.problems = append(answer.problems, p)
 		}
 	}
 	for _, claim := range claims.selected {
-		if claim.selectedNode != node.Name {
+		if claim.selectedNode != node.Node.Name {
 			answer.problems = append(answer.problems, problem{ErrReasonBindConflict, otherNodeSelected, claim.PersistentVolumeClaim, nil})
 			return false, nil
 		}
 		answer.provisions = append(answer.provisions, claim)
 	}
-	if err := findMatchingVolumes(claims.toMatch, site, answer, claims.choose); err != nil {
+	if err := findMatchingVolumes(claims.toMatch, node, answer, claims.choose); err != nil {
 		return true, err
 	}
 	if len(answer.provisions) == 0 {
 		return true, nil
 	}
-	p, err := b.checkVolumeProvisions(answer.provisions, node)
+	p, err := b.checkVolumeProvisions(answer.provisions, node.Node)
 	if p.cause != none {
 		answer.problems = append(answer.problems, p)
 	}
@@ -84,12 +84,12 @@ func checkBoundClaims(claims []boundClaim, node *v1.Node) problem {
 // first, no volume twice; of equal ones choose picks one. Claims that get none are to be
 // provisioned.
 // Upstream: binder.go findMatchingVolumes, v1.36.
-func findMatchingVolumes(claims []*delayedClaim, site *binding.Site, answer *nodeAnswer, choose binding.Choose) error {
+func findMatchingVolumes(claims []*delayedClaim, node *binding.NodeBuckets, answer *nodeAnswer, choose binding.Choose) error {
 	for _, claim := range claims {
 		if claim.invalid != nil {
 			return claim.invalid
 		}
-		pv := claim.search.On(site, answer.chosen, choose)
+		pv := claim.search.On(node, answer.chosen, choose)
 		if pv == nil {
 			answer.provisions = append(answer.provisions, claim)
 			continue

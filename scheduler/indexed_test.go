@@ -222,7 +222,7 @@ func (w *randomWorld) compare(t *testing.T, pod *v1.Pod, seen map[string]int) {
 		require.Equal(t, wantErr != nil, err != nil, where)
 		require.Equal(t, wantReasons, reasons, where)
 		require.Equal(t, wantGets, gets, where)
-		quick, quickErr := w.b.podVolumeReasons(claims, &node.site)
+		quick, quickErr := w.b.podVolumeReasons(claims, &node.volumes)
 		require.Equal(t, err, quickErr, where)
 		require.Equal(t, reasons, quick.texts(), where)
 		fits, invalid = fits || len(reasons) == 0, invalid || err != nil

@@ -15,12 +15,12 @@ import (
 type nodeInfo struct {
 	node *v1.Node // nil if there is no such Node
 	// What each decision reads of very many nodes is kept here, side by side: name, cordoned
-	// and taints are the node's own, site is where its volumes are.
+	// and taints are the node's own, volumes holds the index's buckets for it.
 	name          string
 	cordoned      bool
 	taints        []v1.Taint
 	pods, maxPods int64
-	site          binding.Site
+	volumes       binding.NodeBuckets
 
 	allocatable resources
 	requested   resources
@@ -126,7 +126,7 @@ func newNodeInfo(node *v1.Node) *nodeInfo {
 
 func (info *nodeInfo) setNode(node *v1.Node) {
 	info.node, info.name, info.cordoned, info.taints = node, node.Name, node.Spec.Unschedulable, node.Spec.Taints
-	info.site = binding.Site{Node: node}
+	info.volumes = binding.NodeBuckets{Node: node}
 	info.allocatable = resourcesOf(node.Status.Allocatable)
 	info.maxPods = node.Status.Allocatable.Pods().Value()
 }

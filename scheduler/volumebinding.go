@@ -137,7 +137,7 @@ func claimNotFound(pc podClaim) string {
 // Filter asks whether the node has what the pod needs. What that is, Reserve asks
 // of the chosen node, upstream keeps it for every node: nothing can change meanwhile.
 func (p volumeBinding) Filter(c *cycle, node *nodeInfo) *status {
-	reasons, err := p.binder.podVolumeReasons(c.volumes.claims, &node.site)
+	reasons, err := p.binder.podVolumeReasons(c.volumes.claims, &node.volumes)
 	if err != nil {
 		return asStatus(err)
 	}
