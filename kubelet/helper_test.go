@@ -62,7 +62,7 @@ func TestAScriptThatCannotBeReadFailsItsPodAndSaysWhy(t *testing.T) {
 		"mkdir /script/x\ncurl http://example.com": {127, "/script/setup: curl: not found", []string{"setup", "x/"}},
 		"mkdir /script/x\nif true":                 {2, "/script/setup: line 2: syntax error", []string{"setup"}},
 		"mkdir /script/x\nb=(1 2)":                 {2, "/script/setup: line 2: syntax error: arrays: not in the language of sh", []string{"setup"}},
-		"mkdir /script/x\necho x <> f":             {2, "/script/setup: line 2: the redirection <>: this simulation's shell has none", []string{"setup"}},
+		"mkdir /script/x\necho x <> f":             {2, "/script/setup: line 2: the redirection <> is not supported", []string{"setup"}},
 	} {
 		w := simple(t)
 		require.NoError(t, w.node.MkdirAll("/scripts", 0o755))

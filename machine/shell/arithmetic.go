@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithmetic is the value of an expression.
+// arithmetic returns the value of an expression.
 func (s *shell) arithmetic(x syntax.ArithmExpr) (int64, error) {
 	switch x := x.(type) {
 	case nil:
@@ -27,10 +27,11 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) (int64, error) {
 	case *syntax.BinaryArithm:
 		return s.binaryArithmetic(x)
 	}
-	return 0, errors.New("arithmetic expression: this simulation's shell has no such expression")
+	return 0, errors.New("arithmetic expression: this kind of expression is not supported")
 }
 
-// operand is the value of a number, a variable or an expression in one.
+// operand returns the value of a number, or of a variable that holds a number or an
+// expression.
 func (s *shell) operand(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -54,14 +55,14 @@ func (s *shell) operand(text string) (int64, error) {
 	}
 	defer s.program.enter()()
 	s.program.step(1 + len(text)/10)
-	if len(text) > maxScript || isName(text) && !s.bash {
+	if len(text) > maxOperand || isName(text) && !s.bash {
 		return 0, fmt.Errorf("Illegal number: %.100s", text)
 	}
 	x, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Arithmetic(strings.NewReader(text))
 	if err != nil {
 		return 0, fmt.Errorf("arithmetic expression: expecting primary: %q", text)
 	}
-	if w, ok := x.(*syntax.Word); ok && w.Lit() == text && !isName(text) { // it is itself again
+	if w, ok := x.(*syntax.Word); ok && w.Lit() == text && !isName(text) { // it is text again
 		return 0, fmt.Errorf("Illegal number: %.100s", text)
 	}
 	return s.arithmetic(x)
@@ -82,13 +83,13 @@ func number(text string) (int64, error) {
 		base, digits = 8, digits[1:]
 	}
 	n, err := strconv.ParseInt(sign+digits, base, 64)
-	if errors.Is(err, strconv.ErrRange) { // it is the largest there is
+	if errors.Is(err, strconv.ErrRange) { // the result is the largest number
 		err = nil
 	}
 	return n, err
 }
 
-// unary is -x, !x, ++x and so on.
+// unary returns the value of -x, !x, ++x and the like.
 func (s *shell) unary(x *syntax.UnaryArithm) (int64, error) {
 	n, err := s.arithmetic(x.X)
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *shell) binaryArithmetic(x *syntax.BinaryArithm) (int64, error) {
 	return compute(x.Op, left, right)
 }
 
-// assigning is the operator that += and others stand for.
+// assigning returns the operator in +=, and in others like it.
 func assigning(op syntax.BinAritOperator) (syntax.BinAritOperator, bool) {
 	plain, ok := map[syntax.BinAritOperator]syntax.BinAritOperator{
 		syntax.AddAssgn: syntax.Add, syntax.SubAssgn: syntax.Sub, syntax.MulAssgn: syntax.Mul, syntax.QuoAssgn: syntax.Quo,
@@ -220,7 +221,7 @@ func compute(op syntax.BinAritOperator, a, b int64) (int64, error) {
 	case syntax.Pow:
 		return power(a, b)
 	}
-	return 0, fmt.Errorf("arithmetic expression: this simulation's shell has no operator %s", op)
+	return 0, fmt.Errorf("arithmetic expression: operator %s is not supported", op)
 }
 
 func divide(op syntax.BinAritOperator, a, b int64) (int64, error) {

@@ -11,33 +11,33 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxJobs is how many background commands a program may have.
+// maxJobs is the largest number of background commands of a program.
 const maxJobs = 100
 
-// job is a background command: a coroutine beside the program's main one, which lets it go
-// on whenever it waits itself.
+// job is a background command: a coroutine beside the program's main one, which resumes it
+// whenever it waits itself.
 type job struct {
-	id     int // what $! is
+	id     int // $!
 	next   func() (time.Duration, bool)
 	stop   func()
 	yield  func(time.Duration) bool
-	until  time.Time // when it goes on
+	until  time.Time // when to resume it
 	ended  bool
 	status int32
 }
 
-// background starts a command that is followed by &. It runs at once until it waits.
+// background starts a command that is followed by &. It runs at once, until it waits.
 func (s *shell) background(stmt *syntax.Stmt) {
 	p := s.program
 	p.jobs = slices.DeleteFunc(slices.Clone(p.jobs), (*job).hasEnded)
 	if len(p.jobs) >= maxJobs {
 		tooMuch("more than %d background commands", maxJobs)
 	}
-	if len(s.jobs) >= maxJobs { // and were not waited for
+	if len(s.jobs) >= maxJobs { // the script does not wait for them
 		s.jobs = slices.DeleteFunc(slices.Clone(s.jobs), (*job).hasEnded)
 	}
-	plain := *stmt
-	plain.Background = false
+	foreground := *stmt
+	foreground.Background = false
 	sub := s.subshell()
 	sub.jobs = nil
 	sub.fds[0] = stream{in: &Input{}}
@@ -46,7 +46,8 @@ func (s *shell) background(stmt *syntax.Stmt) {
 	j.next, j.stop = iter.Pull(func(yield func(time.Duration) bool) {
 		j.yield = yield
 		j.status = p.guard("sh", func() int32 {
-			sub.stmt(&plain)
+			defer sub.release()
+			sub.stmt(&foreground)
 			sub.exitTrap()
 			return sub.status
 		})
@@ -58,7 +59,7 @@ func (s *shell) background(stmt *syntax.Stmt) {
 
 func (j *job) hasEnded() bool { return j.ended }
 
-// resumeJob lets a background command go on until it waits or ends.
+// resumeJob runs a background command until it waits or ends.
 func (p *Program) resumeJob(j *job) {
 	before, depth := p.job, p.depth
 	p.job = j
@@ -67,7 +68,7 @@ func (p *Program) resumeJob(j *job) {
 	j.until, j.ended = p.host.Now().Add(wait), !more
 }
 
-// wait lets time pass, for background commands too.
+// wait lets time pass, and resumes background commands whose time has come.
 func (p *Program) wait(d time.Duration) {
 	if p.job != nil {
 		p.pause(p.job.yield, d)
@@ -88,8 +89,8 @@ func (p *Program) wait(d time.Duration) {
 	}
 }
 
-// nextJob is when the next background command goes on, at most end, and whether there is
-// one.
+// nextJob returns when to resume the next background command, at most end, and whether
+// there is one.
 func (p *Program) nextJob(end time.Time) (until time.Time, found bool) {
 	until = end
 	for _, j := range p.jobs {
@@ -100,14 +101,15 @@ func (p *Program) nextJob(end time.Time) (until time.Time, found bool) {
 	return until, found
 }
 
-// pause gives control back for that time.
+// pause returns control to the caller of Run or resumeJob for that time.
 func (p *Program) pause(yield func(time.Duration) bool, d time.Duration) {
 	if !yield(d) {
 		panic(stopped{})
 	}
 }
 
-// stopJobs ends the background commands, as the end of a container's first process does.
+// stopJobs ends the background commands, as the end of a container's first process ends
+// all others.
 func (p *Program) stopJobs() {
 	for _, j := range p.jobs {
 		if !j.ended {
@@ -151,7 +153,7 @@ func (s *shell) await(j *job) {
 	}
 }
 
-// guard runs a part of the program, and is its exit status whatever ends it.
+// guard runs a part of the program and returns its exit status, whatever ends it.
 func (p *Program) guard(name string, run func() int32) (code int32) {
 	defer func() {
 		switch why := recover().(type) {

@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// builtin is a command of the shell's own. The status is 0 when it is called.
+// builtin is a command of the shell itself. The status is 0 when it is called.
 type builtin func(s *shell, argv []string)
 
 func builtins() map[string]builtin {
@@ -20,18 +20,18 @@ func builtins() map[string]builtin {
 		"export": (*shell).exportNames, "readonly": (*shell).exportNames, "declare": (*shell).exportNames, "typeset": (*shell).exportNames,
 		"local": (*shell).local, "unset": (*shell).unsetNames, "set": (*shell).setOptions, "shopt": doNothing,
 		"shift": (*shell).shift, "cd": (*shell).cd, "pwd": (*shell).pwd, "read": (*shell).read, "getopts": (*shell).getopts,
-		"trap": (*shell).trap, "command": (*shell).commandWords, "builtin": (*shell).commandWords, "type": (*shell).typeOf,
+		"trap": (*shell).setTrap, "command": (*shell).commandWords, "builtin": (*shell).commandWords, "type": (*shell).typeOf,
 		"echo": program(echo), "printf": program(printf), "test": program(test), "[": program(test),
 	}
 }
 
-// isSpecial says whether a command is one of POSIX's special ones: an error of theirs ends
-// the shell, and assignments before them stay.
+// isSpecial reports whether a command is a special builtin of POSIX: its errors end the
+// shell, and assignments before it stay.
 func isSpecial(name string) bool {
 	return slices.Contains([]string{":", ".", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set", "shift", "trap", "unset"}, name)
 }
 
-// program is a program as a builtin, which is not listed as a command.
+// program makes a builtin of a program. It is not reported as a command.
 func program(command Command) builtin {
 	return func(s *shell, argv []string) {
 		p := s.process(argv)
@@ -57,7 +57,7 @@ func (s *shell) print(text string) {
 	}
 }
 
-// number is a builtin's numeric argument.
+// number reads a builtin's numeric argument.
 func (s *shell) number(argv []string, otherwise int) (n int, ok bool) {
 	if len(argv) < 2 {
 		return otherwise, true
@@ -118,11 +118,12 @@ func (s *shell) execWords(argv []string) {
 	if len(argv) > 1 {
 		s.status = s.external(argv[1:])
 		s.flow = exits
-		clear(s.traps)
+		s.trap = nil
 	}
 }
 
-// commandWords runs a command that is no function: "command -v NAME" says what it is.
+// commandWords is "command": it runs a command even if there is a function of that name.
+// "command -v NAME" prints what NAME is.
 func (s *shell) commandWords(argv []string) {
 	argv = argv[1:]
 	if len(argv) > 0 && (argv[0] == "-v" || argv[0] == "-V") {
@@ -148,7 +149,7 @@ func (s *shell) commandWords(argv []string) {
 	s.status = s.external(argv)
 }
 
-// whatIs is how a command would be found, "" if it would not.
+// whatIs returns where a command would be found; "" if it would not.
 func (s *shell) whatIs(name string) string {
 	_, function := s.funcs[name]
 	_, own := s.program.builtins[name]
@@ -175,33 +176,31 @@ func (s *shell) typeOf(argv []string) {
 	}
 }
 
-// trap keeps what is to be done at the end; signals are not delivered.
-func (s *shell) trap(argv []string) {
+// setTrap is "trap": it keeps the command for EXIT. Signals are not delivered, so commands
+// for them are not kept.
+func (s *shell) setTrap(argv []string) {
 	argv = argv[1:]
 	if len(argv) == 0 {
-		if text, ok := s.traps["EXIT"]; ok {
-			s.print(fmt.Sprintf("trap -- '%s' EXIT\n", strings.ReplaceAll(text, "'", `'"'"'`)))
+		if s.trap != nil {
+			s.print(fmt.Sprintf("trap -- '%s' EXIT\n", strings.ReplaceAll(*s.trap, "'", `'"'"'`)))
 		}
 		return
 	}
-	action := argv[0]
-	if _, err := strconv.Atoi(action); err == nil || len(argv) == 1 {
-		action, argv = "-", append([]string{"-"}, argv...)
+	action, signals := &argv[0], argv[1:]
+	switch _, err := strconv.Atoi(*action); {
+	case err == nil || len(signals) == 0:
+		action, signals = nil, argv
+	case *action == "-":
+		action = nil
 	}
-	for _, signal := range argv[1:] {
-		signal = strings.TrimPrefix(strings.ToUpper(signal), "SIG")
-		if signal == "0" {
-			signal = "EXIT"
+	for _, signal := range signals {
+		if signal = strings.ToUpper(signal); signal == "0" || strings.TrimPrefix(signal, "SIG") == "EXIT" {
+			s.trap = action
 		}
-		if action == "-" {
-			delete(s.traps, signal)
-			continue
-		}
-		s.traps[signal] = action
 	}
 }
 
-// declare is export, local and so on as bash reads them.
+// declare runs export, local and the like as bash parses them.
 func (s *shell) declare(cmd *syntax.DeclClause) {
 	argv := []string{cmd.Variant.Value}
 	for _, a := range cmd.Args {

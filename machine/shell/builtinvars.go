@@ -3,12 +3,11 @@ package shell
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
 
-// exportNames is export, readonly and declare.
+// exportNames is "export", "readonly" and "declare".
 func (s *shell) exportNames(argv []string) {
 	readonly, exported := argv[0] == "readonly", argv[0] == "export"
 	for _, word := range argv[1:] {
@@ -31,11 +30,11 @@ func (s *shell) exportNames(argv []string) {
 		}
 		v, ok := s.vars[name]
 		if !ok && !assigned && !readonly {
-			s.pending(name)
+			s.exportLater(name)
 			continue
 		}
 		v.readonly, v.exported = v.readonly || readonly, v.exported || exported
-		s.vars[name] = v
+		s.put(name, v)
 	}
 	if len(argv) == 1 {
 		for _, name := range slices.Sorted(maps.Keys(s.vars)) {
@@ -46,8 +45,12 @@ func (s *shell) exportNames(argv []string) {
 	}
 }
 
-// pending exports a variable that has no value yet.
-func (s *shell) pending(name string) {
+// exportLater exports a variable when it is set.
+func (s *shell) exportLater(name string) {
+	if s.exports[name] {
+		return
+	}
+	s.grow(len(name) + varCost)
 	if s.exports == nil {
 		s.exports = map[string]bool{}
 	}
@@ -56,7 +59,7 @@ func (s *shell) pending(name string) {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }
 
-// local makes variables a function's own.
+// local makes variables local to a function.
 func (s *shell) local(argv []string) {
 	if len(s.locals) == 0 {
 		s.fail(2, "local: not in a function")
@@ -90,17 +93,17 @@ func (s *shell) unsetNames(argv []string) {
 		case name == "-v":
 			functions = false
 		case functions:
-			delete(s.funcs, name)
+			s.undefine(name)
 		case s.vars[name].readonly:
 			s.expansionFailed(fmt.Errorf("unset: %s: %w", name, errReadonly))
 			return
 		default:
-			s.restore(map[string]*variable{name: nil})
+			s.unset(name)
 		}
 	}
 }
 
-// setOptions is set.
+// setOptions is "set".
 func (s *shell) setOptions(argv []string) {
 	if len(argv) == 1 {
 		for _, name := range slices.Sorted(maps.Keys(s.vars)) {
@@ -112,11 +115,11 @@ func (s *shell) setOptions(argv []string) {
 	for len(argv) > 0 {
 		word := argv[0]
 		if word == "--" {
-			s.args = slices.Clone(argv[1:])
+			s.setArgs(slices.Clone(argv[1:]))
 			return
 		}
 		if len(word) < 2 || word[0] != '-' && word[0] != '+' {
-			s.args = slices.Clone(argv)
+			s.setArgs(slices.Clone(argv))
 			return
 		}
 		argv = argv[1:]
@@ -150,7 +153,7 @@ func (s *shell) setFlag(flag rune, on bool) error {
 	case 'n':
 		s.noexec = on
 	case 'a', 'b', 'h', 'm', 'v', 'C', 'E', 'T':
-		return fmt.Errorf("option -%c: this simulation's shell has none; it knows -e, -u, -x, -f and -n", flag)
+		return fmt.Errorf("option -%c is not supported; the options are -e, -u, -x, -f and -n", flag)
 	default:
 		return fmt.Errorf("Illegal option -%c", flag)
 	}
@@ -170,7 +173,7 @@ func (s *shell) setOption(name string, on bool) error {
 	return nil
 }
 
-// flags are the options that are on: $-.
+// flags returns the options that are on: $-.
 func (s *shell) flags() string {
 	text := ""
 	for _, f := range []struct {
@@ -209,7 +212,7 @@ func (s *shell) cd(argv []string) {
 		target = s.vars["OLDPWD"].value
 	}
 	name := s.path(target)
-	info, err := s.program.file.stat(name)
+	info, err := s.program.files.stat(name)
 	if err != nil || !info.IsDir() {
 		s.fail(2, "cd: can't cd to %s", target)
 		return
@@ -227,34 +230,3 @@ func (s *shell) cd(argv []string) {
 }
 
 func (s *shell) pwd([]string) { s.print(s.dir + "\n") }
-
-// read reads a line into variables.
-func (s *shell) read(argv []string) {
-	raw := false
-	names := argv[1:]
-	for len(names) > 0 && strings.HasPrefix(names[0], "-") {
-		if names[0] != "-r" {
-			s.fail(2, "read: Illegal option %s: this simulation's shell knows -r", names[0])
-			return
-		}
-		raw, names = true, names[1:]
-	}
-	if len(names) == 0 {
-		names = []string{"REPLY"}
-	}
-	line, ended := s.readLine(raw)
-	s.status = truth(ended)
-	values := s.splitLine(line, len(names))
-	for i, name := range names {
-		if !isName(name) {
-			s.fail(2, "read: %s: bad variable name", name)
-			return
-		}
-		if err := s.set(name, values[i]); err != nil {
-			s.expansionFailed(err)
-			return
-		}
-	}
-}
-
-func baseName(name string) string { return path.Base(name) }

@@ -3,7 +3,6 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,43 +17,45 @@ func (s *shell) call(call *syntax.CallExpr, redirs []*syntax.Redirect) {
 		s.expansionFailed(err)
 		return
 	}
-	saved := s.fds
-	if len(redirs) > 0 {
-		s.fds = maps.Clone(saved)
-	}
-	if err := s.redirect(redirs); err != nil {
-		s.fds = saved
-		s.fail(2, "%v", err)
-		if len(argv) > 0 && isSpecial(argv[0]) {
-			s.flow = exits
-		}
+	size := commandSize(argv)
+	s.program.hold(size)
+	defer s.program.hold(-size)
+	if len(redirs) == 0 {
+		s.assignAndRun(call.Assigns, argv)
 		return
 	}
-	keep := len(argv) > 0 && argv[0] == "exec"
-	s.assignAndRun(call.Assigns, argv)
-	if len(redirs) > 0 && (!keep || s.status != 0) {
-		s.fds = saved
+	outside := s.fds
+	err = s.redirected(redirs, func() {
+		s.assignAndRun(call.Assigns, argv)
+		if len(argv) > 0 && argv[0] == "exec" && s.status == 0 {
+			s.keep(inputSize(s.fds) - inputSize(outside))
+			outside = s.fds
+		}
+	})
+	s.fds = outside
+	if err != nil && len(argv) > 0 && isSpecial(argv[0]) {
+		s.flow = exits
 	}
 }
 
-// assignAndRun runs a command with the assignments before it; without a command they
-// are the shell's.
+// assignAndRun runs a command with the assignments before it. Without a command they
+// change the shell's variables.
 func (s *shell) assignAndRun(assigns []*syntax.Assign, argv []string) {
-	var before map[string]*variable
+	var saved map[string]*variable
 	if len(assigns) > 0 {
-		before = map[string]*variable{}
+		saved = map[string]*variable{}
 	}
 	special := len(argv) == 0 || isSpecial(argv[0])
 	for _, a := range assigns {
 		value, err := s.assigned(a)
 		if !special {
-			s.keepVariable(before, a.Name.Value)
+			s.keepVariable(saved, a.Name.Value)
 		}
 		if err == nil {
 			err = s.set(a.Name.Value, value)
 		}
 		if err != nil {
-			s.restore(before)
+			s.restore(saved)
 			s.expansionFailed(err)
 			return
 		}
@@ -73,7 +74,7 @@ func (s *shell) assignAndRun(assigns []*syntax.Assign, argv []string) {
 		return
 	}
 	s.invoke(argv)
-	s.restore(before)
+	s.restore(saved)
 }
 
 // trace prints a command for set -x.
@@ -88,7 +89,7 @@ func (s *shell) trace(assigns []*syntax.Assign, argv []string) {
 	_, _ = fmt.Fprintf(s.out(2), "+ %s\n", strings.Join(append(words, argv...), " "))
 }
 
-// assigned is the value of an assignment.
+// assigned returns the value of an assignment.
 func (s *shell) assigned(a *syntax.Assign) (string, error) {
 	if a.Value == nil {
 		return "", nil
@@ -100,31 +101,7 @@ func (s *shell) assigned(a *syntax.Assign) (string, error) {
 	return value, err
 }
 
-// keepVariable notes what a variable was, nil if it was not set.
-func (s *shell) keepVariable(in map[string]*variable, name string) {
-	if _, kept := in[name]; kept {
-		return
-	}
-	in[name] = nil
-	if v, ok := s.vars[name]; ok {
-		in[name] = &v
-	}
-}
-
-func (s *shell) restore(before map[string]*variable) {
-	for name, v := range before {
-		s.size -= len(s.vars[name].value)
-		if v == nil {
-			delete(s.vars, name)
-			s.size -= len(name)
-			continue
-		}
-		s.size += len(v.value)
-		s.vars[name] = *v
-	}
-}
-
-// invoke runs a function, a command of the shell's own or a program.
+// invoke runs a function, a builtin or a program.
 func (s *shell) invoke(argv []string) {
 	if body, ok := s.funcs[argv[0]]; ok && !isSpecial(argv[0]) {
 		s.function(body, argv)
@@ -156,27 +133,48 @@ func (s *shell) process(argv []string) *Process {
 	}
 }
 
+// define makes a function.
+func (s *shell) define(name string, body *syntax.Stmt) {
+	s.undefine(name)
+	s.keep(functionSize(name, body))
+	s.funcs[name] = body
+	s.status = 0
+}
+
+func (s *shell) undefine(name string) {
+	if body, ok := s.funcs[name]; ok {
+		s.keep(-functionSize(name, body))
+		delete(s.funcs, name)
+	}
+}
+
+func functionSize(name string, body *syntax.Stmt) int {
+	return varCost + len(name) + syntaxCost*int(body.End().Offset()-body.Pos().Offset())
+}
+
 // function calls a function.
 func (s *shell) function(body *syntax.Stmt, argv []string) {
 	defer s.program.enter()()
-	args, loops := s.args, s.loops
-	s.args, s.loops = slices.Clone(argv[1:]), 0
+	args, size, loops := s.args, s.argSize, s.loops
+	s.args, s.argSize, s.loops = slices.Clone(argv[1:]), commandSize(argv[1:]), 0
+	s.grow(s.argSize)
 	s.locals = append(s.locals, map[string]*variable{})
 	s.status = 0
 	s.stmt(body)
 	last := len(s.locals) - 1
 	s.restore(s.locals[last])
 	s.locals = s.locals[:last]
-	s.args, s.loops = args, loops
+	s.grow(-s.argSize)
+	s.args, s.argSize, s.loops = args, size, loops
 	if s.flow == returns {
 		s.flow = goesOn
 	}
 }
 
-// expansionFailed is the end of a shell that cannot say what a word is.
+// expansionFailed ends the shell because a word cannot be expanded.
 func (s *shell) expansionFailed(err error) {
 	var exit *ExitError
-	if errors.As(err, &exit) { // it has been said
+	if errors.As(err, &exit) { // its message was printed
 		s.status = exit.Code
 	} else {
 		s.fail(2, "%v", err)

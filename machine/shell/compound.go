@@ -4,7 +4,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// command runs what is no simple command.
+// command runs a command.
 func (s *shell) command(cmd syntax.Command) {
 	switch cmd := cmd.(type) {
 	case nil:
@@ -25,8 +25,7 @@ func (s *shell) command(cmd syntax.Command) {
 	case *syntax.CaseClause:
 		s.caseClause(cmd)
 	case *syntax.FuncDecl:
-		s.funcs[cmd.Name.Value] = cmd.Body
-		s.status = 0
+		s.define(cmd.Name.Value, cmd.Body)
 	case *syntax.TestClause:
 		s.testClause(cmd)
 	case *syntax.ArithmCmd:
@@ -41,21 +40,23 @@ func (s *shell) command(cmd syntax.Command) {
 			s.stmt(cmd.Stmt)
 		}
 	default:
-		s.fail(2, "line %d: this simulation's shell has no such command", cmd.Pos().Line())
+		s.fail(2, "line %d: this kind of command is not supported", cmd.Pos().Line())
 		s.flow = exits
 	}
 }
 
-// inSubshell runs f in a subshell; its status is this one's.
+// inSubshell runs f in a subshell, and takes over its status.
 func (s *shell) inSubshell(f func(c *shell)) {
 	defer s.program.enter()()
 	c := s.subshell()
+	defer c.release()
 	f(c)
 	c.exitTrap()
 	s.status = c.status
 }
 
-// condition runs what decides, where a failure ends no shell.
+// condition runs a condition and reports whether it holds. Its failure does not end a shell
+// with -e.
 func (s *shell) condition(run func()) (holds bool) {
 	s.tested++
 	run()
@@ -78,9 +79,10 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) {
 	}
 }
 
-// pipe runs one part after the other.
+// pipe runs the left part to its end, then the right part with its output.
 func (s *shell) pipe(cmd *syntax.BinaryCmd) {
-	output := &captured{}
+	output := &captured{program: s.program}
+	defer output.release()
 	s.inSubshell(func(c *shell) {
 		c.fds[1] = stream{out: output}
 		c.stmt(cmd.X)
@@ -113,7 +115,7 @@ func (s *shell) ifClause(cmd *syntax.IfClause) {
 	s.status = 0
 }
 
-// body runs a loop's body once and says whether the loop goes on.
+// body runs a loop's body once and reports whether the loop goes on.
 func (s *shell) body(stmts []*syntax.Stmt) bool {
 	s.program.step(1)
 	s.list(stmts)
@@ -173,6 +175,9 @@ func (s *shell) forClause(cmd *syntax.ForClause) {
 			return
 		}
 	}
+	size := commandSize(items)
+	s.program.hold(size)
+	defer s.program.hold(-size)
 	s.status = 0
 	for _, item := range items {
 		if err := s.set(words.Name.Value, item); err != nil {
@@ -185,7 +190,7 @@ func (s *shell) forClause(cmd *syntax.ForClause) {
 	}
 }
 
-// counting is for ((a; b; c)).
+// counting runs "for ((a; b; c))" of bash.
 func (s *shell) counting(loop *syntax.CStyleLoop, do []*syntax.Stmt) {
 	value := func(x syntax.ArithmExpr) int64 {
 		if x == nil {
@@ -224,7 +229,7 @@ func (s *shell) caseClause(cmd *syntax.CaseClause) {
 				s.expansionFailed(err)
 				return
 			}
-			matched = s.program.match(text, subject)
+			matched = s.program.match(s.program.compile(text), subject)
 		}
 		if !matched {
 			continue

@@ -43,9 +43,9 @@ func (p *Process) lookAt(name string, links bool) (fs.FileInfo, error) {
 		return nil, errNoFile
 	}
 	if links {
-		return p.program.file.lstat(p.Path(name))
+		return p.program.files.lstat(p.Path(name))
 	}
-	return p.program.file.stat(p.Path(name))
+	return p.program.files.stat(p.Path(name))
 }
 
 // toEach calls f with each source and where it goes.
@@ -104,7 +104,7 @@ func (p *Process) copy(from, to string, links bool) error {
 }
 
 func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
-	data, err := p.program.file.read(from)
+	data, err := p.program.read(from)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (p *Process) copyTree(from, to string, info fs.FileInfo, links bool) error 
 	if err != nil {
 		return cannot(p.Argv[0], "cannot create directory", to, err)
 	}
-	names, err := p.program.file.list(from)
+	names, err := p.program.files.list(from)
 	errs := []error{err}
 	for _, name := range names {
 		errs = append(errs, p.copy(path.Join(from, name), path.Join(to, name), links))
@@ -173,9 +173,9 @@ func mv(p *Process) error {
 
 // move renames in a volume, and copies from one to another.
 func (p *Process) move(from, to string) error {
-	source, inside, ok := FindMount(p.program.file.Mounts, from)
-	target, _, _ := FindMount(p.program.file.Mounts, to)
-	if ok && inside == "/" || p.program.file.isAbove(from) {
+	source, inside, ok := FindMount(p.program.files.mounts, from)
+	target, _, _ := FindMount(p.program.files.mounts, to)
+	if ok && inside == "/" || p.program.files.isAbove(from) {
 		return errBusy
 	}
 	if !ok || source != target {

@@ -36,7 +36,11 @@ func wc(p *Process) error {
 		return p.printf("%s\n", strings.Join(words, " "))
 	}
 	err = inputs(p, names, func(name string, data []byte) error {
-		n := [3]int{bytes.Count(data, []byte{'\n'}), len(bytes.Fields(data)), len(data)}
+		words := 0
+		for range bytes.FieldsSeq(data) {
+			words++
+		}
+		n := [3]int{bytes.Count(data, []byte{'\n'}), words, len(data)}
 		for i := range n {
 			total[i] += n[i]
 		}
@@ -48,12 +52,12 @@ func wc(p *Process) error {
 	return err
 }
 
-// countWidth is how wide wc's numbers are: as the size of all files, or 7 if that is
-// not known before.
+// countWidth returns the width of wc's numbers: that of the size of all files, or 7 if it
+// is not known.
 func (p *Process) countWidth(names []string) int {
 	size := int64(0)
 	for _, name := range names {
-		info, err := p.program.file.stat(p.Path(name))
+		info, err := p.program.files.stat(p.Path(name))
 		if name == "-" {
 			return 7
 		}
@@ -67,21 +71,27 @@ func (p *Process) countWidth(names []string) int {
 	return len(strconv.FormatInt(size, 10))
 }
 
-// sorted prints lines in order: -r, -n, -u.
+// sorted is "sort": it prints lines in order.
 func sorted(p *Process) error {
 	flags, names, err := options(p.Argv, "rnu", "")
 	if err != nil {
 		return err
 	}
 	var lines []string
+	size := 0
 	err = inputs(p, names, func(_ string, data []byte) error {
-		if len(data) > 0 {
-			lines = append(lines, strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")...)
+		for line := range strings.Lines(string(data)) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+			if size += len(line) + wordCost; size > maxCommand {
+				tooMuch("sort: lines of more than %d bytes", maxCommand)
+			}
 		}
 		return nil
 	})
-	p.program.step(len(lines) / 100)
+	p.program.hold(size)
+	defer p.program.hold(-size)
 	slices.SortStableFunc(lines, func(a, b string) int {
+		p.program.work(50 + min(len(a), len(b)))
 		order := 0
 		if has(flags, "n") {
 			order = leadingNumber(a) - leadingNumber(b)

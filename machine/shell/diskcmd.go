@@ -4,28 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// diskKiB is how large df says that a disk without a size is.
+// diskKiB is the size that df prints for a disk without one.
 const diskKiB = 100 << 20
 
-// df prints the size of the disks of paths, and what is on them.
+// df prints the size of the disks that paths are on, and how much is in use.
 func df(p *Process) error {
 	_, names, err := options(p.Argv, "hkPT", "")
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
-		for _, m := range p.program.file.Mounts {
+		for _, m := range p.program.files.mounts {
 			names = append(names, m.ContainerPath)
 		}
 	}
 	errs := []error{p.printf("Filesystem     1K-blocks  Used Available Use%% Mounted on\n")}
 	for _, name := range names {
-		m, _, ok := FindMount(p.program.file.Mounts, p.Path(name))
+		m, _, ok := FindMount(p.program.files.mounts, p.Path(name))
 		if _, err := p.lookAt(name, false); err != nil || !ok {
 			errs = append(errs, fmt.Errorf("df: %s: %w", name, errors.Join(reason(err))))
 			continue
@@ -38,8 +39,8 @@ func df(p *Process) error {
 	return errors.Join(errs...)
 }
 
-// space is how large the disk that name is on is, or the project that it belongs to, and
-// how much is in use, in KiB. Where there is no limit, the volume's files are counted.
+// space returns the size of the disk that name is on, or of the project that it belongs to,
+// and how much is in use, in KiB. If there is no limit, it counts the volume's files.
 func (p *Process) space(name string, m Mount) (size, used int64, err error) {
 	var space disk.Space
 	err = p.Do(name, false, func(in *disk.Disk, name string) error {
@@ -56,7 +57,7 @@ func (p *Process) space(name string, m Mount) (size, used int64, err error) {
 	return space.Bytes / 1024, space.UsedBytes / 1024, nil
 }
 
-// du prints how much is in directories, in KiB.
+// du prints the size of directories, in KiB.
 func du(p *Process) error {
 	flags, names, err := options(p.Argv, "skhab", "")
 	if err != nil {
@@ -83,26 +84,27 @@ func du(p *Process) error {
 	return errors.Join(errs...)
 }
 
-// diskUsage is how many KiB a tree takes, in blocks of 4 KiB.
+// diskUsage returns how many KiB a tree takes, in blocks of 4 KiB. It calls tell, if there
+// is one, for every file after those below it.
 func (p *Process) diskUsage(name string, tell func(name string, isDir bool, used int64) error) (int64, error) {
-	var sums []int64 // of directories, by depth
-	total := int64(0)
-	err := p.program.file.walk(name, 0, true, func(name string, depth int, info fs.FileInfo) error {
-		p.program.step(1)
-		used := (sizeOf(info) + 4095) / 4096 * 4
-		for len(sums) <= depth+1 {
-			sums = append(sums, 0)
+	p.program.step(1)
+	info, err := p.program.files.lstat(name)
+	if err != nil {
+		return 0, &fs.PathError{Op: "walk", Path: name, Err: reason(err)}
+	}
+	used := (sizeOf(info) + 4095) / 4096 * 4
+	var errs []error
+	if info.IsDir() {
+		names, err := p.program.files.list(name)
+		errs = append(errs, err)
+		for _, child := range names {
+			below, err := p.diskUsage(path.Join(name, child), tell)
+			used += below
+			errs = append(errs, err)
 		}
-		if info.IsDir() {
-			used += sums[depth+1]
-			sums[depth+1] = 0
-		}
-		sums[depth] += used
-		total = used
-		if tell == nil {
-			return nil
-		}
-		return tell(name, info.IsDir(), used)
-	})
-	return total, err
+	}
+	if tell != nil {
+		errs = append(errs, tell(name, info.IsDir(), used))
+	}
+	return used, errors.Join(errs...)
 }

@@ -2,12 +2,14 @@ package shell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// quoting is what stands round a part of a word.
+// quoting says where in a script a part of a word stands.
 type quoting int
 
 const (
@@ -16,103 +18,144 @@ const (
 	document         // in a here-document
 )
 
-// expander makes fields of words.
+// expander makes fields of one word.
 type expander struct {
 	shell   *shell
-	split   bool
+	split   bool // split values by IFS
 	fields  []field
 	current field
-	nested  int  // words in ${name:-word} round this part, which are split
-	soft    bool // the last field was ended by white space of IFS, and nothing came since
+	nested  int  // how many ${name:-word} surround this part; their words are split
+	soft    bool // white space of IFS ended the last field, and nothing was added since
+	held    int  // bytes of the fields that the program was charged for
 }
 
-// field is text of which every byte is quoted or not.
+// field is text, with a mark for each byte that is quoted.
 type field struct {
 	text   []byte
 	quoted []bool
-	there  bool // also if it is empty
+	exists bool // even if text is empty
 }
 
-// words is what a command's words come to: split and with file names put in.
+// words expands a command's words: splits them and replaces patterns by file names.
 func (s *shell) words(list []*syntax.Word) ([]string, error) {
 	var out []string
+	size := 0
+	add := func(w *syntax.Word) error {
+		fields, err := s.expand(w, true)
+		for _, f := range fields {
+			for _, name := range s.fileNames(f) {
+				out = append(out, name)
+				if size += len(name) + wordCost; size > maxCommand {
+					tooMuch("a command of more than %d bytes", maxCommand)
+				}
+			}
+		}
+		return err
+	}
 	for _, w := range list {
-		for _, w := range s.braces(w) {
-			e := &expander{shell: s, split: true}
-			if err := e.word(w); err != nil {
-				return nil, err
-			}
-			for _, f := range e.fields {
-				out = append(out, s.fileNames(f)...)
-			}
+		if err := s.eachBrace(w, add); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// braces is {a,b} and {1..3} of bash.
-func (s *shell) braces(w *syntax.Word) []*syntax.Word {
-	if !s.bash {
-		return []*syntax.Word{w}
+// commandSize returns how many bytes a command's words count for.
+func commandSize(words []string) int {
+	size := wordCost * len(words)
+	for _, w := range words {
+		size += len(w)
 	}
-	s.program.step(1)
-	return expandBraces(w)
+	return size
 }
 
-// word is what a word comes to where it is one: in an assignment, a redirection.
+// eachBrace calls f for every word that {a,b} and {1..3} make of w; only bash has them.
+func (s *shell) eachBrace(w *syntax.Word, f func(w *syntax.Word) error) error {
+	open := 0
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			open += strings.Count(lit.Value, "{")
+		}
+	}
+	if !s.bash || open == 0 {
+		return f(w)
+	}
+	if open > maxBraces {
+		tooMuch("a word with more than %d braces", maxBraces)
+	}
+	split := *w // SplitBraces changes the word
+	syntax.SplitBraces(&split)
+	n := 0
+	for each, err := range expand.BracesSeq(nil, &split) {
+		if n++; n > maxBraceWords {
+			tooMuch("braces of more than %d words", maxBraceWords)
+		}
+		s.program.step(1)
+		if err == nil {
+			err = f(each)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// word expands a word that is not split, as in an assignment or a redirection.
 func (s *shell) word(w *syntax.Word) (string, error) {
-	if w == nil {
-		return "", nil
-	}
-	e := &expander{shell: s}
-	err := e.word(w)
-	return e.joined(), err
+	f, err := s.single(w)
+	return string(f.text), err
 }
 
-// pattern is a word as a pattern, in which a backslash takes the meaning from what
-// was quoted.
+// pattern expands a word that is used as a pattern: what was quoted has a backslash.
 func (s *shell) pattern(w *syntax.Word) (string, error) {
+	f, err := s.single(w)
+	return f.pattern(), err
+}
+
+func (s *shell) single(w *syntax.Word) (field, error) {
 	if w == nil {
-		return "", nil
+		return field{}, nil
 	}
-	e := &expander{shell: s}
-	if err := e.word(w); err != nil || len(e.fields) == 0 {
-		return "", err
+	fields, err := s.expand(w, false)
+	if len(fields) == 0 {
+		return field{}, err
 	}
-	return e.fields[0].pattern(), nil
+	return fields[0], err
 }
 
-// hereText is a here-document's text.
-func (s *shell) hereText(w *syntax.Word) (string, error) {
-	e := &expander{shell: s}
-	err := e.parts(w.Parts, document)
-	e.finish()
-	return e.joined(), err
-}
-
-func (e *expander) joined() string {
-	if len(e.fields) == 0 {
-		return ""
-	}
-	return string(e.fields[0].text)
-}
-
-func (e *expander) word(w *syntax.Word) error {
-	e.shell.program.step(1)
+// expand makes fields of a word.
+func (s *shell) expand(w *syntax.Word, split bool) ([]field, error) {
+	e := &expander{shell: s, split: split}
+	defer e.release()
+	s.program.step(1)
 	parts := w.Parts
 	if len(parts) > 0 {
 		if lit, ok := parts[0].(*syntax.Lit); ok && strings.HasPrefix(lit.Value, "~") {
 			parts = append([]syntax.WordPart{e.tilde(lit)}, parts[1:]...)
 		}
 	}
-	err := e.parts(parts, bare)
-	if e.current.there {
+	if err := e.parts(parts, bare); err != nil {
+		return nil, err
+	}
+	if e.current.exists {
 		e.finish()
 	}
-	return err
+	return e.fields, nil
 }
 
-// tilde puts the home directory in.
+// hereText expands the text of a here-document.
+func (s *shell) hereText(w *syntax.Word) (string, error) {
+	e := &expander{shell: s}
+	defer e.release()
+	err := e.parts(w.Parts, document)
+	return string(e.current.text), err
+}
+
+// release stops to charge the program for the fields.
+func (e *expander) release() { e.shell.program.hold(-e.held) }
+
+// tilde replaces ~ by the home directory.
 func (e *expander) tilde(lit *syntax.Lit) syntax.WordPart {
 	home, ok := e.shell.get("HOME")
 	rest := lit.Value[1:]
@@ -136,15 +179,15 @@ func (e *expander) part(part syntax.WordPart, in quoting) error {
 	case *syntax.Lit:
 		e.literal(part.Value, in)
 	case *syntax.SglQuoted:
-		e.current.there = true
+		e.current.exists = true
 		value := part.Value
 		if part.Dollar {
 			value, _ = unescape(value, true)
 		}
 		e.add(value, true)
 	case *syntax.DblQuoted:
-		if !e.onlyNoArguments(part.Parts) {
-			e.current.there = true
+		if !e.isNoWord(part.Parts) {
+			e.current.exists = true
 		}
 		return e.parts(part.Parts, quoted)
 	case *syntax.ParamExp:
@@ -158,28 +201,19 @@ func (e *expander) part(part syntax.WordPart, in quoting) error {
 		}
 		e.value(fmt.Sprint(n), in)
 	default:
-		return fmt.Errorf("line %d: this simulation's shell has no such word", part.Pos().Line())
+		return fmt.Errorf("line %d: this kind of word is not supported", part.Pos().Line())
 	}
 	return nil
 }
 
-// onlyNoArguments says whether parts are "$@" and there are no arguments: then they
-// are no word.
-func (e *expander) onlyNoArguments(parts []syntax.WordPart) bool {
-	for _, part := range parts {
+// isNoWord reports whether double quotes contain nothing but "$@" or ${1+"$@"}, and there
+// are no arguments: then they make no word.
+func (e *expander) isNoWord(parts []syntax.WordPart) bool {
+	return len(parts) > 0 && len(e.shell.args) == 0 && !slices.ContainsFunc(parts, func(part syntax.WordPart) bool {
 		p, ok := part.(*syntax.ParamExp)
-		if !ok || p.Exp == nil && (p.Param == nil || p.Param.Value != "@") || p.Length {
-			return false
-		}
-		if p.Exp != nil && !isQuotedArguments(p) {
-			return false
-		}
-	}
-	return len(parts) > 0 && len(e.shell.args) == 0
+		return !ok || p.Length || p.Param == nil || p.Param.Value != "@"
+	})
 }
-
-// isQuotedArguments says whether p is like ${1+"$@"}.
-func isQuotedArguments(p *syntax.ParamExp) bool { return p.Param != nil && p.Param.Value == "@" }
 
 // literal adds text of the script.
 func (e *expander) literal(text string, in quoting) {
@@ -188,7 +222,7 @@ func (e *expander) literal(text string, in quoting) {
 		return
 	}
 	special := "$`\"\\\n"
-	if in == document { // a quote is nothing special there
+	if in == document { // where a quote is an ordinary character
 		special = "$`\\\n"
 	}
 	for i := 0; i < len(text); i++ {
@@ -207,35 +241,47 @@ func (e *expander) literal(text string, in quoting) {
 	}
 }
 
-// value adds what a parameter or a substitution comes to.
+// value adds the value of a parameter or a substitution, split by IFS.
 func (e *expander) value(text string, in quoting) {
 	if in != bare || !e.split {
 		e.add(text, in != bare)
 		return
 	}
-	ifs := e.shell.vars["IFS"].value
-	if _, set := e.shell.vars["IFS"]; !set {
-		ifs = " \t\n"
-	}
-	for i := 0; i < len(text); i++ {
-		c := text[i : i+1]
-		switch {
-		case !strings.Contains(ifs, c):
-			e.add(c, false)
-		case strings.ContainsAny(c, " \t\n"):
-			if e.current.there {
+	ifs := e.shell.ifs()
+	for text != "" {
+		end := 0
+		for end < len(text) && strings.IndexByte(ifs, text[end]) < 0 {
+			end++
+		}
+		e.add(text[:end], false)
+		if end == len(text) {
+			return
+		}
+		switch separator := text[end]; {
+		case strings.IndexByte(" \t\n", separator) >= 0:
+			if e.current.exists {
 				e.finish()
 				e.soft = true
 			}
-		case e.soft && !e.current.there:
+		case e.soft && !e.current.exists:
 			e.soft = false
 		default:
 			e.finish()
 		}
+		text = text[end+1:]
+		e.shell.program.work(1)
 	}
 }
 
-// add adds text to the field.
+// ifs returns the characters that separate fields.
+func (s *shell) ifs() string {
+	if v, set := s.vars["IFS"]; set {
+		return v.value
+	}
+	return " \t\n"
+}
+
+// add adds text to the current field.
 func (e *expander) add(text string, isQuoted bool) {
 	if text == "" {
 		return
@@ -243,24 +289,36 @@ func (e *expander) add(text string, isQuoted bool) {
 	if len(e.current.text)+len(text) > maxValue {
 		tooMuch("a word of more than %d bytes", maxValue)
 	}
-	e.current.there, e.soft = true, false
+	e.charge(2 * len(text))
+	e.current.exists, e.soft = true, false
 	e.current.text = append(e.current.text, text...)
 	for range len(text) {
 		e.current.quoted = append(e.current.quoted, isQuoted)
 	}
 }
 
-// finish ends the field.
+// finish ends the current field.
 func (e *expander) finish() {
 	e.shell.program.step(1)
+	e.charge(varCost)
 	e.fields = append(e.fields, e.current)
 	e.current, e.soft = field{}, false
-	if len(e.fields) > maxValue/16 {
-		tooMuch("a word that becomes more than %d words", maxValue/16)
+	if len(e.fields) > maxWords {
+		tooMuch("a word that becomes more than %d words", maxWords)
 	}
 }
 
-// pattern is the field as a pattern.
+// charge counts n bytes of the fields.
+func (e *expander) charge(n int) {
+	e.shell.program.work(n)
+	e.held += n
+	e.shell.program.hold(n)
+	if e.held > 2*maxCommand {
+		tooMuch("a word of more than %d bytes", maxCommand)
+	}
+}
+
+// pattern returns the field as a pattern, with a backslash before what was quoted.
 func (f field) pattern() string {
 	var b strings.Builder
 	for i, c := range f.text {
@@ -272,12 +330,13 @@ func (f field) pattern() string {
 	return b.String()
 }
 
-// substitute is what commands print, without the line ends at its end.
+// substitute returns what commands print, without the line ends at its end.
 func (s *shell) substitute(stmts []*syntax.Stmt) string {
-	output, before := &captured{}, s.status
+	output, before := &captured{program: s.program}, s.status
+	defer output.release()
 	s.inSubshell(func(c *shell) {
 		c.fds[1] = stream{out: output}
-		c.tested = 0 // as in dash, and as POSIX has it
+		c.tested = 0 // as in dash, and as POSIX demands
 		if len(stmts) == 0 {
 			c.status = 0
 		}

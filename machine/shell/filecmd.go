@@ -50,7 +50,7 @@ func mkdir(p *Process) error {
 func (p *Process) withoutAbove(paths []string) []string {
 	var rest []string
 	for _, name := range paths {
-		if name == "" || !p.program.file.isAbove(p.Path(name)) {
+		if name == "" || !p.program.files.isAbove(p.Path(name)) {
 			rest = append(rest, name)
 		}
 	}
@@ -92,7 +92,7 @@ func (p *Process) remove(name string, recursive, force bool) error {
 		case path.Base(name) == "." || path.Base(name) == "..":
 			return errors.New("invalid argument")
 		}
-		if err := p.program.file.removeAll(p.Path(name)); err != nil || !info.IsDir() {
+		if err := p.program.files.removeAll(p.Path(name)); err != nil || !info.IsDir() {
 			return err
 		}
 		p.removed(name)
@@ -185,8 +185,8 @@ func (p *Process) link(target, name string, force bool) error {
 	if !path.IsAbs(target) {
 		full = path.Join(path.Dir(p.Path(name)), target)
 	}
-	from, rest, ok := FindMount(p.program.file.Mounts, full)
-	in, _, _ := FindMount(p.program.file.Mounts, p.Path(name))
+	from, rest, ok := FindMount(p.program.files.mounts, full)
+	in, _, _ := FindMount(p.program.files.mounts, p.Path(name))
 	if !ok || from != in {
 		return errors.New("it would lead out of its volume, which this simulation does not follow")
 	}
@@ -202,12 +202,12 @@ func (p *Process) link(target, name string, force bool) error {
 }
 
 func (p *Process) isDir(name string) bool {
-	info, err := p.program.file.stat(p.Path(name))
+	info, err := p.program.files.stat(p.Path(name))
 	return err == nil && info.IsDir()
 }
 
 func (p *Process) isLink(name string) bool {
-	info, err := p.program.file.lstat(p.Path(name))
+	info, err := p.program.files.lstat(p.Path(name))
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 

@@ -12,14 +12,14 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Files are a container's files: what is in its volumes, and the directories above
-// them, which are not on the node. Names are absolute paths of the container.
-type Files struct {
-	Node   *disk.Disk
-	Mounts []Mount
+// files are a container's files: its volumes, and the directories above them, which do not
+// exist on the node. Names are absolute paths of the container.
+type files struct {
+	node   *disk.Disk
+	mounts []Mount
 }
 
-// above is a directory above a volume.
+// above describes a directory above a volume.
 type above struct{ name string }
 
 func (d above) Name() string     { return d.name }
@@ -29,11 +29,11 @@ func (above) ModTime() time.Time { return time.Time{} }
 func (above) IsDir() bool        { return true }
 func (above) Sys() any           { return nil }
 
-// children are the names in a directory that is above volumes; none if it is not.
-func (f *Files) children(name string) []string {
+// children returns the names in a directory above volumes; none in any other.
+func (f *files) children(name string) []string {
 	var names []string
 	prefix := strings.TrimSuffix(path.Clean(name), "/") + "/"
-	for _, m := range f.Mounts {
+	for _, m := range f.mounts {
 		if below, ok := strings.CutPrefix(m.ContainerPath, prefix); ok && below != "" {
 			child, _, _ := strings.Cut(below, "/")
 			names = append(names, child)
@@ -43,47 +43,45 @@ func (f *Files) children(name string) []string {
 	return slices.Compact(names)
 }
 
-// isAbove says whether name is a directory above volumes and in none.
-func (f *Files) isAbove(name string) bool {
-	if _, _, in := FindMount(f.Mounts, name); in {
+// isAbove reports whether name is a directory above volumes, and not in one.
+func (f *files) isAbove(name string) bool {
+	if _, _, in := FindMount(f.mounts, name); in {
 		return false
 	}
 	return path.Clean(name) == "/" || len(f.children(name)) > 0
 }
 
-func (f *Files) in(name string, write bool, do func(dir *disk.Disk, name string) error) error {
+// in calls do with the volume that name is in, and the path in that volume.
+func (f *files) in(name string, write bool, do func(dir *disk.Disk, name string) error) error {
 	if f.isAbove(name) && write {
 		return ErrReadOnly
 	}
-	return InVolume(f.Node, f.Mounts, name, write, do)
+	return InVolume(f.node, f.mounts, name, write, do)
 }
 
 // stat describes what name leads to.
-func (f *Files) stat(name string) (info fs.FileInfo, err error) {
+func (f *files) stat(name string) (info fs.FileInfo, err error) {
+	return f.describe(name, (*disk.Disk).Stat)
+}
+
+// lstat describes name itself, even if it is a link.
+func (f *files) lstat(name string) (info fs.FileInfo, err error) {
+	return f.describe(name, (*disk.Disk).Lstat)
+}
+
+func (f *files) describe(name string, how func(dir *disk.Disk, name string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
 	if f.isAbove(name) {
 		return above{path.Base(name)}, nil
 	}
 	err = f.in(name, false, func(dir *disk.Disk, name string) error {
-		info, err = dir.Stat(name)
+		info, err = how(dir, name)
 		return err
 	})
 	return info, err
 }
 
-// lstat describes name itself, also if it is a link.
-func (f *Files) lstat(name string) (info fs.FileInfo, err error) {
-	if f.isAbove(name) {
-		return above{path.Base(name)}, nil
-	}
-	err = f.in(name, false, func(dir *disk.Disk, name string) error {
-		info, err = dir.Lstat(name)
-		return err
-	})
-	return info, err
-}
-
-// list is the names in a directory, sorted.
-func (f *Files) list(name string) (names []string, err error) {
+// list returns the names in a directory, sorted.
+func (f *files) list(name string) (names []string, err error) {
 	names = f.children(name)
 	if f.isAbove(name) {
 		return names, nil
@@ -99,22 +97,25 @@ func (f *Files) list(name string) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-func (f *Files) read(name string) (data []byte, err error) {
-	if f.isAbove(name) {
+// read reads a file, and charges the program for it.
+func (p *Program) read(name string) (data []byte, err error) {
+	p.step(1)
+	if p.files.isAbove(name) {
 		return nil, errIsDirectory
 	}
-	err = f.in(name, false, func(dir *disk.Disk, name string) error {
+	err = p.files.in(name, false, func(dir *disk.Disk, name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
 			return errIsDirectory
 		}
 		data, err = dir.ReadFile(name)
 		return err
 	})
+	p.step(len(data) / 10_000)
 	return data, err
 }
 
-// create makes an empty file, or empties one.
-func (f *Files) create(name string) error {
+// create makes an empty file, or empties an existing one.
+func (f *files) create(name string) error {
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
 			return errIsDirectory
@@ -123,8 +124,8 @@ func (f *Files) create(name string) error {
 	})
 }
 
-// appendTo makes a file if there is none.
-func (f *Files) appendTo(name string) error {
+// appendTo makes a file unless it exists.
+func (f *files) appendTo(name string) error {
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		switch info, err := dir.Stat(name); {
 		case err != nil:
@@ -136,9 +137,8 @@ func (f *Files) appendTo(name string) error {
 	})
 }
 
-// write appends to a file that was opened. What was removed since takes it too, and
-// nobody sees it.
-func (f *Files) write(name string, data []byte) error {
+// write appends to an open file. Data for a file that was removed meanwhile is lost.
+func (f *files) write(name string, data []byte) error {
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if _, err := dir.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -148,7 +148,7 @@ func (f *Files) write(name string, data []byte) error {
 }
 
 // removeAll removes a file or a tree. A volume itself is emptied and stays.
-func (f *Files) removeAll(name string) error {
+func (f *files) removeAll(name string) error {
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if name != "/" {
 			return dir.RemoveAll(name)
@@ -162,33 +162,7 @@ func (f *Files) removeAll(name string) error {
 	})
 }
 
-// walk calls f for name and all below it, a directory before what is in it or, with
-// up, after. It follows no links below name.
-func (f *Files) walk(name string, depth int, up bool, do func(name string, depth int, info fs.FileInfo) error) error {
-	info, err := f.lstat(name)
-	if err != nil {
-		return &fs.PathError{Op: "walk", Path: name, Err: reason(err)}
-	}
-	if !up {
-		if err := do(name, depth, info); err != nil {
-			return err
-		}
-	}
-	var errs []error
-	if info.IsDir() {
-		names, err := f.list(name)
-		errs = append(errs, err)
-		for _, child := range names {
-			errs = append(errs, f.walk(strings.TrimSuffix(name, "/")+"/"+child, depth+1, up, do))
-		}
-	}
-	if up {
-		errs = append(errs, do(name, depth, info))
-	}
-	return errors.Join(errs...)
-}
-
-// Errors as a kernel says them.
+// Errors with a kernel's texts.
 var (
 	errIsDirectory   = errors.New("is a directory")
 	errBusy          = errors.New("device or resource busy")
@@ -196,7 +170,7 @@ var (
 	errNoFile        = errors.New("no such file or directory")
 )
 
-// reason leaves out the node's path, which a container does not know.
+// reason returns the error without the node's path, which a container does not know.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -205,7 +179,7 @@ func reason(err error) error {
 	return err
 }
 
-// cannot is the error of a program about a path.
+// cannot returns a program's error about a path.
 func cannot(program, what, name string, err error) error {
 	return fmt.Errorf("%s: %s '%s': %w", program, what, name, reason(err))
 }

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// found is a file that find looks at.
+// found is a file that find visits.
 type found struct {
-	name  string // as find shows it
+	name  string // as find prints it
 	full  string
 	info  fs.FileInfo
 	prune bool
@@ -29,14 +30,17 @@ type finder struct {
 	minDepth   int
 	maxDepth   int
 	depthFirst bool
-	acts       bool // the expression does something: found files are not printed
+	acts       bool // the expression has an action: files that it holds for are not printed
 	errs       []error
 	err        error
 	batches    []*batch
 }
 
-// batch is what "-exec ... {} +" collects.
-type batch struct{ argv, names []string }
+// batch collects the names for "-exec COMMAND {} +".
+type batch struct {
+	argv, names []string
+	size        int
+}
 
 // find is "find [PATH...] [EXPRESSION]".
 func find(p *Process) error {
@@ -62,17 +66,15 @@ func find(p *Process) error {
 		f.visit(name, p.Path(name), 0, holds)
 	}
 	for _, b := range f.batches {
-		if len(b.names) > 0 {
-			f.run(append(b.argv, b.names...))
-		}
+		f.runBatch(b)
 	}
 	return errors.Join(f.errs...)
 }
 
-// visit looks at a file and what is below it.
+// visit evaluates the expression for a file and all below it.
 func (f *finder) visit(name, full string, depth int, holds predicate) {
 	f.p.program.step(1)
-	info, err := f.p.program.file.lstat(full)
+	info, err := f.p.program.files.lstat(full)
 	if err != nil {
 		f.errs = append(f.errs, cannot("find", "cannot look at", name, err))
 		return
@@ -87,7 +89,7 @@ func (f *finder) visit(name, full string, depth int, holds predicate) {
 		look()
 	}
 	if info.IsDir() && depth < f.maxDepth && !file.prune {
-		names, err := f.p.program.file.list(full)
+		names, err := f.p.program.files.list(full)
 		if err != nil {
 			f.errs = append(f.errs, cannot("find", "cannot read", name, err))
 		}
@@ -183,7 +185,7 @@ func (f *finder) primary() predicate {
 	case "-exec":
 		return f.exec()
 	default:
-		f.err = fmt.Errorf("%s is not one of the tests and actions that this simulation knows: -name -path -type -empty -mindepth -maxdepth -depth -prune -print -print0 -delete -exec", word)
+		f.err = fmt.Errorf("%s is not supported; the tests and actions are -name -path -type -empty -mindepth -maxdepth -depth -prune -print -print0 -delete -exec", word)
 	}
 	return yes
 }
@@ -202,12 +204,13 @@ func (f *finder) depth() int {
 	text := f.argument("-mindepth or -maxdepth")
 	n, err := strconv.Atoi(text)
 	if f.err == nil && (err != nil || n < 0) {
-		f.err = fmt.Errorf("'%s' is no depth", text)
+		f.err = fmt.Errorf("'%s': the depth must be a number", text)
 	}
 	return n
 }
 
-func (f *finder) named(word, pattern string) predicate {
+func (f *finder) named(word, text string) predicate {
+	pattern := f.p.program.compile(text)
 	return func(file *found) bool {
 		if word == "-name" {
 			return f.p.program.match(pattern, path.Base(file.name))
@@ -219,7 +222,7 @@ func (f *finder) named(word, pattern string) predicate {
 func (f *finder) ofType(kind string) predicate {
 	bits, ok := map[string]fs.FileMode{"f": 0, "d": fs.ModeDir, "l": fs.ModeSymlink, "p": fs.ModeNamedPipe, "s": fs.ModeSocket}[kind]
 	if !ok && f.err == nil {
-		f.err = fmt.Errorf("'%s' is no type that this simulation knows: f, d, l, p, s", kind)
+		f.err = fmt.Errorf("type '%s' is not supported; the types are f, d, l, p and s", kind)
 	}
 	return func(file *found) bool { return file.info.Mode().Type() == bits }
 }
@@ -228,7 +231,7 @@ func (f *finder) empty(file *found) bool {
 	if !file.info.IsDir() {
 		return file.info.Mode().IsRegular() && file.info.Size() == 0
 	}
-	names, err := f.p.program.file.list(file.full)
+	names, err := f.p.program.files.list(file.full)
 	return err == nil && len(names) == 0
 }
 
@@ -249,7 +252,7 @@ func (f *finder) remove(file *found) bool {
 	return true
 }
 
-// exec is "-exec COMMAND {} ;", which holds if the command succeeds, and
+// exec reads "-exec COMMAND {} ;", which holds if the command succeeds, and
 // "-exec COMMAND {} +".
 func (f *finder) exec() predicate {
 	f.acts = true
@@ -264,6 +267,9 @@ func (f *finder) exec() predicate {
 			f.batches = append(f.batches, b)
 			return func(file *found) bool {
 				b.names = append(b.names, file.name)
+				if b.size += len(file.name) + wordCost; b.size > maxValue {
+					f.runBatch(b)
+				}
 				return true
 			}
 		}
@@ -273,12 +279,24 @@ func (f *finder) exec() predicate {
 		f.err = errors.New("-exec: a command is missing")
 	}
 	return func(file *found) bool {
-		with := make([]string, len(argv))
+		command, size := make([]string, len(argv)), 0
 		for i, word := range argv {
-			with[i] = strings.ReplaceAll(word, "{}", file.name)
+			if size += len(word) + strings.Count(word, "{}")*len(file.name); size > maxCommand {
+				tooMuch("find: -exec: a command of more than %d bytes", maxCommand)
+			}
+			command[i] = strings.ReplaceAll(word, "{}", file.name)
 		}
-		return f.run(with)
+		f.p.program.work(size)
+		return f.run(command)
 	}
+}
+
+// runBatch runs a command with the names that were collected.
+func (f *finder) runBatch(b *batch) {
+	if len(b.names) > 0 {
+		f.run(slices.Concat(b.argv, b.names))
+	}
+	b.names, b.size = nil, 0
 }
 
 func (f *finder) run(argv []string) bool {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// getopts reads options one by one.
+// getopts reads the next option.
 func (s *shell) getopts(argv []string) {
 	if len(argv) < 3 {
 		s.fail(2, "getopts: usage: getopts OPTIONS NAME [ARG...]")
@@ -28,7 +28,7 @@ func (s *shell) getopts(argv []string) {
 	if err == nil && hasValue {
 		err = s.set("OPTARG", value)
 	} else if err == nil {
-		s.restore(map[string]*variable{"OPTARG": nil})
+		s.unset("OPTARG")
 	}
 	if err == nil {
 		err = s.set(name, flag)
@@ -38,7 +38,7 @@ func (s *shell) getopts(argv []string) {
 	}
 }
 
-// nextOption is the next option of args, "" if there is none.
+// nextOption returns the next option of args; "" if there is none.
 func (s *shell) nextOption(options string, args []string, index int) (flag, value string, hasValue bool, next int) {
 	if index > len(args) || s.optchar == 0 && (len(args[index-1]) < 2 || args[index-1][0] != '-') {
 		return "", "", false, index

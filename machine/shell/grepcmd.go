@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -19,7 +20,7 @@ func grep(p *Process) error {
 		}
 		pattern, args = args[0], args[1:]
 	}
-	re, err := grepPattern(pattern, flags)
+	x, err := grepExpression(pattern, flags)
 	if err != nil {
 		return &ExitError{2, "grep: " + err.Error()}
 	}
@@ -29,7 +30,7 @@ func grep(p *Process) error {
 		if len(args) > 1 && !has(flags, "h") {
 			prefix = name + ":"
 		}
-		n, err := p.grepIn(re, flags, prefix, name, data)
+		n, err := p.grepIn(x, flags, prefix, name, string(data))
 		found = found || n > 0
 		return err
 	})
@@ -44,59 +45,83 @@ func grep(p *Process) error {
 	return nil
 }
 
-// grepIn looks in one file and says how many lines match.
-func (p *Process) grepIn(re *regexp.Regexp, flags map[string]string, prefix, name string, data []byte) (count int, err error) {
-	if len(data) == 0 {
-		data = nil
-	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	if data == nil {
-		lines = nil
-	}
-	var out strings.Builder
-	for i, line := range lines {
-		p.program.step(1 + len(line)/1000)
-		if re.MatchString(line) == has(flags, "v") {
+// grepIn searches one file and returns how many lines match.
+func (p *Process) grepIn(x *expression, flags map[string]string, prefix, name, data string) (count int, err error) {
+	silent := has(flags, "q", "l", "c")
+	number := 0
+	var out bytes.Buffer
+	for line := range strings.Lines(data) {
+		line = strings.TrimSuffix(line, "\n")
+		number++
+		p.program.step(1)
+		if (x.find(p.program, line, 0) != nil) == has(flags, "v") {
 			continue
 		}
 		count++
-		number := ""
-		if has(flags, "n") {
-			number = fmt.Sprintf("%d:", i+1)
-		}
-		if !has(flags, "o") {
-			out.WriteString(prefix + number + line + "\n")
+		if silent || err != nil {
 			continue
 		}
-		for _, part := range re.FindAllString(line, -1) {
-			if part != "" {
-				out.WriteString(prefix + number + part + "\n")
-			}
+		place := prefix
+		if has(flags, "n") {
+			place += fmt.Sprintf("%d:", number)
 		}
+		if !has(flags, "o") {
+			out.WriteString(place + line + "\n")
+		} else if err = p.writeMatches(&out, x, place, line); err != nil {
+			continue
+		}
+		err = p.flush(&out, maxLog)
+	}
+	if err == nil {
+		err = p.flush(&out, 0)
 	}
 	switch {
 	case has(flags, "q"):
-		return count, nil
 	case has(flags, "l"):
-		if count == 0 {
-			return 0, nil
+		if count > 0 {
+			err = p.printf("%s\n", name)
 		}
-		return count, p.printf("%s\n", name)
 	case has(flags, "c"):
-		return count, p.printf("%s%d\n", prefix, count)
+		err = p.printf("%s%d\n", prefix, count)
 	}
-	return count, p.write([]byte(out.String()))
+	return count, err
 }
 
-func grepPattern(pattern string, flags map[string]string) (*regexp.Regexp, error) {
-	if has(flags, "F") {
-		pattern = regexp.QuoteMeta(pattern)
-	} else {
-		re, err := expression(pattern, has(flags, "E"), false)
-		if err != nil {
-			return nil, err
+// writeMatches writes the matching parts of a line.
+func (p *Process) writeMatches(out *bytes.Buffer, x *expression, place, line string) error {
+	for at := 0; at < len(line); {
+		found := x.find(p.program, line, at)
+		if found == nil {
+			break
 		}
-		pattern = re.String()
+		if found[0] == found[1] {
+			at = found[1] + 1
+			continue
+		}
+		at = found[1]
+		out.WriteString(place + line[found[0]:at] + "\n")
+		if err := p.flush(out, maxLog); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush prints what is in out if that is more than size bytes.
+func (p *Process) flush(out *bytes.Buffer, size int) error {
+	if out.Len() <= size {
+		return nil
+	}
+	defer out.Reset()
+	return p.write(out.Bytes())
+}
+
+func grepExpression(pattern string, flags map[string]string) (*expression, error) {
+	switch {
+	case has(flags, "F"):
+		pattern = regexp.QuoteMeta(pattern)
+	case !has(flags, "E"):
+		pattern = fromBasic(pattern)
 	}
 	if has(flags, "x") {
 		pattern = "^(?:" + pattern + ")$"
@@ -104,25 +129,11 @@ func grepPattern(pattern string, flags map[string]string) (*regexp.Regexp, error
 	if has(flags, "i") {
 		pattern = "(?i)" + pattern
 	}
-	return regexp.Compile(pattern)
+	return compileExpression(pattern)
 }
 
-// expression compiles a POSIX expression, basic or extended. In a basic one ( ) { } | +
-// ? mean themselves, and with a backslash what they mean in an extended one.
-func expression(pattern string, extended, whole bool) (*regexp.Regexp, error) {
-	if !extended {
-		pattern = fromBasic(pattern)
-	}
-	if whole {
-		pattern = "^(?:" + pattern + ")$"
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("'%s' is no expression that this simulation knows: %w", pattern, err)
-	}
-	return re, nil
-}
-
+// fromBasic makes an extended expression of a basic one, in which ( ) { } | + ? have their
+// special meaning with a backslash.
 func fromBasic(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -137,10 +148,8 @@ func fromBasic(pattern string) string {
 				end++
 			}
 			for end < len(pattern) && pattern[end] != ']' {
-				if strings.HasPrefix(pattern[end:], "[:") {
-					if close := strings.Index(pattern[end:], ":]"); close > 0 {
-						end += close + 1
-					}
+				if _, n := characterClass(pattern[end:]); n > 0 {
+					end += n - 1
 				}
 				end++
 			}

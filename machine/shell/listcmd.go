@@ -54,7 +54,7 @@ func ls(p *Process) error {
 
 func (p *Process) lsDir(name string, flags map[string]string) error {
 	full := p.Path(name)
-	entries, err := p.program.file.list(full)
+	entries, err := p.program.files.list(full)
 	if err != nil {
 		return &ExitError{2, cannot("ls", "cannot open directory", name, err).Error()}
 	}
@@ -86,7 +86,7 @@ func (p *Process) lsDir(name string, flags map[string]string) error {
 
 // lsLine prints one file.
 func (p *Process) lsLine(name, full string, flags map[string]string) error {
-	info, err := p.program.file.lstat(full)
+	info, err := p.program.files.lstat(full)
 	if err != nil {
 		return &ExitError{2, cannot("ls", "cannot access", name, err).Error()}
 	}
@@ -108,14 +108,15 @@ func (p *Process) lsLine(name, full string, flags map[string]string) error {
 }
 
 func (p *Process) linkText(full string) (text string) {
-	_ = p.program.file.in(full, false, func(dir *disk.Disk, name string) (err error) { // a name alone is enough
+	_ = p.program.files.in(full, false, func(dir *disk.Disk, name string) (err error) { // without the text, ls prints the name alone
 		text, err = dir.Readlink(name)
 		return err
 	})
 	return text
 }
 
-// sizeOf is a file's size; that of a directory is not the disk's but a common one.
+// sizeOf returns a file's size. Directories all have the same, since it differs between
+// disks.
 func sizeOf(info fs.FileInfo) int64 {
 	if info.IsDir() {
 		return 4096
@@ -138,7 +139,7 @@ func userName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// modeText is a mode as "drwxr-xr-x".
+// modeText formats a mode as "drwxr-xr-x".
 func modeText(mode fs.FileMode) string {
 	kind := "-"
 	switch {
@@ -165,7 +166,7 @@ func modeText(mode fs.FileMode) string {
 	return string(text)
 }
 
-// modeNumber is a mode in octal.
+// modeNumber formats a mode in octal.
 func modeNumber(mode fs.FileMode) string {
 	bits := uint64(mode.Perm())
 	for bit, special := range specialBits() {
@@ -176,7 +177,7 @@ func modeNumber(mode fs.FileMode) string {
 	return strconv.FormatUint(bits, 8)
 }
 
-// stat prints what a file is, by a format if there is one.
+// stat describes files, by a format if there is one.
 func stat(p *Process) error {
 	flags, names, err := options(p.Argv, "L", "c")
 	if err != nil {
@@ -233,7 +234,7 @@ func statText(format, name string, info fs.FileInfo) (string, error) {
 		case '%':
 			b.WriteByte('%')
 		default:
-			return "", fmt.Errorf("stat: %%%c is not one of the formats this simulation knows: %%n %%s %%a %%A %%F %%u %%g %%U %%G", format[i])
+			return "", fmt.Errorf("stat: format %%%c is not supported; the formats are %%n %%s %%a %%A %%F %%u %%g %%U %%G", format[i])
 		}
 	}
 	return b.String(), nil

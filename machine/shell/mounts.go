@@ -11,25 +11,25 @@ import (
 // ErrReadOnly is returned for writes into a volume that is mounted read-only.
 var ErrReadOnly = errors.New("read-only file system")
 
-// errNoVolume is that of a path that is in no volume.
+// errNoVolume is returned for a path outside of all volumes.
 var errNoVolume = errors.New("the path is in none of the container's volumes, and it has no other files")
 
-// errNotDirectory is that of a path that goes on below a file.
+// errNotDirectory is returned for a path below a file.
 var errNotDirectory = errors.New("not a directory")
 
 // Mount is a volume in a container.
 type Mount struct {
-	// ContainerPath is where the container sees it.
+	// ContainerPath is the path in the container.
 	ContainerPath string `json:"containerPath"`
 	// VolumePath is the volume's directory (or file) on the node.
 	VolumePath string `json:"volumePath"`
-	// SubPath is the part of the volume that is mounted, empty for all of it.
+	// SubPath is the part of the volume that is mounted; empty for all of it.
 	SubPath  string `json:"subPath,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
-// FindMount is the mount with the longest path that is above name, and the rest of
-// name in it, "/" being the volume itself.
+// FindMount returns the mount that name is in, and the rest of name: "/" for the volume
+// itself.
 func FindMount(mounts []Mount, name string) (best Mount, rest string, ok bool) {
 	name = path.Clean(name)
 	for _, m := range mounts {
@@ -41,9 +41,9 @@ func FindMount(mounts []Mount, name string) (best Mount, rest string, ok bool) {
 	return best, rest, ok
 }
 
-// InVolume calls f with the volume that a container path is in, as a file system
-// of its own: a link in a volume cannot lead out of it. A path outside of all volumes,
-// and one in a read-only volume if write is asked for, is an error.
+// InVolume calls f with the volume that a container path is in, as a file system of its
+// own, since a link must not lead out of it. A path outside of all volumes is an error, and
+// so is a path in a read-only volume if write is set.
 func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(dir *disk.Disk, name string) error) error {
 	m, rest, ok := FindMount(mounts, name)
 	switch {
@@ -60,8 +60,8 @@ func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(d
 	return f(dir, rest)
 }
 
-// openMount opens a mount's directory; for a mount that is a file, the directory
-// that it is in.
+// openMount opens a mount's directory. For a mount of a file it opens the directory of the
+// file.
 func openMount(node *disk.Disk, m Mount, rest string) (*disk.Disk, string, error) {
 	if m.SubPath == "" {
 		return openOrParent(node, m.VolumePath, rest)

@@ -8,65 +8,56 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// param adds the value of a parameter.
+// param adds the value of ${...}.
 func (e *expander) param(p *syntax.ParamExp, in quoting) error {
 	s, name := e.shell, p.Param.Value
-	if p.Length {
-		return e.length(name, in)
+	all := name == "@" || name == "*"
+	value, set := "", len(s.args) > 0
+	if !all {
+		value, set = s.get(name)
 	}
-	value, set := e.parameter(name)
 	if p.Exp != nil && !removes(p.Exp.Op) {
-		return e.otherwise(p, value, set, in)
-	}
-	if !set && s.nounset && name != "@" && name != "*" {
-		return unset(name)
+		return e.conditional(p, value, set, in)
 	}
 	switch {
-	case p.Exp != nil:
-		pattern, err := s.pattern(p.Exp.Word)
-		if err != nil {
-			return err
-		}
-		value = s.program.remove(p.Exp.Op, value, pattern)
-	case p.Slice != nil:
-		var err error
-		if value, err = s.slice(value, p.Slice); err != nil {
-			return err
-		}
-	case p.Repl != nil:
-		var err error
-		if value, err = s.replaced(value, p.Repl); err != nil {
-			return err
-		}
-	case name == "@" || name == "*":
+	case !set && s.nounset && !all:
+		return unset(name)
+	case all && p.Length:
+		e.value(strconv.Itoa(len(s.args)), in)
+		return nil
+	case all && p.Exp == nil && p.Slice == nil && p.Repl == nil:
 		e.arguments(name, in)
 		return nil
+	case all:
+		value = s.joinedArguments(" ")
 	}
-	e.value(value, in)
-	return nil
+	var err error
+	switch {
+	case p.Length:
+		value = strconv.Itoa(len(value))
+	case p.Exp != nil:
+		value, err = s.removed(p.Exp, value)
+	case p.Slice != nil:
+		value, err = s.slice(value, p.Slice)
+	case p.Repl != nil:
+		value, err = s.replaced(value, p.Repl)
+	}
+	if err == nil {
+		e.value(value, in)
+	}
+	return err
 }
 
 func unset(name string) error { return fmt.Errorf("%s: parameter not set", name) }
 
-// parameter is a parameter's value, all arguments as one text.
-func (e *expander) parameter(name string) (value string, set bool) {
-	if name == "@" || name == "*" {
-		return strings.Join(e.shell.args, " "), len(e.shell.args) > 0
+// joinedArguments returns all arguments as one text.
+func (s *shell) joinedArguments(separator string) string {
+	size := commandSize(s.args)
+	if size-wordCost*len(s.args) > maxValue {
+		tooMuch("a word of more than %d bytes", maxValue)
 	}
-	return e.shell.get(name)
-}
-
-func (e *expander) length(name string, in quoting) error {
-	if name == "@" || name == "*" {
-		e.value(strconv.Itoa(len(e.shell.args)), in)
-		return nil
-	}
-	value, set := e.shell.get(name)
-	if !set && e.shell.nounset {
-		return unset(name)
-	}
-	e.value(strconv.Itoa(len(value)), in)
-	return nil
+	s.program.work(size)
+	return strings.Join(s.args, separator)
 }
 
 // arguments adds "$@" or "$*".
@@ -74,7 +65,7 @@ func (e *expander) arguments(name string, in quoting) {
 	args := e.shell.args
 	if in == bare && e.split {
 		for i, arg := range args {
-			if i > 0 && e.current.there {
+			if i > 0 && e.current.exists {
 				e.finish()
 			}
 			e.value(arg, in)
@@ -86,47 +77,49 @@ func (e *expander) arguments(name string, in quoting) {
 		if ifs, ok := e.shell.vars["IFS"]; ok && name == "*" {
 			separator = ifs.value[:min(1, len(ifs.value))]
 		}
-		e.add(strings.Join(args, separator), in != bare)
+		e.add(e.shell.joinedArguments(separator), in != bare)
 		return
 	}
 	for i, arg := range args {
 		if i > 0 {
 			e.finish()
 		}
-		e.current.there = true
+		e.current.exists = true
 		e.add(arg, true)
 	}
 }
 
-// otherwise is ${name-word}, ${name:+word} and so on.
-func (e *expander) otherwise(p *syntax.ParamExp, value string, set bool, in quoting) error {
+// conditional adds ${name-word}, ${name:+word} and the like.
+func (e *expander) conditional(p *syntax.ParamExp, value string, set bool, in quoting) error {
 	s, name, op, word := e.shell, p.Param.Value, p.Exp.Op, p.Exp.Word
-	there := set
+	all := name == "@" || name == "*"
 	switch op {
 	case syntax.DefaultUnsetOrNull, syntax.AlternateUnsetOrNull, syntax.AssignUnsetOrNull, syntax.ErrorUnsetOrNull:
-		there = set && value != ""
-	}
-	switch op {
-	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		if !there || word == nil {
-			return nil
+		if all {
+			set = len(s.args) > 1 || len(s.args) == 1 && s.args[0] != ""
+		} else {
+			set = set && value != ""
 		}
-		return e.inner(word, in)
 	}
+	alternate := op == syntax.AlternateUnset || op == syntax.AlternateUnsetOrNull
 	switch {
-	case there && (name == "@" || name == "*"):
+	case alternate && !set:
+		return nil
+	case set && !alternate && all:
 		e.arguments(name, in)
 		return nil
-	case there:
+	case set && !alternate:
 		e.value(value, in)
 		return nil
 	}
 	switch op {
-	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull:
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull:
 		if word == nil {
 			return nil
 		}
-		return e.inner(word, in)
+		e.nested++
+		defer func() { e.nested-- }()
+		return e.parts(word.Parts, in)
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		if !isName(name) {
 			return fmt.Errorf("%s: bad variable name", name)
@@ -150,14 +143,7 @@ func (e *expander) otherwise(p *syntax.ParamExp, value string, set bool, in quot
 	return err
 }
 
-// inner adds the word of an expansion, which is split as a value is.
-func (e *expander) inner(word *syntax.Word, in quoting) error {
-	e.nested++
-	defer func() { e.nested-- }()
-	return e.parts(word.Parts, in)
-}
-
-// removes says whether an operator takes part of a value away.
+// removes reports whether an operator removes part of a value.
 func removes(op syntax.ParExpOperator) bool {
 	switch op {
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
@@ -166,33 +152,23 @@ func removes(op syntax.ParExpOperator) bool {
 	return false
 }
 
-// remove takes from a value what the pattern matches at its end or beginning.
-func (p *Program) remove(op syntax.ParExpOperator, value, pattern string) string {
-	n := len(value)
-	for i := range n + 1 {
-		switch op {
-		case syntax.RemSmallSuffix:
-			if p.match(pattern, value[n-i:]) {
-				return value[:n-i]
-			}
-		case syntax.RemLargeSuffix:
-			if p.match(pattern, value[i:]) {
-				return value[:i]
-			}
-		case syntax.RemSmallPrefix:
-			if p.match(pattern, value[:i]) {
-				return value[i:]
-			}
-		default:
-			if p.match(pattern, value[:n-i]) {
-				return value[n-i:]
-			}
-		}
+// removed returns a value without the beginning or the end that a pattern matches.
+func (s *shell) removed(x *syntax.Expansion, value string) (string, error) {
+	text, err := s.pattern(x.Word)
+	if err != nil {
+		return "", err
 	}
-	return value
+	p := s.program
+	pattern := p.compile(text)
+	if x.Op == syntax.RemSmallSuffix || x.Op == syntax.RemLargeSuffix {
+		n, _ := p.suffix(pattern, value, x.Op == syntax.RemLargeSuffix)
+		return value[:len(value)-n], nil
+	}
+	n, _ := p.prefix(pattern, value, x.Op == syntax.RemLargePrefix)
+	return value[n:], nil
 }
 
-// slice is ${name:offset:length} of bash.
+// slice returns ${name:offset:length} of bash.
 func (s *shell) slice(value string, at *syntax.Slice) (string, error) {
 	number := func(x syntax.ArithmExpr, otherwise int64) (int64, error) {
 		if x == nil {
@@ -225,25 +201,26 @@ func (s *shell) slice(value string, at *syntax.Slice) (string, error) {
 	return value[from:to], nil
 }
 
-// replaced is ${name/pattern/text} and ${name//pattern/text} of bash.
+// replaced returns ${name/pattern/text} or ${name//pattern/text} of bash.
 func (s *shell) replaced(value string, r *syntax.Replace) (string, error) {
-	pattern, err := s.pattern(r.Orig)
+	text, err := s.pattern(r.Orig)
 	if err != nil {
 		return "", err
 	}
 	with, err := s.word(r.With)
-	if err != nil || pattern == "" {
+	if err != nil || text == "" {
 		return value, err
 	}
+	pattern := s.program.compile(text)
 	var out strings.Builder
 	for i := 0; i < len(value); {
-		s.program.step(1)
-		size := s.program.longest(pattern, value[i:])
+		size, _ := s.program.prefix(pattern, value[i:], true)
 		if size == 0 {
 			out.WriteByte(value[i])
 			i++
 			continue
 		}
+		s.program.work(len(with))
 		out.WriteString(with)
 		if out.Len() > maxValue {
 			tooMuch("a value of more than %d bytes", maxValue)
@@ -256,17 +233,7 @@ func (s *shell) replaced(value string, r *syntax.Replace) (string, error) {
 	return out.String(), nil
 }
 
-// longest is how much of the beginning of text the pattern matches.
-func (p *Program) longest(pattern, text string) int {
-	for n := len(text); n > 0; n-- {
-		if p.match(pattern, text[:n]) {
-			return n
-		}
-	}
-	return 0
-}
-
-// isName says whether text can be a variable's name.
+// isName reports whether text can be the name of a variable.
 func isName(text string) bool {
 	for i, c := range []byte(text) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

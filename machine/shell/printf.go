@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// unescape puts characters in for \n, \t, \0nnn and so on. ends says that \c stood
-// there, after which nothing is printed.
+// unescape replaces \n, \t, \0nnn and the like. ends reports a \c, which ends the output.
 func unescape(text string, octal bool) (out string, ends bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -125,7 +124,7 @@ func (f *printer) print(text string) {
 	f.out.WriteString(text)
 }
 
-// next is the next argument, "" after the last.
+// next returns the next argument, "" after the last.
 func (f *printer) next() string {
 	if len(f.args) == 0 {
 		return ""
@@ -137,6 +136,10 @@ func (f *printer) next() string {
 
 // directive prints one argument: flags like "%-5", and the verb.
 func (f *printer) directive(flags string, verb byte) {
+	if strings.Count(flags, "*") > 2 {
+		f.fail("printf: %s%c: invalid directive", flags, verb)
+		return
+	}
 	for strings.Contains(flags, "*") {
 		flags = strings.Replace(flags, "*", strconv.FormatInt(f.number(f.next()), 10), 1)
 	}
@@ -183,7 +186,7 @@ func (f *printer) fail(format string, args ...any) {
 	f.err = errors.Join(f.err, &ExitError{1, fmt.Sprintf(format, args...)})
 }
 
-// number is an argument as a number; 'x is the code of x.
+// number reads an argument as a number; 'x is the code of x.
 func (f *printer) number(text string) int64 {
 	if text == "" {
 		return 0

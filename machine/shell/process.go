@@ -94,13 +94,13 @@ func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string
 	if write {
 		p.worksOn(name)
 	}
-	return p.program.file.in(name, write, f)
+	return p.program.files.in(name, write, f)
 }
 
 // worksOn keeps the path for the trace.
 func (p *Process) worksOn(name string) {
 	p.changes = true
-	if m, rest, ok := FindMount(p.program.file.Mounts, name); ok && len(p.paths) < maxReported {
+	if m, rest, ok := FindMount(p.program.files.mounts, name); ok && len(p.paths) < maxReported {
 		p.paths = append(p.paths, path.Join(m.VolumePath, m.SubPath, rest))
 	}
 }
@@ -112,7 +112,7 @@ func (p *Process) made(name string) { p.asset(name, false) }
 func (p *Process) removed(name string) { p.asset(name, true) }
 
 func (p *Process) asset(name string, removed bool) {
-	m, rest, ok := FindMount(p.program.file.Mounts, p.Path(name))
+	m, rest, ok := FindMount(p.program.files.mounts, p.Path(name))
 	if ok && len(p.assets) < maxReported {
 		p.assets = append(p.assets, Asset{path.Join(m.VolumePath, m.SubPath, rest), removed})
 	}

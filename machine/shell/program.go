@@ -1,26 +1,28 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"math"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Host is what a program asks of the world while it runs.
+// Host gives a program the time and chance while it runs.
 type Host interface {
-	// Now is the time that "date" shows.
+	// Now returns the time that "date" shows.
 	Now() time.Time
-	// Choose picks one of n, for RANDOM: control.Env.Choose.
+	// Choose picks a number below n, for RANDOM (control.Env.Choose).
 	Choose(n int) int
 }
 
-// Config is a command of a container and where it runs. Argv and Node are required.
+// Config describes a command of a container, and where it runs. Argv and Node are required.
 type Config struct {
 	// Argv is the command and its arguments.
 	Argv []string
@@ -28,23 +30,23 @@ type Config struct {
 	Dir string
 	// Env is the environment.
 	Env map[string]string
-	// Hostname is what "hostname" prints.
+	// Hostname is printed by "hostname".
 	Hostname string
-	// Node is the node's file system, Mounts the container's volumes in it.
+	// Node is the node's file system, Mounts are the container's volumes in it.
 	Node   *disk.Disk
 	Mounts []Mount
-	// Commands are the programs that there are; default Default.
+	// Commands are the programs by name; default Default.
 	Commands map[string]Command
-	// Stdin is the standard input, all of which is read when the program first reads; one
-	// that is Pending is waited for. Default nothing.
+	// Stdin is the standard input. When the program first reads, it reads all of it, and
+	// waits for one that is Pending. Default nothing.
 	Stdin io.Reader
-	// Stdout and Stderr have copies of the standard output and error; default nobody.
+	// Stdout and Stderr receive copies of the standard output and error; default none.
 	Stdout, Stderr io.Writer
-	// Seed is where RANDOM starts, beside what Host.Choose says.
+	// Seed determines RANDOM, together with Host.Choose.
 	Seed uint64
 }
 
-// Forever is how long a program waits that waits for nothing: longer than any run.
+// Forever is how long a program waits that will not go on by itself: longer than any run.
 const Forever = time.Duration(math.MaxInt64 / 4)
 
 // Program is one command of a container on its way. It is not safe for concurrent
@@ -60,44 +62,44 @@ type Program struct {
 	code  int32
 	log   tail
 
-	jobs    []*job // background commands that have not ended, and some that have
-	job     *job   // the one that runs, nil for the main one
+	jobs    []*job // background commands: all that have not ended, and some that have
+	job     *job   // the background command that runs now, nil for the main command
 	started int    // how many background commands were started
 
-	steps, busy, depth int
-	random             uint64
-	seeded             bool
-	builtins           map[string]builtin
-	top                Report
-	reports            []Report
-	reported           int
-	file               *Files
+	steps, busy int // steps since the last sleep or pause, pauses since the last sleep
+	worked      int // bytes and comparisons that make less than a step
+	depth, held int
+	random      uint64
+	seeded      bool
+	builtins    map[string]builtin
+	top         Report
+	reports     []Report
+	reported    int
+	files       *files
 }
 
-// Report is a command that a program ran on the node's files, or its own; and what
-// the trace should say beside it.
+// Report tells of a command that a program ran on the node's files, or of its own.
 type Report struct {
-	// Argv is the command, nil for a note alone.
+	// Argv is the command; nil if there are only notes.
 	Argv []string
-	// Paths are those on the node that it worked on.
+	// Paths are the paths on the node that it changed.
 	Paths []string
-	// Err is why it failed, nil if it did not.
+	// Err says why it failed; nil if it succeeded.
 	Err error
-	// Notes are sentences about it.
+	// Notes are sentences for the trace.
 	Notes []string
-	// Assets are the directories that it made or removed, in order.
+	// Assets are the directories that it made or removed, in this order.
 	Assets []Asset
 }
 
-// Asset is a directory that a command made or removed: Path is an absolute path on the
-// node.
+// Asset is a directory that a command made or removed. Path is absolute, on the node.
 type Asset struct {
 	Path    string
 	Removed bool
 }
 
-// CanRun says whether a command is one that can be carried out: a program of
-// commands, or a script in one of the container's volumes.
+// CanRun reports whether a command can be run: a program of Commands, or a script in one of
+// the container's volumes.
 func CanRun(cfg Config) bool {
 	if len(cfg.Argv) == 0 {
 		return false
@@ -110,7 +112,7 @@ func CanRun(cfg Config) bool {
 	return err == nil
 }
 
-// Start makes a program. Nothing of it is run before Run.
+// Start makes a program. Run runs it.
 func Start(cfg Config) *Program {
 	p := newProgram(cfg)
 	p.next, p.end = iter.Pull(func(yield func(time.Duration) bool) {
@@ -124,11 +126,11 @@ func newProgram(cfg Config) *Program {
 	if cfg.Commands == nil {
 		cfg.Commands = Default()
 	}
-	return &Program{cfg: cfg, random: cfg.Seed, builtins: builtins(), file: &Files{Node: cfg.Node, Mounts: cfg.Mounts}}
+	return &Program{cfg: cfg, random: cfg.Seed, builtins: builtins(), files: &files{node: cfg.Node, mounts: cfg.Mounts}}
 }
 
-// Run carries the program out until it ends or waits: then it returns for how long,
-// and Run is to be called again after that time.
+// Run runs the program until it ends or waits. It returns for how long it waits: call Run
+// again after that time.
 func (p *Program) Run(host Host) (wait time.Duration, ended bool) {
 	if p.ended {
 		return 0, true
@@ -148,13 +150,13 @@ func (p *Program) Stop() {
 	}
 }
 
-// ExitCode is that of a program that has ended.
+// ExitCode returns the exit code of a program that has ended.
 func (p *Program) ExitCode() int32 { return p.code }
 
-// Log is the end of what the program printed, standard output and error as they came.
+// Log returns the end of what the program printed on standard output and error.
 func (p *Program) Log() string { return string(p.log.data) }
 
-// Message is the end of the log, as a container's status has it.
+// Message returns the end of the log, for the container's status.
 //
 // Upstream: kuberuntime MaxContainerTerminationMessageLogLength, v1.36.
 func (p *Program) Message() string {
@@ -165,15 +167,14 @@ func (p *Program) Message() string {
 	return string(data[max(0, len(data)-maxMessage):])
 }
 
-// Reports are what the program did since they were last asked for.
+// Reports returns and forgets what the program has reported.
 func (p *Program) Reports() []Report {
 	list := p.reports
 	p.reports = nil
 	return list
 }
 
-// Main is the container's own command: what it worked on itself and, once it has
-// ended, why it failed.
+// Main reports the container's own command. Err is set once it has ended.
 func (p *Program) Main() Report {
 	r := p.top
 	r.Argv = p.cfg.Argv
@@ -184,29 +185,52 @@ func (p *Program) Main() Report {
 	return r
 }
 
-// report keeps what a command did, up to a number of them: a loop that goes on for
-// ever has no end of commands.
+// report keeps a report, up to maxReported of them, since a loop may run commands for ever.
 func (p *Program) report(r Report) {
 	switch p.reported++; {
 	case p.reported <= maxReported:
-		p.reports = append(p.reports, r)
+		p.reports = append(p.reports, r.cut())
 	case p.reported == maxReported+1:
 		p.reports = append(p.reports, Report{Notes: []string{fmt.Sprintf("has run %d commands; further ones are not listed", maxReported)}})
 	}
+}
+
+// cut shortens a report that a script made too long.
+func (r Report) cut() Report {
+	r.Argv, r.Paths, r.Notes = cutAll(r.Argv), cutAll(r.Paths), cutAll(r.Notes)
+	if r.Err != nil && len(r.Err.Error()) > maxMessage {
+		r.Err = errors.New(r.Err.Error()[:maxMessage] + "...")
+	}
+	return r
+}
+
+func cutAll(words []string) []string {
+	if len(words) > maxReported {
+		words = append(words[:maxReported:maxReported], "...")
+	}
+	if !slices.ContainsFunc(words, func(w string) bool { return len(w) > maxReport }) {
+		return words
+	}
+	words = slices.Clone(words)
+	for i, w := range words {
+		if len(w) > maxReport {
+			words[i] = w[:maxReport] + "..."
+		}
+	}
+	return words
 }
 
 func (p *Program) note(format string, args ...any) {
 	p.report(Report{Notes: []string{fmt.Sprintf(format, args...)}})
 }
 
-// run carries out the container's command to its end, which is that of its background
-// commands.
+// run runs the container's command. Its end ends its background commands.
 func (p *Program) run() int32 {
 	defer p.stopJobs()
 	return p.guard(path.Base(p.cfg.Argv[0]), func() int32 { return p.exec(p.main()) })
 }
 
-// main is the process that the container's command is.
+// main returns the process of the container's command.
 func (p *Program) main() *Process {
 	dir := path.Join("/", p.cfg.Dir)
 	main := &Process{
@@ -222,7 +246,7 @@ func (p *Program) main() *Process {
 	return main
 }
 
-// nextRandom is a number from 0 to 32767.
+// nextRandom returns a number from 0 to 32767.
 func (p *Program) nextRandom() int {
 	if !p.seeded {
 		p.seeded = true

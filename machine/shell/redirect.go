@@ -3,22 +3,35 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect changes the shell's descriptors.
-func (s *shell) redirect(redirs []*syntax.Redirect) error {
+// redirected calls f with redirections, which end after it. If one fails it prints why and
+// does not call f.
+func (s *shell) redirected(redirs []*syntax.Redirect, f func()) error {
+	outside := s.fds
+	s.fds = maps.Clone(outside)
+	before := s.opened
+	defer func() {
+		s.program.hold(before - s.opened)
+		s.fds, s.opened = outside, before
+	}()
 	for _, r := range redirs {
-		if err := s.redirectOne(r); err != nil {
+		if err := s.redirect(r); err != nil {
+			s.fds = outside
+			s.fail(2, "%v", err)
 			return err
 		}
 	}
+	f()
 	return nil
 }
 
-func (s *shell) redirectOne(r *syntax.Redirect) error {
+// redirect changes one of the shell's descriptors.
+func (s *shell) redirect(r *syntax.Redirect) error {
 	if r.Hdoc != nil || r.Op == syntax.WordHdoc {
 		return s.hereDocument(r)
 	}
@@ -41,7 +54,7 @@ func (s *shell) redirectOne(r *syntax.Redirect) error {
 		if err != nil && !errors.Is(err, errIsDirectory) { // a directory can be opened
 			return fmt.Errorf("cannot open %s: %w", target, reason(err))
 		}
-		s.fds[fd] = stream{in: &Input{data: data, err: err}}
+		s.openInput(fd, data, err)
 		return nil
 	case syntax.RdrAll, syntax.AppAll:
 		if err := s.openOutput(1, target, r.Op == syntax.AppAll); err != nil {
@@ -53,7 +66,7 @@ func (s *shell) redirectOne(r *syntax.Redirect) error {
 	return s.openOutput(fd, target, r.Op == syntax.AppOut)
 }
 
-// duplicate makes one descriptor another, or closes it.
+// duplicate makes one descriptor a copy of another, or closes it.
 func (s *shell) duplicate(fd int, target string) error {
 	if target == "-" {
 		delete(s.fds, fd)
@@ -70,20 +83,36 @@ func (s *shell) duplicate(fd int, target string) error {
 	return nil
 }
 
-// path is a path of the container.
+// path returns the absolute path of name in the container.
 func (s *shell) path(name string) string {
 	return (&Process{Dir: s.dir}).Path(name)
 }
 
+// openInput opens a descriptor for reading data. A program may hold only so much of it.
+func (s *shell) openInput(fd int, data []byte, err error) {
+	s.opened += len(data)
+	s.program.hold(len(data))
+	s.fds[fd] = stream{in: &Input{data: data, err: err, size: len(data)}}
+}
+
+// inputSize returns how many bytes the descriptors were opened with.
+func inputSize(fds map[int]stream) (size int) {
+	for _, f := range fds {
+		if f.in != nil {
+			size += f.in.size
+		}
+	}
+	return size
+}
+
 func (s *shell) readInput(target string) ([]byte, error) {
-	s.program.step(1)
 	switch target = s.path(target); {
 	case target == "/dev/stdin":
 		return s.in().all()
 	case isDevice(target):
 		return nil, nil
 	}
-	return s.program.file.read(target)
+	return s.program.read(target)
 }
 
 func (s *shell) openOutput(fd int, target string, appends bool) error {
@@ -103,18 +132,18 @@ func (s *shell) openOutput(fd int, target string, appends bool) error {
 		s.fds[fd] = s.fds[2]
 		return nil
 	}
-	open := s.program.file.create
+	open := s.program.files.create
 	if appends {
-		open = s.program.file.appendTo
+		open = s.program.files.appendTo
 	}
 	if err := open(name); err != nil {
 		return fmt.Errorf("cannot create %s: %w", target, reason(err))
 	}
-	s.fds[fd] = stream{out: &fileOutput{s.program.file, name}}
+	s.fds[fd] = stream{out: &fileOutput{s.program.files, name}}
 	return nil
 }
 
-// hereDocument is input that stands in the script.
+// hereDocument opens a descriptor for reading text of the script.
 func (s *shell) hereDocument(r *syntax.Redirect) error {
 	fd := 0
 	if r.N != nil {
@@ -122,7 +151,7 @@ func (s *shell) hereDocument(r *syntax.Redirect) error {
 	}
 	if r.Op == syntax.WordHdoc {
 		text, err := s.word(r.Word)
-		s.fds[fd] = stream{in: &Input{data: []byte(text + "\n")}}
+		s.openInput(fd, []byte(text+"\n"), nil)
 		return err
 	}
 	text := r.Hdoc.Lit()
@@ -133,17 +162,17 @@ func (s *shell) hereDocument(r *syntax.Redirect) error {
 		}
 	}
 	if r.Op == syntax.DashHdoc {
-		lines := strings.SplitAfter(text, "\n")
-		for i := range lines {
-			lines[i] = strings.TrimLeft(lines[i], "\t")
+		var b strings.Builder
+		for line := range strings.SplitAfterSeq(text, "\n") {
+			b.WriteString(strings.TrimLeft(line, "\t"))
 		}
-		text = strings.Join(lines, "")
+		text = b.String()
 	}
-	s.fds[fd] = stream{in: &Input{data: []byte(text)}}
+	s.openInput(fd, []byte(text), nil)
 	return nil
 }
 
-// quotedWord says whether any of a word is quoted.
+// quotedWord reports whether any part of a word is quoted.
 func quotedWord(w *syntax.Word) bool {
 	for _, part := range w.Parts {
 		lit, ok := part.(*syntax.Lit)
@@ -154,7 +183,7 @@ func quotedWord(w *syntax.Word) bool {
 	return false
 }
 
-// discarded takes what nobody reads.
+// discarded is an output that nothing reads.
 type discarded struct{}
 
 func (*discarded) Write(data []byte) (int, error) { return len(data), nil }

@@ -6,19 +6,33 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// refuse says what of a script cannot be carried out, before anything of it is.
+// refuse returns an error if a script has syntax that is not supported, before anything of
+// it is run.
 func refuse(file *syntax.File) (err error) {
+	depth := 0
 	syntax.Walk(file, func(node syntax.Node) bool {
-		if what := missing(node); what != "" && err == nil {
-			err = fmt.Errorf("line %d: %s: this simulation's shell has none", node.Pos().Line(), what)
+		if node == nil {
+			depth--
+			return false
+		}
+		switch what := unsupported(node); {
+		case err != nil:
+			return false
+		case what != "":
+			err = fmt.Errorf("line %d: %s is not supported", node.Pos().Line(), what)
+		case depth == maxNested:
+			err = fmt.Errorf("line %d: more than %d commands and words in each other", node.Pos().Line(), maxNested)
+		}
+		if err == nil {
+			depth++
 		}
 		return err == nil
 	})
 	return err
 }
 
-// missing names what the shell does not have.
-func missing(node syntax.Node) string {
+// unsupported names the syntax that this shell does not support; "" for all other.
+func unsupported(node syntax.Node) string {
 	switch n := node.(type) {
 	case *syntax.Stmt:
 		if n.Coprocess {
@@ -47,15 +61,15 @@ func missing(node syntax.Node) string {
 			return "an array"
 		}
 	case *syntax.ParamExp:
-		return missingParameter(n)
+		return unsupportedParameter(n)
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.PipeAll {
 			return "|&"
 		}
 	case *syntax.Redirect:
-		return missingRedirect(n)
+		return unsupportedRedirect(n)
 	case *syntax.BinaryTest:
-		return missingTest(n.Op)
+		return unsupportedTest(n.Op)
 	case *syntax.UnaryTest:
 		if n.Op == syntax.TsOptSet || n.Op == syntax.TsRefVar || n.Op == syntax.TsModif {
 			return "[[ " + n.Op.String() + " ]]"
@@ -68,7 +82,7 @@ func missing(node syntax.Node) string {
 	return ""
 }
 
-func missingParameter(n *syntax.ParamExp) string {
+func unsupportedParameter(n *syntax.ParamExp) string {
 	switch {
 	case n.Excl || n.Names != 0:
 		return "${!name}"
@@ -86,7 +100,7 @@ func missingParameter(n *syntax.ParamExp) string {
 	return ""
 }
 
-func missingRedirect(n *syntax.Redirect) string {
+func unsupportedRedirect(n *syntax.Redirect) string {
 	switch n.Op {
 	case syntax.RdrInOut, syntax.AppClob, syntax.RdrAllClob, syntax.AppAllClob:
 		return "the redirection " + n.Op.String()
@@ -97,7 +111,7 @@ func missingRedirect(n *syntax.Redirect) string {
 	return ""
 }
 
-func missingTest(op syntax.BinTestOperator) string {
+func unsupportedTest(op syntax.BinTestOperator) string {
 	switch op {
 	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
 		return "[[ " + op.String() + " ]]"

@@ -13,12 +13,15 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// parse reads a script; name is what it goes by in messages.
+// parse reads a script. Messages call it name.
 func (s *shell) parse(name, text string) (*syntax.File, error) {
 	if len(text) > maxScript {
 		return nil, fmt.Errorf("the script has %d bytes; at most %d are read", len(text), maxScript)
 	}
 	s.program.step(1 + len(text)/100)
+	if parenthesesIn(text) > maxParentheses {
+		return nil, fmt.Errorf("more than %d parentheses in each other", maxParentheses)
+	}
 	lang := syntax.LangPOSIX
 	if s.bash {
 		lang = syntax.LangBash
@@ -38,11 +41,28 @@ func (s *shell) parse(name, text string) (*syntax.File, error) {
 	return file, err
 }
 
-// sh is the program "sh [-eufx] FILE [ARG...]" and "sh [-eufx] -c SCRIPT [NAME [ARG...]]";
-// without either it reads the script from its input.
+// parenthesesIn returns how deep parentheses are nested, wherever they stand: the parser
+// takes seconds for a text of nothing else.
+func parenthesesIn(text string) (deepest int) {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			depth++
+			deepest = max(deepest, depth)
+		case ')':
+			depth = max(0, depth-1)
+		}
+	}
+	return deepest
+}
+
+// sh runs "sh [-eufx] FILE [ARG...]" and "sh [-eufx] -c SCRIPT [NAME [ARG...]]"; without
+// either it reads the script from its input.
 func sh(p *Process) error {
 	defer p.program.enter()()
 	s := newShell(p)
+	defer s.release()
 	args, inline, err := s.options(p.Argv[1:])
 	if err != nil {
 		return &ExitError{2, fmt.Sprintf("%s: %v", p.Argv[0], err)}
@@ -61,17 +81,18 @@ func sh(p *Process) error {
 		}
 	}
 	if len(args) > 0 {
-		s.name, s.args = args[0], args[1:]
+		s.name = args[0]
+		s.setArgs(args[1:])
 	}
 	return s.main(text)
 }
 
 // script reads a script from a file of the container.
 func (p *Process) script(name string) (string, error) {
-	if p.program.file.Node == nil {
+	if p.program.files.node == nil {
 		return "", errNoVolume
 	}
-	data, err := p.program.file.read(p.Path(name))
+	data, err := p.program.read(p.Path(name))
 	return string(data), err
 }
 
@@ -103,10 +124,10 @@ func (s *shell) options(args []string) (rest []string, inline bool, err error) {
 	return args, inline, nil
 }
 
-// runFile runs a file that is named as a command: a script with or without "#!".
+// runFile runs a file that is named as a command: a script, with or without "#!".
 func (p *Program) runFile(proc *Process) int32 {
 	name := proc.Argv[0]
-	info, err := p.file.stat(proc.Path(name))
+	info, err := p.files.stat(proc.Path(name))
 	text := ""
 	if err == nil && info.IsDir() {
 		err = errors.New("permission denied")
@@ -144,8 +165,7 @@ func (p *Program) runFile(proc *Process) int32 {
 	return proc.run(command)
 }
 
-// lookup finds a program by its name, or by its path in one of the usual
-// directories.
+// lookup finds a program by its name, or by its path in one of the usual directories.
 func (p *Program) lookup(name string) (Command, bool) {
 	switch path.Dir(name) {
 	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin":
@@ -155,7 +175,7 @@ func (p *Program) lookup(name string) (Command, bool) {
 	return command, ok
 }
 
-// exec carries out a command: a program, or a script in a volume.
+// exec runs a command: a program, or a script in a volume.
 func (p *Program) exec(proc *Process) int32 {
 	defer p.enter()()
 	if command, ok := p.lookup(proc.Argv[0]); ok {
@@ -168,8 +188,8 @@ func (p *Program) exec(proc *Process) int32 {
 	return 127
 }
 
-// notFound says that there is no such program. A container's own command has no shell
-// that says so, and its reader wants to know what there is.
+// notFound returns the message about a program that does not exist. For a container's own
+// command it lists the programs, since its reader may not know them.
 func (p *Program) notFound(proc *Process) string {
 	if !proc.top {
 		return fmt.Sprintf("sh: %s: not found", proc.Argv[0])

@@ -4,19 +4,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// variable is one of a shell's.
-type variable struct {
-	value              string
-	exported, readonly bool
-}
-
-// flow is how a statement ends that is not the end of its list: the way to the loop,
-// function or shell that it leaves.
+// flow is a pending break, continue, return or exit.
 type flow int
 
 const (
@@ -27,7 +21,7 @@ const (
 	exits
 )
 
-// stream is an open descriptor: one of the two.
+// stream is an open descriptor: for reading or for writing.
 type stream struct {
 	in  *Input
 	out io.Writer
@@ -41,62 +35,66 @@ type shell struct {
 	bash    bool
 	dir     string
 	vars    map[string]variable
-	size    int // bytes of all variables
-	locals  []map[string]*variable
+	exports map[string]bool        // names to export when they are set
+	locals  []map[string]*variable // for each function, what its local variables were outside
 	funcs   map[string]*syntax.Stmt
 	fds     map[int]stream
-	traps   map[string]string
-	// errexit and so on are the options of "set".
+	trap    *string // the command for EXIT
+	// The options of "set".
 	errexit, nounset, xtrace, noglob, noexec, pipefail bool
+
+	size    int // bytes of variables and arguments
+	argSize int // of which arguments
+	opened  int // bytes of input that redirections opened
+	held    int // bytes that the program is charged for until the shell ends
 
 	status      int32
 	flow        flow
-	levels      int // loops still to leave
-	tested      int // how many conditions are round this statement: errexit does not hold
-	loops       int // loops round it, in this function
-	optchar     int // of getopts, in the current argument
-	expErr      error
-	ran         bool // a substitution has set the status
-	substituted int32
-	before      int32           // the status before the command
-	jobs        []*job          // its background commands
-	lastJob     int             // $!
-	exports     map[string]bool // to be exported when they are set
+	levels      int   // loops still to leave
+	tested      int   // how many conditions surround this statement: errexit does not apply
+	loops       int   // loops around it, in this function
+	optchar     int   // position of getopts in the current argument
+	ran         bool  // a substitution has set the status
+	substituted int32 // status of that substitution
+	before      int32 // status before the command
+	jobs        []*job
+	lastJob     int // $!
 }
 
 func newShell(p *Process) *shell {
 	s := &shell{
-		program: p.program, name: p.Argv[0], bash: baseName(p.Argv[0]) == "bash", dir: p.Dir,
-		vars: map[string]variable{}, funcs: map[string]*syntax.Stmt{}, traps: map[string]string{},
+		program: p.program, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir,
+		vars: map[string]variable{}, funcs: map[string]*syntax.Stmt{},
 		fds: map[int]stream{0: {in: p.Stdin}, 1: {out: p.Stdout}, 2: {out: p.Stderr}},
 	}
 	for name, value := range p.Env {
 		if isName(name) {
-			s.vars[name] = variable{value: value, exported: true}
-			s.size += len(name) + len(value)
+			s.put(name, variable{value: value, exported: true})
 		}
 	}
-	s.vars["IFS"] = variable{value: " \t\n"}
-	s.setDefault("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-	s.setDefault("OPTIND", "1")
-	s.vars["PWD"] = variable{value: s.dir, exported: true}
+	for name, value := range map[string]string{"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "OPTIND": "1"} {
+		if _, ok := s.vars[name]; !ok {
+			s.put(name, variable{value: value})
+		}
+	}
+	s.put("IFS", variable{value: " \t\n"})
+	s.put("PWD", variable{value: s.dir, exported: true})
 	return s
 }
 
-func (s *shell) setDefault(name, value string) {
-	if _, ok := s.vars[name]; !ok {
-		s.vars[name] = variable{value: value}
-	}
-}
-
-// subshell is a copy whose changes stay in it.
+// subshell returns a copy, whose changes do not reach s. Call its release when it has ended.
 func (s *shell) subshell() *shell {
+	s.program.step((len(s.vars) + len(s.funcs)) / 100)
 	c := *s
-	c.vars, c.funcs, c.fds = maps.Clone(s.vars), maps.Clone(s.funcs), maps.Clone(s.fds)
-	c.traps = map[string]string{}
+	c.held = 0
+	c.keep(c.size)
+	c.vars, c.exports, c.funcs, c.fds = maps.Clone(s.vars), maps.Clone(s.exports), maps.Clone(s.funcs), maps.Clone(s.fds)
 	c.locals = slices.Clone(s.locals)
+	for i, saved := range c.locals {
+		c.locals[i] = maps.Clone(saved)
+	}
+	c.trap = nil
 	c.flow = goesOn
-	c.expErr = nil
 	return &c
 }
 
@@ -106,6 +104,7 @@ func (s *shell) main(text string) error {
 	if err != nil {
 		return &ExitError{2, fmt.Sprintf("%s: %v", s.name, err)}
 	}
+	s.keep(syntaxCost * len(text))
 	s.list(file.Stmts)
 	s.exitTrap()
 	if s.status == 0 {
@@ -114,16 +113,16 @@ func (s *shell) main(text string) error {
 	return &ExitError{Code: s.status}
 }
 
-// exitTrap runs what is to be run at the end.
+// exitTrap runs the command of "trap COMMAND EXIT".
 func (s *shell) exitTrap() {
-	text, ok := s.traps["EXIT"]
-	delete(s.traps, "EXIT")
-	if !ok || text == "" {
+	text := s.trap
+	s.trap = nil
+	if text == nil || *text == "" {
 		return
 	}
 	s.flow = goesOn
 	status := s.status
-	s.eval(text)
+	s.eval(*text)
 	if s.flow != exits {
 		s.status = status
 	}
@@ -138,6 +137,8 @@ func (s *shell) eval(text string) {
 		s.flow = exits
 		return
 	}
+	s.program.hold(syntaxCost * len(text))
+	defer s.program.hold(-syntaxCost * len(text))
 	if len(file.Stmts) == 0 {
 		s.status = 0
 	}
@@ -168,10 +169,16 @@ func (s *shell) stmt(stmt *syntax.Stmt) {
 		s.tested++
 	}
 	call, isCall := stmt.Cmd.(*syntax.CallExpr)
-	if isCall {
+	switch {
+	case isCall:
 		s.call(call, stmt.Redirs)
-	} else {
-		s.redirected(stmt)
+	case len(stmt.Redirs) == 0:
+		s.command(stmt.Cmd)
+	default:
+		s.redirected(stmt.Redirs, func() {
+			s.status = 0
+			s.command(stmt.Cmd)
+		})
 	}
 	if stmt.Negated {
 		s.tested--
@@ -185,8 +192,8 @@ func (s *shell) stmt(stmt *syntax.Stmt) {
 	}
 }
 
-// endsShell says whether a failure of this very command ends a shell with -e. Those
-// of commands in others do already.
+// endsShell reports whether the failure of this command ends a shell with -e. A compound
+// command does not: the failed command in it has ended the shell already.
 func endsShell(cmd syntax.Command) bool {
 	switch cmd := cmd.(type) {
 	case *syntax.CallExpr, *syntax.Subshell, *syntax.TestClause, *syntax.ArithmCmd, *syntax.DeclClause, nil:
@@ -197,31 +204,14 @@ func endsShell(cmd syntax.Command) bool {
 	return false
 }
 
-// redirected runs a compound command with its redirections.
-func (s *shell) redirected(stmt *syntax.Stmt) {
-	if len(stmt.Redirs) == 0 {
-		s.command(stmt.Cmd)
-		return
-	}
-	saved := s.fds
-	s.fds = maps.Clone(saved)
-	if err := s.redirect(stmt.Redirs); err != nil {
-		s.fail(2, "%v", err)
-	} else {
-		s.status = 0
-		s.command(stmt.Cmd)
-	}
-	s.fds = saved
-}
-
-// fail prints a message of the shell's own.
+// fail prints a message of the shell itself and sets the status.
 func (s *shell) fail(status int32, format string, args ...any) {
 	s.status = status
 	s.warn(format, args...)
 }
 
 func (s *shell) warn(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.out(2), "%s: %s\n", s.name, fmt.Sprintf(format, args...)) // nobody hears of a failure
+	_, _ = fmt.Fprintf(s.out(2), "%s: %s\n", s.name, fmt.Sprintf(format, args...)) // an error of standard error cannot be shown
 }
 
 func (s *shell) out(fd int) io.Writer {
@@ -238,7 +228,7 @@ func (s *shell) in() *Input {
 	return &Input{}
 }
 
-// truth is the status that says whether something holds.
+// truth returns the status 0 for true and 1 for false.
 func truth(holds bool) int32 {
 	if holds {
 		return 0

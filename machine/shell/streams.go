@@ -6,24 +6,25 @@ import (
 	"time"
 )
 
-// Input is what a process reads. Processes that share one go on where the last one
+// Input is what a process reads. Processes that share one continue where the last one
 // stopped.
 type Input struct {
 	data []byte
 	from io.Reader           // what follows data, read at the first read
 	wait func(time.Duration) // lets time pass while from is Pending
-	err  error               // of every read: it is a directory
+	err  error               // returned by every read: it is a directory
+	size int                 // bytes that it was opened with
 }
 
-// Pending is a standard input whose end has not come yet, such as a connection: a program
+// Pending is a standard input that is not complete yet, such as a connection. A program
 // that reads it waits, for Forever, until it is run again.
 type Pending interface {
 	io.Reader
-	// Pending says whether the end is still to come.
+	// Pending reports whether the input is incomplete.
 	Pending() bool
 }
 
-// fill reads what there is, at most limit bytes.
+// fill reads the standard input, at most limit bytes.
 func (in *Input) fill(limit int) {
 	if in.from == nil {
 		return
@@ -39,10 +40,10 @@ func (in *Input) fill(limit int) {
 	in.data = append(in.data, more...)
 }
 
-// all is the rest.
+// all returns the rest.
 func (in *Input) all() ([]byte, error) { return in.allOf(maxValue) }
 
-// allOf is the rest, for a program that may read more than others at once.
+// allOf returns the rest, at most limit bytes of a standard input.
 func (in *Input) allOf(limit int) ([]byte, error) {
 	in.fill(limit)
 	data := in.data
@@ -50,7 +51,7 @@ func (in *Input) allOf(limit int) ([]byte, error) {
 	return data, in.err
 }
 
-// text is the rest for those who take a failure for the end.
+// text returns the rest; nothing after an error.
 func (in *Input) text() string {
 	data, err := in.all()
 	if err != nil {
@@ -59,7 +60,7 @@ func (in *Input) text() string {
 	return string(data)
 }
 
-// line is the next line without its end; ok is false if the input ends in it.
+// line returns the next line without its end; ok is false if the input ends in it.
 func (in *Input) line() (line []byte, ok bool) {
 	in.fill(maxValue)
 	line, rest, ok := bytes.Cut(in.data, []byte{'\n'})
@@ -67,18 +68,25 @@ func (in *Input) line() (line []byte, ok bool) {
 	return line, ok
 }
 
-// captured is output that is kept for what comes after.
-type captured struct{ data []byte }
+// captured keeps the output of a substitution, or of the left part of a pipe.
+type captured struct {
+	program *Program
+	data    []byte
+}
 
 func (c *captured) Write(data []byte) (int, error) {
 	if len(c.data)+len(data) > maxValue {
 		tooMuch("a pipe or a substitution of more than %d bytes", maxValue)
 	}
+	c.program.hold(len(data))
 	c.data = append(c.data, data...)
 	return len(data), nil
 }
 
-// tail keeps the end of what is written.
+// release stops to charge the program for the output.
+func (c *captured) release() { c.program.hold(-len(c.data)) }
+
+// tail keeps the end of what is written to it.
 type tail struct{ data []byte }
 
 func (t *tail) Write(data []byte) (int, error) {
@@ -91,7 +99,7 @@ func (t *tail) Write(data []byte) (int, error) {
 
 // fileOutput appends to a file that was opened.
 type fileOutput struct {
-	files *Files
+	files *files
 	name  string
 }
 
@@ -102,12 +110,12 @@ func (f *fileOutput) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// closedOutput is a descriptor that is not open.
+// closedOutput is an output that is not open.
 type closedOutput struct{}
 
 func (closedOutput) Write([]byte) (int, error) { return 0, errBadDescriptor }
 
-// isDevice says what a path below /dev stands for.
+// isDevice reports whether a path is one of the devices that every container has.
 func isDevice(name string) bool {
 	switch name {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":

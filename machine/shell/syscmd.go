@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Default are the programs that there are: a shell, and what scripts of storage tools
-// use.
+// Default returns the programs that containers have: shells, and what the scripts of
+// storage tools use.
 func Default() map[string]Command {
 	return map[string]Command{
 		"sh": sh, "ash": sh, "dash": sh, "bash": sh, "busybox": busybox, "env": env, "xargs": xargs,
@@ -30,7 +30,7 @@ func succeed(*Process) error { return nil }
 
 func fails(*Process) error { return &ExitError{Code: 1} }
 
-// busybox is "busybox PROGRAM [ARG...]".
+// busybox runs "busybox PROGRAM [ARG...]".
 func busybox(p *Process) error {
 	if len(p.Argv) < 2 {
 		return errors.New("busybox: a program is missing")
@@ -38,7 +38,7 @@ func busybox(p *Process) error {
 	return p.become(p.Argv[1:], p.Env)
 }
 
-// become carries out another command in place of this one.
+// become runs another command in place of this one.
 func (p *Process) become(argv []string, env map[string]string) error {
 	child := p.another(argv)
 	child.Env = env
@@ -85,7 +85,7 @@ func xargs(p *Process) error {
 		case args[0] == "-n" && len(args) > 1:
 			n, err := strconv.Atoi(args[1])
 			if err != nil || n < 1 {
-				return fmt.Errorf("xargs: '%s' is no number of arguments", args[1])
+				return fmt.Errorf("xargs: '%s': the number of arguments must be 1 or more", args[1])
 			}
 			size, args = n, args[1:]
 		default:
@@ -133,7 +133,7 @@ func sleep(p *Process) error {
 	return nil
 }
 
-// sleepTime reads "5", "0.5", "10m" and "infinity".
+// sleepTime parses "5", "0.5", "10m" and "infinity".
 func sleepTime(text string) (time.Duration, error) {
 	if text == "infinity" || text == "inf" {
 		return Forever, nil
@@ -170,7 +170,7 @@ func date(p *Process) error {
 		case arg == "-R":
 			format = "%a, %d %b %Y %H:%M:%S +0000"
 		default:
-			return fmt.Errorf("date: %s is not one of the options this simulation knows: -u, -I, -Iseconds, -R, +FORMAT", arg)
+			return fmt.Errorf("date: option %s is not supported; the options are -u, -I, -Iseconds, -R, +FORMAT", arg)
 		}
 	}
 	text, err := timeText(format, now)
@@ -180,7 +180,7 @@ func date(p *Process) error {
 	return p.printf("%s\n", text)
 }
 
-// timeText is a time by a format of strftime.
+// timeText formats a time as strftime does.
 func timeText(format string, now time.Time) (string, error) {
 	layouts := map[byte]string{
 		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'd': "02", 'e': "_2", 'm': "01", 'y': "06", 'Y': "2006",
@@ -220,7 +220,7 @@ func timeText(format string, now time.Time) (string, error) {
 		case c == '%':
 			b.WriteByte('%')
 		default:
-			return "", fmt.Errorf("date: %%%c is not one of the formats this simulation knows", c)
+			return "", fmt.Errorf("date: format %%%c is not supported", c)
 		}
 	}
 	return b.String(), nil
@@ -235,7 +235,7 @@ func hostname(p *Process) error {
 	return p.printf("%s\n", name)
 }
 
-// id says who the container is: root.
+// id prints the container's user: root.
 func id(p *Process) error {
 	flags, _, err := options(p.Argv, "ugGnr", "")
 	switch {
@@ -253,13 +253,13 @@ func whoami(p *Process) error { return p.printf("root\n") }
 
 func pwd(p *Process) error { return p.printf("%s\n", p.Dir) }
 
-// mount lists the container's volumes. It mounts nothing.
+// mount lists the container's volumes.
 func mount(p *Process) error {
 	if len(p.Argv) > 1 {
 		return &ExitError{32, "mount: permission denied: a container mounts nothing here"}
 	}
 	var errs []error
-	for _, m := range p.program.file.Mounts {
+	for _, m := range p.program.files.mounts {
 		mode := "rw"
 		if m.ReadOnly {
 			mode = "ro"

@@ -14,11 +14,11 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// maxArchive is how many bytes an archive may have.
+// maxArchive is the largest size of an archive, in bytes.
 const maxArchive = 64 << 20
 
-// tarCommand packs files and directories into an archive (c), or unpacks (x) or lists (t)
-// one: what kubectl cp needs.
+// tarCommand is "tar": it packs files and directories into an archive (c), unpacks one (x)
+// or lists one (t), as "kubectl cp" needs it.
 func tarCommand(p *Process) error {
 	argv := slices.DeleteFunc(slices.Clone(p.Argv), func(word string) bool {
 		return slices.Contains([]string{"--no-same-owner", "--no-same-permissions", "--no-overwrite-dir"}, word)
@@ -39,21 +39,21 @@ func tarCommand(p *Process) error {
 	case has(flags, "c") && !has(flags, "x", "t"):
 		return p.pack(dir, name, args)
 	case has(flags, "x", "t") && !has(flags, "c"):
-		data, err := p.archive(name)
+		data, err := p.readArchive(name)
 		if err != nil {
 			return fmt.Errorf("tar: %s: Cannot open: %w", name, reason(err))
 		}
-		return p.unpack(dir, tar.NewReader(bytes.NewReader(data)), has(flags, "t"), args)
+		return p.unpack(dir, data, has(flags, "t"), args)
 	}
 	return errors.New("tar: You must specify one of the '-ctx' options")
 }
 
-// archive reads an archive from a file, or from the standard input.
-func (p *Process) archive(name string) ([]byte, error) {
+// readArchive reads an archive from a file or from the standard input.
+func (p *Process) readArchive(name string) ([]byte, error) {
 	if name == "-" {
 		return p.Stdin.allOf(maxArchive)
 	}
-	return p.program.file.read(p.Path(name))
+	return p.program.read(p.Path(name))
 }
 
 // pack writes an archive. Names in it have no leading slash.
@@ -61,7 +61,7 @@ func (p *Process) pack(dir, to string, names []string) error {
 	if len(names) == 0 {
 		return errors.New("tar: Cowardly refusing to create an empty archive")
 	}
-	var out bytes.Buffer
+	var out archive
 	w := tar.NewWriter(&out)
 	var errs []error
 	for _, name := range names {
@@ -84,11 +84,21 @@ func (p *Process) pack(dir, to string, names []string) error {
 	return errors.Join(append(errs, err)...)
 }
 
+// archive collects the bytes of an archive.
+type archive struct{ bytes.Buffer }
+
+func (a *archive) Write(data []byte) (int, error) {
+	if a.Len()+len(data) > maxArchive {
+		return 0, fmt.Errorf("an archive of more than %d bytes", maxArchive)
+	}
+	return a.Buffer.Write(data)
+}
+
 // packTree adds a file, or a directory with all that is in it.
 func (p *Process) packTree(w *tar.Writer, full, name string) error {
 	defer p.program.enter()()
 	p.program.step(1)
-	info, err := p.program.file.lstat(full)
+	info, err := p.program.files.lstat(full)
 	if err != nil {
 		return fmt.Errorf("Cannot stat: %w", reason(err))
 	}
@@ -105,7 +115,7 @@ func (p *Process) packTree(w *tar.Writer, full, name string) error {
 	}
 	var data []byte
 	if info.Mode().IsRegular() {
-		if data, err = p.program.file.read(full); err != nil {
+		if data, err = p.program.read(full); err != nil {
 			return err
 		}
 		header.Size = int64(len(data))
@@ -116,23 +126,24 @@ func (p *Process) packTree(w *tar.Writer, full, name string) error {
 	if _, err := w.Write(data); err != nil || !info.IsDir() {
 		return err
 	}
-	children, err := p.program.file.list(full)
+	children, err := p.program.files.list(full)
 	for _, child := range children {
 		err = errors.Join(err, p.packTree(w, path.Join(full, child), path.Join(name, child)))
 	}
 	return err
 }
 
-// plainInfo leaves out what a system knows of a file: archives do not depend on who runs the
-// simulation, and when.
+// plainInfo describes a file without its owner and times on this machine, so that an archive
+// does not depend on who runs the simulation.
 type plainInfo struct{ fs.FileInfo }
 
 func (plainInfo) Sys() any { return nil }
 
-// unpack makes the files of an archive below dir, or lists them. With names only those, and
-// what is below them.
-func (p *Process) unpack(dir string, r *tar.Reader, list bool, names []string) error {
+// unpack makes the files of an archive below dir, or lists them. If there are names, it does
+// so only for these files and what is below them.
+func (p *Process) unpack(dir string, data []byte, list bool, names []string) error {
 	var errs []error
+	r := tar.NewReader(bytes.NewReader(data))
 	for {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -151,6 +162,8 @@ func (p *Process) unpack(dir string, r *tar.Reader, list bool, names []string) e
 			err = p.printf("%s\n", header.Name)
 		case slices.Contains(strings.Split(name, "/"), ".."):
 			err = errors.New("Member name contains '..'")
+		case header.Size > int64(len(data)): // a sparse member, which could be of any size
+			err = fmt.Errorf("a member of %d bytes in an archive of %d: sparse files are not supported", header.Size, len(data))
 		default:
 			err = p.unpackOne(path.Join(dir, name), header, r)
 		}
@@ -194,5 +207,5 @@ func (p *Process) unpackOne(name string, header *tar.Header, r io.Reader) error 
 			return d.Chmod(inside, mode)
 		})
 	}
-	return fmt.Errorf("a member of type %q is not one of those this simulation knows: files, directories and symbolic links", header.Typeflag)
+	return fmt.Errorf("a member of type %q is not supported, only files, directories and symbolic links", header.Typeflag)
 }

@@ -16,7 +16,7 @@ type tester struct {
 	err  error
 }
 
-// test is "test EXPRESSION" and "[ EXPRESSION ]".
+// test runs "test EXPRESSION" and "[ EXPRESSION ]".
 func test(p *Process) error {
 	t := &tester{p: p, args: p.Argv[1:]}
 	if p.Argv[0] == "[" {
@@ -40,7 +40,7 @@ func test(p *Process) error {
 	return nil
 }
 
-// whole is an expression: up to four arguments mean what their number says.
+// whole evaluates an expression. Up to four arguments are interpreted by their number.
 //
 // POSIX: utilities, test.
 func (t *tester) whole() bool {
@@ -82,7 +82,7 @@ func (t *tester) and() bool {
 	return holds
 }
 
-// next takes an argument if it is word.
+// next takes the next argument if it is word.
 func (t *tester) next(word string) bool {
 	if t.err != nil || len(t.args) == 0 || t.args[0] != word {
 		return false
@@ -147,7 +147,7 @@ func (t *tester) binary(left, op, right string) bool {
 	case ">":
 		return left > right
 	case "-nt", "-ot", "-ef":
-		t.err = fmt.Errorf("%s: this simulation knows no times of files", op)
+		t.err = fmt.Errorf("%s: files have no times here", op)
 		return false
 	}
 	a, b := t.integer(left), t.integer(right)
@@ -190,7 +190,7 @@ func (t *tester) unary(op, arg string) bool {
 	return t.p.fileIs(op, arg)
 }
 
-// fileIs is a question about a file.
+// fileIs evaluates a test of a file.
 func (p *Process) fileIs(op, name string) bool {
 	p.program.step(1)
 	full := p.Path(name)
@@ -200,9 +200,9 @@ func (p *Process) fileIs(op, name string) bool {
 	if isDevice(full) {
 		return op == "-e" || op == "-c" || op == "-r" || op == "-w"
 	}
-	look := p.program.file.stat
+	look := p.program.files.stat
 	if op == "-L" || op == "-h" {
-		look = p.program.file.lstat
+		look = p.program.files.lstat
 	}
 	info, err := look(full)
 	if err != nil {
@@ -221,7 +221,7 @@ func (p *Process) fileIs(op, name string) bool {
 	case "-s":
 		return info.Size() > 0
 	case "-w":
-		m, _, in := FindMount(p.program.file.Mounts, full)
+		m, _, in := FindMount(p.program.files.mounts, full)
 		return in && !m.ReadOnly
 	case "-x":
 		return mode.IsDir() || mode.Perm()&0o111 != 0
@@ -233,7 +233,7 @@ func (p *Process) fileIs(op, name string) bool {
 	return mode&bits[op] != 0
 }
 
-// testClause is [[ EXPRESSION ]] of bash.
+// testClause runs [[ EXPRESSION ]] of bash.
 func (s *shell) testClause(cmd *syntax.TestClause) {
 	holds, err := s.testExpr(cmd.X)
 	if s.status = truth(holds); err != nil {
@@ -263,7 +263,7 @@ func (s *shell) testExpr(x syntax.TestExpr) (bool, error) {
 	case *syntax.BinaryTest:
 		return s.binaryTest(x)
 	}
-	return false, fmt.Errorf("[[: this simulation's shell has no such expression")
+	return false, fmt.Errorf("[[: this kind of expression is not supported")
 }
 
 func (s *shell) binaryTest(x *syntax.BinaryTest) (bool, error) {
@@ -284,14 +284,13 @@ func (s *shell) binaryTest(x *syntax.BinaryTest) (bool, error) {
 	}
 	switch x.Op {
 	case syntax.TsMatchShort, syntax.TsMatch:
-		return s.program.match(right, left), nil
+		return s.program.match(s.program.compile(right), left), nil
 	case syntax.TsNoMatch:
-		return !s.program.match(right, left), nil
+		return !s.program.match(s.program.compile(right), left), nil
 	case syntax.TsReMatch:
-		re, err := expression(right, true, false)
-		return err == nil && re.MatchString(left), err
+		x, err := compileExpression(right)
+		return err == nil && x.find(s.program, left, 0) != nil, err
 	}
 	t := &tester{p: s.process([]string{"[["})}
-	right = strings.ReplaceAll(right, "\\", "")
-	return t.binary(left, x.Op.String(), right), t.err
+	return t.binary(left, x.Op.String(), literal(right)), t.err
 }

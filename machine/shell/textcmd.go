@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// inputs calls f with each file that is named, or the input.
+// inputs calls f with each named file, or with the standard input.
 func inputs(p *Process, names []string, f func(name string, data []byte) error) error {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -21,7 +21,7 @@ func inputs(p *Process, names []string, f func(name string, data []byte) error) 
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", p.Argv[0], name, reason(err)))
 		}
-		if err != nil && (p.Argv[0] != "wc" || !errors.Is(err, errIsDirectory)) { // which it counts
+		if err != nil && (p.Argv[0] != "wc" || !errors.Is(err, errIsDirectory)) { // wc counts a directory as empty
 			continue
 		}
 		errs = append(errs, f(name, data))
@@ -29,9 +29,8 @@ func inputs(p *Process, names []string, f func(name string, data []byte) error) 
 	return errors.Join(errs...)
 }
 
-// input is a file, or the standard input.
+// input returns a file, or the standard input.
 func (p *Process) input(name string) ([]byte, error) {
-	p.program.step(1)
 	full := p.Path(name)
 	switch {
 	case name == "-" || full == "/dev/stdin":
@@ -41,9 +40,7 @@ func (p *Process) input(name string) ([]byte, error) {
 	case isDevice(full):
 		return nil, nil
 	}
-	data, err := p.program.file.read(full)
-	p.program.step(len(data) / 10_000)
-	return data, err
+	return p.program.read(full)
 }
 
 func (p *Process) write(data []byte) error {
@@ -76,14 +73,14 @@ func tee(p *Process) error {
 		if isDevice(full) {
 			continue
 		}
-		open := p.program.file.create
+		open := p.program.files.create
 		if has(flags, "a") {
-			open = p.program.file.appendTo
+			open = p.program.files.appendTo
 		}
 		err := open(full)
 		if err == nil {
 			p.worksOn(full)
-			err = p.program.file.write(full, data)
+			err = p.program.files.write(full, data)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("tee: %s: %w", name, reason(err)))
@@ -92,7 +89,7 @@ func tee(p *Process) error {
 	return errors.Join(errs...)
 }
 
-// echo prints its arguments; -n without a line end, -e with escapes.
+// echo prints its arguments: with -n without a line end, with -e with escapes.
 func echo(p *Process) error {
 	args, newline, escapes := p.Argv[1:], true, false
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && strings.Trim(args[0][1:], "neE") == "" {
@@ -120,7 +117,7 @@ func echo(p *Process) error {
 	return p.write([]byte(text))
 }
 
-// headCount reads the number of head and tail: "-n 5", "-5", "-c 10".
+// headCount reads the options of head and tail: "-n 5", "-5", "-c 10".
 func headCount(p *Process, plain string) (n int, bytes bool, from bool, flags map[string]string, names []string, err error) {
 	argv := slices.Clone(p.Argv)
 	for i, word := range argv {
@@ -150,21 +147,19 @@ func head(p *Process) error {
 		return err
 	}
 	return p.parts(names, has(flags, "q"), func(data []byte) []byte {
-		at := min(n, len(data))
-		if !inBytes {
-			lines := bytes.SplitAfter(data, []byte{'\n'})
-			if n < 0 {
-				n = max(0, bytes.Count(data, []byte{'\n'})+n)
-			}
-			at = len(bytes.Join(lines[:min(n, len(lines))], nil))
-		} else if n < 0 {
-			at = max(0, len(data)+n)
+		switch {
+		case inBytes && n < 0:
+			return data[:max(0, len(data)+n)]
+		case inBytes:
+			return data[:min(n, len(data))]
+		case n < 0:
+			return data[:lineStart(data, max(0, bytes.Count(data, []byte{'\n'})+n))]
 		}
-		return data[:at]
+		return data[:lineStart(data, n)]
 	})
 }
 
-// tail prints the end of files; with -f it then waits for ever.
+// tailOf is "tail": it prints the end of files. With -f it then waits for ever.
 func tailOf(p *Process) error {
 	n, inBytes, from, flags, names, err := headCount(p, "fFq")
 	if err != nil {
@@ -178,14 +173,14 @@ func tailOf(p *Process) error {
 		if inBytes {
 			return data[max(0, len(data)-n):]
 		}
-		lines := bytes.SplitAfter(data, []byte{'\n'})
-		if last := len(lines) - 1; len(lines[last]) == 0 {
-			lines = lines[:last]
-		}
 		if from {
-			return bytes.Join(lines[min(max(0, n-1), len(lines)):], nil)
+			return data[lineStart(data, n-1):]
 		}
-		return bytes.Join(lines[max(0, len(lines)-n):], nil)
+		lines := bytes.Count(data, []byte{'\n'})
+		if len(data) > 0 && data[len(data)-1] != '\n' {
+			lines++
+		}
+		return data[lineStart(data, lines-n):]
 	})
 	for has(flags, "f", "F") && err == nil {
 		p.Sleep(Forever)
@@ -193,7 +188,20 @@ func tailOf(p *Process) error {
 	return err
 }
 
-// parts prints a part of each file, with its name if there are several.
+// lineStart returns where line n of data begins, counted from 0.
+func lineStart(data []byte, n int) int {
+	at := 0
+	for range n {
+		end := bytes.IndexByte(data[at:], '\n')
+		if end < 0 {
+			return len(data)
+		}
+		at += end + 1
+	}
+	return at
+}
+
+// parts prints a part of each file, with a title if there are several.
 func (p *Process) parts(names []string, quiet bool, part func(data []byte) []byte) error {
 	first := true
 	return inputs(p, names, func(name string, data []byte) error {
@@ -222,7 +230,7 @@ func seq(p *Process) error {
 	for i, text := range args {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("seq: invalid argument '%s': this simulation counts in whole numbers", text)
+			return fmt.Errorf("seq: invalid argument '%s': only whole numbers are supported", text)
 		}
 		bounds[at[i]] = n
 	}
@@ -234,6 +242,9 @@ func seq(p *Process) error {
 		p.program.step(1)
 		if err := p.printf("%d\n", n); err != nil {
 			return err
+		}
+		if next := n + step; (next > n) != (step > 0) { // past the largest number
+			break
 		}
 	}
 	return nil
