@@ -68,6 +68,15 @@ func TestASenselessConfigIsRefusedInWords(t *testing.T) {
 	}
 }
 
+func TestOfSeveralMistakesInAConfigTheSameIsReportedEachTime(t *testing.T) {
+	for range 20 {
+		_, err := storagesim.New(storagesim.Config{ResyncPhase: -1, Patience: -1})
+		require.ErrorContains(t, err, "Config.ResyncPhase")
+		_, err = storagesim.New(storagesim.Config{StepLimit: -1, TraceLimit: -1})
+		require.ErrorContains(t, err, "Config.StepLimit")
+	}
+}
+
 func TestCloseRemovesTheTemporaryDirectoryAndKeepsYours(t *testing.T) {
 	c, err := storagesim.New(storagesim.Config{})
 	require.NoError(t, err)

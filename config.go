@@ -217,10 +217,11 @@ func (cfg Config) check() error {
 			return fmt.Errorf("Config.Only[%d]: no actor is called %q%s", i, name, prose.OneOf(name, known))
 		}
 	}
-	for field, d := range map[string]time.Duration{"ResyncPhase": cfg.ResyncPhase, "Patience": cfg.Patience} {
-		if d < 0 {
-			return fmt.Errorf("Config.%s: %s is negative", field, d)
-		}
+	switch { // in order, so that the same Config gets the same error
+	case cfg.ResyncPhase < 0:
+		return fmt.Errorf("Config.ResyncPhase: %s is negative", cfg.ResyncPhase)
+	case cfg.Patience < 0:
+		return fmt.Errorf("Config.Patience: %s is negative", cfg.Patience)
 	}
 	if err := cfg.checkDisks(); err != nil {
 		return err
@@ -233,10 +234,11 @@ func (cfg Config) check() error {
 			return fmt.Errorf("Config.NFSServers[%d].Name: %w", i, err)
 		}
 	}
-	for field, n := range map[string]int{"StepLimit": cfg.StepLimit, "TraceLimit": cfg.TraceLimit} {
-		if n < 0 {
-			return fmt.Errorf("Config.%s: %d is negative", field, n)
-		}
+	switch {
+	case cfg.StepLimit < 0:
+		return fmt.Errorf("Config.StepLimit: %d is negative", cfg.StepLimit)
+	case cfg.TraceLimit < 0:
+		return fmt.Errorf("Config.TraceLimit: %d is negative", cfg.TraceLimit)
 	}
 	return nil
 }

@@ -146,11 +146,14 @@ func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
 	if n := opts.LimitBytes; n != nil && *n < 1 {
 		errs = append(errs, field.Invalid(field.NewPath("limitBytes"), *n, "must be greater than 0"))
 	}
-	for name, asked := range map[string]bool{"timestamps": opts.Timestamps, "sinceSeconds": opts.SinceSeconds != nil, "sinceTime": opts.SinceTime != nil} {
+	refuse := func(name string, asked bool) {
 		if asked {
 			errs = append(errs, field.Forbidden(field.NewPath(name), "the simulation does not keep the times of the lines of a log"))
 		}
 	}
+	refuse("sinceSeconds", opts.SinceSeconds != nil)
+	refuse("sinceTime", opts.SinceTime != nil)
+	refuse("timestamps", opts.Timestamps)
 	return errs
 }
 
