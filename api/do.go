@@ -10,53 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api/internal/call"
 )
 
 // Request is one request to the server, in the words of an audit log.
-type Request struct {
-	// Actor is who asks. It is the field manager of what it writes, unless Write says
-	// otherwise, and the trace names it.
-	Actor string
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
-	Verb string
-	// Resource is what the request is about, for example persistentvolumes in v1.
-	Resource schema.GroupVersionResource
-	// Subresource is "" for the object itself, or for example "status".
-	Subresource string
-	// Namespace is "" for what has none, and for a list of all namespaces.
-	Namespace string
-	// Name is the object's; to create or update an object it may be left out, but not to
-	// create a subresource, such as an eviction.
-	Name string
-	// Object is what to create or update. It becomes the server's own: nobody may change
-	// it afterwards.
-	Object runtime.Object
-	// PatchType and Patch are the patch.
-	PatchType types.PatchType
-	Patch     []byte
-
-	// Get are the options of get.
-	Get metav1.GetOptions
-	// List are those of list and watch, and select what deletecollection deletes.
-	List metav1.ListOptions
-	// Write are those of create, update and patch. Force is for an apply.
-	Write metav1.PatchOptions
-	// Delete are those of delete and deletecollection.
-	Delete metav1.DeleteOptions
-
-	// Shared: the caller only reads the answer. It may then be an object of the server itself,
-	// or a list of such, which saves a copy, and nothing in it may be changed. (Quantities keep
-	// the text that they are first asked for: those of stored objects have been asked, when
-	// the object was measured.) The events of a watch are meant too.
-	Shared bool
-
-	// Created, if it is not nil, is set to whether the request has stored a new object: an
-	// apply may have.
-	Created *bool
-}
+type Request = call.Request
 
 // Do carries out a request, everything but a watch, as a real API server would: it
 // defaults, admits, validates, stores and reports. The answer is the caller's own: an

@@ -23,34 +23,3 @@ type Handler interface {
 }
 
 var _ Handler = (*Server)(nil)
-
-// String is the request in short: "update persistentvolumes/status pv-1".
-func (req *Request) String() string {
-	s := req.Verb + " " + req.Resource.Resource
-	if req.Subresource != "" {
-		s += "/" + req.Subresource
-	}
-	switch name := req.ObjectName(); {
-	case name != "":
-		s += " " + keyOf(req.Namespace, name)
-	case req.Namespace != "":
-		s += " in " + req.Namespace
-	}
-	return s
-}
-
-// ObjectName is the name of the object that the request is about, as far as it says so:
-// of an object whose name the server is to make, it is what that begins with.
-func (req *Request) ObjectName() string {
-	if req.Name != "" {
-		return req.Name
-	}
-	obj, ok := req.Object.(object)
-	switch {
-	case !ok:
-		return ""
-	case obj.GetName() == "":
-		return obj.GetGenerateName()
-	}
-	return obj.GetName()
-}

@@ -20,32 +20,20 @@ import (
 	"github.com/storagesim/storagesim/api/internal/typed"
 )
 
-// requester is the Clientset as its typed clients see it.
+// requester is the Clientset with the methods that its typed clients need.
 type requester Clientset
 
 var _ typed.Requester = (*requester)(nil)
 
-func requestFor(call typed.Call) api.Request {
-	return api.Request{
-		Verb: call.Verb, Resource: call.Resource, Subresource: call.Subresource, Namespace: call.Namespace, Name: call.Name, Object: call.Object,
-		PatchType: call.PatchType, Patch: call.Patch, Get: call.Get, List: call.List, Write: call.Write, Delete: call.Delete,
-	}
+func (r *requester) Do(ctx context.Context, req api.Request) (runtime.Object, error) {
+	return (*Clientset)(r).Do(ctx, req)
 }
 
-func (r *requester) Do(ctx context.Context, call typed.Call) (runtime.Object, error) {
-	return (*Clientset)(r).Do(ctx, requestFor(call))
-}
-
-func (r *requester) Watch(ctx context.Context, call typed.Call) (watch.Interface, error) {
-	return (*Clientset)(r).Watch(ctx, requestFor(call))
+func (r *requester) Watch(ctx context.Context, req api.Request) (watch.Interface, error) {
+	return (*Clientset)(r).Watch(ctx, req)
 }
 
 func (r *requester) Listens() bool { return (*Clientset)(r).listens() }
-
-func (r *requester) Describe(call typed.Call) string {
-	req := requestFor(call)
-	return req.String()
-}
 
 func (r *requester) Proxy(resource schema.GroupVersionResource, namespace, scheme, name, port, path string, params map[string]string) rest.ResponseWrapper {
 	return (*Clientset)(r).InvokesProxy(testing.NewProxyGetAction(resource, namespace, scheme, name, port, path, params))

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api/internal/call"
 )
 
 // object is a pointer to a typed API object.
@@ -48,8 +50,8 @@ func newListed[T object, L runtime.Object, A configuration](g Groups, gv schema.
 	return listed[T, L, A]{newTyped[T](g, gv, resource, namespace)}
 }
 
-func (c typed[T]) request(verb, sub, name string) Call {
-	return Call{Verb: verb, Resource: c.resource, Subresource: sub, Namespace: c.namespace, Name: name}
+func (c typed[T]) request(verb, sub, name string) call.Request {
+	return call.Request{Verb: verb, Resource: c.resource, Subresource: sub, Namespace: c.namespace, Name: name}
 }
 
 // Create implements a typed client.
@@ -168,7 +170,7 @@ func (c listed[T, L, A]) apply(ctx context.Context, sub string, config A, opts m
 }
 
 // applyTo sends a configuration.
-func applyTo[T runtime.Object](ctx context.Context, c Requester, req Call, config any, opts metav1.ApplyOptions) (T, error) {
+func applyTo[T runtime.Object](ctx context.Context, c Requester, req call.Request, config any, opts metav1.ApplyOptions) (T, error) {
 	data, err := json.Marshal(config)
 	if err != nil {
 		return *new(T), err
@@ -179,14 +181,14 @@ func applyTo[T runtime.Object](ctx context.Context, c Requester, req Call, confi
 
 // do carries out a request that is answered with a T. Like a real client it returns an
 // object, never nil, next to an error.
-func do[T runtime.Object](ctx context.Context, c Requester, req Call) (T, error) {
+func do[T runtime.Object](ctx context.Context, c Requester, req call.Request) (T, error) {
 	obj, err := c.Do(ctx, req)
 	if isNil(obj) {
 		return newOf[T](), err
 	}
 	answer, ok := obj.(T)
 	if !ok {
-		return newOf[T](), errors.Join(err, fmt.Errorf("%s: a reactor answers with a %T where a %T is expected", c.Describe(req), obj, answer))
+		return newOf[T](), errors.Join(err, fmt.Errorf("%s: a reactor answers with a %T where a %T is expected", req.String(), obj, answer))
 	}
 	return answer, err
 }
