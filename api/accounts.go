@@ -12,7 +12,7 @@ var serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
 // defaultAccount is the name of the service account that every namespace has.
 const defaultAccount = "default"
 
-// MakeDefaultAccounts has the server keep a service account "default" in each namespace, in
+// MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in
 // those that there are and in those that come, and make it anew when it is deleted. On a
 // cluster the service account controller does that a moment later; here it is part of the
 // write, and of its version, so that what comes next finds the account. No client makes it, and

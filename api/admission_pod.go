@@ -62,7 +62,7 @@ func defaultPriority(classes []runtime.Object) *schedulingv1.PriorityClass {
 	return best
 }
 
-// forbidden is how admission refuses.
+// forbidden returns the error with which admission refuses.
 func forbidden(resource schema.GroupResource, name, reason string) error {
 	return apierrors.NewForbidden(resource, name, errors.New(reason))
 }

@@ -12,8 +12,8 @@ import (
 
 var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
 
-// runtimeClass is the class that a pod names, nil if it names none. One that does
-// not exist is refused.
+// runtimeClass returns the class that a pod names, nil if it names none, and an error if the
+// class does not exist.
 // Upstream: plugin/pkg/admission/runtimeclass prepareObjects, v1.36.
 func (s *Server) runtimeClass(pod *v1.Pod) (*nodev1.RuntimeClass, error) {
 	if pod.Spec.RuntimeClassName == nil {

@@ -25,7 +25,7 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme)
 })
 
-// fieldManager keeps track of who set which field of objects of a kind. Only
+// fieldManager tracks which manager set which field of the objects of a kind. Only
 // objects that were once applied are tracked: everything else stays fast.
 func (k *kind) fieldManager(sub string) (*managedfields.FieldManager, error) {
 	ignored := "status"
@@ -46,7 +46,7 @@ func (k *kind) fieldManager(sub string) (*managedfields.FieldManager, error) {
 }
 
 // asIs converts and defaults nothing: objects come in one version, and the
-// server applies its defaults itself. It only sees to it that they say their
+// server applies its defaults itself. It only sets their
 // kind.
 type asIs struct{ kind *kind }
 
@@ -104,7 +104,7 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 	})
 }
 
-// configuration reads what is to be applied.
+// configuration decodes the configuration to apply.
 func (r *request) configuration(data []byte) (*unstructured.Unstructured, error) {
 	config := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal(data, &config.Object); err != nil {
@@ -139,7 +139,7 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	return config, nil
 }
 
-// applied is the live object, or an empty one, with the configuration applied.
+// applied returns the live object, or an empty one, with the configuration applied.
 func (s *Server) applied(r *request, live object, exists bool, config *unstructured.Unstructured, opts metav1.PatchOptions) (object, error) {
 	manager, err := r.kind.fieldManager(r.sub)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Server) applied(r *request, live object, exists bool, config *unstructu
 	return obj, nil
 }
 
-// trackFields notes who set what in an update of an object that was once
+// trackFields notes which manager set which field in an update of an object that was once
 // applied.
 func (s *Server) trackFields(r *request, old, obj object) error {
 	if r.tracked || len(old.GetManagedFields()) == 0 {

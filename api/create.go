@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
-// create stores obj, which becomes the server's own. The order of the phases is
+// create stores obj, which must not be modified afterwards. The order of the phases is
 // upstream's: defaults, admission that changes the object, what the kind does to
 // new objects, validation, and only then whether the name is free.
 func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
@@ -85,8 +85,8 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	return outcome{new: obj}, nil
 }
 
-// versionOnCreate refuses a new object that says which version it is. What is no
-// version at all is ignored.
+// versionOnCreate refuses a new object with a resourceVersion. One that is no number is
+// ignored.
 // Upstream: apiserver storage/etcd3 store.Create, v1.36: an error without a code of
 // its own, which therefore is an internal one.
 func versionOnCreate(obj object) error {
@@ -97,8 +97,8 @@ func versionOnCreate(obj object) error {
 	return nil
 }
 
-// fillSystemFields discards what a client may not say about a new object and
-// fills in what the server knows. Upstream: rest.BeforeCreate, v1.36.
+// fillSystemFields discards the fields of a new object that a client may not set, and sets
+// those that the server sets. Upstream: rest.BeforeCreate, v1.36.
 func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.Time) {
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(s.generateName(st, r.namespace, obj.GetGenerateName()))
@@ -118,7 +118,7 @@ func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.
 	}
 }
 
-// unknown are the fields of obj that its kind does not have.
+// unknown returns the fields of obj that its kind does not have.
 func (k *kind) unknown(obj runtime.Object) []string {
 	if k.Unknown == nil {
 		return nil
@@ -132,7 +132,7 @@ func (k *kind) setDefaults(obj object) {
 	}
 }
 
-// privilegeErrors are what a server says to privileged containers that does not
+// privilegeErrors returns the errors for privileged containers, if the server does not
 // allow them.
 func (s *Server) privilegeErrors(obj object) field.ErrorList {
 	if !s.unprivileged {
@@ -147,8 +147,8 @@ func (s *Server) privilegeErrors(obj object) field.ErrorList {
 	return nil
 }
 
-// validateNew says what is wrong with a new object, and never lets one without a name
-// pass.
+// validateNew returns what is wrong with a new object. An object without a name is always
+// refused.
 func (r *request) validateNew(obj object) field.ErrorList {
 	errs := r.kind.Validation.ValidateCreate(obj, r.kind.namespaced)
 	if len(errs) == 0 && obj.GetName() == "" {
@@ -218,13 +218,13 @@ func canonicalMeta(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// refusedQuantity is the answer to a quantity that a real server would accept, and
+// refusedQuantity returns the error for a quantity that a real server would accept, and
 // compute with for minutes.
 func (r *request) refusedQuantity(err *quantity.Error) error {
 	return r.invalid(field.ErrorList{field.Invalid(field.NewPath(err.Field), err.Value, err.Problem)})
 }
 
-// distinct is the owners without those that are named twice.
+// distinct returns the owners without duplicates.
 // Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.36.
 func distinct(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	for i := 1; i < len(owners); i++ {

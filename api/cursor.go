@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Cursor is a place in the log of one resource: what a watch reads. A cursor
+// Cursor is a position in the log of one resource, from which a watch reads. A cursor
 // that is never read costs nothing: it neither buffers nor blocks a writer. It is
 // for one reader at a time.
 type Cursor struct {
@@ -60,7 +60,7 @@ func (c *Cursor) wake(n uint64) {
 	c.notify()
 }
 
-// List is all selected objects, shared and in order of key. It moves the cursor
+// List returns all selected objects, shared and in order of key. It moves the cursor
 // to now: Next continues from here.
 func (c *Cursor) List() []control.Item {
 	c.server.mu.Lock()
@@ -78,7 +78,7 @@ func (c *Cursor) List() []control.Item {
 	return list
 }
 
-// Next is the next change, false if there is none yet. The error is 410 Gone
+// Next returns the next change, false if there is none yet. The error is 410 Gone
 // (apierrors.IsResourceExpired) when the log no longer has what comes next, and
 // before the first List: List, then go on.
 func (c *Cursor) Next() (control.Change, bool, error) {
@@ -114,7 +114,7 @@ func (c *Cursor) advance() (control.Change, bool, error) {
 	return control.Change{}, false, nil
 }
 
-// Stop ends the cursor: it is notified no more.
+// Stop ends the cursor. It is not notified any more.
 func (c *Cursor) Stop() {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()

@@ -42,7 +42,7 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 	return status, nil
 }
 
-// success is the answer of a request that has no object to answer with.
+// success returns the answer to a request that has no object to answer with.
 func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSuccess} }
 
 // markOrRemove removes an object that nothing holds at once. One with finalizers, and a
@@ -84,7 +84,7 @@ func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.Del
 	return out, nil
 }
 
-// takeOut removes what is stored. last is the state that followers see.
+// takeOut removes the stored object. last is the state that followers see.
 func (s *Server) takeOut(r *request, st *store, stored, last object) outcome {
 	last = last.DeepCopyObject().(object)
 	if !r.dryRun {
@@ -153,7 +153,7 @@ func countDeletion(obj object) {
 	}
 }
 
-// gracePeriod is how many seconds a pod's node has to stop it. A pod that is on
+// gracePeriod returns how many seconds a pod's node has to stop it. A pod that is on
 // no node, or has ended, needs none. Upstream: podStrategy.CheckGracefulDelete,
 // v1.36.
 func gracePeriod(pod *v1.Pod, asked *int64) int64 {
@@ -197,8 +197,7 @@ func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error 
 	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.gvk.Group, Resource: r.kind.gvk.Kind}, r.name, err)
 }
 
-// checkDeleteOptions refuses what means nothing, before it is known whether there is such
-// an object.
+// checkDeleteOptions refuses options that are not valid, before the object is looked up.
 // Upstream: endpoints/handlers DeleteResource, v1.36.
 func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 	opts.IgnoreStoreReadErrorWithClusterBreakingPotential = nil // behind a feature gate

@@ -12,8 +12,7 @@ import (
 	"github.com/storagesim/storagesim/internal/release"
 )
 
-// Version is what the server says of its version. Programs decide by it what they may
-// use.
+// Version returns the server's version, by which programs decide what they may use.
 func (s *Server) Version() *version.Info {
 	v := utilversion.MustParseSemantic(release.Kubernetes)
 	major, minor := strconv.FormatUint(uint64(v.Major()), 10), strconv.FormatUint(uint64(v.Minor()), 10)
@@ -24,11 +23,11 @@ func (s *Server) Version() *version.Info {
 	}
 }
 
-// Resources is what discovery tells: every resource of every group, in order.
+// Resources returns every resource of every group, in order, as discovery does.
 func (s *Server) Resources() []*metav1.APIResourceList { return s.cfg.Registry.ResourceLists() }
 
-// ResourceLists are all resources with their subresources, by group and version: what the
-// documents at /api/v1 and /apis/GROUP/VERSION say. They are in order.
+// ResourceLists returns all resources with their subresources, by group and version and in
+// order, as in the documents at /api/v1 and /apis/GROUP/VERSION.
 func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 	byVersion := map[string]*metav1.APIResourceList{}
 	var lists []*metav1.APIResourceList
@@ -54,8 +53,8 @@ func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 	return lists
 }
 
-// Groups are the groups in order of registration, each with its versions, the preferred
-// one first: what the documents at /api and /apis say. The first group has no name.
+// Groups returns the groups in order of registration, each with its versions, the preferred
+// one first, as in the documents at /api and /apis. The first group has no name.
 func (r *Registry) Groups() []metav1.APIGroup {
 	var groups []metav1.APIGroup
 	for _, k := range r.table.Load().kinds {

@@ -18,11 +18,11 @@ import (
 // Request is one request to the server, in the words of an audit log.
 type Request = call.Request
 
-// Do carries out a request, everything but a watch, as a real API server would: it
-// defaults, admits, validates, stores and reports. The answer is the caller's own: an
-// object, a list, or a Status if an object is gone or was bound. Errors are *apierrors.StatusError with the
-// code, reason and words of a real server, but that of a context which has ended: then
-// the server never hears of the request. Do is safe for concurrent use.
+// Do carries out a request, except a watch, as a real API server would: it defaults, admits,
+// validates, stores and reports. It returns an object, a list, or a Status if an object is
+// gone or was bound; the caller may modify it, unless req.Shared is set. Errors are
+// *apierrors.StatusError with the code, reason and words of a real server. If ctx is done, Do
+// returns ctx.Err() and does not process the request. Do is safe for concurrent use.
 func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	case "deletecollection":
 		return s.deleteCollection(r, req.Delete, req.List)
 	}
-	return nil, apierrors.NewBadRequest(fmt.Sprintf("%s %s is nothing this server does", req.Verb, req.Resource.Resource))
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("verb %q is not supported for %s", req.Verb, req.Resource.Resource))
 }
 
 // Watch begins a watch, which ends with ctx or when it is stopped. Errors of a

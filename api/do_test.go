@@ -142,7 +142,7 @@ func TestARequestThatMakesNoSenseIsAnError(t *testing.T) {
 		`unable to parse requirement`:                            func(req *api.Request) { req.Verb, req.List.LabelSelector = "list", "a in (" },
 		`invalid selector: 'a'`:                                  func(req *api.Request) { req.Verb, req.List.FieldSelector = "list", "a" },
 		`found '', expected: identifier`:                         func(req *api.Request) { req.Verb, req.List.LabelSelector = "deletecollection", "a,!" },
-		`proxy configmaps is nothing this server does`:           func(req *api.Request) { req.Verb = "proxy" },
+		`verb "proxy" is not supported for configmaps`:           func(req *api.Request) { req.Verb = "proxy" },
 		`could not find the requested resource`:                  func(req *api.Request) { req.Resource.Resource = "configmap" },
 		`resource name may not be empty`:                         func(req *api.Request) { req.Verb = "delete" },
 		`an empty namespace may not be set when a resource name`: func(req *api.Request) { req.Name, req.Namespace = "a", "" },

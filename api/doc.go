@@ -26,7 +26,7 @@
 //
 // # Kinds
 //
-// What a server knows about a kind of object is one entry, a [Kind], in its [Registry]:
+// A server's [Registry] has one entry, a [Kind], for each kind of object:
 // names, scope, defaults, the form that is stored, validation, fields to select by and
 // subresources. The entries of Kubernetes' own kinds are in kinds_*.go; packages strategy
 // and validation have the functions that they name. Names on a command line, in manifests
@@ -41,7 +41,7 @@
 // its controller adds an entry with the names, scope and versions of the definition, a
 // Strategy that sets the defaults and drops the fields that its schema does not have, and a
 // Validation that applies the schema. When the definition goes, [Registry.Remove] takes
-// the entry out, with all objects; who follows them gets 410 Gone, and 404 on the next list.
+// the entry out, with all objects. Their followers get 410 Gone, and 404 on the next list.
 // Discovery is made from the entries: [Registry.Groups] is /api and /apis,
 // [Registry.ResourceLists] are the documents below them.
 //
@@ -69,8 +69,8 @@
 //
 // # Requests
 //
-// [Server.Do] carries out one [Request], and [Server.Watch] begins a watch. What stands
-// before a server and waits, refuses or changes answers is a [Handler], too. Clients are
+// [Server.Do] carries out one [Request], and [Server.Watch] begins a watch. A layer
+// before a server that delays requests, refuses them or changes answers is a [Handler], too. Clients are
 // adapters over a Handler: package api/fake has one of client-go's clientsets.
 //
 // # What differs from a real API server
@@ -98,7 +98,7 @@
 //     Config.Now.
 //   - A page of a list shows the objects as they are when it is asked for. The
 //     version of the list is that of the first page, so that a watch from it
-//     misses nothing. Of older states there is none: resourceVersionMatch Exact
+//     misses nothing. Older states are not kept: resourceVersionMatch Exact
 //     is served for the current version only.
 //   - Times inside objects are kept as written; real servers cut them to
 //     seconds. What the server itself writes is in whole seconds.

@@ -16,7 +16,7 @@ import (
 // kube-apiserver does by default.
 const eventTTL = time.Hour
 
-// eventIndex finds the event that says the same, and those that are due to go.
+// eventIndex finds equal events, and those that have expired.
 type eventIndex struct {
 	seed maphash.Seed
 	// known are the entries by the hash of their eventKey, which is too large to be kept
@@ -31,7 +31,7 @@ type eventIndex struct {
 // eventEntry is an event that was recorded.
 type eventEntry struct {
 	object  string // its key in the store
-	actor   string // who recorded it
+	actor   string // the actor that recorded it
 	hash    uint64
 	next    *eventEntry // another one in known, of the same hash
 	written time.Time   // when it was last written
@@ -51,7 +51,7 @@ func newEventIndex() eventIndex {
 	return eventIndex{seed: maphash.MakeSeed(), known: map[uint64]*eventEntry{}, stored: map[string]*eventEntry{}}
 }
 
-// find is the entry with that key, and its event; nil if there is none.
+// find returns the entry with that key, and its event; nil if there is none.
 func (x *eventIndex) find(st *store, k eventKey) (*eventEntry, *v1.Event) {
 	for entry := x.known[maphash.Comparable(x.seed, k)]; entry != nil; entry = entry.next {
 		if event, ok := st.items[entry.object].(*v1.Event); ok && keyOfEvent(entry.actor, event) == k {
@@ -61,7 +61,7 @@ func (x *eventIndex) find(st *store, k eventKey) (*eventEntry, *v1.Event) {
 	return nil, nil
 }
 
-// know has find return the entry.
+// know adds the entry for find.
 func (x *eventIndex) know(entry *eventEntry, k eventKey) {
 	entry.actor, entry.hash = k.actor, maphash.Comparable(x.seed, k)
 	entry.next, x.known[entry.hash] = x.known[entry.hash], entry
@@ -86,7 +86,7 @@ func (x *eventIndex) forget(entry *eventEntry) {
 	}
 }
 
-// keyOfEvent is the eventKey of an event that an actor recorded.
+// keyOfEvent returns the eventKey of an event that an actor recorded.
 func keyOfEvent(actor string, event *v1.Event) eventKey {
 	about := &event.InvolvedObject
 	return eventKey{
@@ -156,7 +156,7 @@ func (s *Server) RecordEvent(event *v1.Event) *v1.Event {
 	return event
 }
 
-// ReferenceTo names an object as events do.
+// ReferenceTo returns a reference to an object, as events have it.
 func ReferenceTo(obj runtime.Object) (v1.ObjectReference, bool) {
 	about, ok := obj.(object)
 	if !ok {
@@ -194,7 +194,7 @@ func (s *Server) newEvent(k eventKey, ref v1.ObjectReference) *v1.Event {
 	}
 }
 
-// expireEvents removes events that nobody has written for an hour. It looks at
+// expireEvents removes events that have not been written for an hour. It looks at
 // two at a time, those looked at longest ago: a call adds at most one, so none is
 // overlooked for long, and no call is slow.
 func (s *Server) expireEvents(st *store) {
@@ -214,7 +214,7 @@ func (s *Server) expireEvents(st *store) {
 	}
 }
 
-// referenceTo names the object that an event is about.
+// referenceTo returns a reference to the object that an event is about.
 func referenceTo(obj object) v1.ObjectReference {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {

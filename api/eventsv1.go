@@ -17,7 +17,7 @@ import (
 // Events of events.k8s.io/v1 are those of v1 in another form: there is one store, and what
 // is written as one is read as the other.
 
-// isEventsV1 says whether a request is about events in that form.
+// isEventsV1 reports whether a request is about events in that form.
 func (s *Server) isEventsV1(req *Request) bool {
 	if req.Resource != eventsv1.SchemeGroupVersion.WithResource("events") {
 		return false
@@ -26,7 +26,7 @@ func (s *Server) isEventsV1(req *Request) bool {
 	return known
 }
 
-// doEventsV1 is Do for them.
+// doEventsV1 carries out a request for events of events.k8s.io/v1.
 func (s *Server) doEventsV1(ctx context.Context, req Request) (runtime.Object, error) {
 	req, err := inCoreForm(req)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) doEventsV1(ctx context.Context, req Request) (runtime.Object, e
 	return eventsV1Form(obj), nil
 }
 
-// ofEventsV1 is an error about an event with the group that was asked for.
+// ofEventsV1 returns an error about an event with the group of the request.
 func ofEventsV1(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != events.Resource {
@@ -56,7 +56,7 @@ func ofEventsV1(err error) error {
 	return &told
 }
 
-// watchEventsV1 is Watch for them.
+// watchEventsV1 begins a watch of events of events.k8s.io/v1.
 func (s *Server) watchEventsV1(ctx context.Context, req Request) (watch.Interface, error) {
 	req, err := inCoreForm(req)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 	}
 }
 
-// eventsV1Fields are the selectable fields that have another name in v1.
+// eventsV1Fields holds the selectable fields that have another name in v1.
 // Upstream: apis/events/v1 AddFieldLabelConversionsForEvent, v1.36.
 var eventsV1Fields = map[string]string{
 	"regarding.kind": "involvedObject.kind", "regarding.namespace": "involvedObject.namespace", "regarding.name": "involvedObject.name",
@@ -113,7 +113,7 @@ var eventsV1Fields = map[string]string{
 	"reportingController": "reportingComponent",
 }
 
-// inCoreForm is a request for events of v1 instead.
+// inCoreForm returns the same request for events of v1.
 func inCoreForm(req Request) (Request, error) {
 	req.Resource, req.Shared = events, false // the answer is another object anyway
 	if req.Object != nil {
@@ -139,7 +139,7 @@ func inCoreForm(req Request) (Request, error) {
 	return req, nil
 }
 
-// coreForm is an event of events.k8s.io/v1 as one of v1.
+// coreForm returns an event of events.k8s.io/v1 as one of v1.
 // Upstream: apis/events/v1 Convert_v1_Event_To_core_Event, v1.36.
 func coreForm(in *eventsv1.Event) *v1.Event {
 	out := &v1.Event{
@@ -154,8 +154,8 @@ func coreForm(in *eventsv1.Event) *v1.Event {
 	return out
 }
 
-// eventsV1Form is an event or a list of events of v1 in the form of events.k8s.io/v1; anything
-// else as it is.
+// eventsV1Form returns an event or a list of events of v1 in the form of events.k8s.io/v1, and
+// anything else unchanged.
 // Upstream: apis/events/v1 Convert_core_Event_To_v1_Event, v1.36.
 func eventsV1Form(obj runtime.Object) runtime.Object {
 	switch in := obj.(type) {

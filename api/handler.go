@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Handler answers requests: a [Server], or what stands before one and waits, refuses
-// or changes answers. Clients are made over a Handler.
+// Handler answers requests. It is a [Server], or a layer before one that delays requests,
+// refuses them or changes answers. Clients are made over a Handler.
 type Handler interface {
-	// Do carries out a request, everything but a watch: see [Server.Do].
+	// Do carries out a request, except a watch: see [Server.Do].
 	Do(ctx context.Context, req Request) (runtime.Object, error)
 	// Watch begins a watch, which ends with ctx: see [Server.Watch].
 	Watch(ctx context.Context, req Request) (watch.Interface, error)
-	// Resources are all resources, by group and version, in order.
+	// Resources returns all resources, by group and version, in order.
 	Resources() []*metav1.APIResourceList
-	// Version is what the server says of its version.
+	// Version returns the server's version.
 	Version() *version.Info
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// Kind is one entry of a [Registry]: all that a server knows about one kind of object.
+// Kind is one entry of a [Registry]. It holds all that a server knows about a kind of object.
 // Kind and Version are required; everything else has a default that suits most kinds.
 type Kind struct {
 	Group, Version, Kind string
@@ -38,7 +38,7 @@ type Kind struct {
 	ListKind string
 	// Resource is the plural that requests use; default: that of the kind, in lower case.
 	Resource string
-	// Singular is how kubectl names one object; default: the kind in lower case.
+	// Singular is kubectl's name for one object; default: the kind in lower case.
 	Singular string
 	// ShortNames are what users may write instead, for example "pvc".
 	ShortNames []string
@@ -60,19 +60,19 @@ type Kind struct {
 
 	// Strategy sets defaults and brings objects into the form that is stored.
 	Strategy strategy.Kind
-	// Validation says what is wrong with objects.
+	// Validation finds what is wrong with objects.
 	Validation validation.Kind
-	// Fields are those that objects can be selected by, with how to read them, besides
-	// metadata.name and metadata.namespace.
+	// Fields holds, by name, functions that read the fields that objects can be selected by,
+	// besides metadata.name and metadata.namespace.
 	Fields map[string]func(obj runtime.Object) string
 
 	// Sealed, if not empty, says why no object can be created at present.
 	Sealed string
-	// Unknown are the paths of the fields that an object has and its kind does not: clients
+	// Unknown returns the paths of the fields that an object has and its kind does not. Clients
 	// are warned of them, or refused. Typed objects need none.
 	Unknown func(obj runtime.Object) []string
-	// Warnings are what a client is told of an object that it creates or changes. If
-	// Deprecated is not empty, that is what it is told with each request for this version.
+	// Warnings returns the warnings for a client that creates or changes an object. Deprecated,
+	// if not empty, is the warning for each request for this version.
 	Warnings   func(obj runtime.Object) []string
 	Deprecated string
 	// Show changes a copy of a stored object that is shown in this version, and not in the one
@@ -80,16 +80,16 @@ type Kind struct {
 	Show func(obj runtime.Object)
 	// BeforeDelete changes an object whose deletion begins.
 	BeforeDelete func(obj runtime.Object)
-	// Written is called when an object was written: old is nil for a new one, obj for one
+	// Written is called when an object was written. old is nil for a new one, obj is nil for one
 	// that is gone. The server is not locked, and may be called. The objects are shared.
 	Written func(old, obj runtime.Object)
-	// Types are the types of the fields, for server-side apply; default: deduced from the
+	// Types holds the types of the fields, for server-side apply; default: deduced from the
 	// objects, where lists are atomic.
 	Types managedfields.TypeConverter
 	// Schema is the schema of unstructured objects in the form of OpenAPI v3, nil if it is
 	// not known.
 	Schema map[string]any
-	// Columns are those that kubectl prints of an object, and Cells what is in them at a time;
+	// Columns holds the columns that kubectl prints, and Cells returns an object's values in them;
 	// default: those of the built-in kinds, or the name and the age.
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
@@ -121,7 +121,7 @@ type kind struct {
 	home       schema.GroupVersionResource // the key of its store
 	scheme     *runtime.Scheme             // nil if objects are unstructured
 	protobuf   bool                        // objects can be written as protobuf
-	resource   metav1.APIResource          // as discovery tells of it
+	resource   metav1.APIResource          // as discovery shows it
 	// typ is the Go struct of an object, listType that of a list.
 	typ, listType reflect.Type
 	// spec and status are the indexes of those fields in the struct, -1 if there
@@ -133,7 +133,7 @@ type kind struct {
 // mean.
 var unstructuredParts = [...]string{"spec", "status"}
 
-// ready completes an entry, for each of its versions.
+// ready returns the completed entry for each version of a kind.
 func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 	if k.Kind == "" || k.Version == "" {
 		return nil, fmt.Errorf("a kind is registered with kind %q and version %q: both are required", k.Kind, k.Version)
@@ -210,7 +210,7 @@ func fieldIndex(typ reflect.Type, name string) int {
 	return -1
 }
 
-// APIResource is the kind as discovery tells of it. Its lists are shared.
+// APIResource returns the kind as discovery shows it. Its lists are shared.
 func (k *kind) APIResource() metav1.APIResource { return k.resource }
 
 func (k *kind) asResource() metav1.APIResource {
@@ -248,8 +248,8 @@ func (k *kind) newList() runtime.Object {
 	return list
 }
 
-// label has an object say its kind as stored objects do: typed objects do not, unstructured
-// ones must.
+// label sets the kind of an unstructured object, and clears that of a typed one, as in stored
+// objects.
 func (k *kind) label(obj object) {
 	if k.scheme == nil {
 		obj.GetObjectKind().SetGroupVersionKind(k.gvk)
@@ -258,7 +258,7 @@ func (k *kind) label(obj object) {
 	}
 }
 
-// shown is a copy of a stored object in this version of its kind.
+// shown returns a copy of a stored object in this version of its kind.
 func (k *kind) shown(obj runtime.Object) runtime.Object {
 	out := obj.DeepCopyObject()
 	if k.StoredAs == "" || out.GetObjectKind().GroupVersionKind().Version == k.gvk.Version {
@@ -271,7 +271,7 @@ func (k *kind) shown(obj runtime.Object) runtime.Object {
 	return out
 }
 
-// given is a stored object as a caller gets it: a copy, or the object itself where the caller
+// given returns a stored object for a caller: a copy, or the object itself if the caller
 // shares it and it needs no conversion.
 func (k *kind) given(obj runtime.Object, shared bool) runtime.Object {
 	if shared && (k.StoredAs == "" || obj.GetObjectKind().GroupVersionKind().Version == k.gvk.Version) {
@@ -280,21 +280,21 @@ func (k *kind) given(obj runtime.Object, shared bool) runtime.Object {
 	return k.shown(obj)
 }
 
-// storable has an object say the version that it is stored in.
+// storable sets the version of an object to the one that it is stored in.
 func (k *kind) storable(obj object) {
 	if k.StoredAs != "" {
 		obj.GetObjectKind().SetGroupVersionKind(k.storedGVK())
 	}
 }
 
-// storedGVK is the kind in the version that objects are stored in.
+// storedGVK returns the kind in the version that objects are stored in.
 func (k *kind) storedGVK() schema.GroupVersionKind {
 	gvk := k.gvk
 	gvk.Version = cmp.Or(k.StoredAs, gvk.Version)
 	return gvk
 }
 
-// keep gives obj old's value of the field at index.
+// keep copies the field at index from old to obj.
 func keep(index int, obj, old runtime.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		name := unstructuredParts[index]

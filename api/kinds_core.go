@@ -65,7 +65,7 @@ func coreKinds() []Kind {
 	)
 }
 
-// selectable is what objects can be selected by.
+// selectable holds the fields that objects can be selected by.
 // Upstream: AddFieldLabelConversionsFor* in pkg/apis/*/v1/conversion.go, v1.36.
 type selectable = map[string]func(runtime.Object) string
 

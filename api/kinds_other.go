@@ -39,7 +39,7 @@ func networkKinds() []Kind {
 	)
 }
 
-// policyKinds say who may do what, and how many pods may be gone.
+// policyKinds are those of rbac.authorization.k8s.io and policy.
 func policyKinds() []Kind {
 	return append(
 		in(policyv1.SchemeGroupVersion,
@@ -95,7 +95,7 @@ func admissionKinds() []Kind {
 	return kinds
 }
 
-// warnUnasked is what a client is told of webhooks and admission policies: a call to another
+// warnUnasked returns the warning for webhooks and admission policies, which are not called: a call to another
 // program would take real time, and its answer could not be repeated from a seed.
 func warnUnasked(runtime.Object) []string {
 	return []string{"the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// get is one object.
+// get returns one object.
 func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error) {
 	s.mu.RLock()
 	if err := s.checkNotInFuture(opts.ResourceVersion); err != nil {
@@ -29,7 +29,7 @@ func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error)
 	return r.kind.given(obj, r.shared), nil
 }
 
-// continueToken says where the next page of a list begins. A page shows the
+// continueToken holds where the next page of a list begins. A page shows the
 // objects as they are when it is asked for; the list's resourceVersion is that
 // of the first page, so that a watch from it misses nothing.
 type continueToken struct {
@@ -37,7 +37,7 @@ type continueToken struct {
 	Start string `json:"start"` // key of the last object of the page before
 }
 
-// list is a list of the selected objects, in order of key.
+// list returns the selected objects, in order of key.
 func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, error) {
 	k := r.kind
 	sel, err := selectorOf(k, r.namespace, opts)
@@ -67,7 +67,7 @@ func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, erro
 	return list, nil
 }
 
-// page is what one list request gets to see, shared.
+// page returns the objects for one list request, shared.
 func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime.Object, metav1.ListMeta, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -141,7 +141,7 @@ func (s *Server) checkNotInFuture(resourceVersion string) error {
 	return tooLarge
 }
 
-// parseVersion reads a resourceVersion; "" is 0.
+// parseVersion returns a resourceVersion as a number; "" is 0.
 func parseVersion(text string) (uint64, error) {
 	if text == "" {
 		return 0, nil

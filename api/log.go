@@ -52,7 +52,7 @@ func (l *changeLog) forget() {
 	l.compacted, c.Object, c.Old = c.RV, nil, nil
 }
 
-// bytesOf is about how much memory an object takes.
+// bytesOf estimates how much memory an object takes.
 func bytesOf(obj runtime.Object) int {
 	if sized, ok := obj.(interface{ Size() int }); ok {
 		return sized.Size()
@@ -60,8 +60,8 @@ func bytesOf(obj runtime.Object) int {
 	return 0
 }
 
-// after is the number of the first change later than version rv, and whether
-// the log still has all of them.
+// after returns the number of the first change later than version rv, and whether the log
+// still has all changes since then.
 func (l *changeLog) after(rv uint64) (uint64, bool) {
 	n := sort.Search(int(l.next-l.first()), func(i int) bool { return l.at(l.first()+uint64(i)).RV > rv })
 	return l.first() + uint64(n), rv >= l.compacted

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// digest is 32 bytes that depend on the seed and the parts. Names are drawn
+// digest returns 32 bytes that depend on the seed and the parts. Names are drawn
 // from it and not from a stream of random numbers, so that an object's UID does
 // not depend on what else was created before it: whatever the order in which
 // controllers run, one seed gives one object one UID.
@@ -22,7 +22,7 @@ func (s *Server) digest(n uint64, parts ...string) [32]byte {
 	return sha256.Sum256(buf)
 }
 
-// uid is the UID of an object about to be created: a version 4 UUID in shape.
+// uid returns the UID of an object about to be created, in the form of a version 4 UUID.
 // An object that is created again gets another one, since its earlier life has
 // been removed in between.
 func (s *Server) uid(st *store, key string) types.UID {

@@ -29,7 +29,7 @@ func (s *Server) addNamespace(name string) {
 	s.put(st, nil, ns)
 }
 
-// admitNamespace: objects are created only in a namespace that is there to stay.
+// admitNamespace refuses new objects in a namespace that does not exist or is being deleted.
 // Upstream: admission plugin NamespaceLifecycle, v1.36.
 func (s *Server) admitNamespace(r *request) error {
 	if !r.kind.namespaced {
@@ -78,7 +78,7 @@ func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts 
 	return outcome{old: old, new: ns}, nil
 }
 
-// checkNamespacePreconditions is checkPreconditions in the words of namespaces.
+// checkNamespacePreconditions is checkPreconditions with the error texts for namespaces.
 func (r *request) checkNamespacePreconditions(old *v1.Namespace, p *metav1.Preconditions) error {
 	switch {
 	case p != nil && p.UID != nil && *p.UID != old.UID:

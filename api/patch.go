@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
-// maxPatchOperations is how many operations a JSON patch may have.
+// maxPatchOperations limits the operations of a JSON patch.
 // Upstream: apiserver endpoints/handlers maxJSONPatchOperations, v1.36.
 const maxPatchOperations = 10000
 
@@ -38,9 +38,9 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 	})
 }
 
-// change stores what make gets from the stored object, nil if there is none. make runs
-// without the lock, so that nobody waits while a large patch is read; if the object was
-// written meanwhile, it runs again.
+// change stores the object that make returns for the stored one, which is nil if there is none.
+// make runs without the lock, so that no other request waits while a large patch is read. If
+// the object was written meanwhile, make runs again.
 // Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.36.
 func (s *Server) change(r *request, make func(old object) (object, error)) (runtime.Object, error) {
 	for {
@@ -68,11 +68,11 @@ func (s *Server) change(r *request, make func(old object) (object, error)) (runt
 	}
 }
 
-// errStale is for the server itself: the object was written since it was read.
+// errStale reports inside the server that the object was written since it was read.
 var errStale = errors.New("the object was written meanwhile")
 
-// stored is the object that the request names, shared and not to be changed; nil if there
-// is none.
+// stored returns the object that the request names, nil if there is none. It is shared: do not
+// modify it.
 func (s *Server) stored(r *request) object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -82,7 +82,7 @@ func (s *Server) stored(r *request) object {
 	return nil
 }
 
-// patched is old with the patch applied.
+// patched returns old with the patch applied.
 func (r *request) patched(old object, pt types.PatchType, data []byte) (object, error) {
 	var obj object
 	var err error
@@ -132,7 +132,7 @@ func unknownPatch(pt types.PatchType) error {
 	return err
 }
 
-// jsonPatch applies a JSON patch; its answers are those of upstream's handler.
+// jsonPatch applies a JSON patch, with the errors of upstream's handler.
 // Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.36.
 func jsonPatch(before, data []byte) ([]byte, []error, error) {
 	var ops []struct {
@@ -173,7 +173,7 @@ func mergePatch(before, data []byte) ([]byte, []error, error) {
 	return after, strict, err
 }
 
-// encode is the object as JSON, with its kind.
+// encode returns the object as JSON, with its kind.
 func (r *request) encode(obj object) ([]byte, error) {
 	data, err := manifest.Marshal(obj)
 	if err != nil || r.kind.scheme == nil {
@@ -187,7 +187,7 @@ func (r *request) encode(obj object) ([]byte, error) {
 	return append(head, data[1:]...), nil
 }
 
-// decode reads an object that was patched. The patch may leave its kind out, but not
+// decode decodes an object that was patched. The patch may leave its kind out, but not
 // name another.
 func (r *request) decode(data []byte, strict []error) (object, error) {
 	obj := r.kind.newObject()
@@ -212,7 +212,7 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 	return obj, nil
 }
 
-// patchInvalid is the answer to a patch whose outcome is no such object.
+// patchInvalid returns the error for a patch whose outcome is no object of the kind.
 // Upstream: apiserver endpoints/handlers jsonPatcher.applyPatchToCurrentObject,
 // v1.36, also for the oddity that the refusal names no object. Its value is the
 // patch, where upstream shows the whole outcome.
@@ -222,8 +222,7 @@ func (r *request) patchInvalid(patch []byte, err error) error {
 	})
 }
 
-// addressed checks that a patch left alone where the object lives and what it is
-// called.
+// addressed checks that a patch did not change the namespace and name of the object.
 func (r *request) addressed(obj object) (object, error) {
 	if obj.GetName() == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))

@@ -9,12 +9,12 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// part is what a subresource writes where the request has the whole object: of that only the
-// part counts.
+// part is the part of an object that a subresource writes. The request has the whole object,
+// of which only the part counts.
 type part struct {
-	// keep gives obj all that old has, but for the part.
+	// keep copies everything except the part from old to obj.
 	keep func(obj, old object)
-	// validate says what is wrong with obj as the successor of old.
+	// validate returns what is wrong with obj as an update of old.
 	validate func(obj, old object) field.ErrorList
 }
 
@@ -61,15 +61,15 @@ func dropNonResizeUpdates(pod, old *v1.Pod) {
 	pod.Spec.InitContainers = withResources(is.InitContainers, old.Spec.InitContainers)
 }
 
-// keepPod gives pod all that old has, but for managed fields.
+// keepPod copies everything except managed fields from old to pod.
 func keepPod(pod, old *v1.Pod) {
 	same := old.DeepCopyObject().(*v1.Pod)
 	pod.Spec, pod.Status = same.Spec, same.Status
 	metav1.ResetObjectMetaForStatus(&pod.ObjectMeta, &same.ObjectMeta)
 }
 
-// withResources are the old containers with the resources and resize policies of the new ones;
-// the new ones themselves if they have other names.
+// withResources returns the old containers with the resources and resize policies of the new
+// ones, or the new ones themselves if they have other names.
 func withResources(containers, old []v1.Container) []v1.Container {
 	kept := make([]v1.Container, len(old))
 	for i := range old {

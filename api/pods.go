@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// podBindings is how a conflict names the subresource.
+// podBindings is the name of the subresource in a conflict.
 var podBindings = schema.GroupResource{Resource: "pods/binding"}
 
-// bindPod assigns a pod to a node. Whether there is such a node is the scheduler's
-// business. Upstream: pkg/registry/core/pod/storage BindingREST, v1.36.
+// bindPod assigns a pod to a node. It does not check that the node exists. Upstream: pkg/registry/core/pod/storage BindingREST, v1.36.
 func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) {
 	binding, ok := in.(*v1.Binding)
 	if !ok {
@@ -57,7 +56,7 @@ func validateBinding(b *v1.Binding) field.ErrorList {
 	return errs
 }
 
-// mayBind says why the pod cannot be bound.
+// mayBind returns an error if the pod cannot be bound.
 func mayBind(pod *v1.Pod, b *v1.Binding) error {
 	switch {
 	case b.UID != "" && b.UID != pod.UID:
@@ -74,7 +73,7 @@ func mayBind(pod *v1.Pod, b *v1.Binding) error {
 	return nil
 }
 
-// assign is the pod as it is once bound: on its node, with the annotations and
+// assign returns the pod as bound: on its node, with the annotations and
 // labels of the binding and the topology labels of the node, scheduled, and no
 // longer nominated.
 func (s *Server) assign(old *v1.Pod, b *v1.Binding) *v1.Pod {
@@ -93,7 +92,7 @@ func (s *Server) assign(old *v1.Pod, b *v1.Binding) *v1.Pod {
 	return pod
 }
 
-// topologyOf is what pods inherit from their node. Upstream: admission plugin
+// topologyOf returns the labels that pods inherit from their node. Upstream: admission plugin
 // PodTopologyLabels, v1.36.
 func topologyOf(node *v1.Node) map[string]string {
 	labels := map[string]string{}

@@ -28,7 +28,7 @@ var defaultPropagation = map[schema.GroupVersionResource]metav1.DeletionPropagat
 	eventsv1beta1.SchemeGroupVersion.WithResource("events"):      "",
 }
 
-// propagationOf is how the dependents of the object are dealt with. The options decide;
+// propagationOf returns how to treat the dependents of the object. The options decide;
 // then a finalizer that the object already has; then the default of its kind.
 // Upstream: registry/generic/registry shouldOrphanDependents, shouldDeleteDependents, v1.36.
 func propagationOf(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
@@ -58,7 +58,7 @@ func propagationOf(k *kind, finalizers []string, opts metav1.DeleteOptions) meta
 	return metav1.DeletePropagationBackground
 }
 
-// withPropagation are the finalizers of an object that is deleted with this policy. They
+// withPropagation returns the finalizers of an object that is deleted with this policy. They
 // stay as they are if the right ones are there already.
 // Upstream: registry/generic/registry deletionFinalizersForGarbageCollection, v1.36.
 func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []string {

@@ -20,8 +20,8 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// Registry is the kinds that a server has, in order: where two have the same name, the
-// one that was there first is meant. It is safe for concurrent use, also while a server
+// Registry holds the kinds of a server, in order. Where two have the same name, the name means
+// the one that was registered first. It is safe for concurrent use, also while a server
 // uses it.
 type Registry struct {
 	mu    sync.Mutex // held while it changes
@@ -39,7 +39,7 @@ type kindTable struct {
 	byKind     map[schema.GroupVersionKind]*kind
 }
 
-// NewRegistry is a registry of the kinds of Kubernetes itself: those of client-go's
+// NewRegistry returns a registry of the kinds of Kubernetes itself: those of client-go's
 // scheme that can be listed.
 func NewRegistry() *Registry {
 	r := &Registry{}
@@ -47,7 +47,7 @@ func NewRegistry() *Registry {
 	return r
 }
 
-// builtin is the table of what NewRegistry has.
+// builtin returns the table of NewRegistry.
 var builtin = sync.OnceValue(func() *kindTable {
 	t, err := (&kindTable{}).with(scheme.Scheme, builtinKinds())
 	if err != nil {
@@ -57,14 +57,14 @@ var builtin = sync.OnceValue(func() *kindTable {
 })
 
 // Add registers kinds, whose Go types are found in the scheme; where it is nil, objects
-// are *unstructured.Unstructured. If something is wrong with one of them none is
-// registered, and the error says what.
+// are *unstructured.Unstructured. If one of them is not valid, none is
+// registered, and the error says why.
 func (r *Registry) Add(scheme *runtime.Scheme, kinds ...Kind) error {
 	return r.change(func(t *kindTable) (*kindTable, error) { return t.with(scheme, kinds) })
 }
 
 // Remove takes a kind out, in all its versions. Its objects are gone from the servers that
-// use the registry, and watches of it end with 410 Gone. It says whether there was such a kind.
+// use the registry, and watches of it end with 410 Gone. It reports whether there was such a kind.
 func (r *Registry) Remove(gk schema.GroupKind) (found bool) {
 	_ = r.change(func(t *kindTable) (*kindTable, error) { // it never fails
 		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *kind) bool { return k.gvk.GroupKind() == gk })
@@ -116,7 +116,7 @@ func (r *Registry) change(to func(*kindTable) (*kindTable, error)) error {
 	return nil
 }
 
-// onChange has f called after each change.
+// onChange registers f to be called after each change.
 func (r *Registry) onChange(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func tableOf(kinds []*kind) *kindTable {
 	return t
 }
 
-// with is the table with more kinds.
+// with returns the table with more kinds.
 func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, error) {
 	list := slices.Clone(t.kinds)
 	for _, k := range kinds {
@@ -160,7 +160,7 @@ func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, erro
 	return added, nil
 }
 
-// resource is the kind of a resource.
+// resource returns the kind of a resource.
 func (t *kindTable) resource(gvr schema.GroupVersionResource) (*kind, bool) {
 	k, ok := t.byResource[gvr]
 	if !ok && t.base != nil {
@@ -169,7 +169,7 @@ func (t *kindTable) resource(gvr schema.GroupVersionResource) (*kind, bool) {
 	return k, ok
 }
 
-// kind is the kind of that name, in exactly that version.
+// kind returns the kind of that name, in exactly that version.
 func (t *kindTable) kind(gvk schema.GroupVersionKind) (*kind, bool) {
 	k, ok := t.byKind[gvk]
 	if !ok && t.base != nil {
@@ -178,12 +178,12 @@ func (t *kindTable) kind(gvk schema.GroupVersionKind) (*kind, bool) {
 	return k, ok
 }
 
-// at is the kind that a request addresses.
+// at returns the kind that a request addresses.
 func (r *Registry) at(gvr schema.GroupVersionResource) (*kind, bool) {
 	return r.table.Load().resource(gvr)
 }
 
-// Resource is the resource that a request addresses.
+// Resource returns the resource that a request addresses.
 func (r *Registry) Resource(gvr schema.GroupVersionResource) (metav1.APIResource, bool) {
 	k, ok := r.at(gvr)
 	if !ok {
@@ -192,7 +192,7 @@ func (r *Registry) Resource(gvr schema.GroupVersionResource) (metav1.APIResource
 	return k.APIResource(), true
 }
 
-// All are all resources, in order of group, kind and version, the preferred version of
+// All returns all resources, in order of group, kind and version, the preferred version of
 // each kind first.
 func (r *Registry) All() []metav1.APIResource {
 	kinds := r.table.Load().kinds
@@ -206,7 +206,7 @@ func (r *Registry) All() []metav1.APIResource {
 	return list
 }
 
-// Preferred are the resources in their preferred versions, in order of registration.
+// Preferred returns the resources in their preferred versions, in order of registration.
 func (r *Registry) Preferred() []metav1.APIResource {
 	var list []metav1.APIResource
 	for _, k := range r.table.Load().kinds {
@@ -217,7 +217,7 @@ func (r *Registry) Preferred() []metav1.APIResource {
 	return list
 }
 
-// OfKind is the resource of a kind, in exactly that version.
+// OfKind returns the resource of a kind, in exactly that version.
 func (r *Registry) OfKind(gvk schema.GroupVersionKind) (metav1.APIResource, bool) {
 	k, ok := r.table.Load().kind(gvk)
 	if !ok {
@@ -226,7 +226,7 @@ func (r *Registry) OfKind(gvk schema.GroupVersionKind) (metav1.APIResource, bool
 	return k.APIResource(), true
 }
 
-// Kind is the entry of a kind in exactly that version, false if there is none.
+// Kind returns the entry of a kind in exactly that version, false if there is none.
 func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
 	k, ok := r.table.Load().kind(gvk)
 	if !ok {
@@ -235,8 +235,8 @@ func (r *Registry) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
 	return k.Kind, true
 }
 
-// Printer are the columns that kubectl prints of a kind and what is in them, both nil for
-// those of built-in kinds, which package internal/tables has.
+// Printer returns the columns that kubectl prints of a kind and the function for their values.
+// Both are nil for built-in kinds, which package internal/tables prints.
 func (r *Registry) Printer(gvk schema.GroupVersionKind) (columns []metav1.TableColumnDefinition, cells func(obj runtime.Object, now time.Time) []any) {
 	k, ok := r.table.Load().kind(gvk)
 	if !ok {
@@ -245,14 +245,14 @@ func (r *Registry) Printer(gvk schema.GroupVersionKind) (columns []metav1.TableC
 	return k.Columns, k.Cells
 }
 
-// Forms says whether the objects of a kind are Go structs and not maps, and whether they can
+// Forms reports whether the objects of a kind are Go structs and not maps, and whether they can
 // be written as protobuf.
 func (r *Registry) Forms(gvk schema.GroupVersionKind) (typed, protobuf bool) {
 	k, ok := r.table.Load().kind(gvk)
 	return ok && k.scheme != nil, ok && k.protobuf
 }
 
-// New is an empty object of a kind.
+// New returns an empty object of a kind.
 func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	k, ok := r.table.Load().kind(gvk)
 	if !ok {
@@ -261,7 +261,7 @@ func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return k.newObject(), nil
 }
 
-// Find is the resource that a user calls by plural, singular, kind or short name,
+// Find returns the resource that a user calls by plural, singular, kind or short name,
 // in any case, with or without the group behind a dot: "pvc",
 // "persistentvolumeclaims", "StorageClass", "statefulsets.apps". The error suggests the
 // name that is most like it, or else lists some.
@@ -290,7 +290,7 @@ func (r *Registry) suggest(name string) string {
 	return "; expected a kind, for example storageclass, or a short name: " + strings.Join(slices.Compact(short), ", ")
 }
 
-// called says whether a name, in lower case, is one of the kind's.
+// called reports whether a name, in lower case, is one of the kind's.
 func (k *kind) called(name string) bool {
 	return name == k.gvr.Resource || name == k.Singular || name == k.lower || slices.Contains(k.ShortNames, name)
 }

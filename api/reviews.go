@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// user is who every client is: one that may do everything.
+// user is the user of every client. It may do everything.
 var user = authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
 
 // reviews are the kinds that are never stored: a client sends a question and gets it back
@@ -38,15 +38,15 @@ var reviews = map[schema.GroupVersionResource]func(obj runtime.Object){
 	},
 }
 
-// kindsOfReviews are the kinds by the resource that they are sent to.
+// kindsOfReviews holds the kinds by the resource that they are sent to.
 var kindsOfReviews = map[string]string{
 	"selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
 	"localsubjectaccessreviews": "LocalSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview",
 	"selfsubjectreviews": "SelfSubjectReview", "tokenreviews": "TokenReview",
 }
 
-// Review is the kind of a question to the server that is never stored, such as a
-// SelfSubjectAccessReview; ok says whether the resource is one.
+// Review returns the kind of a question to the server that is never stored, such as a
+// SelfSubjectAccessReview; ok reports whether the resource is one.
 func Review(resource schema.GroupVersionResource) (kind schema.GroupVersionKind, ok bool) {
 	if _, ok = reviews[resource]; !ok {
 		return kind, false

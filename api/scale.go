@@ -27,7 +27,7 @@ type Scale struct {
 // noReplicas stands in a patch for an object that does not say how many replicas it wants.
 const noReplicas = math.MinInt32
 
-// subresource is the scale of an unstructured kind.
+// subresource returns the scale of an unstructured kind.
 // Upstream: registry/customresource ScaleREST, v1.36.
 func (s *Scale) subresource() subresource {
 	form := func(obj object) (*autoscalingv1.Scale, bool, error) {
@@ -70,7 +70,7 @@ func scaleBy(v *view) subresource {
 	return subresource{gvk: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: metav1.Verbs{"get", "patch", "update"}, view: v}
 }
 
-// scaleOf is a Scale with the metadata of its object.
+// scaleOf returns a Scale with the metadata of its object.
 func scaleOf(obj object) *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
 		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
@@ -78,7 +78,7 @@ func scaleOf(obj object) *autoscalingv1.Scale {
 	}}
 }
 
-// replicasOf are the replicas that a form asks for.
+// replicasOf returns the replicas that a form asks for.
 func replicasOf(form runtime.Object) (int32, error) {
 	scale, ok := form.(*autoscalingv1.Scale)
 	if !ok {
@@ -94,7 +94,7 @@ func clearForm(form runtime.Object) {
 	}
 }
 
-// scaled is the subresource scale of a kind whose replicas are at the pointer.
+// scaled returns the subresource scale of a kind whose replicas are at the pointer.
 // Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.36.
 func scaled[T object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) subresource {
 	show := func(obj object) (runtime.Object, error) {

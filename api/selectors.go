@@ -24,16 +24,15 @@ type Selector struct {
 	Fields    fields.Selector
 }
 
-// filter is a Selector made ready.
+// filter is a Selector, parsed and checked.
 type filter struct {
 	Selector
 	bucket bucket
 	fields selectable
 }
 
-// bucket is where a follower waits for changes: under a field with one value,
-// so that a change wakes only those it may concern. The zero value is woken by
-// all.
+// bucket identifies the followers of objects with one value of a field, so that a change wakes
+// only those it may concern. Followers in the zero bucket are woken by all changes.
 type bucket struct{ field, value string }
 
 const (
@@ -64,7 +63,7 @@ func newFilter(k *kind, sel Selector) filter {
 	return f
 }
 
-// bucketsOf are the buckets whose followers a change may concern.
+// bucketsOf returns the buckets whose followers a change may concern.
 func bucketsOf(c control.Change) ([5]bucket, int) {
 	obj := c.Object.(object)
 	buckets := [5]bucket{1: {fieldName, obj.GetName()}}
@@ -97,7 +96,7 @@ func (f *filter) matches(obj runtime.Object) bool {
 	return f.Fields == nil || f.Fields.Matches(selectedFields{o, f.fields})
 }
 
-// see is a change as a watcher with this filter sees it: an object that leaves
+// see returns a change as a watcher with this filter sees it: an object that leaves
 // the selection is deleted, with its last selected state; one that enters is
 // added.
 func (f *filter) see(c control.Change) (control.Change, bool) {
@@ -121,7 +120,7 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 	return control.Change{}, false
 }
 
-// list is the selected objects in order of key.
+// list returns the selected objects in order of key.
 func (st *store) list(f *filter) []runtime.Object {
 	list := []runtime.Object{}
 	for _, obj := range st.selected(f) {

@@ -14,8 +14,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Config says how a server tells the time, what it names things and how much it
-// remembers. The zero value works.
+// Config configures a server. The zero value works.
 type Config struct {
 	// Now tells the time; default is the wall clock in UTC. It must be safe for
 	// concurrent use if clients are.
@@ -23,10 +22,10 @@ type Config struct {
 	// Seed makes UIDs and the suffixes of generated names: the same seed and the
 	// same writes give the same names.
 	Seed uint64
-	// LogLimit is how many changes are kept for each resource; default 10000. A
+	// LogLimit is the number of changes that are kept for each resource; default 10000. A
 	// watcher further behind gets 410 Gone and lists again.
 	LogLimit int
-	// Registry is the kinds that the server has; default: NewRegistry, the kinds of
+	// Registry holds the kinds of the server; default: NewRegistry, the kinds of
 	// Kubernetes. Kinds may be added and removed while the server runs.
 	Registry *Registry
 }
@@ -41,7 +40,7 @@ type Server struct {
 	mu     sync.RWMutex // guards everything below, and every cursor's position
 	rv     uint64       // of the latest write: one counter for all resources
 	stores map[schema.GroupVersionResource]*store
-	// count is how many objects there are in all stores.
+	// count is the number of objects in all stores.
 	count  int
 	hooks  []func(trace.Write)
 	events eventIndex
@@ -73,17 +72,17 @@ func NewServer(cfg Config) *Server {
 	return s
 }
 
-// Registry is the kinds that the server has.
+// Registry returns the kinds of the server.
 func (s *Server) Registry() *Registry { return s.cfg.Registry }
 
-// Count is how many objects are stored, of all kinds.
+// Count returns the number of stored objects, of all kinds.
 func (s *Server) Count() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.count
 }
 
-// StoredInOlderVersions are the resources in other versions than the preferred one that have
+// StoredInOlderVersions returns the resources in other versions than the preferred one that have
 // objects of their own, in order of name: of a built-in kind each version has a store.
 func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
 	s.mu.RLock()
@@ -96,7 +95,7 @@ func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
 	return list
 }
 
-// OnWrite has f called for every write a client attempts, refused ones and those
+// OnWrite registers f to be called for every write a client attempts, refused ones and those
 // that changed nothing included, in order. f runs before the client has its
 // answer and must not call the server. Dry runs are not reported, nor is what
 // Event records.
@@ -106,7 +105,7 @@ func (s *Server) OnWrite(f func(trace.Write)) {
 	s.hooks = append(s.hooks, f)
 }
 
-// DenyPrivileged has the server refuse privileged containers from now on, as
+// DenyPrivileged makes the server refuse privileged containers from now on, as
 // kube-apiserver does without its flag --allow-privileged. Clusters are usually set
 // up with that flag, so that this is not the default here.
 func (s *Server) DenyPrivileged() {
@@ -115,9 +114,9 @@ func (s *Server) DenyPrivileged() {
 	s.unprivileged = true
 }
 
-// TaintNewNodes has the server give every new node the taint
+// TaintNewNodes makes the server give every new node the taint
 // node.kubernetes.io/not-ready, as kube-apiserver does with its admission plugin
-// TaintNodesByCondition, which is on by default there. Here it is not, since nobody
+// TaintNodesByCondition, which is on by default there. Here it is off, since nothing
 // removes the taint in a cluster without a node lifecycle controller.
 func (s *Server) TaintNewNodes() {
 	s.mu.Lock()
@@ -125,8 +124,8 @@ func (s *Server) TaintNewNodes() {
 	s.taintsNodes = true
 }
 
-// Objects is everything there is, ordered by resource and then by key. The
-// objects are copies and say their apiVersion and kind.
+// Objects returns copies of all objects, ordered by resource and then by key, with their
+// apiVersion and kind.
 func (s *Server) Objects() []runtime.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -155,14 +154,13 @@ func (s *Server) sortedStores() []*store {
 	return stores
 }
 
-// now is the time that the server writes into objects: whole seconds, as JSON
+// now returns the time that the server writes into objects: whole seconds, as JSON
 // has them.
 func (s *Server) now() metav1.Time {
 	return metav1.NewTime(s.cfg.Now().Truncate(time.Second))
 }
 
-// peek is the object of that key ("namespace/name"), shared and not to be
-// changed. The caller holds the lock.
+// peek returns the object of that key ("namespace/name"). It is shared: do not modify it. The caller holds the lock.
 func (s *Server) peek(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
 	st, ok := s.stores[gvr]
 	if !ok {
@@ -172,8 +170,8 @@ func (s *Server) peek(gvr schema.GroupVersionResource, key string) (runtime.Obje
 	return obj, ok
 }
 
-// peekList is all objects of a resource in order of key, shared and not to be
-// changed. The caller holds the lock.
+// peekList returns all objects of a resource in order of key. They are shared: do not modify
+// them. The caller holds the lock.
 func (s *Server) peekList(gvr schema.GroupVersionResource) []runtime.Object {
 	st, ok := s.stores[gvr]
 	if !ok {

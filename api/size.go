@@ -12,16 +12,16 @@ import (
 
 // Limits of a cluster as it is usually set up, in bytes.
 const (
-	// maxBody is how large the body of a request may be.
+	// maxBody limits the body of a request.
 	// Upstream: apiserver server.NewConfig MaxRequestBodyBytes, v1.36.
 	maxBody = 3 << 20
-	// maxStored is how large an object may be in etcd.
+	// maxStored limits an object in etcd.
 	// Upstream: etcd server/embed DefaultMaxRequestBytes (--max-request-bytes), v3.6.
 	maxStored = 3 << 19
-	// maxSent is how large a message may be that the API server sends to etcd.
+	// maxSent limits a message of the API server to etcd.
 	// Upstream: etcd client/v3 defaultMaxCallSendMsgSize, v3.6.
 	maxSent = 2 << 20
-	// maxCopied is how much the copies that a JSON patch makes may add.
+	// maxCopied limits what the copies that a JSON patch makes may add.
 	// Upstream: apiserver server.NewConfig JSONPatchMaxCopyBytes, v1.36.
 	maxCopied = 3 << 20
 )
@@ -33,7 +33,7 @@ func init() {
 	}
 }
 
-// sizeOf is how many bytes the object takes in the encoding that is stored.
+// sizeOf returns how many bytes the object takes in the encoding that is stored.
 func sizeOf(obj runtime.Object) int {
 	if sized, ok := obj.(interface{ Size() int }); ok {
 		return sized.Size()
@@ -68,7 +68,7 @@ func (r *request) receive(obj object) error {
 	return r.receiveBody(data)
 }
 
-// orTooLarge is the answer to a request that fails with err: the body of a request is
+// orTooLarge returns the error of a request that fails with err: the body of a request is
 // read before anything else is done with it. To measure an object costs time, so that it
 // is done only then, and for what is to be stored.
 func (r *request) orTooLarge(obj object, err error) error {
@@ -81,8 +81,8 @@ func (r *request) orTooLarge(obj object, err error) error {
 	return err
 }
 
-// fits refuses an object that etcd would not take. Is it too large with its managed
-// fields, it is stored without them; not so by an apply. The envelope of the object and
+// fits refuses an object that etcd would not take. If it is too large with its
+// managed fields, it is stored without them, except by an apply. The envelope of the object and
 // what a request to etcd has beside it, some hundred bytes, are not counted.
 // Upstream: apiserver endpoints/handlers isTooLargeError, createHandler and
 // patchResource, v1.36; etcd server processInternalRaftRequestOnce and client/v3, v3.6.

@@ -16,8 +16,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// store is one resource: its objects, its log of changes and those who follow
-// it. Objects in it are shared with readers and never changed.
+// store holds one resource: its objects, its log of changes and its followers. Objects in it are shared with readers and never changed.
 type store struct {
 	kind      *kind // one of its versions, if they share the store
 	home      schema.GroupVersionResource
@@ -28,9 +27,9 @@ type store struct {
 	// bookmarkers want bookmarks; lastBookmark is when they were last offered.
 	bookmarkers  []*Cursor
 	lastBookmark time.Time
-	created      uint64 // how many objects were ever created
-	deleted      uint64 // how many were ever removed
-	// quantities are those of the latest object that has any: see share.
+	created      uint64 // number of objects ever created
+	deleted      uint64 // number ever removed
+	// quantities holds those of the latest object that has any: see share.
 	quantities v1.ResourceList
 	// placeholder: there is no such kind yet, but it has followers. retired: the kind is
 	// gone, or the placeholder is no longer needed.
@@ -56,8 +55,8 @@ func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
 	return st, nil
 }
 
-// followed is the store of a resource for one who follows it: a placeholder where there is
-// no such kind.
+// followed returns the store of a resource for a follower, or a placeholder if there is no such
+// kind.
 func (s *Server) followed(gvr schema.GroupVersionResource) *store {
 	if st, err := s.store(gvr); err == nil {
 		return st
@@ -91,8 +90,8 @@ func (s *Server) retireStores() {
 	}
 }
 
-// inherited finds the entry that now has a store which versions share, and says whether
-// there is one.
+// inherited returns the entry that now has a store which versions share, and whether there is
+// one.
 func (s *Server) inherited(st *store) (found bool) {
 	if st.placeholder || st.kind.StoredAs == "" {
 		return false
@@ -109,7 +108,7 @@ func (s *Server) inherited(st *store) (found bool) {
 	return found
 }
 
-// reread has the objects be as the entry of their version shows them, with the fields and defaults
+// reread changes the objects to how the entry of their version shows them, with the fields and defaults
 // that its schema has now. Their versions stay, and followers see it when they list again: on
 // a cluster, too, that is done whenever an object is read from etcd.
 func (st *store) reread(k *kind) {
@@ -153,7 +152,7 @@ func (s *Server) version(obj object) {
 }
 
 // put stores obj, which must not be modified from now on, under a new version, and
-// tells those who follow. old is what it replaces, nil if it is new.
+// tells followers. old is the object it replaces, nil if it is new.
 func (s *Server) put(st *store, old, obj object) {
 	s.version(obj)
 	k := key(obj)
@@ -182,7 +181,7 @@ func (s *Server) remove(st *store, old, last object) {
 	s.restoreAccount(last)
 }
 
-// inNamespace is the keys that lie in a namespace, all of them for "", in order.
+// inNamespace returns the keys in a namespace, all of them for "", in order.
 func (st *store) inNamespace(namespace string) iter.Seq[string] {
 	if namespace == "" || !st.kind.namespaced {
 		return st.keys.All()

@@ -187,7 +187,7 @@ func (r *request) patchWhole(old object, data []byte) (object, error) {
 	return obj, nil
 }
 
-// strategicError is the answer to a patch that cannot be merged.
+// strategicError returns the error to answer with where a patch cannot be merged.
 func strategicError(err error) error {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })

@@ -10,7 +10,7 @@ const (
 	orderPrefix     = "$setElementOrder/"
 )
 
-// deletionsLast makes the outcome of a patch the same each time. The library walks a patch
+// deletionsLast changes a patch so that it has the same outcome each time. The library walks a patch
 // in the random order of Go's maps. If the patch both sets a list and takes items out of
 // it, and an item is in both, the outcome depends on which comes first. Here the items are
 // taken out last, as the library itself does when the patch gives an order for the list.
@@ -31,7 +31,7 @@ func deletionsLast(patch any) {
 	}
 }
 
-// takeOut leaves out of what a patch adds to a list what the patch deletes from it.
+// takeOut removes the items that a patch deletes from a list from those that it adds.
 func takeOut(patch map[string]any, list string, deleted any) {
 	_, ordered := patch[orderPrefix+list]
 	added, isList := patch[list].([]any)

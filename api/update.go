@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// errModified is upstream's OptimisticLockErrorMsg.
+// errModified has the text of upstream's OptimisticLockErrorMsg.
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
 // update replaces the object, or its status if that is the subresource. obj
-// becomes the server's own.
+// must not be modified afterwards.
 func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 	obj, err := r.accept(in)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	return s.commit(r, st, old, obj)
 }
 
-// prepareUpdate brings obj into the form that is stored, and says what is wrong with it.
+// prepareUpdate brings obj into the form that is stored, and returns what is wrong with it.
 func (s *Server) prepareUpdate(r *request, old, obj object) field.ErrorList {
 	part := r.kind.subresources[r.sub].part
 	switch {
@@ -108,10 +108,9 @@ func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error)
 	return outcome{old: old, new: obj}, nil
 }
 
-// share has obj use those maps that are no different in old, which is nil for a new object,
-// and those lists of quantities that are no different in the latest object that was stored:
-// nothing changes any of them any more, and maps are the greater part of what objects take
-// in memory.
+// share lets obj use the maps of old, which is nil for a new object, and the lists of quantities
+// of the latest stored object where they are equal. Stored objects are never modified, and
+// maps are most of what objects take in memory.
 func (st *store) share(old, obj object) {
 	if old != nil {
 		if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
@@ -135,7 +134,7 @@ func (st *store) share(old, obj object) {
 	}
 }
 
-// quantitiesOf are the lists of quantities of an object of a kind of which there are many.
+// quantitiesOf returns the lists of quantities of volumes and claims, of which there are many.
 func quantitiesOf(obj object) (lists [3]*v1.ResourceList) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolume:
@@ -146,8 +145,8 @@ func quantitiesOf(obj object) (lists [3]*v1.ResourceList) {
 	return lists
 }
 
-// same says whether nothing changed. Where a difference is likely and cheap to
-// see it looks first: comparing is the most expensive part of an update.
+// same reports whether nothing changed. It first compares what is likely to differ and cheap to
+// compare: comparing whole objects is the most expensive part of an update.
 func (r *request) same(old, obj object) bool {
 	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
 		return false
@@ -168,7 +167,7 @@ func (r *request) same(old, obj object) bool {
 	return semanticEqual(old, obj)
 }
 
-// podStatusDiffers says whether something differs of what usually changes.
+// podStatusDiffers reports whether a part that often changes differs.
 func podStatusDiffers(a, b *v1.PodStatus) bool {
 	return a.Phase != b.Phase || a.PodIP != b.PodIP ||
 		!slices.EqualFunc(a.Conditions, b.Conditions, func(x, y v1.PodCondition) bool {
@@ -179,8 +178,8 @@ func podStatusDiffers(a, b *v1.PodStatus) bool {
 		})
 }
 
-// checkVersion compares what the client based its update on with what is there.
-// No resourceVersion means whatever is there, where the kind allows that. A UID is a
+// checkVersion refuses an update that is based on an older version of the object. Without a
+// resourceVersion it is accepted, where the kind allows that. A UID is a
 // precondition of an update; in a patch it is a field that cannot change.
 func (r *request) checkVersion(old, obj object) error {
 	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
@@ -204,7 +203,7 @@ func (r *request) checkVersion(old, obj object) error {
 	return nil
 }
 
-// keepSystemFields fills in what only the server may say. Some values of the
+// keepSystemFields sets the fields that only the server may set. Some values of the
 // client's that differ are ignored, others are left for validation to refuse.
 // Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.36.
 func (r *request) keepSystemFields(old, obj object) {
@@ -241,7 +240,7 @@ func (r *request) countGeneration(old, obj object) {
 	}
 }
 
-// sameContent says whether two objects differ in nothing but their metadata and versions.
+// sameContent reports whether two objects are equal, except their metadata and versions.
 func sameContent(a, b map[string]any) bool {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if value, ok := b[name]; !isMeta(name) && (!ok || !semanticEqual(a[name], value)) {
@@ -260,7 +259,8 @@ func isMeta(field string) bool {
 	return field == "metadata" || field == "apiVersion" || field == "kind"
 }
 
-// deletedByUpdate: nothing keeps an object that is being deleted any longer.
+// deletedByUpdate reports whether nothing, such as a finalizer, keeps an object that is being
+// deleted any longer.
 // Upstream: registry/generic/registry ShouldDeleteDuringUpdate, v1.36.
 func deletedByUpdate(old, obj object) bool {
 	if ns, ok := old.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {

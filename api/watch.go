@@ -13,8 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watcher is a watch as client-go knows it: a goroutine that reads a cursor and
-// hands over the objects. A watcher that is not read waits with one event in hand and
+// watcher is a watch for client-go. A goroutine reads a cursor and delivers the objects. A watcher that is not read waits with one event in hand and
 // costs the server nothing else.
 type watcher struct {
 	kind      *kind
@@ -32,7 +31,7 @@ type watcher struct {
 	stop   sync.Once
 }
 
-// watch is Watch for a kind.
+// watch begins a watch of a kind.
 func (s *Server) watch(ctx context.Context, k *kind, req Request) (watch.Interface, error) {
 	opts := req.List
 	sel, err := selectorOf(k, req.Namespace, opts)
@@ -80,7 +79,7 @@ func checkListOptions(opts metav1.ListOptions, watch bool) error {
 	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", errs)
 }
 
-// place puts the watcher's cursor where the watch begins: now, after the objects
+// place sets the watcher's cursor to where the watch begins: now, after the objects
 // there are, or after version rv.
 func (s *Server) place(w *watcher, k *kind, sel Selector, rv uint64, initial bool) error {
 	s.mu.Lock()
@@ -153,7 +152,7 @@ func (w *watcher) run() {
 	}
 }
 
-// deliver sends what there is, and says whether to go on.
+// deliver sends the pending events, and reports whether the watch goes on.
 func (w *watcher) deliver() bool {
 	for {
 		change, ok, err := w.cursor.Next()
@@ -198,8 +197,8 @@ func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
 	return w.send(watch.Bookmark, obj)
 }
 
-// bookmarkDue says whether a bookmark is due, and up to which version the cursor
-// has seen everything.
+// bookmarkDue reports whether a bookmark is due, and the version up to which the cursor has
+// seen everything.
 func (c *Cursor) bookmarkDue() (uint64, bool) {
 	c.server.mu.RLock()
 	defer c.server.mu.RUnlock()

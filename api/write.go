@@ -29,10 +29,10 @@ type request struct {
 	size                 int    // of the object that is stored, in bytes; 0 if it was not measured
 }
 
-// outcome is what a request did to one object: see Write.
+// outcome holds what a request did to one object: see Write.
 type outcome struct{ old, new, last object }
 
-// answer is the object that the caller gets to see.
+// answer returns the object for the caller.
 func (o outcome) answer() object {
 	if o.new != nil {
 		return o.new
@@ -40,7 +40,7 @@ func (o outcome) answer() object {
 	return o.last
 }
 
-// write runs do under the lock and reports what came of it.
+// write runs do under the lock, and reports its outcome to the hooks.
 func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime.Object, error) {
 	out, err := s.writeLocked(r, do)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) writeOnce(r *request, do func(st *store) (outcome, error)) (out
 	return out, err
 }
 
-// report tells the hooks.
+// report calls the hooks.
 func (s *Server) report(r *request, out outcome, err error) {
 	if len(s.hooks) == 0 || r.dryRun {
 		return
@@ -166,15 +166,14 @@ func (r *request) invalid(errs field.ErrorList) error {
 	return apierrors.NewInvalid(r.kind.gvk.GroupKind(), r.name, errs)
 }
 
-// internalError is how an error without a code of its own is answered.
+// internalError returns the status for an error without a code of its own.
 func internalError(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message,
 	}}
 }
 
-// asStatus makes an error of the library's own into one that an API server
-// answers.
+// asStatus returns an error of a library as one that an API server answers with.
 func asStatus(err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {

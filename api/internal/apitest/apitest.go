@@ -128,10 +128,10 @@ func merge(tree, change map[string]any) {
 	}
 }
 
-// Now is when objects are created.
+// Now is the time at which objects are created.
 var Now = metav1.Unix(1_700_000_000, 0)
 
-// Created is the object as the server stores it.
+// Created returns the object as the server stores it.
 func Created(t testing.TB, manifest string, patches ...string) runtime.Object {
 	t.Helper()
 	obj := Parse(t, manifest, patches...)
@@ -147,7 +147,7 @@ func Created(t testing.TB, manifest string, patches ...string) runtime.Object {
 	return obj
 }
 
-// Strategy is that of the object's kind, as far as tests have such objects.
+// Strategy returns that of the object's kind, as far as tests have such objects.
 func Strategy(obj runtime.Object) strategy.Kind {
 	switch obj.(type) {
 	case *v1.PersistentVolumeClaim:
@@ -193,7 +193,7 @@ func SetDefaults(obj runtime.Object) {
 	}
 }
 
-// Updated is obj as it is after the strategy for updates of its kind has run.
+// Updated returns obj after the strategy for updates of its kind has run.
 func Updated(obj, old runtime.Object) runtime.Object {
 	if prepare := Strategy(obj).Update; prepare != nil {
 		prepare(obj, old)
@@ -201,7 +201,7 @@ func Updated(obj, old runtime.Object) runtime.Object {
 	return obj
 }
 
-// Words are the problems, each as "field: type: message".
+// Words returns the problems, each as "field: type: message".
 func Words(errs field.ErrorList) []string {
 	var words []string
 	for _, err := range errs {

@@ -10,7 +10,7 @@ type Group struct {
 	Containers []v1.Container
 }
 
-// Groups are the containers and the init containers of a pod. They are the pod's own,
+// Groups returns the containers and the init containers of a pod. They are the pod's own,
 // not copies.
 func Groups(spec *v1.PodSpec) [2]Group {
 	return [2]Group{{"containers", spec.Containers}, {"initContainers", spec.InitContainers}}
@@ -22,7 +22,7 @@ type Probe struct {
 	*v1.Probe
 }
 
-// Probes are the three probes of a container.
+// Probes returns the three probes of a container.
 func Probes(c *v1.Container) [3]Probe {
 	return [3]Probe{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}}
 }

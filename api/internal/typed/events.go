@@ -24,7 +24,7 @@ const strategic = types.StrategicMergePatchType
 // event, where the client has none.
 type recorded[T object] struct{ of typed[T] }
 
-// about is the client for an event, and the event's name.
+// about returns the client for an event, and the event's name.
 func (c recorded[T]) about(event T) (of typed[T], name string) {
 	if of = c.of; isNil(event) {
 		return of, "" // the server refuses it

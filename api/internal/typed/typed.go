@@ -25,7 +25,7 @@ type object interface {
 	metav1.Object
 }
 
-// configuration is a pointer to what is applied.
+// configuration is a pointer to an apply configuration.
 type configuration interface {
 	comparable
 	GetName() *string
