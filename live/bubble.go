@@ -15,14 +15,14 @@ import (
 // are still there. Some libraries cannot stop all of theirs; leftBehind names those
 // that are known and harmless, by a part of a function's full name in their stack,
 // for example "k8s.io/client-go/tools/record.". Any other goroutine that is left
-// fails the test and is shown.
+// fails the test, which prints it.
 //
 // Goroutines left behind never run again: their bubble's time has ended.
 //
 // The first call changes a global of client-go for good: utilruntime.ErrorHandlers keep
 // the one that logs, and lose the others. The one that limits the rate of errors
-// sleeps in whoever reports an error, which leaves that goroutine behind when the bubble
-// ends meanwhile, and compares the times of different bubbles.
+// sleeps in the goroutine that reports an error. That goroutine would still exist if the bubble
+// ended meanwhile, and the limit would compare the times of different bubbles.
 func Bubble(t *testing.T, f func(t *testing.T), leftBehind ...string) {
 	t.Helper()
 	tame()
@@ -91,7 +91,7 @@ func containsAny(s string, parts []string) bool {
 }
 
 // ClientGo returns the goroutines, for Bubble, that programs of client-go and controller-runtime
-// leave behind: event broadcasters that nobody shuts down.
+// leave behind: those of event broadcasters, which these programs never shut down.
 func ClientGo() []string {
 	return []string{
 		"k8s.io/client-go/tools/record.",

@@ -20,13 +20,13 @@ type Driver struct {
 	err    error
 }
 
-// Start begins to drive the engine, as fast as the machine's time goes. Until Stop the
-// engine is the driver's: use Do for whatever needs it, Cluster.Settle and its like
-// included. Clients may be used by anybody, at any time.
+// Start begins to drive the engine in the machine's time. Until Stop only the driver may use the
+// engine: call Cluster.Settle and other methods that need it in Do. Clients may be used from any
+// goroutine at any time.
 func Start(e *engine.Engine) *Driver { return StartAt(e, 1) }
 
-// StartAt is Start with virtual time that goes speed times as fast as the machine's. With
-// speed 0 nothing happens by itself: no time passes and no actor runs but in what Do calls,
+// StartAt starts a driver with virtual time that goes speed times as fast as the machine's. With
+// speed 0 time passes and actors run only in calls of Do,
 // such as Cluster.Step, Settle and RunFor. A negative speed counts as 0.
 func StartAt(e *engine.Engine, speed float64) *Driver {
 	d := &Driver{
@@ -66,8 +66,8 @@ func (d *Driver) Do(f func()) bool {
 	}
 }
 
-// Done is closed when the driving has ended: after Stop, or when the engine has failed.
-// Stop says then why.
+// Done returns a channel that is closed when driving has ended: after Stop, or when the engine
+// has failed. Stop then returns the error.
 func (d *Driver) Done() <-chan struct{} { return d.done }
 
 func (d *Driver) run() {
@@ -122,12 +122,12 @@ func (c *clock) now() time.Time {
 	return c.virtual.Add(time.Duration(float64(time.Since(c.machine)) * c.speed))
 }
 
-// until is how long on the machine it is until a moment of virtual time has come.
+// until returns the machine's time until a moment of virtual time.
 func (c *clock) until(at time.Time) time.Duration {
 	return time.Duration(math.Ceil(float64(at.Sub(c.now())) / c.speed))
 }
 
-// catchUp has the clock go on from a moment that is ahead of it.
+// catchUp sets the clock to a moment that is ahead of it.
 func (c *clock) catchUp(virtual time.Time) {
 	if virtual.After(c.now()) {
 		*c = newClock(virtual, c.speed)

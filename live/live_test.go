@@ -40,7 +40,7 @@ spec:
   resources: {requests: {storage: 1Gi}}
 `
 
-// labeller is a third party's controller: it labels every claim that is Bound.
+// labeller starts a third party's controller: it labels every claim that is Bound.
 func labeller(ctx context.Context, cluster *storagesim.Cluster) (stop func()) {
 	factory := informers.NewSharedInformerFactory(cluster.Client(), 0)
 	claims := factory.Core().V1().PersistentVolumeClaims()

@@ -27,7 +27,7 @@ import (
 	"github.com/storagesim/storagesim/live"
 )
 
-// theirs is somebody's program: it counts its lives in a ConfigMap, and then waits.
+// theirs is a program of a user: it counts its lives in a ConfigMap, and then waits.
 type theirs struct {
 	ends func(ctx context.Context) error
 
@@ -36,7 +36,7 @@ type theirs struct {
 	err error
 }
 
-// lives is how often it was started; last is the error of its last call.
+// lives returns how often it was started; last returns the error of its last call.
 func (p *theirs) lives() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -278,7 +278,7 @@ func TestTheInventoryOfAProgramCountsAmongTheLeaks(t *testing.T) {
 	assert.ErrorContains(t, err, "with MemoryDisks")
 }
 
-// client-go's limit of errors sleeps in whoever reports one.
+// client-go's limit of errors sleeps in the goroutine that reports one.
 func TestABubbleEndsWhileErrorsAreReported(t *testing.T) {
 	for range 3 {
 		live.Bubble(t, func(*testing.T) {

@@ -62,8 +62,8 @@ func (c *call) didYouMean(where, path string) string {
 	return ""
 }
 
-// found is place with the stars in the path replaced. A path that goes up is
-// left to the node to refuse.
+// found returns the place with the stars in its path replaced. It leaves a path with ".." to
+// the node, which refuses it.
 func (c *call) found() (where, path string, err error) {
 	where, path, err = c.place()
 	if err == nil && strings.Contains(path, "*") && !strings.Contains(path, "..") {

@@ -72,7 +72,7 @@ func (c *call) power(do func(string) error, actor, machine string) error {
 	return nil
 }
 
-// powered is what can be stopped.
+// powered returns the names that stop and start take.
 func (c *call) powered() []string {
 	nodes := slices.DeleteFunc(c.cluster.Machines(), func(name string) bool { return !strings.HasPrefix(name, "node/") })
 	return append(c.cluster.Actors(), nodes...)

@@ -187,7 +187,7 @@ func remove(c *call) error {
 	return errors.Join(errs...)
 }
 
-// deleteOptions are what kubectl makes of the flags.
+// deleteOptions returns the options that kubectl sends for the flags.
 func (c *call) deleteOptions() (opts metav1.DeleteOptions, err error) {
 	grace, err := c.flags.GetInt64("grace-period")
 	if err != nil {

@@ -39,7 +39,7 @@ func showCommands() []*command {
 	}
 }
 
-// selecting are the flags of commands that select objects.
+// selecting adds the flags of commands that select objects.
 func selecting(f *pflag.FlagSet) {
 	f.StringP("output", "o", "", "")
 	f.StringP("namespace", "n", "", "")
@@ -49,7 +49,7 @@ func selecting(f *pflag.FlagSet) {
 	f.Bool("no-headers", false, "")
 }
 
-// selection is what the flags say.
+// selection returns the options that the flags set.
 func (c *call) selection() (tables.Options, error) {
 	o := tables.Options{
 		Namespace: c.flag("namespace"), AllNamespaces: c.on("all-namespaces"), Output: c.flag("output"),

@@ -156,7 +156,7 @@ func runFor(c *call) error {
 	return c.advance(c.args[1:], func() error { return c.cluster.RunFor(d) })
 }
 
-// topics are what records of the trace are filed under.
+// topics lists the topics of the trace's records.
 var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry", "grpc", "asset", "call"}
 
 // filter reads the words that keep actors, topics and what is said of objects. quiet keeps nothing.

@@ -102,7 +102,7 @@ func newFlags(cmd *command) *pflag.FlagSet {
 	return flags
 }
 
-// misuse is an error in how the script uses the command.
+// misuse returns the error of a command that the script uses wrongly.
 func (c *call) misuse(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
 
 // want checks the number of arguments; most < 0 means any number.

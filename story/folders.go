@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// folders are the files that a script may read: those of its own folder and of the
-// folders that whoever plays it allows. No path and no link leads out of them.
+// folders gives access to the files that a script may read: those of its own folder and of the
+// folders that the caller of Run allows. No path and no link leads out of them.
 type folders struct {
 	own     string
 	allowed []string

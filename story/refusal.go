@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// refusal is how kubectl prints an error; several are one below the other.
+// refusal returns an error as kubectl prints it, several one below the other.
 // Upstream: kubectl cmd/util/helpers.go checkErr, v1.36.
 func refusal(err error) string {
 	if e, ok := errors.AsType[manifest.Errors](err); ok {
@@ -41,7 +41,7 @@ func refusal(err error) string {
 	return "Error from server: " + s.Message
 }
 
-// causes are on one line if there is one, else one below the other.
+// causes returns the causes on one line if there is one, else one below the other.
 func causes(list []metav1.StatusCause) string {
 	var lines []string
 	seen := map[string]bool{}

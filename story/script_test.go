@@ -170,7 +170,7 @@ error: no node is called "node-9" (did you mean "node-1"?); expected one of node
 	assert.Equal(t, "No resources found", outputs(got)[9])
 }
 
-// outputs are the lines that commands printed.
+// outputs returns the lines that commands printed.
 func outputs(transcript string) []string {
 	var lines []string
 	in := false

@@ -19,13 +19,13 @@ import (
 
 // Options say how to play a story. The zero value is right for most.
 type Options struct {
-	// Dir is where the nodes' directories are made; they stay. Default: nowhere, the
+	// Dir is the directory for the nodes' directories, which stay. Default: "", the
 	// nodes have their files in memory.
 	Dir string
 	// Seed replaces the seed of the script's cluster, unless it is 0.
 	Seed uint64
-	// Width is how many characters a line of the outputs may have, but for tables
-	// and files: what is longer continues on the next line. Default DefaultWidth;
+	// Width is the number of characters that a line of the outputs may have, except in tables
+	// and files: a longer one continues on the next line. Default DefaultWidth;
 	// negative means any number.
 	Width int
 	// AllowFiles are folders whose files -f may name, besides those of the script's
@@ -37,8 +37,8 @@ type Options struct {
 const DefaultWidth = 120
 
 // Run plays a script and returns it with the outputs it gave. name is the file's
-// name, for errors and for files that the script names. The output is whatever
-// was played, also when there is an error.
+// name, for errors and for files that the script names. It returns the output up to
+// an error, too.
 func Run(name, script string) (output string, err error) {
 	var b strings.Builder
 	err = Play(context.Background(), &b, name, script, Options{})
@@ -132,7 +132,7 @@ func (s *session) command(it item) (string, error) {
 	return c.out.String(), nil
 }
 
-// fullIDs has a script name objects as transcripts do.
+// fullIDs replaces shortened identifiers, as transcripts have them, by full ones.
 func (s *session) fullIDs(words []string) []string {
 	if s.cluster == nil || words == nil {
 		return words
@@ -190,7 +190,7 @@ func (s *session) view() tables.View {
 // out is a call's output.
 type out struct{ bytes.Buffer }
 
-// hang is how far the second line of a sentence is indented.
+// hang is the indentation of the second line of a sentence.
 const hang = 4
 
 // say prints sentences: identifiers are short, and what is too wide is wrapped.

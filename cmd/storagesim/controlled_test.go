@@ -80,8 +80,8 @@ func onServer(t *testing.T, manifests string, f func(client kubernetes.Interface
 	assert.Empty(t, errOut)
 }
 
-// TestControlRunsTheSidecarsOfADriver has a driver in another process make a volume for a claim
-// of another server, attach it, detach it and delete it again.
+// A driver in another process makes a volume for a claim
+// of another server, attaches it, detaches it and deletes it again.
 func TestControlRunsTheSidecarsOfADriver(t *testing.T) {
 	p := outside.Start(t, outside.Config{})
 	onServer(t, file(t, "all.yaml", strings.Split(outsideManifests, "kind: Pod")[0]+"kind: Namespace\nmetadata: {name: other}\n"), func(client kubernetes.Interface, kubeconfig string) {

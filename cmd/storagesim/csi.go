@@ -26,7 +26,7 @@ type csiEndpoint struct {
 // nodeWord stands for the name of a node in an address.
 const nodeWord = "{node}"
 
-// askTime is how long a driver may take to say who it is.
+// askTime is the time that a driver may take to answer GetPluginInfo.
 const askTime = 10 * time.Second
 
 const csiHelp = "`ADDRESS` of a CSI driver that runs already: unix:///PATH or tcp://HOST:PORT; may be repeated"

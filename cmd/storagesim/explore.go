@@ -171,7 +171,7 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	return o.report(out, report, err)
 }
 
-// scenario is one run: what the manifests say comes and goes.
+// scenario plays one run: it applies the manifests, and deletes their objects.
 func (o *exploreOptions) scenario(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
 	if err := errors.Join(o.prepare(ctx, c, objects), c.Settle()); err != nil {
 		return err
@@ -191,8 +191,8 @@ func (o *exploreOptions) scenario(ctx context.Context, c *storagesim.Cluster, ob
 	return errors.Join(c.Delete(gone...), c.Settle())
 }
 
-// deleted are what a run deletes at its end, in that order: StatefulSets, pods, and claims,
-// those that StatefulSets made included.
+// deleted returns the objects that a run deletes at its end, in this order: StatefulSets, pods,
+// and claims, including those of StatefulSets.
 func deleted(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) (gone []string, err error) {
 	for _, kind := range []string{"StatefulSet", "Pod", "PersistentVolumeClaim"} {
 		for _, obj := range objects {
@@ -226,7 +226,7 @@ type foundFailure struct {
 	Strategy string `json:"strategy,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	Error    string `json:"error"`
-	// Acts are those of the user that it takes.
+	// Acts lists the acts of the user that the failure needs.
 	Acts   []string `json:"acts"`
 	Replay string   `json:"replay"`
 	Story  string   `json:"story"`

@@ -30,7 +30,7 @@ func (o *exploreOptions) writeScript(errOut io.Writer, objects []manifest.Object
 	}
 }
 
-// untold is why no script can say what a failure takes, nil if one can.
+// untold returns an error if no script can repeat a failure.
 func (o *exploreOptions) untold(f *explore.Failure) error {
 	switch {
 	case f.Untold != nil:

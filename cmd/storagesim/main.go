@@ -15,7 +15,7 @@ func main() { os.Exit(run()) }
 // interrupted is the exit code after Ctrl-C, as shells have it.
 const interrupted = 130
 
-// grace is how long a command may take to end after Ctrl-C.
+// grace is the time that a command may take to end after Ctrl-C.
 const grace = 5 * time.Second
 
 // run runs the command line until it is done, Ctrl-C ends it, the terminal is closed, or

@@ -347,7 +347,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is storagesim as a process of its own, with a directory for its temporary
+// process returns storagesim as a process of its own, with a directory for its temporary
 // files.
 func process(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
@@ -503,7 +503,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: ngi
 	assert.Equal(t, "note: no pods are created for Deployment/web, Job/once: the simulation has no controllers for these kinds; it runs Pods and StatefulSets\n", errOut)
 }
 
-// What does not run at the end is explained, whatever its phase.
+// A pod that does not run at the end is explained in any phase.
 func TestRunExplainsAtItsEndAPodThatHasFailed(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: once}\nspec:\n  restartPolicy: Never\n  containers: [{name: maker, image: busybox, command: [mkdir, /not/there]}]\n"
 	code, out, errOut := command(t, pod, "run", "-f", "-")

@@ -75,7 +75,7 @@ func listMuseum(out io.Writer) error {
 	return nil
 }
 
-// open is what the list says of a bug that upstream has, too.
+// open returns the list's remark on a bug that upstream still has.
 func open(e museum.Exhibit) string {
 	if e.Open {
 		return " (open upstream)"

@@ -48,7 +48,7 @@ type runOptions struct {
 	verbose bool
 }
 
-// outputs are what -o can be; empty is the story and then the tables.
+// outputs lists the values of -o; empty means the story and then the tables.
 var outputs = []string{"", "story", "table", "yaml", "json", "trace"}
 
 func newRun() *cobra.Command {
@@ -256,8 +256,7 @@ func nfsServers(exports []string) ([]storagesim.NFSServer, error) {
 	return servers, nil
 }
 
-// run prints to out whatever happened, also if the error is not nil, unless ctx
-// ends.
+// run prints what happened to out, also after an error, unless ctx is done.
 func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) (err error) {
 	objects, err := readAll(o.files, in, errOut)
 	if err != nil {
@@ -289,7 +288,7 @@ func (o *runOptions) cluster(cfg storagesim.Config) (*storagesim.Cluster, error)
 	return storagesim.New(cfg)
 }
 
-// readAll is read for people: it tells of all that is wrong with the manifests.
+// readAll reads manifests and reports all their errors.
 func readAll(files []string, in io.Reader, errOut io.Writer) ([]manifest.Object, error) {
 	objects, err := read(files, in)
 	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
@@ -383,7 +382,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	return nil
 }
 
-// listed is what the tables show, and snapshotsListed what they show besides where there are
+// listed names the resources in the tables, and snapshotsListed those added if there are
 // snapshots.
 const (
 	listed          = "sc,pv,pvc,sts,pods,va"

@@ -165,7 +165,7 @@ func (o *serveOptions) begin(ctx context.Context, c *storagesim.Cluster, objects
 	return nil
 }
 
-// endedBy is the error of what was interrupted, or its own.
+// endedBy returns the cause of ctx if it is done, else err.
 func endedBy(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

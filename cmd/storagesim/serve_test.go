@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// output is what a command prints while it runs.
+// output holds what a command prints while it runs.
 type output struct {
 	mu   sync.Mutex
 	data bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// untilEnded returns a context that ends with the signals that end a command; one that is
-// ignored, as under nohup, stays ignored. A pipe that nobody reads ends nothing:
+// untilEnded returns a context that ends with the signals that end a command. A signal that is
+// ignored, as under nohup, stays ignored. A closed pipe does not end the command:
 // writing fails instead.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Ignore(syscall.SIGPIPE)

@@ -4,7 +4,7 @@ package main
 
 import "context"
 
-// untilEnded is ctx: there are no signals.
+// untilEnded returns ctx: WebAssembly has no signals.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }

@@ -143,7 +143,7 @@ func readScript(file string, in io.Reader) (string, error) {
 	return string(data), err
 }
 
-// firstDifference is the first line in which the outputs differ.
+// firstDifference returns an error with the first line in which the outputs differ.
 func firstDifference(file, want, got string) error {
 	wanted, gotten := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range max(len(wanted), len(gotten)) {

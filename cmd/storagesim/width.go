@@ -19,7 +19,7 @@ func badWidth(width int) error {
 	return fmt.Errorf("--width %d: expected at least %d, or 0 for no wrapping", width, leastWidth)
 }
 
-// terminalWidth is how wide to print: as wide as the terminal, if it is one.
+// terminalWidth returns the width of the terminal, or a default if out is not one.
 func terminalWidth(out io.Writer) int {
 	if f, ok := out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

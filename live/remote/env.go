@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// env is what an actor sees.
+// env is the control.Env of an actor.
 type env struct{ *process }
 
 var (
@@ -60,7 +60,7 @@ func (v *env) Heartbeat(name string, period time.Duration, f func(context.Contex
 	v.every(name, period, f, v.spawnAtOnce)
 }
 
-// every has a task that spawn starts do f each period.
+// every starts a task with spawn that calls f each period.
 func (v *env) every(name string, period time.Duration, f func(context.Context), spawn func(doing string, f func(ctx context.Context))) {
 	if period <= 0 {
 		panic(fmt.Sprintf("%s: Every %s: the period %s is not positive", v.name, name, period))

@@ -88,7 +88,7 @@ type saidKey struct {
 	reason, message string
 }
 
-// manySaid is how many events are remembered as told.
+// manySaid is the number of events that are remembered as told.
 const manySaid = 10_000
 
 // said tells of an event.

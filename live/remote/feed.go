@@ -56,7 +56,7 @@ func (r *run) listWatch(source control.Source) (cache.ListerWatcher, error) {
 	}), nil
 }
 
-// listWatchCustom is listWatch for objects without Go types.
+// listWatchCustom lists and watches objects without Go types, as listWatch does.
 func (r *run) listWatchCustom(source control.Source) (cache.ListerWatcher, error) {
 	client, err := dynamic.NewForConfig(r.cfg.REST)
 	if err != nil {
@@ -157,7 +157,7 @@ func (f *feed) Replace(list []any, _ string) error {
 	return nil
 }
 
-// versionOf returns the resourceVersion as a number; 0 for a server whose versions are none.
+// versionOf returns the resourceVersion as a number; 0 if it is not a number.
 func versionOf(obj metav1.Object) uint64 {
 	n, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64) // 0 if it is no number
 	return n

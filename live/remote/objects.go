@@ -44,7 +44,7 @@ func (o objects) of(resource schema.GroupVersionResource, namespace string) meta
 	return o.client.Resource(resource).Namespace(namespace)
 }
 
-// wholly is of, for objects with all that they have.
+// wholly returns the client of a resource, as of does, but for whole objects.
 func (o objects) wholly(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
 		return o.whole.Resource(resource)
@@ -76,7 +76,7 @@ func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource
 	return answer(o.wholly(resource, namespace).Patch(ctx, name, how, patch, metav1.PatchOptions{}, path(subresource)...))
 }
 
-// path returns a subresource as clients want it: none is none.
+// path returns a subresource as the arguments that clients take: empty for "".
 func path(subresource string) []string {
 	if subresource == "" {
 		return nil
@@ -84,7 +84,7 @@ func path(subresource string) []string {
 	return []string{subresource}
 }
 
-// answer is what a client has answered; without an object where there is an error.
+// answer returns a client's answer, with a nil object if there is an error.
 func answer(obj *unstructured.Unstructured, err error) (control.Object, error) {
 	if err != nil {
 		return nil, err

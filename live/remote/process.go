@@ -23,10 +23,10 @@ type process struct {
 	client  kubernetes.Interface
 	objects control.Objects
 
-	// turn is held by whoever runs the actor's code, and guards all that follows.
+	// turn is held by the goroutine that runs the actor's code, and guards the fields below.
 	turn     turn
 	unlisted int           // feeds that have had no list yet
-	listed   chan struct{} // closed when there are none
+	listed   chan struct{} // closed when all lists have arrived
 	told     map[saidKey]bool
 	known    memory
 
@@ -40,7 +40,7 @@ type turn chan struct{}
 func (t turn) take() { t <- struct{}{} }
 func (t turn) give() { <-t }
 
-// ended is what unwinds the actor's code when its work is over.
+// ended is the value of the panic that unwinds the actor's code when its work is over.
 type ended struct{ actor string }
 
 func (e ended) Error() string { return e.actor + " has ended" }
@@ -79,7 +79,7 @@ func (p *process) hasListed() {
 	}
 }
 
-// awaitsList has tasks that are started from now on wait for one more list.
+// awaitsList makes tasks that start from now on wait for one more list.
 func (p *process) awaitsList() {
 	if p.unlisted++; p.unlisted == 1 {
 		p.listed = make(chan struct{})
@@ -90,7 +90,7 @@ func (p *process) awaitsList() {
 // lock. The lock must be held.
 func (p *process) spawn(doing string, f func(ctx context.Context)) { p.spawnAfter(p.listed, doing, f) }
 
-// spawnAtOnce is spawn for a task that needs no cache.
+// spawnAtOnce starts a task that needs no cache.
 func (p *process) spawnAtOnce(doing string, f func(ctx context.Context)) {
 	now := make(chan struct{})
 	close(now)

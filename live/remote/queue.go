@@ -35,7 +35,8 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 	return q
 }
 
-// newLimiter is what workqueue.DefaultTypedControllerRateLimiter is with other numbers.
+// newLimiter returns a limiter like workqueue.DefaultTypedControllerRateLimiter with the numbers
+// of l.
 func newLimiter(l control.RateLimiter) workqueue.TypedRateLimiter[string] {
 	each := workqueue.NewTypedItemExponentialFailureRateLimiter[string](l.Base, l.Max)
 	if l.QPS < 0 {
@@ -45,7 +46,7 @@ func newLimiter(l control.RateLimiter) workqueue.TypedRateLimiter[string] {
 	return workqueue.NewTypedMaxOfRateLimiter[string](each, &workqueue.TypedBucketRateLimiter[string]{Limiter: bucket})
 }
 
-// work is a worker's life.
+// work takes keys and reconciles them until ctx is done.
 func (q *queue) work(ctx context.Context) {
 	for {
 		var key string

@@ -54,7 +54,7 @@ spec:
 `
 
 // withoutControlPlane runs f in a bubble, with a cluster of kubelets and an API server alone,
-// which for package remote is somebody else's.
+// which package remote treats as a foreign one.
 func withoutControlPlane(t *testing.T, f func(t *testing.T, c *storagesim.Cluster)) {
 	t.Helper()
 	live.Bubble(t, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestAtMostOnePieceOfAnActorsCodeRunsAtATime(t *testing.T) {
 	})
 }
 
-// synctestYield lets whatever else could run do so.
+// synctestYield lets all other goroutines of the bubble run.
 func synctestYield() {
 	for range 10 {
 		time.Sleep(time.Nanosecond)

@@ -24,7 +24,7 @@ import (
 
 // Config says what to run, and where.
 type Config struct {
-	// REST is how the API server is reached; required. Its rate limits and its timeout are
+	// REST says how to reach the API server; required. Its rate limits and its timeout are
 	// not used: see QPS.
 	REST *restclient.Config
 	// Actors are the controllers; at least one. Their names are unique.
@@ -33,7 +33,7 @@ type Config struct {
 	// LeaseNamespace; default "storagesim-control" in "kube-system". NoLease does without.
 	Lease, LeaseNamespace string
 	NoLease               bool
-	// Identity is who holds the lease; default the machine's name and a random UUID.
+	// Identity is the holder in the lease; default the machine's name and a random UUID.
 	Identity string
 	// QPS and Burst limit how many requests each actor makes in a second; default 50 and
 	// 100. A negative QPS limits nothing. Watches and events do not count.
@@ -221,8 +221,8 @@ func (r *run) tell(actor string, record trace.Record) {
 	r.cfg.Tell(trace.Entry{Time: time.Now().UTC(), Actor: actor, Record: record})
 }
 
-// clients are how one actor reaches the server: its requests let go of its lock and count
-// for its limit.
+// clients returns the clients of one actor: their requests release the actor's lock and count
+// for its rate limit.
 func (r *run) clients(p *process) (kubernetes.Interface, control.Objects, error) {
 	cfg := restclient.CopyConfig(r.cfg.REST)
 	cfg.UserAgent = p.name

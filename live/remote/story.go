@@ -21,8 +21,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// memory is what an actor's feeds have heard of and what its writes were answered: to say of
-// a write what it changes takes the object as it was before.
+// memory holds the last version of each object that an actor's feeds and the answers to its
+// writes have delivered. A story needs it to say what a write changes.
 type memory map[memoryKey]control.Object
 
 type memoryKey struct {
@@ -43,8 +43,8 @@ func (m memory) heard(resource schema.GroupVersionResource, obj control.Object, 
 	}
 }
 
-// writeOf is what a request for a path of the API is to be told as; nil if it does not
-// write, or writes what stories leave out: events, signs of life and reviews.
+// writeOf returns the record of a request for a path of the API; nil if it does not
+// write, or writes objects that stories leave out: events, heartbeats and reviews.
 func (p *process) writeOf(req *http.Request, path string) *trace.Write {
 	asked, ok := rest.RequestOf(&http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}})
 	if !ok || p.run.cfg.Tell == nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// answerWithin is how long the server may take for an answer.
+// answerWithin is the time that the server may take for an answer.
 const answerWithin = time.Minute
 
 // transport makes an actor's requests: each counts for the actor's limit, waits without the

@@ -22,7 +22,7 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// admit lets requests with the token pass. Others are answered with 401, whatever they ask.
+// admit lets requests with the token pass. All others are answered with 401.
 // Upstream: apiserver endpoints/filters failedAuth.ServeHTTP, v1.36.
 func admit(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
@@ -45,7 +45,7 @@ func refuse(w http.ResponseWriter, status metav1.Status) {
 	status.Status = metav1.StatusFailure
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status) // the client has gone: there is nobody to tell
+	_ = json.NewEncoder(w).Encode(status) // the client has gone
 }
 
 // limit ends requests that take too long.
@@ -64,8 +64,8 @@ func limit(next http.Handler) http.Handler {
 	})
 }
 
-// readDeadline is when the body must have come. Of a request without one the connection is
-// read only to see when the client goes.
+// readDeadline returns the time by which the body must have arrived. The connection of a request
+// without a body is read only to see when the client goes.
 func readDeadline(r *http.Request) time.Time {
 	if r.ContentLength == 0 || r.Header.Get("Upgrade") != "" {
 		return time.Time{}

@@ -27,7 +27,7 @@ import (
 	"github.com/storagesim/storagesim/live/serve"
 )
 
-// benched is a cluster that is served and does not move: only its API works.
+// benched serves a cluster that does not move: only its API works.
 func benched(b *testing.B) (*storagesim.Cluster, *rest.Config) {
 	b.Helper()
 	cluster, err := storagesim.New(storagesim.Config{Disks: storagesim.MemoryDisks, Only: []string{}, NoNodes: true, TraceLimit: 1000})
@@ -140,7 +140,7 @@ func BenchmarkWatchersOverTLS(b *testing.B) {
 	}
 }
 
-// BenchmarkKubectlGet is kubectl get pv of 10,000 volumes, whole, and the server's share. kubectl asks for 500
+// BenchmarkKubectlGet measures kubectl get pv of 10,000 volumes, whole, and the server's share. kubectl asks for 500
 // at a time, and after ten requests only five times a second.
 func BenchmarkKubectlGet(b *testing.B) {
 	file, err := exec.LookPath("kubectl")
@@ -203,7 +203,7 @@ func kubeconfigOf(config *rest.Config) []byte {
 "clusters":[{"name":"x","cluster":{"server":%q,"insecure-skip-tls-verify":true}}],"users":[{"name":"x","user":{"token":%q}}]}`, config.Host, config.BearerToken)
 }
 
-// BenchmarkStart is from nothing to a kubeconfig that works, and to its end.
+// BenchmarkStart measures the time from nothing to a kubeconfig that works, and to its end.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// validity is how long a run can last.
+// validity is the longest time that a run can last.
 const validity = 365 * 24 * time.Hour
 
 // certificate is the server's own, made for a run. Its key is nowhere but in memory.

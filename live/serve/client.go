@@ -38,7 +38,7 @@ func NewClient(kubeconfig string) (*Client, error) {
 	return &Client{client, strings.TrimSuffix(config.Host, "/")}, nil
 }
 
-// Step takes one step. Steps is 0 if there is none to take.
+// Step takes one step. Steps is 0 if the cluster is at rest.
 func (c *Client) Step(ctx context.Context) (Moved, error) { return c.move(ctx, "step") }
 
 // Settle runs until the cluster is at rest.

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// controlPath is where the paths begin that are about the run, and not about the API.
+// controlPath is the prefix of paths that control the run instead of the API.
 const controlPath = "/storagesim/"
 
-// Moved is what a command to let something happen has done.
+// Moved is the result of a command that takes steps.
 type Moved struct {
 	// Now is the virtual time after it.
 	Now time.Time `json:"now"`
-	// Steps is how many steps were taken.
+	// Steps is the number of steps taken.
 	Steps uint64 `json:"steps"`
 }
 

@@ -9,19 +9,18 @@
 // # Time
 //
 // The cluster is driven by package live: as fast as the machine's time, faster, or only when
-// told. Besides the API there are a few paths for that: POST /storagesim/step,
+// told. A few paths beside the API are for that: POST /storagesim/step,
 // /storagesim/settle and /storagesim/run-for?duration=10m; see [Client]. GET
 // /storagesim/story is the story so far: kubectl get --raw /storagesim/story.
 //
-// A command in a container (kubectl exec) that sleeps waits for virtual time, as everything
-// does. With speed 0 it waits until a client lets time pass.
+// A command in a container (kubectl exec) that sleeps waits for virtual time. With speed 0 it waits until a client lets time pass.
 //
 // # Who gets in
 //
-// The client that has the token, which is made for the run from 32 random bytes and stands in the
-// kubeconfig (mode 0600); everything else is answered with 401 Unauthorized, /healthz and
-// /version included, which a real server gives to every client. Who has it may do everything that
-// the API can do, and it cannot reach beyond the simulated machines. The certificate is made
+// Only a client with the token, which is made for the run from 32 random bytes and written into the
+// kubeconfig (mode 0600). Every other request is answered with 401 Unauthorized, also for /healthz
+// and /version, which a real server gives to every client. With the token a client may do all that
+// the API can do, and cannot reach beyond the simulated machines. The certificate is made
 // for the run, and its key is only in memory. The server listens on an address of this
 // machine alone unless Config.Remote says otherwise. There are no paths for profiling.
 //
@@ -34,6 +33,6 @@
 //   - Impersonation headers have no effect: every client is the administrator.
 //   - Streams of a log that is followed are compared by their end: a program that prints
 //     more than 64 KiB between two looks at it, ten a second, loses the beginning.
-//   - A terminal (kubectl exec -t) is no device: what is typed is echoed and handed over at
+//   - A terminal (kubectl exec -t) is not a device: input is echoed, and the command gets it at
 //     Ctrl-D; Ctrl-C ends the command.
 package serve

@@ -73,7 +73,7 @@ func checkFile(file string, force bool) error {
 	return nil
 }
 
-// write writes the file, readable by nobody else. It is there whole or not at all.
+// write writes the file with mode 0600, whole or not at all.
 func (k *kubeconfig) write(force bool) (err error) {
 	if err := checkFile(k.file, force); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (k *kubeconfig) write(force bool) (err error) {
 	return nil
 }
 
-// remove removes the file, unless somebody else has written it since.
+// remove removes the file, unless another program has written it since.
 func (k *kubeconfig) remove() error {
 	text, err := os.ReadFile(k.file)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, k.text) {

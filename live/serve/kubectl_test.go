@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/kubectl/output.txt anew")
 
-// kubectl is the program of that name, or the one that $KUBECTL names.
+// kubectl returns the path of kubectl, or of the program that $KUBECTL names.
 func kubectl(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("KUBECTL")
@@ -126,7 +126,7 @@ func (s *session) shell(ctx context.Context, line string, moving bool) string {
 	return olderWords.Replace(strings.ReplaceAll(text, s.dir, "DIR"))
 }
 
-// olderWords are those of kubectl v1.32 for what v1.36 says at more length.
+// olderWords replaces texts of kubectl v1.36 by those of v1.32.
 var olderWords = strings.NewReplacer(
 	" deleted from default namespace\n", " deleted\n",
 	"error upgrading connection: unable to upgrade connection: ", "error upgrading connection: ",

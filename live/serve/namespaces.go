@@ -55,8 +55,8 @@ func (f furnishing) furnish(ctx context.Context, namespace string) error {
 	return unlessThere(err)
 }
 
-// unlessThere is an error of a write, but for that of an object that is there already or
-// whose namespace is on its way out.
+// unlessThere returns err, or nil if it says that the object exists already or that its
+// namespace is being deleted.
 func unlessThere(err error) error {
 	if apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause) {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
-// lookEvery is how often, in the machine's time, a request looks at what it waits for: more
-// of a log, or the time at which a command goes on.
+// lookEvery is the interval, in the machine's time, at which a request looks for what it waits
+// for: more of a log, or the time at which a command goes on.
 const lookEvery = 100 * time.Millisecond
 
 var errEnded = apierrors.NewServiceUnavailable("the cluster has ended")
@@ -57,8 +57,8 @@ func (n nodes) Logs(ctx context.Context, pod types.NamespacedName, opts *corev1.
 	}
 }
 
-// nextLog waits until a log differs from what it was. It is what it was if the container
-// has ended, or ctx.
+// nextLog waits until a log differs from was, and returns it. It returns was if the container
+// has ended or ctx is done.
 func (n nodes) nextLog(ctx context.Context, pod types.NamespacedName, opts *corev1.PodLogOptions, was string) (string, error) {
 	for {
 		running := n.runs(pod, opts.Container) // before the last look
@@ -112,8 +112,8 @@ func lastLines(text string, n *int64) string {
 	}
 }
 
-// added is what a log has more than before. Of a long one only the end is kept: what was its
-// end before is its beginning now.
+// added returns the part of a log that was added. Of a long log only the end is kept, so that
+// the end of the old text is the beginning of the new one.
 func added(was, text string) string {
 	for from := range len(was) + 1 {
 		if more, ok := strings.CutPrefix(text, was[from:]); ok {
@@ -168,7 +168,7 @@ func (n nodes) Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.
 type execution struct {
 	*storagesim.Execution
 	nodes          nodes
-	stdin          *input // nil if there is none
+	stdin          *input // nil without standard input
 	stdout, stderr bytes.Buffer
 
 	until   time.Time // when the command goes on
@@ -208,8 +208,8 @@ func (x *execution) goOn() error {
 	return err
 }
 
-// pause waits for a while, or until there is what the command waits for; it says whether
-// the command is to go on.
+// pause waits for a while, or until the command has its input, and reports whether
+// the command should go on.
 func (x *execution) pause(ctx context.Context, gone <-chan struct{}) bool {
 	var input <-chan struct{}
 	if x.reading {
@@ -226,7 +226,7 @@ func (x *execution) pause(ctx context.Context, gone <-chan struct{}) bool {
 	return true
 }
 
-// pass hands over what was printed; to nobody if the client did not ask for it.
+// pass writes the output to the client, or drops it if the client did not ask for it.
 func pass(from *bytes.Buffer, to io.Writer) error {
 	defer from.Reset()
 	if to == nil || from.Len() == 0 {
@@ -238,7 +238,7 @@ func pass(from *bytes.Buffer, to io.Writer) error {
 
 var _ shell.Pending = (*input)(nil)
 
-// maxInput is how much a client may send to a command.
+// maxInput is the number of bytes that a client may send to a command.
 const maxInput = 64 << 20
 
 // The keys of a terminal that end the input and the command.
@@ -247,7 +247,7 @@ const (
 	ctrlD = 0x04
 )
 
-// input is what a client sends to a command. It is received before the command reads it.
+// input holds the data that a client sends to a command until the command reads it.
 type input struct {
 	tty   bool
 	ended chan struct{}
@@ -309,7 +309,7 @@ func (in *input) receive(from io.Reader, echo io.Writer, stop func()) {
 	}
 }
 
-// edit is what a terminal makes of keys: lines end in a newline.
+// edit turns keys into the text that a terminal hands over: lines end in a newline.
 func edit(keys []byte, stop func()) (typed []byte, ended bool) {
 	for _, key := range keys {
 		switch key {

@@ -33,7 +33,7 @@ import (
 	"github.com/storagesim/storagesim/live/serve"
 )
 
-// started is a cluster of one node that is served until the test ends.
+// started serves a cluster of one node until the test ends.
 func started(t *testing.T, cfg serve.Config) (*serve.Server, *rest.Config) {
 	t.Helper()
 	cluster, err := storagesim.New(storagesim.Config{Start: time.Now(), Disks: storagesim.MemoryDisks})
@@ -120,7 +120,7 @@ func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 	}
 }
 
-// Who has no token cannot keep a connection by sending a body slowly.
+// A client without the token cannot keep a connection by sending a body slowly.
 func TestNobodyIsWaitedForWithoutTheToken(t *testing.T) {
 	_, config := started(t, serve.Config{})
 	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(config.Host, "https://")) //nolint:gosec // the certificate is not the question

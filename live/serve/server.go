@@ -20,16 +20,16 @@ import (
 type Config struct {
 	// Listen is the address and port; default 127.0.0.1:0, which is any free port.
 	Listen string
-	// Remote allows an address that other machines can reach. Who has the token may then
-	// do from there what the API can do.
+	// Remote allows an address that other machines can reach. A client there that has the token
+	// may then do all that the API can do.
 	Remote bool
 	// Kubeconfig is the file that is written for clients, and removed by Close; required.
 	Kubeconfig string
-	// Force replaces a Kubeconfig that somebody else has written. One that a server wrote
-	// is replaced in any case.
+	// Force replaces a Kubeconfig that another program has written. One that a server of this
+	// package wrote is replaced in any case.
 	Force bool
-	// Speed is how many times faster virtual time goes than the machine's. 0, the default,
-	// lets nothing happen but when it is told to.
+	// Speed is the speed of virtual time: 60 means a minute in each second. With 0, the default,
+	// time passes only on command.
 	Speed float64
 }
 
@@ -69,7 +69,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	}
 	handler := rest.New(furnished, cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
 	s.http = &http.Server{
-		Handler: roomy(admit(s.config.token, limit(s.withControl(s.withSnapshots(handler))))), TLSConfig: certificate.tls(),
+		Handler: withStack(admit(s.config.token, limit(s.withControl(s.withSnapshots(handler))))), TLSConfig: certificate.tls(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
 	}
@@ -84,7 +84,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 // Kubeconfig returns the file by which clients find the server.
 func (s *Server) Kubeconfig() string { return s.config.file }
 
-// URL is where the server listens: https://127.0.0.1:40123.
+// URL returns the server's address: https://127.0.0.1:40123.
 func (s *Server) URL() string { return s.config.url }
 
 // Do calls f between two steps of the cluster, and waits for it. It says whether f was

@@ -7,7 +7,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 )
 
-// definitionsPath is where clients create CustomResourceDefinitions.
+// definitionsPath is the path at which clients create CustomResourceDefinitions.
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // withSnapshots hands everything on, and runs the snapshot controller and the snapshotters as soon as a client

@@ -23,7 +23,7 @@ func TestClientsOverHTTPSKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// overHTTPS is a client of a server of its own, on which no controllers run.
+// overHTTPS returns a client of a server of its own, on which no controllers run.
 func overHTTPS(t *testing.T, content string) kubernetes.Interface {
 	t.Helper()
 	cluster, err := storagesim.New(storagesim.Config{Only: []string{}, Disks: storagesim.MemoryDisks})

@@ -20,10 +20,10 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// Adapt is p for Cluster.AddProvisioner. Options and states are carried over as they
-// are, and so is an IgnoredError. What p is besides (Qualifier, DeletionGuard,
-// BlockProvisioner) counts as it does in the library. If p can say what its backend
-// holds (provisioner.Inventory, which the library does not know), RequireNoLeaks asks.
+// Adapt returns p as a provisioner for Cluster.AddProvisioner. Options and states are passed on
+// unchanged, and so is an IgnoredError. Its optional interfaces (Qualifier, DeletionGuard,
+// BlockProvisioner) count as in the library. If p lists the volumes of its backend
+// (provisioner.Inventory, which the library does not know), RequireNoLeaks uses it.
 func Adapt(p controller.Provisioner) provisioner.Provisioner {
 	if inventory, ok := p.(provisioner.Inventory); ok {
 		return struct {
@@ -34,8 +34,8 @@ func Adapt(p controller.Provisioner) provisioner.Provisioner {
 	return adapter{p}
 }
 
-// adapter has all optional methods; without p's own they answer as the library's
-// controller decides when there are none.
+// adapter has all optional methods. A method that the real provisioner lacks answers as the
+// library's controller would decide without it.
 type adapter struct{ real controller.Provisioner }
 
 var (

@@ -20,7 +20,7 @@ import (
 
 const tenThousand = 10_000
 
-// manyClaims is ten thousand, or with -short a hundred.
+// manyClaims returns ten thousand, or with -short a hundred.
 func manyClaims() int {
 	if testing.Short() {
 		return tenThousand / 100

@@ -56,7 +56,7 @@ func (p *hostPath) Delete(_ context.Context, volume *v1.PersistentVolume) error 
 	return os.RemoveAll(filepath.Join(p.dir, volume.Name))
 }
 
-// run is the example's main: a client of a rest.Config, the library's controller, and Run.
+// run does the work of the example's main: a client of a rest.Config, the library's controller, and Run.
 func (p *hostPath) run(ctx context.Context, config *restclient.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestFourFailuresAndTheirBackoff(t *testing.T) {
 	}, siglib.LeftBehind()...)
 }
 
-// A real program exits when somebody else has its lease.
+// A real program exits when another one has its lease.
 func TestAControllerThatLosesItsLeaseEnds(t *testing.T) {
 	live.Bubble(t, func(t *testing.T) {
 		cluster, err := storagesim.New(storagesim.Config{Start: time.Now()})

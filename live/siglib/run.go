@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
-// ErrLostLease is what Run returns when the controller lost its lease, upon which
-// the real program exits.
+// ErrLostLease is the error of Run if the controller lost its lease; the real program exits
+// then.
 var ErrLostLease = errors.New("the controller has lost its lease: a real one would have exited")
 
 // LeftBehind returns the names of the goroutines that the library cannot stop, for live.Bubble: it

@@ -137,7 +137,7 @@ func (h *host) add(number uint32, ends bool, text []byte) {
 	h.pieces = append(h.pieces, append(piece, text...))
 }
 
-// piece is the next piece of a response, nil if there is none.
+// piece returns the next piece of a response, nil at its end.
 func (h *host) piece(most int) []byte {
 	synctest.Wait()
 	h.mu.Lock()

@@ -34,10 +34,10 @@ func CheckActors(names []string) error {
 	return nil
 }
 
-// Actors are provisioners of this library, by their short names, for a driver that is not a
-// Cluster's: package remote runs them against another API server. Client, which is that server's,
-// creates what helper pods need and is missing: the namespace, the service account and, for
-// "local-path", the default ConfigMap. The identities of the provisioners depend on the seed.
+// Actors returns provisioners of this library, by their short names, for a driver other than a
+// Cluster's: package live/remote runs them against another API server. With client, a client of
+// that server, it creates the objects that helper pods need, if they are missing: the namespace,
+// the service account and, for "local-path", the default ConfigMap. The identities of the provisioners depend on the seed.
 func Actors(ctx context.Context, client kubernetes.Interface, seed uint64, names ...string) (actors []control.Actor, err error) {
 	if err := CheckActors(names); err != nil {
 		return nil, err
