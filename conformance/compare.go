@@ -16,9 +16,9 @@ import (
 type Difference struct {
 	// Step counts from 1; 0 is the state at the end.
 	Step, Of int
-	// Object is what it is about: an object, "events" or "refusals".
+	// Object is the object that differs, "events" or "refusals".
 	Object string
-	// Wanted is what was recorded, Got what the simulation did.
+	// Wanted is the recorded value, Got the value of the simulation.
 	Wanted, Got string
 }
 
@@ -43,9 +43,9 @@ func compareStep(want Step, got *observed) []Difference {
 		compareEvents(recorded.events, got.events, got.repeated))
 }
 
-// compare compares step i, from 0, with its recording. Of a case with kubelets it leaves
-// out what two recorded runs did not agree about, what nobody here writes, and the
-// nodes' status, whose time depends on the kubelet's rounds: it is compared at the end.
+// compare compares step i, from 0, with its recording. In a case with kubelets it leaves
+// out differences between two recorded runs, writes of actors that do not exist here, and the
+// nodes' status, which depends on the time of the kubelet's rounds and is compared at the end.
 func (r *replay) compare(i int, got *observed) []Difference {
 	step := r.rec.Steps[i]
 	if !r.rec.whole() {
@@ -116,7 +116,7 @@ func (r *replay) compareEnd(got map[string]map[string]any) []Difference {
 	if !r.rec.whole() {
 		return compareObjects(r.rec.Objects, got)
 	}
-	if r.rec.fromNothing() && len(r.rec.Objects) == 0 { // not even the nodes: nobody looked
+	if r.rec.fromNothing() && len(r.rec.Objects) == 0 { // not even the nodes: the recorder did not look
 		return nil
 	}
 	got = maps.Clone(got)
@@ -336,7 +336,7 @@ func compareEvents(want, got, repeated []string) []Difference {
 	return all
 }
 
-// without is what is in list and not in other.
+// without returns the elements of list that are not in other.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }

@@ -235,9 +235,9 @@ func object(t *testing.T, rec *Recording, kind string) map[string]any {
 	return nil
 }
 
-// Whatever a recording says that must agree is compared: drop any controller's
-// write, event or refusal, or change any value anywhere, and it is noticed. This is of the
-// comparison, so that a sample of the recordings is enough; CI takes them all.
+// The comparison notices each dropped write, event or refusal of a controller, and each changed
+// value. It tests the comparison, so that a sample of the recordings is enough; CI takes them
+// all.
 func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
 	recordings, _ := loadAll(t)
 	stride := 4

@@ -44,7 +44,7 @@ func (r *replay) nodes(nodes []Node) error {
 // nodeRequest is one request of the user's about a node.
 type nodeRequest func(context.Context, typedv1.NodeInterface) error
 
-// requestsFor is what the recorder sent for a new node: all of it in one request, or
+// requestsFor returns the requests of the recorder for a new node: all of it in one request, or
 // the node without its status and then a patch of that. A patch that is recorded with a
 // change brought the status; one without found it there.
 func (r *replay) requestsFor(n Node) []nodeRequest {
@@ -152,7 +152,7 @@ func (r *Recording) hasSnapshots() bool {
 	})
 }
 
-// decodeObject reads an object of a recording, which may have been written by anybody.
+// decodeObject reads an object of a recording. It does not trust the text.
 func decodeObject(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 	gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
 	if err != nil {

@@ -146,7 +146,7 @@ func compareCalls(want, got []DriverCall) []Difference {
 	return all
 }
 
-// driverCalls is what counts of a list of calls.
+// driverCalls holds the part of a list of calls that is compared.
 type driverCalls struct {
 	kinds   []string // what was called, with what and what came of it; each once
 	methods []string // in the order of their first calls
@@ -224,7 +224,7 @@ func (u *uids) learnVolume(pv *v1.PersistentVolume) {
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// recordedActor is what recordings call an actor: one program serves all of a driver.
+// recordedActor returns an actor's name in recordings: one program serves all of a driver.
 func recordedActor(actor string) string {
 	if name, _, ok := strings.Cut(actor, "/"); ok && strings.HasPrefix(name, "csi-") {
 		return name

@@ -3,7 +3,7 @@
 //
 // Each recording is replayed against a cluster that has the recorded actors and no
 // others: no provisioner, and only the nodes that the recording makes. The same
-// requests are made, the cluster is left alone until nothing has been written for as
+// requests are made, the cluster runs until nothing has been written for as
 // long as the recorder waited (a new event is a write, too), and what was written, said
 // and refused in that step is compared; at the end, every object. A recording of the
 // whole stack (testdata/full) has kubelets as well, and the files that it looked at are

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// doubts are what two recorded runs did not agree about, by the object, as writes name it:
+// doubts are the differences between two recorded runs, by the object, as writes name it:
 // the fields as JSON pointers, or "" for the whole object.
 type doubts map[string][]string
 
@@ -24,8 +24,8 @@ func (r *Recording) optionalWrites(step int) doubts {
 	return found
 }
 
-// optionalAtEnd are single fields whose last recorded value one run wrote and the other did
-// not: which value they have at the end is chance, too.
+// optionalAtEnd returns single fields whose last recorded value only one run wrote: their value
+// at the end is chance, too.
 func (r *Recording) optionalAtEnd() doubts {
 	found := doubts{}
 	last := map[string]string{} // object and field -> why they are in doubt

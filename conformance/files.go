@@ -84,7 +84,7 @@ func readDir(disk *disk.Disk, dir string) (File, error) {
 }
 
 // owner returns a file's owner and group. Recordings were made as root, and so are memory
-// disks: nobody else's files are on them.
+// disks: they have no files of other users.
 func owner(info fs.FileInfo) (uid, gid int) {
 	uid, gid, _ = disk.Owner(info)
 	return uid, gid
@@ -148,7 +148,7 @@ func downward(v v1.Volume) []v1.DownwardAPIVolumeFile {
 	return items
 }
 
-// ofNoMachine is files without the entries of these paths and the content of these names.
+// ofNoMachine returns files without the entries of these paths and the content of these names.
 func ofNoMachine(files []File, paths, names []string) []File {
 	left := make([]File, len(files))
 	for i, f := range files {

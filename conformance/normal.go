@@ -75,7 +75,7 @@ func (u *uids) fill(s string) (string, error) {
 	return filled, err
 }
 
-// objectKey is how recordings name an object: "persistentvolumeclaim/default/data".
+// objectKey returns an object's name in recordings: "persistentvolumeclaim/default/data".
 func objectKey(kind, namespace, name string) string {
 	key := strings.ToLower(kind) + "/"
 	if namespace != "" {

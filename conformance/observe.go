@@ -29,11 +29,11 @@ type observer struct {
 	err   error           // the first write that could not be observed
 	said  map[string]bool // events seen before, by their objects' keys and by their texts
 	heard int             // how much of the trace has been read
-	// simulated says of a case with kubelets whose writes count; nil is everybody's.
+	// simulated reports, in a case with kubelets, whether an actor's writes count; nil means all do.
 	simulated func(actor string) bool
 }
 
-// observed is what one step brought.
+// observed holds the writes, events, refusals and calls of one step.
 type observed struct {
 	writes   []write
 	events   []string // first occurrences
@@ -72,7 +72,7 @@ func newObserver(cluster *storagesim.Cluster, uids *uids) *observer {
 
 func (o *observer) begin() { o.step = &observed{} }
 
-// end is what was seen since begin.
+// end returns all that was observed since begin.
 func (o *observer) end() (*observed, error) {
 	if o.err != nil {
 		return nil, o.err
@@ -154,7 +154,7 @@ func actorOf(component, host string) string {
 	return userAgent(component)
 }
 
-// userAgent is as whom an actor calls a real API server: the taint eviction controller
+// userAgent returns the name under which an actor calls a real API server: the taint eviction controller
 // there has the client of the node lifecycle controller.
 func userAgent(actor string) string {
 	if actor == storagesim.TaintEviction {

@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Recording is what a real control plane did. See testdata/README.md.
+// Recording holds a run of a real control plane. See testdata/README.md.
 type Recording struct {
 	Case       string           `json:"case"`
 	About      string           `json:"about"`
@@ -38,9 +38,9 @@ func (r *Recording) whole() bool {
 type Step struct {
 	Action Action  `json:"step"`
 	Writes []Entry `json:"writes"`
-	// Files are what was looked at after the step.
+	// Files are the files that the recorder read after the step.
 	Files []File `json:"files,omitempty"`
-	// Calls are those of CSI drivers.
+	// Calls are the calls to CSI drivers.
 	Calls []DriverCall `json:"grpc,omitempty"`
 }
 
@@ -65,7 +65,7 @@ type DriverInfo struct {
 	} `json:"accessible_topology"`
 }
 
-// Action is what the user did: exactly one of the fields up to Wait.
+// Action is an act of the user: exactly one of the fields up to Wait is set.
 type Action struct {
 	Nodes  []Node            `json:"nodes,omitempty"`
 	Create []json.RawMessage `json:"create,omitempty"`
@@ -89,7 +89,7 @@ type Action struct {
 	// Grace is the grace period of a deletion in seconds; default, with kubelets, the
 	// pod's own, else 0.
 	Grace *int64 `json:"grace,omitempty"`
-	// Until are what is waited for before quiet is, for at most Most seconds (60).
+	// Until says what to wait for before the wait for quiet, for at most Most seconds (60).
 	Until Words   `json:"until,omitempty"`
 	Most  float64 `json:"most,omitempty"`
 	// Look are the files to look at in the end: "volume POD NAME", "volume POD *", or a
@@ -100,17 +100,17 @@ type Action struct {
 	Quiet *float64 `json:"quiet,omitempty"`
 }
 
-// Failure is what calls of a CSI driver's method meet.
+// Failure is an error that calls of a CSI driver's method return.
 type Failure struct {
 	Method string `json:"Method"`
 	// Code is the answer's code by name, "" for one that only takes its time.
 	Code    string `json:"Code"`
 	Message string `json:"Message"`
-	// Times is how many calls it strikes.
+	// Times is the number of calls that fail.
 	Times int `json:"Times"`
-	// Sleep is how many seconds a call takes.
+	// Sleep is the number of seconds a call takes.
 	Sleep float64 `json:"Sleep"`
-	// After has the driver do the work first.
+	// After lets the driver do the work first.
 	After bool `json:"After"`
 }
 
@@ -134,7 +134,7 @@ type File struct {
 	UID     int      `json:"uid"`
 	GID     int      `json:"gid"`
 	Entries []string `json:"entries"`
-	// Content and Modes ("0644 0:0") are those of the plain files in it.
+	// Content and Modes ("0644 0:0") describe the plain files in it.
 	Content Content           `json:"content,omitempty"`
 	Modes   map[string]string `json:"modes,omitempty"`
 }
@@ -188,7 +188,7 @@ type Entry struct {
 	Object any `json:"object,omitempty"`
 }
 
-// Content is what files hold, by name; the name of a file that was itself looked at
+// Content maps names to the content of files; the name of a file that was itself looked at
 // is "", and in JSON it may be its content alone.
 type Content map[string]string
 
@@ -321,7 +321,7 @@ func (a Action) check() error {
 	return nil
 }
 
-// quiet is how long nothing must be written before the step is over.
+// quiet returns the time without a write after which the step is over.
 func (a Action) quiet(normally time.Duration) time.Duration {
 	if a.Quiet == nil {
 		return normally

@@ -33,7 +33,7 @@ func withKubelets() []string {
 	return append(actors(), storagesim.GarbageCollection, storagesim.NodeLifecycle, storagesim.TaintEviction, storagesim.PodGC)
 }
 
-// restLimit is how much virtual time a step may take to come to rest.
+// restLimit is the virtual time that a step may take to come to rest.
 const restLimit = 30 * time.Minute
 
 // replay is one run of a recording against the simulation.
@@ -48,8 +48,8 @@ type replay struct {
 	began    int                       // how long the trace was when the step began
 	current  int                       // the step, from 0
 
-	// quiet is how long nothing must be written before a step is over, afterCreate
-	// before the next object is created.
+	// quiet is the time without a write after which a step is over, afterCreate the time without
+	// a write before the next object is created.
 	quiet, afterCreate time.Duration
 	drivers            []*testDriver
 }
@@ -244,7 +244,7 @@ func (r *replay) meanwhile() error {
 	return r.cluster.RunFor(wait)
 }
 
-// delete deletes objects. Without a kubelet, nobody would end a pod's grace period.
+// delete deletes objects. Without a kubelet a pod's grace period would never end.
 func (r *replay) delete(refs []string, grace *int64) error {
 	if grace == nil && !r.rec.whole() {
 		grace = new(int64)

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Match chooses recordings by their names; nil means all.
 	Match *regexp.Regexp
-	// Seeds is how many schedules are tried after those in order; default Seeds.
+	// Seeds is the number of schedules are tried after those in order; default Seeds.
 	Seeds int
 	// Verbose prints all differences of the run in order and of the best schedule.
 	Verbose bool
@@ -23,14 +23,14 @@ type Result struct {
 	Case string
 	// Schedule is the first that agreed, if there are no Differences.
 	Schedule Schedule
-	// Differences are those of the run in order, if no schedule agreed: of the first
+	// Differences are the differences of the run in order, if no schedule agreed: of the first
 	// step that differs, or, if all were asked for, of all steps.
 	Differences []Difference
 	// Best is the schedule that agreed longest if none agreed to the end, and
-	// BestDifferences are where it differs.
+	// BestDifferences its differences.
 	Best            Schedule
 	BestDifferences []Difference
-	// Tried is how many schedules were tried.
+	// Tried is the number of schedules were tried.
 	Tried int
 
 	verbose bool
@@ -136,7 +136,7 @@ func Run(dir string, w io.Writer, options Options) (failed int, err error) {
 	return failed, nil
 }
 
-// verdict is a Result, or why there is none.
+// verdict is a Result, or the error instead of it.
 type verdict struct {
 	Result
 	err error

@@ -9,10 +9,10 @@ import (
 
 // Schedule is one way the simulation can go. The zero value is in order.
 type Schedule struct {
-	// Phase is how much of the controllers' resync period had passed when the
+	// Phase is the part of the controllers' resync period that had passed when the
 	// recording began.
 	Phase time.Duration
-	// Turns are where the way to choose changes, in order of their steps.
+	// Turns lists the steps at which the way to choose changes, in order.
 	Turns []Turn
 }
 
@@ -45,7 +45,7 @@ func (s Schedule) String() string {
 // inOrder reports whether this is the schedule that a reader expects.
 func (s Schedule) inOrder() bool { return s.Phase == 0 && len(s.Turns) == 0 }
 
-// then is s with another way to choose from step on.
+// then returns s with another way to choose from step on.
 func (s Schedule) then(step int, seed uint64) Schedule {
 	turns := make([]Turn, 0, len(s.Turns)+1)
 	for _, t := range s.Turns {
@@ -62,11 +62,11 @@ func (s Schedule) then(step int, seed uint64) Schedule {
 type steering struct {
 	turns []Turn
 	rng   *rand.Rand
-	// often is how often something else than what is next in order comes, in 64ths.
+	// often is the share, in 64ths, of choices other than the next in order.
 	often int
 }
 
-// begin is told before each step.
+// begin starts a step.
 func (p *steering) begin(step int) {
 	for _, t := range p.turns {
 		if t.Step != step {
@@ -88,8 +88,8 @@ func (p *steering) Choose(n int) int {
 	return p.rng.IntN(n)
 }
 
-// gap is what others do between two requests of the user's: so many steps, and then
-// what they do in so much time. In order nothing.
+// gap returns the number of steps, and then the time, that other actors have between two requests
+// of the user. In order both are 0.
 func (p *steering) gap() (steps int, wait time.Duration) {
 	if p.rng == nil {
 		return 0, 0
@@ -103,8 +103,7 @@ func (p *steering) gap() (steps int, wait time.Duration) {
 	return 0, time.Duration(1+p.rng.IntN(100)) * time.Millisecond
 }
 
-// late is how much later than it might the recorder goes on to the next step. In order
-// it goes on at once.
+// late returns the delay of the recorder before its next step. In order there is no delay.
 func (p *steering) late() time.Duration {
 	if p.rng == nil {
 		return 0

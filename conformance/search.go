@@ -13,12 +13,12 @@ import (
 // resync is the period of the PV controller, which phases divide.
 const resync = 15 * time.Second
 
-// Seeds is how many schedules are tried after those in order, unless Options say
+// Seeds is the number of schedules are tried after those in order, unless Options say
 // otherwise.
 const Seeds = 600
 
-// batch is how many schedules are tried at once. It does not depend on how many
-// cores there are, so that the result does not either.
+// batch is the number of schedules are tried at once. It does not depend on the number of
+// cores, so that the result does not either.
 const batch = 8
 
 // search looks for a schedule under which a recording agrees. It remembers how far
@@ -38,7 +38,7 @@ type search struct {
 	best outcome
 }
 
-// outcome is what a schedule brought.
+// outcome is the result of one schedule.
 type outcome struct {
 	schedule    Schedule
 	differences []Difference
@@ -100,7 +100,7 @@ func (s *search) run(seeds int) (outcome, error) {
 	return s.inOrder, nil
 }
 
-// same is how many tries may end in the very same difference before the search gives
+// same is the number of tries may end in the very same difference before the search gives
 // up: refusals hardly ever depend on the schedule, the rest may.
 const (
 	sameRefusal = 2 * batch

@@ -127,13 +127,13 @@ func (w *Watcher) End(name string) (*Observation, error) {
 	return &Observation{name: name, observed: seen}, nil
 }
 
-// Observation is what one step of a scenario brought.
+// Observation holds the writes, events and calls of one step of a scenario.
 type Observation struct {
 	name     string
 	observed *observed
 }
 
-// Size is how many writes, kinds of events and calls there were.
+// Size returns the numbers of writes, kinds of events and calls.
 func (o *Observation) Size() (writes, events, calls int) {
 	return len(o.observed.writes), len(o.observed.events), len(o.observed.calls)
 }
@@ -148,9 +148,9 @@ func (o *Observation) Writers() []string {
 	return slices.Compact(names)
 }
 
-// CompareRuns compares two runs of one scenario, step by step: what is wanted is the run with the
-// real programs. It keeps the rules of recordings, and these for what ran at the same time
-// in both:
+// CompareRuns compares two runs of one scenario, step by step; want is the run with the
+// real programs. It follows the rules of recordings, and these for programs that ran at the same
+// time:
 //
 //   - the writes of each actor to each object are compared in their order; in which order
 //     different actors wrote is chance;
@@ -188,7 +188,7 @@ func CompareRuns(want, got []*Observation) []Difference {
 	return all
 }
 
-// attachError is where an attacher writes why a volume could not be attached.
+// attachError is the field into which an attacher writes why a volume could not be attached.
 const attachError = "/status/attachError"
 
 // overcome leaves out of a step the failures to attach that were overcome in it, and what
@@ -267,7 +267,7 @@ var claimGuards = map[string]string{
 }
 
 // concurrent brings writes of programs that ran at the same time into a form that does not
-// depend on which came first. names are those of objects whose names the server made.
+// depend on their order. names maps names that the server made.
 func concurrent(writes []write, names map[string]string) []write {
 	var list []write
 	for _, w := range apart(writes) {

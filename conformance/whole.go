@@ -35,8 +35,8 @@ const (
 // driver is the Object of the difference that a CSI driver cannot do something.
 const driver = "CSI"
 
-// needsDriver reports whether the case needs CSI drivers. NodeGetInfo alone does not: what
-// a driver answers to it is what it registers with, and kubelets are given that.
+// needsDriver reports whether the case needs CSI drivers. NodeGetInfo alone does not:
+// its recorded answer says what the driver registers with, and kubelets get that.
 func (r *Recording) needsDriver() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
 		return len(s.Action.Fail) > 0 || slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
@@ -158,7 +158,7 @@ func (r *replay) shell(node, script string) error {
 	return nil
 }
 
-// machineHost is what commands of the host ask of the world.
+// machineHost answers the questions of commands that run on the host.
 type machineHost struct{ *storagesim.Cluster }
 
 // Choose implements shell.Host.
@@ -324,7 +324,7 @@ func (r *replay) hostNode() string {
 	return nodesOf(r.rec)[0].Name
 }
 
-// volumeDir finds where a volume is mounted, whatever its plugin.
+// volumeDir returns the mount point of a volume of any plugin.
 func (r *replay) volumeDir(pod *v1.Pod, name string) string {
 	volumes := path.Join(rootDir, "pods", string(pod.UID), "volumes")
 	plugins, _ := r.cluster.ListDir("node/"+pod.Spec.NodeName, volumes)

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// jammed waits for what never comes: a lock that nobody gives back.
+// jammed waits for ever: for a lock that is never released.
 type jammed struct{ lock sync.Mutex }
 
 func (j *jammed) Provision(context.Context, provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {

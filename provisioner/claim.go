@@ -42,7 +42,7 @@ func (ctrl *provisionController) claimByUID(uid string) (*v1.PersistentVolumeCla
 	return claim, ok
 }
 
-// aboutClaim is what a key of the claim queue stands for.
+// aboutClaim returns what a key of the claim queue stands for.
 func (ctrl *provisionController) aboutClaim(uid string) string {
 	if claim, ok := ctrl.claimByUID(uid); ok {
 		return trace.RefOf("PersistentVolumeClaim", claim).String()

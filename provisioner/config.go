@@ -17,7 +17,7 @@ import (
 // Config configures one provisioner. Name and one of New and Provisioner are
 // required; everything else has upstream's default.
 type Config struct {
-	// Name is what classes and claims call the provisioner, for example
+	// Name is the provisioner's name in classes and claims, for example
 	// "openebs.io/local".
 	Name string
 	// Actor is the name of the actor that runs it, for Explain; default: Name.
@@ -36,13 +36,13 @@ type Config struct {
 	// default is IdentityOf(Name, 0), which looks the same and is always the same.
 	Identity string
 
-	// Threadiness is how many claims, and how many volumes, are worked on at
+	// Threadiness is the number of claims, and how many volumes, are worked on at
 	// once; default 4.
 	Threadiness int
-	// ResyncPeriod is how often all claims and volumes are looked at again;
+	// ResyncPeriod is the number of times that all claims and volumes are looked at again;
 	// default 15 minutes.
 	ResyncPeriod time.Duration
-	// FailedProvisionThreshold is how often a failing claim is tried again
+	// FailedProvisionThreshold is the number of times that a failing claim is tried again
 	// before it is given up until its next event; default 15, negative for
 	// no limit (0 upstream).
 	FailedProvisionThreshold int
@@ -54,7 +54,7 @@ type Config struct {
 	// RateLimiter, if not zero, replaces the one ExponentialBackOffOnError
 	// makes.
 	RateLimiter control.RateLimiter
-	// CreateProvisionedPVRetryCount is how often creating the PersistentVolume
+	// CreateProvisionedPVRetryCount is the number of times that creating the PersistentVolume
 	// is tried, and then deleting the asset if that failed; default 5.
 	CreateProvisionedPVRetryCount int
 	// CreateProvisionedPVInterval is the constant time between those tries;
@@ -67,7 +67,7 @@ type Config struct {
 	// retries for ever, with these delays, and never deletes the asset. It
 	// excludes the three fields above.
 	CreateProvisionedPVLimiter *control.RateLimiter
-	// RetryIntervalMax is how long a claim for which Provision answered with gRPC
+	// RetryIntervalMax is the time that a claim for which Provision answered with gRPC
 	// InvalidArgument is left alone; default 5 minutes.
 	RetryIntervalMax time.Duration
 	// ProvisionTimeout and DeletionTimeout end the context of Provision, or of

@@ -19,7 +19,7 @@ import (
 //
 // Upstream: controller/metrics/metrics.go Metrics, v13, subsystem "controller".
 type Counters struct {
-	// PersistentVolumeClaimProvisionTotal is how many volumes were provisioned,
+	// PersistentVolumeClaimProvisionTotal is the number of volumes were provisioned,
 	// PersistentVolumeClaimProvisionFailedTotal how many attempts failed, and
 	// PersistentVolumeClaimProvisionDurationSeconds how long the others took.
 	PersistentVolumeClaimProvisionTotal           Counter

@@ -41,7 +41,7 @@ type backend struct {
 	asked    []time.Time // when Provision was called
 }
 
-// New is the provisioner of one life.
+// New returns the provisioner of one life.
 func (b *backend) New(env control.Env) (provisioner.Provisioner, error) {
 	b.clock, b.inFlight = env, map[string]int{}
 	return b, nil
@@ -131,7 +131,7 @@ func (w *world) claimOf(class, claimName, provisioner string) *v1.PersistentVolu
 
 func oneGi() v1.ResourceList { return v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")} }
 
-// touch changes the claim, which everybody who watches it hears.
+// touch changes the claim; all its watchers get the change.
 func (w *world) touch(value string) {
 	w.t.Helper()
 	claims := w.user.CoreV1().PersistentVolumeClaims("default")
@@ -142,7 +142,7 @@ func (w *world) touch(value string) {
 	require.NoError(w.t, err)
 }
 
-// release has the claim be gone and its volume Released.
+// release removes the claim and makes its volume Released.
 func (w *world) release(volumeName string) {
 	w.t.Helper()
 	ctx, claims, volumes := context.Background(), w.user.CoreV1().PersistentVolumeClaims("default"), w.user.CoreV1().PersistentVolumes()
@@ -152,7 +152,7 @@ func (w *world) release(volumeName string) {
 	_, err = claims.Update(ctx, claim, metav1.UpdateOptions{})
 	require.NoError(w.t, err)
 	require.NoError(w.t, claims.Delete(ctx, "data", metav1.DeleteOptions{}))
-	// The provisioner hears of it first. A stale claim would have its volume made
+	// The provisioner gets the change first. A stale claim would have its volume made
 	// again (kubernetes-csi/external-provisioner 1469), and here is no PV
 	// controller to release that one too.
 	require.NoError(w.t, w.Settle())
@@ -174,7 +174,7 @@ func (w *world) volumes() []v1.PersistentVolume {
 	return list.Items
 }
 
-// events are the messages of the events about an object, the last one by reason.
+// events returns the messages of the events about an object, the last one by reason.
 func (w *world) events(objectName string) map[string]string {
 	w.t.Helper()
 	list, err := w.user.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})

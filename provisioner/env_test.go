@@ -198,7 +198,7 @@ func refuse(env *fakeEnv, verb, resource string, times int, err error) {
 	})
 }
 
-// writes are the API calls made that change something.
+// writes returns the API calls made that change something.
 func writes(env *fakeEnv) []string {
 	var list []string
 	for _, a := range env.client.Actions() {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// declined is what shouldProvision says of a claim that the Qualifier refuses.
+// declined is the reason of shouldProvision for a claim that the Qualifier refuses.
 const declined = "the provisioner declines it"
 
 // AnswersTo reports whether classes call the provisioner so.

@@ -28,14 +28,14 @@ import (
 //		return faulty, err
 //	}
 type Faulty struct {
-	// Provisioner is who answers when the script has nothing to say.
+	// Provisioner answers the calls that the script does not.
 	Provisioner Provisioner
 
 	onProvision, onDelete fault.Script[*Answer]
 }
 
-// Answer is what a Faulty says instead of its Provisioner. The zero Answer is a
-// final error. These are the usual troubles, spelled out:
+// Answer is an answer that a Faulty gives instead of its Provisioner. The zero Answer is a
+// final error. These are the usual faults:
 //
 //	Answer{Err: err}                                  // Provision fails finally
 //	Answer{Err: err, State: ProvisioningInBackground} // ... and may go on
@@ -44,19 +44,18 @@ type Faulty struct {
 //	Answer{Before: func() { c.Crash(name) }}          // the process dies right after the call
 //	Answer{Panic: "oh"}                               // its code is broken
 type Answer struct {
-	// Claim, if set, is whose volume it is about: "namespace/name".
+	// Claim, if set, limits the answer to the volume of this claim, "namespace/name".
 	Claim string
 	// Skip lets so many calls about it pass first.
 	Skip int
-	// Times is how many calls then get this answer: default 1, negative for ever.
+	// Times is the number of calls then get this answer: default 1, negative for ever.
 	Times int
 	// Before is done first: for example, a crash asked for.
 	Before func()
-	// Panic, if not nil, is what the call panics with.
+	// Panic, if not nil, is the value with which the call panics.
 	Panic any
-	// AnswerLost has the Provisioner do its work first. Then its answer is
-	// replaced, the error being by default ErrAnswerLost and the state Background,
-	// as after a timeout.
+	// AnswerLost lets the Provisioner do its work first and then replaces its answer, by
+	// default with ErrAnswerLost and the state Background, as after a timeout.
 	AnswerLost bool
 	// State and Err are the answer. An Answer with nothing but Before lets the
 	// call through.
@@ -64,7 +63,7 @@ type Answer struct {
 	Err   error
 }
 
-// ErrAnswerLost is what the library sees of a call whose answer was lost.
+// ErrAnswerLost is the error that the library gets for a call whose answer was lost.
 var ErrAnswerLost = errors.New("the answer was lost")
 
 // errFaulty is the error of an Answer without one.

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// defaultRetryIntervalMax is how long an infeasible claim rests.
+// defaultRetryIntervalMax is the time that an infeasible claim rests.
 const defaultRetryIntervalMax = 5 * time.Minute
 
 // slowRetry is one claim in the slow set: a claim that cannot be satisfied as it
@@ -22,8 +22,8 @@ type slowRetry struct {
 	classUID types.UID
 }
 
-// delayProvisioningIfRecentlyInfeasible is an error while the claim must rest,
-// whoever asks: each such error is one more failure for the queue.
+// delayProvisioningIfRecentlyInfeasible returns an error while the claim must rest.
+// Each such error counts as one more failure in the queue.
 //
 // Upstream: controller.go delayProvisioningIfRecentlyInfeasible, v13.
 func (ctrl *provisionController) delayProvisioningIfRecentlyInfeasible(claim *v1.PersistentVolumeClaim) error {

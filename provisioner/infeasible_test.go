@@ -29,7 +29,7 @@ func (s *status) Code() statusCode         { return s.code }
 
 const invalidArgument statusCode = 3
 
-// askedAfter is when Provision was called, counted from the claim's creation.
+// askedAfter returns the times of the calls of Provision, counted from the claim's creation.
 func (w *world) askedAfter(begin time.Time) []time.Duration {
 	var after []time.Duration
 	for _, at := range w.backend.asked {

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// annAlphaSelectedNode is what selected-node was called long ago; it is still
+// annAlphaSelectedNode is the old name of the annotation selected-node, which is still
 // read.
 const annAlphaSelectedNode = "volume.alpha.kubernetes.io/selected-node"
 
@@ -135,7 +135,7 @@ func getProvisionedVolumeNameForClaim(claim *v1.PersistentVolumeClaim) string {
 	return "pvc-" + string(claim.UID)
 }
 
-// canProvision is the error that trying again will not cure.
+// canProvision returns the error that trying again will not cure.
 //
 // Upstream: controller.go canProvision, v13.
 func (ctrl *provisionController) canProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) error {

@@ -39,7 +39,8 @@ func (ctrl *provisionController) shouldProvision(ctx context.Context, claim *v1.
 	return true, "", nil
 }
 
-// storageProvisioner is who the PV controller asked to provision for the claim.
+// storageProvisioner returns the provisioner that the PV controller has asked to provision for the
+// claim.
 func storageProvisioner(claim *v1.PersistentVolumeClaim) (string, bool) {
 	if name, ok := claim.Annotations[binding.AnnStorageProvisioner]; ok {
 		return name, true

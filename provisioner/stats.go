@@ -20,7 +20,8 @@ func (ctrl *provisionController) countProvisionFailed(claim *v1.PersistentVolume
 	ctrl.cfg.Counters.PersistentVolumeClaimProvisionFailedTotal.inc(claimLabels(claim))
 }
 
-// claimLabels are by spec.storageClassName, not by the old annotation.
+// claimLabels returns the labels of a claim. The class is spec.storageClassName, not the old
+// annotation.
 func claimLabels(claim *v1.PersistentVolumeClaim) Labels {
 	var labels Labels
 	if claim.Spec.StorageClassName != nil {

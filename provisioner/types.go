@@ -31,7 +31,7 @@ type Provisioner interface {
 	Delete(ctx context.Context, volume *v1.PersistentVolume) error
 }
 
-// ProvisionOptions is what Provision is asked for.
+// ProvisionOptions describes the volume that Provision must make.
 //
 // Upstream: controller/volume.go ProvisionOptions, v13.
 type ProvisionOptions struct {
@@ -60,8 +60,7 @@ const (
 	// Provision is called again until a final answer, also after the claim has
 	// been deleted.
 	ProvisioningInBackground ProvisioningState = "Background"
-	// ProvisioningNoChange: the call did not reach the backend; the state is
-	// what it was before.
+	// ProvisioningNoChange says that the call did not reach the backend: the state is as before.
 	ProvisioningNoChange ProvisioningState = "NoChange"
 	// ProvisioningReschedule: not on this node; the scheduler should choose
 	// again. Nothing goes on.
@@ -113,8 +112,8 @@ type Inventory interface {
 	Volumes(ctx context.Context) ([]string, error)
 }
 
-// IgnoredError is what Provision or Delete returns for a claim or volume that
-// it leaves to another provisioner. It must be returned as such, not wrapped.
+// IgnoredError is the error of Provision or Delete for a claim or volume that
+// they leave to another provisioner. It must be returned as such, not wrapped.
 type IgnoredError struct {
 	// Reason completes the sentence "ignored because ...".
 	Reason string

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// released is a volume of ours that is to be deleted.
+// released returns a volume of ours that is to be deleted.
 func released(change ...func(*v1.PersistentVolume)) *v1.PersistentVolume {
 	volume := volumeNamed("pv")
 	volume.Annotations = map[string]string{binding.AnnDynamicallyProvisioned: testName}

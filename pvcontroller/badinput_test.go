@@ -32,7 +32,7 @@ func TestAClaimThatNamesAVolumeWaitsForItOrSaysWhyNot(t *testing.T) {
 	for _, name := range []string{"early", "small", "second"} {
 		require.Equal(t, v1.ClaimPending, c.claim(name).Status.Phase)
 	}
-	c.requireBound("both", "whatever") // each names the other: nobody asks whether it fits
+	c.requireBound("both", "whatever") // each names the other: whether they fit is not checked
 
 	c.offered("late", "50Gi")
 	c.resync()

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/pvcontroller"
 )
 
-// outcomesOf is what outcome says of a cluster at each of 40 seeds, and in order. It is a
+// outcomesOf returns what outcome says of a cluster at each of 40 seeds, and in order. It is a
 // loop, not a seedtest: what all of them say together counts, so -short must not take fewer.
 func outcomesOf(t *testing.T, outcome func(c *cluster) string) (inOrder string, seeded map[string]int) {
 	t.Helper()

@@ -24,8 +24,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// cluster is an API server, the PV controller and the small controllers beside it, and
-// nobody else.
+// cluster is an API server with the PV controller and the small controllers beside it, and no
+// other actor.
 type cluster struct {
 	testing.TB
 	engine *engine.Engine
@@ -181,7 +181,7 @@ func (c *cluster) removeVolume(name string) {
 	c.patchVolume(name, `{"metadata":{"finalizers":null}}`)
 }
 
-// events are those on an object, in order, as "Type Reason", repeats left out.
+// events returns those on an object, in order, as "Type Reason", repeats left out.
 func (c *cluster) events(name string) []string {
 	var said []string
 	for _, entry := range c.engine.Trace().Entries() {
@@ -192,7 +192,7 @@ func (c *cluster) events(name string) []string {
 	return said
 }
 
-// writes are the controllers' successful writes on an object since a point in the
+// writes returns the controllers' successful writes on an object since a point in the
 // trace, as "verb resource".
 func (c *cluster) writes(name string, since int) []string {
 	var done []string

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// ActorName is what upstream's controller manager calls this controller at the
-	// API server.
+	// ActorName is the name of this controller in upstream's controller manager.
 	ActorName = "persistent-volume-binder"
 	// Component is the source of its events.
 	Component = "persistentvolume-controller"
@@ -23,7 +22,7 @@ const (
 
 // Config configures the controller. The zero value works.
 type Config struct {
-	// ResyncPeriod is how often all claims and volumes are looked at again; default
+	// ResyncPeriod is the number of times that all claims and volumes are looked at again; default
 	// 15 s.
 	ResyncPeriod time.Duration
 	// Deleters are the in-tree plugins that can delete a volume's asset, by plugin name,

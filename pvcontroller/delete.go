@@ -39,7 +39,7 @@ func (c *controller) deleteVolumeOperation(ctx context.Context, volume *v1.Persi
 	return c.removeVolume(ctx, stored)
 }
 
-// removeVolume lets go of a volume whose asset is deleted.
+// removeVolume deletes the PersistentVolume of a deleted asset.
 // Upstream: the end of pv_controller.go deleteVolumeOperation, v1.36.
 func (c *controller) removeVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	ours := func(f string) bool { return f == binding.PVDeletionInTreeProtectionFinalizer }

@@ -1,5 +1,5 @@
-// Package pvcontroller is the PV controller: it brings claims and volumes together,
-// asks provisioners for volumes that do not exist, and takes volumes back when their
+// Package pvcontroller is the PV controller: it binds claims to volumes,
+// asks provisioners for volumes that do not exist, and reclaims volumes whose
 // claims are gone.
 //
 // # The two pointers
@@ -7,8 +7,8 @@
 // A binding is a pair of pointers: spec.claimRef in the volume and spec.volumeName in
 // the claim. They live in two objects, so they cannot be written at once. The
 // volume's is written first, and it decides: a volume whose claimRef has a UID belongs
-// to that claim, whatever the claim says. bind writes four times, and a write that
-// would change nothing is left out; so bind can be broken off anywhere and called again:
+// to that claim, even if the claim says otherwise. bind writes four times, and leaves out a write that
+// would change nothing; so bind can be interrupted anywhere and called again:
 //
 //  1. bindVolumeToClaim: the volume's claimRef,
 //  2. updateVolumePhase: the volume's phase Bound,
@@ -17,30 +17,30 @@
 //
 // # Reading order
 //
-// controller.go puts the parts together. claim.go is the life of a claim
-// (syncUnboundClaim, syncBoundClaim), volume.go that of a volume (syncVolume), bind.go
-// the four writes and their undoing, provision.go asks a provisioner, class.go gives
+// Start with claim.go, the life of a claim
+// (syncUnboundClaim, syncBoundClaim), and volume.go, the life of a volume (syncVolume). bind.go
+// has the four writes and their undoing, provision.go asks a provisioner, class.go gives
 // a claim the default class, reclaim.go ends a volume (delete.go with hostpath.go,
-// recycle.go with recyclerpod.go), cache.go is what the controller remembers. Functions
-// bear upstream's names (pkg/controller/volume/persistentvolume, v1.36). The packages
+// recycle.go with recyclerpod.go), cache.go holds the controller's private caches, and
+// controller.go puts the parts together. Functions have upstream's names (pkg/controller/volume/persistentvolume, v1.36). The packages
 // protection, ephemeral and expand hold the small controllers beside this one.
 //
-// Two queues, one for claims and one for volumes, are worked on by one worker each,
-// and every 15 s all keys are added again: this resync is how a claim finds a volume
+// There are two queues, for claims and for volumes, with one worker each.
+// Every 15 s all keys are added again: this resync lets a claim find a volume
 // that was created after it.
 //
 // # Deviations from upstream
 //
-//   - The private caches take a change when it is delivered, not when a worker gets to
-//     its key, and an own write does not bring a deleted object back (the fix of
+//   - The private caches take a change when it is delivered, not when a worker reaches
+//     its key, and the controller's own write does not bring a deleted object back (the fix of
 //     kubernetes/kubernetes 140691).
-//   - A deleted object leaves the private caches when that is delivered, and its
-//     partner's key is added then. Upstream's worker does both when it gets to the key.
+//   - A deleted object leaves the private caches when its deletion is delivered, and its
+//     partner's key is added then. Upstream's worker does both when it reaches the key.
 //   - External provisioning is done in the claim's worker. It makes at most one write.
-//   - CSI migration: the annotation migrated-to is honoured where it is but never
+//   - CSI migration: an existing annotation migrated-to is honoured but never
 //     written, and in-tree cloud provisioners are unknown provisioners.
 //   - A deleting volume gets no finalizer: the API server would refuse it, and upstream
-//     gets no further with such a volume.
+//     fails at it, too.
 //   - In-tree provisioning (the long-gone plugins) does not exist, and that of hostPath
 //     is disabled, as it is upstream unless a flag is set; in-tree deletion and recycling
 //     exist as Config.Deleters and Config.Recyclers.

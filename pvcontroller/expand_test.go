@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/pvcontroller/expand"
 )
 
-// expandable is a cluster with a bound claim of a class whose claims may grow.
+// expandable returns a cluster with a bound claim of a class whose claims may grow.
 func expandable(t *testing.T, cfg engine.Config) *cluster {
 	t.Helper()
 	c := newCluster(t, cfg, pvcontroller.Config{})

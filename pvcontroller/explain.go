@@ -9,8 +9,8 @@ import (
 )
 
 // Explain says what a controller of this configuration does with a volume whose claim is
-// gone, as the end of a sentence that names the reclaim policy. provisioner is who deletes
-// what is behind the volume if that is not the controller, else "".
+// gone, as the end of a sentence that names the reclaim policy. provisioner names the
+// provisioner that deletes the asset behind the volume, "" if the controller does.
 func Explain(cfg Config, volume *v1.PersistentVolume) (text, provisioner string) {
 	if driver := volume.Annotations[binding.AnnMigratedTo]; driver != "" && volume.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimRetain {
 		return fmt.Sprintf("provisioner %s deletes it", driver), driver

@@ -39,7 +39,7 @@ func TestTheHostPathDeleterDeletesBelowTmpOnly(t *testing.T) {
 	require.ErrorContains(t, deleter.Delete(ctx, other), "spec.hostPath of volume  is empty")
 }
 
-// withDisk is a cluster whose controller manager has a disk, with a hostPath volume to
+// withDisk returns a cluster whose controller manager has a disk, with a hostPath volume to
 // be deleted whose claim is gone.
 func withDisk(t *testing.T, disk map[string]bool, change ...func(*v1.PersistentVolume)) *cluster {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 
 // Others work while the PV controller does: here they come between any two of its steps.
 
-// requireOwned: every volume that says Bound is the claim's that says so too, and nobody
+// requireOwned: every volume that says Bound is the claim's that says so too, and nothing
 // is left half bound.
 func (c *cluster) requireOwned() {
 	c.Helper()

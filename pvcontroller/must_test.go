@@ -157,7 +157,7 @@ func TestAVolumeIsNotReleasedOnTheEvidenceOfACacheThatLags(t *testing.T) { // se
 	c.settle()
 	require.NoError(t, c.engine.Hold(pvcontroller.ActorName, "persistentvolumeclaims"))
 	claim := c.claimed("data")
-	// Somebody else (a scheduler, a provisioner) has reserved a volume for the claim,
+	// Another actor (a scheduler, a provisioner) has reserved a volume for the claim,
 	// which the controller's cache does not know yet.
 	c.offered("pv", "5Gi", reservedFor("data"), policy(v1.PersistentVolumeReclaimDelete), func(v *v1.PersistentVolume) { v.Spec.ClaimRef.UID = claim.UID })
 	c.resync()

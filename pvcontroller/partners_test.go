@@ -48,7 +48,7 @@ func TestAVolumeReservedForAClaimThatIsNowhereWaitsForIt(t *testing.T) {
 func TestAVolumeOfAClaimThatIsNowhereIsReleasedAndReclaimed(t *testing.T) {
 	for policyName, want := range map[v1.PersistentVolumeReclaimPolicy]v1.PersistentVolumePhase{
 		v1.PersistentVolumeReclaimRetain: v1.VolumeReleased,
-		v1.PersistentVolumeReclaimDelete: v1.VolumeFailed, // nobody can delete it
+		v1.PersistentVolumeReclaimDelete: v1.VolumeFailed, // there is no deleter
 	} {
 		c := newCluster(t, engine.Config{}, pvcontroller.Config{})
 		c.offered("pv", "5Gi", reservedFor("nowhere"), withUID("1d5b4d2c-0000-0000-0000-000000000000"), policy(policyName))

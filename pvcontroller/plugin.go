@@ -36,7 +36,7 @@ type Recycler interface {
 	Recycle(ctx context.Context, volume *v1.PersistentVolume) error
 }
 
-// ErrVolumeInUse is what a Deleter wraps when the asset is still in use.
+// ErrVolumeInUse is the error that a Deleter wraps if the asset is still in use.
 // Upstream: pkg/volume/util/volumeerrors deletedVolumeInUseError, v1.36.
 var ErrVolumeInUse = errors.New("volume is still in use")
 

@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/binding"
 )
 
-// provisionClaim asks for a volume to be made for the claim. That there is nobody to
-// ask is said in an event and is no error: the next sync asks again.
+// provisionClaim asks a provisioner to make a volume for the claim. If no provisioner serves the
+// class, it emits an event and returns nil; the next resync tries again.
 // Upstream: pv_controller.go provisionClaim, v1.36.
 func (c *controller) provisionClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	class, err := c.findProvisionerOf(claim)

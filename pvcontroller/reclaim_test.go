@@ -38,7 +38,7 @@ func (p *hostPath) Recycle(ctx context.Context, volume *v1.PersistentVolume) err
 	return p.Delete(ctx, volume)
 }
 
-// withPlugin is a cluster with a volume whose claim has been deleted.
+// withPlugin returns a cluster with a volume whose claim has been deleted.
 func withPlugin(t *testing.T, plugin *hostPath, change ...func(*v1.PersistentVolume)) *cluster {
 	t.Helper()
 	cfg := pvcontroller.Config{}

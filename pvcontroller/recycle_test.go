@@ -85,7 +85,7 @@ func TestAFailedRecyclingIsTriedAgainAtEverySync(t *testing.T) { // semantics 1.
 	require.Equal(t, []string{"Warning VolumeFailedRecycle", "Normal VolumeRecycled"}, c.events("pv"))
 }
 
-// meddling is a recycler during whose work somebody else changes the volume.
+// meddling is a recycler during whose work another actor changes the volume.
 type meddling struct {
 	hostPath
 	meddle func()

@@ -116,7 +116,7 @@ func (r *podRecycler) pod(volume *v1.PersistentVolume) *v1.Pod {
 	}
 }
 
-// deadline is how long the pod may run, in seconds.
+// deadline returns the time that the pod may run, in seconds.
 // Upstream: pkg/volume/util CalculateTimeoutForVolume, v1.36.
 func (r *podRecycler) deadline(volume *v1.PersistentVolume) int64 {
 	size := volume.Spec.Capacity[v1.ResourceStorage]

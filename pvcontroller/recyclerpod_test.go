@@ -16,7 +16,7 @@ import (
 
 const recycler = "recycler-for-pv"
 
-// recycling is a cluster with a volume that is to be recycled, whose claim is gone and
+// recycling returns a cluster with a volume that is to be recycled, whose claim is gone and
 // whose recycler pod has been made.
 func recycling(t *testing.T, change ...func(*v1.PersistentVolume)) *cluster {
 	t.Helper()

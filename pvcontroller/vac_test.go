@@ -33,7 +33,7 @@ func newVACRig(t *testing.T, cfg engine.Config) *vacRig {
 	return r
 }
 
-// class is class gold, nil if it is gone.
+// class returns class gold, nil if it is gone.
 func (r *vacRig) class() *storage.VolumeAttributesClass {
 	r.Helper()
 	class, err := r.User.StorageV1().VolumeAttributesClasses().Get(ctx, "gold", metav1.GetOptions{})

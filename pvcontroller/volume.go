@@ -20,7 +20,7 @@ func (c *controller) syncVolume(ctx context.Context, volume *v1.PersistentVolume
 		return err
 	}
 	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID == "" {
-		// Nobody's, or reserved for a claim whose sync will bind it.
+		// It is free, or reserved for a claim whose sync will bind it.
 		_, err := c.updateVolumePhase(ctx, volume, v1.VolumeAvailable, "")
 		return err
 	}

@@ -20,13 +20,13 @@ import (
 // broken off.
 type scenario struct {
 	cfg pvcontroller.Config
-	// prepare and act are what the user does; in between the cluster comes to rest.
+	// prepare and act are acts of the user; in between the cluster comes to rest.
 	prepare, act func(c *cluster)
 	// check must hold in the end.
 	check func(c *cluster)
 }
 
-// horizon is how much time after act is looked at: a resync falls into it.
+// horizon is the time after act that is looked at: a resync falls into it.
 const horizon = 20 * time.Second
 
 // start makes a cluster and plays the scenario's beginning.
@@ -82,7 +82,7 @@ func (s scenario) atEveryStep(t *testing.T, meddle func(c *cluster)) {
 	}
 }
 
-// playKubelet is an actor that runs recycler pods to their end.
+// playKubelet returns an actor that runs recycler pods to their end.
 func playKubelet(env control.Env) error {
 	pods := control.NewCache[*v1.Pod](env, control.Pods())
 	queue := env.Queue(control.QueueConfig{Name: "pods", Reconcile: func(ctx context.Context, key string) error {

@@ -15,7 +15,7 @@ type assumeCache[T control.Object] struct {
 	resource string // "persistentvolumes", for errors
 	api      *control.Cache[T]
 	overlay  map[string]T
-	// put and remove hear of every change of what Get answers.
+	// put and remove are called with every change of the objects that Get returns.
 	put, remove func(T)
 }
 

@@ -61,7 +61,7 @@ func priority(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// backoffEnd is when a pod put back then may be put in line again.
+// backoffEnd returns the time at which a pod put back at since may be put in line again.
 // Upstream: backoffQueue.getBackoffTime, isPodBackingoff, v1.36.
 func (q *schedulingQueue) backoffEnd(since time.Time, failures int) time.Time {
 	return since.Add(q.backoffOf(failures)).Truncate(backoffWindow).Add(backoffWindow)
@@ -80,7 +80,7 @@ func (q *schedulingQueue) backoffOf(failures int) time.Duration {
 	return min(d, q.cfg.MaxBackoff)
 }
 
-// backoffLeft is how much of the pod's backoff is left. A pod that was left alone after
+// backoffLeft returns the rest of the pod's backoff. A pod that was left alone after
 // many errors in a row is put back into the backoff in which it would be by now if it had
 // been tried again and again.
 func (q *schedulingQueue) backoffLeft(entry *queuedPod) time.Duration {

@@ -35,7 +35,7 @@ func refused(t *testing.T, q *schedulingQueue, pod *v1.Pod, n int) {
 	q.put(entry, &q.unschedulable)
 }
 
-// withPriority is a pod of that priority.
+// withPriority returns a pod of that priority.
 func withPriority(name string, priority int32) *v1.Pod {
 	pod := testPod(name)
 	pod.Spec.Priority = &priority
@@ -52,7 +52,7 @@ func TestARefusedPodIsTriedAgainAtOnceWhenNobodyElseIsInLine(t *testing.T) {
 		_, ok := q.pop()
 		require.False(t, ok, "it waits for an event")
 		h.line = nil
-		q.move(anyEvent, everybody)
+		q.move(anyEvent, everyPod)
 		assert.Same(t, &q.backoff, entry.in)
 		assert.Equal(t, []string{"default/web"}, h.line)
 	}
@@ -72,7 +72,7 @@ func TestARefusedPodLetsOthersGoFirstWhileItBacksOff(t *testing.T) {
 			q, h := newHandQueue(t)
 			refused(t, q, testPod("old"), 1)
 			h.now = h.now.Add(tc.after - time.Millisecond)
-			q.move(anyEvent, everybody)
+			q.move(anyEvent, everyPod)
 			q.add(testPod("new"))
 			h.now = h.now.Add(time.Millisecond)
 			assert.Equal(t, tc.want, popAll(q))
@@ -86,7 +86,7 @@ func TestAPodWhoseBackoffEndedWhileItWaitedKeepsItsPlaceInLine(t *testing.T) {
 	refused(t, q, testPod("old"), 1)
 	h.now = h.now.Add(time.Minute)
 	q.add(testPod("new"))
-	q.move(anyEvent, everybody)
+	q.move(anyEvent, everyPod)
 	assert.Equal(t, []string{"old", "new"}, popAll(q))
 }
 
@@ -109,7 +109,7 @@ func TestAmongPodsThatBackOffTheOneThatIsDoneFirstGoesFirst(t *testing.T) {
 	refused(t, q, testPod("short"), 1)
 	h.now = h.now.Add(100 * time.Millisecond)
 	refused(t, q, withPriority("urgent", 10), 1) // in the same second as short
-	q.move(anyEvent, everybody)
+	q.move(anyEvent, everyPod)
 	assert.Equal(t, []string{"urgent", "short", "long"}, popAll(q))
 }
 
@@ -124,7 +124,7 @@ func TestAPodThatFailedWaitsOneSecondDoublingToTenToTheEndOfTheSecond(t *testing
 			whole := h.now.Truncate(time.Second)
 			q.putBackError(entry)
 			h.line = nil
-			q.move(anyEvent, everybody)
+			q.move(anyEvent, everyPod)
 			assert.Empty(t, h.line, "no event shortens it")
 			end := whole.Add((seconds + 1) * time.Second)
 			assert.Equal(t, end.Sub(h.now), h.later["default/web"])
@@ -146,7 +146,7 @@ func TestARefusalEndsARunOfErrorsAndErrorsDoNotCountAsRefusals(t *testing.T) {
 			q.putBackError(entry)
 		} else {
 			q.putBackUnschedulable(entry, nil)
-			q.move(anyEvent, everybody)
+			q.move(anyEvent, everyPod)
 		}
 	}
 	for i, step := range []struct {
@@ -196,7 +196,7 @@ func TestWhoeverCanBePoppedHasAKeyInLine(t *testing.T) {
 		names = append(names, entry.key)
 		if len(names) == 1 {
 			q.putBackUnschedulable(entry, nil)
-			q.move(anyEvent, everybody)
+			q.move(anyEvent, everyPod)
 		}
 	}
 	assert.Equal(t, []string{"default/urgent", "default/web", "default/urgent"}, names)

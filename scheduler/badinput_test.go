@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// noHelp is how the message of a pod that no node fits ends on so many nodes.
+// noHelp is the end of the message of a pod that fits on none of so many nodes.
 const (
 	noHelp1 = " no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 	noHelp2 = " no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
@@ -114,7 +114,7 @@ func TestTheSameClaimTwiceInAPodWantsTwoVolumes(t *testing.T) {
 	w.unschedulable("web", "0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."+noHelp1)
 	assert.Nil(t, w.getVolume("pv").Spec.ClaimRef)
 
-	w.pod("plain", "data") // whoever binds the claim helps
+	w.pod("plain", "data") // a binding of the claim helps
 	w.settle()
 	assert.Equal(t, "node-1", w.nodeOf("web"))
 }

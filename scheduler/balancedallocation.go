@@ -9,7 +9,7 @@ type balancedAllocation struct{}
 func (balancedAllocation) Name() string  { return "NodeResourcesBalancedAllocation" }
 func (balancedAllocation) Weight() int64 { return 1 }
 
-// EventsToRegister: it turns nobody down.
+// EventsToRegister returns nil: the plugin refuses no pod.
 func (balancedAllocation) EventsToRegister() []registration { return nil }
 
 // PreScore: a pod that asks for neither balances nothing.
@@ -20,7 +20,7 @@ func (balancedAllocation) PreScore(c *cycle, _ []*nodeInfo) *status {
 	return nil
 }
 
-// Score is 75 where the pod changes nothing, towards 100 where it evens out the use, and
+// Score returns 75 where the pod changes nothing, towards 100 where it evens out the use, and
 // towards 50 where it makes it less even.
 // Upstream: balancedResourceScorer, v1.36.
 func (balancedAllocation) Score(c *cycle, node *nodeInfo) int64 {
@@ -30,8 +30,8 @@ func (balancedAllocation) Score(c *cycle, node *nodeInfo) int64 {
 	return maxNodeScore/2 + (maxNodeScore/2+with-without)/2
 }
 
-// balance is maxNodeScore for a node of which the same part of CPU and memory is used.
-// A node that has none of the one is in balance.
+// balance returns maxNodeScore for a node of which the same part of CPU and memory is used, or
+// that lacks one of them.
 // Upstream: balancedResourceScore, v1.36.
 func balance(cpu, allCPU, memory, allMemory int64) int64 {
 	if allCPU == 0 || allMemory == 0 {

@@ -32,7 +32,7 @@ type defaultBinder struct{ env control.Env }
 
 func (defaultBinder) Name() string { return "DefaultBinder" }
 
-// EventsToRegister: it turns nobody down.
+// EventsToRegister returns nil: the plugin refuses no pod.
 func (defaultBinder) EventsToRegister() []registration { return nil }
 
 func (b defaultBinder) Bind(ctx context.Context, c *cycle, node string) *status {

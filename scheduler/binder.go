@@ -62,7 +62,7 @@ type BindingInfo struct {
 	pv  *v1.PersistentVolume
 }
 
-// PodVolumes is what a pod needs on one node.
+// PodVolumes holds the volumes that a pod needs on one node.
 // Upstream: binder.go PodVolumes, v1.36.
 type PodVolumes struct {
 	// StaticBindings are volumes to bind claims to.

@@ -23,8 +23,8 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 		return work
 	}
 	if work.is(success) {
-		// Whoever looks at the pod while its volumes are being made shall know
-		// where it will run. It is no reason to stop if this cannot be written.
+		// The pod's status says where it will run while its volumes are being made. If
+		// this write fails, the binding goes on.
 		if err := s.updatePod(ctx, c.pod, nil, c.node); err == nil {
 			c.nominated = c.node
 		}

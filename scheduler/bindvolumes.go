@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// bindPollInterval is how often BindPodVolumes looks whether the others are
+// bindPollInterval is the number of times that BindPodVolumes looks whether the others are
 // done. Upstream: binder.go BindPodVolumes, v1.36.
 const bindPollInterval = time.Second
 
@@ -142,7 +142,7 @@ func older(a, b control.Object) bool {
 	return err == nil && order < 0
 }
 
-// notFound is what a lister says.
+// notFound returns what a lister says.
 func notFound(resource, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
 }

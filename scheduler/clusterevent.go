@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// action is what happened to an object. Several can be or-ed.
+// action is a change of an object. Several can be or-ed.
 // Upstream: kube-scheduler framework ActionType, v1.36.
 type action int
 

@@ -13,14 +13,14 @@ type Config struct {
 	// SchedulerName: only pods with this spec.schedulerName are scheduled;
 	// default "default-scheduler". It is also the component of its events.
 	SchedulerName string
-	// BindTimeout is how long PreBind waits for a pod's volumes to be bound;
+	// BindTimeout is the time that PreBind waits for a pod's volumes to be bound;
 	// default 600 s. Upstream: bindTimeoutSeconds of VolumeBinding.
 	BindTimeout time.Duration
 	// InitialBackoff and MaxBackoff bound the time before a pod is tried again;
 	// it doubles with each failure. Defaults 1 s and 10 s.
 	// Upstream: podInitialBackoffSeconds, podMaxBackoffSeconds.
 	InitialBackoff, MaxBackoff time.Duration
-	// MaxUnschedulable is how long an unschedulable pod waits at most for an
+	// MaxUnschedulable is the time that an unschedulable pod waits at most for an
 	// event that could help before it is tried anyway; default 5 min.
 	// Upstream: podMaxInUnschedulablePodsDuration.
 	MaxUnschedulable time.Duration
@@ -35,7 +35,7 @@ type Config struct {
 // Name returns the SchedulerName, or its default.
 func (cfg Config) Name() string { return cmp.Or(cfg.SchedulerName, v1.DefaultSchedulerName) }
 
-// flushPeriod is how often pods that have waited too long are looked for.
+// flushPeriod is the number of times that pods that have waited too long are looked for.
 // Upstream: scheduler/backend/queue PriorityQueue.Run, v1.36.
 const flushPeriod = 30 * time.Second
 

@@ -16,7 +16,7 @@ type problem struct {
 	pv     *v1.PersistentVolume
 }
 
-// cause is what exactly is wrong.
+// cause is the exact reason of a conflict.
 type cause int
 
 const (

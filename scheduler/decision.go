@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// maxNodesTold is how many nodes a decision in the trace tells apart.
+// maxNodesTold is the number of nodes a decision in the trace tells apart.
 const maxNodesTold = 4
 
 // traceChoice tells which node was taken, and why.
@@ -43,7 +43,7 @@ func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
 	s.trace(c, b.String())
 }
 
-// volumesOn is what the pod needs on its chosen node, nil if it has no claims.
+// volumesOn returns what the pod needs on its chosen node, nil if it has no claims.
 func (s *scheduler) volumesOn(c *cycle) *PodVolumes {
 	p, ok := s.volumeBinding()
 	if !ok || c.volumes.claims == nil {

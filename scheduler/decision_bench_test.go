@@ -18,7 +18,7 @@ import (
 
 var wholeScan = flag.Bool("whole-scan", false, "BenchmarkSchedulingDecision scans for every node, which takes minutes, and not for one in a hundred")
 
-// BenchmarkSchedulingDecision is one scheduling cycle: from the pod to its node, with
+// BenchmarkSchedulingDecision measures one scheduling cycle: from the pod to its node, with
 // the volume taken and given back, or to the message that counts why no node will do.
 // There are two local volumes on each of 5,000 nodes, and the pod has a claim for
 // one. In the cluster that is "filling" only every tenth node has a volume left, so that
@@ -108,7 +108,7 @@ func localWorld(nodes, volumes, every int) *scheduler {
 	return s
 }
 
-// quietEnv is for decisions alone: in order, and nobody is told.
+// quietEnv is for decisions alone: in order, and without records.
 type quietEnv struct{ stillEnv }
 
 func (quietEnv) Choose(int) int     { return 0 }
@@ -117,8 +117,8 @@ func (quietEnv) Trace(trace.Record) {}
 // A decision leaves nothing behind and makes no garbage for nodes: what it allocates
 // is the same for a hundred times the nodes.
 func TestADecisionAllocatesNothingForANode(t *testing.T) {
-	// With the race detector a sync.Pool forgets some of what it holds, at random: the best of
-	// many decisions is what one needs.
+	// With the race detector a sync.Pool drops some of its elements at random: so take the best of
+	// many decisions.
 	best := func(nodes int) float64 {
 		s := localWorld(nodes, 2*nodes, 1)
 		pod := testPod("web", "small")

@@ -1,5 +1,5 @@
-// Package scheduler places pods on nodes, and with them their volumes: the
-// volume binder of kube-scheduler, complete, and as much of a scheduler round it
+// Package scheduler places pods on nodes, and with them their volumes: it has the whole
+// volume binder of kube-scheduler, and as much of the scheduler around it
 // as ordinary manifests need.
 //
 // # One pod
@@ -35,10 +35,10 @@
 //
 // # Thousands of nodes
 //
-// In a cluster of at least 100 nodes a decision looks for only so many that fit, from
+// In a cluster of at least 100 nodes a decision looks for only some of the nodes that fit, from
 // where the last one ended (numFeasibleNodesToFind). A pod that fits nowhere is tried on
-// every node. What a decision costs is what it does for each. So
-// PreFilter finds out all that does not depend on the node (prepare); a volume for a
+// every node. The cost of a decision is the work for each node. So
+// PreFilter computes all that does not depend on the node (prepare); a volume for a
 // claim is asked of a binding.Index, which follows the assume cache change by change
 // and offers only volumes that the node may reach; and reasons against a node are
 // counted, and put into words only for those that are told (problem). What every decision
@@ -52,9 +52,9 @@
 // which they were put in the queue.
 //
 // A pod that no node fits gets an event and the condition PodScheduled=False, and
-// waits for an event that could help the plugins that turned it down (each says
-// which in EventsToRegister), at most for five minutes. Each refusal earns it a backoff, 1 s doubling
-// to 10 s, during which it lets all others go first; when no other pod waits it is tried
+// waits for an event that could help the plugins that refused it (each lists
+// them in EventsToRegister), at most for five minutes. After each refusal it has a backoff, 1 s doubling
+// to 10 s, during which all others go first; when no other pod waits it is tried
 // again at once.
 //
 // A pod whose attempt failed with an error, or for which there are no nodes at all, waits
@@ -66,14 +66,14 @@
 //   - No pod is ever evicted for another. The messages speak of preemption as
 //     upstream's do when it finds no victims.
 //   - After five errors in a row a pod is no longer retried on its own but by the
-//     next event or the flush every 30 s, so that a cluster with something broken
-//     for good comes to rest. What wakes it up puts it into the backoff in which it
-//     would be by then had it gone on.
+//     next event or the flush every 30 s, so that a cluster with a lasting error
+//     comes to rest. When it wakes up it has the backoff that it
+//     would have had by then.
 //   - Nodes are looked at one after the other. Upstream looks at several at once, so that
 //     which of them are found, if not all, and which of equal ones comes first, depends on
 //     its threads; here equal ones are taken in order or as the policy chooses. Within a
 //     zone nodes are in order of name, upstream in the order in which they came.
-//   - What was found for one pod is not kept for the next (OpportunisticBatching, which
+//   - The result for one pod is not kept for the next (OpportunisticBatching, which
 //     saves time and finds the same).
 //   - Scores are those of NodeResourcesFit (LeastAllocated),
 //     NodeResourcesBalancedAllocation, NodeAffinity, TaintToleration and PodTopologySpread

@@ -10,9 +10,9 @@ import (
 // the scheduler's own state has taken them in.
 func forward[T control.Object](s *scheduler) control.Handler[T] {
 	return control.Handler[T]{
-		Add:    func(obj T) { s.queue.move(eventsOf(nil, obj), everybody) },
-		Update: func(old, obj T) { s.queue.move(eventsOf(old, obj), everybody) },
-		Delete: func(obj T) { s.queue.move(eventsOf(obj, nil), everybody) },
+		Add:    func(obj T) { s.queue.move(eventsOf(nil, obj), everyPod) },
+		Update: func(old, obj T) { s.queue.move(eventsOf(old, obj), everyPod) },
+		Delete: func(obj T) { s.queue.move(eventsOf(obj, nil), everyPod) },
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *scheduler) podAdded(pod *v1.Pod) {
 	case s.ours(pod):
 		s.queue.add(pod)
 	case counts(pod):
-		s.queue.move(eventsOf(nil, pod), everybody)
+		s.queue.move(eventsOf(nil, pod), everyPod)
 	}
 }
 
@@ -70,11 +70,11 @@ func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 	}
 	switch {
 	case !counts(old) && counts(pod):
-		s.queue.move(eventsOf(nil, pod), everybody)
+		s.queue.move(eventsOf(nil, pod), everyPod)
 	case counts(old) && !counts(pod):
-		s.queue.move(eventsOf(old, nil), everybody)
+		s.queue.move(eventsOf(old, nil), everyPod)
 	case counts(old):
-		s.queue.move(eventsOf(old, pod), everybody)
+		s.queue.move(eventsOf(old, pod), everyPod)
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *scheduler) podDeleted(pod *v1.Pod) {
 	s.queue.delete(pod)
 	placed := s.cluster.placedPod(pod)
 	if s.cluster.forget(pod.UID); counts(placed) {
-		s.queue.move(eventsOf(placed, nil), everybody)
+		s.queue.move(eventsOf(placed, nil), everyPod)
 		return
 	}
 	s.nominationEnded(pod, "")
@@ -95,7 +95,7 @@ func (s *scheduler) podDeleted(pod *v1.Pod) {
 func (s *scheduler) handleAssumedPodDeletion(pod *v1.Pod) {
 	placed := s.cluster.placedPod(pod)
 	s.cluster.forget(pod.UID)
-	s.queue.move(eventsOf(placed, nil), everybody)
+	s.queue.move(eventsOf(placed, nil), everyPod)
 }
 
 // nominationEnded: a pod that was to go to a node goes to another, or nowhere. That

@@ -97,7 +97,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"toleration added":     {testPod("web"), tolerant},
 		"pod relabelled":       {testPod("web"), relabelled},
 	}
-	// Whoever waits for nodes is told of all changes of taints: buildQueueingHintMap.
+	// A pod that waits for nodes is told of all changes of taints: buildQueueingHintMap.
 	anyNode := []string{
 		"node added", "cordoned node added", "tainted node added", "node in zone added", "small node added",
 		"node tainted", "node untainted", "node uncordoned",
@@ -134,7 +134,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		})},
 		{volumeRestrictions{}, withDisk(testPod("web", "data"), "disk-1"), with(anyNode, []string{
 			"its claim's pod", "its disk's pod", "nominated pod", "its claim added",
-			"unplaced pod", // of whose end nobody is told
+			"unplaced pod", // whose end wakes no pod
 		})},
 		{volumeRestrictions{}, ephemeralPod(), anyNode},
 		{nodeVolumeLimits{}, testPod("web", "data"), []string{
@@ -179,8 +179,8 @@ func ephemeralPod() *v1.Pod {
 	return pod
 }
 
-// The tables are those of v1.36: plugins' EventsToRegister, and what buildQueueingHintMap
-// adds to them.
+// The tables are from v1.36: plugins' EventsToRegister, and the additions of
+// buildQueueingHintMap.
 func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 	names := []struct {
 		action action

@@ -14,7 +14,7 @@ import (
 type Explanation struct {
 	// Pod is its key.
 	Pod string
-	// Node is where the pod runs; then nothing else is set.
+	// Node is the pod's node, if it has one; then nothing else is set.
 	Node string
 	// PreFilter is why no node is looked at, in upstream's words; "" if they are.
 	PreFilter string

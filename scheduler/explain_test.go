@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// explained are the lines of an explanation of pod default/web.
+// explained returns the lines of an explanation of pod default/web.
 func explained(t *testing.T, objects ...runtime.Object) []string {
 	t.Helper()
 	got, err := Explain(Config{}, "default/web", objects)

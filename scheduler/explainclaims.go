@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ClaimVerdict is what one of a pod's claims would get on a node.
+// ClaimVerdict says which volume one of a pod's claims would get on a node.
 type ClaimVerdict struct {
 	// Claim is its key.
 	Claim string

@@ -42,7 +42,7 @@ func (d *diagnosis) fitError(pod *v1.Pod) *status {
 		if d.preFilter.is(failed) {
 			return d.preFilter
 		}
-		// The last words are what upstream's PostFilter says for want of the
+		// The message ends as upstream's PostFilter ends it, which lacks the
 		// state that PreFilter of DynamicResources would have left.
 		return refuse(unschedulable, fmt.Sprintf("%s %s. not found", head, d.preFilter.message()))
 	}
@@ -82,7 +82,7 @@ func (d *diagnosis) count() string {
 
 const preemptionNoHelp = "Preemption is not helpful for scheduling"
 
-// preemption is what upstream's DefaultPreemption says. Pods of a lower priority
+// preemption returns what upstream's DefaultPreemption says. Pods of a lower priority
 // are never evicted here.
 // Upstream: framework/preemption, v1.36.
 func (d *diagnosis) preemption(pod *v1.Pod) string {
@@ -142,7 +142,7 @@ func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
 
 // handleSchedulingFailure puts the pod back in the queue and says why: an event,
 // and the condition PodScheduled. A pod that has gone meanwhile is not put back;
-// it is still reported, to nobody, unless there is another of its name, whose status
+// its failure is still recorded, unless there is another pod of its name, whose status
 // this would be written to.
 // Upstream: schedule_one.go handleSchedulingFailure, v1.36.
 func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *status) {
@@ -236,7 +236,7 @@ type conditionPatch struct {
 	Message            *string `json:"message"`
 }
 
-// changedStatus is what a strategic merge patch says of a status of which the nominated
+// changedStatus returns what a strategic merge patch says of a status of which the nominated
 // node or one condition differ.
 func changedStatus(old, want *v1.PodStatus, condition v1.PodCondition) map[string]any {
 	changes := map[string]any{}
@@ -259,7 +259,7 @@ func changedStatus(old, want *v1.PodStatus, condition v1.PodCondition) map[strin
 	return changes
 }
 
-// orNull is nil if there is no value.
+// orNull returns nil if there is no value.
 func orNull[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil

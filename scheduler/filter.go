@@ -28,13 +28,13 @@ func (f framework) filters(c *cycle) []filterPlugin {
 	return slices.DeleteFunc(of[filterPlugin](f), func(p filterPlugin) bool { return c.skipped[p.Name()] })
 }
 
-// excludes: the pod may only go to certain nodes, and this is none of them.
+// excludes reports whether the pod may only go to certain other nodes.
 // Upstream: framework.PreFilterResult, v1.36.
 func (c *cycle) excludes(node *nodeInfo) bool {
 	return c.nodeNames != nil && !c.nodeNames[node.node.Name]
 }
 
-// excludedVerdict is what is said of every node that PreFilter has excluded.
+// excludedVerdict returns what is said of every node that PreFilter has excluded.
 // Upstream: schedule_one.go findNodesThatFitPod, v1.36.
 func excludedVerdict() *status {
 	st := refuse(unresolvable, fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", nodeAffinity{}.Name()))
@@ -101,7 +101,7 @@ const (
 	minFeasibleNodesPercentageToFind = 5
 )
 
-// numFeasibleNodesToFind is how many nodes that fit are enough to choose from. The larger
+// numFeasibleNodesToFind returns the number of nodes that fit are enough to choose from. The larger
 // the cluster, the smaller the part of it.
 // Upstream: schedule_one.go numFeasibleNodesToFind, v1.36.
 func numFeasibleNodesToFind(percentage, nodes int) int {

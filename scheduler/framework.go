@@ -134,7 +134,7 @@ type filterPlugin interface {
 }
 
 // preScorePlugin looks at the pod once more when there is more than one node to
-// choose from. Whoever returns skip has no preference, and is not asked for scores.
+// choose from. A plugin that returns skip has no preference and is not asked for scores.
 type preScorePlugin interface {
 	plugin
 	PreScore(c *cycle, feasible []*nodeInfo) *status

@@ -67,7 +67,7 @@ func selectedNode(node string) func(*v1.PersistentVolumeClaim) {
 	}
 }
 
-// testVolume is local to the node, or reachable from everywhere if that is "".
+// testVolume returns a volume that is local to the node, or reachable from everywhere if node is "".
 func testVolume(name, size, class, node string, change ...func(*v1.PersistentVolume)) *v1.PersistentVolume {
 	pv := &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"},
@@ -99,7 +99,7 @@ func ofDriver(handle string) func(*v1.PersistentVolume) {
 	}
 }
 
-// attaches is a CSINode on which example.com/ext attaches at most so many volumes,
+// attaches returns a CSINode on which example.com/ext attaches at most so many volumes,
 // and another driver any number.
 func attaches(node string, count int32) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node, ResourceVersion: "1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{

@@ -29,7 +29,7 @@ func upon[T control.Object](actions action, hint func(pod *v1.Pod, before, after
 	}}
 }
 
-// always is the hint of who does not look at the objects.
+// always returns the hint of who does not look at the objects.
 // Upstream: scheduler.go defaultQueueingHintFn, v1.36.
 func always[T control.Object](*v1.Pod, T, T) bool { return true }
 

@@ -93,7 +93,7 @@ func (w *randomWorld) mode() *v1.PersistentVolumeMode {
 	return pick(w, nil, nil, nil, nil, nil, &block)
 }
 
-// volume is free most of the time.
+// volume returns a volume that is free most of the time.
 func (w *randomWorld) volume(name string) *v1.PersistentVolume {
 	pv := testVolume(name, w.size(), pick(w, delayed, delayed, dynamic, "zoned"), "")
 	w.meta(&pv.ObjectMeta)
@@ -164,7 +164,7 @@ func (w *randomWorld) pod() *v1.Pod {
 	return testPod("web", names...)
 }
 
-// change is one piece of news, or one decision of the scheduler's.
+// change returns one piece of news, or one decision of the scheduler's.
 func (w *randomWorld) change() {
 	name := fmt.Sprintf("pv-%02d", w.IntN(14))
 	switch w.IntN(8) {

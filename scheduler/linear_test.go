@@ -17,7 +17,7 @@ import (
 
 // linear is FindPodVolumes written down as upstream has it: for every node from the
 // beginning, each claim against all volumes of its class, with upstream's own
-// FindMatchingVolume. It is what the index is tested and measured against.
+// FindMatchingVolume. Tests and benchmarks compare the index with it.
 type linear struct{ *volumeBinder }
 
 // findPodVolumes gives the reasons against the node in upstream's order, else what
@@ -28,7 +28,7 @@ func (b linear) findPodVolumes(pod *v1.Pod, node *v1.Node) (reasons, gets []stri
 	return b.onNode(node, bound, delayed, volumes)
 }
 
-// claims are what upstream finds out once for all nodes.
+// claims returns what upstream finds out once for all nodes.
 // Upstream: binder.go GetPodVolumeClaims, v1.36.
 func (b linear) claims(pod *v1.Pod) (bound, delayed []*v1.PersistentVolumeClaim, volumes map[string][]*v1.PersistentVolume) {
 	volumes = map[string][]*v1.PersistentVolume{}
@@ -135,7 +135,7 @@ func inOrder(has map[ConflictReason]bool) (list []string) {
 	return list
 }
 
-// indexed is the same from FindPodVolumes.
+// indexed returns the same from FindPodVolumes.
 func indexed(b *volumeBinder, claims *podVolumeClaims, node *v1.Node) (reasons, gets []string, err error) {
 	found, conflicts, err := b.FindPodVolumes(claims, node)
 	if err != nil || found == nil {
@@ -150,7 +150,7 @@ func indexed(b *volumeBinder, claims *podVolumeClaims, node *v1.Node) (reasons, 
 	return conflicts.Reasons(), gets, nil
 }
 
-// message is the event of a pod that no node takes, for the reasons that the linear
+// message returns the event of a pod that no node takes, for the reasons that the linear
 // rule gives.
 func (b linear) message(t *testing.T, pod *v1.Pod, nodes []*v1.Node) string {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 
 // Pods of all priorities come and go, nodes are cordoned and uncordoned, calls fail and the
 // scheduler crashes. When that is over and the errors are forgotten, well before the flush
-// of those who were turned down, nobody waits who could be placed.
+// of the refused pods, no pod waits that could be placed.
 func TestNobodyStaysBehindWhoCouldBePlaced(t *testing.T) {
 	seedtest.Each(t, 150, func(t testing.TB, seed uint64) {
 		b := newBustle(t, seed)
@@ -118,8 +118,8 @@ func (b *bustle) pods() []v1.Pod {
 	return list.Items
 }
 
-// check requires that, if anybody waits, no node has room. One may have too many pods: of
-// a binding whose answer was lost the scheduler hears only later.
+// check requires that, if a pod waits, no node has room. A node may have too many pods: the
+// scheduler learns of a binding whose answer was lost only later.
 func (b *bustle) check() {
 	on := map[string]int64{}
 	for _, pod := range b.pods() {

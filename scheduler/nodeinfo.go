@@ -27,7 +27,7 @@ type nodeInfo struct {
 	ports       []hostPort // in use, in no particular order
 	// placed are the pods, in no particular order.
 	placed []*placement
-	// volumePods are those with volumes, in no particular order.
+	// volumePods are the pods with volumes, in no particular order.
 	volumePods []*placement
 }
 

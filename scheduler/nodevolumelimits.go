@@ -173,7 +173,7 @@ func (p nodeVolumeLimits) volumeOf(claim *v1.PersistentVolumeClaim) (csiVolume, 
 	return csiVolume{driver: class.Provisioner, claim: control.Key(claim)}, true
 }
 
-// volumeLimitOf is how many volumes the driver can attach to the node.
+// volumeLimitOf returns the number of volumes the driver can attach to the node.
 func volumeLimitOf(node *storagev1.CSINode, driver string) (limit int, ok bool) {
 	for _, d := range node.Spec.Drivers {
 		if d.Name == driver && d.Allocatable != nil && d.Allocatable.Count != nil {

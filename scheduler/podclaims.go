@@ -16,8 +16,8 @@ type podVolumeClaims struct {
 	unboundClaimsDelayBinding []*v1.PersistentVolumeClaim
 	unboundClaimsImmediate    []*v1.PersistentVolumeClaim
 
-	// The rest is what FindPodVolumes would otherwise find out again for every node.
-	// It holds as long as nothing changes, that is, for a scheduling cycle.
+	// The fields below do not depend on the node; they save FindPodVolumes the work of finding
+	// them again for every node. They are valid for one scheduling cycle.
 
 	bound []boundClaim
 	// selected are the delayed claims for which a node was selected earlier, toMatch
@@ -41,7 +41,7 @@ type delayedClaim struct {
 	// search finds an existing volume for it; invalid is why it cannot be searched.
 	search  binding.Search
 	invalid error
-	// provision is what its class says, nil until it is needed.
+	// provision holds the data of its class, nil until it is needed.
 	provision *provision
 }
 
@@ -67,7 +67,7 @@ func (b *volumeBinder) prepare(claims *podVolumeClaims) {
 	})
 }
 
-// nodeAnswer is what has been found on one node. The next node's answer takes its
+// nodeAnswer holds the volumes found on one node. The next node's answer takes its
 // place.
 type nodeAnswer struct {
 	bindings   []BindingInfo

@@ -33,7 +33,7 @@ func (b *volumeBinder) checkVolumeProvisions(claims []*delayedClaim, node *v1.No
 	return problem{}, nil
 }
 
-// provision is what a claim's class says about making its volume, wherever.
+// provision holds what a claim's class says about making its volume on any node.
 type provision struct {
 	err error
 	// possible: there is a provisioner.
@@ -123,8 +123,8 @@ func volumeLimit(capacity *storagev1.CSIStorageCapacity) *resource.Quantity {
 	return capacity.Capacity
 }
 
-// nodesWithAccess: without a topology no node has; a topology that cannot be
-// parsed is none either.
+// nodesWithAccess returns a selector of the nodes that can reach the capacity's storage: without a
+// topology, or with one that cannot be parsed, no node can.
 // Upstream: binder.go nodeHasAccess, v1.36.
 func nodesWithAccess(capacity *storagev1.CSIStorageCapacity) labels.Selector {
 	if capacity.NodeTopology == nil {

@@ -54,8 +54,8 @@ type schedulingQueue struct {
 	pods map[string]*queuedPod
 	// active are in line to be scheduled.
 	active podList
-	// backoff have been turned down and may be helped by now; they are scheduled when
-	// their backoff is over, or before that if nobody else is in line.
+	// backoff holds refused pods that an event may have helped; they are scheduled when
+	// their backoff is over, or before that if no other pod is in line.
 	backoff podList
 	// errorBackoff failed with an error and are put in line when their backoff is over.
 	errorBackoff podList
@@ -172,8 +172,8 @@ func (q *schedulingQueue) pop() (*queuedPod, bool) {
 	return entry, true
 }
 
-// next returns the first in line; if nobody is, the one turned down whose backoff ends
-// first, although it has not: the scheduler has nothing better to do.
+// next returns the first pod in line; if the line is empty, the refused pod whose backoff ends
+// first, although it has not ended: the scheduler has nothing better to do.
 // Upstream: activeQueue.unlockedPop with SchedulerPopFromBackoffQ, v1.36.
 func (q *schedulingQueue) next() *queuedPod {
 	if first := q.active.first(); first != nil {
@@ -227,8 +227,8 @@ func (q *schedulingQueue) requeue(entry *queuedPod) {
 	q.line.Add(entry.key)
 }
 
-// everybody is asked whether an event helps.
-func everybody(*queuedPod) bool { return true }
+// everyPod selects all pods, to ask for each whether an event helps.
+func everyPod(*queuedPod) bool { return true }
 
 // turnedDown: the pod waits for something that a plugin misses, and not because of errors.
 func turnedDown(entry *queuedPod) bool { return len(entry.rejectedBy) > 0 }
@@ -244,8 +244,8 @@ func (q *schedulingQueue) move(events []clusterEvent, asked func(*queuedPod) boo
 	}
 }
 
-// flush puts in line what has waited too long: an event may have been lost, or
-// nobody knew it would help.
+// flush puts pods in line that have waited too long: an event may have been lost, or
+// no plugin has registered for it.
 // Upstream: PriorityQueue.flushUnschedulableEntitiesLeftover, v1.36.
 func (q *schedulingQueue) flush() {
 	now := q.clock.Now()

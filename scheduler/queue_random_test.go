@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
-// Whatever happens to the queue in whatever order, it keeps its promises, and in the end
-// everybody is placed.
+// In every order of events the queue keeps its promises, and in the end
+// every pod is placed.
 func TestTheQueueLosesNobody(t *testing.T) {
 	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		r := newQueueRun(t, seed)
@@ -126,7 +126,7 @@ func (r *queueRun) pop() {
 	}
 }
 
-// end ends the attempt to place somebody.
+// end ends the attempt to place a pod.
 func (r *queueRun) end() {
 	entry, ok := takeOne(r, &r.flying)
 	if !ok || !r.q.current(entry) {
@@ -144,9 +144,9 @@ func (r *queueRun) end() {
 	}
 }
 
-func (r *queueRun) event() { r.q.move(eventsOf(nil, testVolume("pv", "1Gi", delayed, "")), everybody) }
+func (r *queueRun) event() { r.q.move(eventsOf(nil, testVolume("pv", "1Gi", delayed, "")), everyPod) }
 
-// check requires that everybody is in one list, or worked on, and is going to be called.
+// check requires that every pod is in one list, or worked on, and will be called.
 func (r *queueRun) check(when string) {
 	q, callable, known := r.q, false, 0
 	for _, entry := range r.flying {

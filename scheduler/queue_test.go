@@ -37,7 +37,7 @@ func newHandQueue(t testing.TB) (*schedulingQueue, *handQueue) {
 	return q, h
 }
 
-// allPlugins are the scheduler's, for their tables of events.
+// allPlugins returns the scheduler's, for their tables of events.
 func allPlugins() framework { return stillScheduler(Config{}, nil).plugins }
 
 func popped(t *testing.T, q *schedulingQueue) *queuedPod {
@@ -54,12 +54,12 @@ func TestAnUnschedulablePodIsMovedOnlyByAnEventThatCouldHelp(t *testing.T) {
 	h.line, h.now = nil, h.now.Add(time.Minute)
 
 	cordoned := testNode("node-1", func(n *v1.Node) { n.Spec.Unschedulable = true })
-	q.move(eventsOf(testNode("node-1"), cordoned), everybody)
-	q.move(eventsOf(nil, testClaim("other", "1Gi", delayed)), everybody)
-	q.move(eventsOf(testVolume("pv", "1Gi", delayed, ""), nil), everybody)
+	q.move(eventsOf(testNode("node-1"), cordoned), everyPod)
+	q.move(eventsOf(nil, testClaim("other", "1Gi", delayed)), everyPod)
+	q.move(eventsOf(testVolume("pv", "1Gi", delayed, ""), nil), everyPod)
 	assert.Empty(t, h.line)
 
-	q.move(eventsOf(nil, testVolume("pv", "1Gi", delayed, "")), everybody)
+	q.move(eventsOf(nil, testVolume("pv", "1Gi", delayed, "")), everyPod)
 	assert.Equal(t, []string{"default/web"}, h.line)
 	assert.Empty(t, q.unschedulable.pods)
 }

@@ -71,7 +71,7 @@ func TestAPodWaitsUntilItsVolumeCanBeAttached(t *testing.T) {
 	assert.Equal(t, "node-1", w.nodeOf("c"))
 }
 
-// semantics 2 must 9. That the driver goes is no event that anybody waits for, so
+// semantics 2 must 9. No pod waits for the event that a driver goes, so
 // the pod is tried again by the flush, after five minutes.
 func TestWhatNobodyWaitsForIsNoticedByTheFlush(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
@@ -145,7 +145,7 @@ func TestAPodThatIsDeletedWhileItIsBeingBoundMakesRoomAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
 			w.class("dynamic", extProv, wffc)
-			w.claim("data", "5Gi", "dynamic") // nobody provisions it: the binding waits
+			w.claim("data", "5Gi", "dynamic") // no provisioner runs: the binding waits
 			first := newPod("first", "data")
 			first.Finalizers = finalizers
 			w.create(first)
@@ -236,7 +236,7 @@ func TestAmongEqualNodesThePolicyChooses(t *testing.T) {
 	assert.Len(t, chosen, 3, "%v", chosen)
 }
 
-// said are the messages of the events about a pod, the oldest first, with how often
+// said returns the messages of the events about a pod, the oldest first, with how often
 // each was said.
 func (w *world) said(pod string) []string {
 	w.t.Helper()
@@ -314,7 +314,7 @@ func TestAPodWithoutAVolumeIsTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing
 	}
 }
 
-// attemptsAt are the seconds since the start at which an attempt for the pod failed.
+// attemptsAt returns the seconds since the start at which an attempt for the pod failed.
 func (w *world) attemptsAt(pod string) []float64 {
 	var at []float64
 	for _, e := range w.e.Trace().Entries() {

@@ -71,7 +71,7 @@ func (r resources) lessThan(other resources) bool {
 	return r.milliCPU < other.milliCPU || r.memory < other.memory || r.ephemeral < other.ephemeral
 }
 
-// onlyOf is r without the resources of which the request asks nothing.
+// onlyOf returns r without the resources that the request does not name.
 func (r resources) onlyOf(request resources) resources {
 	var left resources
 	for _, resource := range []struct{ to, from, wanted *int64 }{
@@ -94,7 +94,7 @@ func (r resources) asksForNothing() bool {
 	return r.milliCPU == 0 && r.memory == 0 && r.ephemeral == 0 && len(r.scalar) == 0
 }
 
-// podRequest is what the pod needs at its peak: the containers and the sidecars
+// podRequest returns what the pod needs at its peak: the containers and the sidecars
 // together, or an init container beside the sidecars started before it,
 // whichever is more, and the overhead.
 // Upstream: component-helpers/resource PodRequests, v1.36.

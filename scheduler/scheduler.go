@@ -22,8 +22,8 @@ type scheduler struct {
 	feasible, best []*nodeInfo
 	totals, scores []int64
 	refused        []nodeVerdict
-	// nextStartNodeIndex is where the next search for nodes begins, in the order of
-	// clusterState.list.
+	// nextStartNodeIndex is the index, in clusterState.list, at which the next search for nodes
+	// begins.
 	nextStartNodeIndex int
 }
 

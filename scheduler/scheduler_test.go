@@ -402,7 +402,7 @@ func TestWhateverGoesWrongOnTheWayEveryPodThatCanRunDoes(t *testing.T) {
 	})
 }
 
-// Whoever decides on old news loses the write and tries again.
+// A scheduler that decides on stale objects loses the write and tries again.
 func TestAStaleCacheCostsAConflictAndNoVolume(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1")).withPVController()
 	w.class("local", noProv, wffc)

@@ -55,7 +55,7 @@ func (p topologySpread) countDomains(c *cycle, constraint *spreadConstraint, qua
 	return len(constraint.counts)
 }
 
-// Score is how many matching pods the node's domains have; fewer are better.
+// Score returns the number of matching pods the node's domains have; fewer are better.
 // Upstream: podtopologyspread/scoring.go Score, scoreForCount, v1.36.
 func (topologySpread) Score(c *cycle, node *nodeInfo) int64 {
 	if c.ownSpread && !hasTopologies(node.node, c.spreadScore) {

@@ -20,12 +20,12 @@ type volumeBinding struct {
 	decide Decide
 }
 
-// volumeState is what volumeBinding knows of the pod in one cycle.
+// volumeState holds the data of volumeBinding about the pod in one cycle.
 type volumeState struct {
 	claims *podVolumeClaims
 	// refusals are the verdicts so far by their reasons: many nodes have the same.
 	refusals [allReasons + 1]*status
-	// onNode is what was found on the chosen node, and Reserve has taken.
+	// onNode holds the volumes found on the chosen node, which Reserve has assumed.
 	onNode   *PodVolumes
 	allBound bool
 }
@@ -150,7 +150,7 @@ func (p volumeBinding) Filter(c *cycle, node *nodeInfo) *status {
 	return c.volumes.refusals[reasons]
 }
 
-// found is what Filter has found on the node.
+// found returns what Filter has found on the node.
 func (p volumeBinding) found(c *cycle, node string) (*PodVolumes, error) {
 	if c.volumes.onNode != nil {
 		return c.volumes.onNode, nil

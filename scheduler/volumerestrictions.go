@@ -13,9 +13,8 @@ const (
 	reasonDiskConflict     = "node(s) had no available disk"
 )
 
-// volumeRestrictions: a ReadWriteOncePod claim that a pod on any node uses is
-// nobody else's, and a disk written straight into the pod's manifest is not
-// attached a second time to a node where another pod has it.
+// volumeRestrictions refuses a ReadWriteOncePod claim that another pod on any node uses,
+// and a node where another pod has the same disk, if the disk stands in the pod's manifest.
 // Upstream: plugins/volumerestrictions, v1.36.
 type volumeRestrictions struct {
 	claims  *control.Cache[*v1.PersistentVolumeClaim]

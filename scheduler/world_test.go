@@ -44,8 +44,8 @@ func newWorld(t testing.TB, cfg engine.Config, nodes ...*v1.Node) *world {
 	return w
 }
 
-// withPVController adds somebody who finishes what the scheduler has begun: a
-// claim whose volume names it is bound to it.
+// withPVController adds an actor that finishes the scheduler's work: it binds a
+// claim to the volume that names it.
 func (w *world) withPVController() *world {
 	require.NoError(w.t, w.e.Add("persistent-volume-binder", func(env control.Env) error {
 		pvs := control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes())
@@ -76,7 +76,7 @@ func (w *world) withPVController() *world {
 	return w
 }
 
-// withProvisioner adds somebody who makes a volume on the selected node.
+// withProvisioner adds an actor that makes a volume on the selected node.
 func (w *world) withProvisioner() *world {
 	require.NoError(w.t, w.e.Add("example.com/ext", func(env control.Env) error {
 		claims := control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
@@ -198,10 +198,10 @@ func (w *world) getVolume(name string) *v1.PersistentVolume {
 	return pv
 }
 
-// nodeOf is where the pod runs.
+// nodeOf returns the pod's node.
 func (w *world) nodeOf(pod string) string { return w.getPod(pod).Spec.NodeName }
 
-// did are the scheduler's writes and events in the trace, in short.
+// did returns the scheduler's writes and events in the trace, in short.
 func (w *world) did() []string {
 	var list []string
 	for _, entry := range w.e.Trace().Entries() {
@@ -222,7 +222,7 @@ func (w *world) did() []string {
 	return list
 }
 
-// condition is the pod's PodScheduled condition.
+// condition returns the pod's PodScheduled condition.
 func (w *world) condition(pod string) v1.PodCondition {
 	for _, c := range w.getPod(pod).Status.Conditions {
 		if c.Type == v1.PodScheduled {

@@ -90,7 +90,7 @@ func storage(def *apiextensions.CustomResourceDefinition) schema.GroupVersionRes
 	return gvr
 }
 
-// sealed is why no object of a definition can be created while it is deleted.
+// sealed returns the reason why no object of a definition can be created while it is deleted.
 func sealed(def *apiextensions.CustomResourceDefinition) string {
 	return fmt.Sprintf("create not allowed while custom resource definition is terminating: %s is being deleted", def.Name)
 }

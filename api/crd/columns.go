@@ -47,7 +47,7 @@ func printer(list []apiextensions.CustomResourceColumnDefinition) ([]metav1.Tabl
 	}, nil
 }
 
-// cell is what a path finds, nil if that is nothing of the column's type.
+// cell returns what a path finds, nil if that is nothing of the column's type.
 func cell(path *jsonpath.JSONPath, kind string, obj map[string]any, now time.Time) any {
 	found, err := path.FindResults(obj)
 	if err != nil || len(found) == 0 || len(found[0]) == 0 {
@@ -88,7 +88,7 @@ func number(value any, kind string) any {
 	return nil
 }
 
-// age is how long ago a time was.
+// age returns the time since another time, in the short form of kubectl.
 func age(value any, now time.Time) any {
 	text, ok := value.(string)
 	if !ok {

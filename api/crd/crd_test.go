@@ -83,7 +83,7 @@ var (
 
 func at() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// serve is a server with definitions, and clients of it.
+// serve returns a server with definitions, and clients of it.
 func serve(t testing.TB) (*api.Server, dynamic.Interface, *restclient.Config) {
 	t.Helper()
 	server := api.NewServer(api.Config{Now: at})

@@ -19,7 +19,7 @@ import (
 )
 
 // eachEmbedded calls f for each object in x that its schema calls an embedded resource. The
-// root is none.
+// root does not count.
 func eachEmbedded(path *field.Path, x any, s *structural.Structural, root bool, f func(path *field.Path, obj map[string]any)) {
 	if s == nil {
 		return

@@ -43,7 +43,7 @@ spec:
               more: {type: array, items: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// openAPIv3 is what the document of a group and version says of a schema.
+// openAPIv3 returns what the document of a group and version says of a schema.
 func openAPIv3(t *testing.T, server *api.Server, gv, name string) map[string]any {
 	t.Helper()
 	w := httptest.NewRecorder()

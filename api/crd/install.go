@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// Actor is who writes the statuses of definitions and deletes the objects of one that is
-// deleted. On a cluster these controllers are a part of kube-apiserver.
+// Actor is the name of the actor that writes the statuses of definitions and deletes the objects of
+// a deleted one. On a cluster these controllers are a part of kube-apiserver.
 const Actor = "kube-apiserver"
 
 // resource is that of the definitions.
@@ -58,12 +58,12 @@ type controller struct {
 	now    func() time.Time
 
 	mu sync.Mutex
-	// running: somebody carries out changes. dirty: there are more of them.
+	// running is set while changes are carried out, dirty if more have come.
 	running, dirty bool
 	served         map[string]served // by the name of the definition
 }
 
-// served is what the registry has of a definition.
+// served holds the registry's entries of a definition.
 type served struct {
 	kind schema.GroupKind
 	// generation is that of the definition, sealed says whether no objects can be created.
@@ -254,5 +254,5 @@ func condition(kind apiextensions.CustomResourceDefinitionConditionType, is bool
 	return apiextensions.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// notServed is why a version cannot be registered.
+// notServed returns the error of a version that cannot be registered.
 func notServed(version string, err error) error { return fmt.Errorf("version %s: %w", version, err) }

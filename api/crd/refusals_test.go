@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// simple is a definition whose only version has the schema.
+// simple returns a definition whose only version has the schema.
 func simple(t testing.TB, schema string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.com},
@@ -91,8 +91,8 @@ func TestWhatCannotChangeOfAnEstablishedDefinitionIsKept(t *testing.T) {
 
 var schemaOfThings = runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
 
-// FuzzSchemas has schemas of any form end in an answer: installed or refused, and so the
-// objects of those that are installed.
+// FuzzSchemas checks that schemas of any form are installed or refused, and so are the
+// objects of the installed ones.
 func FuzzSchemas(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"integer","default":1}}}`, `{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true}}}`,
@@ -127,7 +127,7 @@ func FuzzSchemas(f *testing.F) {
 	})
 }
 
-// patched is an object with a JSON patch applied.
+// patched returns an object with a JSON patch applied.
 func patched(t testing.TB, obj *unstructured.Unstructured, patch string) *unstructured.Unstructured {
 	t.Helper()
 	text, err := obj.MarshalJSON()

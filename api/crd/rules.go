@@ -11,14 +11,14 @@ import (
 
 // Evaluator evaluates rules in the language CEL. Package api/crd/cel is one.
 type Evaluator interface {
-	// Check says what is wrong with the rules of a definition; old is what it follows, nil if
+	// Check returns the errors in the rules of a definition; old is its previous version, nil if
 	// it is new.
 	Check(def, old *internal.CustomResourceDefinition) field.ErrorList
 	// Compile makes the rules of a schema ready, nil if it has none.
 	Compile(s *structural.Structural) Rules
 }
 
-// Rules say what is wrong with an object; old is what it follows, nil if it is new.
+// Rules returns the errors of an object; old is its previous version, nil if it is new.
 type Rules func(obj, old map[string]any) field.ErrorList
 
 // evaluating is the evaluator of all servers, nil if there is none.
@@ -37,7 +37,7 @@ func compileRules(s *structural.Structural) Rules {
 	return nil
 }
 
-// checkRules is Evaluator.Check without what is known already.
+// checkRules returns the errors of Evaluator.Check without those that are known already.
 func checkRules(def, old *internal.CustomResourceDefinition, known field.ErrorList) (errs field.ErrorList) {
 	e := evaluating.Load()
 	if e == nil {
@@ -78,7 +78,7 @@ const RulesMessage = "x-kubernetes-validations are stored and not evaluated by t
 // WebhookMessage is the warning for a definition with the conversion strategy Webhook.
 const WebhookMessage = "conversion webhooks are not called by this server: objects are converted by their apiVersion only"
 
-// warnings are what a client should know of a definition that it writes: that it asks for
+// warnings returns what a client should know of a definition that it writes: that it asks for
 // something which this server does not do.
 func warnings(def *apiextensions.CustomResourceDefinition) (list []string) {
 	for _, v := range def.Spec.Versions {

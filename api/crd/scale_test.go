@@ -127,7 +127,7 @@ func TestACustomObjectWithoutReplicasHasNoScaleUntilOneIsWritten(t *testing.T) {
 	assert.Contains(t, counts(t, scale, err), `{"replicas":4}`)
 }
 
-// table is what kubectl gets to print.
+// table returns what kubectl gets to print.
 func table(t testing.TB, cfg *restclient.Config) metav1.Table {
 	t.Helper()
 	client, err := restclient.HTTPClientFor(cfg)

@@ -20,7 +20,7 @@ import (
 	openapi "k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// shape is what a version says of its objects, ready for use. It never changes.
+// shape holds the schema of a version in the forms in which it is used. It never changes.
 type shape struct {
 	structural *structural.Structural
 	openapi    *spec.Schema
@@ -139,7 +139,7 @@ func (s *shape) prune(obj map[string]any) {
 	coerceEmbedded(obj, s.structural, true)
 }
 
-// unknown returns the paths of the fields that prune would drop, and of those in metadata that are none.
+// unknown returns the paths of the fields that prune would drop, and of unknown fields in metadata.
 func (s *shape) unknown(obj runtime.Object) []string {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || s.preserve {
@@ -151,7 +151,7 @@ func (s *shape) unknown(obj runtime.Object) []string {
 	return paths
 }
 
-// validate says what is wrong with an object; old is what it follows, nil if it is new.
+// validate returns the errors of an object; old is its previous version, nil if it is new.
 // Upstream: registry/customresource strategy.Validate and ValidateUpdate, v1.36.
 func (s *shape) validate(obj, old map[string]any) field.ErrorList {
 	errs := fieldErrors(nil, s.validator.Validate(obj))

@@ -8,7 +8,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// types are what server-side apply has to know of the fields of a kind.
+// types returns what server-side apply has to know of the fields of a kind.
 func (s *shape) types(group, version, kind string) (managedfields.TypeConverter, error) {
 	root := *s.structural.StripValueValidations().ToKubeOpenAPI()
 	embed(&root)

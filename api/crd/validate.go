@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validate says what is wrong with a definition; old is what it follows, nil if it is new.
-// Paths and words are those of the internal version, in which upstream validates.
+// validate returns the errors of a definition; old is its previous version, nil if it is new.
+// Paths and words belong to the internal version, in which upstream validates.
 // Upstream: apis/apiextensions/validation ValidateCustomResourceDefinition and
 // ValidateCustomResourceDefinitionUpdate, v1.36.
 func validate(def, old *apiextensions.CustomResourceDefinition) field.ErrorList {
@@ -152,7 +152,7 @@ func (p *problems) versions(spec *internal.CustomResourceDefinitionSpec) {
 	}
 }
 
-// names of versions are what an error about the list shows.
+// names returns the names of versions, for an error about the list.
 func names(versions []internal.CustomResourceDefinitionVersion) []string {
 	list := []string{}
 	for _, v := range versions {

@@ -100,7 +100,7 @@ func (p *problems) column(c *internal.CustomResourceColumnDefinition, path *fiel
 	}
 }
 
-// maxSelectable is how many selectable fields a version may have.
+// maxSelectable is the number of selectable fields a version may have.
 const maxSelectable = 8
 
 // Upstream: ValidateCustomResourceSelectableFields, v1.36.

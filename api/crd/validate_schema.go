@@ -60,7 +60,7 @@ func (p *problems) rootWithStatus(root *internal.JSONSchemaProps, path *field.Pa
 const allowedAtRoot = "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems " +
 	"UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
 
-// place is where in a schema a part of it is.
+// place is the position of a part in a schema.
 type place struct {
 	root, inMeta bool
 	// defaults are allowed, or else reason says why not.

@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// BenchmarkClaim is one call through a typed client: the fake-based one, and that of a
+// BenchmarkClaim measures one call through a typed client: the fake-based one, and that of a
 // rest.Config in the same process with JSON and with protobuf.
 func BenchmarkClaim(b *testing.B) {
 	ways := map[string]func(*testing.B, *api.Server) kubernetes.Interface{

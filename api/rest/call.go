@@ -46,8 +46,8 @@ func (c *call) request(verb string) api.Request {
 	}
 }
 
-// actorOf is who asks: the actor that the caller was given, else the program's name as
-// its user agent has it.
+// actorOf returns the actor of a request: the one of the client's configuration, else the
+// program's name in the user agent.
 // Upstream: apiserver handlers prefixFromUserAgent, v1.36.
 func actorOf(r *http.Request) string {
 	if actor, ok := r.Context().Value(actorKey{}).(string); ok {
@@ -173,7 +173,7 @@ func (c *call) warnOfRepeats(applied []byte) {
 	}
 }
 
-// listOptions are the options of a list or a watch. A name in the path of a watch stands
+// listOptions returns the options of a list or a watch. A name in the path of a watch stands
 // for a field selector.
 // Upstream: apiserver handlers listOpts, v1.36.
 func (c *call) listOptions(opts *metav1.ListOptions) error {

@@ -38,7 +38,7 @@ func (t *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &answer, nil
 }
 
-// BenchmarkClientAlone is client-go's own part of BenchmarkClaim's Get: making the request
+// BenchmarkClientAlone measures client-go's own part of BenchmarkClaim's Get: making the request
 // and decoding the answer, which is there already.
 func BenchmarkClientAlone(b *testing.B) {
 	for name, content := range map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf} {

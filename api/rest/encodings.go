@@ -17,7 +17,7 @@ type encodings struct {
 	next int
 }
 
-// keptEncodings is how many encodings are kept. One larger than largestKept bytes is not.
+// keptEncodings is the number of encodings are kept. One larger than largestKept bytes is not.
 const (
 	keptEncodings = 512
 	largestKept   = 16 << 10

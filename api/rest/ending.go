@@ -11,8 +11,8 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// ConfigUntil is Config for a client whose connections end with ctx: watches break, and
-// each later request fails with "connection refused", as where no server listens.
+// ConfigUntil returns the configuration of a client whose connections end with ctx: watches break,
+// and each later request fails with "connection refused", as if no server listened.
 func (h *Handler) ConfigUntil(ctx context.Context, actor string) *restclient.Config {
 	cfg := h.Config(actor)
 	cfg.Transport = ending{cfg.Transport, ctx}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// Streams are those of a command that a client has connected. One that the client did not
-// ask for is nil.
+// Streams are the streams that a client has connected to a command; nil if it did not ask for
+// one.
 type Streams struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -40,7 +40,7 @@ const (
 	protocolV4 = "v4.channel.k8s.io"
 )
 
-// idleStream is how long a connection may be without a byte in either direction.
+// idleStream is the time that a connection may be without a byte in either direction.
 // Upstream: kubelet cri/streaming DefaultConfig StreamIdleTimeout, v1.36.
 const idleStream = 4 * time.Hour
 
@@ -141,7 +141,7 @@ func (c *connection) end(code int32, err error) {
 	if err != nil {
 		panic(err) // it holds nothing but texts
 	}
-	_, _ = c.channels[errorChannel].Write(text) // the client has gone: there is nobody to tell
+	_, _ = c.channels[errorChannel].Write(text) // the client has gone
 	_ = c.Close()
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// FuzzRequests: whatever is asked, nothing panics or hangs, a refusal is a Status (but for
-// paths that nobody serves, which are answered in words), and what is refused stores nothing.
+// FuzzRequests checks that no request panics or hangs, that a refusal is a Status (a text for
+// unknown paths), and that a refused request stores nothing.
 func FuzzRequests(f *testing.F) {
 	const claims = "/api/v1/namespaces/default/persistentvolumeclaims"
 	for _, seed := range [][5]string{

@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// Handler serves the Kubernetes API of a server. It asks nobody who they are: what
-// listens on a port has to do that before.
+// Handler serves the Kubernetes API of a server. It does not authenticate: a server that
+// listens on a port must do that before.
 type Handler struct {
 	server    api.Handler
 	registry  *api.Registry
@@ -59,8 +59,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkTimeout refuses a time to answer in that is none. One that is has no effect: no
-// request takes long. Watches have no such time.
+// checkTimeout refuses a timeout that is not a duration. A valid one has no effect: no
+// request takes long. It does not apply to watches.
 // Upstream: apiserver filters parseTimeout, v1.36.
 func checkTimeout(r *http.Request) error {
 	query := r.URL.Query()
@@ -126,7 +126,7 @@ func methodNotAllowed() error {
 	return statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
 
-// unknownPath is the answer to a path of a known group that no resource has.
+// unknownPath returns the answer to a path of a known group that no resource has.
 func unknownPath() error {
 	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 	err.ErrStatus.Details = &metav1.StatusDetails{}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// kind is what a request is about.
+// kind is the kind of a request's object.
 type kind struct {
 	metav1.APIResource
 	gvk schema.GroupVersionKind

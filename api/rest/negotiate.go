@@ -17,10 +17,10 @@ import (
 // output is the form in which a client wants its answer.
 type output struct {
 	info runtime.SerializerInfo
-	// as is what the object is to be turned into: a Table, a PartialObjectMetadata or a
+	// as is the kind of the answer: a Table, a PartialObjectMetadata or a
 	// list of these; its Kind is "" for the object itself.
 	as schema.GroupVersionKind
-	// params are those of the media type, such as the v, g and as of discovery.
+	// params are the parameters of the media type, such as the v, g and as of discovery.
 	params map[string]string
 	pretty bool
 }
@@ -52,8 +52,8 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 		"only the following media types are accepted: "+mediaTypes(types))
 }
 
-// firstPlain returns the form that an Accept header without any parameters names first, which
-// is what most clients send: then nothing has to be weighed.
+// firstPlain returns the form that an Accept header without any parameters names first, as
+// most clients send it: then nothing has to be weighed.
 func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.SerializerInfo, bool) {
 	if strings.Contains(accept, ";") {
 		return runtime.SerializerInfo{}, false
@@ -114,7 +114,7 @@ func mediaTypes(types []runtime.SerializerInfo) string {
 	return strings.Join(names, ", ")
 }
 
-// statusError is a refusal in the server's form.
+// statusError returns a refusal in the server's form.
 func statusError(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,

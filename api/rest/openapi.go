@@ -36,7 +36,7 @@ func (h *Handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, path stri
 	http.NotFound(w, r)
 }
 
-// documentPath is where the document of a group and version is.
+// documentPath returns the path of the document of a group and version.
 func documentPath(gv string) string {
 	if gv == "v1" {
 		return "api/v1"
@@ -107,8 +107,8 @@ func (h *Handler) goType(gvk schema.GroupVersionKind) reflect.Type {
 	return reflect.TypeOf(obj).Elem()
 }
 
-// sendJSON sends a document that is no object of the API.
+// sendJSON sends a document that is not an object of the API.
 func sendJSON(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	_ = json.NewEncoder(w).Encode(document) // the client has gone: there is nobody to tell
+	_ = json.NewEncoder(w).Encode(document) // the client has gone
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// target is what the path of a request names.
+// target is the resource or object in the path of a request.
 type target struct {
 	gv                             schema.GroupVersion
 	namespace, resource, name, sub string
-	// rest is what follows the subresource: the path of a proxy.
+	// rest is the path after the subresource: the path of a proxy.
 	rest string
 	// watch: the path has the old form with /watch/ in it.
 	watch bool
@@ -62,7 +62,7 @@ func parsePath(legacy bool, path string) (t target, ok bool) {
 // Upstream: apiserver endpoints/request namespaceSubresources, v1.36.
 var namespaceSubresources = map[string]bool{"status": true, "finalize": true}
 
-// verb is what a request wants of its target, in the words of an audit log; "" is a
+// verb returns what a request wants of its target, in the words of an audit log; "" is a
 // method that no resource has.
 func (t *target) verb(r *http.Request) string {
 	switch r.Method {
@@ -111,7 +111,7 @@ func isTrue(values []string) bool {
 	return values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// RequestOf is what an HTTP request asks for, in the server's words and without its body:
+// RequestOf returns what an HTTP request asks for, in the server's words and without its body:
 // verb, resource, subresource, namespace and name. ok is false if its path names no
 // resource.
 func RequestOf(r *http.Request) (req api.Request, ok bool) {

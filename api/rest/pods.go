@@ -35,7 +35,7 @@ func (h *Handler) WithNodes(nodes Nodes) *Handler {
 
 var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 
-// podSubresource is what serves a subresource of a pod that is no object; nil for others.
+// podSubresource returns what serves a subresource of a pod that is no object; nil for others.
 func (t *target) podSubresource() func(*call) error {
 	if t.gvr() != podResource || t.name == "" {
 		return nil

@@ -63,7 +63,7 @@ func sendBody(w http.ResponseWriter, r *http.Request, code int, mediaType string
 		k.keep(body)
 		return
 	}
-	_, _ = w.Write(body) // the client has gone: there is nobody to tell
+	_, _ = w.Write(body) // the client has gone
 }
 
 func sendCompressed(w http.ResponseWriter, code int, body []byte) {

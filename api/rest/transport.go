@@ -15,7 +15,7 @@ import (
 func (h *Handler) Config(actor string) *restclient.Config {
 	return &restclient.Config{
 		Host: "http://storagesim", UserAgent: actor, Transport: transport{h, actor},
-		// Nothing has to be protected from the client.
+		// The server needs no protection from the client.
 		QPS: -1,
 	}
 }

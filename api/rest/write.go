@@ -101,7 +101,7 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 	return obj, nil
 }
 
-// unknownFields is the strict decoding error for fields that a kind does not have, nil if
+// unknownFields returns the strict decoding error for fields that a kind does not have, nil if
 // there are none.
 func unknownFields(paths []string) error {
 	if len(paths) == 0 {
@@ -114,7 +114,7 @@ func unknownFields(paths []string) error {
 	return runtime.NewStrictDecodingError(errs)
 }
 
-// decodeError is what the client is told of a body that cannot be read.
+// decodeError returns what the client is told of a body that cannot be read.
 // Upstream: apiserver handlers transformDecodeError, v1.36.
 func (c *call) decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind) error {
 	if got != nil && got.Kind != "" && *got != want {

@@ -60,7 +60,7 @@ func defaultClaim(claim *v1.PersistentVolumeClaim) {
 	roundUp(claim.Status.AllocatedResources)
 }
 
-// defaultClaimSpec is for claims and templates of claims alike.
+// defaultClaimSpec sets the defaults of claims and of templates of claims.
 func defaultClaimSpec(spec *v1.PersistentVolumeClaimSpec) {
 	setDefaultPtr(&spec.VolumeMode, v1.PersistentVolumeFilesystem)
 	roundUp(spec.Resources.Requests)

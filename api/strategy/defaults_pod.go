@@ -53,9 +53,9 @@ func roundUpStatus(s *v1.PodStatus) {
 	resources(s.Resources)
 }
 
-// defaultPodResources completes what a pod asks for as a whole: limits of huge
-// pages and requests are those of its containers together, and a request that is
-// still missing is the limit.
+// defaultPodResources completes the resources of a pod as a whole: limits of huge
+// pages and requests become the sum over its containers, and a request that is
+// still missing becomes the limit.
 // Upstream: core/v1 defaultHugePagePodLimits and defaultPodRequests, v1.36.
 func defaultPodResources(pod *v1.Pod) {
 	r := pod.Spec.Resources
@@ -102,7 +102,7 @@ func withMissing(list, more v1.ResourceList) v1.ResourceList {
 	return list
 }
 
-// defaultPodSpec is for pods and templates of pods alike.
+// defaultPodSpec sets the defaults of pods and of templates of pods.
 // Upstream: core/v1 SetDefaults_PodSpec, v1.36.
 func defaultPodSpec(spec *v1.PodSpec) {
 	setDefault(&spec.DNSPolicy, v1.DNSClusterFirst)
@@ -168,8 +168,8 @@ var imageName = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[
 
 const maxImageName = 255 - len("library/")
 
-// pullPolicyOf: an image that may change is always pulled. That is one tagged
-// "latest", or with neither tag nor digest. What is no name of an image has neither.
+// pullPolicyOf returns Always for an image that may change: one with the tag
+// "latest", or with neither tag nor digest, as an invalid name has.
 func pullPolicyOf(image string) v1.PullPolicy {
 	parts := imageName.FindStringSubmatch(image)
 	if parts == nil || len(parts[1]) > maxImageName {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/apitest"
 )
 
-// defaulted is the part of the object that a test looks at, as JSON.
+// defaulted returns the part of the object that a test looks at, as JSON.
 func defaulted(t *testing.T, manifest string, patches ...string) map[string]any {
 	t.Helper()
 	obj := apitest.Parse(t, manifest, patches...)

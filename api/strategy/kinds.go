@@ -14,10 +14,10 @@ import (
 // The kinds of Kubernetes that are not stored as they come.
 // Upstream: the defaults and strategies of each kind, v1.36.
 
-// Claims are persistentvolumeclaims.
+// Claims returns the defaults and preparation of persistentvolumeclaims.
 func Claims() Kind { return claims(false) }
 
-// ClaimsAcrossNamespaces are persistentvolumeclaims in a server with the feature gate
+// ClaimsAcrossNamespaces returns the defaults and preparation of persistentvolumeclaims in a server with the feature gate
 // CrossNamespaceVolumeDataSource (alpha in v1.36): dataSourceRef may name another namespace.
 func ClaimsAcrossNamespaces() Kind { return claims(true) }
 
@@ -32,7 +32,7 @@ func claims(across bool) Kind {
 	}.Kind()
 }
 
-// Volumes are persistentvolumes.
+// Volumes returns the defaults and preparation of persistentvolumes.
 func Volumes() Kind {
 	return Of[*v1.PersistentVolume]{
 		Default: defaultVolume,
@@ -43,7 +43,7 @@ func Volumes() Kind {
 	}.Kind()
 }
 
-// Pods are pods.
+// Pods returns the defaults and preparation of pods.
 func Pods() Kind {
 	k := Of[*v1.Pod]{
 		Default: func(pod *v1.Pod) {
@@ -70,7 +70,7 @@ func Pods() Kind {
 	return k
 }
 
-// Nodes are nodes.
+// Nodes returns the defaults and preparation of nodes.
 func Nodes() Kind {
 	k := Of[*v1.Node]{
 		Default: defaultNode,
@@ -86,7 +86,7 @@ func Nodes() Kind {
 	return k
 }
 
-// Namespaces are namespaces. Their finalizers have a subresource of their own.
+// Namespaces returns the defaults and preparation of namespaces. Their finalizers have a subresource of their own.
 func Namespaces() Kind {
 	return Of[*v1.Namespace]{
 		Default: defaultNamespace,
@@ -101,15 +101,15 @@ func Namespaces() Kind {
 	}.Kind()
 }
 
-// Secrets are secrets.
+// Secrets returns the defaults and preparation of secrets.
 func Secrets() Kind { return Of[*v1.Secret]{Default: defaultSecret}.Kind() }
 
-// Services are services.
+// Services returns the defaults and preparation of services.
 func Services() Kind {
 	return Of[*v1.Service]{Default: func(service *v1.Service) { defaultService(&service.Spec) }}.Kind()
 }
 
-// StorageClasses are storageclasses.
+// StorageClasses returns the defaults and preparation of storageclasses.
 func StorageClasses() Kind {
 	return Of[*storagev1.StorageClass]{Default: func(class *storagev1.StorageClass) {
 		setDefaultPtr(&class.ReclaimPolicy, v1.PersistentVolumeReclaimDelete)
@@ -117,7 +117,7 @@ func StorageClasses() Kind {
 	}}.Kind()
 }
 
-// CSIDrivers are csidrivers.
+// CSIDrivers returns the defaults and preparation of csidrivers.
 func CSIDrivers() Kind {
 	return Of[*storagev1.CSIDriver]{Default: func(driver *storagev1.CSIDriver) {
 		defaultCSIDriver(&driver.Spec)
@@ -125,10 +125,10 @@ func CSIDrivers() Kind {
 	}}.Kind()
 }
 
-// CSINodes are csinodes.
+// CSINodes returns the defaults and preparation of csinodes.
 func CSINodes() Kind { return Of[*storagev1.CSINode]{Default: canonicalCSINode}.Kind() }
 
-// VolumeAttachments are volumeattachments.
+// VolumeAttachments returns the defaults and preparation of volumeattachments.
 func VolumeAttachments() Kind {
 	return Of[*storagev1.VolumeAttachment]{
 		Default: func(va *storagev1.VolumeAttachment) {
@@ -143,22 +143,22 @@ func VolumeAttachments() Kind {
 	}.Kind()
 }
 
-// StatefulSets are statefulsets.
+// StatefulSets returns the defaults and preparation of statefulsets.
 func StatefulSets() Kind {
 	return workload(func(set *appsv1.StatefulSet) { defaultStatefulSet(&set.Spec) })
 }
 
-// Deployments are deployments.
+// Deployments returns the defaults and preparation of deployments.
 func Deployments() Kind {
 	return workload(func(d *appsv1.Deployment) { defaultDeployment(&d.Spec) })
 }
 
-// DaemonSets are daemonsets.
+// DaemonSets returns the defaults and preparation of daemonsets.
 func DaemonSets() Kind {
 	return workload(func(set *appsv1.DaemonSet) { defaultDaemonSet(&set.Spec) })
 }
 
-// ReplicaSets are replicasets.
+// ReplicaSets returns the defaults and preparation of replicasets.
 func ReplicaSets() Kind {
 	return workload(func(set *appsv1.ReplicaSet) {
 		setDefaultPtr(&set.Spec.Replicas, 1)
@@ -166,7 +166,7 @@ func ReplicaSets() Kind {
 	})
 }
 
-// Jobs are jobs.
+// Jobs returns the defaults and preparation of jobs.
 func Jobs() Kind { return workload(func(job *batchv1.Job) { defaultJob(&job.Spec) }) }
 
 // workload returns a kind with a template of pods.

@@ -2,7 +2,7 @@ package strategy
 
 import v1 "k8s.io/api/core/v1"
 
-// defaultTolerationSeconds is how long a pod stays on a node that is gone.
+// defaultTolerationSeconds is the time that a pod stays on a node that is gone.
 const defaultTolerationSeconds = 300
 
 // AddDefaultTolerations lets a pod outlive a short loss of its node, unless it

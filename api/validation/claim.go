@@ -95,8 +95,8 @@ func (p *problems) claimUpdate(claim, old *v1.PersistentVolumeClaim) {
 
 	size, oldSize := claim.Spec.Resources.Requests[v1.ResourceStorage], old.Spec.Resources.Requests[v1.ResourceStorage]
 	capacity := old.Status.Capacity[v1.ResourceStorage]
-	// A request may shrink back to what was never provided, and no further: that
-	// is how a user gives up a failed expansion.
+	// A request may shrink, but not to the capacity or below: so a user can give up a failed
+	// expansion.
 	if size.Cmp(oldSize) < 0 && size.Cmp(capacity) <= 0 {
 		p.forbidden(specPath.Child("resources", "requests", "storage"), "field can not be less than status.capacity")
 	}

@@ -48,7 +48,7 @@ func TestNewClaimsAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 	})
 }
 
-// claimIn is a stored claim in a phase of its life.
+// claimIn returns a stored claim in a phase of its life.
 func claimIn(t *testing.T, phase v1.PersistentVolumeClaimPhase, patches ...string) *v1.PersistentVolumeClaim {
 	claim := apitest.Created(t, apitest.GoodClaim, patches...).(*v1.PersistentVolumeClaim)
 	claim.Status.Phase = phase

@@ -17,7 +17,7 @@ var (
 		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 	}
 	downwardFields = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"}
-	// podFields are those that can be named at all, if not everywhere.
+	// podFields are the fields that can be named in some place.
 	podFields = append([]string{
 		"metadata.annotations", "metadata.labels", "spec.host", "spec.restartPolicy", "spec.schedulerName", "status.phase",
 	}, envFields...)

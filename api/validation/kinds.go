@@ -10,7 +10,7 @@ import (
 // The kinds of Kubernetes of which more than the metadata is validated.
 // Upstream: Validate and ValidateUpdate of each kind's strategies, v1.36.
 
-// Claims are persistentvolumeclaims.
+// Claims returns the validation of persistentvolumeclaims.
 func Claims() Kind {
 	return rules[*v1.PersistentVolumeClaim]{
 		again:  true,
@@ -20,36 +20,36 @@ func Claims() Kind {
 	}.kind()
 }
 
-// Volumes are persistentvolumes.
+// Volumes returns the validation of persistentvolumes.
 func Volumes() Kind {
 	return rules[*v1.PersistentVolume]{again: true, create: (*problems).volume, update: (*problems).volumeUpdate}.kind()
 }
 
-// Pods are pods.
+// Pods returns the validation of pods.
 func Pods() Kind {
 	return rules[*v1.Pod]{
 		again: true, create: (*problems).newPod, update: (*problems).podUpdate, status: (*problems).podStatus,
 	}.kind()
 }
 
-// Events are events of the core group.
+// Events returns the validation of events of the core group.
 func Events() Kind { return rules[*v1.Event]{create: (*problems).event}.kind() }
 
-// StorageClasses are storageclasses.
+// StorageClasses returns the validation of storageclasses.
 func StorageClasses() Kind {
 	return rules[*storagev1.StorageClass]{
 		again: true, create: (*problems).storageClass, update: (*problems).storageClassUpdate,
 	}.kind()
 }
 
-// VolumeAttributesClasses are volumeattributesclasses.
+// VolumeAttributesClasses returns the validation of volumeattributesclasses.
 func VolumeAttributesClasses() Kind {
 	return rules[*storagev1.VolumeAttributesClass]{
 		again: true, create: (*problems).attributesClass, update: (*problems).attributesClassUpdate,
 	}.kind()
 }
 
-// VolumeAttachments are volumeattachments.
+// VolumeAttachments returns the validation of volumeattachments.
 func VolumeAttachments() Kind {
 	return rules[*storagev1.VolumeAttachment]{
 		again: true, create: (*problems).attachment, update: (*problems).attachmentUpdate,
@@ -60,7 +60,7 @@ func VolumeAttachments() Kind {
 	}.kind()
 }
 
-// CSIDrivers are csidrivers.
+// CSIDrivers returns the validation of csidrivers.
 func CSIDrivers() Kind {
 	return rules[*storagev1.CSIDriver]{
 		create: func(p *problems, driver *storagev1.CSIDriver) { p.csiDriver(&driver.Spec) },
@@ -68,19 +68,19 @@ func CSIDrivers() Kind {
 	}.kind()
 }
 
-// CSINodes are csinodes.
+// CSINodes returns the validation of csinodes.
 func CSINodes() Kind {
 	return rules[*storagev1.CSINode]{again: true, create: (*problems).csiNode, update: (*problems).csiNodeUpdate}.kind()
 }
 
-// CSIStorageCapacities are csistoragecapacities.
+// CSIStorageCapacities returns the validation of csistoragecapacities.
 func CSIStorageCapacities() Kind {
 	return rules[*storagev1.CSIStorageCapacity]{
 		again: true, create: (*problems).storageCapacity, update: (*problems).storageCapacityUpdate,
 	}.kind()
 }
 
-// Nodes are nodes.
+// Nodes returns the validation of nodes.
 func Nodes() Kind {
 	return rules[*v1.Node]{
 		again: true, create: (*problems).node, status: (*problems).nodeUpdate,
@@ -91,7 +91,7 @@ func Nodes() Kind {
 	}.kind()
 }
 
-// Namespaces are namespaces.
+// Namespaces returns the validation of namespaces.
 func Namespaces() Kind {
 	return rules[*v1.Namespace]{
 		names: DNSLabel, again: true,
@@ -99,17 +99,17 @@ func Namespaces() Kind {
 	}.kind()
 }
 
-// ConfigMaps are configmaps.
+// ConfigMaps returns the validation of configmaps.
 func ConfigMaps() Kind {
 	return rules[*v1.ConfigMap]{again: true, create: (*problems).configMap, update: (*problems).configMapUpdate}.kind()
 }
 
-// Secrets are secrets.
+// Secrets returns the validation of secrets.
 func Secrets() Kind {
 	return rules[*v1.Secret]{again: true, create: (*problems).secret, update: (*problems).secretUpdate}.kind()
 }
 
-// StatefulSets are statefulsets.
+// StatefulSets returns the validation of statefulsets.
 func StatefulSets() Kind {
 	return rules[*appsv1.StatefulSet]{
 		names:  DNSLabel,
@@ -118,7 +118,7 @@ func StatefulSets() Kind {
 	}.kind()
 }
 
-// Deployments are deployments.
+// Deployments returns the validation of deployments.
 func Deployments() Kind {
 	return rules[*appsv1.Deployment]{
 		create: (*problems).deployment,
@@ -129,7 +129,7 @@ func Deployments() Kind {
 	}.kind()
 }
 
-// DaemonSets are daemonsets.
+// DaemonSets returns the validation of daemonsets.
 func DaemonSets() Kind {
 	return rules[*appsv1.DaemonSet]{
 		create: (*problems).daemonSet,
@@ -140,7 +140,7 @@ func DaemonSets() Kind {
 	}.kind()
 }
 
-// ReplicaSets are replicasets.
+// ReplicaSets returns the validation of replicasets.
 func ReplicaSets() Kind {
 	return rules[*appsv1.ReplicaSet]{
 		create: (*problems).replicaSet,
@@ -151,10 +151,10 @@ func ReplicaSets() Kind {
 	}.kind()
 }
 
-// Jobs are jobs.
+// Jobs returns the validation of jobs.
 func Jobs() Kind { return rules[*batchv1.Job]{create: (*problems).job}.kind() }
 
-// Services are services. Only their metadata are validated.
+// Services returns the validation of services. Only their metadata are validated.
 func Services() Kind { return Kind{Names: DNS1035Label} }
 
 // Roles returns those of rbac.authorization.k8s.io, and their bindings. Only their metadata are

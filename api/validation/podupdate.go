@@ -18,7 +18,7 @@ const podImmutable = "pod updates may not change fields other than `spec.contain
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 
 // podUpdate lets a pod change its images, shorten its deadline, tolerate more
-// and lose scheduling gates. The rest of the spec is what was scheduled.
+// and lose scheduling gates. The rest of the spec must not change: the pod was scheduled with it.
 // Upstream: core/validation ValidatePodUpdate, v1.36.
 func (p *problems) podUpdate(pod, old *v1.Pod) {
 	if len(pod.Annotations)+len(old.Annotations) > 0 {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// podVolumes validates the volumes of a pod and returns the good ones, which are
-// those that containers may mount.
+// podVolumes validates the volumes of a pod and returns the valid ones, which
+// containers may mount.
 // Upstream: core/validation ValidateVolumes, v1.36.
 func (p *problems) podVolumes(volumes []v1.Volume, meta *metav1.ObjectMeta, at *field.Path) []*v1.Volume {
 	if len(volumes) == 0 {

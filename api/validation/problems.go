@@ -12,8 +12,8 @@ var (
 	statusPath   = field.NewPath("status")
 )
 
-// problems collects what is wrong with one object, in the order the rules run.
-// Paths and wording are those of kube-apiserver v1.36, oddities included:
+// problems collects the errors of one object, in the order in which the rules run.
+// Paths and wording are the same as in kube-apiserver v1.36, oddities included:
 // people search for them.
 type problems struct {
 	list         field.ErrorList

@@ -207,7 +207,7 @@ func (p *podRules) hostUsersRules(at *field.Path) {
 	})
 }
 
-// DenyPrivileged is what a server says that does not allow privileged containers.
+// DenyPrivileged returns what a server says that does not allow privileged containers.
 func DenyPrivileged(spec *v1.PodSpec, at *field.Path) field.ErrorList {
 	p := &podRules{problems: &problems{}, spec: spec}
 	p.eachContainer(at, func(c *v1.Container, at *field.Path) {

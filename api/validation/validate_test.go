@@ -23,7 +23,7 @@ type refusal struct {
 	want  []string // the problems, each as "field: type: message"
 }
 
-// kindOf are the rules for an object of the tests.
+// kindOf returns the rules for an object of the tests.
 func kindOf(obj runtime.Object) *Kind {
 	of := func(k Kind) *Kind { return &k }
 	switch obj.(type) {

@@ -151,8 +151,8 @@ var iscsiNames = map[string]*regexp.Regexp{
 	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
 }
 
-// iscsi validates what the source in a pod and that of a volume have in common. unnamed is
-// what is said of a name that begins with none of the three formats' names.
+// iscsi validates the fields that the source in a pod and that of a volume share. unnamed is
+// the message for a name in none of the three formats.
 // Upstream: core/validation validateISCSIVolumeSource, validateISCSIPersistentVolumeSource,
 // v1.36.
 func (p *problems) iscsi(v *v1.ISCSIVolumeSource, secret bool, unnamed string, at *field.Path) {

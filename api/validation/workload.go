@@ -139,7 +139,7 @@ func (p *problems) share(v *intstr.IntOrString, most bool, at *field.Path) {
 	}
 }
 
-// shareOf returns the number, also that of a percentage; 0 if it is none.
+// shareOf returns the number, also that of a percentage; 0 if it is not a number.
 func shareOf(v *intstr.IntOrString) int {
 	if v == nil {
 		return 0

@@ -58,7 +58,7 @@ func play(out io.Writer) error {
 	return s.Err()
 }
 
-// healthz is what livenessprobe answers when the kubelet asks for /healthz.
+// healthz returns livenessprobe's answer to the kubelet's request for /healthz.
 func healthz(driver prober) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	livenessprobe.Handler(driver, time.Second).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/healthz", nil))

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// backend is where the disks are. It does not crash when the provisioner does.
+// backend holds the disks. It does not crash when the provisioner does.
 type backend struct {
 	mu    sync.Mutex
 	disks []string
@@ -49,7 +49,7 @@ func (b *backend) newName() string {
 	return fmt.Sprintf("disk-%d", b.next)
 }
 
-// mistakes are what is wrong with a provisioner; all false is a correct one.
+// mistakes are the bugs of a provisioner; with all false it is correct.
 type mistakes struct {
 	newDiskEachTime bool // Provision makes another disk when it is called again
 	deleteOnce      bool // Delete fails if the disk is gone already

@@ -1,5 +1,4 @@
-// Package operator is a small operator built with controller-runtime, as anybody would
-// write one. Nothing in it knows of the simulation.
+// Package operator is a small operator built with controller-runtime in the usual way. Nothing in it knows of the simulation.
 //
 // A ConfigMap with the label storage.example.com/scratch asks for scratch space: the
 // operator makes a claim of that size, owned by the ConfigMap, and writes into the
@@ -36,7 +35,7 @@ const (
 // ConditionReady is set in the status of a claim that the operator has seen bound.
 const ConditionReady v1.PersistentVolumeClaimConditionType = "storage.example.com/Ready"
 
-// Run is the operator: it returns when ctx ends, or with the error that made it end.
+// Run runs the operator: it returns when ctx ends, or with the error that made it end.
 func Run(ctx context.Context, cfg *rest.Config) error {
 	mgr, err := manager.New(cfg, manager.Options{
 		LeaderElection:             true,
@@ -109,7 +108,7 @@ func (r *Reconciler) setReady(ctx context.Context, claim *v1.PersistentVolumeCla
 	return r.Status().Update(ctx, claim)
 }
 
-// say writes the phase into the ConfigMap, by a merge patch that fails if somebody else
+// say writes the phase into the ConfigMap, by a merge patch that fails if another client
 // has changed it meanwhile.
 func (r *Reconciler) say(ctx context.Context, asks *v1.ConfigMap, phase string) error {
 	if phase == "" || asks.Annotations[AnnPhase] == phase {

@@ -61,7 +61,7 @@ func beside(t *testing.T, f func(t *testing.T, cluster *storagesim.Cluster, do f
 	}, live.ClientGo()...)
 }
 
-// phase is what the operator says of the ConfigMap.
+// phase returns the phase that the operator wrote into the ConfigMap.
 func phase(t *testing.T, cluster *storagesim.Cluster) string {
 	t.Helper()
 	asks, err := cluster.Client().CoreV1().ConfigMaps("default").Get(t.Context(), "build-cache", metav1.GetOptions{})

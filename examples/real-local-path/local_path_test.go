@@ -48,7 +48,7 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `
 
-// executable is the provisioner, which go.mod names as a tool.
+// executable returns the provisioner, which go.mod names as a tool.
 func executable(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "tool", "-n", "local-path-provisioner").Output()

@@ -35,5 +35,5 @@ func (d disks) Provision(_ context.Context, options provisioner.ProvisionOptions
 	}, provisioner.ProvisioningFinished, nil
 }
 
-// Delete is for another example: here no claim is deleted.
+// Delete does nothing: no claim is deleted in this example.
 func (d disks) Delete(context.Context, *v1.PersistentVolume) error { return nil }

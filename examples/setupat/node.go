@@ -21,7 +21,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// Groups as they are printed. The first is really that of whoever runs this, who may
+// Groups as they are printed. The first stands for the group of the user who runs this, who may
 // give files to no other.
 const (
 	first  = 1000

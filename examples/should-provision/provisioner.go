@@ -16,7 +16,7 @@ type nfsProvisioner struct{}
 
 var _ provisioner.Qualifier = nfsProvisioner{}
 
-// ShouldProvision makes it a provisioner.Qualifier: it is asked before anybody
+// ShouldProvision makes it a provisioner.Qualifier: the library calls it before it
 // looks at annotations or classes.
 func (nfsProvisioner) ShouldProvision(_ context.Context, claim *v1.PersistentVolumeClaim) bool {
 	return claim.Labels["storage"] != "by-arrangement"

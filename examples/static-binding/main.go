@@ -1,5 +1,5 @@
-// Static-binding plays "静态创建存储卷": somebody makes a volume, somebody else
-// claims one, and the PV controller brings them together. First the document's
+// Static-binding plays "静态创建存储卷": an administrator makes a volume, a user
+// claims one, and the PV controller binds them. First the document's
 // own NFS volume, claim and pod; then six volumes, and which of them a claim gets.
 package main
 
@@ -15,7 +15,7 @@ import (
 //go:embed *.yaml
 var manifests embed.FS
 
-// server is where the document's volume is.
+// server is the NFS server of the document's volume.
 const server = "192.168.203.110"
 
 func main() { show.Main(play) }

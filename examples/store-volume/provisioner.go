@@ -45,5 +45,5 @@ func (s *shelf) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	return nil
 }
 
-// Volumes is for RequireNoLeaks.
+// Volumes returns the volumes of the backend, for RequireNoLeaks.
 func (s *shelf) Volumes(context.Context) ([]string, error) { return s.holds, nil }

@@ -28,7 +28,7 @@ func play(out io.Writer) error {
 }
 
 // inZones plays a part in a new cluster: one node in zone a, two in zone b, and
-// one of which nobody has said where it is.
+// one without a zone.
 func inZones(out io.Writer, part func(*show.Show)) error {
 	zoneOf := map[string]string{"node-a": "a", "node-b1": "b", "node-b2": "b"}
 	var nodes []storagesim.Node

@@ -37,5 +37,5 @@ func (d zonalDisks) Provision(_ context.Context, options provisioner.ProvisionOp
 	}, provisioner.ProvisioningFinished, nil
 }
 
-// Delete is for another example: here no claim is deleted.
+// Delete does nothing: no claim is deleted in this example.
 func (zonalDisks) Delete(context.Context, *v1.PersistentVolume) error { return nil }

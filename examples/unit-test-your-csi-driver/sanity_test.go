@@ -103,8 +103,8 @@ func config(address string, node *machine.Machine) sanity.TestConfig {
 }
 
 // TestCSISanity runs csi-sanity, the tests of the specification's authors, on the reference
-// driver as it is deployed in seven ways. Ginkgo runs all of them as one suite. What is skipped in all of them is what the
-// driver has no capability for.
+// driver as it is deployed in seven ways. Ginkgo runs all of them as one suite. A spec that is skipped in all of them needs a capability
+// that the driver lacks.
 func TestCSISanity(t *testing.T) {
 	block := func(cfg *sanity.TestConfig) { cfg.TestVolumeAccessType = "block" }
 	modify := func(cfg *sanity.TestConfig) { cfg.TestVolumeMutableParameters = map[string]string{"iops": "3000"} }

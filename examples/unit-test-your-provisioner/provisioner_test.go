@@ -58,7 +58,7 @@ spec:
       claimName: data
 `
 
-// newCluster is a cluster of two nodes in which the provisioner runs.
+// newCluster returns a cluster of two nodes in which the provisioner runs.
 func newCluster(t *testing.T) (*storagesimtest.Cluster, *nfs.Server) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
 	server := &nfs.Server{}
@@ -128,7 +128,7 @@ func TestTheAPIServerRefusesTheVolume(t *testing.T) {
 	requireGone(t, c, server)
 }
 
-// The export is made, nobody hears of it, and the user deletes the claim before the
+// The export is made, the answer is lost, and the user deletes the claim before the
 // provisioner is asked again. It is asked again all the same, and then the export is
 // deleted with its volume.
 func TestTheAnswerIsLostAndTheClaimDeleted(t *testing.T) {

@@ -46,7 +46,7 @@ type impostor struct {
 
 func (i impostor) GetPluginName() string { return i.name }
 
-// specs are volumes: first of PersistentVolumes, then of pods themselves.
+// specs returns volumes: first of PersistentVolumes, then of pods themselves.
 func specs() []*volume.Spec {
 	var list []*volume.Spec
 	for _, source := range []v1.PersistentVolumeSource{
@@ -74,7 +74,7 @@ func specs() []*volume.Spec {
 	return list
 }
 
-// answer returns the plugin's name and what it says of the volume, or why there is none.
+// answer returns the plugin's name and its data of the volume, or the error if no plugin takes it.
 func answer(plugins *volume.VolumePluginMgr, spec *volume.Spec) string {
 	plugin, err := plugins.FindPluginBySpec(spec)
 	if err != nil {

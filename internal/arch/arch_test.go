@@ -226,7 +226,7 @@ func TestAFileThatDoesNotParseIsAnError(t *testing.T) {
 	assert.ErrorContains(t, err, "scheduler/a.go:2")
 }
 
-// tree is a module of one file; a nested module beside it is never looked at.
+// tree returns a module of one file; a nested module beside it is never looked at.
 func tree(name, src string) fstest.MapFS {
 	return fstest.MapFS{
 		name:                      {Data: []byte("package p\n" + src + "\n")},

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// read is a file of the repository.
+// read returns a file of the repository.
 func read(t *testing.T, name ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, name...)...))

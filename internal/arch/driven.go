@@ -19,7 +19,7 @@ type DrivenRules struct {
 	// Files are the packages that may import os: all the code that touches
 	// files is there.
 	Files []string
-	// Vars lists, per package, the package-level variables that nobody changes:
+	// Vars lists, per package, the package-level variables that are never changed:
 	// tables that Go cannot express as constants. Error values made with
 	// errors.New or fmt.Errorf, and "_", need no listing.
 	Vars map[string][]string
@@ -42,7 +42,7 @@ func Driven() DrivenRules {
 	}
 }
 
-// noImport is what driven code must not import, and what it has instead. A path
+// noImport lists the packages that driven code must not import, with what to use instead. A path
 // stands for itself and everything below it; one that reaches files is allowed
 // in the packages listed for that.
 var noImport = []struct {
@@ -60,8 +60,8 @@ var noImport = []struct {
 	{"golang.org/x/sys", true, "machine/mount"},
 }
 
-// noTime is what driven code must not take from package time: everything that
-// reads or waits for the machine's clock.
+// noTime lists the functions of package time that driven code must not use: they
+// read the machine's clock or wait for it.
 var noTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 // CheckDriven reports everything in driven code, outside tests, by which a run
@@ -155,7 +155,7 @@ func makesError(e ast.Expr) bool {
 	return ok && (x.Name == "errors" && sel.Sel.Name == "New" || x.Name == "fmt" && sel.Sel.Name == "Errorf")
 }
 
-// localName is what a file calls a package it imports, "" if it does not.
+// localName returns what a file calls a package it imports, "" if it does not.
 func localName(f *file, importing string) string {
 	for _, spec := range f.ast.Imports {
 		if importPath(spec) != importing {

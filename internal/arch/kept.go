@@ -14,7 +14,7 @@ type KeptImport struct {
 	Path string
 	// Only are the packages that may import it.
 	Only []string
-	// Why is what the others have instead.
+	// Why says what the others use instead.
 	Why string
 }
 
@@ -31,7 +31,7 @@ func KeptImports() []KeptImport {
 }
 
 // forTests returns the packages whose functions are given a testing.TB. The library and the
-// story runner are none of them.
+// story runner are not among them.
 func forTests() []string {
 	return []string{
 		"storagesimtest", "explore", "live", "api/internal/apitest",

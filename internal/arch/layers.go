@@ -17,7 +17,7 @@ type Layer struct {
 	// layer; "." is the root package alone.
 	Tops []string
 	// May lists the layers it may import besides its own top directory.
-	// Internal packages may be imported by everybody.
+	// All layers may import internal packages.
 	May []string
 }
 

@@ -12,7 +12,7 @@ type Linked struct {
 	From string
 	// Not are packages from outside of the module, each with all below it but Except.
 	Not, Except []string
-	// Why is what is lost otherwise.
+	// Why says what such an import costs.
 	Why string
 }
 

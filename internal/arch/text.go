@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// NoText is what no file of the repository may contain: places that exist on
+// NoText returns what no file of the repository may contain: places that exist on
 // one machine only. The strings are put together here so that this file does
 // not contain them itself.
 func NoText() []string {

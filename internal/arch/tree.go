@@ -85,7 +85,7 @@ func walk(fsys fs.FS, visit func(name string) error) error {
 	})
 }
 
-// importPath is what an import names.
+// importPath returns what an import names.
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {

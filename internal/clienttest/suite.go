@@ -108,7 +108,7 @@ func (c *client) watch(opts metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// patience is how long a test waits for an event or for the end of a watch.
+// patience is the time that a test waits for an event or for the end of a watch.
 const patience = 20 * time.Second
 
 // next returns the next event of a watch, which must come.

@@ -22,21 +22,21 @@ import (
 // Name is the driver's name, unless it is told another.
 const Name = "plain.csi.example.com"
 
-// A Failure is what goes wrong with calls of one method.
+// A Failure is an error that calls of one method return.
 type Failure struct {
 	// Method is, for example, "CreateVolume".
 	Method string
 	// Code of the answer; OK with Takes is only slow.
 	Code codes.Code
-	// After has the driver do the work first.
+	// After lets the driver do the work first.
 	After bool
-	// Times is how often; 0 means always.
+	// Times is the number of calls that fail; 0 means all.
 	Times int
-	// Takes is how long it takes until the answer.
+	// Takes is the time that it takes until the answer.
 	Takes time.Duration
 }
 
-// Call is what the driver was asked.
+// Call is one call of the driver.
 type Call struct {
 	Method  string
 	Request proto.Message
@@ -59,7 +59,7 @@ type Driver struct {
 	Controller []csi.ControllerServiceCapability_RPC_Type
 	// Size is the size of volumes it makes; default as asked for.
 	Size int64
-	// Topology is where volumes are; default the first preferred one.
+	// Topology is the topology of volumes; default the first preferred one.
 	Topology []*csi.Topology
 	// NothingOnNodes has a volume grow without any work on nodes.
 	NothingOnNodes bool
@@ -71,7 +71,7 @@ type Driver struct {
 	NotReady bool
 	// Failures strike in order.
 	Failures []*Failure
-	// OnCall, if set, hears of every such call before it is served.
+	// OnCall, if set, is called with each such call before it is served.
 	OnCall func(method string, req proto.Message)
 
 	// Answer, if set, changes the answer to CreateVolume.
@@ -84,9 +84,9 @@ type Driver struct {
 	Snapshots map[string]string
 	// Groups are the snapshots of its group snapshots, by ID; nil if it takes none.
 	Groups map[string][]string
-	// Unready is how many calls of CreateSnapshot and CreateVolumeGroupSnapshot answer that the snapshot is not ready yet.
+	// Unready is the number of calls of CreateSnapshot and CreateVolumeGroupSnapshot answer that the snapshot is not ready yet.
 	Unready int
-	// Calls are those of the controller and group controller services, in order.
+	// Calls lists the calls of the controller and group controller services, in order.
 	Calls []Call
 }
 
@@ -129,7 +129,7 @@ func Last[T proto.Message](d *Driver) T {
 	return none
 }
 
-// Dial is Config.Dial of the sidecars.
+// Dial returns a connection to the driver; it serves as Config.Dial of the sidecars.
 func (d *Driver) Dial(env control.Env) grpc.ClientConnInterface { return conn{d, env} }
 
 // conn calls the driver's methods through the tables that gRPC's servers use.

@@ -1,4 +1,4 @@
-// Package enginetest is what tests of single controllers have in common.
+// Package enginetest has the parts that tests of single controllers share.
 package enginetest
 
 import (

@@ -110,7 +110,7 @@ func (r SnapshotRig) Names(resource schema.GroupVersionResource, namespace strin
 	return names
 }
 
-// Events are "TYPE REASON: MESSAGE", in order, each once in a row.
+// Events returns the events as "TYPE REASON: MESSAGE", in order, repeats in a row only once.
 func (r SnapshotRig) Events() (said []string) {
 	for _, entry := range r.Engine.Trace().Entries() {
 		if e, ok := entry.Record.(trace.Event); ok && !e.Repeated {
@@ -120,7 +120,7 @@ func (r SnapshotRig) Events() (said []string) {
 	return said
 }
 
-// Writes are what an actor has written, in order: "VERB RESOURCE", or "VERB RESOURCE/SUBRESOURCE".
+// Writes returns what an actor has written, in order: "VERB RESOURCE", or "VERB RESOURCE/SUBRESOURCE".
 func (r SnapshotRig) Writes(actor string) (list []string) {
 	for _, entry := range r.Engine.Trace().Entries() {
 		if w, ok := entry.Record.(trace.Write); ok && w.Actor == actor {

@@ -38,8 +38,8 @@ type worded struct {
 func (w worded) Error() string { return w.text }
 func (w worded) Unwrap() error { return w.Errno }
 
-// Linux is err with Linux's words if it is an error number that has others on this
-// operating system; errors.Is finds the number in it. Any other error is as it was.
+// Linux returns err with Linux's words if it is an error number that has other words on this
+// operating system; errors.Is finds the number in it. It returns any other error unchanged.
 func Linux(err error) error {
 	number, ok := err.(syscall.Errno) //nolint:errorlint // what wraps a number has words of its own
 	if !ok {

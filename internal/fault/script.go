@@ -32,8 +32,8 @@ func (s *Script[F]) Add(fault F, skip, times int) {
 	s.lines = append(s.lines, &line[F]{fault, skip, times})
 }
 
-// Strike returns the fault that strikes something; matches says whether it is what a fault is
-// about. Of several that match, the first strikes that has nothing to let pass any more.
+// Strike returns the fault that strikes an operation; matches reports whether a fault is about
+// that operation. Of several that match, the first one that has nothing left to skip strikes.
 // matches must not use the script.
 func (s *Script[F]) Strike(matches func(F) bool) (fault F, struck bool) {
 	s.mu.Lock()

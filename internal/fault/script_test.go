@@ -9,8 +9,8 @@ import (
 	"github.com/storagesim/storagesim/internal/fault"
 )
 
-// play has things happen one after the other; a word is what a fault says that strikes,
-// a dot is nothing.
+// play lets things happen one after the other. It returns a word for each fault that strikes,
+// and a dot for no fault.
 func play(s *fault.Script[string], things ...string) string {
 	var said []string
 	for _, thing := range things {

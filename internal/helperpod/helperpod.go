@@ -28,14 +28,14 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Interval is how often a pod is looked at.
+// Interval is the number of times that a pod is looked at.
 const Interval = time.Second
 
 // Runner runs helper pods.
 type Runner struct {
 	Client kubernetes.Interface
 	Clock  control.Clock
-	// Timeout is how long a pod may take.
+	// Timeout is the time that a pod may take.
 	Timeout time.Duration
 }
 
@@ -105,7 +105,7 @@ func (r Runner) delete(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// whyFailed is what the pod says of its failure, if anything.
+// whyFailed returns what the pod says of its failure, if anything.
 func whyFailed(pod *v1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {

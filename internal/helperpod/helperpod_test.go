@@ -27,8 +27,8 @@ func helper() *v1.Pod {
 	return pod
 }
 
-// run has an actor run a helper pod whose phase becomes what it is told at once,
-// and returns what Run said, how long it took, and whether the pod is left.
+// run makes an actor run a helper pod that reaches the phase at once. It returns the time that
+// Run took, whether the pod still exists, and the error of Run.
 func run(t *testing.T, ends v1.PodPhase, prepare func(*engine.Engine)) (took time.Duration, left bool, said error) {
 	t.Helper()
 	e := engine.New(engine.Config{})

@@ -31,7 +31,7 @@ func CreateConfigMap(ctx context.Context, client kubernetes.Interface, m *v1.Con
 	return unlessThere(err)
 }
 
-// unlessThere is err, but nil if the object exists.
+// unlessThere returns err, or nil if it says that the object exists.
 func unlessThere(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

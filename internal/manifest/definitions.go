@@ -17,7 +17,7 @@ import (
 // definitionKind is the kind by which a manifest defines kinds.
 const definitionKind = "CustomResourceDefinition"
 
-// definition is what has to be known of a CustomResourceDefinition to read its objects.
+// definition holds the parts of a CustomResourceDefinition that are needed to read its objects.
 type definition struct {
 	Kind string `yaml:"kind"`
 	Spec struct {
@@ -123,8 +123,8 @@ func (p *parser) newObject(gvk schema.GroupVersionKind) (runtime.Object, error) 
 	return &unstructured.Unstructured{}, nil
 }
 
-// unknownKind says that there is no such kind: that it is misspelt, or that nobody has
-// defined it.
+// unknownKind returns the error that a kind does not exist: it is misspelt, or its definition is
+// missing.
 func (p *parser) unknownKind(node *yaml.Node, gvk schema.GroupVersionKind, kinds []string) {
 	name, line := objectName(node), valueOf(node, "kind").Line
 	for _, r := range p.kinds.All() {

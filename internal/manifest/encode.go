@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Marshal is obj as the JSON in which a server of release 1.36 answers. It differs from
+// Marshal returns obj as the JSON in which a server of release 1.36 answers. It differs from
 // json.Marshal for a CSINode without a status: the libraries of v0.37 write that status
 // as "{}", and the release does not have the field.
 func Marshal(obj runtime.Object) ([]byte, error) {

@@ -21,7 +21,7 @@ type Error struct {
 	Problem string
 }
 
-// Error is "file:line: Kind/name: field: problem", without the parts that are
+// Error returns "file:line: Kind/name: field: problem", without the parts that are
 // empty.
 func (e *Error) Error() string {
 	at := e.File

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// MaxSize is how many bytes a file of manifests may have. A file without an end is
+// MaxSize is the number of bytes a file of manifests may have. A file without an end is
 // refused when it has been read so far.
 const MaxSize = 16 << 20
 
-// Files are those that ParseFiles may read.
+// Files gives access to the files that ParseFiles may read.
 type Files interface {
 	Stat(path string) (fs.FileInfo, error)
 	Open(path string) (*os.File, error)
@@ -34,8 +34,8 @@ func ParseFiles(kinds Kinds, paths ...string) ([]Object, error) {
 	return ParseFilesIn(kinds, anywhere{}, paths...)
 }
 
-// ParseFilesIn is ParseFiles for files of a folder (*os.Root), which nothing can lead
-// out of.
+// ParseFilesIn parses files of a folder (*os.Root) as ParseFiles does. No path or link leads out
+// of the folder.
 func ParseFilesIn(kinds Kinds, files Files, paths ...string) ([]Object, error) {
 	var sources []Source
 	for _, path := range paths {
@@ -89,8 +89,8 @@ func manifestsAt(files Files, path string) ([]string, error) {
 	return found, nil
 }
 
-// readFile reads a regular file. It looks before it opens: opening a pipe would wait
-// for somebody to write.
+// readFile reads a regular file. It checks the type first: opening a pipe would wait
+// for a writer.
 func readFile(files Files, path string) ([]byte, error) {
 	info, err := files.Stat(path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// DefaultNamespace is where namespaced objects go that name no namespace.
+// DefaultNamespace is the namespace of objects that name none.
 const DefaultNamespace = metav1.NamespaceDefault
 
 // Source is the text of a manifest and the name that errors call it by.
@@ -33,20 +33,19 @@ type Object struct {
 	// File and Line say where it begins.
 	File string
 	Line int
-	// Resource is what it is a kind of.
+	// Resource is the resource of the object's kind.
 	Resource Resource
 	// Object is the object itself, apiVersion and kind set. It is also a
 	// metav1.Object.
 	Object runtime.Object
-	// JSON is what the manifest says and no more: no field has it that the
-	// manifest does not set, but for the namespace.
+	// JSON holds the fields that the manifest sets, and the namespace, without defaults.
 	JSON []byte
 }
 
 // Meta returns the object's metadata.
 func (o Object) Meta() metav1.Object { return o.Object.(metav1.Object) }
 
-// Ref is "Kind/name"; the name of an object still to be named is its prefix
+// Ref returns "Kind/name". The name of an object with generateName is its prefix
 // and a star.
 func (o Object) Ref() string {
 	name := o.Meta().GetName()
@@ -238,7 +237,7 @@ func (p *parser) object(node *yaml.Node, resource Resource) {
 	p.add(Object{File: p.file, Line: node.Line, Resource: resource, Object: obj, JSON: data})
 }
 
-// decodeStrictly fails on whatever the checks should have found before.
+// decodeStrictly fails on anything that the checks should have found before.
 func decodeStrictly(data []byte, into runtime.Object) error {
 	strict, err := kjson.UnmarshalStrict(bytes.Clone(data), into)
 	return errors.Join(append(strict, err)...)
@@ -258,7 +257,7 @@ func (p *parser) add(o Object) {
 	p.objects = append(p.objects, o)
 }
 
-// objectName is "Kind/name" as far as the node tells.
+// objectName returns "Kind/name" as far as the node has them.
 func objectName(node *yaml.Node) string {
 	text := func(n *yaml.Node) string {
 		if n == nil || n.Kind != yaml.ScalarNode || isNull(n) {

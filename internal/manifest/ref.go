@@ -17,12 +17,12 @@ type Ref struct {
 	Name      string
 }
 
-// NotFound is the API server's answer when there is no such object.
+// NotFound returns the API server's answer when there is no such object.
 func (r Ref) NotFound() error {
 	return apierrors.NewNotFound(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Plural}, r.Name)
 }
 
-// Qualified is how kubectl reports the object: "persistentvolumeclaim/data",
+// Qualified returns the object as kubectl reports it: "persistentvolumeclaim/data",
 // "storageclass.storage.k8s.io/fast".
 func (r Ref) Qualified() string { return r.Resource.Qualified() + "/" + r.Name }
 

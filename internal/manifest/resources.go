@@ -42,7 +42,7 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return r.GroupVersion().WithResource(r.Plural)
 }
 
-// Qualified is how kubectl names an object of this kind: "persistentvolume",
+// Qualified returns the name of the kind as kubectl prints it: "persistentvolume",
 // "storageclass.storage.k8s.io".
 func (r Resource) Qualified() string {
 	name := strings.ToLower(r.Kind)

@@ -19,8 +19,8 @@ import (
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
-// scalar is a type of single values: how a person calls it and how a YAML
-// scalar becomes one. hint, if any, is what to do about a wrong value.
+// scalar is a type of single values: its name in messages, and the conversion of a YAML
+// scalar. hint, if any, says how to mend a wrong value.
 type scalar struct {
 	name  string
 	parse func(n *yaml.Node) (value any, hint string, ok bool)
@@ -61,7 +61,7 @@ func scalarOf(t reflect.Type) scalar {
 	return anyScalar
 }
 
-// nameOf is what a person calls a value of a type.
+// nameOf returns what a person calls a value of a type.
 func nameOf(t reflect.Type) string {
 	t = deref(t)
 	if s, ok := scalars[t]; ok {
@@ -168,7 +168,7 @@ func intOrString(n *yaml.Node) (any, string, bool) {
 	return text.parse(n)
 }
 
-// parsed is text that check accepts.
+// parsed returns a conversion that takes text which check accepts.
 func parsed(check func(string) error) func(*yaml.Node) (any, string, bool) {
 	return func(n *yaml.Node) (any, string, bool) {
 		value, hint, ok := text.parse(n)

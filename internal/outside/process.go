@@ -26,7 +26,7 @@ const variable = "STORAGESIM_TEST_CSI_DRIVER"
 type Config struct {
 	// Name is the driver's name, Node the ID of its node.
 	Name, Node string
-	// Socket is where it listens, and Dir has its volumes, a directory each.
+	// Socket is the path of its socket, and Dir the directory with a directory for each volume.
 	Socket, Dir string
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Change is what becomes of a pod's status.
+// Change describes a change of a pod's status.
 type Change struct {
 	// Phase is the new phase; "" leaves it as it is.
 	Phase v1.PodPhase
@@ -45,7 +45,7 @@ func Patch(ctx context.Context, client kubernetes.Interface, pod *v1.Pod, change
 	return err
 }
 
-// order has a new condition come last: a strategic merge patch would put it first.
+// order puts a new condition last: a strategic merge patch would put it first.
 func order(pod *v1.Pod, added v1.PodConditionType) []map[string]any {
 	var list []map[string]any
 	found := false

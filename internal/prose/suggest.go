@@ -22,11 +22,11 @@ func OneOf[S ~string](word string, known []S) string {
 	return DidYouMean(word, words) + expected + strings.Join(words, ", ")
 }
 
-// DidYouMean is ` (did you mean "x"?)` for the known word nearest to word, or nothing if
+// DidYouMean returns ` (did you mean "x"?)` for the known word nearest to word, or nothing if
 // none is near.
 func DidYouMean(word string, known []string) string { return Suggest(Nearest(word, known)) }
 
-// Suggest is ` (did you mean "x"?)`, or nothing for an empty word.
+// Suggest returns ` (did you mean "x"?)`, or nothing for an empty word.
 func Suggest(word string) string {
 	if word == "" {
 		return ""

@@ -28,10 +28,10 @@ var unclear = []struct {
 	{regexp.MustCompile(`\?; there are\b`), "prose.OneOf"},
 }
 
-// code is what Markdown quotes: blocks between fences, and words between backticks.
+// code matches quotations in Markdown: blocks between fences, and words between backticks.
 var code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 
-// readerTexts are the texts that a reader sees, each with its place: the string literals of
+// readerTexts returns the texts that a reader sees, each with its place: the string literals of
 // a Go file, its comment if it is a doc.go, the prose of Markdown, the comments of a story.
 func readerTexts(t *testing.T, path, text string) map[string]string {
 	t.Helper()

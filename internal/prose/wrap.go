@@ -36,7 +36,7 @@ func WrapLine(line string, width, begin, hang int) string {
 	}
 }
 
-// breakAt is where a line that is too wide ends, and where the text goes on: at the
+// breakAt returns the end of a line that is too wide, and the start of the next one: at the
 // last blank that fits, or else at the first.
 func breakAt(line string, width, begin int) (end, next int) {
 	if utf8.RuneCountInString(line) <= width {
@@ -66,7 +66,7 @@ func breakAt(line string, width, begin int) (end, next int) {
 	return len(strings.TrimRight(line[:at], " ")), len(line) - len(rest)
 }
 
-// leastRoom is how much room the last column of a table must have to be wrapped
+// leastRoom is the width that the last column of a table must have to be wrapped
 // within it.
 const leastRoom = 30
 

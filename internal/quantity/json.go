@@ -11,7 +11,7 @@ import (
 // CheckJSON finds a quantity that is too expensive to parse in the JSON of an object
 // of the type that obj points to; nil if there is none. It reads only data that may
 // hold such a quantity, so that it otherwise costs one look at every byte. Data that is
-// not JSON passes: whoever decodes it says so.
+// not JSON passes: the decoder refuses it.
 func CheckJSON(data []byte, obj any) *Error {
 	p := planOf(reflect.TypeOf(obj).Elem())
 	if p == nil || !suspicious(data) {
@@ -64,7 +64,7 @@ func suspicious(data []byte) bool {
 	return false
 }
 
-// classOf is what a byte of JSON means to a number.
+// classOf maps each byte of JSON to its meaning in a number.
 var classOf = func() (of [256]class) {
 	for c := range of {
 		switch {

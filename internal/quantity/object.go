@@ -12,7 +12,7 @@ import (
 
 // Error is a quantity that was refused.
 type Error struct {
-	// Field is where it is, "spec.resources.requests[storage]".
+	// Field is its path, "spec.resources.requests[storage]".
 	Field string
 	// Value is the quantity as it was given, or its beginning.
 	Value string

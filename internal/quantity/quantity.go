@@ -27,7 +27,7 @@ const (
 	// MaxExponent is the largest exponent of ten of a quantity, and its negative the
 	// smallest.
 	MaxExponent = 999
-	// MaxLength is how many characters the text of a quantity may have.
+	// MaxLength is the number of characters the text of a quantity may have.
 	MaxLength = 1000
 )
 
@@ -53,7 +53,7 @@ func Check(text string) error {
 	return nil
 }
 
-// Parse is resource.ParseQuantity, but refuses what Check refuses.
+// Parse parses a quantity as resource.ParseQuantity does, but refuses what Check refuses.
 func Parse(text string) (resource.Quantity, error) {
 	if err := Check(text); err != nil {
 		return resource.Quantity{}, err
@@ -68,7 +68,7 @@ func ordinary(q *resource.Quantity) bool {
 	return f != 0 && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
-// checkParsed is Check for a quantity that was parsed, or made, by somebody else.
+// checkParsed checks a quantity that other code has parsed or made, as Check does.
 func checkParsed(q *resource.Quantity) error {
 	if ordinary(q) {
 		return nil

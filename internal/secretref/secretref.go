@@ -23,7 +23,7 @@ func Resolve(template string, tokens map[string]string, kind string, check func(
 	return "", fmt.Errorf("%q is not a valid %s name", template, kind)
 }
 
-// tokenPattern is what os.Expand takes for a variable: ${name}, $name, or a dollar and one
+// tokenPattern matches what os.Expand takes for a variable: ${name}, $name, or a dollar and one
 // special character. Braces without a name, and one that is not closed, are dropped.
 const tokenPattern = `\$(?:\{([^}]+)\}|\{\}|\{|([*#$@!?0-9-])|([A-Za-z_][A-Za-z0-9_]*))`
 

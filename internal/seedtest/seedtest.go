@@ -50,7 +50,7 @@ func Each(t testing.TB, usual int, try func(t testing.TB, seed uint64)) (tried i
 	return EachOf(t, usual, 0, try)
 }
 
-// EachOf is Each with so many seeds at once, 0 for one on each processor.
+// EachOf does what Each does with so many seeds at once, 0 for one on each processor.
 func EachOf(t testing.TB, usual, workers int, try func(t testing.TB, seed uint64)) (tried int) {
 	t.Helper()
 	if seed, only := Only(t); only {
@@ -92,7 +92,7 @@ func Try(t testing.TB, f func(t testing.TB)) error {
 	return errors.New(strings.TrimSpace(strings.Join(r.said, "\n")))
 }
 
-// Settings is how many seeds to try, for a test that usually tries so many.
+// Settings returns the number of seeds to try, for a test that usually tries so many.
 func Settings(t testing.TB, usual int) seeds.Config {
 	t.Helper()
 	if testing.Short() {
@@ -136,7 +136,7 @@ func (r *run) report(t testing.TB) {
 	t.Fatalf("seed %d fails; this repeats it: STORAGESIM_SEED=%d go test -run '%s' .\n%s", r.seed, r.seed, Pattern(t.Name()), said)
 }
 
-// Pattern is what go test -run needs for a test of that name.
+// Pattern returns what go test -run needs for a test of that name.
 func Pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {

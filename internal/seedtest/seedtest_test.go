@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
-// tried are the seeds that a test with 30 usual ones tries.
+// tried returns the seeds that a test with 30 usual ones tries.
 func tried(t *testing.T) []uint64 {
 	t.Helper()
 	var mu sync.Mutex
@@ -131,7 +131,7 @@ func TestAPanicFailsItsSeedAndSaysWhere(t *testing.T) {
 
 func panics() { panic("oh") }
 
-// outer stands for the test of somebody else.
+// outer stands for the test of a user.
 type outer struct {
 	testing.TB
 	fatal string

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// degree is how many children a node of the tree has at least: some thirty strings
+// degree is the number of children a node of the tree has at least: some thirty strings
 // lie beside each other.
 const degree = 32
 
@@ -18,7 +18,7 @@ type Keys struct {
 	tree *btree.BTree[string] // nil until there is a key: most caches of most kinds stay empty
 }
 
-// Len is how many there are.
+// Len returns the number of there are.
 func (k *Keys) Len() int {
 	if k.tree == nil {
 		return 0

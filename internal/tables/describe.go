@@ -60,7 +60,7 @@ func (v View) describe(w io.Writer, obj object, withEvents bool) error {
 	return errors.Join(err, d.tabs.Flush())
 }
 
-// status is the phase, or for how long the object has been going.
+// status returns the phase, or for how long the object has been going.
 func (v View) status(d describer, obj object, phase any) {
 	if at := obj.GetDeletionTimestamp(); at != nil {
 		phase = fmt.Sprintf("Terminating (lasts %s)", since(at.Time, v.Now))

@@ -228,7 +228,7 @@ func describeMounts(d describer, c v1.Container) {
 	}
 }
 
-// qosClass is computed where the API server has not set it.
+// qosClass returns the pod's QoS class, computed if the API server has not set it.
 func qosClass(p *v1.Pod) v1.PodQOSClass {
 	guaranteed, bestEffort := true, true
 	for _, c := range p.Spec.Containers {
@@ -271,7 +271,7 @@ func tolerations(list []v1.Toleration) []string {
 
 func quantity(q resource.Quantity) string { return q.String() }
 
-// request is what the containers of a pod ask for, the largest of the init
+// request returns what the containers of a pod ask for, the largest of the init
 // containers if that is more.
 func request(p *v1.Pod, name v1.ResourceName, of func(v1.ResourceRequirements) v1.ResourceList) resource.Quantity {
 	var sum resource.Quantity

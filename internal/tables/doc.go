@@ -7,7 +7,7 @@
 //	view := tables.View{Objects: server.Objects(), Now: cluster.Now()}
 //	err := view.Get(os.Stdout, tables.Options{}, "pv,pvc")
 //
-// The columns are those of Kubernetes v1.36, the padding is text/tabwriter's with
+// The columns are the same as in Kubernetes v1.36, the padding is text/tabwriter's with
 // kubectl's settings. A kind without columns of its own has NAME and AGE.
 //
 // # Where it differs from kubectl

@@ -61,7 +61,7 @@ func lastSeen(e *v1.Event) time.Time {
 	return cmp.Or(e.LastTimestamp.Time, e.EventTime.Time)
 }
 
-// interval is how long ago an event was seen, and how often since when.
+// interval says when an event was last seen, how often, and since when.
 func interval(e *v1.Event, now time.Time) string {
 	first := since(cmp.Or(e.EventTime.Time, e.FirstTimestamp.Time), now)
 	switch {

@@ -96,7 +96,7 @@ func (v View) printTable(w io.Writer, o Options, g group, withKind bool) error {
 	return out.Flush()
 }
 
-// firstLine is what of a cell fits on a line.
+// firstLine returns what of a cell fits on a line.
 func firstLine(cell string) string {
 	if at := strings.IndexAny(cell, "\f\n\r"); at >= 0 {
 		return cell[:at] + "..."

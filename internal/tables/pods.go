@@ -42,7 +42,7 @@ func pod(p *v1.Pod, now time.Time) []string {
 	}
 }
 
-// podState is what the statuses of a pod's containers add up to.
+// podState sums up the statuses of a pod's containers.
 type podState struct {
 	pod                             *v1.Pod
 	reason                          string

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// table is how the objects of a kind are listed.
+// table describes the columns of a kind.
 type table struct {
 	columns []column
 	name    int // the column of the name
@@ -104,10 +104,10 @@ func defined(definitions []metav1.TableColumnDefinition, cells func(obj runtime.
 	return t
 }
 
-// age is how long ago the object was created.
+// age returns the time since the object was created.
 func age(obj metav1.Object, now time.Time) string { return since(obj.GetCreationTimestamp().Time, now) }
 
-// since is how long ago that was, in kubectl's short form.
+// since returns the time since then, in kubectl's short form.
 func since(t, now time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -124,7 +124,7 @@ func or(s, instead string) string {
 	return s
 }
 
-// text is what a pointer points to, or instead.
+// text returns what a pointer points to, or instead.
 func text[T any](p *T, instead string) string {
 	if p == nil {
 		return instead

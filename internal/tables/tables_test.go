@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// expected is what is said of a kind that is like no other.
+// expected is the end of the message about a kind that resembles no other.
 const expected = "; expected a kind, for example storageclass, or a short name: cj, cm, cs, csr, deploy, ds, ep, ev, hpa, ing, ip, " +
 	"limits, netpol, no, ns, pc, pdb, po, pv, pvc, quota, rc, rs, sa, sc, sts, svc, va, vac"
 
@@ -26,7 +26,7 @@ var (
 	now   = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// fixture is the cluster of testdata/cluster.yaml, at noon.
+// fixture returns the cluster of testdata/cluster.yaml, at noon.
 func fixture(t *testing.T) View {
 	t.Helper()
 	data, err := os.ReadFile("testdata/cluster.yaml")

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// View is what there is to show.
+// View holds the objects to show, and the time.
 type View struct {
 	// Kinds are the kinds that the server has. If they are a Printer, that has the tables of
 	// those that are not built in.
@@ -65,7 +65,7 @@ type object interface {
 	metav1.Object
 }
 
-// group is what one resource asked for comes to.
+// group holds the objects of one requested resource.
 type group struct {
 	resource manifest.Resource
 	named    bool // asked for by name

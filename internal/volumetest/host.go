@@ -36,12 +36,12 @@ type Host struct {
 	Mounter mount.Interface
 	// Objects are the API's. What is not here is not found.
 	Objects map[volume.ObjectRef]runtime.Object
-	// Plugins are those that the plugin under test may need for a volume that its
-	// own is made with: NewWrapperMounter finds them.
+	// Plugins are other plugins on whose volumes the plugin under test builds its own:
+	// NewWrapperMounter finds them.
 	Plugins []volume.VolumePlugin
-	// Time is what Now answers. Sleep and Poll move it: nobody waits.
+	// Time is the time that Now returns. Sleep and Poll move it without waiting.
 	Time time.Time
-	// Allocatable is what the node has for pods.
+	// Allocatable holds the node's resources for pods.
 	Allocatable v1.ResourceList
 	// Client calls the API; nil for plugins that do not.
 	Client kubernetes.Interface

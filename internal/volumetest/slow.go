@@ -15,9 +15,9 @@ import (
 // Slow is a driver of CSI volumes whose calls take time. It outlives the kubelet, which
 // asks NewPlugin for a plugin at each start.
 type Slow struct {
-	// Driver is what volumes call it in csi.driver.
+	// Driver is its name in volumes, csi.driver.
 	Driver string
-	// Takes is how long making a volume ready takes, and taking it away.
+	// Takes is the time that making a volume ready takes, and taking it away.
 	Takes time.Duration
 	// Calls are the calls so far: "SetUpAt began", "SetUpAt ended", and so on.
 	Calls []string

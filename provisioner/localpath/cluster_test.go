@@ -23,7 +23,7 @@ import (
 // The musts of semantics, section 4, on a whole cluster: helper pods are run by
 // the kubelets, from the ConfigMap's scripts.
 
-// class is a storage class; top goes beside metadata.name, bottom to the end.
+// class returns a storage class; top goes beside metadata.name, bottom to the end.
 func class(top, bottom string) string {
 	return `
 apiVersion: storage.k8s.io/v1
@@ -371,7 +371,7 @@ func TestAPathPatternThatEscapesItsFolderIsRefused(t *testing.T) {
 }
 
 // As upstream: a label that is not there is "<no value>", what stays inside may go up,
-// and the slash at the end of the README's pattern is none of the path.
+// and the slash at the end of the README's pattern is not part of the path.
 func TestAPathPatternIsFilledInAsItIs(t *testing.T) {
 	const prefix = "{{ .PVC.Namespace }}/{{ .PVC.Name }}/"
 	for pattern, want := range map[string]string{prefix: "", prefix + "{{ .PVC.Labels.none }}": "/<no value>", prefix + "x/../y": "/y", prefix + "{{ .PVName }}": "/pvc-558a3044-d9ab-451d-bf3b-29391f5b604b"} {

@@ -14,10 +14,10 @@ import (
 // none.
 const defaultForNonListedNodes = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
-// defaultCmdTimeoutSeconds is how long a helper pod may take.
+// defaultCmdTimeoutSeconds is the time that a helper pod may take.
 const defaultCmdTimeoutSeconds = 120
 
-// configFile is where upstream has the ConfigMap mounted; its errors name it.
+// configFile is the path at which upstream mounts the ConfigMap; its errors name it.
 const configFile = "/etc/config/" + keyConfig
 
 // configData is config.json as it is written.
@@ -88,7 +88,7 @@ func parseConfig(text string) (*pathConfig, error) {
 	return canonicalizeConfig(data)
 }
 
-// unknownField is an error that names the first field which is not known, nil if
+// unknownField returns an error that names the first field which is not known, nil if
 // there is none.
 func unknownField(text string) error {
 	_, err := decodeConfig(text, true)

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// action is what a helper pod is for.
+// action is the task of a helper pod.
 type action string
 
 const (
@@ -30,7 +30,7 @@ const (
 	//
 	// Upstream: provisioner.go HelperPodNameMaxLength, v0.0.37.
 	maxHelperPodName = 128
-	// helperPodInterval is how often a helper pod is looked at.
+	// helperPodInterval is the number of times that a helper pod is looked at.
 	helperPodInterval = time.Second
 )
 
@@ -135,7 +135,7 @@ func (p *localPathProvisioner) fillInSpec(do action, pod *v1.Pod, vol volume) {
 	}
 }
 
-// command is what makes or removes a directory.
+// command returns what makes or removes a directory.
 func (c *pathConfig) command(do action) []string {
 	own, script := c.setupCommand, keySetup
 	if do == actionDelete {

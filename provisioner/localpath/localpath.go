@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// ProvisionerName is what classes call this provisioner.
+	// ProvisionerName is the name of this provisioner in classes.
 	ProvisionerName = "rancher.io/local-path"
-	// DefaultNamespace is where the configuration is and helper pods run.
+	// DefaultNamespace is the namespace of the configuration and of helper pods.
 	DefaultNamespace = "local-path-storage"
 	// DefaultConfigMapName is the ConfigMap with the configuration.
 	DefaultConfigMapName = "local-path-config"
@@ -25,7 +25,7 @@ const (
 	DefaultPath = "/opt/local-path-provisioner"
 )
 
-// Config is what upstream reads from its command line. The zero value works.
+// Config holds the settings that upstream reads from its command line. The zero value works.
 type Config struct {
 	// Namespace of the configuration and of the helper pods; default
 	// DefaultNamespace. It must exist.
@@ -84,8 +84,8 @@ type localPathProvisioner struct {
 
 var _ provisioner.Provisioner = (*localPathProvisioner)(nil)
 
-// New is for provisioner.Config.New: it makes the provisioner of one life of its
-// actor. What is wrong with cfg is the error of the function returned.
+// New returns a function for provisioner.Config.New, which makes the provisioner each time its
+// actor starts. The error of that function says what is wrong with cfg.
 func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 	return func(env control.Env) (provisioner.Provisioner, error) {
 		cfg, err := cfg.checked()

@@ -39,7 +39,7 @@ const (
 	volumeTypeHostPath = "hostPath"
 )
 
-// parameterOrAnnotation is what the class says under that name.
+// parameterOrAnnotation returns what the class says under that name.
 func parameterOrAnnotation(class *storagev1.StorageClass, name string) (string, bool) {
 	if value, ok := class.Parameters[name]; ok {
 		return value, true
@@ -96,7 +96,7 @@ func (p *localPathProvisioner) traceIgnored(options provisioner.ProvisionOptions
 	}
 }
 
-// volumeType is what the claim says, or the class, or hostPath.
+// volumeType returns what the claim says, or the class, or hostPath.
 //
 // Upstream: provisioner.go provisionFor, v0.0.37.
 func volumeType(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) string {

@@ -15,7 +15,7 @@ import (
 // maxPatternLength is Linux's PATH_MAX: nothing longer can be a path.
 const maxPatternLength = 4096
 
-// pvMetadata is what a pattern can refer to.
+// pvMetadata holds the fields that a pattern can refer to.
 //
 // Upstream: provisioner.go pvMetadata, v0.0.37.
 type pvMetadata struct {
@@ -43,7 +43,7 @@ func folderName(options provisioner.ProvisionOptions) (string, error) {
 }
 
 // pathFromPattern fills in a path pattern. Unless it is allowed, the path must
-// begin with the claim's namespace and name: whoever may write annotations must
+// begin with the claim's namespace and name: a user who may write annotations must
 // not reach other claims' directories.
 //
 // Upstream: provisioner.go pathFromPattern, v0.0.37.
@@ -58,8 +58,8 @@ func pathFromPattern(pattern string, options provisioner.ProvisionOptions, allow
 	return folder, nil
 }
 
-// ownership is what the setup script is told of the new directory's owner and
-// permissions; it is for the script to do something with it.
+// ownership holds the owner and permissions of the new directory. The setup script gets them, and
+// may use them.
 type ownership struct{ user, group, perm string }
 
 // ownershipOf fills in the patterns of the class.

@@ -71,7 +71,7 @@ type forbidden struct {
 	to string
 }
 
-// privileges are what would let a template's container do more than others: values
+// privileges returns what would let a template's container do more than others: values
 // from elsewhere, and the dangerous parts of security contexts.
 func privileges(pod *v1.Pod) (checks []forbidden) {
 	c := pod.Spec.Containers[0]

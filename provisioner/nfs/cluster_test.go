@@ -36,7 +36,7 @@ volumeBindingMode: Immediate
 `, provisioner, rest)
 }
 
-// claimYAML is a claim that many nodes may write to; more is added to its spec.
+// claimYAML returns a claim that many nodes may write to; more is added to its spec.
 func claimYAML(name, metadata, more string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

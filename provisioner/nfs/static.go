@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// StaticName is what classes call the provisioner that makes nothing.
+// StaticName is the name, in classes, of the provisioner that makes no directories.
 const StaticName = "provisioner.test.com/nfs"
 
 // The parameters of its classes.
@@ -26,8 +26,8 @@ const (
 	paramReadOnly = "readOnly"
 )
 
-// Static returns volumes that are what their class says. It makes nothing: the
-// export is there already. Its zero value works.
+// Static is a provisioner whose volumes are the server and path that their class names. It makes
+// no directory: the export must exist. Its zero value works.
 //
 // Upstream: the program nfsProvisioner of the document on Kubernetes' storage.
 type Static struct{}

@@ -19,15 +19,14 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// SubdirName is what classes call the provisioner of subdirectories, unless
-// Config.Name says otherwise.
+// SubdirName is the default of Config.Name.
 const SubdirName = "k8s-sigs.io/nfs-subdir-external-provisioner"
 
-// KindExport is what the trace's commands are about: the export
+// KindExport is the kind of object that commands in the trace refer to: the export
 // "<server>:<path>".
 const KindExport = "Export"
 
-// mountPath is where upstream has the export.
+// mountPath is the path at which upstream mounts the export.
 const mountPath = "/persistentvolumes"
 
 // Directory is the export as the provisioner sees it, "/" being the export. A
@@ -47,7 +46,7 @@ type Directory interface {
 
 // Config configures the provisioner of subdirectories. All but Name is required.
 type Config struct {
-	// Name is what classes call it, PROVISIONER_NAME; default SubdirName.
+	// Name is its name in classes, PROVISIONER_NAME; default SubdirName.
 	Name string
 	// Server and Path are the server and its export, NFS_SERVER and NFS_PATH.
 	Server, Path string
@@ -81,8 +80,8 @@ type subdir struct {
 
 var _ provisioner.Provisioner = (*subdir)(nil)
 
-// NewSubdir is for provisioner.Config.New: it makes the provisioner of one life of
-// its actor. What is wrong with cfg is the error of the function returned.
+// NewSubdir returns a function for provisioner.Config.New, which makes the provisioner each time
+// its actor starts. The error of that function says what is wrong with cfg.
 func NewSubdir(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 	return func(env control.Env) (provisioner.Provisioner, error) {
 		if err := cfg.check(); err != nil {
@@ -156,8 +155,8 @@ const (
 	paramArchiveOnDelete = "archiveOnDelete"
 )
 
-// parseSubdirParameters checks the parameters of the class; what it returns is
-// what to do with the directory of a deleted volume.
+// parseSubdirParameters checks the parameters of the class, and returns what happens to the
+// directory of a deleted volume.
 //
 // Upstream: provisioner.go Delete, v4.0.18.
 func parseSubdirParameters(class *storagev1.StorageClass) (onDelete string, err error) {

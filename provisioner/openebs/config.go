@@ -69,7 +69,7 @@ type setting struct {
 	List    []string          `json:"list,omitempty"`
 }
 
-// volumeConfig is what one volume is made by.
+// volumeConfig holds the settings of one volume.
 //
 // Upstream: config.go VolumeConfig.
 type volumeConfig struct {
@@ -137,7 +137,7 @@ func mergeSettings(lists ...[]setting) map[string]setting {
 	return merged
 }
 
-// storageType is hostpath unless set.
+// storageType returns the storage type; default hostpath.
 //
 // Upstream: config.go GetStorageType.
 func (c volumeConfig) storageType() string {

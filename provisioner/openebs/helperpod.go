@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/internal/helperpod"
 )
 
-// helperPodTimeout is how long a helper pod may take.
+// helperPodTimeout is the time that a helper pod may take.
 //
 // Upstream: helper_hostpath.go CmdTimeoutCounts.
 const helperPodTimeout = 120 * time.Second

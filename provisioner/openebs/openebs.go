@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// ProvisionerName is what classes call this provisioner.
+	// ProvisionerName is the name of this provisioner in classes.
 	ProvisionerName = "openebs.io/local"
-	// DefaultNamespace is where helper pods run.
+	// DefaultNamespace is the namespace of helper pods.
 	DefaultNamespace = "openebs"
 	// DefaultBasePath is the directory under which volumes are made on every
 	// node unless the class says otherwise.
@@ -26,11 +26,11 @@ const (
 	// DefaultServiceAccount is the service account of helper pods.
 	DefaultServiceAccount = "openebs-maya-operator"
 
-	// defaultMode is what a volume's directory is made with.
+	// defaultMode is the mode of a volume's directory.
 	defaultMode = "0777"
 )
 
-// Config is what upstream reads from its environment. The zero value works.
+// Config holds the settings that upstream reads from its environment. The zero value works.
 type Config struct {
 	// Namespace of the helper pods, OPENEBS_NAMESPACE; default
 	// DefaultNamespace. It must exist.
@@ -88,8 +88,8 @@ var (
 	_ provisioner.BlockProvisioner = (*hostpathProvisioner)(nil)
 )
 
-// New is for provisioner.Config.New: it makes the provisioner of one life of its
-// actor. What is wrong with cfg is the error of the function returned.
+// New returns a function for provisioner.Config.New, which makes the provisioner each time its
+// actor starts. The error of that function says what is wrong with cfg.
 func New(cfg Config) func(env control.Env) (provisioner.Provisioner, error) {
 	return func(env control.Env) (provisioner.Provisioner, error) {
 		cfg, err := cfg.checked()

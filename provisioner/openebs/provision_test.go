@@ -119,14 +119,14 @@ func (w *world) claim(node string, change ...func(*v1.PersistentVolumeClaim)) *v
 	return claim
 }
 
-// release has the volume be as the PV controller leaves it when its claim is
+// release makes the volume Released, as the PV controller does when its claim is
 // gone.
 func (w *world) release(name string) {
 	w.t.Helper()
 	ctx := context.Background()
 	require.NoError(w.t, w.user.CoreV1().PersistentVolumeClaims("default").Delete(ctx, "data", metav1.DeleteOptions{}))
 	claim, err := w.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data", metav1.GetOptions{})
-	if err == nil { // protection, which nobody takes off here
+	if err == nil { // protection, which no controller removes here
 		claim.Finalizers = nil
 		_, err = w.user.CoreV1().PersistentVolumeClaims("default").Update(ctx, claim, metav1.UpdateOptions{})
 		require.NoError(w.t, err)
@@ -159,7 +159,7 @@ func (w *world) helperPods() []string {
 	return names
 }
 
-// events are what kubectl describe shows of all objects, without repeats.
+// events returns what kubectl describe shows of all objects, without repeats.
 func (w *world) events() []string {
 	w.t.Helper()
 	list, err := w.user.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})

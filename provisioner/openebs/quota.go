@@ -14,7 +14,7 @@ import (
 type quota struct {
 	// kind is the setting that asks for it: keyXFSQuota or keyEXT4Quota.
 	kind string
-	// soft and hard are limits like "6291456k"; "0k" is none.
+	// soft and hard are limits like "6291456k"; "0k" means no limit.
 	soft, hard string
 	// project is the number that the file system knows the volume by.
 	project uint32

@@ -20,8 +20,8 @@ type volume struct {
 	labels map[string]string
 	// taints of that node are tolerated by helper pods.
 	taints []v1.Taint
-	// mode is what the directory is made with; owner is who it should belong
-	// to, "uid:gid"; quota limits it, nil if nothing does.
+	// mode is the directory's mode, owner its owner and group, "uid:gid"; quota is its limit, nil
+	// without one.
 	mode, owner string
 	quota       *quota
 }
@@ -41,7 +41,7 @@ func (v volume) persistentVolume(options provisioner.ProvisionOptions) *v1.Persi
 	}
 	// Always, whatever the claim says.
 	mode := v1.PersistentVolumeFilesystem
-	// Empty, not absent: that is how upstream's volumes look.
+	// Empty, not absent, as in upstream's volumes.
 	fsType := ""
 
 	pv := &v1.PersistentVolume{}

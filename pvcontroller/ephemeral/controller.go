@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// ActorName is what upstream's controller manager calls this controller at the
-	// API server.
+	// ActorName is the name of this controller in upstream's controller manager.
 	ActorName = "ephemeral-volume-controller"
 	// Component is the source of its events.
 	Component = "ephemeral_volume"
@@ -123,7 +122,7 @@ func claimFor(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolumeClaim {
 	}
 }
 
-// volumeIsForPod is an error if the claim is not the pod's own.
+// volumeIsForPod returns an error if the claim is not the pod's own.
 // Upstream: component-helpers storage/ephemeral VolumeIsForPod, v1.36.
 func volumeIsForPod(pod *v1.Pod, claim *v1.PersistentVolumeClaim) error {
 	if claim.Namespace != pod.Namespace || !metav1.IsControlledBy(claim, pod) {

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// ActorName is what upstream's controller manager calls this controller at the
-	// API server.
+	// ActorName is the name of this controller in upstream's controller manager.
 	ActorName = "expand-controller"
 	// Component is the source of its events.
 	Component = "volume_expand"
@@ -56,9 +55,9 @@ type controller struct {
 	claims   *control.Cache[*v1.PersistentVolumeClaim]
 }
 
-// syncHandler says of a claim that has grown who must expand its volume. Nobody here
-// can, so that is all. It says so once more when the volume has grown, as long as the resizer
-// has not taken its annotation away.
+// syncHandler says in an event of a claim that has grown which resizer must expand its volume; no
+// plugin here can. It says so again when the volume has grown, as long as the resizer
+// has not removed its annotation.
 // Upstream: expand_controller.go syncHandler, v1.36.
 func (c *controller) syncHandler(ctx context.Context, key string) error {
 	claim, found := c.claims.Get(key)

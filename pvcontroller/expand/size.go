@@ -15,12 +15,12 @@ func wasResized(old, claim *v1.PersistentVolumeClaim) bool {
 	return old.Status.Phase == v1.ClaimBound && claim.Status.Phase == v1.ClaimBound && larger(capacity(claim), capacity(old))
 }
 
-// requested is what the claim asks for, 0 if it does not say.
+// requested returns what the claim asks for, 0 if it does not say.
 func requested(claim *v1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[v1.ResourceStorage]
 }
 
-// capacity is what the claim has, 0 if that is not known.
+// capacity returns what the claim has, 0 if that is not known.
 func capacity(claim *v1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Status.Capacity[v1.ResourceStorage]
 }

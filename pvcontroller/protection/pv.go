@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// PVActorName is what upstream's controller manager calls the controller of volumes.
+// PVActorName is the name of the controller of volumes in upstream's controller manager.
 const PVActorName = "pv-protection-controller"
 
 // NewPV makes the controller that protects bound volumes.

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// PVCActorName is what upstream's controller manager calls the controller of claims.
+// PVCActorName is the name of the controller of claims in upstream's controller manager.
 const PVCActorName = "pvc-protection-controller"
 
 // podsByClaim is an index of pods by the keys of the claims they may use.
@@ -136,10 +136,10 @@ func (c *pvcController) askAPIServer(ctx context.Context, claim *v1.PersistentVo
 	return false, nil
 }
 
-// podUsesPVC: the pod has a node and names the claim. A pod without a node cannot
+// podUsesPVC reports whether the pod has a node and names the claim. A pod without a node cannot
 // start any more, as the scheduler refuses deleted claims. A claim of an ephemeral
-// volume must be the pod's own, and counts only until the pod is shut down: the claim
-// goes first where somebody waits for what a deleted pod owns.
+// volume must be the pod's own, and counts only until the pod is shut down: in a foreground
+// deletion the claim, a dependent of the pod, goes first.
 // Upstream: pvc_protection_controller.go podUsesPVC, v1.36.
 func podUsesPVC(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {

@@ -14,14 +14,14 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// VACActorName is what upstream's controller manager calls the controller of
-// VolumeAttributesClasses.
+// VACActorName is the name of the controller of VolumeAttributesClasses in upstream's controller
+// manager.
 const VACActorName = "volumeattributesclass-protection-controller"
 
 // byVAC is an index by the names of VolumeAttributesClasses.
 const byVAC = "vac"
 
-// syncedPollPeriod is how often the caches are asked whether they have had their first lists.
+// syncedPollPeriod is the number of times that the caches are asked whether they have had their first lists.
 //
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond

@@ -8,7 +8,7 @@
 //
 // The library is the one of apiextensions-apiserver: rules see self and, in transition
 // rules, oldSelf; message, messageExpression, reason and fieldPath, limits of cost and the
-// ratcheting of values that do not change are those of a real server. Rules that do not
+// ratcheting of values that do not change work as on a real server. Rules that do not
 // compile, or that might cost too much, are refused with the definition.
 package cel
 

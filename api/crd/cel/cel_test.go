@@ -70,7 +70,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// serve is a server with the definition, a client of it and what it was warned of.
+// serve returns a server with the definition, a client of it and what it was warned of.
 func serve(t testing.TB, text string) (dynamic.Interface, *[]string, error) {
 	t.Helper()
 	at := func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }

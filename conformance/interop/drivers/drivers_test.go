@@ -22,7 +22,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// manifests are a class of the driver, a claim of it, and a pod.
+// manifests returns a class of the driver, a claim of it, and a pod.
 func manifests(driver, binding, command string) string {
 	return `
 apiVersion: storage.k8s.io/v1
@@ -103,7 +103,7 @@ func grow(t *testing.T, c *storagesimtest.Cluster, claim string) {
 	require.Equal(t, "20Gi", c.Claim("data").Status.Capacity.Storage().String(), c.Story())
 }
 
-// calls are those of a volume that is attached and staged, and grows while a pod uses it.
+// calls returns those of a volume that is attached and staged, and grows while a pod uses it.
 func calls() []string {
 	return []string{
 		"CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "ControllerExpandVolume", "NodeExpandVolume",
@@ -214,7 +214,7 @@ func TestTheDriverOfGooglesPersistentDisks(t *testing.T) {
 	require.Equal(t, slices.DeleteFunc(calls(), grows), got)
 }
 
-// programs is where .ci/run builds the drivers.
+// programs returns the directory into which .ci/nightly builds the drivers.
 func programs(t *testing.T) string {
 	if dir := os.Getenv("DRIVERS"); dir != "" {
 		return dir

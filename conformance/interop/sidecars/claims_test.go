@@ -46,7 +46,7 @@ func BenchmarkClaimsToRunningPods(b *testing.B) {
 	}
 }
 
-// state is what all claims, attachments and pods come to.
+// state counts claims, attachments and pods.
 type state struct {
 	name  string
 	count func() int // how many have
@@ -59,7 +59,7 @@ func (r *rig) all(s state) {
 	}
 }
 
-// attached is how many volumes are, by their VolumeAttachments.
+// attached returns the number of volumes are, by their VolumeAttachments.
 func (r *rig) attached() (n int) {
 	list, err := r.cluster.Client().StorageV1().VolumeAttachments().List(context.Background(), metav1.ListOptions{})
 	require.NoError(r, err)
@@ -71,7 +71,7 @@ func (r *rig) attached() (n int) {
 	return n
 }
 
-// claimsBound is how many are.
+// claimsBound returns the number of are.
 func (r *rig) claimsBound() (n int) {
 	list, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(r, err)

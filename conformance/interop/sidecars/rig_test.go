@@ -65,7 +65,7 @@ type rig struct {
 	lacks   []string                // capabilities that the driver is not to say it has
 }
 
-// setup is what a rig is to be.
+// setup describes a rig.
 type setup struct {
 	real   bool // the sidecars
 	driver driver.Config
@@ -171,7 +171,7 @@ func (r *rig) run(s setup, program, node, flag string) {
 	})
 }
 
-// log is what a program says.
+// log holds the output of a program.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -203,7 +203,7 @@ func (r *rig) step(name string, do func(), is func() bool) {
 	r.seen = append(r.seen, seen)
 }
 
-// rest is how long nothing is written or called before a step is over: longer than the real
+// rest is the time that nothing is written or called before a step is over: longer than the real
 // sidecars wait before they try again what has failed once.
 const rest = 1500 * time.Millisecond
 
@@ -248,7 +248,7 @@ func (r *rig) driversOnNodes() (n int) {
 // running says whether so many pods run.
 func (r *rig) running(n int) func() bool { return func() bool { return r.pods() == n } }
 
-// pods is how many run.
+// pods returns the number of run.
 func (r *rig) pods() int {
 	list, err := r.cluster.Client().CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{FieldSelector: "status.phase=" + string(v1.PodRunning)})
 	require.NoError(r, err)
@@ -280,7 +280,7 @@ func (r *rig) claimIn(namespace, name string) *v1.PersistentVolumeClaim {
 	return claim
 }
 
-// reads is what a pod finds in a file.
+// reads returns the content of a file that a pod reads.
 func (r *rig) reads(pod, file string) string {
 	r.Helper()
 	text := ""

@@ -76,13 +76,13 @@ func TestOurSidecarsDoAsTheRealOnes(t *testing.T) {
 	}
 }
 
-// TestAGroupSnapshotComesAndGoesWithTheRealSidecars is not compared with ours: workers of the real snapshot-controller
+// This run is not compared with ours: workers of the real snapshot-controller
 // write to one member at the same time, and how often is chance.
 func TestAGroupSnapshotComesAndGoesWithTheRealSidecars(t *testing.T) {
 	played(t, setup{nodes: 1, speed: 5, groups: true, writers: []string{"csi-provisioner", "csi-snapshotter", "snapshot-controller"}}, true, grouped)
 }
 
-// played is what a run of a scenario brought.
+// played runs a scenario and returns its observations.
 func played(t *testing.T, s setup, real bool, play func(*rig)) []*conformance.Observation {
 	s.real = real
 	r := start(t, s)
@@ -105,7 +105,7 @@ func tell(t *testing.T, run []*conformance.Observation) {
 	t.Logf("compared: %d steps with %d writes, %d events and %d calls of the driver", len(run), writes, events, calls)
 }
 
-// life is what becomes of one volume: used, larger, in a snapshot, restored, cloned, gone.
+// life plays the life of one volume: used, larger, in a snapshot, restored, cloned, gone.
 func life(r *rig) {
 	r.apply(file(r, "classes"))
 	r.step("a claim becomes a pod's volume", func() { r.apply(file(r, "writer")) }, r.running(1))
@@ -122,7 +122,7 @@ func life(r *rig) {
 	}, r.empty)
 }
 
-// grouped is a group snapshot of one claim: ready with its member, and gone with it.
+// grouped returns a group snapshot of one claim: ready with its member, and gone with it.
 func grouped(r *rig) {
 	r.apply(file(r, "classes"))
 	r.step("a claim is bound", func() { r.apply(file(r, "labelled"), file(r, "groupclass")) }, r.bound("data"))
@@ -145,7 +145,7 @@ func firstConsumer(r *rig) {
 	r.step("all is deleted", func() { r.delete("pod/web", "pvc/data") }, r.empty)
 }
 
-// file is a manifest of testdata.
+// file returns a manifest of testdata.
 func file(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))

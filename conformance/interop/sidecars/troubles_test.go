@@ -49,7 +49,7 @@ func (r *rig) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	return answer, err
 }
 
-// refusal is what the next call of a method gets, OK if it is to be handled.
+// refusal returns what the next call of a method gets, OK if it is to be handled.
 func (r *rig) refusal(method string) codes.Code {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func secrets(r *rig) {
 	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
 }
 
-// attributes has a volume take one class after another, one of which the driver refuses.
+// attributes gives a volume one class after another, one of which the driver refuses.
 func attributes(r *rig) {
 	r.apply(file(r, "classes"), file(r, "attributes"))
 	r.step("a volume is made with a class", func() { r.apply(file(r, "classed")) }, r.bound("data"))
@@ -230,7 +230,7 @@ func across(r *rig) {
 	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data") }, r.empty)
 }
 
-// wrong has the driver say that a claim can never be met: then it is not tried again for long.
+// wrong makes the driver answer that a claim can never be met: then it is not tried again for long.
 func wrong(r *rig) {
 	r.apply(file(r, "classes"))
 	r.refuse("CreateVolume", codes.InvalidArgument)

@@ -57,7 +57,7 @@ func (s *Show) RefusedOn(where, path string) {
 	s.Printf("%s$ touch %s\ntouch: cannot touch '%s': %v\n", host(where), path, path, err)
 }
 
-// host is what a prompt shows of a place.
+// host returns the host name in the prompt of a place.
 func host(where string) string {
 	_, name, _ := strings.Cut(where, "/")
 	return name

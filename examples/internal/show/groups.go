@@ -11,17 +11,17 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Who is not privileged can give files to groups of his own only, so what an fsGroup
-// does depends on who runs an example. These two make it the same for everybody: in
-// manifests fsGroup 1000 becomes the group that the node's files have, and 2000 one
-// that nobody can give them; in what is printed they are 1000 and 2000 again.
+// An ordinary user can give files only to groups of his own, so the effect of an fsGroup
+// depends on the user who runs an example. These two make it the same for all users: in
+// manifests fsGroup 1000 becomes the group that the node's files have, and 2000 a group that
+// the user cannot give them; in the output they are 1000 and 2000 again.
 const (
 	ownGroup     = 1000
 	foreignGroup = 2000
 )
 
-// WithGroups is show.New for manifests with fsGroup 1000 and 2000, and nothing else
-// to do with groups.
+// WithGroups returns a Show for manifests with fsGroup 1000 and 2000 and no other setting
+// of groups.
 func WithGroups(c *storagesim.Cluster, node string, files fs.FS, out io.Writer) (*Show, error) {
 	root, err := disk.Open(filepath.Join(c.Dir(), node))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package show is what the examples share: it plays an example on a cluster and
+// Package show plays the examples: it runs an example on a cluster and
 // prints what a reader at a terminal would see, and after each step who did
 // what, when and why.
 package show
@@ -30,7 +30,7 @@ type Show struct {
 	err     error
 }
 
-// Main is an example's main function: it plays on the terminal.
+// Main plays an example on the terminal; each example's main calls it.
 func Main(play func(io.Writer) error) {
 	if err := play(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,7 +48,7 @@ func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
 	return &Show{cluster: c, files: files, out: out, told: c.Engine().Trace().Len()}
 }
 
-// Err is the first error.
+// Err returns the first error.
 func (s *Show) Err() error { return s.err }
 
 // Try ends the show if err is an error.
@@ -126,7 +126,7 @@ func (s *Show) RunFor(d time.Duration) {
 	s.tell()
 }
 
-// Until runs until somebody does or says what contains text, and tells what
+// Until runs until a record of the trace contains text, and tells what
 // happened: it stops the cluster in the middle of things. It is an error if that
 // does not happen within an hour.
 func (s *Show) Until(text string) {

@@ -146,7 +146,7 @@ func (s *Schemas) pathParameters(path string) []Object {
 	return out
 }
 
-// operation is what one method does: what it is about, and its parameters.
+// operation returns what one method does: what it is about, and its parameters.
 func (r Resource) operation(action string, s *Schemas) Object {
 	names := []string{"pretty"}
 	switch action {

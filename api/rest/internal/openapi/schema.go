@@ -1,6 +1,6 @@
 // Package openapi describes the kinds of an API server as OpenAPI does, from their Go
-// types: fields and their types from the JSON tags, descriptions from SwaggerDoc. It is
-// what kubectl explain prints, and where kubectl and other clients find out how lists are
+// types: fields and their types from the JSON tags, descriptions from SwaggerDoc. kubectl
+// explain prints it, and kubectl and other clients read from it how lists are
 // merged.
 package openapi
 
@@ -16,7 +16,7 @@ type Object = map[string]any
 
 // Schemas collects the schemas of Go types under their names.
 type Schemas struct {
-	// Prefix is what a reference begins with, such as "#/components/schemas/".
+	// Prefix is the beginning of a reference, such as "#/components/schemas/".
 	Prefix string
 	// ByName are the schemas that were asked for, and those that they refer to.
 	ByName map[string]Object

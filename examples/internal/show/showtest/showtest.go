@@ -25,7 +25,7 @@ func RequireOutput(t *testing.T, main func()) {
 	require.Equal(t, string(want), string(got))
 }
 
-// printed is what main writes to the standard output.
+// printed returns the output of main.
 func printed(t *testing.T, main func()) []byte {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "output.txt"))

@@ -24,7 +24,7 @@ type ProvisionController = controller.ProvisionController
 // ProvisioningState is v13's.
 type ProvisioningState = controller.ProvisioningState
 
-// Provisioner is what a program implements.
+// Provisioner is the interface that a program implements.
 type Provisioner interface {
 	// Provision makes a volume.
 	Provision(ctx context.Context, options ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error)
@@ -82,7 +82,7 @@ var (
 	Threadiness              = controller.Threadiness
 )
 
-// NewProvisionController is v10's.
+// NewProvisionController has the signature of v10's.
 func NewProvisionController(
 	logger klog.Logger, client kubernetes.Interface, name string, p Provisioner, options ...func(*ProvisionController) error,
 ) *ProvisionController {
