@@ -47,7 +47,7 @@ type Fault struct {
 	Err error
 }
 
-// ops are what an Op can be.
+// ops are the values of Op.
 func ops() []string {
 	return []string{
 		"change", "chmod", "chown", "create", mount.VerbLook, "mkdir", mount.VerbMount, "read", "remove", "rename", "stat", "symlink",
@@ -55,7 +55,7 @@ func ops() []string {
 	}
 }
 
-// standsFor says whether an Op is an operation, or several of which that is one.
+// standsFor reports whether an Op is an operation, or several of which that is one.
 func standsFor(op, operation string) bool {
 	switch operation {
 	case "mkdir", "write", "symlink":
@@ -66,7 +66,7 @@ func standsFor(op, operation string) bool {
 	return op == "" || op == operation
 }
 
-// opOf is the Op of what package disk calls otherwise.
+// opOf returns the Op for an operation of package disk.
 func opOf(op string) string {
 	switch op {
 	case "removeall":
@@ -157,7 +157,7 @@ func (s *Set) watch(m *Machine) {
 	})
 }
 
-// strike is the error of the fault that strikes an operation, if any. about is what it
+// strike returns the error of the fault that strikes an operation, if any. about is what it
 // is about in words, paths the names of that.
 func (s *Set) strike(m *Machine, op, about string, paths []string) error {
 	f, struck := s.faults.Strike(func(f Fault) bool {
@@ -203,7 +203,7 @@ func names(on *disk.Disk, op, name string) []string {
 	return []string{name}
 }
 
-// isAtOrBelow says whether a path, or a directory above it, is one that pattern
+// isAtOrBelow reports whether a path, or a directory above it, is one that pattern
 // stands for. No pattern stands for all.
 func isAtOrBelow(name, pattern string) bool {
 	have, want := elements(name), elements(pattern)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
-// Kind is what a machine is for.
+// Kind is the purpose of a machine.
 type Kind string
 
 // The kinds of machines.
@@ -83,20 +83,20 @@ func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machin
 	return m, nil
 }
 
-// Kind is what the machine is for.
+// Kind returns the purpose of the machine.
 func (m *Machine) Kind() Kind { return m.kind }
 
-// Name is what the machine is called among those of its kind.
+// Name returns the machine's name, unique in its kind.
 func (m *Machine) Name() string { return m.name }
 
-// String is how the machine is called among all, "node/node-1".
+// String returns the name with its kind, "node/node-1".
 func (m *Machine) String() string { return string(m.kind) + "/" + m.name }
 
 // Dir is the directory, on the computer that runs the simulation, that has the machine's
 // files; "" if they are in memory.
 func (m *Machine) Dir() string { return m.dir }
 
-// Disk is the machine's files.
+// Disk returns the machine's files.
 func (m *Machine) Disk() *disk.Disk { return m.disk }
 
 // Mounter mounts on the machine. Like a kernel, it outlives what uses it.

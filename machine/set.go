@@ -50,12 +50,12 @@ func (s *Set) Remove(m *Machine) error {
 	return m.disk.Close()
 }
 
-// Of is the machines of a kind, in the order they were added.
+// Of returns the machines of a kind, in the order they were added.
 func (s *Set) Of(kind Kind) []*Machine {
 	return slices.DeleteFunc(slices.Clone(s.machines), func(m *Machine) bool { return m.kind != kind })
 }
 
-// Names are the names of all machines, "node/node-1": nodes, then servers.
+// Names returns the names of all machines, "node/node-1": nodes, then servers.
 func (s *Set) Names() []string {
 	var names []string
 	for _, kind := range kinds() {
@@ -66,7 +66,7 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// Find is the machine called "node/NAME" or "nfs/NAME". Its error says which there are.
+// Find returns the machine called "node/NAME" or "nfs/NAME". Its error lists the machines.
 func (s *Set) Find(name string) (*Machine, error) {
 	if m := s.named[name]; m != nil {
 		return m, nil
@@ -86,7 +86,7 @@ func (s *Set) Find(name string) (*Machine, error) {
 	return nil, fmt.Errorf("no %s is called %q%s", kind, short, prose.OneOf(short, others))
 }
 
-// Disk is the disk of a machine, nil if there is none of that name.
+// Disk returns the disk of a machine; nil if there is no machine of that name.
 func (s *Set) Disk(kind Kind, name string) *disk.Disk {
 	if m := s.named[string(kind)+"/"+name]; m != nil {
 		return m.disk
@@ -113,7 +113,7 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// mounting is the error of the fault that strikes a mount operation, if any.
+// mounting returns the error of the fault that strikes a mount operation, if any.
 func (s *Set) mounting(m *Machine, op mount.Op) error {
 	if !s.mayStrike() {
 		return nil

@@ -21,7 +21,7 @@ type Config struct {
 	Root *disk.Disk
 	// Kind is which runtime it is like; default Containerd.
 	Kind Kind
-	// Images are those that the node has from the start, with or without a tag; default
+	// Images are on the node from the start, with or without a tag; default
 	// none.
 	Images []string
 	// Commands are the programs that containers can run, by name; default
@@ -38,7 +38,7 @@ type Containers struct {
 	containers map[string]*container
 	// taken are the pods that have an address.
 	taken map[string]types.UID
-	// images are those that the node has, as far as that is known.
+	// images are the images found on the node so far.
 	images map[string]bool
 }
 
@@ -212,7 +212,7 @@ func (s *Containers) makeHostPaths(mounts []shell.Mount) error {
 	return nil
 }
 
-// find is a container by its id.
+// find returns the container with an id.
 func (s *Containers) find(id string) (*container, error) {
 	if c := s.containers[id]; c != nil {
 		return c, nil
@@ -228,7 +228,7 @@ func (s *Containers) StopContainer(id string) error {
 	return nil
 }
 
-// stop ends a container. Whatever it is, it ends well.
+// stop ends a container, with exit code 0.
 func (s *Containers) stop(c *container) {
 	if c.program != nil {
 		c.program.Stop()
@@ -238,7 +238,7 @@ func (s *Containers) stop(c *container) {
 	}
 }
 
-// end notes that a container has ended, and ends the commands beside it.
+// end records that a container has ended, and ends the commands beside it.
 func (s *Containers) end(c *container, exitCode int32, message string) {
 	if c.program != nil {
 		c.log, c.program = c.program.Log(), nil
@@ -269,7 +269,7 @@ func (s *Containers) SwitchOff() {
 	}
 }
 
-// unknownExitCode is that of a container whose end the runtime has not seen.
+// unknownExitCode is the exit code of a container whose end the runtime did not see.
 const unknownExitCode = 255
 
 // RemoveContainer implements Service.

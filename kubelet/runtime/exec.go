@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
-// process is a command beside a container's own.
+// process is a command that runs beside the container's own.
 type process struct {
 	runtime   *Containers
 	container *container

@@ -13,7 +13,7 @@ import (
 // image's name, which is in it.
 const imagesDir = "/run/containerd/images"
 
-// WithDefaultTag is an image's name with the tag "latest", unless it has a tag or a
+// WithDefaultTag returns an image's name with the tag "latest", unless it has a tag or a
 // digest.
 //
 // Upstream: pkg/util/parsers ParseImageName, v1.36, for a name that can be parsed.

@@ -19,7 +19,7 @@ const (
 	FakeRuntime Kind = "fakeRuntime"
 )
 
-// Check refuses a kind that there is none of; field is where it was given.
+// Check returns an error for an unknown kind; field names where it was given.
 func (kind Kind) Check(field string) error {
 	if kind != "" && kind != Containerd && kind != FakeRuntime {
 		return fmt.Errorf("%s is %q; it must be %q (the default) or %q", field, kind, Containerd, FakeRuntime)
@@ -27,7 +27,7 @@ func (kind Kind) Check(field string) error {
 	return nil
 }
 
-// containerID is a container's name for the runtime.
+// containerID returns the runtime's id for a container.
 //
 // Upstream: k8s.io/cri-api/pkg/apis/testing BuildContainerName, v0.36, for FakeRuntime.
 func (kind Kind) containerID(pod *PodSandboxConfig, name string, attempt int32) string {
@@ -38,7 +38,7 @@ func (kind Kind) containerID(pod *PodSandboxConfig, name string, attempt int32) 
 	return hex.EncodeToString(sum[:])
 }
 
-// exitReason is what the runtime says of a container that has ended.
+// exitReason returns the reason in the status of a container that has ended.
 func (kind Kind) exitReason(exitCode int32) string {
 	switch {
 	case kind == FakeRuntime:

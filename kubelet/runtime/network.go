@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// allocateIP is the lowest address of the node's pod network that no pod has.
+// allocateIP returns the lowest free address of the node's pod network.
 func (s *Containers) allocateIP() (string, error) {
 	base, _, _ := strings.Cut(s.client.PodCIDR, "/")
 	prefix := base[:strings.LastIndexByte(base, '.')+1]

@@ -46,7 +46,7 @@ func (s *Containers) StartContainer(id string) error {
 	return nil
 }
 
-// commandOf is what a container runs; false if that is its image's own program, of which
+// commandOf returns the command that a container runs; false if that is its image's own program, of which
 // nothing is known.
 func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	config := s.programOf(c)
@@ -55,7 +55,7 @@ func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	return config, known && s.cfg.Kind != FakeRuntime
 }
 
-// programOf is a command of a container, without the command.
+// programOf returns the configuration of a container's command, without the command.
 func (s *Containers) programOf(c *container) shell.Config {
 	commands := s.cfg.Commands
 	if own := imagePrograms(c.config.Image); len(own) > 0 {
@@ -72,7 +72,7 @@ func (s *Containers) programOf(c *container) shell.Config {
 	}
 }
 
-// seed is where the random numbers of a container begin.
+// seed returns the seed of a container's random numbers.
 func seed(c *container) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range []byte(fmt.Sprintf("%s/%s/%d", c.status.Pod, c.status.Name, c.status.Attempt)) {

@@ -29,10 +29,10 @@ type Service interface {
 	StopPodSandbox(pod types.UID) error
 	// RemovePodSandbox stops the pod and forgets it.
 	RemovePodSandbox(pod types.UID) error
-	// PodSandboxStatus is what is known of a pod and its containers; nil for a pod that
+	// PodSandboxStatus returns the state of a pod and its containers; nil for a pod that
 	// has no sandbox.
 	PodSandboxStatus(pod types.UID) (*PodSandboxStatus, error)
-	// ListPodSandboxes are the pods that have a sandbox, sorted.
+	// ListPodSandboxes returns the pods that have a sandbox, sorted.
 	ListPodSandboxes() ([]types.UID, error)
 
 	// CreateContainer makes a container, which does not run yet.
@@ -43,7 +43,7 @@ type Service interface {
 	StopContainer(id string) error
 	// RemoveContainer stops a container and forgets it.
 	RemoveContainer(id string) error
-	// ContainerStatus is what is known of a container; an error if that is nothing.
+	// ContainerStatus returns the state of a container; an error if there is no such container.
 	ContainerStatus(id string) (*ContainerStatus, error)
 
 	// Exec begins a command in a container that runs. A command that cannot be run ends
@@ -54,17 +54,17 @@ type Service interface {
 
 	// PullImage gets an image, whose name has a tag or a digest.
 	PullImage(image string) error
-	// ImageStatus says whether the node has an image.
+	// ImageStatus reports whether the node has an image.
 	ImageStatus(image string) (present bool, err error)
 }
 
-// Version is what a runtime calls itself.
+// Version is a runtime's name and version.
 type Version struct {
 	// RuntimeName is for example "containerd", RuntimeVersion for example "2.1.0".
 	RuntimeName, RuntimeVersion string
 }
 
-// Client is a life of the kubelet, which a runtime is attached to.
+// Client is one life of a kubelet, to which a runtime is attached.
 type Client struct {
 	// Env tells the time and runs tasks until that life ends. What a runtime traces is
 	// the kubelet's.
@@ -77,7 +77,7 @@ type Client struct {
 	Started, Ended func(pod types.UID, container string)
 }
 
-// PodSandboxConfig is a pod as its sandbox is to be.
+// PodSandboxConfig describes the sandbox that a pod needs.
 type PodSandboxConfig struct {
 	UID             types.UID
 	Namespace, Name string
@@ -88,7 +88,7 @@ type PodSandboxConfig struct {
 	HostNetwork bool
 }
 
-// PodSandboxStatus is what a runtime knows of a pod.
+// PodSandboxStatus is the state of a pod.
 type PodSandboxStatus struct {
 	PodSandboxConfig
 	// IP is the pod's address, which others may have once it is not Ready any more; ""
@@ -96,11 +96,11 @@ type PodSandboxStatus struct {
 	IP string
 	// Ready says that it was not stopped.
 	Ready bool
-	// Containers are in the order in which they were created.
+	// Containers are in order of creation.
 	Containers []ContainerStatus
 }
 
-// ContainerConfig is a container as it is to be.
+// ContainerConfig describes a container to be made.
 type ContainerConfig struct {
 	// Name is that of the container in its pod, Attempt how many of this name were
 	// started before it.
@@ -123,7 +123,7 @@ type ContainerConfig struct {
 	Awaited bool
 }
 
-// ContainerState is how far a container has come.
+// ContainerState is the state of a container in its life.
 type ContainerState string
 
 // The states of a container.
@@ -133,7 +133,7 @@ const (
 	ContainerExited  ContainerState = "CONTAINER_EXITED"
 )
 
-// ContainerStatus is what a runtime knows of a container.
+// ContainerStatus is the state of a container.
 type ContainerStatus struct {
 	ID      string
 	Pod     types.UID
@@ -150,7 +150,7 @@ type ContainerStatus struct {
 	Mounts          []shell.Mount
 }
 
-// Latest is the container of that name that was started last, and the one before it;
+// Latest returns the container of a name that was started last, and the one before it;
 // nil where there is none.
 func (s *PodSandboxStatus) Latest(name string) (last, before *ContainerStatus) {
 	for i := range s.Containers {
@@ -161,14 +161,14 @@ func (s *PodSandboxStatus) Latest(name string) (last, before *ContainerStatus) {
 	return last, before
 }
 
-// ExecConfig is a command that is to run in a container.
+// ExecConfig describes a command to run in a container.
 type ExecConfig struct {
 	// Command is the program and its arguments; it must not be empty.
 	Command []string
 	// Stdin is what it reads, to the end when it reads first; default nothing. The command
 	// waits for one that is shell.Pending.
 	Stdin io.Reader
-	// Stdout and Stderr have what it prints; default nobody.
+	// Stdout and Stderr receive its output; default none.
 	Stdout, Stderr io.Writer
 }
 
@@ -178,13 +178,13 @@ type Process interface {
 	// Run carries it out until it waits or ends. If it waits, Run is to be called again
 	// after that time, which is longer than any run for one that waits for nothing.
 	Run() (wait time.Duration, ended bool)
-	// ExitCode is that of a process that has ended.
+	// ExitCode returns the exit code of a process that has ended.
 	ExitCode() int32
 	// Stop ends it where it is.
 	Stop()
 }
 
-// ref is the pod in the trace.
+// ref returns the pod's reference for the trace.
 func (c *PodSandboxConfig) ref() trace.Ref {
 	return trace.Ref{Kind: "Pod", Namespace: c.Namespace, Name: c.Name}
 }

@@ -98,7 +98,7 @@ func (at *At) Symlink(target, base string) (text string, err error) {
 		func(name string) error { return at.dir.symlink(text, name) })
 }
 
-// textOf is the text of a link in this directory that leads to target.
+// textOf returns the text of a link in this directory that leads to target.
 func (at *At) textOf(target string) (string, error) {
 	to, err := local("symlink", target)
 	if err != nil {

@@ -20,7 +20,7 @@ type attachment struct {
 
 func (a *attachment) name() string { return "/" + filepath.ToSlash(a.at) }
 
-// attachments are those of one Disk. They are few, and mostly none.
+// attachments are the directories attached to one Disk: few, and mostly none.
 type attachments struct {
 	mu   sync.RWMutex
 	list []*attachment
@@ -67,7 +67,7 @@ func (d *Disk) Detach(name string) error {
 	return explain("detach", name, d.attached.remove(rel))
 }
 
-// Attached says whether another directory is attached at this very name.
+// Attached reports whether another directory is attached at this very name.
 func (d *Disk) Attached(name string) bool {
 	rel, err := local("attached", name)
 	if err != nil {
@@ -113,7 +113,7 @@ func (as *attachments) close() (err error) {
 	return err
 }
 
-// below are those below rel, seen from there. They stay their owner's.
+// below returns the attachments below rel, with paths from there. Their owner keeps them.
 func (as *attachments) below(rel string) (list []*attachment) {
 	as.mu.RLock()
 	defer as.mu.RUnlock()
@@ -125,7 +125,7 @@ func (as *attachments) below(rel string) (list []*attachment) {
 	return list
 }
 
-// of is the attachment that rel is in, and the path in there; nil if it is in
+// of returns the attachment that rel is in, and the path in there; nil if it is in
 // none.
 func (as *attachments) of(rel string) (*attachment, string) {
 	as.mu.RLock()
@@ -141,7 +141,7 @@ func (as *attachments) of(rel string) (*attachment, string) {
 	return nil, ""
 }
 
-// find is the attached directory that an operation on rel happens in, nil for
+// find returns the attached directory that an operation on rel happens in, nil for
 // none, and the path in there; an error if the operation cannot be because of
 // what is attached.
 func (as *attachments) find(op, rel string) (*Disk, string, error) {
@@ -166,12 +166,12 @@ func (as *attachments) anyBelow(rel string) bool {
 	return slices.ContainsFunc(as.list, func(a *attachment) bool { return isBelow(a.at, rel) })
 }
 
-// isBelow says whether a is the path b or below it.
+// isBelow reports whether a is the path b or below it.
 func isBelow(a, b string) bool {
 	return a == b || b == "." || strings.HasPrefix(a, b+string(filepath.Separator))
 }
 
-// changes says whether an operation changes files.
+// changes reports whether an operation changes files.
 func changes(op string) bool {
 	switch op {
 	case "mkdir", "remove", "removeall", "rename", "symlink", "write", "chmod", "lchown", "setproject", "setquota":

@@ -150,7 +150,7 @@ func (d *Disk) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	return entries, err
 }
 
-// List is the names in a directory, sorted; those of directories end in a slash.
+// List returns the names in a directory, sorted; those of directories end in a slash.
 func (d *Disk) List(name string) ([]string, error) {
 	entries, err := d.ReadDir(name)
 	names := make([]string, 0, len(entries))
@@ -177,7 +177,7 @@ func (d *Disk) Rename(oldname, newname string) error {
 	})
 }
 
-// Readlink is the text of a symbolic link, as it stands.
+// Readlink returns the text of a symbolic link, unchanged.
 func (d *Disk) Readlink(name string) (text string, err error) {
 	err = d.do("readlink", name, func(d *Disk, rel string) error {
 		text, err = d.store.Readlink(rel)
@@ -206,7 +206,7 @@ func (d *Disk) symlink(text, link string) error {
 	return d.do("symlink", link, func(d *Disk, rel string) error { return d.store.Symlink(text, rel) })
 }
 
-// EvalSymlinks is name without symbolic links: where it really is on the node.
+// EvalSymlinks returns name without symbolic links: the real path on the node.
 // All of it must exist. The answer informs, it protects nothing: whatever is done
 // with it is confined again.
 func (d *Disk) EvalSymlinks(name string) (string, error) {
@@ -223,7 +223,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// Sub is the directory at name as a file system of its own: its "/" is that
+// Sub opens the directory at name as a file system of its own: its "/" is that
 // directory, and links that lead out of it are refused. name may be a link
 // itself. It sees what is attached below name now, not what is later. Close it
 // when done.

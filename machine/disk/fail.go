@@ -22,13 +22,13 @@ func (d *Disk) Fail(fail func(op, name string) error) {
 	d.fail.Store(&fail)
 }
 
-// part is where a Sub lies in another Disk.
+// part is the place of a Sub in another Disk.
 type part struct {
 	of *Disk
 	at string
 }
 
-// mayFail says whether faults can be injected here.
+// mayFail reports whether faults can be injected here.
 func (d *Disk) mayFail() bool {
 	if d.fail.Load() != nil {
 		return true

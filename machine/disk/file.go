@@ -66,7 +66,7 @@ func (d *Disk) Lchown(name string, uid, gid int) error {
 	})
 }
 
-// Owner is the numeric owner and group that info shows; ok is false where the
+// Owner returns the numeric owner and group that info shows; ok is false where the
 // operating system has none.
 func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	if info, ok := info.(*memoryInfo); ok {
@@ -75,7 +75,7 @@ func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	return owner(info)
 }
 
-// SameFile says whether two answers of Stat and Lstat describe one file.
+// SameFile reports whether two answers of Stat and Lstat describe one file.
 func SameFile(a, b fs.FileInfo) bool {
 	x, inMemory := a.(*memoryInfo)
 	y, both := b.(*memoryInfo)

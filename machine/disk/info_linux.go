@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileInfo is what the kernel says of a file, as os puts it.
+// fileInfo describes a file from the kernel's answer, as os does.
 type fileInfo struct {
 	name string
 	stat unix.Stat_t
@@ -19,7 +19,7 @@ func (i *fileInfo) Size() int64        { return i.stat.Size }
 func (i *fileInfo) ModTime() time.Time { return time.Unix(i.stat.Mtim.Unix()) }
 func (i *fileInfo) IsDir() bool        { return i.Mode().IsDir() }
 
-// Sys is what os's would be.
+// Sys returns the same as that of os.
 func (i *fileInfo) Sys() any {
 	st := &i.stat
 	return &syscall.Stat_t{

@@ -14,7 +14,7 @@ import (
 // simulation.
 var ErrInMemory = errors.New("is in memory and cannot be opened by the machine's kernel")
 
-// errMode is how os refuses a mode with more than permission bits.
+// errMode is the error of os for a mode with more than permission bits.
 var errMode = errors.New("unsupported file mode")
 
 // umask is taken from the mode of what is made in memory.
@@ -29,7 +29,7 @@ func InMemory(now func() time.Time) *Disk {
 	return &Disk{store: &memory{tree: t, top: t.make(nil, fs.ModeDir|0o755)}}
 }
 
-// tree is what the stores of one memory disk have in common.
+// tree holds the files that all stores of one memory disk share.
 type tree struct {
 	mu     sync.Mutex // for all inodes
 	now    func() time.Time
@@ -71,7 +71,7 @@ func (t *tree) make(in *inode, mode fs.FileMode) *inode {
 
 func (n *inode) isLink() bool { return n.mode&fs.ModeSymlink != 0 }
 
-// memory is a directory of a tree as a store.
+// memory is a store: one directory of a tree.
 type memory struct {
 	tree   *tree
 	top    *inode
@@ -88,7 +88,7 @@ func (m *memory) lock() (unlock func(), err error) {
 	return m.tree.mu.Unlock, nil
 }
 
-// Close ends the store. The files of a Sub are those of its Disk and stay.
+// Close ends the store. The files of a Sub stay, since they belong to its Disk.
 func (m *memory) Close() error {
 	unlock, err := m.lock()
 	if err != nil {
@@ -151,7 +151,7 @@ func (m *memory) add(p place, mode fs.FileMode, fill func(n *inode) error) error
 	return fill(n)
 }
 
-// put has a place hold n; nil takes away what is there.
+// put stores n at a place; nil removes the file there.
 func (m *memory) put(p place, n *inode) {
 	if n == nil {
 		delete(p.dir.entries, p.base)

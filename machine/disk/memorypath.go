@@ -11,7 +11,7 @@ import (
 // maxName is Linux's NAME_MAX.
 const maxName = 255
 
-// place is where a path leads.
+// place is the end of a path: a file, and the directory that it is in.
 type place struct {
 	dir   *inode   // the directory that the file is in; nil for the store's own directory
 	base  string   // its name there
@@ -96,8 +96,8 @@ func (m *memory) look(rel string, follow bool) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// plainly is what is at rel, if there is something and no link on the way.
-func (m *memory) plainly(rel string) (*inode, bool) {
+// lookupNoFollow returns the file at rel; nil if it does not exist or the path crosses a link.
+func (m *memory) lookupNoFollow(rel string) (*inode, bool) {
 	n := m.top
 	for element := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		if element != "." {
@@ -116,7 +116,7 @@ func (m *memory) lookPlain(rel string) (fs.FileInfo, bool) {
 		return nil, false
 	}
 	defer unlock()
-	n, ok := m.plainly(rel)
+	n, ok := m.lookupNoFollow(rel)
 	if !ok {
 		return nil, false
 	}
@@ -129,14 +129,14 @@ func (m *memory) enter(rel string) names {
 		return nil
 	}
 	defer unlock()
-	dir, ok := m.plainly(rel)
+	dir, ok := m.lookupNoFollow(rel)
 	if !ok || !dir.mode.IsDir() {
 		return nil
 	}
 	return &entered{m, dir}
 }
 
-// entered is a directory in which several things are done.
+// entered is a directory that is open for several operations.
 type entered struct {
 	memory *memory
 	dir    *inode
@@ -185,7 +185,7 @@ func (in *entered) lstat(base string) (info fs.FileInfo, err error) {
 
 func (in *entered) close() error { return nil }
 
-// memoryInfo is what Stat says of a file in memory.
+// memoryInfo describes a file in memory.
 type memoryInfo struct {
 	name     string
 	inode    *inode // which file it is; its contents may be others by now

@@ -62,7 +62,7 @@ func (d *Disk) checkPlain(op, rel string) error {
 	return nil
 }
 
-// follows says whether an operation follows a link that is the end of the path.
+// follows reports whether an operation follows a link that is the end of the path.
 func follows(op string) bool {
 	switch op {
 	case "mkdir", "remove", "removeall", "rename", "symlink", "readlink", "lstat", "lchown":

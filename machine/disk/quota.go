@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// blockSize is what the space of a file is counted in.
+// blockSize is the unit in which the space of a file is counted.
 const blockSize = 4096
 
 // ErrNoLimits is returned for limits of a directory of the machine that runs the
 // simulation: to set a quota there takes privilege and a file system of its own.
 var ErrNoLimits = errors.New("limits can be set on disks in memory only")
 
-// ErrQuotaExceeded is what ext4 refuses past the limits of a project with.
+// ErrQuotaExceeded is the error of ext4 for a write past the limits of a project.
 const ErrQuotaExceeded = syscall.EDQUOT
 
-// Limits are how much a disk may hold, or all files of a project together.
+// Limits bound a disk, or all files of a project together.
 type Limits struct {
 	// Bytes is the hard limit of what files take, in blocks of 4 KiB: what goes past it
 	// is not written. Inodes is that of the number of files, directories and links. 0
@@ -32,12 +32,12 @@ type Limits struct {
 	Err error
 }
 
-// Space is how large a disk is, and how much of that is in use: what statfs(2) tells.
+// Space is the size of a disk and how much of it is in use, as statfs(2) reports it.
 type Space struct {
 	// Bytes and Inodes are the sizes, 0 if there is no limit.
 	Bytes, Inodes int64
-	// UsedBytes is what files take, in blocks of 4 KiB; UsedInodes is how many files,
-	// directories and links there are.
+	// UsedBytes is the size of the files, in blocks of 4 KiB; UsedInodes is the number of files,
+	// directories and links.
 	UsedBytes, UsedInodes int64
 }
 
@@ -68,8 +68,8 @@ func (d *Disk) LimitProject(name string, project uint32, limits Limits) error {
 	})
 }
 
-// Space is how much space there is where name is: on the disk, or in the project that
-// name belongs to, if that has limits. It is ErrNoLimits for a directory of the
+// Space returns the space where name is: on the disk, or in the project that
+// name belongs to, if that has limits. The error is ErrNoLimits for a directory of the
 // machine that runs the simulation.
 func (d *Disk) Space(name string) (space Space, err error) {
 	err = d.do("statfs", name, func(d *Disk, rel string) error {
@@ -79,19 +79,19 @@ func (d *Disk) Space(name string) (space Space, err error) {
 	return space, err
 }
 
-// account is what a disk or a project may hold and holds.
+// account holds the limits and the usage of a disk or a project.
 type account struct {
 	limits         Limits
 	blocks, inodes int64
 }
 
-// accounts are those of a tree.
+// accounts are the accounts of a tree.
 type accounts struct {
 	disk     account
 	projects map[uint32]*account
 }
 
-// of is the account of a project; that of the disk is 0's.
+// of returns the account of a project; for 0 that of the disk.
 func (as *accounts) of(project uint32) *account {
 	if project == 0 {
 		return &as.disk
@@ -115,7 +115,7 @@ func (as *accounts) charge(project uint32, blocks, inodes int64) {
 	}
 }
 
-// mayMake says why no file of a project can be made, nil if one can.
+// mayMake returns an error if a project is not allowed another file.
 func (as *accounts) mayMake(project uint32) error {
 	if a := as.of(project); a.limits.Inodes > 0 && a.inodes >= a.limits.Inodes {
 		return a.limits.refusal()
@@ -126,8 +126,8 @@ func (as *accounts) mayMake(project uint32) error {
 	return nil
 }
 
-// free is how many blocks a file of a project may take more, and what it is told of
-// another.
+// free returns how many more blocks a file of a project may take, and the error for one
+// more.
 func (as *accounts) free(project uint32) (blocks int64, refusal error) {
 	a := as.of(project)
 	blocks, refusal = a.free(), a.limits.refusal()
@@ -153,8 +153,8 @@ func (l Limits) refusal() error {
 
 func blocksOf(size int) int64 { return (int64(size) + blockSize - 1) / blockSize }
 
-// grow has a file take the space of size bytes, or of as many as there is space for, and
-// an error then. It is never less than the file has.
+// grow charges a file for size bytes. If there is less space, it charges for what fits and
+// returns an error. fits is never less than the present size.
 func (t *tree) grow(n *inode, size int) (fits int, err error) {
 	has, want := blocksOf(len(n.data)), blocksOf(size)
 	if free, refusal := t.free(n.project); want-has > free {
@@ -164,7 +164,7 @@ func (t *tree) grow(n *inode, size int) (fits int, err error) {
 	return size, err
 }
 
-// drop counts an inode that is not there any more, with all below it.
+// drop stops to count a removed inode and all below it.
 func (t *tree) drop(n *inode) {
 	t.charge(n.project, -blocksOf(len(n.data)), -1)
 	for _, below := range n.entries {
@@ -172,7 +172,7 @@ func (t *tree) drop(n *inode) {
 	}
 }
 
-// setProject makes an inode and all below it a project's.
+// setProject assigns an inode and all below it to a project.
 func (t *tree) setProject(n *inode, project uint32) {
 	t.charge(n.project, -blocksOf(len(n.data)), -1)
 	n.project = project

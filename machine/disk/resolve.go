@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxLinks is how many links may be on the way, Linux's limit.
+// maxLinks is the largest number of links in a path, as on Linux.
 const maxLinks = 40
 
 // Resolve is EvalSymlinks, and what is there.
@@ -82,7 +82,7 @@ func walk(r store, rel string) (string, error) {
 	return cmp.Or(done, "/"), nil
 }
 
-// absolute is the node path of what os.Root takes.
+// absolute returns the node's path for a path of os.Root.
 func absolute(rel string) string {
 	if rel == "." {
 		return "/"

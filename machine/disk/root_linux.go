@@ -38,7 +38,7 @@ func newRoot(r *os.Root) (*root, error) {
 	return rootOf(r, top)
 }
 
-// rootOf is the root whose directory is open as top, too.
+// rootOf returns the root of a directory that is open as top, too.
 func rootOf(r *os.Root, top *os.File) (*root, error) {
 	conn, err := top.SyscallConn()
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *root) enter(rel string) names {
 	return opened(fd)
 }
 
-// failed is how os would say it.
+// failed returns the error as os would.
 func failed(op, rel string, err error) error {
 	if err == nil {
 		return nil

@@ -26,7 +26,7 @@ func (m *memory) socket(rel string) error {
 	})
 }
 
-// plainSocket is the file of a socket where there is no such kind of file.
+// plainSocket stands for a socket's file where the system has no such kind of file.
 func (r *root) plainSocket(rel string) error {
 	f, err := r.OpenFile(rel, syscall.O_CREAT|syscall.O_EXCL|syscall.O_WRONLY, 0o755)
 	if err != nil {

@@ -23,7 +23,7 @@ type store interface {
 	Lchown(rel string, uid, gid int) error
 	// readDir lists a directory, in any order.
 	readDir(rel string) ([]fs.DirEntry, error)
-	// These are those of Disk.
+	// The next three work as the methods of Disk.
 	readFile(rel string) ([]byte, error)
 	writeFile(rel string, data []byte, perm fs.FileMode) error
 	appendFile(rel string, data []byte) error

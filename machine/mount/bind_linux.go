@@ -17,7 +17,7 @@ import (
 type Bind struct {
 	dir    *disk.Disk
 	remote func(fstype, source string) (*disk.Disk, error)
-	// root is where this machine has the node's "/".
+	// root is this machine's path of the node's "/".
 	root string
 	types
 }
@@ -43,7 +43,7 @@ func NewBind(cfg Config) (*Bind, error) {
 	return &Bind{dir: dir, remote: cfg.Remote, root: root, types: types{known: map[origin]remoteType{}}}, nil
 }
 
-// machinePath is where this machine has the node's "/".
+// machinePath returns this machine's path of the node's "/".
 func machinePath(dir *disk.Disk) (string, error) {
 	f, err := dir.Handle("/")
 	if err != nil {
@@ -53,7 +53,7 @@ func machinePath(dir *disk.Disk) (string, error) {
 	return os.Readlink(descriptor(f))
 }
 
-// descriptor is a path to what f is.
+// descriptor returns a path that leads to the open file f.
 func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // checkPrivate refuses a namespace that others see, or may see.
@@ -110,7 +110,7 @@ func (b *Bind) mountBind(source, target string, options []string) error {
 	return b.bind(from, target, set)
 }
 
-// flags are what options mean to the kernel.
+// flags returns the kernel's flags for mount options.
 func (b *Bind) flags(options []string) (set uintptr, err error) {
 	if slices.Contains(options, "remount") {
 		return 0, errors.New("remounting is not supported")

@@ -14,10 +14,10 @@ type types struct {
 	known map[origin]remoteType
 }
 
-// origin is where the kernel has a mounted directory.
+// origin identifies a mounted directory to the kernel.
 type origin struct{ device, root string }
 
-// remoteType is what a directory was mounted as.
+// remoteType is the type and source that a directory was mounted with.
 type remoteType struct{ fstype, source string }
 
 // mountRemote bind mounts what a type and a source stand for, and notes it.

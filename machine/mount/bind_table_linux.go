@@ -45,7 +45,7 @@ func readMountInfo(process string) (mountInfos, error) {
 	return list, nil
 }
 
-// ids are the kernel's numbers for the mounts.
+// ids returns the kernel's numbers of the mounts.
 func (list mountInfos) ids() []string {
 	ids := make([]string, len(list))
 	for i := range list {
@@ -70,7 +70,7 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// containing is the mount that a path is in: the last one of those with the
+// containing returns the mount that a path is in: the last one of those with the
 // longest path, which is on top.
 func (list mountInfos) containing(name string) (best *mountInfo) {
 	for i := range list {
@@ -81,13 +81,13 @@ func (list mountInfos) containing(name string) (best *mountInfo) {
 	return best
 }
 
-// at is where in its device a mount has a path below its own.
+// at returns the path in a mount's device of a path below the mount.
 func (m *mountInfo) at(name string) string {
 	rest, _ := below(name, m.path)
 	return path.Join(m.root, rest)
 }
 
-// below is the way from dir down to name, "/" for dir itself.
+// below returns the path from dir down to name, "/" for dir itself.
 func below(name, dir string) (rest string, ok bool) {
 	if name == dir {
 		return "/", true
@@ -96,7 +96,7 @@ func below(name, dir string) (rest string, ok bool) {
 	return "/" + rest, ok
 }
 
-// onNode are the mounts below the node's directory. Path is the node's; Device is
+// onNode returns the mounts below the node's directory. Path is the node's; Device is
 // the node path of what is mounted, or the device's name if that lies outside.
 func (b *Bind) onNode(table mountInfos) (list []MountPoint) {
 	home := table.containing(b.root)
@@ -117,7 +117,7 @@ func (b *Bind) onNode(table mountInfos) (list []MountPoint) {
 }
 
 // List is all mounts on the node, in order of target; of those on one target the
-// first is the lowest.
+// first returns the lowest number.
 func (b *Bind) List() ([]MountPoint, error) {
 	table, err := readMountInfo("self")
 	if err != nil {
@@ -128,7 +128,7 @@ func (b *Bind) List() ([]MountPoint, error) {
 	return list, nil
 }
 
-// IsMountPoint says whether something is mounted on file. The error is
+// IsMountPoint reports whether something is mounted on file. The error is
 // fs.ErrNotExist if there is no such file.
 func (b *Bind) IsMountPoint(file string) (bool, error) {
 	info, err := b.dir.Lstat(file)
@@ -146,10 +146,10 @@ func (b *Bind) IsMountPoint(file string) (bool, error) {
 	return slices.ContainsFunc(table, func(m mountInfo) bool { return m.path == b.machine(at) }), nil
 }
 
-// machine is where this machine has a node path without links.
+// machine returns this machine's path of a node path without links.
 func (b *Bind) machine(at string) string { return path.Join(b.root, at) }
 
-// IsLikelyNotMountPoint is the opposite of IsMountPoint; here it is never wrong.
+// IsLikelyNotMountPoint returns the opposite of IsMountPoint, which is exact here.
 func (b *Bind) IsLikelyNotMountPoint(file string) (bool, error) {
 	mounted, err := b.IsMountPoint(file)
 	return !mounted, err

@@ -6,7 +6,7 @@ import (
 	mountutils "k8s.io/mount-utils"
 )
 
-// Interface is what a kubelet mounts with: exactly k8s.io/mount-utils'
+// Interface mounts for a kubelet: exactly k8s.io/mount-utils'
 // mount.Interface, so that code written for that works with TempDir, and any
 // mounter of that with this kubelet.
 type Interface = mountutils.Interface
@@ -14,7 +14,7 @@ type Interface = mountutils.Interface
 // MountPoint is one line of a mount table. Device is the source.
 type MountPoint = mountutils.MountPoint
 
-// IsCorrupted says whether an error about a mount point means that something is
+// IsCorrupted reports whether an error about a mount point means that something is
 // mounted there which does not answer any more, so that it can only be unmounted.
 //
 // Upstream: k8s.io/mount-utils IsCorruptedMnt, v0.37.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Interface is what a kubelet mounts with: the methods of k8s.io/mount-utils'
+// Interface mounts for a kubelet: the methods of k8s.io/mount-utils'
 // mount.Interface, v0.37, which does not build for WebAssembly.
 type Interface interface {
 	Mount(source, target, fstype string, options []string) error
@@ -29,7 +29,7 @@ type MountPoint struct {
 	Freq, Pass         int
 }
 
-// IsCorrupted says whether an error about a mount point means that something is
+// IsCorrupted reports whether an error about a mount point means that something is
 // mounted there which does not answer any more, so that it can only be unmounted.
 //
 // Upstream: k8s.io/mount-utils IsCorruptedMnt, v0.37.

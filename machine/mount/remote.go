@@ -101,7 +101,7 @@ func (t *TempDir) see(r record, dir *disk.Disk) error {
 	return nil
 }
 
-// partOf is what a path without links shows of a remote file system, as a record without a
+// partOf returns the part of a remote file system at a path without links, as a record without a
 // target; false if the path is in none.
 func (t *TempDir) partOf(real string) (r record, remote bool) {
 	for at := real; at != "/"; at = path.Dir(at) {

@@ -60,7 +60,7 @@ func (t *TempDir) load() error {
 	return nil
 }
 
-// Read is what is mounted on a node, in order of target, and the records of
+// Read returns what is mounted on a node, in order of target, and the records of
 // mounts that are none any more. Unlike NewTempDir it changes nothing.
 func Read(node *disk.Disk) (mounts []MountPoint, stale []string, err error) {
 	table, left, err := readTable(node)
@@ -97,7 +97,7 @@ func readTable(node *disk.Disk) (table map[string]record, stale []record, err er
 	return table, stale, err
 }
 
-// isThere says whether what a record says is mounted is, and notes the link. A
+// isThere reports whether what a record says is mounted is, and notes the link. A
 // link may be another than that of the mount.
 func (r *record) isThere(node *disk.Disk) bool {
 	if r.Type != "" {
@@ -133,7 +133,7 @@ func (t *TempDir) forget(r record) error {
 	return nil // another process was faster
 }
 
-// mounted is the mount at a place, if its link is still there. A link that cannot be
+// mounted returns the mount at a place, if its link is still there. A link that cannot be
 // read is not taken for none.
 func (t *TempDir) mounted(at *disk.At, base string) (r record, mounted bool, err error) {
 	r, ok := t.table[at.Path(base)]
@@ -187,7 +187,7 @@ func inOrder(list []MountPoint) []MountPoint {
 	return list
 }
 
-// IsMountPoint says whether something is mounted on file. The error is
+// IsMountPoint reports whether something is mounted on file. The error is
 // fs.ErrNotExist if there is no such file.
 func (t *TempDir) IsMountPoint(file string) (mounted bool, err error) {
 	t.mu.Lock()
@@ -201,7 +201,7 @@ func (t *TempDir) IsMountPoint(file string) (mounted bool, err error) {
 	return mounted, err
 }
 
-// IsLikelyNotMountPoint is the opposite of IsMountPoint; here it is never wrong.
+// IsLikelyNotMountPoint returns the opposite of IsMountPoint, which is exact here.
 func (t *TempDir) IsLikelyNotMountPoint(file string) (bool, error) {
 	mounted, err := t.IsMountPoint(file)
 	return !mounted, err
@@ -211,7 +211,7 @@ func (t *TempDir) IsLikelyNotMountPoint(file string) (bool, error) {
 func (t *TempDir) CanSafelySkipMountPointCheck() bool { return false }
 
 // GetMountRefs is every other target on which the same directory is mounted.
-// pathname is a mount point, or a directory that is mounted elsewhere. What does
+// pathname returns a mount point, or a directory that is mounted elsewhere. What does
 // not exist has none.
 func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {
 	t.mu.Lock()

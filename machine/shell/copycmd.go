@@ -31,12 +31,12 @@ func cp(p *Process) error {
 	})
 }
 
-// within says whether name is dir, or below it.
+// within reports whether name is dir, or below it.
 func within(name, dir string) bool {
 	return strings.HasPrefix(strings.TrimSuffix(name, "/")+"/", strings.TrimSuffix(dir, "/")+"/")
 }
 
-// lookAt describes a file that is to be copied: a link itself if links are copied.
+// lookAt describes a file; with links, a link itself.
 func (p *Process) lookAt(name string, links bool) (fs.FileInfo, error) {
 	p.program.step(1)
 	if name == "" {

@@ -1,6 +1,6 @@
 package shell
 
-// Entrypoint is a program of an image, of which nothing is known but that it goes on for
+// Entrypoint stands for a program of an image. All that is known is that it runs for
 // ever; or that it ends at once, where others wait for that.
 func Entrypoint(endsAtOnce bool) Command {
 	return func(p *Process) error {

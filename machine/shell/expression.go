@@ -15,7 +15,7 @@ type expression struct {
 	// next finds re after the first character of a text, which it sees as what stands
 	// before: ^ does not match there.
 	next *regexp.Regexp
-	// cost is how much work one character of the text is.
+	// cost is the work that one character of the text takes.
 	cost int
 }
 

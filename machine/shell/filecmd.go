@@ -46,7 +46,7 @@ func mkdir(p *Process) error {
 	})
 }
 
-// withoutAbove leaves out directories above volumes, which exist.
+// withoutAbove returns the paths without directories above volumes, which exist.
 func (p *Process) withoutAbove(paths []string) []string {
 	var rest []string
 	for _, name := range paths {

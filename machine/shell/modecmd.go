@@ -17,12 +17,12 @@ func parseMode(text string) (fs.FileMode, error) {
 	return mode, nil
 }
 
-// specialBits are the bits of a mode that Go has elsewhere.
+// specialBits maps the special bits of a mode to those of Go.
 func specialBits() map[uint64]fs.FileMode {
 	return map[uint64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky}
 }
 
-// changeMode is the mode that text makes of another.
+// changeMode applies text to a mode.
 func changeMode(from fs.FileMode, text string) (mode fs.FileMode, ok bool) {
 	bits, err := strconv.ParseUint(text, 8, 12)
 	if err != nil {

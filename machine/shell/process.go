@@ -36,7 +36,7 @@ type Process struct {
 	top     bool     // it is the container's own command
 }
 
-// ExitError is the end of a command with an exit code of its own. Text is printed, if
+// ExitError ends a command with an exit code of its own. Text is printed, if
 // there is any.
 type ExitError struct {
 	Code int32
@@ -50,7 +50,7 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// ExitCode is the exit code of a command that ended with err.
+// ExitCode returns the exit code of a command that returned err.
 func ExitCode(err error) int32 {
 	var exit *ExitError
 	switch {
@@ -62,7 +62,7 @@ func ExitCode(err error) int32 {
 	return 1
 }
 
-// Now is the virtual time.
+// Now returns the virtual time.
 func (p *Process) Now() time.Time { return p.program.host.Now().UTC() }
 
 // Sleep lets virtual time pass.
@@ -73,7 +73,7 @@ func (p *Process) Note(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
-// Path is a path of the container from one that may be relative.
+// Path returns the absolute path of name in the container.
 func (p *Process) Path(name string) string {
 	if !path.IsAbs(name) {
 		name = path.Join(p.Dir, name)
@@ -97,7 +97,7 @@ func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string
 	return p.program.files.in(name, write, f)
 }
 
-// worksOn keeps the path for the trace.
+// worksOn reports a path that is changed.
 func (p *Process) worksOn(name string) {
 	p.changes = true
 	if m, rest, ok := FindMount(p.program.files.mounts, name); ok && len(p.paths) < maxReported {
@@ -105,10 +105,10 @@ func (p *Process) worksOn(name string) {
 	}
 }
 
-// made keeps a directory of the container that was made for the trace.
+// made reports a directory that was made.
 func (p *Process) made(name string) { p.asset(name, false) }
 
-// removed keeps a directory of the container that was removed for the trace.
+// removed reports a directory that was removed.
 func (p *Process) removed(name string) { p.asset(name, true) }
 
 func (p *Process) asset(name string, removed bool) {
@@ -124,7 +124,7 @@ func (p *Process) printf(format string, args ...any) error {
 	return err
 }
 
-// run carries out a command and prints its error.
+// run runs a command and prints its error.
 func (p *Process) run(command Command) int32 {
 	p.program.step(1)
 	err := command(p)
@@ -139,12 +139,12 @@ func (p *Process) run(command Command) int32 {
 	return ExitCode(err)
 }
 
-// another is this process with another command.
+// another returns a process like this one with another command.
 func (p *Process) another(argv []string) *Process {
 	return &Process{Argv: argv, Dir: p.Dir, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, program: p.program}
 }
 
-// complain prints an error that has words of its own.
+// complain prints an error, unless it is an exit code without a text.
 func (p *Process) complain(err error) {
 	var exit *ExitError
 	if err == nil || errors.As(err, &exit) && exit.Text == "" {
@@ -153,7 +153,7 @@ func (p *Process) complain(err error) {
 	_, _ = fmt.Fprintln(p.Stderr, err) // there is nobody to tell that nothing can be told
 }
 
-// each does something to every path, and goes on after errors as these programs
+// each calls f for every path, and goes on after errors as these programs
 // do. f is given what Do gives, and the path.
 func each(p *Process, paths []string, what string, f func(dir *disk.Disk, name, given string) error) error {
 	if len(paths) == 0 {
@@ -208,7 +208,7 @@ func unknownOption(program, flag, word, known string) error {
 	return fmt.Errorf("%s: option %q of %q is not one of those this simulation knows: %s", program, flag, word, known)
 }
 
-// has says whether a flag is set.
+// has reports whether a flag is set.
 func has(flags map[string]string, names ...string) bool {
 	for _, name := range names {
 		if _, ok := flags[name]; ok {

@@ -17,7 +17,7 @@ import (
 // quotasDir has a file for each project quota of the node.
 const quotasDir = "/run/quotas"
 
-// ProjectQuota is how much a directory tree of a node may hold. A disk in memory
+// ProjectQuota limits a directory tree of a node. A disk in memory
 // keeps to the hard limit (disk.Limits). In a directory of the machine that runs the
 // simulation it is a record and no more: setting a real one needs privilege and a file
 // system of its own, so a pod can write beyond it.
@@ -31,7 +31,7 @@ type ProjectQuota struct {
 	Hard string `json:"hard,omitempty"`
 }
 
-// Quotas are the project quotas recorded on a node, in order of project number.
+// Quotas returns the project quotas recorded on a node, in order of project number.
 func Quotas(node *disk.Disk) ([]ProjectQuota, error) {
 	entries, err := node.ReadDir(quotasDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func Quotas(node *disk.Disk) ([]ProjectQuota, error) {
 
 func quotaFile(project uint64) string { return fmt.Sprintf("%s/%010d", quotasDir, project) }
 
-// parseProject is a project's number.
+// parseProject reads a project's number.
 func (p *Process) parseProject(text string) (uint32, error) {
 	number, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || number == 0 {
@@ -109,10 +109,10 @@ func (p *Process) setProject(text, dir string) error {
 	return p.changeQuota(project, func(q *ProjectQuota) { q.Path = p.paths[len(p.paths)-1] })
 }
 
-// limits are what a program gives a project on the disk that mount is on.
+// limits are the limits of a project on the disk that mount is on.
 type limits struct {
 	project, soft, hard, mount string
-	// unit is what a number without a suffix counts, in bytes.
+	// unit is the size in bytes that a number without a suffix counts.
 	unit int64
 	// past is disk.Limits.Err.
 	past error
@@ -147,7 +147,7 @@ func (p *Process) setLimits(l limits) error {
 	return nil
 }
 
-// parseLimit is a limit in bytes: a number with a suffix, or one of units.
+// parseLimit returns a limit in bytes from a number with a suffix, or from a number of units.
 func parseLimit(text string, unit int64) (int64, error) {
 	bad := fmt.Errorf("limit '%s' must be a number, with a suffix k, m, g or t or without", text)
 	digits := strings.TrimRight(text, "kKmMgGtT")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Input is what a process reads. Processes that share one continue where the last one
+// Input is the input of a process. Processes that share one continue where the last one
 // stopped.
 type Input struct {
 	data []byte
