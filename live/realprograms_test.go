@@ -1,4 +1,4 @@
-package storagesim_test
+package live_test
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ import (
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 )
 
-// The readiness check of local-path: one object of each kind that it reads.
+// local-path is ready if it can list one object of each kind that it reads.
 func TestLocalPathsReadinessCheckPasses(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.InstallLocalPath()

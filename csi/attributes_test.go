@@ -1,4 +1,4 @@
-package storagesim_test
+package csi_test
 
 import (
 	"testing"

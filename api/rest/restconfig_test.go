@@ -1,4 +1,4 @@
-package storagesim_test
+package rest_test
 
 import (
 	"testing"
