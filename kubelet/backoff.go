@@ -63,7 +63,7 @@ func (k *kubelet) backOffsOf(pod types.UID) backOffs {
 	return w.backOffs
 }
 
-// doBackOff says whether a container that has ended must wait before it is started again:
+// doBackOff reports whether a container that has ended must wait before it is started again:
 // the first time it need not. last is the container before it.
 //
 // Upstream: kuberuntime_manager.go doBackOff, v1.36.

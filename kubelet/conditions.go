@@ -18,7 +18,7 @@ const (
 	readinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// podInitializedCondition says whether the pod's containers have had their turn.
+// podInitializedCondition reports whether the pod's containers have had their turn.
 //
 // Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.36.
 func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
@@ -51,7 +51,7 @@ func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	}
 }
 
-// containersReadyCondition says whether all containers are ready. A pod that has ended
+// containersReadyCondition reports whether all containers are ready. A pod that has ended
 // has none that is.
 //
 // Upstream: pkg/kubelet/status/generate.go GenerateContainersReadyCondition, v1.36.
@@ -94,7 +94,7 @@ func inSpecOrder(pod *v1.Pod, list []v1.ContainerStatus) []*v1.ContainerStatus {
 	return ordered
 }
 
-// podReadyCondition says whether the containers and all readiness gates are ready.
+// podReadyCondition reports whether the containers and all readiness gates are ready.
 //
 // Upstream: pkg/kubelet/status/generate.go GeneratePodReadyCondition, v1.36.
 func podReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {

@@ -91,15 +91,15 @@ func (c containerState) running() bool {
 	return c.last != nil && c.last.State == runtime.ContainerRunning
 }
 
-// ended says whether the container was started and has ended; it may wait to be created
+// ended reports whether the container was started and has ended; it may wait to be created
 // again.
 func (c containerState) ended() bool { return c.last != nil && c.last.State == runtime.ContainerExited }
 
-// failed says whether the container has failed, now or before it was to be created
+// failed reports whether the container has failed, now or before it was to be created
 // again.
 func (c containerState) failed() bool { return c.ended() && c.last.ExitCode != 0 }
 
-// tried says whether the container was started, or was to be.
+// tried reports whether the container was started, or was to be.
 func (c containerState) tried() bool { return c.last != nil || c.waiting != nil }
 
 func (c containerState) waits() bool { return c.waiting != nil }
@@ -108,13 +108,13 @@ func (c containerState) waits() bool { return c.waiting != nil }
 // the life of the pod does not depend on them.
 func (s *podStatus) all() []containerState { return slices.Concat(s.Init, s.Containers) }
 
-// begun says whether any of the pod's containers was tried.
+// begun reports whether any of the pod's containers was tried.
 func (s *podStatus) begun() bool { return slices.ContainsFunc(s.all(), containerState.tried) }
 
-// waiting says whether a container could not be created yet.
+// waiting reports whether a container could not be created yet.
 func (s *podStatus) waiting() bool { return slices.ContainsFunc(s.all(), containerState.waits) }
 
-// uncreated says whether a container waits that could not be created, and that has no
+// uncreated reports whether a container waits that could not be created, and that has no
 // backoff of its own.
 func (s *podStatus) uncreated() bool {
 	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff}
@@ -123,23 +123,23 @@ func (s *podStatus) uncreated() bool {
 	})
 }
 
-// initFailed says whether an init container has failed, so that the containers have
+// initFailed reports whether an init container has failed, so that the containers have
 // not begun.
 func (s *podStatus) initFailed() bool { return slices.ContainsFunc(s.Init, containerState.failed) }
 
-// running says whether a container runs.
+// running reports whether a container runs.
 func (s *podStatus) running() bool { return slices.ContainsFunc(s.Containers, containerState.running) }
 
-// anyRunning says whether a container runs, be it one that helps the others.
+// anyRunning reports whether a container runs, be it one that helps the others.
 func (s *podStatus) anyRunning() bool { return slices.ContainsFunc(s.all(), containerState.running) }
 
-// hasSandbox says whether the pod has its network, in which containers run or are to
+// hasSandbox reports whether the pod has its network, in which containers run or are to
 // be started.
 func (s *podStatus) hasSandbox(pod *v1.Pod) bool {
 	return s != nil && (s.anyRunning() || s.waiting() || s.next(pod) != nil)
 }
 
-// finished says whether nothing runs, nor waits to be created; a sidecar alone counts
+// finished reports whether nothing runs, nor waits to be created; a sidecar alone counts
 // for nothing.
 func (s *podStatus) finished() bool {
 	return !s.waiting() && !s.running() && (slices.ContainsFunc(s.Containers, containerState.tried) || !s.anyRunning())
@@ -148,9 +148,9 @@ func (s *podStatus) finished() bool {
 // timeOf is a time as the API keeps it, in whole seconds.
 func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-// containerID is a container's id as the API shows it.
-func (k *kubelet) containerID(id string) string {
-	return k.runtime.Version().RuntimeName + "://" + id
+// containerID returns a container's id as the API shows it.
+func containerID(r runtime.Service, id string) string {
+	return r.Version().RuntimeName + "://" + id
 }
 
 // hostname is the pod's name on its network.

@@ -15,7 +15,7 @@ const (
 	deadlineMessage = "Pod was active on the node longer than the specified deadline"
 )
 
-// pastActiveDeadline says whether the pod has run for its activeDeadlineSeconds. If
+// pastActiveDeadline reports whether the pod has run for its activeDeadlineSeconds. If
 // it has not yet, it is looked at again when it will have.
 //
 // Upstream: active_deadline.go pastActiveDeadline, v1.36.
@@ -53,14 +53,14 @@ type podFailure struct{ reason, message string }
 
 // failPod ends a pod that the kubelet gives up: its containers, and then its volumes.
 func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	if err := k.writeStatus(ctx, w, r, false); err != nil {
+	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
 	r, err := k.killPod(w)
 	if err != nil {
 		return err
 	}
-	if err := k.writeStatus(ctx, w, r, true); err != nil {
+	if err := k.status.writeStatus(ctx, w, r, true); err != nil {
 		return err
 	}
 	k.releaseVolumes(w)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
@@ -114,6 +113,7 @@ type kubelet struct {
 	runtime  runtime.Service
 
 	volumes *volumemanager.VolumeManager
+	status  *statusManager
 
 	pods    *control.Cache[*v1.Pod]
 	workers map[types.UID]*podWorker
@@ -153,6 +153,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	k := &kubelet{
 		cfg: cfg, env: env, node: node, started: env.Now(), fs: cfg.Root,
 		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime, workers: map[types.UID]*podWorker{},
+		status: &statusManager{env, node, cfg.Runtime},
 	}
 	k.volumes, err = volumemanager.New(volumemanager.Config{
 		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Rules: cfg.Rules,
@@ -213,9 +214,6 @@ func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 }
 
 func (k *kubelet) nodeName() string { return k.node.Template().Name }
-
-// now is the time as the API keeps it, in whole seconds.
-func (k *kubelet) now() metav1.Time { return timeOf(k.env.Now()) }
 
 // note puts a decision into the trace.
 func (k *kubelet) note(about trace.Ref, text string) {

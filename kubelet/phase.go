@@ -26,7 +26,7 @@ func getPhase(pod *v1.Pod, s *v1.PodStatus, podIsTerminal bool) v1.PodPhase {
 	return v1.PodFailed
 }
 
-// initProgress says whether an init container is still to do its work, and whether one
+// initProgress reports whether an init container is still to do its work, and whether one
 // has failed for good.
 func initProgress(pod *v1.Pod, s *v1.PodStatus) (pending, failed bool) {
 	for i, c := range s.InitContainerStatuses {
@@ -79,7 +79,7 @@ func countContainers(pod *v1.Pod, s *v1.PodStatus) (n containerCounts) {
 	return n
 }
 
-// shouldRestart says whether a container that ended so is started again.
+// shouldRestart reports whether a container that ended so is started again.
 //
 // Upstream: pkg/api/v1/pod ContainerShouldRestart, v1.36, without rules of containers.
 func shouldRestart(pod *v1.Pod, exitCode int32) bool {

@@ -47,15 +47,15 @@ type podWorker struct {
 	status *v1.PodStatus
 }
 
-// terminating says whether the pod is to end.
+// terminating reports whether the pod is to end.
 func (w *podWorker) terminating() bool {
 	return w.gone || w.pod.DeletionTimestamp != nil
 }
 
-// wantsVolumes says whether the pod is to have its volumes.
+// wantsVolumes reports whether the pod is to have its volumes.
 func (w *podWorker) wantsVolumes() bool { return !w.released && !w.terminating() && !w.ended() }
 
-// ended says whether the pod has ended by itself.
+// ended reports whether the pod has ended by itself.
 func (w *podWorker) ended() bool {
 	return isTerminal(w.pod.Status.Phase)
 }
@@ -120,7 +120,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	}
 }
 
-// statusMatters says whether a pod must be looked at though nothing but its status may
+// statusMatters reports whether a pod must be looked at though nothing but its status may
 // have changed, which mostly is what this kubelet wrote.
 //
 // Upstream: kubelet.go HandlePodReconcile, v1.36.
@@ -188,7 +188,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	return k.syncPod(ctx, w, status)
 }
 
-// factsChanged says whether a pod tells its volumes anything new: not its status alone.
+// factsChanged reports whether a pod tells its volumes anything new: not its status alone.
 //
 // Upstream: pkg/kubelet/config/config.go podsDifferSemantically, v1.36.
 func factsChanged(old, pod *v1.Pod) bool {

@@ -11,25 +11,25 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
-// generateAPIPodStatus is the status that a pod is to have.
+// generateAPIPodStatus returns the status that a pod should have.
 //
 // Upstream: kubelet_pods.go generateAPIPodStatus and convertStatusToAPIStatus, v1.36.
-func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal bool) *v1.PodStatus {
+func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal bool) *v1.PodStatus {
 	pod, old := w.pod, w.lastStatus()
 	s := old.DeepCopy()
 	s.ObservedGeneration = pod.Generation
-	if now := k.now(); s.StartTime == nil {
+	if now := m.now(); s.StartTime == nil {
 		s.StartTime = &now
 	}
-	s.HostIP, s.HostIPs = k.node.HostIP(), []v1.HostIP{{IP: k.node.HostIP()}}
+	s.HostIP, s.HostIPs = m.node.HostIP(), []v1.HostIP{{IP: m.node.HostIP()}}
 	var initStates, states, ephemeral []containerState
 	if r != nil {
 		initStates, states, ephemeral = r.Init, r.Containers, r.Ephemeral
 		s.PodIP, s.PodIPs = r.IP, []v1.PodIP{{IP: r.IP}}
 	}
-	s.InitContainerStatuses = k.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true)
-	s.ContainerStatuses = k.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false)
-	s.EphemeralContainerStatuses = k.containerStatuses(pod, ephemeralContainers(pod), ephemeral, old.EphemeralContainerStatuses, false)
+	s.InitContainerStatuses = m.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true)
+	s.ContainerStatuses = m.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false)
+	s.EphemeralContainerStatuses = m.containerStatuses(pod, ephemeralContainers(pod), ephemeral, old.EphemeralContainerStatuses, false)
 	for i := range s.EphemeralContainerStatuses { // they are never ready
 		s.EphemeralContainerStatuses[i].Ready, s.EphemeralContainerStatuses[i].Started = false, nil
 	}
@@ -46,13 +46,13 @@ func (k *kubelet) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal
 	if s.Phase != old.Phase && w.failure == nil {
 		s.Reason, s.Message = "", ""
 	}
-	setPodConditions(s, pod, r, old, k.now())
+	setPodConditions(s, pod, r, old, m.now())
 	return s
 }
 
 func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
-// podResources are the resources of the pod as a whole.
+// podResources returns the resources of the pod as a whole.
 //
 // Upstream: kubelet_pods.go getEffectiveAllocatedResources, v1.36.
 func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
@@ -76,11 +76,11 @@ const (
 	statusUnknownExitCode = 137
 )
 
-// containerStatuses is one status for each container, in order of name; those of init
+// containerStatuses returns one status for each container, in order of name; those of init
 // containers in the pod's order.
 //
 // Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
-func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
+func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
 	var list []v1.ContainerStatus
 	for i := range containers {
 		c := &containers[i]
@@ -90,7 +90,7 @@ func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, stat
 		}
 		s := defaultContainerStatus(pod, c, was)
 		if i < len(states) && states[i].tried() {
-			k.fillContainerStatus(&s, c, &states[i])
+			m.fillContainerStatus(&s, c, &states[i])
 		} else {
 			noteLostContainer(&s, pod, was)
 		}
@@ -107,7 +107,7 @@ func (k *kubelet) containerStatuses(pod *v1.Pod, containers []v1.Container, stat
 	return list
 }
 
-// defaultContainerStatus is that of a container that waits to be created: its old one
+// defaultContainerStatus returns the status of a container that waits to be created: its old one
 // if that says that it has ended.
 func defaultContainerStatus(pod *v1.Pod, c *v1.Container, was *v1.ContainerStatus) v1.ContainerStatus {
 	if was != nil && was.State.Terminated != nil {
@@ -131,8 +131,8 @@ func defaultContainerStatus(pod *v1.Pod, c *v1.Container, was *v1.ContainerStatu
 	return s
 }
 
-// noteLostContainer says of a container that ran, and of which nothing is known any
-// more, that it has ended somehow.
+// noteLostContainer ends, in the status, a container that ran and of which nothing is known any
+// more.
 func noteLostContainer(s *v1.ContainerStatus, pod *v1.Pod, was *v1.ContainerStatus) {
 	if was == nil || was.State.Running == nil || s.LastTerminationState.Terminated != nil {
 		return
@@ -145,9 +145,9 @@ func noteLostContainer(s *v1.ContainerStatus, pod *v1.Pod, was *v1.ContainerStat
 	}
 }
 
-// fillContainerStatus says what a container does. One that waits to be created again
-// is told by the one that ended.
-func (k *kubelet) fillContainerStatus(s *v1.ContainerStatus, c *v1.Container, state *containerState) {
+// fillContainerStatus sets the status of a container from the runtime's. If it waits to be created
+// again, the status is about the one that has ended.
+func (m *statusManager) fillContainerStatus(s *v1.ContainerStatus, c *v1.Container, state *containerState) {
 	s.State, s.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
 	last, before := state.last, state.before
 	if waits := state.waiting; waits != nil {
@@ -155,33 +155,32 @@ func (k *kubelet) fillContainerStatus(s *v1.ContainerStatus, c *v1.Container, st
 		before = last
 	}
 	if before != nil && before.State == runtime.ContainerExited {
-		s.LastTerminationState.Terminated = k.terminated(before)
+		s.LastTerminationState.Terminated = m.terminated(before)
 	}
 	if last == nil {
 		return
 	}
-	s.ContainerID, s.Image, s.ImageID, s.RestartCount = k.containerID(last.ID), last.Image, last.Image, last.Attempt
+	s.ContainerID, s.Image, s.ImageID, s.RestartCount = containerID(m.runtime, last.ID), last.Image, last.Image, last.Attempt
 	s.Resources, s.AllocatedResources = c.Resources.DeepCopy(), c.Resources.Requests
 	switch {
 	case s.State.Waiting != nil:
 	case state.ended():
-		s.State.Terminated = k.terminated(last)
+		s.State.Terminated = m.terminated(last)
 	default:
 		s.State.Running = &v1.ContainerStateRunning{StartedAt: timeOf(last.StartedAt)}
 	}
 }
 
-// terminated is the state of a container that has ended.
-func (k *kubelet) terminated(c *runtime.ContainerStatus) *v1.ContainerStateTerminated {
+// terminated returns the state of a container that has ended.
+func (m *statusManager) terminated(c *runtime.ContainerStatus) *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{
 		ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
-		StartedAt: timeOf(c.StartedAt), FinishedAt: timeOf(c.FinishedAt), ContainerID: k.containerID(c.ID),
+		StartedAt: timeOf(c.StartedAt), FinishedAt: timeOf(c.FinishedAt), ContainerID: containerID(m.runtime, c.ID),
 	}
 }
 
-// terminatePod is the status of a pod of which nothing is left on the node, not even
-// what became of its containers: those that have not ended count as failed, and so
-// does the pod.
+// terminatePod returns the status of a pod of which nothing is left on the node. Containers that
+// had not ended count as failed, and so does the pod.
 //
 // Upstream: status_manager.go TerminatePod, v1.36.
 func terminatePod(pod *v1.Pod, old *v1.PodStatus) *v1.PodStatus {
@@ -196,7 +195,7 @@ func terminatePod(pod *v1.Pod, old *v1.PodStatus) *v1.PodStatus {
 	return s
 }
 
-// endUnknown ends the containers that have not ended.
+// endUnknown ends, in the status, the containers that have not ended.
 func endUnknown(list []v1.ContainerStatus) {
 	for i := range list {
 		if list[i].State.Terminated == nil {
@@ -207,7 +206,7 @@ func endUnknown(list []v1.ContainerStatus) {
 	}
 }
 
-// hasPodInitialized says whether the pod's containers had their turn, as far as the API
+// hasPodInitialized reports whether the pod's containers had their turn, as far as the API
 // knows.
 //
 // Upstream: status_manager.go hasPodInitialized, v1.36.
@@ -232,8 +231,8 @@ func hasPodInitialized(pod *v1.Pod) bool {
 	return succeeded(last.LastTerminationState) || succeeded(last.State)
 }
 
-// initializedContainers are those up to the last one that was ever started, at least
-// the first.
+// initializedContainers returns the statuses up to the last container that was ever started, at
+// least the first.
 //
 // Upstream: status_manager.go initializedContainers, v1.36.
 func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
@@ -266,7 +265,7 @@ func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodSta
 	}
 }
 
-// isOwnCondition says whether a condition is the kubelet's to keep.
+// isOwnCondition reports whether the kubelet keeps this condition.
 //
 // Upstream: pkg/kubelet/types/pod_status.go PodConditionByKubelet, v1.36.
 func isOwnCondition(kind v1.PodConditionType) bool {

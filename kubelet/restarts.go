@@ -13,7 +13,7 @@ var (
 	errNotCreated        = errors.New("a container could not be created")
 )
 
-// shouldContainerBeRestarted says whether a container is to be started, or started
+// shouldContainerBeRestarted reports whether a container is to be started, or started
 // again.
 //
 // Upstream: container/helpers.go ShouldContainerBeRestarted, v1.36.
@@ -29,7 +29,7 @@ func shouldContainerBeRestarted(pod *v1.Pod, c *containerState) bool {
 	return shouldRestart(pod, c.last.ExitCode)
 }
 
-// shouldInitContainerBeStarted says whether an init container is to be started, or
+// shouldInitContainerBeStarted reports whether an init container is to be started, or
 // started again: it does its work once, and a sidecar goes on.
 //
 // Upstream: kuberuntime_container.go computeInitContainerActions, v1.36.
@@ -47,7 +47,7 @@ func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerS
 	return c.failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
 }
 
-// shouldEphemeralContainerBeStarted says whether an ephemeral container is to be started,
+// shouldEphemeralContainerBeStarted reports whether an ephemeral container is to be started,
 // which happens once.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.36.
@@ -66,7 +66,7 @@ func (s *podStatus) nextEphemeral(pod *v1.Pod) *containerState {
 	return nil
 }
 
-// startsMore says whether a container is still to be started.
+// startsMore reports whether a container is still to be started.
 func (s *podStatus) startsMore(pod *v1.Pod) bool {
 	return s.next(pod) != nil || s.nextEphemeral(pod) != nil
 }
@@ -96,7 +96,7 @@ func (s *podStatus) next(pod *v1.Pod) *containerState {
 	return nil
 }
 
-// goesOn says whether a container is to be started now that was never tried: the one
+// goesOn reports whether a container is to be started now that was never tried: the one
 // before it has done its work, or it was added.
 func (s *podStatus) goesOn(pod *v1.Pod) bool {
 	next, added := s.next(pod), s.nextEphemeral(pod)

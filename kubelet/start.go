@@ -111,7 +111,7 @@ func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volum
 	return "", nil
 }
 
-// meantToEnd says whether a pod is to come to an end.
+// meantToEnd reports whether a pod is to come to an end.
 func meantToEnd(pod *v1.Pod) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
 }
@@ -157,7 +157,7 @@ func checkSubPath(name string) error {
 	return nil
 }
 
-// isSidecar says whether an init container goes on running.
+// isSidecar reports whether an init container goes on running.
 func isSidecar(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }

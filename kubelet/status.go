@@ -9,30 +9,46 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/internal/nodestatus"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
-// writeStatus tells the API what became of a pod, if it does not know. r is nil
+// statusManager makes and writes the status of pods.
+//
+// Upstream: pkg/kubelet/status/status_manager.go, v1.36.
+type statusManager struct {
+	env     control.Env
+	node    *nodestatus.Node
+	runtime runtime.Service
+}
+
+// now returns the time as the API keeps it, in whole seconds.
+func (m *statusManager) now() metav1.Time { return timeOf(m.env.Now()) }
+
+// writeStatus writes a pod's status, if it has changed. r is nil
 // before the pod's containers are started. podIsTerminal says that no container
 // will be started again.
 //
 // Upstream: status_manager.go SetPodStatus and syncPod, v1.36.
-func (k *kubelet) writeStatus(ctx context.Context, w *podWorker, r *podStatus, podIsTerminal bool) error {
-	want := k.generateAPIPodStatus(w, r, podIsTerminal)
+func (m *statusManager) writeStatus(ctx context.Context, w *podWorker, r *podStatus, podIsTerminal bool) error {
+	want := m.generateAPIPodStatus(w, r, podIsTerminal)
 	mergePodStatus(w.lastStatus(), want, r)
-	return k.patchStatus(ctx, w, want)
+	return m.patchStatus(ctx, w, want)
 }
 
-// sandboxReady tells the API that the pod's containers can be started now.
+// sandboxReady writes that the pod's containers can be started now.
 //
 // Upstream: kubelet.go OnPodSandboxReady, v1.36.
-func (k *kubelet) sandboxReady(ctx context.Context, w *podWorker) error {
+func (m *statusManager) sandboxReady(ctx context.Context, w *podWorker) error {
 	want := w.lastStatus().DeepCopy()
-	setCondition(want, v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue, ObservedGeneration: w.pod.Generation}, k.now())
+	setCondition(want, v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue, ObservedGeneration: w.pod.Generation}, m.now())
 	want.ObservedGeneration = w.pod.Generation
-	return k.patchStatus(ctx, w, want)
+	return m.patchStatus(ctx, w, want)
 }
 
-// lastStatus is what the API was last told of the pod, or what it has of the pod.
+// lastStatus returns the status that was last written, or else that of the pod object.
 func (w *podWorker) lastStatus() *v1.PodStatus {
 	if w.status != nil {
 		return w.status
@@ -51,11 +67,11 @@ func mergePodStatus(old, want *v1.PodStatus, r *podStatus) {
 	want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
 }
 
-// patchStatus sends what differs from the last status. A pod that is gone needs
-// none: the cache will tell.
+// patchStatus patches the pod with the differences from the last status. If the pod is gone,
+// that is no error: the cache will tell.
 //
 // Upstream: pkg/kubelet/util/status PatchPodStatus, v1.36.
-func (k *kubelet) patchStatus(ctx context.Context, w *podWorker, want *v1.PodStatus) error {
+func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.PodStatus) error {
 	changes := changedStatus(w.lastStatus(), want)
 	if len(changes) == 0 {
 		w.status = want
@@ -65,7 +81,7 @@ func (k *kubelet) patchStatus(ctx context.Context, w *podWorker, want *v1.PodSta
 	if err != nil {
 		return err
 	}
-	_, err = k.env.Client().CoreV1().Pods(w.pod.Namespace).
+	_, err = m.env.Client().CoreV1().Pods(w.pod.Namespace).
 		Patch(ctx, w.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -76,8 +92,8 @@ func (k *kubelet) patchStatus(ctx context.Context, w *podWorker, want *v1.PodSta
 	return err
 }
 
-// changedStatus is the strategic merge patch from one status to the other, empty if
-// nothing differs. A field that is to go is null.
+// changedStatus returns the strategic merge patch from one status to the other, empty if
+// nothing differs. A field that is to be removed is null.
 func changedStatus(old, want *v1.PodStatus) map[string]any {
 	changes := map[string]any{}
 	text := func(field, was, is string) {
@@ -115,8 +131,8 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 	return changes
 }
 
-// replacing is a list that takes the place of the old one, where a strategic merge
-// would add to it.
+// replacing returns a list for a strategic merge patch that replaces the old one, to which it
+// would be added otherwise.
 func replacing[T any](old int, want []T) []any {
 	var list []any
 	if old > 0 {
@@ -128,16 +144,16 @@ func replacing[T any](old int, want []T) []any {
 	return list
 }
 
-// conditionPatch is a condition in a strategic merge patch. It merges into the old
-// one field by field, so a reason or message that is gone must be null.
+// conditionPatch is a condition in a strategic merge patch. It is merged into the old one field
+// by field, so that a reason or message that is removed must be null.
 type conditionPatch struct {
 	v1.PodCondition
 	Reason  *string `json:"reason"`
 	Message *string `json:"message"`
 }
 
-// changeConditions adds those of the kubelet's conditions that differ, and in which
-// order all of them are to be.
+// changeConditions adds the kubelet's conditions that differ, and the order of all conditions if
+// it changes.
 func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	optional := func(s string) *string {
 		if s == "" {
@@ -167,7 +183,7 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	changes["$setElementOrder/conditions"] = order
 }
 
-// sameCondition says whether two conditions differ in nothing but how their times are written.
+// sameCondition reports whether two conditions are equal but for the way their times are written.
 func sameCondition(a, b v1.PodCondition) bool {
 	sameTimes := a.LastProbeTime.Equal(&b.LastProbeTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 	a.LastProbeTime, a.LastTransitionTime = b.LastProbeTime, b.LastTransitionTime
@@ -183,7 +199,7 @@ func findCondition(conditions []v1.PodCondition, kind v1.PodConditionType) *v1.P
 	return nil
 }
 
-// setCondition sets a condition. One that only keeps its status keeps its time.
+// setCondition sets a condition. If its status stays, so does its time.
 //
 // Upstream: status_manager.go updateLastTransitionTime, v1.36.
 func setCondition(s *v1.PodStatus, c v1.PodCondition, now metav1.Time) {

@@ -31,7 +31,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	if err != nil {
 		return err
 	}
-	if err := k.writeStatus(ctx, w, r, false); err != nil {
+	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
 	switch {
@@ -74,7 +74,7 @@ func (k *kubelet) finishPod(w *podWorker) error {
 //
 // Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.36.
 func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*podStatus, error) {
-	if err := k.writeStatus(ctx, w, r, false); err != nil {
+	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 		return nil, err
 	}
 	if err := k.makePodDataDirs(w); err != nil {
@@ -88,7 +88,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 			return nil, err
 		}
 	}
-	if err := k.sandboxReady(ctx, w); err != nil {
+	if err := k.status.sandboxReady(ctx, w); err != nil {
 		return nil, err
 	}
 	if w.terminating() || !k.volumes.AreMounted(w.uid) { // it was asked to end meanwhile
@@ -151,7 +151,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		k.volumes.ForgetPod(w.uid)
 		return nil
 	}
-	if err := k.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus())); err != nil {
+	if err := k.status.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus())); err != nil {
 		return err
 	}
 	return k.deletePodObject(ctx, w)
@@ -164,7 +164,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase)
 	if !told {
-		if err := k.writeStatus(ctx, w, r, false); err != nil {
+		if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error
 		return err
 	}
 	if !told && !w.gone {
-		if err := k.writeStatus(ctx, w, r, true); err != nil {
+		if err := k.status.writeStatus(ctx, w, r, true); err != nil {
 			return err
 		}
 	}
