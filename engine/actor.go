@@ -38,7 +38,7 @@ type actor struct {
 	downtime  time.Duration // of the next crash
 	unawaited bool          // Settle does not wait for the next restart
 	loop      crashLoop
-	ended     bool // by itself: nobody waits long for it to start again
+	ended     bool // by itself: Settle does not wait long for its restart
 }
 
 // start builds the actor anew.
@@ -130,7 +130,7 @@ func (a *actor) crash() {
 	a.downtime, a.unawaited, a.ended = 0, false, false
 }
 
-// Down are the actors that have crashed and not started again, each with when it
+// Down returns the actors that have crashed and not started again, each with when it
 // will: the zero time if it was stopped.
 func (e *Engine) Down() map[string]time.Time {
 	down := map[string]time.Time{}

@@ -12,7 +12,7 @@ type coroutine struct {
 	does  func() // nil once it is done
 }
 
-// coroutine is one that has nothing to do.
+// coroutine returns one that has nothing to do.
 func (e *Engine) coroutine() *coroutine {
 	if last := len(e.idle) - 1; last >= 0 {
 		c := e.idle[last]

@@ -25,8 +25,8 @@
 // # Settling
 //
 // Settle runs to a fixed point: nothing can run and no foreground timer is
-// left. Background timers are those that would fire for ever or only give up:
-// periodic work (Env.Every), what sleeps in control.InBackground, polls for which
+// left. Background timers would fire for ever or only give up:
+// periodic work (Env.Every), sleeps in control.InBackground, polls for which
 // nothing has changed since they last looked, and retries whose backoff has grown
 // beyond Config.Patience. They fire while other work is awaited and during RunFor,
 // but Settle does not wait for them.
@@ -40,7 +40,7 @@
 //
 // A call that makes no end of work (two controllers undoing each other, or each
 // making an object for every object of the other) runs
-// into a limit on steps, and the error names who kept working on what. For Settle
+// into a limit on steps, and the error names the actors and the objects they kept working on. For Settle
 // the limit is on the whole call; RunFor and RunUntil, which end at a time and see
 // periodic work, have it for each minute of virtual time.
 //

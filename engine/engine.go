@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Start is when virtual time begins unless Config says otherwise.
+// Start returns the first moment of virtual time, the default of Config.Start.
 func Start() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // Config configures an Engine. The zero value works, and a field that is not
@@ -26,19 +26,19 @@ type Config struct {
 	Start time.Time
 	// Policy chooses among enabled steps; default InOrder.
 	Policy Policy
-	// Patience is how long a retry's backoff may grow before Settle stops
+	// Patience is the time that a retry's backoff may grow before Settle stops
 	// waiting for it; default one minute.
 	Patience time.Duration
 	// Phase moves all periodic work (Env.Every) forward: the first round comes
 	// after one period less Phase. Default 0. It stands for a cluster that was
 	// already running when the story began.
 	Phase time.Duration
-	// StepLimit is how many steps one call of Settle, or a minute of virtual time
+	// StepLimit is the number of steps one call of Settle, or a minute of virtual time
 	// in RunFor and RunUntil, may take before it is reported as a livelock; default
 	// 300,000, and 2,000 more for every object that is in the store when the call or
 	// the minute begins.
 	StepLimit int
-	// TraceLimit is how many records the trace keeps, the latest; default
+	// TraceLimit is the number of records the trace keeps, the latest; default
 	// 1,000,000.
 	TraceLimit int
 	// TraceBytes is about how much memory the records of the trace may hold, in bytes;
@@ -46,10 +46,10 @@ type Config struct {
 	TraceBytes int
 	// Seed makes the UIDs and generated names of the API server.
 	Seed uint64
-	// Blocked is how long, in real time, one step of code that is not the
+	// Blocked is the real time that one step of code that is not the
 	// actors' own (control.Foreign: a provisioner) may take before the engine
-	// gives up on it; default 30 s, negative for ever. It is also how long a program
-	// (AddProgram) may take to return after its context has ended.
+	// gives up on it; default 30 s, negative for ever. It is also the time that a program
+	// (AddProgram) has to return after its context has ended.
 	Blocked time.Duration
 }
 
@@ -63,7 +63,7 @@ type Engine struct {
 
 	actors []*actor
 	byName map[string]*actor
-	// current is whose code is running. A goroutine beside the engine may ask.
+	// current is the running task. Goroutines beside the engine may read it.
 	current atomic.Pointer[task]
 	acted   string  // the actor of the last step
 	last    *task   // ran last and can go on
@@ -128,17 +128,17 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// Server is the API server.
+// Server returns the API server.
 func (e *Engine) Server() *api.Server { return e.server }
 
-// Now is the virtual time.
+// Now returns the virtual time.
 func (e *Engine) Now() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.now
 }
 
-// NextTimer is the time of the earliest timer, background ones included; false if
+// NextTimer returns the time of the earliest timer, background ones included; false if
 // there is none.
 func (e *Engine) NextTimer() (time.Time, bool) {
 	if len(e.timers) == 0 {
@@ -147,9 +147,9 @@ func (e *Engine) NextTimer() (time.Time, bool) {
 	return e.timers[0].at, true
 }
 
-// OnReady has f called whenever a write gives an actor's cache something
-// to hear of, in the goroutine of who writes: f must not block or use the engine.
-// Package live drives the engine with it. nil ends it.
+// OnReady sets a function that is called, in the goroutine of the writer, whenever a write gives an
+// actor's cache a change to deliver: f must not block or use the engine.
+// Package live drives the engine with it. nil removes it.
 func (e *Engine) OnReady(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -172,8 +172,8 @@ func (e *Engine) record(actor string, r trace.Record) {
 	e.trace.Add(trace.Entry{Time: e.now, Actor: actor, Record: r})
 }
 
-// Record adds to the trace what the running actor meets outside of the API, such as a
-// disk that is full. outside is who that is outside of any actor's code. Any goroutine
+// Record adds a record of the running actor to the trace, about something outside of the API, such
+// as a full disk. outside is the actor of the record if no actor's code runs. Any goroutine
 // may call it; a call from another goroutine counts for the running actor.
 func (e *Engine) Record(outside string, r trace.Record) {
 	if t := e.current.Load(); t != nil {
@@ -182,13 +182,13 @@ func (e *Engine) Record(outside string, r trace.Record) {
 	e.record(outside, r)
 }
 
-// Steps is how many steps have been taken so far.
+// Steps returns the number of steps have been taken so far.
 func (e *Engine) Steps() uint64 { return e.steps }
 
-// Trace is what has happened so far.
+// Trace returns what has happened so far.
 func (e *Engine) Trace() *trace.Log { return e.trace }
 
-// Choices are the choices made so far where there was one, for Replay.
+// Choices returns the choices made so far where there was one, for Replay.
 func (e *Engine) Choices() []uint32 { return e.choices }
 
 // Add builds an actor and starts it. Names are unique.
@@ -217,7 +217,7 @@ func (e *Engine) add(a *actor) error {
 	return nil
 }
 
-// Actors are the names of all actors, in the order they were added.
+// Actors returns the names of all actors, in the order they were added.
 func (e *Engine) Actors() []string {
 	names := make([]string, len(e.actors))
 	for i, a := range e.actors {
@@ -238,8 +238,8 @@ var ErrInterrupted = errors.New("interrupted")
 func (e *Engine) Interrupt() { e.stopped.Store(true) }
 
 // Close ends all actors and frees their coroutines. It waits until programs (AddProgram)
-// have returned, for Config.Blocked at most; Lingering are those that have not. What the
-// API server holds and the trace can still be read.
+// have returned, for Config.Blocked at most; Lingering names those that have not. The
+// API server's objects and the trace can still be read.
 func (e *Engine) Close() {
 	if e.closed {
 		return
@@ -269,7 +269,7 @@ func (e *Engine) fail(err error) {
 	}
 }
 
-// alternative is what the i-th of the next step's alternatives would be: the task that ran
+// alternative returns what the i-th of the next step's alternatives would be: the task that ran
 // last, if it can go on, then deliveries, then other tasks.
 func (e *Engine) alternative(i int) Alternative {
 	if e.last != nil {
@@ -296,7 +296,7 @@ func (e *Engine) choose(n int) int {
 	return e.chosen(n, e.cfg.Policy.Choose(n))
 }
 
-// chooseStep is choose for the next step.
+// chooseStep chooses the next step, as choose does.
 func (e *Engine) chooseStep(n int) int {
 	if n <= 1 || e.picker == nil {
 		return e.choose(n)
@@ -304,7 +304,7 @@ func (e *Engine) chooseStep(n int) int {
 	return e.chosen(n, e.picker.Pick(n, e.alternative))
 }
 
-// chosen is the policy's choice, once it is checked and recorded.
+// chosen returns the policy's choice, once it is checked and recorded.
 func (e *Engine) chosen(n, c int) int {
 	if c < 0 || c >= n {
 		e.fail(fmt.Errorf("the policy chose alternative %d of %d", c, n))
@@ -316,7 +316,7 @@ func (e *Engine) chosen(n, c int) int {
 	return c
 }
 
-// observe hears of every write at the API server.
+// observe handles every write at the API server.
 func (e *Engine) observe(w trace.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -330,7 +330,7 @@ func (e *Engine) observe(w trace.Write) {
 	e.trace.Add(trace.Entry{Time: e.now, Actor: w.Actor, Record: w})
 }
 
-// isHeartbeat says whether a request, carried out or refused, was no more than a sign of
+// isHeartbeat reports whether a request, carried out or refused, was no more than a sign of
 // life of a node.
 func isHeartbeat(w trace.Write) bool {
 	if w.Resource.Resource == "leases" && w.Namespace == v1.NamespaceNodeLease {

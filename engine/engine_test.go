@@ -32,7 +32,7 @@ func configMap(name string, data ...string) *v1.ConfigMap {
 	return cm
 }
 
-// copier is a small controller: whatever config map has the key "from", it
+// copier returns a small controller: whatever config map has the key "from", it
 // gives the key "to" the same value, after reading it live.
 func copier(from, to string) control.Factory {
 	return func(env control.Env) error {

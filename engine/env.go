@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// env is what an actor sees of the engine during one life.
+// env is the control.Env of an actor during one life.
 type env struct {
 	actor *actor
 	life  int
@@ -26,7 +26,7 @@ func (v *env) Client() kubernetes.Interface { return v.actor.client }
 func (v *env) Objects() control.Objects     { return objects{v.actor.client, v.engine().server} }
 func (v *env) Now() time.Time               { return v.actor.engine.Now() }
 
-// task is the coroutine that calls. Waiting anywhere else (in a Factory, a
+// task returns the coroutine that calls. Waiting anywhere else (in a Factory, a
 // Handler or a test) is a programming error.
 func (v *env) task(doing string) *task {
 	t := v.engine().current.Load()

@@ -21,7 +21,7 @@ import (
 // Empty fields match anything. Exactly one of Crash, Err and Delay says what
 // happens, or none, and then the answer is lost if After is set.
 type Fault struct {
-	// Actor is who calls.
+	// Actor is the actor that calls.
 	Actor string
 	// Verb is get, list, create, update, patch or delete; Resource is the plural
 	// with the subresource, if any: "persistentvolumes", "pods/binding"; Name is
@@ -32,10 +32,10 @@ type Fault struct {
 	Call int
 	// Skip lets so many matching calls pass first.
 	Skip int
-	// Times is how many calls it then strikes: default 1, negative for ever.
+	// Times is the number of calls it then strikes: default 1, negative for ever.
 	Times int
-	// After strikes when the server has carried the call out but before the
-	// caller hears of it. Otherwise the call is never made.
+	// After strikes after the server has carried the call out and before the
+	// caller gets the answer. Otherwise the call is never made.
 	After bool
 
 	// Crash ends the caller's process; it is back after Restart (default at
@@ -43,13 +43,13 @@ type Fault struct {
 	Crash     bool
 	Restart   time.Duration
 	Unawaited bool
-	// Err is what the caller gets for an answer.
+	// Err is the error that the caller gets.
 	Err error
-	// Delay is how long the call takes.
+	// Delay is the time that the call takes.
 	Delay time.Duration
 }
 
-// ErrAnswerLost is what a caller sees of a call whose answer was lost.
+// ErrAnswerLost is the error that a caller gets for a call whose answer was lost.
 var ErrAnswerLost = apierrors.NewTimeoutError("the answer was lost", 0)
 
 // Inject adds a fault. It says what is wrong with one that makes no sense.
@@ -94,8 +94,8 @@ func (e *Engine) ClearFaults() { e.faults.Clear() }
 // it would have.
 func (e *Engine) Crash(name string) error { return e.CrashFor(name, 0) }
 
-// CrashFor is Crash for a process that starts again after a downtime, which Settle
-// does not wait for; RunFor and RunUntil see the restart.
+// CrashFor ends an actor's process, which starts again after a downtime. Settle does not wait for
+// that; RunFor and RunUntil do.
 func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 	a, err := e.actor(name)
 	switch {
@@ -121,7 +121,7 @@ func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 // not change the request or call the server.
 func (e *Engine) OnCall(f func(number int, call *api.Request)) { e.onCall, e.counted = f, 0 }
 
-// count is the number of a call, 0 as long as calls are not counted.
+// count returns the number of a call, 0 as long as calls are not counted.
 func (e *Engine) count(call *api.Request) int {
 	if e.onCall == nil || call.Resource.Resource == "leases" && call.Namespace == v1.NamespaceNodeLease {
 		return 0
@@ -221,7 +221,7 @@ func (g *gate) after(call *api.Request, number int, answer error) error {
 	return answer // late, if that was the fault
 }
 
-// caller is the coroutine that calls; nil when a test uses the actor's client.
+// caller returns the coroutine that calls; nil when a test uses the actor's client.
 func (g *gate) caller() (*task, error) {
 	if g.life != g.actor.life {
 		if t := g.actor.engine.current.Load(); t != nil && t.actor == g.actor {

@@ -63,7 +63,7 @@ func selectorOf(src control.Source) (sel api.Selector) {
 	return sel
 }
 
-// list is what its first list, or the next one, has.
+// list returns what its first list, or the next one, has.
 func (f *feed) list() []control.Item {
 	if p := f.past; p != nil {
 		f.past = nil
@@ -176,7 +176,7 @@ func (f *feed) relist() {
 	f.notify()
 }
 
-// follower is the actor of that name, which has a cache of the resource.
+// follower returns the actor of that name, which has a cache of the resource.
 func (e *Engine) follower(name, resource string) (*actor, error) {
 	a, err := e.actor(name)
 	if err == nil && !a.follows[resource] {
@@ -185,7 +185,7 @@ func (e *Engine) follower(name, resource string) (*actor, error) {
 	return a, err
 }
 
-// Follows are the resources (plural) that an actor has caches of, sorted.
+// Follows returns the resources (plural) that an actor has caches of, sorted.
 func (e *Engine) Follows(name string) ([]string, error) {
 	a, err := e.actor(name)
 	if err != nil {
@@ -215,7 +215,7 @@ func (e *Engine) Hold(name, resource string) error {
 	return nil
 }
 
-// HoldFor is Hold for so long in virtual time, which Settle waits for.
+// HoldFor holds a cache, as Hold does, for so much virtual time. Settle waits for its end.
 func (e *Engine) HoldFor(name, resource string, d time.Duration) error {
 	return e.heldFor(e.Hold, name, resource, d)
 }

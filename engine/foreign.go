@@ -42,7 +42,7 @@ func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took
 	f()
 }
 
-// resume is one step of the coroutine, and whether it came to an end in time. Only a
+// resume returns one step of the coroutine, and whether it came to an end in time. Only a
 // step in foreign code is watched, since that takes a goroutine.
 func (t *task) resume() (answered bool) {
 	limit := t.actor.engine.cfg.Blocked

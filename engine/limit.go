@@ -71,10 +71,10 @@ func (l *stepLimit) report() error {
 		l.steps, e.Now().Sub(l.began).Round(time.Millisecond), strings.Join(lines, "\n  "))
 }
 
-// reported is how many of a kind the report names.
+// reported is the number of of a kind the report names.
 const reported = 3
 
-// busiest are the tasks and queues with the most work. Of a queue it is the key worked
+// busiest returns the tasks and queues with the most work. Of a queue it is the key worked
 // on most often, if that is a good part of the work.
 func (l *stepLimit) busiest() []string {
 	total, keys, top := map[workKey]int{}, map[workKey]int{}, map[workKey]string{}
@@ -101,7 +101,7 @@ func (l *stepLimit) busiest() []string {
 	return lines
 }
 
-// about is what a queue's key stands for; a task that is no worker has a name only.
+// about returns what a queue's key stands for; a task that is no worker has a name only.
 func (l *stepLimit) about(work workKey, key string) string {
 	if q := l.engine.byName[work.actor].queues[work.queue]; q != nil {
 		return q.about(key)
@@ -143,7 +143,7 @@ func (l *stepLimit) written() []string {
 	return lines
 }
 
-// mostFirst are the keys with the highest counts, at most as many as are reported.
+// mostFirst returns the keys with the highest counts, at most as many as are reported.
 func mostFirst[K comparable](counts map[K]int) []K {
 	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))

@@ -49,7 +49,7 @@ func (o objects) DeleteCollection(ctx context.Context, resource schema.GroupVers
 	return err
 }
 
-// Resources is no step: upstream's controllers ask a cache of discovery.
+// Resources returns no step: upstream's controllers ask a cache of discovery.
 func (o objects) Resources(context.Context) ([]metav1.APIResource, error) {
 	return append(o.server.Registry().Preferred(), o.server.StoredInOlderVersions()...), nil
 }
@@ -71,7 +71,7 @@ func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource
 	return o.one(ctx, api.Request{Verb: "patch", Resource: resource, Namespace: namespace, Name: name, PatchType: how, Patch: patch, Subresource: subresource})
 }
 
-// one is a request whose answer is an object.
+// one returns a request whose answer is an object.
 func (o objects) one(ctx context.Context, req api.Request) (control.Object, error) {
 	obj, err := o.client.Do(ctx, req)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 var _ control.Outside = (*env)(nil)
 
-// InRealTime says whether virtual time goes with that of the machine from now on. Then a task
+// InRealTime reports whether virtual time goes with that of the machine from now on. Then a task
 // that waits for an answer from outside (control.Outside) is parked, and others go on
 // meanwhile; otherwise the engine waits with it. Package live sets it.
 func (e *Engine) InRealTime(real bool) { e.realTime = real }
@@ -61,7 +61,7 @@ func (v *env) parkFor(ctx context.Context, t *task, answered <-chan struct{}) bo
 		defer e.cancel(timer)
 	}
 	go func() {
-		<-answered // whoever asked sees to it that this ends
+		<-answered // the caller makes sure that this ends
 		e.post(func() { c.end(true) })
 	}()
 	t.park()

@@ -23,13 +23,13 @@ const (
 	crashLoopReset = 2 * crashLoopMax
 )
 
-// crashLoop is how the process of an actor has ended by itself lately.
+// crashLoop records how often the process of an actor has ended by itself lately.
 type crashLoop struct {
 	last time.Time
 	next time.Duration // the backoff after the next end
 }
 
-// after is how long the process stays down that ends at now.
+// after returns the time that the process stays down that ends at now.
 func (c *crashLoop) after(now time.Time) time.Duration {
 	if c.next == 0 || now.Sub(c.last) > crashLoopReset {
 		c.next = 0
@@ -51,7 +51,7 @@ func (t *task) panicked(doing string, about trace.Ref, value any, at string) {
 	panic(crashed{a.name})
 }
 
-// panickedAt is where the panic happened that the calling deferred function has
+// panickedAt returns the position of the panic that the calling deferred function has
 // recovered from.
 func panickedAt() string {
 	pcs := make([]uintptr, 64)

@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// past is what a cache listed when it was held back, and where the changes after it begin.
+// past holds the list of a cache when it was held, and the position of the changes after it.
 type past struct {
 	source control.Source
 	items  []control.Item
@@ -16,9 +16,9 @@ type past struct {
 	feed   *feed // that it was given to, nil before
 }
 
-// Lag is Hold, and an actor that starts meanwhile gets a list at once: that of the time when
-// this was called, as from an API server whose own cache is behind the one that the actor was
-// connected to before. What it knew already it then knows no more. The changes since then
+// Lag holds a cache as Hold does. In addition, an actor that starts meanwhile gets a list at once:
+// that of the time when Lag was called, as from an API server whose own cache is behind the one that
+// the actor was connected to before. So the actor has lost what it knew. The changes since then
 // follow after Release. A second process that starts meanwhile has no list until then.
 //
 // Upstream: apiserver storage/cacher, which answers a list of resourceVersion "0" with what
@@ -40,12 +40,12 @@ func (e *Engine) Lag(name, resource string) error {
 	return nil
 }
 
-// LagFor is Lag for so long in virtual time, which Settle waits for.
+// LagFor holds a cache, as Lag does, for so much virtual time. Settle waits for its end.
 func (e *Engine) LagFor(name, resource string, d time.Duration) error {
 	return e.heldFor(e.Lag, name, resource, d)
 }
 
-// pastOf is the list of now.
+// pastOf returns the list of now.
 func (e *Engine) pastOf(src control.Source) *past {
 	p := &past{source: src}
 	p.cursor = e.server.Follow(src.Resource, selectorOf(src), func() {
@@ -57,7 +57,7 @@ func (e *Engine) pastOf(src control.Source) *past {
 	return p
 }
 
-// takePast is the past that there is for a source, nil if there is none.
+// takePast returns the past that there is for a source, nil if there is none.
 func (a *actor) takePast(src control.Source) *past {
 	i := slices.IndexFunc(a.pasts, func(p *past) bool { return p.source == src })
 	if i < 0 {

@@ -12,11 +12,11 @@ type Policy interface {
 
 // Alternative is a step that could be the next one.
 type Alternative struct {
-	// Actor is whose step it is.
+	// Actor is the actor that takes the step.
 	Actor string
 	// Does is the name of the task that would go on, "" if it is a delivery.
 	Does string
-	// Hears is the resource (plural) of which a cache would hear of the next change, "" if it
+	// Hears is the resource (plural) whose next change the step delivers to a cache, "" if it
 	// is a task's step.
 	Hears string
 }

@@ -39,7 +39,7 @@ func (e *Engine) AddProgram(name string, program Program) error {
 	return e.add(&actor{engine: e, name: name, program: program})
 }
 
-// Lingering are the programs that had not returned when Close gave up waiting for them,
+// Lingering returns the programs that had not returned when Close gave up waiting for them,
 // sorted. Their goroutines are still there.
 func (e *Engine) Lingering() []string { return e.lingering }
 
@@ -74,7 +74,7 @@ func (p *process) run() {
 	ending = trace.Exited{Err: err}
 }
 
-// over is called between two steps when the program has returned.
+// over handles the end of the program. It is called between two steps.
 func (p *process) over(ending trace.Exited) {
 	a := p.actor
 	if p.ctx.Err() != nil { // as it was told to
@@ -88,7 +88,7 @@ func (p *process) over(ending trace.Exited) {
 	e.doomed = append(e.doomed, a)
 }
 
-// gone says whether the program has returned.
+// gone reports whether the program has returned.
 func (p *process) gone() bool {
 	select {
 	case <-p.returned:
@@ -235,7 +235,7 @@ func (g *programGate) strike(ctx context.Context, call *api.Request, after bool)
 	return f.Err
 }
 
-// die ends the process at once; the engine hears of it between two steps.
+// die ends the process at once; the engine is told between two steps.
 func (p *process) die(f *Fault) {
 	p.end()
 	a := p.actor

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// queue is a work queue with its workers. Its semantics are those of client-go's
+// queue is a work queue with its workers. It has the semantics of client-go's
 // util/workqueue, on virtual time.
 type queue struct {
 	actor    *actor
@@ -46,7 +46,7 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 	return q
 }
 
-// rests has a worker wait for a key, unless there is one.
+// rests makes a worker wait for a key, unless the queue has one.
 func (q *queue) rests(t *task) bool {
 	if len(q.waiting) > 0 {
 		return false
@@ -56,7 +56,7 @@ func (q *queue) rests(t *task) bool {
 	return true
 }
 
-// work is what a worker does until there is no key left. Thousands of workers wait: then they
+// work returns what a worker does until there is no key left. Thousands of workers wait: then they
 // need no coroutine.
 func (q *queue) work(ctx context.Context, t *task) {
 	for !q.rests(t) {
@@ -102,7 +102,7 @@ func (q *queue) done(key string, err error) {
 	}
 }
 
-// about is what a key stands for. It is asked when the key is traced: later the
+// about returns what a key stands for. It is asked when the key is traced: later the
 // controller may have forgotten it.
 func (q *queue) about(key string) string {
 	if q.cfg.About == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // recorder records API events at once, without a yield point: upstream's
-// broadcaster does it in the background, and nobody's logic depends on it.
+// broadcaster does it in the background, and no controller's logic depends on it.
 type recorder struct {
 	env       *env
 	component string

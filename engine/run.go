@@ -25,7 +25,7 @@ func (e *Engine) Step() (bool, error) {
 	return true, e.err
 }
 
-// LastActor is the actor whose step was the last one: its code ran, or one of its
+// LastActor returns the actor whose step was the last one: its code ran, or one of its
 // caches heard of a change. It is "" before the first step, and stays when only
 // time passes.
 func (e *Engine) LastActor() string { return e.acted }

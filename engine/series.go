@@ -35,7 +35,7 @@ type eventRecorder struct {
 	known map[seriesKey]*cachedEvent
 }
 
-// seriesKey is what events of one series have in common: not what is said.
+// seriesKey holds the fields that events of one series share. The message is not among them.
 // Upstream: client-go tools/events getKey, v0.36.
 type seriesKey struct {
 	eventtype, reason, action string
@@ -85,7 +85,7 @@ func (r *eventRecorder) observeAgain(known *cachedEvent) {
 	}
 }
 
-// newEvent is the event as core/v1 shows it.
+// newEvent returns the event as core/v1 shows it.
 func (r *eventRecorder) newEvent(k seriesKey, message string) *v1.Event {
 	event := &v1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(k.regarding.Namespace, metav1.NamespaceDefault)},

@@ -39,7 +39,7 @@ func (w *talker) says(note string) {
 	w.last.Eventf(w.cm, nil, v1.EventTypeNormal, "Hello", "Greeting", "%s", note)
 }
 
-// events are the notes of the events with how often each was said, 0 for no series.
+// events returns the notes of the events with how often each was said, 0 for no series.
 func (w *talker) events() []string {
 	list, err := fake.New(w.e.Server(), "user").CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)

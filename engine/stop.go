@@ -27,7 +27,7 @@ func (e *Engine) Stop(name string) error {
 	return nil
 }
 
-// Start has an actor that was stopped start again, knowing nothing, when no other actor
+// Start starts a stopped actor again, with empty caches, when no other actor
 // can go on.
 func (e *Engine) Start(name string) error {
 	a, err := e.actor(name)
@@ -44,7 +44,7 @@ func (e *Engine) Start(name string) error {
 	return nil
 }
 
-// halt is the crash of an actor that is to stay down.
+// halt returns the crash of an actor that is to stay down.
 func (a *actor) halt() {
 	if !a.down {
 		a.down = true

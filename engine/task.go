@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// task is what an actor does on its own: a queue's worker, one round of periodic
+// task is a piece of an actor's work: a queue's worker, one round of periodic
 // work, or what Env.Go started.
 type task struct {
 	actor *actor
@@ -24,7 +24,7 @@ type task struct {
 	ended   bool
 }
 
-// crashed is what unwinds the code of a crashed actor.
+// crashed is the value of the panic that unwinds the code of a crashed actor.
 type crashed struct{ actor string }
 
 func (c crashed) Error() string { return c.actor + " crashed" }
@@ -111,14 +111,14 @@ func (t *task) run() {
 	}
 }
 
-// pause is a yield point at which the task could go on at once.
+// pause returns a yield point at which the task could go on at once.
 func (t *task) pause() {
 	if t.dead || !t.yield(struct{}{}) || t.dead {
 		panic(crashed{t.actor.name})
 	}
 }
 
-// park is a yield point that ends when the task is woken.
+// park returns a yield point that ends when the task is woken.
 func (t *task) park() {
 	if t.dead {
 		panic(crashed{t.actor.name})

@@ -13,7 +13,7 @@ type timer struct {
 	foreground func() bool
 	fire       func()
 	index      int // in the heap; -1 when not in it
-	// actor, if it is set, is whose timer it is: in another life than this one it does nothing,
+	// actor, if it is set, owns the timer: in another life than this one the timer does nothing,
 	// and Settle does not wait for it.
 	actor *actor
 	life  int
@@ -80,7 +80,7 @@ func (e *Engine) fireNext() {
 	}
 }
 
-// nextForeground is the time of the earliest timer that Settle waits for.
+// nextForeground returns the time of the earliest timer that Settle waits for.
 func (e *Engine) nextForeground() (time.Time, bool) {
 	if len(e.timers) > 0 && e.timers[0].alive() && e.timers[0].foreground() {
 		return e.timers[0].at, true

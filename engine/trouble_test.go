@@ -284,8 +284,8 @@ func TestCrashingWhatIsDownDoesNotShortenItsDowntime(t *testing.T) {
 	require.Equal(t, "1", get(t, e, "m").Data["b"])
 }
 
-// A crash from inside a step (by an actor's own code, a handler, or somebody who
-// observes the server) comes after the step.
+// A crash from inside a step (by an actor's own code, a handler, or an observer
+// of the server) comes after the step.
 func TestACrashDuringAStepComesAfterIt(t *testing.T) {
 	for name, victim := range map[string]string{"itself": "one", "another": "two"} {
 		for _, where := range []string{"task", "handler", "observer"} {
@@ -545,7 +545,7 @@ func TestACrashAfterAnyStepConverges(t *testing.T) {
 	}
 }
 
-// What a reader sees of a queue's key is what it stands for, as everywhere else.
+// A reader sees the object of a queue's key instead of the key, as everywhere else.
 func TestRetriesAndLivelocksNameObjectsAndNotKeys(t *testing.T) {
 	e := newEngine(t, engine.Config{StepLimit: 1000})
 	require.NoError(t, e.Add("failer", func(env control.Env) error {

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// attachState is what is known of a volume at a node.
+// attachState says whether a volume is attached to a node.
 type attachState int
 
 const (
@@ -23,8 +23,8 @@ const (
 type attachedVolume struct {
 	place
 	state attachState
-	// detachRequested is when it was first found to be needed by nobody; zero if it is
-	// needed.
+	// detachRequested is the time at which no pod was first found to need it; zero if a pod
+	// needs it.
 	detachRequested time.Time
 }
 
@@ -60,7 +60,7 @@ func (w *actualStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
 
 func (w *actualStateOfWorld) get(at place) *attachedVolume { return w.volumes[at.volume][at.node] }
 
-// state is what is known of a volume at a node.
+// state returns what is known of a volume at a node.
 // Upstream: actual_state_of_world.go GetAttachState, v1.36.
 func (w *actualStateOfWorld) state(at place) attachState {
 	if v := w.get(at); v != nil {
@@ -136,7 +136,7 @@ func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (
 	return changed
 }
 
-// report has a node's status say that a volume is attached, unless the volume was
+// report lists a volume as attached in its node's status, unless the volume was
 // detached meanwhile.
 // Upstream: actual_state_of_world.go addVolumeToReportAsAttached, v1.36.
 func (w *actualStateOfWorld) report(at place) {
@@ -156,7 +156,7 @@ func (w *actualStateOfWorld) unreport(at place) {
 	}
 }
 
-// at are the nodes that a volume is attached to, or may be, in order of their names.
+// at returns the nodes that a volume is attached to, or may be, in order of their names.
 func (w *actualStateOfWorld) at(name v1.UniqueVolumeName) []*attachedVolume {
 	byNode := w.volumes[name]
 	list := make([]*attachedVolume, 0, len(byNode))
@@ -166,7 +166,7 @@ func (w *actualStateOfWorld) at(name v1.UniqueVolumeName) []*attachedVolume {
 	return list
 }
 
-// nodesOf are the nodes that a volume is known to be attached to, in order.
+// nodesOf returns the nodes that a volume is known to be attached to, in order.
 // Upstream: actual_state_of_world.go GetNodesForAttachedVolume, v1.36.
 func (w *actualStateOfWorld) nodesOf(name v1.UniqueVolumeName) []string {
 	var nodes []string
@@ -178,7 +178,7 @@ func (w *actualStateOfWorld) nodesOf(name v1.UniqueVolumeName) []string {
 	return nodes
 }
 
-// volumesOn are the volumes of a node, in order.
+// volumesOn returns the volumes of a node, in order.
 func (w *actualStateOfWorld) volumesOn(node string) []v1.UniqueVolumeName {
 	return slices.Sorted(maps.Keys(w.onNode[node]))
 }

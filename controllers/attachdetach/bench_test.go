@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/internal/enginetest"
 )
 
-// BenchmarkAttach has so many volumes attached to 5,000 nodes: from the first pod, on a
+// BenchmarkAttach measures how many volumes are attached to 5,000 nodes: from the first pod, on a
 // node already, to the last node's status that lists its volume. The attacher answers at
 // once. With -short it is a hundredth of that.
 func BenchmarkAttach(b *testing.B) {

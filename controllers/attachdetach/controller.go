@@ -13,8 +13,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is what upstream's controller manager calls this controller at the API
-// server.
+// ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "attachdetach-controller"
 
 // controllerManaged is the annotation of nodes whose volumes this controller attaches.
@@ -33,10 +32,10 @@ const DefaultMaxWaitForUnmount = 6 * time.Minute
 
 // Config says how the controller works. The zero value is upstream's.
 type Config struct {
-	// MaxWaitForUnmount is how long a volume stays attached to a node that is not ready
+	// MaxWaitForUnmount is the time that a volume stays attached to a node that is not ready
 	// after its last pod has gone; default 6 minutes. It must not be negative.
 	MaxWaitForUnmount time.Duration
-	// DisableForceDetachOnTimeout has it stay attached until the node says that it is
+	// DisableForceDetachOnTimeout keeps it attached until the node reports that it is
 	// unmounted, or is declared out of service.
 	// Upstream: kube-controller-manager --disable-force-detach-on-timeout.
 	DisableForceDetachOnTimeout bool
@@ -169,7 +168,7 @@ func (c *controller) nodeDeleted(node *v1.Node) {
 	c.touch(c.actual.volumesOn(node.Name)...)
 }
 
-// touch has the next turn of the loop look at volumes.
+// touch marks volumes for the next turn of the loop.
 func (c *controller) touch(names ...v1.UniqueVolumeName) {
 	for _, name := range names {
 		c.touched[name] = true
@@ -188,8 +187,8 @@ func (c *controller) wake() {
 	}
 }
 
-// touchAfter has a volume looked at after d. A cluster in which nothing else happens is at
-// rest, unless d is short: then somebody tries again.
+// touchAfter marks a volume for the loop after d. If d is short, Settle waits for it: it is a
+// retry.
 func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
 	c.env.Go("wait", func(ctx context.Context) {
 		if d > time.Minute {

@@ -19,24 +19,24 @@ import (
 // pluginName begins the names of CSI volumes in the status of nodes.
 const pluginName = "kubernetes.io/csi"
 
-// csiTimeout is how long an attacher has for one attempt.
+// csiTimeout is the time that an attacher has for one attempt.
 // Upstream: csi_plugin.go csiTimeout, v1.36.
 const csiTimeout = 2 * time.Minute
 
-// looks is how often a VolumeAttachment is looked at.
+// looks returns the number of times that a VolumeAttachment is looked at.
 // Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36, which adds up
 // to a tenth at random.
 func looks() control.Backoff {
 	return control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
 }
 
-// uniqueVolumeName is the name of a CSI volume in the status of nodes.
+// uniqueVolumeName returns the name of a CSI volume in the status of nodes.
 // Upstream: volume/util GetUniqueVolumeNameFromSpec, and csi_plugin.go GetVolumeName, v1.36.
 func uniqueVolumeName(source *v1.CSIPersistentVolumeSource) v1.UniqueVolumeName {
 	return v1.UniqueVolumeName(pluginName + "/" + source.Driver + "^" + source.VolumeHandle)
 }
 
-// splitUniqueName is the driver and the handle of a CSI volume.
+// splitUniqueName returns the driver and the handle of a CSI volume.
 // Upstream: volume/util SplitUniqueName, and csi_attacher.go Detach, v1.36.
 func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error) {
 	rest, ok := strings.CutPrefix(string(name), pluginName+"/")
@@ -50,7 +50,7 @@ func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error
 	return parts[0], parts[1], nil
 }
 
-// canAttach says whether a volume has to be attached: it is a CSI volume, and its driver
+// canAttach reports whether a volume has to be attached: it is a CSI volume, and its driver
 // does not say that it need not be.
 // Upstream: csi_plugin.go CanAttach, v1.36.
 func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
@@ -61,14 +61,14 @@ func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
 	return !skipsAttach(driver)
 }
 
-// skipsAttach says whether a driver says that its volumes need not be attached. One that
+// skipsAttach reports whether a driver says that its volumes need not be attached. One that
 // is not known, nil, does not.
 // Upstream: csi_plugin.go skipAttach, v1.36.
 func skipsAttach(driver *storagev1.CSIDriver) bool {
 	return driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired
 }
 
-// attach has a volume attached to a node, and waits until it is.
+// attach asks the attacher to attach a volume to a node, and waits until it is attached.
 // Upstream: csi_attacher.go Attach, v1.36.
 func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node string) error {
 	source := pv.Spec.CSI
@@ -93,7 +93,7 @@ func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node s
 	})
 }
 
-// verifyAttachmentStatus says whether a volume is attached, or why it will not be.
+// verifyAttachmentStatus reports whether a volume is attached, or why it will not be.
 // Upstream: csi_attacher.go verifyAttachmentStatus, v1.36.
 func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
 	switch {
@@ -107,7 +107,7 @@ func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
 	return false, nil
 }
 
-// detach has a volume detached from a node, and waits until it is.
+// detach asks the attacher to detach a volume from a node, and waits until it is detached.
 // Upstream: csi_attacher.go Detach, v1.36.
 func (c *controller) detach(ctx context.Context, at place) error {
 	driver, handle, err := splitUniqueName(at.volume)
@@ -143,7 +143,7 @@ func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle str
 	return err
 }
 
-// isAttached says whether a VolumeAttachment says that a volume is attached. One that is
+// isAttached reports whether a VolumeAttachment says that a volume is attached. One that is
 // not in the cache is looked for in the API.
 // Upstream: csi_attacher.go VolumesAreAttached, v1.36.
 func (c *controller) isAttached(ctx context.Context, pv *v1.PersistentVolume, node string) bool {

@@ -24,7 +24,7 @@ type volumeToAttach struct {
 	multiAttachErrorReported bool
 }
 
-// scheduledPods are the pods in order of namespace and name.
+// scheduledPods returns the pods in order of namespace and name.
 func (v *volumeToAttach) scheduledPods() []*v1.Pod {
 	return slices.SortedFunc(maps.Values(v.pods), func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
@@ -35,11 +35,11 @@ func (v *volumeToAttach) scheduledPods() []*v1.Pod {
 // whom.
 // Upstream: cache/desired_state_of_world.go desiredStateOfWorld, v1.36.
 type desiredStateOfWorld struct {
-	// nodes are those that this controller attaches volumes to.
+	// nodes are the nodes to which this controller attaches volumes.
 	nodes map[string]bool
 	// volumes are by name and then by node; none of the maps is empty.
 	volumes map[v1.UniqueVolumeName]map[string]*volumeToAttach
-	// onNode is how many volumes are to be attached to a node.
+	// onNode is the number of volumes are to be attached to a node.
 	onNode map[string]int
 }
 
@@ -51,7 +51,7 @@ func newDesiredStateOfWorld() *desiredStateOfWorld {
 
 func (w *desiredStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
 
-// get is nil if no pod at the node needs the volume.
+// get returns nil if no pod at the node needs the volume.
 func (w *desiredStateOfWorld) get(at place) *volumeToAttach { return w.volumes[at.volume][at.node] }
 
 // addPod notes that a pod needs a volume at a node. It says whether that is new.
@@ -103,7 +103,7 @@ func (w *desiredStateOfWorld) deleteNode(name string) {
 	}
 }
 
-// at are the nodes that a volume is to be attached to, in order of their names.
+// at returns the nodes that a volume is to be attached to, in order of their names.
 func (w *desiredStateOfWorld) at(name v1.UniqueVolumeName) []*volumeToAttach {
 	byNode := w.volumes[name]
 	list := make([]*volumeToAttach, 0, len(byNode))
@@ -113,7 +113,7 @@ func (w *desiredStateOfWorld) at(name v1.UniqueVolumeName) []*volumeToAttach {
 	return list
 }
 
-// podsOnNodes are the pods that need a volume at any of the nodes, in order.
+// podsOnNodes returns the pods that need a volume at any of the nodes, in order.
 // Upstream: desired_state_of_world.go GetVolumePodsOnNodes, v1.36.
 func (w *desiredStateOfWorld) podsOnNodes(name v1.UniqueVolumeName, nodes []string) []*v1.Pod {
 	var pods []*v1.Pod

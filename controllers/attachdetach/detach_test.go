@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// inUseAt is a rig with a volume that is attached to node-1 and mounted there, and whose
+// inUseAt returns a rig with a volume that is attached to node-1 and mounted there, and whose
 // pod is then removed at once.
 func inUseAt(t testing.TB, r *rig) *rig {
 	t.Helper()

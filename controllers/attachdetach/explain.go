@@ -73,7 +73,7 @@ func newSnapshot(cfg Config, objects []runtime.Object) *snapshot {
 	return w
 }
 
-// volumeOf is the PersistentVolume behind a volume of a pod if it has to be attached, or
+// volumeOf returns the PersistentVolume behind a volume of a pod if it has to be attached, or
 // nil.
 func (w *snapshot) volumeOf(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
 	claim := w.claims[pod.Namespace+"/"+binding.ClaimOfVolume(pod, volume)]
@@ -125,7 +125,7 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) string {
 	return ""
 }
 
-// elsewhere are the attachments of a volume at other nodes that are confirmed, in order
+// elsewhere returns the attachments of a volume at other nodes that are confirmed, in order
 // of the nodes' names.
 func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) []*storagev1.VolumeAttachment {
 	var others []*storagev1.VolumeAttachment
@@ -159,7 +159,7 @@ func (w *snapshot) heldBy(pv *v1.PersistentVolume, va *storagev1.VolumeAttachmen
 	return said + "no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse"
 }
 
-// users are the pods that use a volume at a node, in order.
+// users returns the pods that use a volume at a node, in order.
 func (w *snapshot) users(pv *v1.PersistentVolume, node string) []string {
 	var users []string
 	for key, pod := range w.pods {

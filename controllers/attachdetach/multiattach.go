@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// isMultiAttachAllowed says whether a volume may be attached to several nodes at once. A
+// isMultiAttachAllowed reports whether a volume may be attached to several nodes at once. A
 // volume that is not known may, and so may one without access modes.
 // Upstream: volume/util IsMultiAttachAllowed, v1.36.
 func isMultiAttachAllowed(pv *v1.PersistentVolume) bool {

@@ -20,8 +20,8 @@ const (
 	detachOperation = "volume_detach"
 )
 
-// operationFor is where an operation on a volume takes place: at one node if the volume
-// may be attached to several, or else, without a node, everywhere. Two operations at the
+// operationFor returns the scope of an operation on a volume: one node if the volume
+// may be attached to several, else all nodes, which is a place without a node. Two operations at the
 // same place, or one of them everywhere, exclude each other.
 // Upstream: operation_executor.go AttachVolume and DetachVolume, v1.36.
 func operationFor(pv *v1.PersistentVolume, at place) place {
@@ -31,7 +31,7 @@ func operationFor(pv *v1.PersistentVolume, at place) place {
 	return at
 }
 
-// operationAt is operationFor a volume that is attached.
+// operationAt returns the scope of an operation on an attached volume, as operationFor does.
 func (c *controller) operationAt(at place) place { return operationFor(c.actual.pvs[at.volume], at) }
 
 // operation is one that is under way, or that has failed.
@@ -44,7 +44,7 @@ type operation struct {
 	backoff time.Duration
 }
 
-// backsOff says whether a failed operation must wait still.
+// backsOff reports whether a failed operation must wait still.
 func (op *operation) backsOff(now time.Time) bool { return now.Sub(op.failed) <= op.backoff }
 
 // fail notes a failure.
@@ -53,11 +53,11 @@ func (op *operation) fail(now time.Time) {
 	op.failed, op.backoff = now, min(max(initialBackoff, 2*op.backoff), maxBackoff)
 }
 
-// operations are those under way, and those that have failed, by volume.
+// operations holds the operations that run or have failed, by volume.
 // Upstream: volume/util/nestedpendingoperations, v1.36.
 type operations map[v1.UniqueVolumeName][]*operation
 
-// find is the operation that excludes another at a place, rather one under way than one
+// find returns the operation that excludes another at a place, rather one under way than one
 // that has failed, and of those rather that at the very place; nil if there is none.
 // Upstream: nestedpendingoperations.go isOperationExists, v1.36.
 func (o operations) find(at place) *operation {
@@ -76,21 +76,21 @@ func (o operations) find(at place) *operation {
 	return found
 }
 
-// isPending says whether an operation is under way.
+// isPending reports whether an operation is under way.
 // Upstream: nestedpendingoperations.go IsOperationPending, v1.36.
 func (o operations) isPending(at place) bool {
 	op := o.find(at)
 	return op != nil && op.pending
 }
 
-// isSafeToRetry says whether an operation of that name may start.
+// isSafeToRetry reports whether an operation of that name may start.
 // Upstream: nestedpendingoperations.go IsOperationSafeToRetry, v1.36.
 func (o operations) isSafeToRetry(at place, name string, now time.Time) bool {
 	op := o.find(at)
 	return op == nil || !op.pending && !(op.backsOff(now) && op.name == name)
 }
 
-// begin is the operation that starts. One that has failed goes on as the new one, and
+// begin returns the operation that starts. One that has failed goes on as the new one, and
 // keeps its backoff if that was over.
 // Upstream: nestedpendingoperations.go Run, v1.36.
 func (o operations) begin(at place, name string, now time.Time) *operation {

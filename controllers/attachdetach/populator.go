@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// attachable is the PersistentVolume behind a volume of a pod; nil if there is none, if
+// attachable returns the PersistentVolume behind a volume of a pod; nil if there is none, if
 // pod, claim and volume do not belong together, or if the volume need not be attached.
 // Upstream: attachdetach/util createInTreeVolumeSpec, getPVCFromCache and
 // getPVSpecFromCache, v1.36.

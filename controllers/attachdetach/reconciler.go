@@ -45,7 +45,7 @@ func (c *controller) reconcile(ctx context.Context, _ string) error {
 	return nil
 }
 
-// detachUndesired starts to detach a volume that nobody needs, if that is safe.
+// detachUndesired starts to detach a volume that no pod needs, if that is safe.
 func (c *controller) detachUndesired(ctx context.Context, v *attachedVolume) {
 	at, now := v.place, c.env.Now()
 	if !c.operations.isSafeToRetry(c.operationAt(at), detachOperation, now) || c.actual.get(at) != v {
@@ -106,10 +106,10 @@ func judge(cfg Config, waited time.Duration, inUse bool, node health) verdict {
 	return v
 }
 
-// health is what counts of a node's state.
+// health is the part of a node's state that decides about detaching.
 type health struct{ ready, outOfService bool }
 
-// healthOf says whether a node is ready, and whether it was declared out of service.
+// healthOf reports whether a node is ready, and whether it was declared out of service.
 // Upstream: reconciler.go nodeIsHealthy and hasOutOfServiceTaint, v1.36.
 func healthOf(node *v1.Node) (h health) {
 	for _, condition := range node.Status.Conditions {
@@ -121,7 +121,7 @@ func healthOf(node *v1.Node) (h health) {
 	return h
 }
 
-// healthOfNode is that of the node of that name. One that does not exist is not ready.
+// healthOfNode returns that of the node of that name. One that does not exist is not ready.
 func (c *controller) healthOfNode(name string) (h health, exists bool) {
 	node, ok := c.nodes.Get(name)
 	if ok {
@@ -169,7 +169,7 @@ func (c *controller) note(name v1.UniqueVolumeName, text string) {
 	c.env.Trace(trace.Decision{About: trace.Ref{Kind: "PersistentVolume", Name: c.nameOf(name)}, Text: text})
 }
 
-// nameOf is the name of a volume's PersistentVolume, or the volume's own.
+// nameOf returns the name of a volume's PersistentVolume, or the volume's own.
 func (c *controller) nameOf(name v1.UniqueVolumeName) string {
 	if pv := c.actual.pvs[name]; pv != nil {
 		return pv.Name

@@ -31,8 +31,8 @@ const (
 
 var ctx = context.Background()
 
-// rig is an API server with the attach/detach controller. The test plays everybody
-// else: scheduler, kubelets, and the attacher unless it is added.
+// rig is an API server with the attach/detach controller. The test plays all
+// others: scheduler, kubelets, and the attacher unless it is added.
 type rig struct{ *enginetest.Rig }
 
 func newRig(t testing.TB, cfg engine.Config, ad attachdetach.Config) *rig {
@@ -44,7 +44,7 @@ func newRig(t testing.TB, cfg engine.Config, ad attachdetach.Config) *rig {
 	return r
 }
 
-// withAttacher is a rig whose driver attaches and detaches at once.
+// withAttacher returns a rig whose driver attaches and detaches at once.
 func withAttacher(t testing.TB) *rig {
 	t.Helper()
 	r := newRig(t, engine.Config{}, attachdetach.Config{})
@@ -52,7 +52,7 @@ func withAttacher(t testing.TB) *rig {
 	return r
 }
 
-// attacher is a small csi-attacher: a finalizer, then the status; and back.
+// attacher returns a small csi-attacher: a finalizer, then the status; and back.
 func attacher(env control.Env) error {
 	cache := control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments())
 	queue := env.Queue(control.QueueConfig{Name: "attachments", Reconcile: func(ctx context.Context, name string) error {
@@ -115,7 +115,7 @@ func (r *rig) outOfService(node string) {
 	r.patchNode(node, "", map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": v1.TaintNodeOutOfService, "value": "nodeshutdown", "effect": "NoExecute"}}}})
 }
 
-// unique is the name of a volume in the status of nodes.
+// unique returns the name of a volume in the status of nodes.
 func unique(volume string) v1.UniqueVolumeName {
 	return v1.UniqueVolumeName("kubernetes.io/csi/" + driver + "^handle-" + volume)
 }
@@ -183,7 +183,7 @@ func (r *rig) list() []storagev1.VolumeAttachment {
 	return list.Items
 }
 
-// attachments are "volume@node", sorted, with a question mark if not attached.
+// attachments returns "volume@node", sorted, with a question mark if not attached.
 func (r *rig) attachments() string {
 	r.Helper()
 	var list []string
@@ -198,7 +198,7 @@ func (r *rig) attachments() string {
 	return strings.Join(list, " ")
 }
 
-// listed is what a node's status says is attached.
+// listed returns what a node's status says is attached.
 func (r *rig) listed(node string) []v1.UniqueVolumeName {
 	r.Helper()
 	n, err := r.User.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -210,7 +210,7 @@ func (r *rig) listed(node string) []v1.UniqueVolumeName {
 	return names
 }
 
-// events are the events of a pod, as "1.7s Reason: message".
+// events returns the events of a pod, as "1.7s Reason: message".
 func (r *rig) events(pod string) []string {
 	var list []string
 	for _, entry := range r.Engine.Trace().Entries() {
@@ -221,7 +221,7 @@ func (r *rig) events(pod string) []string {
 	return list
 }
 
-// writes are the controller's writes, as "verb resource".
+// writes returns the controller's writes, as "verb resource".
 func (r *rig) writes() []string {
 	var list []string
 	for _, entry := range r.Engine.Trace().Entries() {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// attachVolume is the operation. A volume that could not be attached is uncertain: the
+// attachVolume returns the operation. A volume that could not be attached is uncertain: the
 // attacher may still be at it.
 // Upstream: operation_generator.go GenerateAttachVolumeFunc, v1.36.
 func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.PersistentVolume, pods []*v1.Pod) error {
@@ -30,7 +30,7 @@ func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.Persiste
 	return nil
 }
 
-// detachVolume is the operation. A volume that could not be detached is uncertain, and
+// detachVolume returns the operation. A volume that could not be detached is uncertain, and
 // there is no event.
 // Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.36.
 func (c *controller) detachVolume(ctx context.Context, at place, verify bool) error {

@@ -52,7 +52,7 @@ func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error
 	return c.deleteObject(ctx, k, latest, policyOf(latest), why(latest, dangling, waiting))
 }
 
-// policyOf is how an object is deleted whose owners are gone.
+// policyOf returns the policy with which an object is deleted whose owners are gone.
 func policyOf(obj control.Object) metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents):

@@ -57,7 +57,7 @@ func (c *controller) followResource(ctx context.Context, name string) bool {
 	return false
 }
 
-// kindOf is the kind that a reference to an owner means. Of a custom kind every version that
+// kindOf returns the kind that a reference to an owner means. Of a custom kind every version that
 // the server has will do: its objects are the same in all of them.
 func (c *controller) kindOf(ctx context.Context, ref metav1.OwnerReference) (*kind, bool) {
 	k, found := c.kinds[idOf(ref)]
@@ -72,7 +72,7 @@ func (c *controller) kindOf(ctx context.Context, ref metav1.OwnerReference) (*ki
 	return k, err == nil
 }
 
-// idOf is the id of the kind that a reference names.
+// idOf returns the id of the kind that a reference names.
 func idOf(ref metav1.OwnerReference) string {
 	group, _ := schema.ParseGroupVersion(ref.APIVersion) // no kind has the id of one that cannot be parsed
 	return schema.GroupKind{Group: group.Group, Kind: ref.Kind}.String()

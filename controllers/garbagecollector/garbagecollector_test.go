@@ -24,7 +24,7 @@ import (
 
 var ctx = context.Background()
 
-// cluster is an API server and the garbage collector, and nobody else.
+// cluster is an API server with the garbage collector and no other actor.
 type cluster struct{ *enginetest.Rig }
 
 func newCluster(t testing.TB, cfg engine.Config) *cluster {
@@ -65,7 +65,7 @@ func (c *cluster) deleteWith(name string, policy metav1.DeletionPropagation) {
 	require.NoError(c, c.User.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}))
 }
 
-// objects are the names of the config maps there are, joined.
+// objects returns the names of the config maps there are, joined.
 func (c *cluster) objects() string {
 	c.Helper()
 	list, err := c.User.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
@@ -84,7 +84,7 @@ func (c *cluster) get(name string) *v1.ConfigMap {
 	return cm
 }
 
-// owned is a reference to a config map.
+// owned returns a reference to a config map.
 func owned(by *v1.ConfigMap) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: by.Name, UID: by.UID, BlockOwnerDeletion: new(true)}
 }
@@ -243,7 +243,7 @@ func TestOrphansStayAndNoLongerNameTheirOwner(t *testing.T) {
 	})
 }
 
-// A finalizer that somebody wrote by hand says how the object is deleted, where the
+// A finalizer written by hand says how the object is deleted, where the
 // options do not.
 func TestAFinalizerWrittenByHandSaysHowAnOwnerIsDeleted(t *testing.T) {
 	for finalizer, left := range map[string]string{"foregroundDeletion": "", "orphan": "child"} {
@@ -259,7 +259,7 @@ func TestAFinalizerWrittenByHandSaysHowAnOwnerIsDeleted(t *testing.T) {
 	}
 }
 
-// An owner that waits for a dependent is deleted at once when somebody has enough of it.
+// An owner that waits for a dependent is deleted at once if a user deletes it in the background.
 func TestADeletionInTheForegroundCanBeTurnedIntoAnother(t *testing.T) {
 	for policy, left := range map[metav1.DeletionPropagation]string{
 		metav1.DeletePropagationBackground: "child", metav1.DeletePropagationOrphan: "child",

@@ -11,15 +11,14 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is what upstream's controller manager calls this controller at the API
-// server.
+// ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "generic-garbage-collector"
 
 // Config says what the garbage collector looks at.
 type Config struct {
-	// Kinds are those whose objects may own others or be owned. Of two in different versions
-	// the first counts. Objects of other kinds, such as events, are left alone, but those of
-	// custom kinds, which are followed from when they are defined.
+	// Kinds lists the kinds whose objects may own others or be owned. Of a kind in two versions
+	// the first counts. Objects of other kinds, such as events, are ignored, except those of
+	// custom kinds, which are watched as soon as they are defined.
 	// Upstream: graph_builder.go syncMonitors, v1.36, which gets them from discovery.
 	Kinds []metav1.APIResource
 }
@@ -61,7 +60,7 @@ type controller struct {
 
 func (k *kind) item(obj control.Object) string { return k.id + " " + control.Key(obj) }
 
-// object is what the caches know of an item.
+// object returns what the caches know of an item.
 func (c *controller) object(item string) (*kind, control.Object, bool) {
 	id, key, _ := strings.Cut(item, " ")
 	k := c.kinds[id]
@@ -69,7 +68,7 @@ func (c *controller) object(item string) (*kind, control.Object, bool) {
 	return k, obj, found
 }
 
-// dependentsOf are the items that name the object as their owner, in any order.
+// dependentsOf returns the items that name the object as their owner, in any order.
 func (c *controller) dependentsOf(owner types.UID) []string {
 	items := make([]string, 0, len(c.dependents[owner]))
 	for item := range c.dependents[owner] {
@@ -136,7 +135,7 @@ func (c *controller) addDependentToOwners(item string, owners []metav1.OwnerRefe
 	}
 }
 
-// describes says whether the item's reference has the right kind, namespace and name for
+// describes reports whether the item's reference has the right kind, namespace and name for
 // the owner.
 func describes(ref metav1.OwnerReference, item, owner string) bool {
 	_, key, _ := strings.Cut(item, " ")

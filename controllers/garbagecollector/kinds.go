@@ -42,7 +42,7 @@ func (c *controller) follow(r metav1.APIResource, custom bool) {
 	})
 }
 
-// in is the namespace of an object that is named by another in that namespace.
+// in returns the namespace of an object that is named by another in that namespace.
 func (k *kind) in(namespace string) string {
 	if k.namespaced {
 		return namespace

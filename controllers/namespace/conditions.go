@@ -17,7 +17,7 @@ type conditions struct {
 	failures []string
 }
 
-// fine are all conditions in order, as they are when all is well.
+// fine returns all conditions in order, as they are when all is well.
 // Upstream: deletion/status_condition_utils.go, v1.36.
 func fine() []v1.NamespaceCondition {
 	return []v1.NamespaceCondition{

@@ -15,11 +15,11 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// finalizerEstimateSeconds is how long objects with finalizers are expected to take.
+// finalizerEstimateSeconds is the time that objects with finalizers are expected to take.
 // Upstream: deletion/namespaced_resources_deleter.go, v1.36.
 const finalizerEstimateSeconds = 15
 
-// remaining is what could not be deleted yet.
+// remaining counts the objects that could not be deleted yet.
 type remaining struct {
 	estimate   int64 // seconds until it is expected to be gone
 	objects    map[schema.GroupVersionResource]int
@@ -139,7 +139,7 @@ func unlessNotServed(err error) error {
 	return err
 }
 
-// estimateGracefulTermination is how many seconds the objects of a kind may take to end: for
+// estimateGracefulTermination returns the number of seconds the objects of a kind may take to end: for
 // pods the longest of their grace periods, until that has passed since the namespace was
 // deleted.
 // Upstream: deletion/namespaced_resources_deleter.go estimateGracefulTermination, v1.36.

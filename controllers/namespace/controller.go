@@ -14,11 +14,10 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is what upstream's controller manager calls this controller at the API
-// server.
+// ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "namespace-controller"
 
-// namespaceDeletionGracePeriod is how long a namespace has been Terminating before it is
+// namespaceDeletionGracePeriod is the time that a namespace has been Terminating before it is
 // emptied, so that late objects are seen. Upstream: namespace_controller.go, v1.36.
 const namespaceDeletionGracePeriod = 5 * time.Second
 

@@ -42,7 +42,7 @@ func (c *cluster) delete() {
 	require.NoError(c, c.User.CoreV1().Namespaces().Delete(ctx, "team", metav1.DeleteOptions{}))
 }
 
-// namespace is the namespace, nil if it is gone.
+// namespace returns the namespace, nil if it is gone.
 func (c *cluster) namespace() *v1.Namespace {
 	c.Helper()
 	ns, err := c.User.CoreV1().Namespaces().Get(ctx, "team", metav1.GetOptions{})
@@ -53,7 +53,7 @@ func (c *cluster) namespace() *v1.Namespace {
 	return ns
 }
 
-// condition is the reason and the message of a condition that is True, "" if it is not.
+// condition returns the reason and the message of a condition that is True, "" if it is not.
 func (c *cluster) condition(name v1.NamespaceConditionType) string {
 	c.Helper()
 	for _, condition := range c.namespace().Status.Conditions {

@@ -13,16 +13,15 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is what upstream's controller manager calls this controller at the API
-// server.
+// ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "node-controller"
 
 // Upstream: pkg/controller/nodelifecycle/config/v1alpha1 defaults, and
 // cmd/kube-controller-manager NodeMonitorPeriod, v1.36.
 const (
-	// nodeMonitorPeriod is how often all nodes are looked at.
+	// nodeMonitorPeriod is the number of times that all nodes are looked at.
 	nodeMonitorPeriod = 5 * time.Second
-	// nodeMonitorGracePeriod is how long a node may be silent, nodeStartupGracePeriod how
+	// nodeMonitorGracePeriod is the time that a node may be silent, nodeStartupGracePeriod how
 	// long one that has not reported anything yet.
 	nodeMonitorGracePeriod = 50 * time.Second
 	nodeStartupGracePeriod = 60 * time.Second
@@ -55,8 +54,8 @@ type controller struct {
 	nodes    *control.Cache[*v1.Node]
 	leases   *control.Cache[*coordinationv1.Lease]
 
-	// known are the nodes seen in the last round, health is what is known of each, and
-	// retry are those whose pods could not be marked as not ready.
+	// known holds the nodes seen in the last round, health the last signs of life of each, and
+	// retry the nodes whose pods could not be marked as not ready.
 	known  map[string]types.UID
 	health map[string]*nodeHealth
 	retry  map[string]bool

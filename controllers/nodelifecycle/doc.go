@@ -4,8 +4,8 @@
 // conditions, and those that are not ready or not reachable get a NoExecute taint as well,
 // one node after the other, for which the taint eviction controller deletes their pods.
 //
-// Where many nodes of a zone are lost at once, they are tainted more slowly or not at all,
-// and where no node of the cluster is left, none is: then it is more likely that this
+// If many nodes of a zone are lost at once, they are tainted more slowly or not at all,
+// and if all nodes of the cluster are lost, no node is tainted: it is more likely that this
 // controller is cut off. So the pods of a cluster's only node are never evicted.
 //
 // A cordon becomes a taint as well. When it ends, the taint is removed a
@@ -19,9 +19,9 @@
 //   - Deprecated labels of nodes are not kept in step with the present ones.
 //   - A NoSchedule taint that could not be written is tried again with backoff; upstream
 //     waits for the node's next change.
-//   - There is no cache of pods: those of a node that is lost are listed. So a pod that comes
-//     onto such a node later is not marked as not ready; its kubelet has not said that it is.
-//   - Nodes are looked at one after the other, and a lost race for taints is run again after
-//     100 ms without anything added by chance.
+//   - There is no cache of pods: the pods of a lost node are listed. So a pod that comes
+//     onto such a node later is not marked as not ready; its kubelet has not reported it ready.
+//   - Nodes are handled one after the other, and a conflict about taints is retried after
+//     100 ms without a random delay.
 //   - The event RegisteredNode is not recorded.
 package nodelifecycle

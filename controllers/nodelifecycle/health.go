@@ -18,7 +18,7 @@ const (
 	nodeHealthUpdateRetry = 5
 )
 
-// nodeHealth is what is known of one node's signs of life.
+// nodeHealth holds the last signs of life of one node.
 // Upstream: node_lifecycle_controller.go nodeHealthData, v1.36.
 type nodeHealth struct {
 	// ready is the condition Ready as it was last seen, nil if the node had none.
@@ -29,7 +29,7 @@ type nodeHealth struct {
 	probe   time.Time
 }
 
-// readyCondition is the condition Ready of a node, nil if it has none.
+// readyCondition returns the condition Ready of a node, nil if it has none.
 func readyCondition(node *v1.Node) *v1.NodeCondition { return conditionOf(node, v1.NodeReady) }
 
 func conditionOf(node *v1.Node, kind v1.NodeConditionType) *v1.NodeCondition {
@@ -114,8 +114,8 @@ func (c *controller) setUnknown(node *v1.Node) {
 	}
 }
 
-// updateNodeHealth is tryUpdateNodeHealth, which is tried again with the node as it is by
-// then. The node returned is the one last looked at; nil if it cannot be read.
+// updateNodeHealth calls tryUpdateNodeHealth, and again with the node read anew if that fails. It
+// returns the node read last; nil if it cannot be read.
 // Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
 func (c *controller) updateNodeHealth(ctx context.Context, node *v1.Node) (_ *v1.Node, observed v1.NodeCondition, current *v1.NodeCondition) {
 	for range nodeHealthUpdateRetry {

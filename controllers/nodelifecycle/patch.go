@@ -44,7 +44,7 @@ func (c *controller) removeTaints(ctx context.Context, name string, taints ...v1
 }
 
 // patchNodeTaints changes a node's taints, if that changes them, and tries again if
-// somebody else changes the node meanwhile. A node that is gone needs none.
+// another client changes the node meanwhile. It ignores a node that is gone.
 // Upstream: pkg/controller/controller_utils.go AddOrUpdateTaintOnNode, v1.36.
 func (c *controller) patchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
 	for try := 1; ; try++ {
@@ -61,7 +61,7 @@ func (c *controller) patchNodeTaints(ctx context.Context, name string, change fu
 	}
 }
 
-// tryPatchNodeTaints fails if somebody else has changed the node since it was read.
+// tryPatchNodeTaints fails if another client has changed the node since it was read.
 // Upstream: pkg/controller/controller_utils.go PatchNodeTaints, v1.36.
 func (c *controller) tryPatchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// nodeEvictionPeriod is how often the lines of nodes to be tainted are looked at.
+// nodeEvictionPeriod is the number of times that the lines of nodes to be tainted are looked at.
 // Upstream: nodelifecycle/scheduler NodeEvictionPeriod, v1.36.
 const nodeEvictionPeriod = 100 * time.Millisecond
 
@@ -79,7 +79,7 @@ func (l *line) swapLimiter(qps float64, now time.Time) {
 	}
 }
 
-// next is how long until a node can be tainted; false if none waits, or none may be.
+// next returns the time that until a node can be tainted; false if none waits, or none may be.
 func (l *line) next(now time.Time) (time.Duration, bool) {
 	if len(l.waiting) == 0 || l.qps <= 0 {
 		return 0, false
@@ -88,7 +88,7 @@ func (l *line) next(now time.Time) (time.Duration, bool) {
 	return max(nodeEvictionPeriod, time.Duration((1-l.tokens)/l.qps*float64(time.Second)).Round(time.Millisecond)), true
 }
 
-// evictionTaint is the taint with which a node of that condition Ready is to have its pods
+// evictionTaint returns the taint with which a node of that condition Ready is to have its pods
 // evicted, and the one that it must not have then. A node that is ready needs neither.
 // Upstream: node_lifecycle_controller.go NotReadyTaintTemplate and
 // UnreachableTaintTemplate, v1.36.
@@ -137,7 +137,7 @@ func (c *controller) markNodeAsReachable(ctx context.Context, node *v1.Node) {
 	}
 }
 
-// startTainting works off the lines in the background, as long as somebody waits there.
+// startTainting handles the queues of nodes in the background, as long as a node waits there.
 func (c *controller) startTainting() {
 	if _, waits := c.nextTaint(); c.tainting || !waits {
 		return
@@ -155,7 +155,7 @@ func (c *controller) startTainting() {
 	})
 }
 
-// nextTaint is how long until some node can be tainted.
+// nextTaint returns the time that until some node can be tainted.
 func (c *controller) nextTaint() (pause time.Duration, waits bool) {
 	for _, z := range c.zones {
 		if d, ok := z.next(c.env.Now()); ok && (!waits || d < pause) {

@@ -25,7 +25,7 @@ func conditionTaints() []conditionTaint {
 	}
 }
 
-// taintsOf are the taints that a node is to have by its conditions.
+// taintsOf returns the taints that a node is to have by its conditions.
 func taintsOf(node *v1.Node) []v1.Taint {
 	var taints []v1.Taint
 	for _, condition := range node.Status.Conditions {
@@ -41,13 +41,13 @@ func taintsOf(node *v1.Node) []v1.Taint {
 	return taints
 }
 
-// isConditionTaint says whether the taint is one that taintsOf gives.
+// isConditionTaint reports whether the taint is one that taintsOf gives.
 func isConditionTaint(taint v1.Taint) bool {
 	return taint.Effect == v1.TaintEffectNoSchedule && (taint.Key == v1.TaintNodeUnschedulable ||
 		slices.ContainsFunc(conditionTaints(), func(t conditionTaint) bool { return t.key == taint.Key }))
 }
 
-// without are the taints of list that others does not have. Key and effect make a
+// without returns the taints of list that others does not have. Key and effect make a
 // taint.
 func without(list, others []v1.Taint) []v1.Taint {
 	var rest []v1.Taint

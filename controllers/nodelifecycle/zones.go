@@ -72,7 +72,7 @@ func computeZoneState(conditions []*v1.NodeCondition) zoneState {
 	return stateNormal
 }
 
-// qps is how many nodes a second may be tainted in a zone of that state and size.
+// qps returns the number of nodes a second may be tainted in a zone of that state and size.
 // Upstream: node_lifecycle_controller.go setLimiterInZone, v1.36.
 func qps(state zoneState, size int) float64 {
 	switch {

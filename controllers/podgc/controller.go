@@ -16,21 +16,20 @@ import (
 	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
-// ActorName is what upstream's controller manager calls this controller at the API
-// server.
+// ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "pod-garbage-collector"
 
 // Upstream: gc_controller.go, v1.36.
 const (
-	// gcCheckPeriod is how often all pods are looked at.
+	// gcCheckPeriod is the number of times that all pods are looked at.
 	gcCheckPeriod = 20 * time.Second
-	// quarantineTime is how long a node may be missing before its pods are deleted.
+	// quarantineTime is the time that a node may be missing before its pods are deleted.
 	quarantineTime = 40 * time.Second
 )
 
 // Config configures the controller. The zero value has the defaults.
 type Config struct {
-	// TerminatedPodThreshold is how many pods that have ended may exist; default 12,500,
+	// TerminatedPodThreshold is the number of pods that have ended may exist; default 12,500,
 	// negative for any number.
 	TerminatedPodThreshold int
 }
@@ -60,7 +59,7 @@ type controller struct {
 	missing map[string]time.Time
 }
 
-// gc is one round. A pod that could not be deleted is looked at again in the next.
+// gc returns one round. A pod that could not be deleted is looked at again in the next.
 // Upstream: gc_controller.go gc, v1.36.
 func (c *controller) gc(ctx context.Context) {
 	var terminated, outOfService, orphaned, unscheduled []*v1.Pod

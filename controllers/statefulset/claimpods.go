@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// claimPods are the pods that belong to the set. An orphan that its selector matches and
+// claimPods returns the pods that belong to the set. An orphan that its selector matches and
 // that bears a replica's name is adopted; a pod of its own that this is not true of any
 // more is released. A set that is being deleted does neither.
 // Upstream: stateful_set.go getPodsForStatefulSet; controller_ref_manager.go ClaimPods and
@@ -97,10 +97,10 @@ func (c *controller) patchOwner(ctx context.Context, pod *v1.Pod, ref any) (*v1.
 // podsByOwner is an index of pods by the UID of their controller, or by orphansIn.
 const podsByOwner = "owner"
 
-// orphansIn is under what the index has the pods of the namespace that have no controller.
+// orphansIn returns the index key of the pods of the namespace that have no controller.
 func orphansIn(namespace string) string { return "orphans in " + namespace }
 
-// ownerOf is where the pod stands in the index.
+// ownerOf returns the keys of the pod in the index.
 func ownerOf(pod *v1.Pod) []string {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return []string{string(owner.UID)}

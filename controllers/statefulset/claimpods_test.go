@@ -35,7 +35,7 @@ func (c *cluster) relabel(name, app string) {
 	require.NoError(c, err)
 }
 
-// controllerOf is the name of the pod's controller.
+// controllerOf returns the name of the pod's controller.
 func (c *cluster) controllerOf(name string) string {
 	c.Helper()
 	pod, err := c.User.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
@@ -75,7 +75,7 @@ func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
 	})
 }
 
-// adoptedBefore is the controller that the trace says the pod got.
+// adoptedBefore returns the controller that the trace says the pod got.
 func (c *cluster) adoptedBefore(name string) string {
 	c.Helper()
 	for _, w := range c.Engine.Trace().Entries() {

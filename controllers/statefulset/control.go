@@ -70,7 +70,7 @@ func sortPods(set *appsv1.StatefulSet, pods []*v1.Pod) (replicas map[int64]*v1.P
 	return replicas, condemned
 }
 
-// firstUnhealthy is the condemned pod with the lowest ordinal that does not run well,
+// firstUnhealthy returns the condemned pod with the lowest ordinal that does not run well,
 // nil if all do.
 func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
 	for _, pod := range slices.Backward(condemned) {

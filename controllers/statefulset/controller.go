@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is what upstream's controller manager calls this controller at the API
-// server, and the source of its events.
+// ActorName is the name of this controller in upstream's controller manager, and the source of its
+// events.
 const ActorName = "statefulset-controller"
 
 // New makes the controller.

@@ -17,7 +17,7 @@ import (
 // controllerKind is the kind that pods name as their owner's.
 const controllerKind = "StatefulSet"
 
-// ordinals are the first ordinal of the set's replicas and the one after the last.
+// ordinals returns the first ordinal of the set's replicas and the one after the last.
 func ordinals(set *appsv1.StatefulSet) (first, end int64) {
 	if set.Spec.Ordinals != nil {
 		first = int64(set.Spec.Ordinals.Start)
@@ -29,13 +29,13 @@ func ordinals(set *appsv1.StatefulSet) (first, end int64) {
 	return first, first + replicas
 }
 
-// podName is the name of a replica's pod.
+// podName returns the name of a replica's pod.
 // Upstream: stateful_set_utils.go getPodName, v1.36.
 func podName(set *appsv1.StatefulSet, ordinal int64) string {
 	return set.Name + "-" + strconv.FormatInt(ordinal, 10)
 }
 
-// ordinalOf is the ordinal in a pod's name, if it is the name of a replica.
+// ordinalOf returns the ordinal in a pod's name, if it is the name of a replica.
 // Upstream: stateful_set_utils.go getParentNameAndOrdinal, v1.36.
 func ordinalOf(set *appsv1.StatefulSet, pod *v1.Pod) (ordinal int64, ok bool) {
 	suffix, ok := strings.CutPrefix(pod.Name, set.Name+"-")
@@ -46,7 +46,7 @@ func ordinalOf(set *appsv1.StatefulSet, pod *v1.Pod) (ordinal int64, ok bool) {
 	return ordinal, err == nil && pod.Name == podName(set, ordinal)
 }
 
-// newStatefulPod is the pod of a replica: the template, with the replica's identity
+// newStatefulPod returns the pod of a replica: the template, with the replica's identity
 // and claims.
 // Upstream: stateful_set_utils.go newStatefulSetPod and initIdentity, v1.36.
 func newStatefulPod(set *appsv1.StatefulSet, ordinal int64) *v1.Pod {
@@ -92,13 +92,13 @@ func updateStorage(set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) {
 	pod.Spec.Volumes = volumes
 }
 
-// claimName is the name of a replica's claim.
+// claimName returns the name of a replica's claim.
 // Upstream: stateful_set_utils.go getPersistentVolumeClaimName, v1.36.
 func claimName(set *appsv1.StatefulSet, template *v1.PersistentVolumeClaim, ordinal int64) string {
 	return template.Name + "-" + podName(set, ordinal)
 }
 
-// persistentVolumeClaims are a replica's claims: the templates, with the labels that the
+// persistentVolumeClaims returns a replica's claims: the templates, with the labels that the
 // set selects by.
 // Upstream: stateful_set_utils.go getPersistentVolumeClaims, v1.36.
 func persistentVolumeClaims(set *appsv1.StatefulSet, ordinal int64) []*v1.PersistentVolumeClaim {

@@ -46,8 +46,8 @@ func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.Stateful
 	return err
 }
 
-// createMissingPersistentVolumeClaims makes a pending pod's claims that somebody has
-// deleted, and gives those that there are their owners.
+// createMissingPersistentVolumeClaims creates the deleted claims of a pending pod,
+// and sets the owners of the existing ones.
 // Upstream: stateful_pod_control.go createMissingPersistentVolumeClaims, v1.36.
 func (c *controller) createMissingPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
 	if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {

@@ -27,7 +27,7 @@ func retains(set *appsv1.StatefulSet) (whenDeleted, whenScaled bool) {
 		policy.WhenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// owner is what an ownerReference is compared with.
+// owner identifies an owner, to compare it with an ownerReference.
 type owner struct {
 	metav1.Object
 	apiVersion, kind string
@@ -80,8 +80,8 @@ func inOrdinalRange(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	return ok && first <= ordinal && ordinal < end
 }
 
-// hasUnexpectedController: somebody else manages the claim, though the set has a policy
-// for it. The set and the pod in earlier lives are somebody else.
+// hasUnexpectedController reports whether another controller manages the claim, although the set has
+// a policy for it. An earlier set or pod of the same name counts as another.
 // Upstream: stateful_set_utils.go hasUnexpectedController, v1.36.
 func hasUnexpectedController(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	if whenDeleted, whenScaled := retains(set); whenDeleted && whenScaled {
@@ -113,8 +113,8 @@ func hasNonControllerOwner(claim *v1.PersistentVolumeClaim, set *appsv1.Stateful
 	})
 }
 
-// isClaimOwnerUpToDate: the claim's owners are what the policy asks for, or the claim is
-// to be left alone because an earlier set or pod of the name, or somebody else, owns it.
+// isClaimOwnerUpToDate reports whether the claim has the owners that the policy asks for, or the claim
+// must not be changed because an earlier set or pod of the name, or another object, owns it.
 // Upstream: stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
 func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	ownedBySet, ownedByPod := setOwner(set).of(claim), podOwner(pod).of(claim)
@@ -130,8 +130,8 @@ func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulS
 	return ownedBySet == bySet && ownedByPod == byPod
 }
 
-// updateClaimOwnerRefForSetAndPod makes the claim's owners what the policy asks for. If
-// somebody else manages the claim, it only takes the set and the pod away.
+// updateClaimOwnerRefForSetAndPod sets the claim's owners as the policy says. If
+// another controller manages the claim, it only removes the set and the pod.
 // Upstream: stateful_set_utils.go updateClaimOwnerRefForSetAndPod, v1.36.
 func updateClaimOwnerRefForSetAndPod(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) {
 	unexpected := hasUnexpectedController(claim, set, pod)
@@ -161,7 +161,7 @@ func addControllerRef(claim *v1.PersistentVolumeClaim, o owner) {
 	})
 }
 
-// claimsOf are those of the pod's claims that there are.
+// claimsOf returns those of the pod's claims that there are.
 func (c *controller) claimsOf(set *appsv1.StatefulSet, pod *v1.Pod) []*v1.PersistentVolumeClaim {
 	var claims []*v1.PersistentVolumeClaim
 	ordinal, _ := ordinalOf(set, pod)

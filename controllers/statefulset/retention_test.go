@@ -24,7 +24,7 @@ func retention(whenDeleted, whenScaled string) func(*appsv1.StatefulSet) {
 	}
 }
 
-// owners are the owners of a claim, as kind/name, those that do not control it with a
+// owners returns the owners of a claim, as kind/name, those that do not control it with a
 // question mark.
 func (c *cluster) owners(claim string) (owners []string) {
 	c.Helper()
@@ -143,7 +143,7 @@ func TestAPodIsNotMadeWhileTheClaimOfItsPredecessorIsThere(t *testing.T) {
 	claims := c.User.CoreV1().PersistentVolumeClaims("default")
 	require.NoError(t, claims.Delete(ctx, "data-db-0", metav1.DeleteOptions{}))
 	_, err := claims.Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	require.NoError(t, err) // nobody uses it any more
+	require.NoError(t, err) // no pod uses it any more
 	c.patch(`{"metadata":{"labels":{"look":"again"}}}`)
 	c.Settle()
 	require.Equal(t, "db-0", c.pods())

@@ -24,7 +24,7 @@ import (
 
 var ctx = context.Background()
 
-// cluster is an API server and the StatefulSet controller, and nobody else: the test
+// cluster is an API server with the StatefulSet controller and no other actor: the test
 // plays the kubelets.
 type cluster struct{ *enginetest.Rig }
 
@@ -133,7 +133,7 @@ func (c *cluster) deletePod(name string) {
 	c.Settle()
 }
 
-// said are the events on an object, repeats left out.
+// said returns the events on an object, repeats left out.
 func (c *cluster) said(name string) []string {
 	var said []string
 	for _, entry := range c.Engine.Trace().Entries() {

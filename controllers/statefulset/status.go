@@ -74,7 +74,7 @@ func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bo
 	return isRunningAndReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))
 }
 
-// readySince is when the pod became ready, if it is.
+// readySince returns the time at which the pod became ready, if it is.
 func readySince(pod *v1.Pod) (since time.Time, ready bool) {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReady && c.Status == v1.ConditionTrue {

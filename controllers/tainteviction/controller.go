@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is what upstream calls this controller, and the component of its events.
+// ActorName is upstream's name of this controller, and the component of its events.
 const ActorName = "taint-eviction-controller"
 
 // byNode is the index of pods by their node.
@@ -147,7 +147,7 @@ func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
 	c.addWork(pod, since, left)
 }
 
-// matchingTolerations are those by which a pod tolerates all of the taints, if it does.
+// matchingTolerations returns those by which a pod tolerates all of the taints, if it does.
 // Upstream: component-helpers scheduling/corev1 GetMatchingTolerations, v0.36.
 func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, []v1.Toleration) {
 	var used []v1.Toleration
@@ -161,7 +161,7 @@ func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, 
 	return true, used
 }
 
-// tolerates says whether a toleration is of that taint.
+// tolerates reports whether a toleration is of that taint.
 // Upstream: api core/v1 Toleration.ToleratesTaint, v0.36, without the operators that
 // compare numbers: they are behind a feature gate.
 func tolerates(t v1.Toleration, taint *v1.Taint) bool {
@@ -177,7 +177,7 @@ func tolerates(t v1.Toleration, taint *v1.Taint) bool {
 	return false
 }
 
-// minTolerationTime is how long the tolerations hold; they may hold for ever.
+// minTolerationTime returns the time that the tolerations hold; they may hold for ever.
 // Upstream: taint_eviction.go getMinTolerationTime, v1.36.
 func minTolerationTime(tolerations []v1.Toleration) (least time.Duration, forever bool) {
 	seconds := int64(math.MaxInt64)
@@ -193,7 +193,7 @@ func minTolerationTime(tolerations []v1.Toleration) (least time.Duration, foreve
 	return time.Duration(min(seconds, longest)) * time.Second, false
 }
 
-// podRef is a pod as events name it here: without its UID.
+// podRef returns a pod as events name it here: without its UID.
 func podRef(key string) *v1.Pod {
 	namespace, name := control.SplitKey(key)
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
