@@ -22,7 +22,7 @@ import (
 type Fault struct {
 	// Machine is "node/NAME" or "nfs/NAME".
 	Machine string
-	// Op is what fails: "mount", "unmount", or "look", which is any question about a
+	// Op is the operation that fails: "mount", "unmount", or "look", which is any question about a
 	// mount point (an Err of syscall.ESTALE makes the mount a corrupted one); or with
 	// files "mkdir", "write", "symlink", "remove", "rename", "chmod", "chown", "read"
 	// (also of directories) or "stat"; or "create", the first three of these, which a
@@ -40,9 +40,9 @@ type Fault struct {
 	// Skip lets so many matching operations pass first. One on a mounted share is two,
 	// the node's and that of the server's disk, and renaming is one for each name.
 	Skip int
-	// Times is how many it then strikes: default 1, negative until Set.ClearFaults.
+	// Times is how many operations it strikes then: default 1, negative until Set.ClearFaults.
 	Times int
-	// Err is what the operation fails with, for example syscall.ENOSPC. Nothing else
+	// Err is the error of the operation, for example syscall.ENOSPC. Nothing else
 	// happens.
 	Err error
 }

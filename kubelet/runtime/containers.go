@@ -19,7 +19,7 @@ import (
 type Config struct {
 	// Root is the node's file system, on which containers work.
 	Root *disk.Disk
-	// Kind is which runtime it is like; default Containerd.
+	// Kind is the runtime that it imitates; default Containerd.
 	Kind Kind
 	// Images are on the node from the start, with or without a tag; default
 	// none.

@@ -1,4 +1,4 @@
-// Package runtime is what runs of a node's pods, behind Service, a small interface in
+// Package runtime runs a node's pods, behind Service, a small interface in
 // the manner of the CRI: sandboxes, containers, exec, logs, images. The kubelet, which
 // knows of volumes and decides what is to be started, uses the interface only.
 //
@@ -23,9 +23,9 @@
 //
 //   - With FakeRuntime it just is running, whatever its command.
 //   - Without a command, and with arguments that do not begin with a program of package
-//     programs, it runs what its image starts with, of which nothing is known: it just is
+//     shell, it runs what its image starts with, of which nothing is known: it just is
 //     running.
-//   - A program of package programs, or a script in one of its volumes, is carried out.
+//   - A program of package shell, or a script in one of its volumes, is carried out.
 //   - A program that the image is known to start with goes on for ever: one that has the
 //     image's name (nginx, postgres, pause, rancher/local-path-provisioner), and those of
 //     the images that are used most (mysqld of mysql, redis-server of redis,

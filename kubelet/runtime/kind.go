@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Kind is which container runtime Containers is like, as far as that shows outside of
+// Kind is the container runtime that Containers imitates, as far as that shows outside of
 // the containers.
 type Kind string
 

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// awaitedFor is how long after its start a container's sleep is awaited when settling,
+// awaitedFor is the time after its start in which a container's sleep is awaited when settling,
 // if the container is to come to an end.
 const awaitedFor = time.Minute
 
@@ -46,8 +46,8 @@ func (s *Containers) StartContainer(id string) error {
 	return nil
 }
 
-// commandOf returns the command that a container runs; false if that is its image's own program, of which
-// nothing is known.
+// commandOf returns the command that a container runs; false if that is its image's own
+// program, of which nothing is known.
 func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	config := s.programOf(c)
 	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)

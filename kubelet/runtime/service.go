@@ -111,7 +111,7 @@ type ContainerConfig struct {
 	// Command and Args are those of the container's specification, with its variables
 	// put in.
 	Command, Args []string
-	// WorkingDir is where the command begins; "" means "/".
+	// WorkingDir is the command's directory; "" means "/".
 	WorkingDir string
 	Env        map[string]string
 	// Mounts are the container's volumes.

@@ -47,7 +47,7 @@ func (d *Disk) At(name string, f func(at *At) error) error {
 	return f(at)
 }
 
-// Path is where base really is on the node, base itself not followed.
+// Path returns the real path of base on the node; base itself is not followed.
 func (at *At) Path(base string) string {
 	if at.name == "/" {
 		return "/" + base

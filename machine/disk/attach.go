@@ -125,8 +125,8 @@ func (as *attachments) below(rel string) (list []*attachment) {
 	return list
 }
 
-// of returns the attachment that rel is in, and the path in there; nil if it is in
-// none.
+// of returns the attachment that rel is in, and the path in there; nil if rel is in no
+// attachment.
 func (as *attachments) of(rel string) (*attachment, string) {
 	as.mu.RLock()
 	defer as.mu.RUnlock()

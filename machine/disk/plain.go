@@ -12,7 +12,7 @@ import (
 // allows none.
 var ErrThroughLink = errors.New("is a symbolic link, and none is followed there")
 
-// plain is where no link is followed: in the first depth elements below dir.
+// plain says where no link is followed: in the first depth elements below dir.
 type plain struct {
 	dir   string // what os.Root takes for it
 	depth int

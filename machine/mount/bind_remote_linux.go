@@ -66,7 +66,7 @@ func (b *Bind) noteType(target string, as remoteType) error {
 	return nil
 }
 
-// typeOf is what was mounted with a type of which a mount shows all or a part.
+// typeOf returns the file system with a type that a mount shows, or shows a part of.
 func (b *Bind) typeOf(m *mountInfo) (remoteType, bool) {
 	b.types.mu.Lock()
 	defer b.types.mu.Unlock()

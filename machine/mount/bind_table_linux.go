@@ -116,8 +116,8 @@ func (b *Bind) onNode(table mountInfos) (list []MountPoint) {
 	return list
 }
 
-// List is all mounts on the node, in order of target; of those on one target the
-// first returns the lowest number.
+// List returns all mounts on the node, in order of target. Of mounts on one target the
+// lowest comes first.
 func (b *Bind) List() ([]MountPoint, error) {
 	table, err := readMountInfo("self")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package mount is what a kubelet mounts with: Interface, which is that of
+// Package mount mounts for a kubelet: Interface, which is that of
 // k8s.io/mount-utils; TempDir, which needs no privilege; and Bind, which makes real
 // bind mounts. One suite of tests runs on both. Failing makes any of them fail on
 // purpose.

@@ -14,8 +14,8 @@ type Interface = mountutils.Interface
 // MountPoint is one line of a mount table. Device is the source.
 type MountPoint = mountutils.MountPoint
 
-// IsCorrupted reports whether an error about a mount point means that something is
-// mounted there which does not answer any more, so that it can only be unmounted.
+// IsCorrupted reports whether an error about a mount point means that the mounted file
+// system does not answer any more, so that it can only be unmounted.
 //
 // Upstream: k8s.io/mount-utils IsCorruptedMnt, v0.37.
 func IsCorrupted(err error) bool { return mountutils.IsCorruptedMnt(err) }

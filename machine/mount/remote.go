@@ -101,8 +101,8 @@ func (t *TempDir) see(r record, dir *disk.Disk) error {
 	return nil
 }
 
-// partOf returns the part of a remote file system at a path without links, as a record without a
-// target; false if the path is in none.
+// partOf returns the part of a remote file system at a path without links, as a record
+// without a target; false if the path is not in a remote file system.
 func (t *TempDir) partOf(real string) (r record, remote bool) {
 	for at := real; at != "/"; at = path.Dir(at) {
 		if on, ok := t.table[at]; ok && on.Type != "" {

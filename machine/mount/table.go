@@ -14,13 +14,13 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// TableDir is where a TempDir has its records of mounts, one file each: what a kernel
+// TableDir is the directory of a TempDir's records of mounts, one file each: what a kernel
 // has in its memory.
 const TableDir = "/run/mounts"
 
 // record is one mount.
 type record struct {
-	// Source is where the link leads, without links on the way.
+	// Source is the target of the link, without links on the way.
 	Source string `json:"source"`
 	// Target is the mount point, without links on the way to it.
 	Target  string   `json:"target"`
@@ -61,7 +61,7 @@ func (t *TempDir) load() error {
 }
 
 // Read returns what is mounted on a node, in order of target, and the records of
-// mounts that are none any more. Unlike NewTempDir it changes nothing.
+// mounts that do not exist any more. Unlike NewTempDir it changes nothing.
 func Read(node *disk.Disk) (mounts []MountPoint, stale []string, err error) {
 	table, left, err := readTable(node)
 	for _, r := range table {
@@ -97,8 +97,8 @@ func readTable(node *disk.Disk) (table map[string]record, stale []record, err er
 	return table, stale, err
 }
 
-// isThere reports whether what a record says is mounted is, and notes the link. A
-// link may be another than that of the mount.
+// isThere reports whether the mount of a record exists, and remembers the link. The link may
+// differ from that of the mount.
 func (r *record) isThere(node *disk.Disk) bool {
 	if r.Type != "" {
 		return node.Attached(r.Target)
@@ -133,8 +133,8 @@ func (t *TempDir) forget(r record) error {
 	return nil // another process was faster
 }
 
-// mounted returns the mount at a place, if its link is still there. A link that cannot be
-// read is not taken for none.
+// mounted returns the mount at a place, if its link still exists. If the link cannot be
+// read, it counts as existing.
 func (t *TempDir) mounted(at *disk.At, base string) (r record, mounted bool, err error) {
 	r, ok := t.table[at.Path(base)]
 	if !ok || r.Type != "" {
@@ -210,7 +210,7 @@ func (t *TempDir) IsLikelyNotMountPoint(file string) (bool, error) {
 // CanSafelySkipMountPointCheck is false: unmounting what is not mounted fails.
 func (t *TempDir) CanSafelySkipMountPointCheck() bool { return false }
 
-// GetMountRefs is every other target on which the same directory is mounted.
+// GetMountRefs returns the other targets on which the same directory is mounted.
 // pathname returns a mount point, or a directory that is mounted elsewhere. What does
 // not exist has none.
 func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {

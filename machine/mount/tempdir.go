@@ -17,7 +17,7 @@ type Config struct {
 	Dir *disk.Disk
 	// Remote finds what is mounted with a file system type, as for
 	// "nfs" the directory that a server exports as source. TempDir closes it.
-	// Its error is what the mount program prints. Default: no type is known.
+	// Its error is the message of the mount program. Default: no type is known.
 	Remote func(fstype, source string) (*disk.Disk, error)
 }
 
