@@ -100,7 +100,7 @@ func (k *kind) subresourceList() []metav1.APIResource {
 	return list
 }
 
-// hasPart says whether a subresource can be read and written: status, a view, or a part.
+// hasPart reports whether a subresource can be read and written: status, a view, or a part.
 func (k *kind) hasPart(sub string) bool {
 	known := k.subresources[sub]
 	return sub == "status" && k.status >= 0 || known.view != nil || known.part != nil

@@ -67,7 +67,7 @@ func writeOptions(dryRun []string, manager, validation string) metav1.PatchOptio
 	return metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: validation}
 }
 
-// hasAction says whether client-go has an action for the request: its actions panic
+// hasAction reports whether client-go has an action for the request: its actions panic
 // without an object, and where a selector cannot be parsed. The server refuses either.
 func hasAction(req *api.Request) bool {
 	if req.Object == nil && (req.Verb == "create" || req.Verb == "update") {

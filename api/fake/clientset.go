@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/typed"
 )
 
-// Clientset is a clientset over an API server, with the name of who calls. Like one of
+// Clientset is a clientset over an API server, with the name of the actor that calls. Like one of
 // client-go's fakes it has PrependReactor, Actions and Tracker; but what answers is the
 // server. It is safe for concurrent use.
 type Clientset struct {
@@ -49,7 +49,7 @@ func NewWithoutActions(server api.Handler, actor string) *Clientset {
 	return c
 }
 
-// Do carries out a request of any kind as the clientset's actor, but a watch: what the
+// Do carries out a request of any kind, except a watch, as the clientset's actor, as the
 // typed clients do. The request's object is copied.
 func (c *Clientset) Do(ctx context.Context, req api.Request) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
@@ -101,7 +101,7 @@ func (c *Clientset) Discovery() discovery.DiscoveryInterfaces {
 // stream the first list: unlike client-go's fakes, this server can.
 func (c *Clientset) IsWatchListSemanticsUnSupported() bool { return false }
 
-// serves says whether the server has that subresource.
+// serves reports whether the server has that subresource.
 func (c *Clientset) serves(gvr schema.GroupVersionResource, sub string) bool {
 	for _, list := range c.server.Resources() {
 		if list.GroupVersion != gvr.GroupVersion().String() {

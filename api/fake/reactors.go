@@ -53,7 +53,7 @@ func (f *forward) React(action testing.Action) (bool, runtime.Object, error) {
 	return (*Clientset)(f).react(action)
 }
 
-// listens says whether anybody hears of the calls but the server.
+// listens reports whether anybody hears of the calls but the server.
 func (c *Clientset) listens() bool {
 	if c.keeps {
 		return true
@@ -153,7 +153,7 @@ func (c *Clientset) InvokesProxy(action testing.Action) rest.ResponseWrapper {
 	return c.Fake.InvokesProxy(action)
 }
 
-// isRequest says whether the server could answer that action. It could not answer those of
+// isRequest reports whether the server could answer that action. It could not answer those of
 // discovery and logs.
 func isRequest(action testing.Action) bool {
 	switch action.(type) {

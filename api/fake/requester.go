@@ -64,7 +64,7 @@ func (r *requester) Logs(namespace, name string, opts *corev1.PodLogOptions) *re
 	return rest.NewRequestWithClient(&url.URL{Scheme: "https", Host: "localhost"}, at, rest.ClientContentConfig{}, &http.Client{Transport: answer}).Verb(http.MethodGet)
 }
 
-// roundTrip is an http.RoundTripper made of a function.
+// roundTrip implements http.RoundTripper by a function.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

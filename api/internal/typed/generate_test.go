@@ -91,7 +91,7 @@ func (g *generator) group(name string, typ reflect.Type) {
 	}
 }
 
-// isSpecial says whether a client has methods that others do not have.
+// isSpecial reports whether a client has methods that others do not have.
 func isSpecial(client reflect.Type) bool {
 	for i := range client.NumMethod() {
 		if !slices.Contains(standard, client.Method(i).Name) {
