@@ -76,7 +76,7 @@ func (a *csiAttacher) csiAttach(ctx context.Context, va *storage.VolumeAttachmen
 	return va, answer.GetPublishContext(), nil
 }
 
-// specToAttach is the spec of the volume, once the volume has the attacher's finalizer.
+// specToAttach returns the spec of the volume, once the volume has the attacher's finalizer.
 func (a *csiAttacher) specToAttach(ctx context.Context, va *storage.VolumeAttachment) (*v1.PersistentVolumeSpec, error) {
 	pv, spec, err := a.specOf(va)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *csiAttacher) specToAttach(ctx context.Context, va *storage.VolumeAttach
 
 var errNoCSI = errors.New("pv spec contained non-csi source that was not migrated")
 
-// specOf is the spec of the volume that a VolumeAttachment is for: that of a
+// specOf returns the spec of the volume that a VolumeAttachment is for: that of a
 // PersistentVolume, which is returned too, or one of its own.
 //
 // Upstream: csi_handler.go getProcessedPVSpec, v4.13.
@@ -152,7 +152,7 @@ func (a *csiAttacher) patchVolume(ctx context.Context, name string, ops []operat
 	return err
 }
 
-// volumeCapability is how the volume is to be used.
+// volumeCapability returns the capability with which the volume is used.
 //
 // Upstream: util.go GetVolumeCapabilities, v4.13.
 func (a *csiAttacher) volumeCapability(spec *v1.PersistentVolumeSpec) (*csi.VolumeCapability, error) {
@@ -173,7 +173,7 @@ func (a *csiAttacher) credentials(ctx context.Context, source *v1.CSIPersistentV
 	return secrets, nil
 }
 
-// nodeID is what the driver calls the node: as CSINode says or, if that does not know the
+// nodeID returns what the driver calls the node: as CSINode says or, if that does not know the
 // driver, as the VolumeAttachment was annotated. va is nil if only CSINode will do.
 //
 // Upstream: csi_handler.go getNodeID, v4.13.

@@ -21,18 +21,18 @@ type Config struct {
 
 	// Timeout of one call of the driver; default 15 s.
 	Timeout time.Duration
-	// RetryIntervalStart is how long after a failure it is tried again, doubled each time
+	// RetryIntervalStart is the time that after a failure it is tried again, doubled each time
 	// up to RetryIntervalMax; defaults 1 s and 5 min.
 	RetryIntervalStart, RetryIntervalMax time.Duration
-	// WorkerThreads is how many VolumeAttachments, and how many volumes, are worked on at
+	// WorkerThreads is the number of VolumeAttachments, and how many volumes, are worked on at
 	// once; default 10.
 	WorkerThreads int
-	// Resync is how often everything is looked at again; default 10 min.
+	// Resync is the number of times that everything is looked at again; default 10 min.
 	Resync time.Duration
-	// ReconcileSync is how often a driver that can list its published volumes is asked for
+	// ReconcileSync is the number of times that a driver that can list its published volumes is asked for
 	// them; default 1 min.
 	ReconcileSync time.Duration
-	// MaxEntries is how many volumes the driver is asked to list in one answer; default 0,
+	// MaxEntries is the number of volumes the driver is asked to list in one answer; default 0,
 	// no limit.
 	MaxEntries int
 	// DefaultFSType is the file system of volumes that name none; default none.

@@ -33,7 +33,7 @@ type csiAttacher struct {
 
 	vaQueue, pvQueue control.Queue
 
-	// says is what the driver said of itself when the attacher started.
+	// says holds the driver's name and capabilities, as it answered when the attacher started.
 	says sidecar.Driver
 	// forceSync are VolumeAttachments whose status is known to be wrong.
 	forceSync map[string]bool
@@ -130,7 +130,7 @@ func (a *csiAttacher) enqueueVolume(pv *v1.PersistentVolume) {
 	}
 }
 
-// shouldEnqueueVAChange says whether a change is another than one of the errors in the
+// shouldEnqueueVAChange reports whether a change is another than one of the errors in the
 // status. The attacher writes those itself; if they were worked on, each failure would
 // set off the next try at once, whatever the backoff says.
 //

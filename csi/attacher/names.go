@@ -2,17 +2,17 @@ package attacher
 
 import "strings"
 
-// annNodeID is what the driver calls the node, on a VolumeAttachment, so that the volume
-// can be detached when CSINode does not know the driver any more.
+// annNodeID is an annotation on a VolumeAttachment with the driver's ID of the node. With it the
+// volume can be detached when CSINode no longer knows the driver.
 const annNodeID = "csi.alpha.kubernetes.io/node-id"
 
-// GetFinalizerName is the finalizer of the attacher of a driver, on VolumeAttachments and
+// GetFinalizerName returns the finalizer of the attacher of a driver, on VolumeAttachments and
 // PersistentVolumes.
 //
 // Upstream: util.go GetFinalizerName, v4.13.
 func GetFinalizerName(driver string) string { return "external-attacher/" + SanitizeDriverName(driver) }
 
-// SanitizeDriverName is the driver's name with a dash for each character but letters,
+// SanitizeDriverName returns the driver's name with a dash for each character but letters,
 // digits and dashes, and no dash at its end.
 //
 // Upstream: util.go SanitizeDriverName, v4.13.

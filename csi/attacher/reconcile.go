@@ -42,7 +42,7 @@ func (a *csiAttacher) reconcileVA(ctx context.Context) {
 	}
 }
 
-// listVolumes are the nodes, by their IDs, that each volume is published to, by handle.
+// listVolumes returns the nodes, by their IDs, that each volume is published to, by handle.
 //
 // Upstream: pkg/attacher/lister.go ListVolumes, v4.13.
 func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, error) {
@@ -61,7 +61,7 @@ func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, err
 	}
 }
 
-// consumeForceSync says whether the status of a VolumeAttachment is known to be wrong, once.
+// consumeForceSync reports whether the status of a VolumeAttachment is known to be wrong, once.
 //
 // Upstream: csi_handler.go consumeForceSync, v4.13.
 func (a *csiAttacher) consumeForceSync(name string) bool {

@@ -99,7 +99,7 @@ func (r *rig) detach() {
 	require.NoError(r, r.User.StorageV1().VolumeAttachments().Delete(ctx, "va-1", metav1.DeleteOptions{}))
 }
 
-// va is the VolumeAttachment va-1, or nil.
+// va returns the VolumeAttachment va-1, or nil.
 func (r *rig) va() *storage.VolumeAttachment {
 	r.Helper()
 	va, err := r.User.StorageV1().VolumeAttachments().Get(ctx, "va-1", metav1.GetOptions{})
@@ -120,7 +120,7 @@ func (r *rig) pv(name string) *v1.PersistentVolume {
 	return pv
 }
 
-// writes are what the attacher wrote, in order, with the code where it was refused.
+// writes returns what the attacher wrote, in order, with the code where it was refused.
 func (r *rig) writes() []string {
 	var list []string
 	for _, entry := range r.Engine.Trace().Entries() {
@@ -140,7 +140,7 @@ func (r *rig) writes() []string {
 	return list
 }
 
-// unset keeps nobody from removing the volume's own protection.
+// unprotect removes the volume's own protection.
 func (r *rig) unprotect(name string) {
 	r.Helper()
 	pv := r.pv(name)

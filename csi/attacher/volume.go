@@ -7,7 +7,7 @@ import (
 )
 
 // syncPV takes the attacher's finalizer off a volume that is being deleted, once no
-// VolumeAttachment names it. The patch tests that the finalizer is where it was last
+// VolumeAttachment names it. The patch tests that the finalizer has the index at which it was last
 // seen; if others have changed the list meanwhile, it is refused and tried again.
 //
 // Upstream: csi_handler.go SyncNewOrUpdatedPersistentVolume and util.go

@@ -29,7 +29,7 @@ func CheckAddress(address string) error {
 	return err
 }
 
-// targetOf is an address as gRPC takes it.
+// targetOf returns an address as gRPC takes it.
 func targetOf(address string) (string, error) {
 	if file, ok := strings.CutPrefix(address, "unix://"); ok && path.IsAbs(file) {
 		if len(file) > MaxPath {
@@ -45,7 +45,7 @@ func targetOf(address string) (string, error) {
 	return "", fmt.Errorf("%q is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT", address)
 }
 
-// connection is the one to call by. To a server in another process that was not there at the
+// connection returns the one to call by. To a server in another process that was not there at the
 // last call a new one is made: gRPC's own would wait longer each time, in real time.
 func (l *Listener) connection() (*grpc.ClientConn, error) {
 	l.mu.Lock()
@@ -65,7 +65,7 @@ func (l *Listener) connection() (*grpc.ClientConn, error) {
 // pathFields are the fields of CSI requests that are paths on the node.
 var pathFields = []protoreflect.Name{"staging_target_path", "target_path", "volume_path"}
 
-// onThisMachine is a request as a server in another process gets it: paths on the node are
+// onThisMachine returns a request as a server in another process gets it: paths on the node are
 // below root, where the node's files are on this machine.
 func onThisMachine(root string, req any) any {
 	message, ok := req.(proto.Message)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// BenchmarkCall is one call of a method that does nothing: over gRPC, as all calls of CSI are
+// BenchmarkCall measures one call of a method that does nothing: over gRPC, as all calls of CSI are
 // made, and of the same server directly.
 func BenchmarkCall(b *testing.B) {
 	req := &csi.NodeStageVolumeRequest{VolumeId: "vol-1", StagingTargetPath: "/staging"}

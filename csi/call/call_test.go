@@ -22,7 +22,7 @@ import (
 
 const socketPath = "/var/lib/kubelet/plugins/csi.example.com/csi.sock"
 
-// node is a driver's node server: stage is what NodeStageVolume does.
+// node is a driver's node server; stage implements NodeStageVolume.
 type node struct {
 	csi.UnimplementedNodeServer
 	stage  func(ctx context.Context) error
@@ -79,7 +79,7 @@ func (r *rig) listen() *call.Listener {
 	return l
 }
 
-// as has an actor do something.
+// as runs f as an actor.
 func (r *rig) as(name string, f func(ctx context.Context, env control.Env, node csi.NodeClient)) {
 	require.NoError(r, r.engine.Add(name, func(env control.Env) error {
 		env.Go("call", func(ctx context.Context) {

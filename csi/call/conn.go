@@ -24,7 +24,7 @@ type Conn struct {
 	failed  map[string]string // the last errors of routine calls, by method
 }
 
-// Dial is a connection of the actor whose Env it is to a socket of a machine, "node/node-1".
+// Dial returns a connection of the actor whose Env it is to a socket of a machine, "node/node-1".
 // There need be no server, and one that comes later is used.
 func Dial(s *Sockets, env control.Env, machine, name string) *Conn {
 	return newConn(s, env, socket.At(machine, name))
@@ -64,7 +64,7 @@ type invocation struct {
 	fault       string // what a fault did, in words
 }
 
-// run is the whole call: faults before it, the call itself, faults after it.
+// run returns the whole call: faults before it, the call itself, faults after it.
 func (c *invocation) run() error {
 	if err := c.yield(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *invocation) ask(l *Listener) (err error) {
 	return c.hang()
 }
 
-// contextFor is what the call is made with. A server in another process is told the caller's
+// contextFor returns what the call is made with. A server in another process is told the caller's
 // deadline in a live run. Else there is none, since the caller's is virtual.
 func (c *invocation) contextFor(l *Listener) (context.Context, context.CancelFunc) {
 	outside, ok := c.env.(control.Outside)
@@ -146,7 +146,7 @@ func (c *invocation) contextFor(l *Listener) (context.Context, context.CancelFun
 	return context.WithCancel(context.Background())
 }
 
-// where is " at ADDRESS" for a server in another process.
+// where returns " at ADDRESS" for a server in another process.
 func (l *Listener) where() string {
 	if l.socket.Address == "" {
 		return ""
@@ -167,7 +167,7 @@ func (c *invocation) hang() error {
 	}
 }
 
-// suffer has a fault strike, if there is one, and is what the caller gets for it.
+// suffer lets a fault strike, if one matches, and returns the error that the caller gets.
 func (c *invocation) suffer(l *Listener, after bool) error {
 	f := c.strike(after)
 	if f == nil {
@@ -191,7 +191,7 @@ func (c *invocation) suffer(l *Listener, after bool) error {
 	return err
 }
 
-// panicked is what the caller of a handler gets that panicked: the server's process ends.
+// panicked returns what the caller of a handler gets that panicked: the server's process ends.
 func (c *invocation) panicked(l *Listener, f *failure) error {
 	c.fault = fmt.Sprintf("the driver panics in %s, at %s: %v", shortMethod(f.method), f.at, f.value)
 	l.Kill()
@@ -201,7 +201,7 @@ func (c *invocation) panicked(l *Listener, f *failure) error {
 	return errBroken()
 }
 
-// noServer is what a caller gets where nobody listens.
+// noServer returns the error of a call to a socket without a server.
 func (c *invocation) noServer() error {
 	why := "connect: no such file or directory"
 	if c.sockets.HasFile(c.at) {

@@ -18,8 +18,8 @@ type failure struct {
 	at     string
 }
 
-// guard keeps what a handler panics with from the process of the simulation: the driver's
-// process is what ends.
+// guard recovers the panic of a handler, so that it ends the driver's process instead of the
+// simulation.
 func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	returned := false
 	defer func() {
@@ -41,7 +41,7 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 	return answer, err
 }
 
-// panickedAt is the file, with its folder, and the line of the code that panicked.
+// panickedAt returns the file, with its folder, and the line of the code that panicked.
 func panickedAt() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -57,7 +57,7 @@ func panickedAt() string {
 	return "an unknown place"
 }
 
-// takeFailure is the failure of a handler, once.
+// takeFailure returns the failure of a handler, once.
 func (l *Listener) takeFailure() *failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()

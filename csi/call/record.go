@@ -23,7 +23,7 @@ func Routine(method string) bool {
 	}, method)
 }
 
-// record is what the trace keeps of the call.
+// record returns what the trace keeps of the call.
 func (c *invocation) record(err error, took time.Duration) trace.RPC {
 	full := strings.TrimPrefix(c.method, "/")
 	service, method, _ := strings.Cut(full, "/")
@@ -44,7 +44,7 @@ func (c *invocation) record(err error, took time.Duration) trace.RPC {
 
 func shortMethod(full string) string { return full[strings.LastIndex(full, "/")+1:] }
 
-// volumeOf is the volume that a request is about: its ID, or the name of one to be made.
+// volumeOf returns the volume that a request is about: its ID, or the name of one to be made.
 func volumeOf(req any) string {
 	switch req := req.(type) {
 	case interface{ GetVolumeId() string }:
@@ -55,7 +55,7 @@ func volumeOf(req any) string {
 	return ""
 }
 
-// fieldsOf are the fields of a message that are set, secrets stripped.
+// fieldsOf returns the fields of a message that are set, secrets stripped.
 func fieldsOf(message any) map[string]any {
 	m, ok := message.(proto.Message)
 	if !ok {
@@ -111,7 +111,7 @@ func valueOf(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	return v.Interface()
 }
 
-// isSecret says whether the CSI specification marks a field as a secret.
+// isSecret reports whether the CSI specification marks a field as a secret.
 func isSecret(f protoreflect.FieldDescriptor) bool {
 	options := f.Options()
 	return options != nil && proto.HasExtension(options, csi.E_CsiSecret)

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/csi/socket"
 )
 
-// MaxPath is how many bytes the path of a unix socket may have: Linux keeps 108, the last
+// MaxPath is the number of bytes the path of a unix socket may have: Linux keeps 108, the last
 // of which is 0.
 const MaxPath = 107
 
@@ -30,7 +30,7 @@ type Socket struct {
 	Machine, Path string
 	// Driver is the name of the driver in traces and for faults.
 	Driver string
-	// Register adds the services, for example csi.RegisterNodeServer. Options are those of
+	// Register adds the services, for example csi.RegisterNodeServer. Options are options of
 	// the server, such as interceptors.
 	Register func(grpc.ServiceRegistrar)
 	Options  []grpc.ServerOption
@@ -43,7 +43,7 @@ type Socket struct {
 	// as well, for programs that are no part of the simulation. Their calls are no steps of it,
 	// and no faults strike them.
 	Outside string
-	// Panicked, if set, hears of a handler that panicked, after its connections are broken.
+	// Panicked, if set, is called after a handler has panicked and its connections are broken.
 	// It is called in a step of the caller.
 	Panicked func(method string, value any, at string)
 	// Crash, if set, ends the process of the server for a Fault that says so, and has it
@@ -63,8 +63,8 @@ type Listener struct {
 	failure *failure // of a handler
 }
 
-// Listen starts a server. Like bind, it refuses a path that is too long, one on which a
-// server listens, and one where there is a file; a socket that nobody listens on is replaced,
+// Listen starts a server. Like bind, it refuses a path that is too long, on which a
+// server listens, or at which there is a file. It replaces a socket without a server,
 // as drivers remove theirs when they start.
 func Listen(s *Sockets, what Socket) (*Listener, error) {
 	at := socket.At(what.Machine, what.Path)
@@ -86,7 +86,7 @@ func Listen(s *Sockets, what Socket) (*Listener, error) {
 	return l, nil
 }
 
-// listenerAt is what listens at a place, nil if nothing does.
+// listenerAt returns what listens at a place, nil if nothing does.
 func listenerAt(s *Sockets, at socket.Place) *Listener {
 	l, _ := s.Server(at).(*Listener) // nothing else makes servers
 	return l

@@ -1,5 +1,4 @@
-// Package deploy is what a cluster knows of a CSI driver: what it is called and which actors
-// it has. It does not link gRPC; package csi, whose Driver implements Driver, does.
+// Package deploy describes a CSI driver to a cluster: its name and its actors. It does not link gRPC; package csi, whose Driver implements Driver, does.
 package deploy
 
 import (
@@ -22,30 +21,30 @@ type Driver interface {
 	Deploy(w World) (Plan, error)
 }
 
-// World is what a driver's actors are put in.
+// World holds the parts of a cluster that a driver's actors need.
 type World struct {
 	Sockets *socket.Table
 	// Crash ends an actor's process and starts it again after a time.
 	Crash func(actor string, downtime time.Duration)
 }
 
-// Plan is what is to run of a driver.
+// Plan describes the actors of a driver.
 type Plan struct {
 	// Name is the driver's, Spec that of its CSIDriver object.
 	Name string
 	Spec storagev1.CSIDriverSpec
-	// Controller are the actors of its Deployment, on a host of its own; nil if it has none.
-	// Node are those of its DaemonSet on a node.
+	// Controller returns the actors of its Deployment, on a host of its own; nil if it has no
+	// Deployment. Node returns the actors of its DaemonSet on a node.
 	Controller, Node func(h Host) []Actor
-	// Snapshots are those that the Deployment has in addition in a cluster with snapshots; nil if
-	// it has none.
+	// Snapshots returns the actors that the Deployment has in addition in a cluster with snapshots;
+	// nil if there are none.
 	Snapshots func(h Host) []Actor
 	// CheckNode says what is wrong with the driver on a node, before it has actors there.
 	CheckNode func(h Host) error
 	// FSTypes are file systems that nodes can mount from a source that is on no node, by type.
 	FSTypes map[string]func(source string) (*disk.Disk, error)
-	// Provisioner is what its provisioner configures the provisioner library with; nil if
-	// it has none. Waits says why that provisioner works on nothing at all, "" if it works.
+	// Provisioner is the configuration of the provisioner library in its provisioner; nil if
+	// it has no provisioner. Waits says why that provisioner works on nothing at all, "" if it works.
 	Provisioner *provisioner.Config
 	Waits       func(log *trace.Log) string
 	// AttacherWaits says the same of its attacher; nil if it has none.
@@ -60,7 +59,7 @@ type Actor struct {
 	Factory control.Factory
 }
 
-// Host is where a driver's process runs.
+// Host is the machine on which a driver's process runs.
 type Host struct {
 	// Machine has its disk and its mounts; it outlives the process.
 	Machine *machine.Machine
@@ -76,7 +75,7 @@ type Inventory interface {
 	Holdings() Holdings
 }
 
-// Holdings is what a driver holds.
+// Holdings lists what a driver holds: volumes, snapshots, attachments and mounts.
 type Holdings struct {
 	// Volumes are the IDs of all volumes.
 	Volumes []string
@@ -87,7 +86,7 @@ type Holdings struct {
 	Attached, Staged, Published []Place
 }
 
-// Place is where a volume is. Node is the node's ID, as NodeGetInfo answers it.
+// Place is a volume at a node or path. Node is the node's ID in the answer of NodeGetInfo.
 type Place struct{ Volume, Node, Path string }
 
 // Compare orders places by volume, node and path.

@@ -29,9 +29,9 @@ type Config struct {
 	// Restart starts the driver's container again.
 	Restart func()
 
-	// ProbeTimeout is how long a call of Probe may take; default 1 s, upstream's.
+	// ProbeTimeout is the time that a call of Probe may take; default 1 s, upstream's.
 	ProbeTimeout time.Duration
-	// Period is how often the kubelet asks (periodSeconds), and FailureThreshold how
+	// Period is the number of times that the kubelet asks (periodSeconds), and FailureThreshold how
 	// many failures one after the other restart the container; defaults 10 s and 3, those of
 	// pods.
 	Period           time.Duration
@@ -76,7 +76,7 @@ type prober struct {
 	failed int // one after the other
 }
 
-// probe is one round of the kubelet.
+// probe returns one round of the kubelet.
 //
 // Upstream: pkg/kubelet/prober/worker.go doProbe, v1.36.
 func (p *prober) probe(ctx context.Context) {
@@ -96,7 +96,7 @@ func (p *prober) probe(ctx context.Context) {
 	p.cfg.Restart()
 }
 
-// Healthz is the answer of GET /healthz: its status and its body. The deadline of ctx is the
+// Healthz returns the answer of GET /healthz: its status and its body. The deadline of ctx is the
 // probe's.
 //
 // Upstream: main.go checkHealth, v2.19.

@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// namedSource is what the claim names as the source of its data, or nil; where both fields are set,
+// namedSource returns what the claim names as the source of its data, or nil; where both fields are set,
 // dataSource.
 func namedSource(claim *v1.PersistentVolumeClaim) *v1.ObjectReference {
 	if source := claim.Spec.DataSource; source != nil {
@@ -38,7 +38,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// dataSource is what the claim's volume is to be filled from, or nil. One in another namespace must be
+// dataSource returns what the claim's volume is to be filled from, or nil. One in another namespace must be
 // granted there.
 //
 // Upstream: controller.go dataSource, v6.3.
@@ -63,7 +63,7 @@ func (p *csiProvisioner) dataSource(ctx context.Context, claim *v1.PersistentVol
 	return source, nil
 }
 
-// isAcross says whether the claim may be filled from another namespace.
+// isAcross reports whether the claim may be filled from another namespace.
 //
 // Upstream: controller.go Provision, v6.3.
 func (p *csiProvisioner) isAcross(claim *v1.PersistentVolumeClaim) bool {
@@ -71,12 +71,13 @@ func (p *csiProvisioner) isAcross(claim *v1.PersistentVolumeClaim) bool {
 	return p.cfg.CrossNamespaceVolumeDataSource && ref != nil && deref(ref.Namespace) != ""
 }
 
-// referenceGrants is the resource of gateway-api.
+// referenceGrants returns the resource of gateway-api.
 func referenceGrants() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1beta1", Resource: "referencegrants"}
 }
 
-// referenceGrant is what counts of a ReferenceGrant: claims of which namespaces may refer to what.
+// referenceGrant holds the used parts of a ReferenceGrant: the namespaces whose claims may refer to
+// objects, and these objects.
 //
 // Upstream: sigs.k8s.io/gateway-api apis/v1beta1 ReferenceGrant, v1.5.
 type referenceGrant struct {
@@ -94,7 +95,7 @@ type referenceGrant struct {
 	} `json:"spec"`
 }
 
-// isGranted says whether a grant, which is in the source's namespace, allows the claim to refer to the source.
+// isGranted reports whether a grant, which is in the source's namespace, allows the claim to refer to the source.
 //
 // Upstream: pkg/controller/util.go IsGranted, v6.3.
 func isGranted(object control.Object, claim *v1.PersistentVolumeClaim, source *v1.ObjectReference) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
-// getVolumeCapabilities are the ways in which the claim's volume will be used: one for each
+// getVolumeCapabilities returns the ways in which the claim's volume will be used: one for each
 // access mode.
 //
 // Upstream: controller.go getVolumeCapabilities, v6.3.

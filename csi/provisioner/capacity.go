@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// provisionWrapper has the capacity be asked for again where volumes come and go.
+// provisionWrapper triggers a new GetCapacity where volumes come and go.
 //
 // Upstream: pkg/capacity/provision.go provisionWrapper, v6.3.
 type provisionWrapper struct {
@@ -18,7 +18,7 @@ type provisionWrapper struct {
 	capacity *capacity.Controller
 }
 
-// withCapacity is the provisioner, with the capacity published beside it.
+// withCapacity returns the provisioner, with the capacity published beside it.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
 func (p *csiProvisioner) withCapacity() *provisionWrapper {

@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/internal/csitest"
 )
 
-// room is what a driver has in each zone.
+// room is the capacity of a driver in each zone.
 type room map[string]int64
 
 // withRoom publishes it.
@@ -31,7 +31,7 @@ func (left room) withRoom(d *csitest.Driver, c *provisioner.Config) {
 	c.EnableCapacity = true
 }
 
-// published are "CLASS at ZONE: CAPACITY" of the objects, in order.
+// published returns the objects as "CLASS at ZONE: CAPACITY", in order.
 func (r *rig) published() (all []string) {
 	r.Helper()
 	for _, c := range r.capacities() {
@@ -56,7 +56,7 @@ func (r *rig) capacities() []storage.CSIStorageCapacity {
 	return list.Items
 }
 
-// times is how often the driver was asked for its capacity.
+// times returns the number of times that the driver was asked for its capacity.
 func (r *rig) times() (n int) {
 	for _, method := range r.driver.Methods() {
 		if strings.HasPrefix(method, "GetCapacity") {

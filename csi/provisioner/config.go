@@ -19,19 +19,19 @@ import (
 type Config struct {
 	// Driver is the name of the CSI driver, by which classes name their provisioner.
 	Driver string
-	// Dial is a connection to the driver for one life of the actor. It must not call
-	// anything. Deadlines of calls are those of control.WithTimeout.
+	// Dial returns a connection to the driver for one life of the actor. It must not make a
+	// call. control.WithTimeout sets the deadlines of calls.
 	Dial func(env control.Env) grpc.ClientConnInterface
 	// Actor is the name of the actor that runs it, for Explain; default: Driver.
 	Actor string
 
 	// Timeout of one call of the driver; default 10 s.
 	Timeout time.Duration
-	// RetryIntervalStart is how long after a failure it is tried again, doubled each time
+	// RetryIntervalStart is the time that after a failure it is tried again, doubled each time
 	// up to RetryIntervalMax; defaults 1 s and 5 min. RetryIntervalMax is also how long a
 	// claim is left alone after InvalidArgument.
 	RetryIntervalStart, RetryIntervalMax time.Duration
-	// WorkerThreads is how many claims, and how many volumes, are worked on at once;
+	// WorkerThreads is the number of claims, and how many volumes, are worked on at once;
 	// default 100.
 	WorkerThreads int
 	// VolumeNamePrefix begins the names of volumes, before "-" and the claim's UID; default
@@ -71,11 +71,11 @@ type Config struct {
 // Capacity says how the driver's room is published; see package csi/capacity. It counts with
 // EnableCapacity only.
 type Capacity struct {
-	// PollInterval is how often the driver is asked anyway; default 1 min.
+	// PollInterval is the number of times that the driver is asked anyway; default 1 min.
 	PollInterval time.Duration
 	// ImmediateBinding publishes it for classes with immediate binding, too.
 	ImmediateBinding bool
-	// Namespace is where the CSIStorageCapacity objects are; default "default".
+	// Namespace is the namespace of the CSIStorageCapacity objects; default "default".
 	Namespace string
 	// Owner, if set, owns the objects, as the driver's Deployment does on a cluster.
 	Owner *metav1.OwnerReference
@@ -88,7 +88,7 @@ type Rules struct {
 	// VolumeAttachments that name it. The right rule refuses while there is one (kubernetes
 	// 84226, fixed in external-provisioner 438).
 	CanDelete func(volume *v1.PersistentVolume, attachments []*storage.VolumeAttachment) error
-	// State is what an error of CreateVolume says of the volume. The right rule keeps in
+	// State returns the state of the volume after an error of CreateVolume. The right rule keeps in
 	// mind that some errors leave open whether it was made (external-provisioner 131 and 311,
 	// fixed in 312).
 	State func(err error, mayReschedule bool) provisioner.ProvisioningState
@@ -140,7 +140,7 @@ func (c Config) checked() (Config, error) {
 	return c, nil
 }
 
-// storeByQueue is what upstream does.
+// storeByQueue returns what upstream does.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
 func storeByQueue(library *provisioner.Config) {
@@ -149,7 +149,7 @@ func storeByQueue(library *provisioner.Config) {
 
 func (c Config) immediateTopology() bool { return c.ImmediateTopology == nil || *c.ImmediateTopology }
 
-// Library is the configuration of the provisioner library that the sidecar runs on.
+// Library returns the configuration of the provisioner library that the sidecar runs on.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
 func (c Config) Library() (provisioner.Config, error) {

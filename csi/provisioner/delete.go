@@ -90,7 +90,7 @@ func (p *csiProvisioner) handleSecretsForDeletion(ctx context.Context, volume *v
 	return secrets, nil
 }
 
-// secretOfClass is the secret that the volume's class names, as far as class and claim are
+// secretOfClass returns the secret that the volume's class names, as far as class and claim are
 // known.
 func (p *csiProvisioner) secretOfClass(volume *v1.PersistentVolume) (*v1.SecretReference, error) {
 	class, ok := p.classes.Get(binding.GetPersistentVolumeClass(volume))

@@ -4,12 +4,12 @@
 //
 // It is a provisioner.Provisioner on the library of package provisioner, which decides when
 // a claim gets a volume, keeps the finalizer, saves the PersistentVolume and retries;
-// here is what csiProvisioner.Provision and Delete do.
+// this package has csiProvisioner.Provision and Delete.
 //
 // # Provision
 //
-// prepare.go checks the claim and its class, in this order: the data source, what the driver
-// is capable of, the selector, the file system, the access modes (capability.go), the
+// prepare.go checks the claim and its class, in this order: the data source, the driver's
+// capabilities, the selector, the file system, the access modes (capability.go), the
 // topology (topology.go), the secrets (secrets.go), the other parameters and the
 // VolumeAttributesClass. provision.go calls CreateVolume, acts on its error (state.go) and
 // makes the PersistentVolume of its answer (volume.go).
@@ -17,7 +17,7 @@
 // An error before CreateVolume leaves the state as it was (NoChange) where an earlier call
 // may still be at work. An error of CreateVolume is final, except for the codes that
 // leave open whether a volume was made: Canceled, DeadlineExceeded, Unavailable, Aborted,
-// and anything that is no gRPC error. Then CreateVolume is repeated under the same name
+// and any error that is not from gRPC. Then CreateVolume is repeated under the same name
 // until there is a final answer, also when the claim has been deleted. ResourceExhausted
 // gives the claim back to the scheduler, if the driver has topology and the claim a
 // selected node.
@@ -27,16 +27,16 @@
 // # Topology
 //
 // A driver with VOLUME_ACCESSIBILITY_CONSTRAINTS is told where the volume must be
-// reachable (requisite) and in which order it should try (preferred). The keys are those that
-// the driver registered in CSINode; the values are labels of nodes. Without a selected
+// reachable (requisite) and in which order it should try (preferred). The keys come from
+// the driver's entry in CSINode; the values are labels of nodes. Without a selected
 // node, preferred begins at a place that depends on the claim's name, so that the claims of a
-// StatefulSet are spread. What was looked up for a claim is kept until the claim is done
-// with, so that a repeated CreateVolume asks for the same.
+// StatefulSet are spread. The result for a claim is kept until the claim is done,
+// so that a repeated CreateVolume asks for the same.
 //
 // # Sources
 //
 // A claim whose data source is a snapshot or another claim gets a volume that the driver fills with it
-// (source.go): the snapshot must be ready, bound and no larger than what the claim asks for, a claim bound,
+// (source.go): the snapshot must be ready, bound and no larger than the request of the claim, a claim bound,
 // of the same driver and no larger; volume modes must agree. While the volume is being made, a finalizer keeps
 // the source (protect.go). A snapshot loses it then; a claim keeps it until it is deleted itself and no
 // clone of it is pending. A data source of any other kind leaves the claim to its volume populator, with
@@ -51,8 +51,8 @@
 //
 // # Capacity
 //
-// With Config.EnableCapacity the provisioner publishes how much room the driver has, see package
-// csi/internal/capacity. capacity.go has it asked for again where volumes come and go.
+// With Config.EnableCapacity the provisioner publishes the driver's capacity, see package
+// csi/internal/capacity. capacity.go triggers a new GetCapacity where volumes come and go.
 //
 // # On each node
 //
@@ -66,11 +66,11 @@
 //   - ReferenceGrants are listed when a claim needs one. Upstream has an informer, and does not start without their
 //     definition.
 //   - In-tree volumes are not migrated to CSI.
-//   - How long a node waits before it takes a claim depends on the names of both, and on the
+//   - The time that a node waits before it takes a claim depends on the names of both, and on the
 //     order that a run chooses (Env.Choose); upstream's depends on chance alone.
 //   - An answer to CreateVolume without a volume is an error. Upstream's process panics.
 //   - The identity in the volume's attributes has a number that depends on the driver's name,
 //     instead of a random one.
 //   - The library looks at all claims again after 15 minutes, not after an hour.
-//   - What packages provisioner and sidecar list.
+//   - The deviations that packages provisioner and sidecar list.
 package provisioner

@@ -33,7 +33,7 @@ type NodeDeployment struct {
 	// NoImmediateBinding leaves claims with immediate binding alone. Otherwise the provisioners
 	// of all nodes try to take them, by writing their node's name to the claim.
 	NoImmediateBinding bool
-	// BaseDelay is how long it waits at most before it tries to take a claim for the first
+	// BaseDelay is the time that it waits at most before it tries to take a claim for the first
 	// time, doubled each time up to MaxDelay; defaults 20 s and 60 s.
 	BaseDelay, MaxDelay time.Duration
 }
@@ -66,7 +66,7 @@ type nodeProvisioner struct {
 	NodeDeployment
 	claims *control.Cache[*v1.PersistentVolumeClaim]
 	node   *v1.Node // its labels are the node's topology
-	// attempts are how often a claim could not be taken, by UID.
+	// attempts is the number of times that a claim could not be taken, by UID.
 	attempts map[types.UID]int
 }
 
@@ -164,7 +164,7 @@ func (n *nodeProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolum
 	return n.inner.Delete(ctx, volume)
 }
 
-// checkNode says whether the claim is for this node. One that is for none, and whose class binds
+// checkNode reports whether the claim is for this node. One that is for none, and whose class binds
 // at once, it tries to take.
 //
 // Upstream: controller.go checkNode, v6.3.
@@ -247,7 +247,7 @@ func (n *nodeProvisioner) wait(ctx context.Context, claim *v1.PersistentVolumeCl
 // jitters is into how many parts the base delay is divided for chance.
 const jitters = 100
 
-// delay is how long to wait before the next attempt: up to BaseDelay less than BaseDelay doubled for
+// delay returns the time that to wait before the next attempt: up to BaseDelay less than BaseDelay doubled for
 // each earlier attempt. How much less depends on node and claim, and on chance.
 //
 // Upstream: ratelimiter.go When, v6.3, where it depends on chance alone.

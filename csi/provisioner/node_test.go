@@ -47,7 +47,7 @@ func newNodeRig(t testing.TB, cfg engine.Config, left room, changes ...change) *
 	return n
 }
 
-// creates is how often a node's driver made a volume.
+// creates returns the number of times that a node's driver made a volume.
 func (n *nodeRig) creates(node string) (times int) {
 	for _, method := range n.drivers[node].Methods() {
 		if method == "CreateVolume" {

@@ -21,7 +21,7 @@ const (
 	pvNameKey       = csiParameterPrefix + "pv/name"
 )
 
-// fsTypeOf is the file system that the parameters name, or "".
+// fsTypeOf returns the file system that the parameters name, or "".
 //
 // Upstream: controller.go prepareProvision, v6.3.
 func fsTypeOf(parameters map[string]string) (string, error) {
@@ -37,7 +37,7 @@ func fsTypeOf(parameters map[string]string) (string, error) {
 	return fsType, nil
 }
 
-// removePrefixedParameters are the parameters that the driver gets. A key with the sidecar's
+// removePrefixedParameters returns the parameters that the driver gets. A key with the sidecar's
 // prefix that the sidecar does not know is an error.
 //
 // Upstream: controller.go removePrefixedParameters, v6.3.

@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// prepareProvisionResult is what CreateVolume is asked for, and what the volume gets
-// beside the driver's answer.
+// prepareProvisionResult holds the request of CreateVolume, and the fields of the volume that are
+// not from the driver's answer.
 type prepareProvisionResult struct {
 	fsType string
 	req    *csi.CreateVolumeRequest
@@ -74,7 +74,7 @@ func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.Persist
 	return result, provisioner.ProvisioningNoChange, nil
 }
 
-// required is what the claim needs of the driver. A data source that is neither a snapshot
+// required returns what the claim needs of the driver. A data source that is neither a snapshot
 // nor a claim is someone else's business.
 func (p *csiProvisioner) required(ctx context.Context, claim *v1.PersistentVolumeClaim) (requiredCapabilities, error) {
 	rc := requiredCapabilities{modifyVolume: attributesClass(claim) != ""}
@@ -108,7 +108,7 @@ const (
 	pvcKind          = "PersistentVolumeClaim"
 )
 
-// request is CreateVolume's as far as the claim and the class say.
+// request returns the request of CreateVolume as far as the claim and the class define it.
 func (p *csiProvisioner) request(claim *v1.PersistentVolumeClaim, class *storage.StorageClass) (*prepareProvisionResult, error) {
 	name, err := makeVolumeName(p.cfg.VolumeNamePrefix, string(claim.UID), p.cfg.VolumeNameUUIDLength)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *csiProvisioner) resolveSecrets(ctx context.Context, claim *v1.Persisten
 	return nil
 }
 
-// attributesClass is the name of the claim's VolumeAttributesClass, or "".
+// attributesClass returns the name of the claim's VolumeAttributesClass, or "".
 func attributesClass(claim *v1.PersistentVolumeClaim) string {
 	if name := claim.Spec.VolumeAttributesClassName; name != nil {
 		return *name
@@ -172,7 +172,7 @@ func attributesClass(claim *v1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// mutableParameters are those of the claim's VolumeAttributesClass.
+// mutableParameters returns those of the claim's VolumeAttributesClass.
 func (p *csiProvisioner) mutableParameters(ctx context.Context, claim *v1.PersistentVolumeClaim, req *csi.CreateVolumeRequest) (provisioner.ProvisioningState, error) {
 	name := attributesClass(claim)
 	if name == "" {

@@ -18,7 +18,7 @@ import (
 // snapshotFinalizer is on snapshots that a volume is being restored from.
 const snapshotFinalizer = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
 
-// snapshotOrphanSweepInterval is how often finalizers of snapshots are looked for that an earlier life has
+// snapshotOrphanSweepInterval is the number of times that finalizers of snapshots are looked for that an earlier life has
 // left.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go, v6.3.
@@ -155,7 +155,7 @@ func (p *csiProvisioner) sweep(ctx context.Context) {
 	}
 }
 
-// isBeingRestored says whether a pending claim is to be restored from a snapshot, by key.
+// isBeingRestored reports whether a pending claim is to be restored from a snapshot, by key.
 //
 // Upstream: snapshot_finalizer_controller.go buildPendingSnapshotIndex, v6.3.
 func (p *csiProvisioner) isBeingRestored(key string) bool {

@@ -13,11 +13,11 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// deleteVolumeRetryCount is how often a volume that will not do is tried to be deleted
+// deleteVolumeRetryCount is the number of times that a volume that will not do is tried to be deleted
 // before the failure is shown.
 const deleteVolumeRetryCount = 5
 
-// Provision has the driver make a volume and returns the PersistentVolume that stands for
+// Provision asks the driver to make a volume and returns the PersistentVolume for
 // it. A crash after CreateVolume loses nothing: the next try asks for the same name.
 //
 // Upstream: controller.go Provision, v6.3.
@@ -56,7 +56,8 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	return p.persistentVolume(options, result, answer.GetVolume()), provisioner.ProvisioningFinished, nil
 }
 
-// storageProvisioner is who the PV controller asked to provision for the claim.
+// storageProvisioner returns the provisioner that the PV controller has asked to provision for the
+// claim.
 func storageProvisioner(claim *v1.PersistentVolumeClaim) string {
 	if name, ok := claim.Annotations[binding.AnnStorageProvisioner]; ok {
 		return name

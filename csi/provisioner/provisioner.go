@@ -29,7 +29,7 @@ type csiProvisioner struct {
 
 	conn   grpc.ClientConnInterface
 	driver csi.ControllerClient
-	// says is what the driver said of itself when the provisioner started.
+	// says holds the driver's name and capabilities, as it answered when the provisioner started.
 	says sidecar.Driver
 	// identity tells this life of the provisioner from others; volumes carry it.
 	identity string
@@ -78,7 +78,7 @@ func newCSIProvisioner(cfg Config, env control.Env) *csiProvisioner {
 	return p
 }
 
-// identityOf is the time in milliseconds, a number, and the driver's name.
+// identityOf returns the time in milliseconds, a number, and the driver's name.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3, where the number is random.
 func identityOf(driver string, env control.Env) string {
@@ -110,7 +110,7 @@ func (p *csiProvisioner) can(what csi.ControllerServiceCapability_RPC_Type) bool
 	return p.says.Controller[what]
 }
 
-// requiredCapabilities are those that a claim needs beyond making and deleting volumes.
+// requiredCapabilities are the capabilities that a claim needs beside making and deleting volumes.
 type requiredCapabilities struct{ snapshot, clone, modifyVolume bool }
 
 // checkDriverCapabilities says what the driver lacks.
@@ -132,7 +132,7 @@ func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error 
 	return nil
 }
 
-// makeVolumeName is the same name at every try. length 0 keeps the whole UID.
+// makeVolumeName returns the same name at every try. length 0 keeps the whole UID.
 //
 // Upstream: controller.go makeVolumeName, v6.3.
 func makeVolumeName(prefix, uid string, length int) (string, error) {

@@ -107,7 +107,7 @@ func (r *rig) volumes() []v1.PersistentVolume {
 	return list.Items
 }
 
-// volume is the only one.
+// volume returns the only one.
 func (r *rig) volume() *v1.PersistentVolume {
 	r.Helper()
 	list := r.volumes()
@@ -115,7 +115,7 @@ func (r *rig) volume() *v1.PersistentVolume {
 	return &list[0]
 }
 
-// events are "TYPE REASON MESSAGE from SOURCE", in order.
+// events returns the events as "TYPE REASON MESSAGE from SOURCE", in order.
 func (r *rig) events() []string {
 	var list []string
 	for _, entry := range r.Engine.Trace().Entries() {
@@ -126,7 +126,7 @@ func (r *rig) events() []string {
 	return slices.Compact(list)
 }
 
-// failed is the message of the last ProvisioningFailed.
+// failed returns the message of the last ProvisioningFailed.
 func (r *rig) failed() string {
 	for _, entry := range slices.Backward(r.Engine.Trace().Entries()) {
 		if e, ok := entry.Record.(trace.Event); ok && e.Reason == "ProvisioningFailed" {

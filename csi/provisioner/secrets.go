@@ -29,7 +29,7 @@ func oldParams(name, role string) secretParams {
 	return p
 }
 
-// defaultSecrets are for calls whose own secret a class does not name.
+// defaultSecrets returns the parameters of calls for which a class names no secret of their own.
 func defaultSecrets() secretParams     { return params("Default", "") }
 func provisionerSecrets() secretParams { return oldParams("Provisioner", "provisioner-") }
 func controllerPublishSecrets() secretParams {
@@ -41,7 +41,7 @@ func controllerExpandSecrets() secretParams { return params("ControllerExpand", 
 func nodeExpandSecrets() secretParams       { return params("NodeExpand", "node-expand-") }
 func controllerModifySecrets() secretParams { return params("ControllerModify", "controller-modify-") }
 
-// roles are the secrets of all kinds of calls.
+// roles returns the secrets of all kinds of calls.
 func roles() []secretParams {
 	return []secretParams{
 		provisionerSecrets(), controllerPublishSecrets(), nodeStageSecrets(), nodePublishSecrets(),
@@ -49,7 +49,7 @@ func roles() []secretParams {
 	}
 }
 
-// templates are the values of the two keys, both or neither; "" if the class names no
+// templates returns the values of the two keys, both or neither; "" if the class names no
 // such secret.
 //
 // Upstream: controller.go verifyAndGetSecretNameAndNamespaceTemplate, v6.3.
@@ -75,8 +75,8 @@ func (s secretParams) templates(parameters map[string]string) (name, namespace s
 	return name, namespace, nil
 }
 
-// getSecretReference is where the secret is that a class names for one kind of call, or nil
-// if it names none. It is not looked up. Templates may use ${pv.name} and ${pvc.namespace};
+// getSecretReference returns a reference to the secret that a class names for one kind of call, or
+// nil if it names none. It does not read the secret. Templates may use ${pv.name} and ${pvc.namespace};
 // that of the name also ${pvc.name} and ${pvc.annotations['KEY']}, which users of claims
 // choose.
 //

@@ -20,7 +20,8 @@ import (
 // cloneFinalizer is on claims that other claims are being cloned from.
 const cloneFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 
-// setSource has the new volume be filled from the claim's data source, if it has one, and protects that.
+// setSource sets the content source of the new volume from the claim's data source, if it has one, and
+// protects the source.
 //
 // Upstream: controller.go prepareProvision and getVolumeContentSource, v6.3.
 func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, rc requiredCapabilities, req *csi.CreateVolumeRequest) error {
@@ -41,7 +42,7 @@ func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolu
 	return protect(ctx, source)
 }
 
-// snapshotSource is the snapshot that a claim is to be restored from.
+// snapshotSource returns the snapshot that a claim is to be restored from.
 //
 // Upstream: controller.go getSnapshotSource, v6.3.
 func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
@@ -106,7 +107,7 @@ func mayChangeMode(claim *v1.PersistentVolumeClaim, content string, annotations 
 	return nil
 }
 
-// claimSource is the claim whose volume is to be cloned.
+// claimSource returns the claim whose volume is to be cloned.
 //
 // Upstream: controller.go getPVCSource, v6.3.
 func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
@@ -141,7 +142,7 @@ func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVo
 	}}, nil
 }
 
-// resourceOf is what a claim, which may be nil, asks for in bytes.
+// resourceOf returns what a claim, which may be nil, asks for in bytes.
 func resourceOf(claim *v1.PersistentVolumeClaim) int64 {
 	if claim == nil {
 		return 0
@@ -161,7 +162,7 @@ func isClaims(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool
 	return ref != nil && ref.UID == claim.UID && ref.Namespace == claim.Namespace && ref.Name == claim.Name
 }
 
-// noClaim is the error of upstream's lister.
+// noClaim returns the error of upstream's lister.
 func noClaim(name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumeclaim"}, name)
 }

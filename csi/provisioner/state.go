@@ -7,7 +7,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// checkError is what an error of CreateVolume says of the volume. The codes are those of
+// checkError returns the state of a volume after an error of CreateVolume, by the codes of
 // gRPC and of the CSI specification.
 //
 // Upstream: controller.go checkError, v6.3.

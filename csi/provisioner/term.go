@@ -19,7 +19,7 @@ type topologySegment struct{ Key, Value string }
 // Upstream: topology.go topologyTerm, v6.3.
 type topologyTerm []topologySegment
 
-// topologyOf is a node's place in terms of the keys; false if it lacks one of them. There is
+// topologyOf returns a node's place in terms of the keys; false if it lacks one of them. There is
 // no place without keys.
 func topologyOf(labels map[string]string, keys []string) (topologyTerm, bool) {
 	term := topologyTerm{}
@@ -74,7 +74,7 @@ func (t topologyTerm) compare(other topologyTerm) int {
 	return cmp.Or(len(t)-len(other), slices.CompareFunc(t, other, topologySegment.compare))
 }
 
-// subset says whether all segments of t are in other.
+// subset reports whether all segments of t are in other.
 func (t topologyTerm) subset(other topologyTerm) bool {
 	return !slices.ContainsFunc(t, func(s topologySegment) bool { return !slices.Contains(other, s) })
 }

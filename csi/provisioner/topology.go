@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// GenerateAccessibilityRequirements is from where the claim's volume must be reachable.
+// GenerateAccessibilityRequirements returns the topologies from which the claim's volume must be
+// reachable.
 // node is the selected node, or "". nil means that the driver may choose freely. An error
 // with NotFound says that the node is gone.
 //
@@ -51,7 +52,7 @@ func rotate(terms []topologyTerm, first int) []topologyTerm {
 	return slices.Concat(terms[first:], terms[:first])
 }
 
-// selectedTopology is the driver's topology keys and the selected node's place.
+// selectedTopology returns the driver's topology keys and the selected node's place.
 //
 // Upstream: topology.go topologyKeysLookup and getTopologyFromNodeName, v6.3.
 func (p *csiProvisioner) selectedTopology(uid types.UID, node string) (keys []string, selected topologyTerm, err error) {
@@ -83,7 +84,7 @@ func (p *csiProvisioner) selectedTopology(uid types.UID, node string) (keys []st
 	return nil, nil, fmt.Errorf("topology labels from selected node %v does not match topology keys from CSINode %v", labels, keys)
 }
 
-// requisite are the topologies that the volume may be in, in any order.
+// requisite returns the topologies that the volume may be in, in any order.
 func (p *csiProvisioner) requisite(uid types.UID, allowed []v1.TopologySelectorTerm, node string, keys []string, selected topologyTerm) ([]topologyTerm, error) {
 	switch {
 	case node != "" && p.cfg.StrictTopology:
@@ -103,7 +104,7 @@ func (p *csiProvisioner) requisite(uid types.UID, allowed []v1.TopologySelectorT
 	return terms, err
 }
 
-// aggregateTopologies are the places of all nodes that have the driver's keys: those of the
+// aggregateTopologies returns the places of all nodes that have the driver's keys: those of the
 // selected node or, without one, of any node where the driver runs.
 //
 // Upstream: topology.go aggregateTopologies, v6.3.
@@ -134,7 +135,7 @@ func (p *csiProvisioner) aggregateTopologies(uid types.UID, node string, keys []
 	return terms, nil
 }
 
-// keysOfAnyNode are the keys that the driver registered on some node.
+// keysOfAnyNode returns the keys that the driver registered on some node.
 func (p *csiProvisioner) keysOfAnyNode() []string {
 	var registered []*storage.CSINode
 	for csiNode := range p.csiNodes.All() {
@@ -158,7 +159,7 @@ func getTopologyKeys(csiNode *storage.CSINode, driver string) []string {
 	return nil
 }
 
-// topologyStore is what was looked up for claims that are not done with, by UID.
+// topologyStore holds the topology of claims whose volume is not made yet, by UID.
 //
 // Upstream: cache.go InMemoryStore, v6.3.
 type topologyStore map[types.UID]*topologyInfo

@@ -23,7 +23,7 @@ const (
 	annModifySecretNamespace   = "volume.kubernetes.io/controller-modify-secret-namespace"
 )
 
-// persistentVolume is the object for what the driver made.
+// persistentVolume returns the object for what the driver made.
 //
 // Upstream: controller.go Provision, v6.3.
 func (p *csiProvisioner) persistentVolume(options provisioner.ProvisionOptions, result *prepareProvisionResult, made *csi.Volume) *v1.PersistentVolume {
@@ -78,13 +78,13 @@ func annotateSecrets(pv *v1.PersistentVolume, result *prepareProvisionResult) {
 	}
 }
 
-// onlyReaders says whether the volume is for readers on many nodes and nothing else.
+// onlyReaders reports whether the volume is for readers on many nodes and nothing else.
 func onlyReaders(capabilities []*csi.VolumeCapability) bool {
 	return len(capabilities) == 1 && capabilities[0].GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
 }
 
-// GenerateVolumeNodeAffinity is from where a volume can be reached: any of the topologies,
-// all segments of one. Without topologies there is no limit.
+// GenerateVolumeNodeAffinity returns the node affinity of a volume: a node must have all segments of
+// one of the topologies. Without topologies it returns nil.
 //
 // Upstream: topology.go GenerateVolumeNodeAffinity, v6.3.
 func GenerateVolumeNodeAffinity(accessible []*csi.Topology) *v1.VolumeNodeAffinity {

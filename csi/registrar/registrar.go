@@ -23,15 +23,15 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// RegistryDir is where kubelets look for registration sockets.
+// RegistryDir is the directory in which kubelets look for registration sockets.
 const RegistryDir = "/var/lib/kubelet/plugins_registry"
 
-// operationTimeout is how long the driver may take to say its name.
+// operationTimeout is the time that the driver may take to say its name.
 //
 // Upstream: main.go --timeout, v2.17.
 const operationTimeout = time.Second
 
-// restart is how long a container that failed stays down: a kubelet's first backoff.
+// restart is the time that a container that failed stays down: a kubelet's first backoff.
 const restart = 10 * time.Second
 
 // Config configures one registrar. All fields but Crash are required.
@@ -44,7 +44,7 @@ type Config struct {
 	Crash func(f call.Fault)
 }
 
-// RegistrationSocket is the path of the socket on which a driver of that name is registered.
+// RegistrationSocket returns the path of the socket on which a driver of that name is registered.
 //
 // Upstream: node_register.go buildSocketPath, v2.17.
 func RegistrationSocket(driver string) string { return path.Join(RegistryDir, driver+"-reg.sock") }
@@ -78,7 +78,7 @@ func (r *registrar) run(ctx context.Context) {
 // register waits for the driver, asks its name, and serves the kubelet until that
 // refuses the driver.
 func (r *registrar) register(ctx context.Context) error {
-	// Upstream: csi-lib-utils connection.Connect, v0.22: it tries until somebody listens.
+	// Upstream: csi-lib-utils connection.Connect, v0.22: it tries until a server listens.
 	listening := func(context.Context) (bool, error) {
 		return r.cfg.Sockets.Listening(r.cfg.Machine, r.cfg.Socket), nil
 	}

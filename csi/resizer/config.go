@@ -20,13 +20,13 @@ type Config struct {
 
 	// Timeout of one call of the driver; default 10 s.
 	Timeout time.Duration
-	// RetryIntervalStart is how long after a failure it is tried again, doubled each time
+	// RetryIntervalStart is the time that after a failure it is tried again, doubled each time
 	// up to RetryIntervalMax; defaults 1 s and 5 min. What can never be is tried again every
 	// RetryIntervalMax.
 	RetryIntervalStart, RetryIntervalMax time.Duration
-	// Workers is how many claims are worked on at once; default 10.
+	// Workers is the number of claims are worked on at once; default 10.
 	Workers int
-	// Resync is how often everything is looked at again; default 10 min.
+	// Resync is the number of times that everything is looked at again; default 10 min.
 	Resync time.Duration
 	// ExtraModifyMetadata adds the names of claim and volume to the parameters of
 	// ControllerModifyVolume, as --extra-modify-metadata does.

@@ -33,11 +33,11 @@ type resizeController struct {
 	// pods is nil if it does not matter whether a volume is in use.
 	pods  *control.Cache[*v1.Pod]
 	queue control.Queue
-	// ownClaims and ownVolumes are what was written last, until the caches have it.
+	// ownClaims and ownVolumes hold the last written versions until the caches have them.
 	ownClaims  written[*v1.PersistentVolumeClaim]
 	ownVolumes written[*v1.PersistentVolume]
 
-	// says is what the driver said of itself when the resizer started.
+	// says holds the driver's name and capabilities, as it answered when the resizer started.
 	says sidecar.Driver
 	// inUse are claims whose volume cannot grow while it is in use.
 	inUse map[types.UID]bool
@@ -68,7 +68,7 @@ func New(cfg Config) control.Factory {
 	}
 }
 
-// syncedPollPeriod is how often the caches are asked whether they have had their first lists.
+// syncedPollPeriod is the number of times that the caches are asked whether they have had their first lists.
 //
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond
@@ -112,7 +112,7 @@ func (c *resizeController) start(ctx context.Context) {
 	}
 }
 
-// followForSize has claims be looked at that ask for more than they have.
+// followForSize queues claims that request more than they have.
 func (c *resizeController) followForSize() {
 	c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{Update: c.updatePVC, Delete: c.deletePVC, Add: c.addPVC})
 	c.volumes.Handle(control.Handler[*v1.PersistentVolume]{Delete: func(pv *v1.PersistentVolume) { delete(c.ownVolumes, pv.Name) }})
@@ -193,7 +193,7 @@ func (c *resizeController) syncPVC(ctx context.Context, key string) error {
 	return c.expandAndRecover(ctx, claim, pv)
 }
 
-// pvcNeedResize says whether a claim asks for more than it has.
+// pvcNeedResize reports whether a claim asks for more than it has.
 //
 // Upstream: controller.go pvcNeedResize, v2.2.
 func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
@@ -201,7 +201,7 @@ func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == v1.ClaimBound && asks.Cmp(has) > 0
 }
 
-// expands says whether the volume is this driver's and the claim's.
+// expands reports whether the volume is this driver's and the claim's.
 //
 // Upstream: expand_and_recover.go pvCanBeExpanded and csi_resizer.go CanSupport, v2.2.
 func (c *resizeController) expands(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {

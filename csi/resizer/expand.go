@@ -58,7 +58,7 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 	return nil
 }
 
-// sizeToExpandTo is the size that the volume is to have next, and whether there is anything to do
+// sizeToExpandTo returns the size that the volume is to have next, and whether there is anything to do
 // for it now. What was begun and may be under way comes before what the claim asks for.
 //
 // Upstream: expand_and_recover.go expandAndRecover, v2.2.
@@ -84,7 +84,7 @@ func (c *resizeController) sizeToExpandTo(claim *v1.PersistentVolumeClaim, pv *v
 	return asked, true
 }
 
-// sizeOfExpanded is the size for a volume that is as large as the claim asks already: the
+// sizeOfExpanded returns the size for a volume that is as large as the claim asks already: the
 // claim was not told yet, the node failed, or the user asks for less than before.
 func (c *resizeController) sizeOfExpanded(claim *v1.PersistentVolumeClaim, asked, begun resource.Quantity, known bool) (resource.Quantity, bool) {
 	switch resizeStatus(claim) {
@@ -158,7 +158,7 @@ func (c *resizeController) resizeFailed(ctx context.Context, claim *v1.Persisten
 	return c.markControllerExpansionFailed(ctx, claim, failure, infeasible)
 }
 
-// isFinalError says whether nothing goes on any more after an error.
+// isFinalError reports whether nothing goes on any more after an error.
 //
 // Upstream: pkg/util/util.go IsFinalError, v2.2.
 func isFinalError(err error) bool {
@@ -173,7 +173,7 @@ func isFinalError(err error) bool {
 	return true
 }
 
-// isInfeasibleError says whether what was asked for can never be.
+// isInfeasibleError reports whether what was asked for can never be.
 //
 // Upstream: pkg/util/util.go IsInfeasibleError, v2.2.
 func isInfeasibleError(err error) bool {
@@ -200,7 +200,7 @@ func claimsOf(pod *v1.Pod) []string {
 	return keys
 }
 
-// isUsed says whether a pod has the claim.
+// isUsed reports whether a pod has the claim.
 //
 // Upstream: inuse_pvc_store.go checkForUse, v2.2.
 func (c *resizeController) isUsed(claim *v1.PersistentVolumeClaim) bool {

@@ -82,7 +82,7 @@ func deref(name *string) string {
 	return *name
 }
 
-// getTargetVAC is the class of that name.
+// getTargetVAC returns the class of that name.
 //
 // Upstream: modify_volume.go getTargetVAC, v2.2.
 func (c *modifyController) getTargetVAC(claim *v1.PersistentVolumeClaim, name string) (*storage.VolumeAttributesClass, error) {
@@ -174,7 +174,8 @@ func (c *modifyController) callModify(ctx context.Context, claim *v1.PersistentV
 	return err
 }
 
-// modifySecret is where the secret is: as the volume's annotations say, or that of expansions.
+// modifySecret returns a reference to the secret in the volume's annotations, or to that of
+// expansions.
 //
 // Upstream: csi_modifier.go getModifyCredentials, v2.2.
 func modifySecret(pv *v1.PersistentVolume) *v1.SecretReference {
@@ -185,7 +186,7 @@ func modifySecret(pv *v1.PersistentVolume) *v1.SecretReference {
 	return ref
 }
 
-// delayModificationIfRecentlyInfeasible is an error as long as a claim waits to be tried again
+// delayModificationIfRecentlyInfeasible returns an error as long as a claim waits to be tried again
 // slowly. One that asks for another class does not.
 //
 // Upstream: modify_volume.go delayModificationIfRecentlyInfeasible, v2.2.

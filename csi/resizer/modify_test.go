@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// modifying is a driver that can change volumes, and nothing else.
+// modifying returns a driver that can change volumes, and nothing else.
 func modifying(d *csitest.Driver, _ *resizer.Config) {
 	d.Controller = append(d.Controller[:len(d.Controller)-1], csi.ControllerServiceCapability_RPC_MODIFY_VOLUME)
 }
@@ -52,7 +52,7 @@ func (r *rig) askFor(name *string) {
 	require.NoError(r, err)
 }
 
-// told are the events, "REASON MESSAGE".
+// told returns the events, "REASON MESSAGE".
 func (r *rig) told() (list []string) {
 	for _, entry := range r.Engine.Trace().Entries() {
 		if e, ok := entry.Record.(trace.Event); ok {
@@ -62,7 +62,7 @@ func (r *rig) told() (list []string) {
 	return list
 }
 
-// conditions are "TYPE REASON: MESSAGE".
+// conditions returns the claim's conditions as "TYPE REASON: MESSAGE".
 func (r *rig) conditions() (list []string) {
 	for _, c := range r.claim().Status.Conditions {
 		list = append(list, strings.Replace(string(c.Type)+" "+c.Reason+": "+c.Message, " :", ":", 1))

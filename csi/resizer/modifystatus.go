@@ -35,7 +35,7 @@ func (c *modifyController) markModifyStatus(ctx context.Context, claim *v1.Persi
 	return patched, nil
 }
 
-// modifyConditions are those of a change that is begun, or has failed.
+// modifyConditions returns those of a change that is begun, or has failed.
 func (c *modifyController) modifyConditions(target string, failure error) []v1.PersistentVolumeClaimCondition {
 	now := metav1.NewTime(c.env.Now())
 	modifying := v1.PersistentVolumeClaimCondition{Type: v1.PersistentVolumeClaimVolumeModifyingVolume, Status: v1.ConditionTrue, LastProbeTime: now}

@@ -111,7 +111,7 @@ func (r *rig) runFor(d time.Duration) {
 	require.NoError(r, r.Engine.RunFor(d))
 }
 
-// asked are the sizes that the driver was asked for, with the code of failures.
+// asked returns the sizes that the driver was asked for, with the code of failures.
 func (r *rig) asked() []string {
 	var sizes []string
 	for _, c := range r.driver.Calls {
@@ -126,7 +126,7 @@ func (r *rig) asked() []string {
 	return sizes
 }
 
-// writes are what the resizer wrote, in order, and its events.
+// writes returns what the resizer wrote, in order, and its events.
 func (r *rig) writes() []string {
 	var list []string
 	for _, entry := range r.Engine.Trace().Entries() {

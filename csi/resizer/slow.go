@@ -12,7 +12,7 @@ import (
 // Upstream: csi-lib-utils slowset/slowset.go, v0.25.
 type slowSet map[string]time.Time
 
-// contains says whether a claim failed so less than retry ago.
+// contains reports whether a claim failed so less than retry ago.
 //
 // Upstream: slowset.go Contains, v0.25.
 func (s slowSet) contains(clock control.Clock, key string, retry time.Duration) bool {

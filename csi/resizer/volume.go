@@ -43,7 +43,7 @@ func (c *resizeController) resize(ctx context.Context, pv *v1.PersistentVolume, 
 	return *resource.NewQuantity(answer.GetCapacityBytes(), resource.BinarySI), answer.GetNodeExpansionRequired(), nil
 }
 
-// volumeCapability is how the volume is used.
+// volumeCapability returns the capability with which the volume is used.
 //
 // Upstream: csi_resizer.go GetVolumeCapabilities, v2.2.
 func (c *resizeController) volumeCapability(pv *v1.PersistentVolume) (*csi.VolumeCapability, error) {

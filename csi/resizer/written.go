@@ -9,7 +9,7 @@ import (
 // informer's store, so that it does not work on what is older.
 type written[T metav1.Object] map[string]T
 
-// newest is the object of the cache, or the written one as long as that is newer.
+// newest returns the object of the cache, or the written one as long as that is newer.
 func (w written[T]) newest(key string, cached T) T {
 	own, ok := w[key]
 	if !ok {

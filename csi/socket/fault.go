@@ -15,13 +15,13 @@ type Fault struct {
 	// Caller is the actor that calls, "kubelet/node-1"; Machine the machine whose socket it uses,
 	// "node/node-1"; Driver the name of the driver.
 	Caller, Machine, Driver string
-	// Method is what is called, "NodeStageVolume" or "csi.v1.Node/NodeStageVolume".
+	// Method is the called method, "NodeStageVolume" or "csi.v1.Node/NodeStageVolume".
 	Method string
 	// Volume is the volume_id or, for CreateVolume, the name in the request.
 	Volume string
 	// Skip lets so many matching calls pass first.
 	Skip int
-	// Times is how many calls it then strikes: default 1, negative until Table.ClearFaults.
+	// Times is the number of calls it then strikes: default 1, negative until Table.ClearFaults.
 	Times int
 	// After strikes when the driver has carried the call out, but before the caller has its
 	// answer. Otherwise the driver does not get the call.
@@ -30,9 +30,9 @@ type Fault struct {
 	// Code is the code that the caller gets, and Message the text with it.
 	Code    codes.Code
 	Message string
-	// Hang has the answer never come: the caller waits for its deadline.
+	// Hang drops the answer: the caller waits for its deadline.
 	Hang bool
-	// Delay is how long the call takes, in virtual time: before the driver gets it, or with
+	// Delay is the time that the call takes, in virtual time: before the driver gets it, or with
 	// After until its answer comes.
 	Delay time.Duration
 	// Crash ends the driver's process: the caller sees Unavailable. It starts again after
@@ -74,7 +74,7 @@ func (t *Table) Inject(f Fault) error {
 // ClearFaults ends all trouble with calls.
 func (t *Table) ClearFaults() { t.faults.Clear() }
 
-// Strike is the first fault that matches, nil if there is none.
+// Strike returns the first fault that matches, nil if there is none.
 func (t *Table) Strike(matches func(Fault) bool) *Fault {
 	if !t.faults.Any() {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// Methods are the methods that faults can strike, "csi.v1.Node/NodeStageVolume": those of the CSI
+// Methods returns the methods that faults can strike, "csi.v1.Node/NodeStageVolume": those of the CSI
 // specification's services, and of the registration of plugins.
 func Methods() []string {
 	var all []string

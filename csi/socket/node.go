@@ -18,8 +18,8 @@ type Transport interface {
 // Node is a driver's node service, in the words of the CSI specification. Its errors are a
 // Failure.
 type Node interface {
-	// Info is what NodeGetInfo answers, Capabilities the names of what
-	// NodeGetCapabilities does.
+	// Info returns the answer of NodeGetInfo, Capabilities the names in that of
+	// NodeGetCapabilities.
 	Info(ctx context.Context) (Info, error)
 	Capabilities(ctx context.Context) ([]string, error)
 	Stage(ctx context.Context, request StageRequest) error
@@ -28,7 +28,7 @@ type Node interface {
 	Unpublish(ctx context.Context, volume, targetPath string) error
 	// Expand is NodeExpandVolume.
 	Expand(ctx context.Context, request ExpandRequest) error
-	// Stats is what NodeGetVolumeStats answers; nil if it says nothing about usage.
+	// Stats returns the answer of NodeGetVolumeStats; nil if it says nothing about usage.
 	Stats(ctx context.Context, volume, volumePath string) ([]Usage, error)
 }
 
@@ -42,7 +42,7 @@ const (
 	UsageBytes, UsageFiles = "BYTES", "INODES"
 )
 
-// Info is what a driver says of a node. Topology is nil if it says nothing.
+// Info is a driver's answer about a node. Topology is nil if the answer has none.
 type Info struct {
 	NodeID     string
 	MaxVolumes int64
@@ -72,8 +72,8 @@ type ExpandRequest struct {
 	VolumeCapability                        Capability
 }
 
-// Capability is what a volume is to be for a pod. AccessMode is the specification's name,
-// "SINGLE_NODE_WRITER". Where Block is set the volume is a raw device, and the other fields
+// Capability describes how a pod uses a volume. AccessMode is the specification's name,
+// "SINGLE_NODE_WRITER". If Block is set the volume is a raw device, and the other fields
 // have no meaning.
 type Capability struct {
 	AccessMode       string
@@ -83,7 +83,7 @@ type Capability struct {
 	VolumeMountGroup string
 }
 
-// Usage is how full a volume is, in a unit: UsageBytes, UsageFiles or one that is not known.
+// Usage says how full a volume is, in a unit: UsageBytes, UsageFiles or an unknown one.
 type Usage struct {
 	Unit                   string
 	Available, Total, Used int64
@@ -103,7 +103,7 @@ type Registrar interface {
 	NotifyRegistrationStatus(ctx context.Context, problem string) error
 }
 
-// Plugin is what a plugin says of itself.
+// Plugin is a plugin's answer about itself.
 type Plugin struct {
 	// Type is PluginType for CSI drivers.
 	Type, Name, Endpoint string

@@ -27,15 +27,15 @@ type Table struct {
 	transport Transport
 }
 
-// Place is where a socket is: the machine, "node/node-1", and the clean path on its disk.
+// Place is the address of a socket: the machine, "node/node-1", and the clean path on its disk.
 type Place struct{ Machine, Path string }
 
-// At is a place whose path may not be clean.
+// At returns a place whose path may not be clean.
 func At(machine, name string) Place { return Place{machine, path.Clean(name)} }
 
 func (p Place) String() string { return p.Path + " on " + p.Machine }
 
-// Server is what listens on a socket.
+// Server listens on a socket.
 type Server interface {
 	// Kill ends it and leaves its file, as with a process that is killed. It reports whether
 	// it was alive.
@@ -83,7 +83,7 @@ func (t *Table) RemoveFile(at Place) error {
 	return nil
 }
 
-// HasFile says whether a file is where a socket could be.
+// HasFile reports whether there is a file at the path of a socket.
 func (t *Table) HasFile(at Place) bool {
 	if t.Disk == nil {
 		return false
@@ -109,17 +109,17 @@ func (t *Table) Close() {
 	}
 }
 
-// Server is what listens at a place, nil if nothing does.
+// Server returns what listens at a place, nil if nothing does.
 func (t *Table) Server(at Place) Server {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open[at]
 }
 
-// Listening says whether a server listens there.
+// Listening reports whether a server listens there.
 func (t *Table) Listening(machine, name string) bool { return t.Server(At(machine, name)) != nil }
 
-// In are the sockets in a directory of a machine, and below it, on which a server listens:
+// In returns the sockets in a directory of a machine, and below it, on which a server listens:
 // their paths, sorted.
 func (t *Table) In(machine, dir string) []string {
 	t.mu.Lock()
@@ -134,7 +134,7 @@ func (t *Table) In(machine, dir string) []string {
 	return found
 }
 
-// Transport is what reaches the servers; nil while none has listened.
+// Transport returns what reaches the servers; nil while none has listened.
 func (t *Table) Transport() Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -38,7 +38,7 @@ type workItem struct {
 	capacity *storage.CSIStorageCapacity
 }
 
-// keyOf is the key of a work item in the queue.
+// keyOf returns the key of a work item in the queue.
 func keyOf(class string, s segment) string { return "class " + class + " at {" + s.String() + "}" }
 
 // deletion begins the keys of objects that are to be deleted.
@@ -66,8 +66,8 @@ func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageCla
 	return c
 }
 
-// Start begins: the driver answers. only, if it is not nil, is the only segment: that of the node on
-// which the provisioner runs. Otherwise there are those of all nodes.
+// Start begins to publish. It is called when the driver answers. only, if it is not nil, is the only
+// segment: that of the node on which the provisioner runs. Otherwise all nodes have segments.
 //
 // Upstream: capacity.go prepare, v6.3.
 func (c *Controller) Start(only map[string]string) {
@@ -78,7 +78,7 @@ func (c *Controller) Start(only map[string]string) {
 	}
 }
 
-// watch has changes be told.
+// watch adds the handlers of changes.
 func (c *Controller) watch() {
 	c.classes.Handle(control.Handler[*storage.StorageClass]{
 		Add: c.onSCAddOrUpdate, Update: func(_, class *storage.StorageClass) { c.onSCAddOrUpdate(class) }, Delete: c.onSCDelete,
@@ -91,7 +91,7 @@ func (c *Controller) watch() {
 	}
 }
 
-// watchNodes has changes of segments be told.
+// watchNodes calls changed when segments change.
 //
 // Upstream: pkg/capacity/topology/nodes.go NewNodeTopology, v6.3.
 func (c *Controller) watchNodes(changed func()) {
@@ -146,7 +146,7 @@ func (c *Controller) onTopologyChanges() {
 	}
 }
 
-// wants says whether capacity is published for the class.
+// wants reports whether capacity is published for the class.
 func (c *Controller) wants(class *storage.StorageClass) bool {
 	if class.Provisioner != c.cfg.Driver {
 		return false

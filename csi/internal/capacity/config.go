@@ -18,13 +18,13 @@ type Config struct {
 	// Driver is the driver's name, and Controller calls it.
 	Driver     string
 	Controller csi.ControllerClient
-	// Namespace is where the objects are.
+	// Namespace is the namespace of the objects.
 	Namespace string
 	// ManagedBy is the value of ManagedByLabel; default "external-provisioner".
 	ManagedBy string
 	// Owner, if set, owns the objects, as the driver's Deployment does on a cluster.
 	Owner *metav1.OwnerReference
-	// PollInterval is how often the driver is asked anyway.
+	// PollInterval is the number of times that the driver is asked anyway.
 	PollInterval time.Duration
 	// ImmediateBinding publishes the capacity for classes with immediate binding, too.
 	ImmediateBinding bool

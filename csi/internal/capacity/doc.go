@@ -1,5 +1,5 @@
-// Package capacity publishes how much room a CSI driver has, as CSIStorageCapacity objects, which
-// the scheduler looks at for drivers whose CSIDriver object has storageCapacity: true. It is a part of
+// Package capacity publishes the capacity of a CSI driver as CSIStorageCapacity objects, which
+// the scheduler reads for drivers whose CSIDriver object has storageCapacity: true. It is a part of
 // the provisioner (--enable-capacity) and models kubernetes-csi/external-provisioner v6.3,
 // pkg/capacity.
 //
@@ -27,7 +27,7 @@
 //
 // # Deviations from upstream
 //
-//   - The driver has no pod, so an owner is only what Owner says: by default none, as with
+//   - The driver has no pod, so objects have the owner that Owner names: by default none, as with
 //     --capacity-ownerref-level=-1.
 //   - There is no limit of writes a second (--kube-api-capacity-qps).
 //   - Where upstream walks a Go map, here pairs come in order of their names.

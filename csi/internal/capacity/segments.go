@@ -15,7 +15,7 @@ import (
 // Upstream: pkg/capacity/topology/topology.go Segment, v6.3.
 type segment map[string]string
 
-// String is the same for equal segments, and in order of key.
+// String returns the same for equal segments, and in order of key.
 func (s segment) String() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -31,7 +31,7 @@ func (s segment) GetLabelSelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: maps.Clone(s)}
 }
 
-// segmentOf is the segment that a selector stands for. Selectors of the controller are labels only.
+// segmentOf returns the segment that a selector stands for. Selectors of the controller are labels only.
 func segmentOf(selector *metav1.LabelSelector) (segment, bool) {
 	if selector == nil || len(selector.MatchExpressions) > 0 {
 		return nil, false
@@ -39,7 +39,7 @@ func segmentOf(selector *metav1.LabelSelector) (segment, bool) {
 	return selector.MatchLabels, true
 }
 
-// termToSegment is the segment of one term of a volume's node affinity.
+// termToSegment returns the segment of one term of a volume's node affinity.
 //
 // Upstream: capacity.go termToSegment, v6.3.
 func termToSegment(term v1.NodeSelectorTerm) (segment, bool) {
@@ -53,7 +53,7 @@ func termToSegment(term v1.NodeSelectorTerm) (segment, bool) {
 	return found, len(term.MatchFields) == 0
 }
 
-// findSegments are the segments of all nodes on which the driver is registered, by String. A
+// findSegments returns the segments of all nodes on which the driver is registered, by String. A
 // node whose labels are not there yet does not count.
 //
 // Upstream: pkg/capacity/topology/nodes.go sync, v6.3.
@@ -82,7 +82,7 @@ nodes:
 	return found
 }
 
-// driverTopologyKeys are the keys that the driver registered, and whether it did.
+// driverTopologyKeys returns the keys that the driver registered, and whether it did.
 //
 // Upstream: nodes.go driverTopologyKeys, v6.3.
 func driverTopologyKeys(csiNode *storage.CSINode, driver string) ([]string, bool) {

@@ -107,7 +107,7 @@ func (c *Controller) onCAddOrUpdate(capacity *storage.CSIStorageCapacity) {
 	c.queue.Add(deletion + control.Key(capacity))
 }
 
-// onCDelete has an object that others deleted be made again.
+// onCDelete makes an object again that others have deleted.
 //
 // Upstream: capacity.go onCDelete, v6.3.
 func (c *Controller) onCDelete(capacity *storage.CSIStorageCapacity) { c.forget(capacity) }
@@ -135,7 +135,7 @@ func (c *Controller) isOwnedByUs(capacity *storage.CSIStorageCapacity) bool {
 	return false
 }
 
-// isManaged says whether an object is this controller's: by its labels and its namespace.
+// isManaged reports whether an object is this controller's: by its labels and its namespace.
 //
 // Upstream: capacity.go isManaged, v6.3.
 func (c *Controller) isManaged(capacity *storage.CSIStorageCapacity) bool {

@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Capability is how a PersistentVolume of a CSI driver is to be used. defaultFSType is the
-// file system of one that names none.
+// Capability returns the capability with which a PersistentVolume of a CSI driver is used.
+// defaultFSType is the file system of a volume that names none.
 //
 // Upstream: external-attacher util.go GetVolumeCapabilities, v4.13, and external-resizer
 // csi_resizer.go GetVolumeCapabilities, v2.2.
@@ -27,7 +27,7 @@ func Capability(spec *v1.PersistentVolumeSpec, mode csi.VolumeCapability_AccessM
 	return capability
 }
 
-// AccessMode is CSI's access mode for those of a volume or claim: the widest wins.
+// AccessMode returns CSI's access mode for the modes of a volume or claim: the widest wins.
 // singleNodeMultiWriter says whether the driver has that capability, which tells several
 // writers on one node from a single one. Combinations for which CSI has no mode are errors.
 //

@@ -1,6 +1,6 @@
-// Package sidecar is what the CSI sidecars have in common: how they meet their driver when
-// they start (Meet), which access mode of CSI stands for those of Kubernetes
-// (AccessMode), how they read secrets (Credentials), and what is checked of their
+// Package sidecar has the parts that the CSI sidecars share: they meet their driver when
+// they start (Meet), translate access modes of Kubernetes to CSI's
+// (AccessMode), read secrets (Credentials), and check their
 // configuration (Check).
 //
 // It models kubernetes-csi/csi-lib-utils v0.25 as the sidecars use it.

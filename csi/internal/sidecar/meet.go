@@ -23,7 +23,7 @@ const (
 	lastRestart   = 5 * time.Minute
 )
 
-// Driver is what a CSI driver says of itself.
+// Driver holds the answers of a CSI driver about itself.
 type Driver struct {
 	// Name is the driver's answer to GetPluginInfo.
 	Name string
@@ -34,12 +34,12 @@ type Driver struct {
 	Controller map[csi.ControllerServiceCapability_RPC_Type]bool
 }
 
-// HasController says whether the driver has a controller service.
+// HasController reports whether the driver has a controller service.
 func (d Driver) HasController() bool {
 	return d.Services[csi.PluginCapability_Service_CONTROLLER_SERVICE]
 }
 
-// SupportsTopology says whether volumes of the driver cannot be reached from every node.
+// SupportsTopology reports whether volumes of the driver cannot be reached from every node.
 func (d Driver) SupportsTopology() bool {
 	return d.Services[csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS]
 }
@@ -63,7 +63,7 @@ func Meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, n
 // NotMet begins what the trace says of a sidecar that cannot start.
 const NotMet = "cannot start: "
 
-// meet is one life of the container before its controllers run.
+// meet returns one life of the container before its controllers run.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3; cmd/csi-attacher/main.go
 // main, v4.13.
@@ -146,7 +146,7 @@ func controllerCapabilities(ctx context.Context, conn grpc.ClientConnInterface) 
 	return found, nil
 }
 
-// TakesGroups says whether a driver takes group snapshots. One that does not answer does not.
+// TakesGroups reports whether a driver takes group snapshots. One that does not answer does not.
 //
 // Upstream: csi-lib-utils rpc/common.go GetGroupControllerCapabilities, v0.25.
 func TakesGroups(ctx context.Context, groups csi.GroupControllerClient) bool {
