@@ -37,7 +37,7 @@ func program(command Command) builtin {
 		p := s.process(argv)
 		err := command(p)
 		p.complain(err)
-		s.status = ExitCode(err)
+		s.status = exitCode(err)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestAHostileScriptNeitherHoldsUpTheSimulationNorTakesItsMemory(t *testing.T
 func TestFilesThatAScriptOpensAreBounded(t *testing.T) {
 	b := newBox(t)
 	require.NoError(t, b.node.WriteFile("/disk/large", make([]byte, 60<<20), 0o644))
-	p := runHostile(t, b, "", "sh", "-c", "wc -c < large; wc -c < large; exec 3<large; exec 3<large; exec 3<large; exec 3<large; exec 3<large; exec 3<&-; wc -c < large")
+	p := runHostile(t, b, strings.Repeat("62914560\n", 3), "sh", "-c", "wc -c < large; wc -c < large; exec 3<large; exec 3<large; exec 3<large; exec 3<large; exec 3<large; exec 3<&-; wc -c < large")
 	require.Equal(t, strings.Repeat("62914560\n", 3), p.Log())
 	runHostile(t, b, "values, scripts and input of more than 268435456 bytes", "sh", "-c", strings.Repeat("{ ", 10)+":; "+strings.Repeat("} < large; ", 10))
 	runHostile(t, b, "an archive of more than 67108864 bytes", "sh", "-c", "tar cf - large large large > /dev/null")

@@ -11,9 +11,9 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Command is a program that containers can run: it does to the node's files,
-// through the container's volumes, what the real one would. An error is printed, and
-// makes the exit code 1 unless it is an ExitError.
+// Command is a program that containers can run. It does to the node's files, through the
+// container's volumes, what the real program does. An error that it returns is printed; the
+// exit code is 1 then, unless it is an ExitError.
 type Command func(p *Process) error
 
 // Process is one run of a command in a container.
@@ -29,10 +29,10 @@ type Process struct {
 	Stdout, Stderr io.Writer
 
 	program *Program
-	paths   []string // on the node, of what it worked on
-	notes   []string // what the trace should say of it
-	assets  []Asset  // what it made and removed
-	changes bool     // it is one that changes files: the trace has it
+	paths   []string // on the node, that it changed
+	notes   []string // sentences for the trace
+	assets  []Asset  // directories that it made and removed
+	changes bool     // it may change files, so it is reported
 	top     bool     // it is the container's own command
 }
 
@@ -50,8 +50,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// ExitCode returns the exit code of a command that returned err.
-func ExitCode(err error) int32 {
+// exitCode returns the exit code of a command that returned err.
+func exitCode(err error) int32 {
 	var exit *ExitError
 	switch {
 	case err == nil:
@@ -70,7 +70,9 @@ func (p *Process) Sleep(d time.Duration) { p.program.sleep(d) }
 
 // Note puts a sentence into the trace, beside the command itself.
 func (p *Process) Note(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+	if len(p.notes) < maxReported {
+		p.notes = append(p.notes, fmt.Sprintf(format, args...))
+	}
 }
 
 // Path returns the absolute path of name in the container.
@@ -136,7 +138,7 @@ func (p *Process) run(command Command) int32 {
 		p.program.report(report)
 	}
 	p.complain(err)
-	return ExitCode(err)
+	return exitCode(err)
 }
 
 // another returns a process like this one with another command.
