@@ -107,8 +107,8 @@ func TestVolumesInUseAreReportedOfANodeThatIsThere(t *testing.T) {
 	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
 }
 
-// Upstream writes it to its log every two minutes and three seconds: no event, which
-// is what of kubelet.go SyncPod is easily forgotten.
+// Upstream writes it to its log every two minutes and three seconds: no event; this part
+// of kubelet.go SyncPod is easily forgotten.
 func TestWhichVolumesAPodLacksIsToldToTheTraceAgainAndAgain(t *testing.T) {
 	w := simple(t)
 	w.boundVolume("other", nil) // whose directory is missing
@@ -156,7 +156,7 @@ func TestVolumesInUseAreWrittenWithTheNodesStatusOnly(t *testing.T) {
 	require.Equal(t, 2, strings.Count(w.trace(), "patches node node-1 status: volumesInUse"), "when nothing is new nobody writes")
 }
 
-// said is when a sentence that has text was put into the trace first.
+// said returns the time of the first record in the trace whose sentence has text.
 func (w *world) said(text string) string {
 	for _, entry := range w.e.Trace().Entries() {
 		if strings.Contains(entry.Record.String(), text) {

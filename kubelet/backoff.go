@@ -23,7 +23,7 @@ const crashLoopBackOff = "CrashLoopBackOff"
 // Upstream: kubelet.go backOffPeriod, v1.36, and up to half as long again.
 const imageLookPeriod = 10 * time.Second
 
-// backOff is how long something waits before it is tried again: twice as long each time.
+// backOff is the time that something waits before it is tried again: twice as long each time.
 //
 // Upstream: client-go util/flowcontrol Backoff, v0.36.
 type backOff struct {
@@ -32,10 +32,10 @@ type backOff struct {
 	message string // what failed, of an image
 }
 
-// backOffs are those of one pod, by what is tried.
+// backOffs holds the backoffs of one pod, by the operation.
 type backOffs map[string]backOff
 
-// get is what holds for something that happened at that moment. After twice the longest
+// get returns what holds for something that happened at that moment. After twice the longest
 // delay without trouble nothing holds any more.
 func (b backOffs) get(key string, event time.Time) (backOff, bool) {
 	entry, ok := b[key]
@@ -51,7 +51,7 @@ func (b backOffs) next(key string, event, now time.Time, message string) {
 	b[key] = backOff{delay, now, message}
 }
 
-// backOffsOf are the pod's.
+// backOffsOf returns the pod's.
 func (k *kubelet) backOffsOf(pod types.UID) backOffs {
 	w := k.workers[pod]
 	if w == nil {
@@ -82,7 +82,7 @@ func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *runtime.Containe
 	return &containerWaiting{crashLoopBackOff, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", entry.delay, c.Name, name)}
 }
 
-// nextStart is the earliest moment at which a container that has ended is started again,
+// nextStart returns the earliest moment at which a container that has ended is started again,
 // or the kubelet looks at an image again that could not be pulled.
 func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found bool) {
 	consider := func(t time.Time) {
@@ -118,8 +118,8 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 	return at, found
 }
 
-// restartAt has the restarts queue look at a pod at that moment. Settling does not wait
-// for one that is further away than a minute: the pod is stuck, not busy.
+// restartAt queues a pod in the restarts queue for that time. Settle does not wait
+// for a time that is more than a minute away: the pod is stuck, not busy.
 func (k *kubelet) restartAt(w *podWorker, at time.Time) {
 	if !w.nextStart.IsZero() && !at.Before(w.nextStart) {
 		return

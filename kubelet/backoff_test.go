@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// runs are the moments at which a command ran, in seconds since then.
+// runs returns the moments at which a command ran, in seconds since then.
 func (w *world) runs(since time.Time) (at []int) {
 	for _, entry := range w.e.Trace().Entries() {
 		if _, ok := entry.Record.(trace.Command); ok {

@@ -56,7 +56,7 @@ func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
 	return w
 }
 
-// fakeRuntime is a node with the runtime of upstream's tests.
+// fakeRuntime returns a node with the runtime of upstream's tests.
 func fakeRuntime(t testing.TB) *world {
 	t.Helper()
 	node, err := disk.Open(t.TempDir())
@@ -114,7 +114,7 @@ func onNode(name string) *v1.VolumeNodeAffinity {
 	}}}}
 }
 
-// pod is a pod on node-1 with one container, whose volumes are mounted at
+// pod returns a pod on node-1 with one container, whose volumes are mounted at
 // /<volume name>.
 func pod(name string, volumes ...v1.Volume) *v1.Pod {
 	c := v1.Container{Name: "c", Image: "busybox"}
@@ -156,7 +156,7 @@ func (w *world) get(name string) *v1.Pod {
 	return p
 }
 
-// gone says whether there is no such pod.
+// gone reports whether there is no such pod.
 func (w *world) gone(name string) bool {
 	w.t.Helper()
 	_, err := w.user.CoreV1().Pods("default").Get(context.Background(), name, metav1.GetOptions{})
@@ -172,7 +172,7 @@ func (w *world) delete(name string, grace ...int64) {
 	require.NoError(w.t, w.user.CoreV1().Pods("default").Delete(context.Background(), name, options))
 }
 
-// events are "reason: message" of a pod's events.
+// events returns a pod's events as "reason: message".
 func (w *world) events(name string) (list []string) {
 	w.t.Helper()
 	events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})
@@ -209,7 +209,7 @@ func (w *world) requireWaiting(name, container, reason, message string) {
 	require.Fail(w.t, "no such container", container)
 }
 
-// mounts is the node's mount table as a new process reads it.
+// mounts returns the node's mount table as a new process reads it.
 func (w *world) mounts() []mount.MountPoint {
 	w.t.Helper()
 	m, err := mount.NewTempDir(mount.Config{Dir: w.node})
@@ -237,5 +237,5 @@ func (w *world) requireNothingLeft() {
 	require.Empty(w.t, pods.Items)
 }
 
-// trace is the story so far, one line a record.
+// trace returns the story so far, one line a record.
 func (w *world) trace() string { return w.e.Trace().Story(engine.Start()) }

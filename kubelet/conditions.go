@@ -81,7 +81,7 @@ func containersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	return c
 }
 
-// inSpecOrder are the statuses in the order of the pod's containers.
+// inSpecOrder returns the statuses in the order of the pod's containers.
 func inSpecOrder(pod *v1.Pod, list []v1.ContainerStatus) []*v1.ContainerStatus {
 	ordered := make([]*v1.ContainerStatus, 0, len(list))
 	for _, c := range pod.Spec.Containers {

@@ -12,8 +12,8 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
-// podStatus is what became of a pod's containers: what the container runtime knows, and
-// why the kubelet waits. Init, Containers and Ephemeral have one for each container of the pod.
+// podStatus is the state of a pod's containers: as the container runtime reports them, and
+// the reasons why the kubelet waits. Init, Containers and Ephemeral have one for each container of the pod.
 //
 // Upstream: pkg/kubelet/container/runtime.go PodStatus, v1.36.
 type podStatus struct {
@@ -66,7 +66,7 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 	return s, nil
 }
 
-// ephemeralContainers are the containers that were added to a pod while it ran.
+// ephemeralContainers returns the containers that were added to a pod while it ran.
 func ephemeralContainers(pod *v1.Pod) []v1.Container {
 	var list []v1.Container
 	for i := range pod.Spec.EphemeralContainers {
@@ -104,7 +104,7 @@ func (c containerState) tried() bool { return c.last != nil || c.waiting != nil 
 
 func (c containerState) waits() bool { return c.waiting != nil }
 
-// all are the pod's containers, those that begin first first. The ephemeral ones are left out:
+// all returns the pod's containers, those that begin first first. The ephemeral ones are left out:
 // the life of the pod does not depend on them.
 func (s *podStatus) all() []containerState { return slices.Concat(s.Init, s.Containers) }
 
@@ -145,7 +145,7 @@ func (s *podStatus) finished() bool {
 	return !s.waiting() && !s.running() && (slices.ContainsFunc(s.Containers, containerState.tried) || !s.anyRunning())
 }
 
-// timeOf is a time as the API keeps it, in whole seconds.
+// timeOf returns a time as the API keeps it, in whole seconds.
 func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
 // containerID returns a container's id as the API shows it.
@@ -153,7 +153,7 @@ func containerID(r runtime.Service, id string) string {
 	return r.Version().RuntimeName + "://" + id
 }
 
-// hostname is the pod's name on its network.
+// hostname returns the pod's name on its network.
 //
 // Upstream: kubelet_pods.go GeneratePodHostNameAndDomain, v1.36.
 func (k *kubelet) hostname(pod *v1.Pod) string {
@@ -166,7 +166,7 @@ func (k *kubelet) hostname(pod *v1.Pod) string {
 	return pod.Name[:min(len(pod.Name), 63)]
 }
 
-// runPodSandbox gives a pod its network. A pod that can have none hears of it.
+// runPodSandbox gives a pod its network. If that fails, an event on the pod says so.
 //
 // Upstream: kuberuntime_sandbox.go createPodSandbox, v1.36.
 func (k *kubelet) runPodSandbox(pod *v1.Pod) error {

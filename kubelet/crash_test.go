@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-// life is a pod with every kind of volume, and a helper, from creation to
+// life returns a pod with every kind of volume, and a helper, from creation to
 // deletion.
 func life(w *world) {
 	w.boundVolume("data", nil)

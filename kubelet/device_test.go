@@ -22,12 +22,12 @@ type devices struct {
 	calls []string
 	fail  error // of the next calls
 	noAt  error // of the next GetDeviceMountPath
-	// pods is how many pod mounts there are, asked at each UnmountDevice.
+	// pods is the number of pod mounts there are, asked at each UnmountDevice.
 	pods func() int
 	seen []int
 }
 
-// newPlugins is the local plugin with volumes that are mounted for the node first.
+// newPlugins returns the local plugin with volumes that are mounted for the node first.
 func (d *devices) newPlugins() []volume.VolumePlugin {
 	return []volume.VolumePlugin{&devicePlugin{local.NewPlugin(), d}}
 }

@@ -13,20 +13,20 @@
 //	syncpod.go         Pending -> Running -> Terminating -> gone
 //	wait.go            a pod's wait for its volumes
 //	deadline.go        ends pods that are active for longer than they may
-//	restarts.go        which containers are started, and started again, and when;
-//	                   backoff.go: how long those wait that keep ending
-//	containers.go      what the container runtime knows of a pod, as the kubelet sees it
+//	restarts.go        decides which containers start, and start again, and when;
+//	                   backoff.go has the backoff of those that keep ending
+//	containers.go      the container runtime's state of a pod, as the kubelet sees it
 //	start.go           starts containers; images.go pulls their images; environment.go makes
 //	                   their environment
 //	status.go          writes a pod's status; podstatus.go makes it, phase.go and
 //	                   conditions.go make parts of it
 //	files.go           reads and writes a container's files, from outside
 //	server.go          answers the API server: commands and logs
-//	remnants.go        lists what a node has because of pods
+//	remnants.go        lists the directories, mounts and sandboxes of pods on a node
 //
 // A pod's change, the end of an operation or a backoff wakes the pod's worker. A pod that is
 // deleted goes in this order: status written, containers stopped, status written, volumes
-// unmounted, directories removed, what is not known of its containers written as failed, API
+// unmounted, directories removed, containers of unknown state written as failed, API
 // object deleted. A crash at any point is repaired after the restart: mounts are read from the
 // node's disk, and nothing is unmounted before all pods were looked at.
 //
@@ -47,11 +47,10 @@
 //
 // A container runtime runs them: Config.Runtime, of which the kubelet knows only the
 // interface runtime.Service. Whether a container runs, its address, exit code, restart
-// count and mounts are what the runtime says; what is to be started, and when, the kubelet
-// decides. A kubelet that starts asks the runtime what runs. Only why a container waits
+// count and mounts come from the runtime; the kubelet decides what to start, and when. A kubelet that starts asks the runtime what runs. Only why a container waits
 // (a backoff, an image) is the kubelet's own, and lost with it, as upstream's.
 //
-// Package runtime says which commands can be carried out, and what becomes of the others.
+// Package runtime says which commands it can run, and what happens with the others.
 // ReadFile, WriteFile and List do what a container would.
 //
 // xfs_quota, chattr and setquota record project quotas (shell.Quotas). Disks in memory
@@ -65,7 +64,7 @@
 //   - With package runtime a killed container reports exit code 0; so a deleted pod is
 //     Succeeded, never Failed, for the moment before it is gone. Stopping takes no time.
 //   - An ephemeral container runs beside the others; no container sees the processes of
-//     another, so that its target has no effect. It finds those volumes of its pod that
+//     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.
 //   - There are no probes, hooks, resource limits, evictions or static pods. The kubelet
 //     admits every pod.
@@ -74,7 +73,7 @@
 //     late as upstream's: which volumes are mounted meanwhile depends on it.
 //   - The kubelet writes that a pod's containers can be started, starts them, and then writes
 //     what they do; upstream starts them and writes at the same time.
-//   - The only metrics are how full volumes are (VolumeStats), on request.
+//   - The only metrics are the capacity and use of volumes (VolumeStats), on request.
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so.
 //   - A container in CrashLoopBackOff is looked at when its backoff is over; upstream

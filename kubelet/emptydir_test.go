@@ -42,8 +42,8 @@ func TestAnEmptyDirIsNotSetUpAgainAfterARestart(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-// Whoever removed the directory gets a new one, and the note goes with the pod even if
-// the kubelet never heard of the volume.
+// A removed directory is made again, and the note goes with the pod even if
+// the kubelet never learned of the volume.
 func TestTheNoteThatAnEmptyDirIsReadyDoesNotOutliveIt(t *testing.T) {
 	for _, alive := range []bool{true, false} {
 		w := simple(t)
@@ -64,7 +64,7 @@ func TestTheNoteThatAnEmptyDirIsReadyDoesNotOutliveIt(t *testing.T) {
 	}
 }
 
-// What is called like a note and lies elsewhere is somebody's.
+// A file with the name of a note in another place belongs to a user.
 func TestAFileOfThatNameInAVolumeIsNoNote(t *testing.T) {
 	w := simple(t)
 	volume := "/var/lib/kubelet/pods/gone/volumes/example.com~unknown/a"

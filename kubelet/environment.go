@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/apivolume"
 )
 
-// environment is the part of a container's environment that is known from the pod:
+// environment returns the part of a container's environment that is known from the pod:
 // what is written there, with $(NAME) for a variable before it, and fields of the
 // pod. What comes of ConfigMaps, Secrets and resources is left out.
 //
@@ -31,7 +31,7 @@ func (k *kubelet) environment(pod *v1.Pod, ip string, c *v1.Container) map[strin
 	return env
 }
 
-// orUnchanged is a variable's value, and what is none stays as it is written.
+// orUnchanged returns a variable's value; a reference to an unknown variable stays as it is written.
 func orUnchanged(env map[string]string) func(name string) string {
 	return func(name string) string {
 		if value, ok := env[name]; ok {
@@ -41,7 +41,7 @@ func orUnchanged(env map[string]string) func(name string) string {
 	}
 }
 
-// expandWords are words of the container's command with the variables put in.
+// expandWords returns words of the container's command with the variables replaced.
 //
 // Upstream: container/helpers.go ExpandContainerCommandAndArgs, v1.36.
 func expandWords(words []string, env map[string]string) []string {
@@ -52,7 +52,7 @@ func expandWords(words []string, env map[string]string) []string {
 	return words
 }
 
-// podField is a field of the pod as a container's environment may have it.
+// podField returns a field of the pod as a container's environment may have it.
 //
 // Upstream: kubelet_pods.go podFieldSelectorRuntimeValue, v1.36.
 func (k *kubelet) podField(pod *v1.Pod, ip, field string) (string, error) {
@@ -69,7 +69,7 @@ func (k *kubelet) podField(pod *v1.Pod, ip, field string) (string, error) {
 	return apivolume.ExtractFieldPathAsString(pod, field)
 }
 
-// expandSubPath is the mount's subPath, or its subPathExpr with the variables put
+// expandSubPath returns the mount's subPath, or its subPathExpr with the variables put
 // in. A variable that is not there, or empty, is an error: the whole volume would
 // be mounted otherwise.
 //

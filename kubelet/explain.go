@@ -11,12 +11,12 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// Explanation is what keeps a kubelet from mounting volumes, as far as its configuration
+// Explanation says why a kubelet cannot mount volumes, as far as its configuration
 // and its disk tell.
 type Explanation struct {
 	// Unsupported says of each volume that none of the kubelet's plugins mounts.
 	Unsupported []string
-	// Directories are those that the volumes need and the node does not have.
+	// Directories lists the directories that the volumes need and the node lacks.
 	Directories []string
 }
 
@@ -43,7 +43,7 @@ func (cfg Config) plugins() []volume.VolumePlugin {
 	return DefaultPlugins()
 }
 
-// existing is the directory that must be there before the volume is mounted, "" if there
+// existing returns the directory that must be there before the volume is mounted, "" if there
 // is no such directory.
 func existing(spec *volume.Spec) string {
 	var host *v1.HostPathVolumeSource
@@ -61,7 +61,7 @@ func existing(spec *volume.Spec) string {
 	return ""
 }
 
-// isMissing is false for what cannot be looked at: that is not known to be missing.
+// isMissing returns false for what cannot be looked at: that is not known to be missing.
 func isMissing(cfg Config, dir string) bool {
 	_, err := cfg.Root.Stat(dir)
 	return errors.Is(err, fs.ErrNotExist)

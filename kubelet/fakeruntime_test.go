@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
-// tiny is a container runtime of somebody else: it has one pod, and runs nothing.
+// tiny is a user's container runtime: it has one pod, and runs nothing.
 type tiny struct {
 	client  runtime.Client
 	sandbox *runtime.PodSandboxStatus

@@ -103,7 +103,7 @@ func TestADirectoryThatCannotBeMadeIsReported(t *testing.T) {
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
 }
 
-// mountFaults is a kubelet whose mounter fails as f says.
+// mountFaults returns a kubelet whose mounter fails as f says.
 func mountFaults(t *testing.T, f func(mount.Op) error) *world {
 	t.Helper()
 	node, err := disk.Open(t.TempDir())

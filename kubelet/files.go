@@ -41,7 +41,7 @@ func MakeDir(node *disk.Disk, containers runtime.Service, pod *v1.Pod, container
 	})
 }
 
-// List is the names in a directory as a container of the pod sees it, sorted;
+// List returns the names in a directory as a container of the pod sees it, sorted;
 // those of directories end in a slash.
 func List(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string) (names []string, err error) {
 	err = inPod(node, containers, pod, containerPath, false, func(dir *disk.Disk, name string) error {

@@ -20,7 +20,7 @@ const (
 	errInvalidImageName = "InvalidImageName"
 )
 
-// applyDefaultImageTag is an image's name with the tag "latest", unless it has a tag or
+// applyDefaultImageTag returns an image's name with the tag "latest", unless it has a tag or
 // a digest.
 //
 // Upstream: pkg/kubelet/images/image_manager.go applyDefaultImageTag, v1.36.
@@ -80,6 +80,6 @@ func (k *kubelet) pullImage(pod *v1.Pod, c *v1.Container, image string) *contain
 	return nil
 }
 
-// imageKey is what a container's image is called among the backoffs of its pod; no
+// imageKey returns what a container's image is called among the backoffs of its pod; no
 // container is called so.
 func imageKey(c *v1.Container) string { return "image " + c.Image }

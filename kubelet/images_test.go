@@ -21,7 +21,7 @@ func using(p *v1.Pod, image string, policy v1.PullPolicy) *v1.Pod {
 	return p
 }
 
-// imageEvents are the pod's events about its image.
+// imageEvents returns the pod's events about its image.
 func (w *world) imageEvents(name string) (list []string) {
 	w.t.Helper()
 	for _, e := range w.events(name) {

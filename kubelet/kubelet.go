@@ -66,19 +66,19 @@ type Config struct {
 	// Runtime is the node's container runtime. It outlives the kubelet's crashes, and a
 	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
 	Runtime runtime.Service
-	// Server, if set, is where others ask this kubelet.
+	// Server, if set, answers requests to this kubelet.
 	Server *Server
 	// Rules are switches for the museum. The zero value has the right rules.
 	Rules Rules
 }
 
-// CSIDriver is what a CSI driver tells a kubelet when it registers.
+// CSIDriver holds the answers of a CSI driver that registers with a kubelet.
 type CSIDriver = volume.CSINodeDriver
 
 // Rules are switches for the museum.
 type Rules = volumemanager.Rules
 
-// DefaultPlugins are all those of the packages below this one.
+// DefaultPlugins returns all those of the packages below this one.
 func DefaultPlugins() []volume.VolumePlugin {
 	plugins := []volume.VolumePlugin{local.NewPlugin(), nfs.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}
 	return append(plugins, apivolume.NewPlugins()...)
@@ -198,7 +198,7 @@ func (k *kubelet) start() {
 	k.nodeQueue.Add(k.nodeName())
 }
 
-// syncNode is what a kubelet does once when it starts: it registers the node, lets CSI drivers
+// syncNode returns what a kubelet does once when it starts: it registers the node, lets CSI drivers
 // register, and ends the pods that it found on disk and that do not exist any more.
 func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	k.volumes.ReportReconstructed()

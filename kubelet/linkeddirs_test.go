@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// linkedKinds are volumes by the directory of their plugin, shared by pods as far as
+// linkedKinds returns volumes by the directory of their plugin, shared by pods as far as
 // they can be. The ConfigMap is the pod's own, called like it.
 func linkedKinds(pod string) map[string]v1.Volume {
 	return map[string]v1.Volume{
@@ -28,7 +28,7 @@ func linkedKinds(pod string) map[string]v1.Volume {
 	}
 }
 
-// linkedWorld is a world with a server "nas", and where the directories of both are.
+// linkedWorld returns a world with a server "nas", and where the directories of both are.
 func linkedWorld(t *testing.T) (w *world, root, share string) {
 	root, share = t.TempDir(), t.TempDir()
 	node, err := disk.Open(root)
@@ -43,7 +43,7 @@ func linkedWorld(t *testing.T) (w *world, root, share string) {
 	return newWorld(t, engine.Config{}, kubelet.Config{Root: node, Remote: net.Mount}), root, share
 }
 
-// files are all files below the directories, with what can be seen of them.
+// files returns all files below the directories, with what can be seen of them.
 func files(t *testing.T, dirs ...string) (list []string) {
 	t.Helper()
 	for _, dir := range dirs {
@@ -65,8 +65,8 @@ func files(t *testing.T, dirs ...string) (list []string) {
 	return list
 }
 
-// A pod's directories are replaced by links to another pod's, as whoever gets out of a
-// container could do it.
+// A pod's directories are replaced by links to another pod's, as a process that escapes from a
+// container could do.
 func TestNothingGoesThroughALinkInPlaceOfAPodsDirectory(t *testing.T) {
 	group := int64(4000)
 	for kind := range linkedKinds("") {

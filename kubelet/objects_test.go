@@ -51,7 +51,7 @@ func configVolume(name string, items ...v1.KeyToPath) v1.Volume {
 	}})
 }
 
-// read is what a container of the pod reads.
+// read returns what a container of the pod reads.
 func (w *world) read(p *v1.Pod, name string) string {
 	w.t.Helper()
 	data, err := kubelet.ReadFile(w.node, w.runtime, p, name)
@@ -230,7 +230,7 @@ func TestHostileItemsNeverLeaveTheVolume(t *testing.T) {
 	}
 }
 
-// Somebody with the node's disk puts links in the volume's way.
+// An attacker with access to the node's disk puts links in the volume's way.
 func TestHostileLinksInAConfigVolumeAreNotFollowed(t *testing.T) {
 	for name, plant := range map[string]func(w *world, dir string) error{
 		"..data leads away": func(w *world, dir string) error {
@@ -328,7 +328,7 @@ func TestModesOfItemsAndBinaryDataAreKept(t *testing.T) {
 	}
 }
 
-// A plugin of somebody's own that takes what another takes as well.
+// A user's plugin that takes volumes of another plugin, too.
 type impostor struct{ volume.VolumePlugin }
 
 func (impostor) GetPluginName() string { return "example.com/scratch" }

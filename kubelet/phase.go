@@ -2,7 +2,7 @@ package kubelet
 
 import v1 "k8s.io/api/core/v1"
 
-// getPhase is the pod's phase by what its containers do. podIsTerminal says that none
+// getPhase returns the pod's phase by what its containers do. podIsTerminal says that none
 // of them will be started again.
 //
 // Upstream: kubelet_pods.go getPhase, v1.36.
@@ -46,7 +46,7 @@ func initProgress(pod *v1.Pod, s *v1.PodStatus) (pending, failed bool) {
 	return pending, failed
 }
 
-// containerCounts is how many of a pod's containers do what. stopped are those that
+// containerCounts counts a pod's containers by state. stopped counts those that
 // have ended, also if they wait to be created again.
 type containerCounts struct{ waiting, running, stopped, restartable, succeeded int }
 

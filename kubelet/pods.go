@@ -11,8 +11,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// podWorker is what the kubelet knows of one pod, by UID: a pod of the same name
-// that comes later is another one.
+// podWorker holds the kubelet's state of one pod, by UID: a later pod of the same name
+// is another one.
 //
 // Upstream: pod_workers.go podSyncStatus, v1.36.
 type podWorker struct {
@@ -43,7 +43,7 @@ type podWorker struct {
 	backOffs   backOffs
 	// waits is why containers are not created yet, by name.
 	waits map[string]*containerWaiting
-	// status is what the API was last told.
+	// status is the status last written to the API.
 	status *v1.PodStatus
 }
 
@@ -67,7 +67,7 @@ func (w *podWorker) ref() trace.Ref {
 	return trace.RefOf("Pod", w.pod)
 }
 
-// aboutPod is what a queue's key, a pod's UID, stands for.
+// aboutPod returns what a queue's key, a pod's UID, stands for.
 func (k *kubelet) aboutPod(key string) string {
 	if w := k.workers[types.UID(key)]; w != nil {
 		return w.ref().String()
@@ -120,8 +120,8 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	}
 }
 
-// statusMatters reports whether a pod must be looked at though nothing but its status may
-// have changed, which mostly is what this kubelet wrote.
+// statusMatters reports whether a pod must be looked at although perhaps only its status
+// has changed, mostly by this kubelet's own write.
 //
 // Upstream: kubelet.go HandlePodReconcile, v1.36.
 func statusMatters(old, pod *v1.Pod) bool {

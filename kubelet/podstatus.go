@@ -35,7 +35,7 @@ func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTe
 	}
 	s.Resources, s.AllocatedResources = podResources(pod)
 	s.Phase = getPhase(pod, s, podIsTerminal)
-	switch { // what has ended does not end otherwise
+	switch { // a pod that has ended keeps its phase
 	case isTerminal(pod.Status.Phase):
 		s.Phase = pod.Status.Phase
 	case isTerminal(old.Phase):

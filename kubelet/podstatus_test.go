@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// writes are the kubelet's writes to objects of a name, "patch pods/status" and so on,
+// writes returns the kubelet's writes to objects of a name, "patch pods/status" and so on,
 // each with what it changed.
 func (w *world) writes(name string) (list []string) {
 	w.t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-// running is a pod that runs a script in a volume at /data, and is to run for ever.
+// running returns a pod that runs a script in a volume at /data, and is to run for ever.
 func running(name, script string) *v1.Pod {
 	p := pod(name, hostPath("data", "/srv", v1.HostPathDirectoryOrCreate))
 	p.Spec.Containers[0].Command = []string{"sh", "-c", script}

@@ -11,12 +11,12 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-// projected is a volume of these sources.
+// projected returns a volume of these sources.
 func projected(name string, sources ...v1.VolumeProjection) v1.Volume {
 	return volumeOf(name, v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: sources}})
 }
 
-// apiAccess is the volume that every pod of a real cluster has.
+// apiAccess returns the volume that every pod of a real cluster has.
 func apiAccess() v1.Volume {
 	seconds := int64(3607)
 	return projected("kube-api-access-x7q2z",

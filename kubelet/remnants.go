@@ -15,20 +15,19 @@ import (
 
 // Remnant is something that a node has because of a pod.
 type Remnant struct {
-	// Pod is whose it is; "" if it is nobody's any more, whoever lives.
+	// Pod is the UID of its pod; "" if it belongs to no pod any more.
 	Pod types.UID
-	// Kind is what it is: "directory", "mount", "pod sandbox" or "mount record", and Path
-	// where it is on the node; of a sandbox the pod's UID.
+	// Kind is "directory", "mount", "pod sandbox" or "mount record", and Path
+	// its path on the node; for a sandbox the pod's UID.
 	Kind, Path string
 }
 
-// String is the kind and the path.
+// String returns the kind and the path.
 func (r Remnant) String() string { return r.Kind + " " + r.Path }
 
-// Remnants is all that a node has because of pods: their directories, their mounts,
-// the sandboxes that its container runtime knows, and records of mounts that are none.
-// While pods run that is as it should be; of a pod that is gone there must be nothing. It
-// changes nothing.
+// Remnants returns all that a node has of pods: their directories, their mounts,
+// the sandboxes of its container runtime, and records of mounts that do not exist.
+// For a pod that is gone there must be nothing. It changes nothing.
 func Remnants(node *disk.Disk, containers runtime.Service) ([]Remnant, error) {
 	directories, err1 := layout.Names(node, layout.PodsDir)
 	sandboxes, err2 := containers.ListPodSandboxes()

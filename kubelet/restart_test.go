@@ -76,7 +76,7 @@ func TestAPodThatVanishesWhileTheKubeletIsDownLeavesNothingWheneverThatIs(t *tes
 	}
 }
 
-// kubeletOf is a world whose kubelet has these rules, and a mounter of its own if m is
+// kubeletOf returns a world whose kubelet has these rules, and a mounter of its own if m is
 // not nil.
 func kubeletOf(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rules) *world {
 	t.Helper()
@@ -101,8 +101,8 @@ func TestMountsOfAPodThatVanishedAreFoundOnDisk(t *testing.T) {
 	vanish(kubelet.Rules{}).requireNothingLeft()
 }
 
-// orphan leaves in a pod's directory a mount that no plugin knows and nobody can
-// unmount, of a directory with data, and starts a kubelet.
+// orphan leaves in a pod's directory a mount that no plugin knows and that cannot be
+// unmounted, of a directory with data, and starts a kubelet.
 func orphan(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rules) *world {
 	t.Helper()
 	for _, dir := range []string{"/disk/data/lost+found", orphaned} {
@@ -123,7 +123,7 @@ func orphan(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rule
 const orphaned = "/var/lib/kubelet/pods/gone/volumes/example.com~gone/pv-1"
 
 // Bug 30 (kubernetes/kubernetes 7317, 72257): rmdir only, and only when nothing is
-// mounted. With real mounts, which are what rm -rf goes through.
+// mounted. With real mounts, through which rm -rf would go.
 func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		left := func(rules kubelet.Rules) []string {

@@ -55,7 +55,7 @@ func shouldEphemeralContainerBeStarted(pod *v1.Pod, c *containerState) bool {
 	return pod.DeletionTimestamp == nil && c.last == nil
 }
 
-// nextEphemeral is the first of the pod's ephemeral containers that is to be started, nil if
+// nextEphemeral returns the first of the pod's ephemeral containers that is to be started, nil if
 // none is. A pod that has ended starts none.
 func (s *podStatus) nextEphemeral(pod *v1.Pod) *containerState {
 	for i := range s.Ephemeral {
@@ -71,8 +71,8 @@ func (s *podStatus) startsMore(pod *v1.Pod) bool {
 	return s.next(pod) != nil || s.nextEphemeral(pod) != nil
 }
 
-// next is the first of the pod's containers that is to be started, nil if none is.
-// None is where an init container failed for good, or has not done its work.
+// next returns the first of the pod's containers to start, nil if there is none,
+// as after an init container that failed for good or while one runs.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.36.
 func (s *podStatus) next(pod *v1.Pod) *containerState {
@@ -103,8 +103,8 @@ func (s *podStatus) goesOn(pod *v1.Pod) bool {
 	return next != nil && !next.tried() || added != nil && !added.tried()
 }
 
-// restartLater has containers started that could not be created, after a while, and
-// those started again that have ended, when their backoff is over.
+// restartLater starts containers that could not be created, after a while, and
+// starts those again that have ended, when their backoff is over.
 func (k *kubelet) restartLater(w *podWorker, s *podStatus) {
 	if at, ok := k.nextStart(w, s); ok {
 		k.restartAt(w, at)

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
-// onFailure is a helper pod that is run until it succeeds.
+// onFailure returns a helper pod that is run until it succeeds.
 func onFailure(argv ...string) *v1.Pod {
 	p := helper(pod("h", hostPath("srv", "/srv", v1.HostPathDirectory)), argv...)
 	p.Spec.RestartPolicy = v1.RestartPolicyOnFailure
@@ -28,7 +28,7 @@ func (w *world) forget(p *v1.Pod) {
 	require.NoError(w.t, w.runtime.RemovePodSandbox(p.UID))
 }
 
-// touch has the kubelet look at a pod.
+// touch makes the kubelet look at a pod.
 func (w *world) touch(name string) {
 	w.t.Helper()
 	p := w.get(name)

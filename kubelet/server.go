@@ -57,7 +57,7 @@ func Logs(containers runtime.Service, pod *v1.Pod, container string, previous bo
 	return containers.Logs(id, to)
 }
 
-// logsOf is the id of the container whose log is meant, as the API shows it.
+// logsOf returns the id of the container whose log is meant, as the API shows it.
 //
 // Upstream: kubelet_pods.go validateContainerLogStatus, v1.36.
 func logsOf(pod *v1.Pod, container string, previous bool) (string, error) {

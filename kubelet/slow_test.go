@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// slowWorld is a node whose volumes take three seconds to mount and to unmount, and a
+// slowWorld returns a node whose volumes take three seconds to mount and to unmount, and a
 // claim with one.
 func slowWorld(t *testing.T) (*world, *volumetest.Slow) {
 	t.Helper()

@@ -162,7 +162,7 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 		return &s
 	}
 	list := make([]conditionPatch, 0, len(want.Conditions))
-	inPlace := len(old.Conditions) == len(want.Conditions) // each is where it was
+	inPlace := len(old.Conditions) == len(want.Conditions) // each keeps its index
 	for i, c := range want.Conditions {
 		inPlace = inPlace && old.Conditions[i].Type == c.Type
 		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !sameCondition(*was, c)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-// scratch is a pod with an emptyDir, mounted at /data by way of a subPathExpr.
+// scratch returns a pod with an emptyDir, mounted at /data by way of a subPathExpr.
 func scratch(name, expr string, env ...v1.EnvVar) *v1.Pod {
 	p := pod(name, volumeOf("data", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}))
 	p.Spec.Containers[0].VolumeMounts[0].SubPathExpr = expr

@@ -18,12 +18,12 @@ import (
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
-// subPathsOf is where the parts of a pod's volumes are mounted.
+// subPathsOf returns the directory in which the parts of a pod's volumes are mounted.
 func subPathsOf(p *v1.Pod) string {
 	return "/var/lib/kubelet/pods/" + string(p.UID) + "/volume-subpaths"
 }
 
-// parts is a pod that mounts its first volume as a whole and the others in part.
+// parts returns a pod that mounts its first volume as a whole and the others in part.
 func parts(name string, volumes ...v1.Volume) *v1.Pod {
 	p := pod(name, volumes...)
 	for i := range p.Spec.Containers[0].VolumeMounts[1:] {
@@ -189,7 +189,7 @@ func TestALinkInAVolumeLeadsNoPartOutOfIt(t *testing.T) {
 	}
 }
 
-// Whoever can write in the pods' directory can put anything in place of the mounts.
+// A process that can write in the pods' directory can put anything in place of the mounts.
 func TestWhatIsNoMountIsNotRemovedWithThem(t *testing.T) {
 	for name, tamper := range map[string]func(w *world, dir string){
 		"a link for all of them": func(w *world, dir string) {
@@ -284,7 +284,7 @@ func TestAPartIsMountedAnewForAContainerThatStartsAgain(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-// With real mounts: what is mounted is what is in the volume, and goes with it.
+// With real mounts: the mount shows the content of the volume, and goes with it.
 func TestBindMountsPartsOfVolumes(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		node, err := disk.Open(t.TempDir())

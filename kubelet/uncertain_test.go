@@ -47,7 +47,7 @@ func TestAVolumeThatIsMountedButNotGivenToItsGroupIsTakenAwayWithItsPod(t *testi
 	}
 }
 
-// A volume whose SetUp failed once more, since its ConfigMap is gone, is what it was.
+// A volume whose SetUp failed once more, since its ConfigMap is gone, keeps its content.
 func TestAVolumeThatCannotBeBroughtUpToDateIsStillMounted(t *testing.T) {
 	w := simple(t)
 	w.configMap("app", map[string]string{"a": "1"})

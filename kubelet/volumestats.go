@@ -13,7 +13,7 @@ import (
 // VolumeStats says how full one volume of a pod is.
 type VolumeStats = volumemanager.VolumeStats
 
-// Server is where others ask the kubelet of one node. It outlives the kubelet's crashes. The zero
+// Server answers requests to the kubelet of one node. It outlives the kubelet's crashes. The zero
 // value is ready.
 type Server struct{ kubelet *kubelet }
 

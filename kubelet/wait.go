@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/volumemanager"
 )
 
-// podAttachAndMountTimeout is how long a pod waits for its volumes until the trace tells which
+// podAttachAndMountTimeout is the time that a pod waits for its volumes until the trace tells which
 // ones are missing, again and again.
 //
 // Upstream: volume_manager.go podAttachAndMountTimeout, v1.36.

@@ -24,7 +24,7 @@ const (
 	timestamp      = "..2006_01_02_15_04_05."
 )
 
-// maxFileName is how long a file's name may be.
+// maxFileName is the time that a file's name may be.
 const maxFileName = 255
 
 // FileProjection is one file of a volume.
@@ -79,8 +79,8 @@ func (w *AtomicWriter) Write(payload map[string]FileProjection, setPerms func(di
 	return true, errors.Join(w.createUserVisibleFiles(payload), w.tidy(payload, next))
 }
 
-// currentDir is where ..data leads, "" if there is none. A link that leads
-// elsewhere than to a directory of ours is none.
+// currentDir returns the target of the link ..data, "" if the link is missing or does not lead
+// to a directory of this writer.
 func (w *AtomicWriter) currentDir() (string, error) {
 	text, err := w.Node.Readlink(path.Join(w.Dir, dataDirName))
 	switch {
@@ -94,12 +94,12 @@ func (w *AtomicWriter) currentDir() (string, error) {
 	return text, nil
 }
 
-// isOurs says whether a name is one of a timestamped directory.
+// isOurs reports whether a name is one of a timestamped directory.
 func isOurs(name string) bool {
 	return strings.HasPrefix(name, "..2") && !strings.Contains(name, "/")
 }
 
-// upToDate says whether the files in dir are the payload.
+// upToDate reports whether the files in dir are the payload.
 func (w *AtomicWriter) upToDate(payload map[string]FileProjection, dir string) bool {
 	files := 0
 	err := w.Node.WalkUp(dir, func(name string, info fs.FileInfo) error {
@@ -201,7 +201,7 @@ func (w *AtomicWriter) tidy(payload map[string]FileProjection, current string) e
 	return errors.Join(append(errs, w.createUserVisibleFiles(payload))...)
 }
 
-// firstElements are those of the payload's paths, sorted.
+// firstElements returns those of the payload's paths, sorted.
 func firstElements(payload map[string]FileProjection) []string {
 	var names []string
 	for name := range payload {

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// downwardAPI is facts about the pod as files.
+// downwardAPI returns fields of the pod as files.
 //
 // Upstream: downwardapi.go CollectData, v1.36.
 func downwardAPI(items []v1.DownwardAPIVolumeFile, mode int32) source {
@@ -48,7 +48,7 @@ func downwardValue(item v1.DownwardAPIVolumeFile, host volume.VolumeHost, pod *v
 	return "", fmt.Errorf("downwardAPI item %s has neither fieldRef nor resourceFieldRef", item.Path)
 }
 
-// ExtractFieldPathAsString is a field of the pod's metadata: those that a volume
+// ExtractFieldPathAsString returns a field of the pod's metadata: those that a volume
 // may have. Any other is an error.
 //
 // Upstream: pkg/fieldpath ExtractFieldPathAsString, v1.36.
@@ -86,7 +86,7 @@ func subscript(field string) (name, key string, ok bool) {
 	return strings.Cut(rest, "['")
 }
 
-// formatMap is a line for each key, in order.
+// formatMap returns a line for each key, in order.
 //
 // Upstream: pkg/fieldpath FormatMap, v1.36.
 func formatMap(m map[string]string) string {
@@ -97,7 +97,7 @@ func formatMap(m map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// resourceValue is a container's limit or request, in units of the divisor and
+// resourceValue returns a container's limit or request, in units of the divisor and
 // rounded up. A limit that is not set is the node's.
 //
 // Upstream: pkg/api/v1/resource ExtractResourceValueByContainerNameAndNodeAllocatable,

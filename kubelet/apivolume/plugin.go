@@ -46,11 +46,11 @@ type source struct {
 type apiPlugin struct {
 	host volume.VolumeHost
 	name string
-	// sources are those of a volume of this kind, nil for any other.
+	// sources returns the sources of a volume of this kind, nil for any other.
 	sources func(vs *v1.VolumeSource) []source
 	// empty is a source of this kind that says nothing.
 	empty v1.VolumeSource
-	// medium is where the files are: those of ConfigMaps on disk, all others in memory.
+	// medium is the medium of the files: the disk for ConfigMaps, memory for all others.
 	medium v1.StorageMedium
 }
 
@@ -63,7 +63,7 @@ func (plugin *apiPlugin) Init(host volume.VolumeHost) error {
 
 func (plugin *apiPlugin) GetPluginName() string { return plugin.name }
 
-// GetVolumeName is the volume's name; it identifies nothing outside of its pod.
+// GetVolumeName returns the volume's name; it identifies nothing outside of its pod.
 func (plugin *apiPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	if !plugin.CanSupport(spec) {
 		return "", fmt.Errorf("Spec does not reference a %s volume type: %s", volume.NewSpecFromVolume(&v1.Volume{VolumeSource: plugin.empty}).Kind(), spec)
@@ -76,14 +76,14 @@ func (plugin *apiPlugin) CanSupport(spec *volume.Spec) bool {
 	return spec.Volume != nil && plugin.sources(&spec.Volume.VolumeSource) != nil
 }
 
-// RequiresRemount is true: the content changes with the API.
+// RequiresRemount returns true: the content changes with the API.
 func (plugin *apiPlugin) RequiresRemount(*volume.Spec) bool { return true }
 
 func (plugin *apiPlugin) SupportsMountOption() bool { return false }
 
 func (plugin *apiPlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }
 
-// Objects are the ConfigMaps and Secrets that the volume names.
+// Objects returns the ConfigMaps and Secrets that the volume names.
 func (plugin *apiPlugin) Objects(spec *volume.Spec) (refs []volume.ObjectRef) {
 	for _, s := range plugin.sources(&spec.Volume.VolumeSource) {
 		if s.object != nil {
@@ -115,7 +115,7 @@ type apiVolume struct {
 	sources []source // likewise
 }
 
-// GetPath is the directory.
+// GetPath returns the directory.
 func (v *apiVolume) GetPath() string {
 	return v.plugin.host.GetPodVolumeDir(v.podUID, volume.EscapeQualifiedName(v.plugin.name), v.volName)
 }
@@ -125,7 +125,7 @@ func (v *apiVolume) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: true, Managed: true}
 }
 
-// SetUp is SetUpAt of the pod's directory.
+// SetUp calls SetUpAt with the pod's directory.
 func (v *apiVolume) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	return v.SetUpAt(ctx, v.GetPath(), args)
 }
@@ -163,7 +163,7 @@ func (v *apiVolume) SetUpAt(ctx context.Context, dir string, args volume.Mounter
 	return nil
 }
 
-// collect is all files of the volume. Of two for one path the later source's
+// collect returns all files of the volume. Of two for one path the later source's
 // counts; errors are told together.
 func (v *apiVolume) collect() (map[string]FileProjection, error) {
 	payload := map[string]FileProjection{}
@@ -183,7 +183,7 @@ func (v *apiVolume) note(text string) {
 	v.plugin.host.Trace(trace.RefOf("Pod", v.pod), text)
 }
 
-// TearDown is TearDownAt of the pod's directory.
+// TearDown calls TearDownAt with the pod's directory.
 func (v *apiVolume) TearDown(ctx context.Context) error { return v.TearDownAt(ctx, v.GetPath()) }
 
 // TearDownAt removes the directory and what is in it, following no link.
@@ -197,7 +197,7 @@ func (v *apiVolume) TearDownAt(ctx context.Context, dir string) error {
 	return wrapped.TearDownAt(ctx, dir)
 }
 
-// wrappedVolumeSpec is the emptyDir whose directory the files are in.
+// wrappedVolumeSpec returns the emptyDir whose directory the files are in.
 //
 // Upstream: configmap.go wrappedVolumeSpec and its like, v1.36.
 func (plugin *apiPlugin) wrappedVolumeSpec() volume.Spec {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// defaultMode is what the API server fills in for a volume that gives no mode.
+// defaultMode is the API server's default of a volume's mode.
 const defaultMode int32 = 0o644
 
 func modeOf(mode *int32) int32 {
@@ -42,7 +42,7 @@ func downwardAPISource(vs *v1.VolumeSource) []source {
 	return []source{downwardAPI(vs.DownwardAPI.Items, modeOf(vs.DownwardAPI.DefaultMode))}
 }
 
-// projectedSources are those of all its parts, in order.
+// projectedSources returns those of all its parts, in order.
 //
 // Upstream: projected.go collectData, v1.36.
 func projectedSources(vs *v1.VolumeSource) []source {
@@ -66,7 +66,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 	return list
 }
 
-// configMap is the keys of a ConfigMap as files.
+// configMap returns the keys of a ConfigMap as files.
 //
 // Upstream: configmap.go MakePayload, v1.36.
 func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) source {
@@ -89,7 +89,7 @@ func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) sou
 	}}
 }
 
-// secret is the keys of a Secret as files.
+// secret returns the keys of a Secret as files.
 //
 // Upstream: secret.go MakePayload, v1.36.
 func secret(name string, items []v1.KeyToPath, mode int32, optional bool) source {
@@ -104,7 +104,7 @@ func secret(name string, items []v1.KeyToPath, mode int32, optional bool) source
 	}}
 }
 
-// makePayload is all keys, or those that items name, at the paths they name. What
+// makePayload returns all keys, or those that items name, at the paths they name. What
 // is optional may be missing, object and keys.
 func makePayload(data map[string][]byte, items []v1.KeyToPath, mode int32, optional bool, err error, missing string) (map[string]FileProjection, error) {
 	if err != nil && !(optional && apierrors.IsNotFound(err)) {

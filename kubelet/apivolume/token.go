@@ -15,9 +15,9 @@ const (
 	fakeRootCA      = "# This is no certificate: storagesim has no certificate authority.\n"
 )
 
-// serviceAccountToken is a file with what is no token, whatever audience and time
-// are asked for. Whoever sets fsGroup gets it with a mode that the group's rights
-// are added to.
+// serviceAccountToken returns a file whose text says that it is not a token, for any audience and
+// expiration. With an fsGroup its mode is one to which the group's rights
+// are added.
 //
 // Upstream: projected.go collectData, v1.36.
 func serviceAccountToken(path string, mode int32) source {

@@ -31,7 +31,7 @@ var (
 // devices is the directory of everything about raw devices.
 const devices = "volumeDevices"
 
-// devicesDir is that directory, or one in it.
+// devicesDir returns that directory, or one in it.
 func (plugin *csiPlugin) devicesDir(names ...string) string {
 	return path.Join(append([]string{plugin.host.GetPluginDir(PluginName), devices}, names...)...)
 }
@@ -41,19 +41,19 @@ func (plugin *csiPlugin) devicesDir(names ...string) string {
 // Upstream: csi_util.go getVolumeDeviceDataDir, v1.36.
 func (d *device) dataDir() string { return d.plugin.devicesDir(d.fileName(), "data") }
 
-// GetStagingPath is where the device is staged.
+// GetStagingPath returns the path at which the device is staged.
 func (d *device) GetStagingPath() string { return d.plugin.devicesDir("staging", d.specName) }
 
 func (d *device) publishDir() string  { return d.plugin.devicesDir("publish", d.specName) }
 func (d *device) publishPath() string { return path.Join(d.publishDir(), string(d.podUID)) }
 func (d *device) fileName() string    { return volume.EscapeQualifiedName(d.specName) }
 
-// GetGlobalMapPath is the directory of the node's links to the device.
+// GetGlobalMapPath returns the directory of the node's links to the device.
 func (d *device) GetGlobalMapPath(*volume.Spec) (string, error) {
 	return d.plugin.devicesDir(d.fileName(), "dev"), nil
 }
 
-// GetPodDeviceMapPath is the pod's own link.
+// GetPodDeviceMapPath returns the pod's own link.
 func (d *device) GetPodDeviceMapPath() (dir, name string) {
 	return d.plugin.host.GetPodVolumeDeviceDir(d.podUID, volume.EscapeQualifiedName(PluginName)), d.specName
 }
@@ -154,7 +154,7 @@ func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentV
 	return d.GetStagingPath(), c.stage(ctx, request, capability{fsType: fsTypeBlockName, accessMode: accessModeOf(d.spec)})
 }
 
-// MapPodDevice has the driver publish the device, and is where.
+// MapPodDevice asks the driver to publish the device, and returns its path.
 //
 // Upstream: csi_block.go MapPodDevice and publishVolumeForBlock, v1.36.
 func (d *device) MapPodDevice(ctx context.Context) (string, error) {
@@ -191,7 +191,7 @@ func (d *device) MapPodDevice(ctx context.Context) (string, error) {
 	return d.publishPath(), nil
 }
 
-// UnmapPodDevice has the driver take the device away from the pod, whether it shows or not.
+// UnmapPodDevice asks the driver to unpublish the device, even if nothing of it is visible.
 //
 // Upstream: csi_block.go UnmapPodDevice, v1.36.
 func (d *device) UnmapPodDevice(ctx context.Context) error {
@@ -205,8 +205,7 @@ func (d *device) UnmapPodDevice(ctx context.Context) error {
 	return nil
 }
 
-// TearDownDevice has the driver take the device off the node, and removes what was made for
-// it.
+// TearDownDevice asks the driver to unstage the device, and removes its files and directories.
 //
 // Upstream: csi_block.go TearDownDevice and unstageVolumeForBlock, v1.36.
 func (d *device) TearDownDevice(ctx context.Context) error {

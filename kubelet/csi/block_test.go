@@ -20,7 +20,7 @@ func blockVolume(pv *v1.PersistentVolume) {
 	pv.Spec.VolumeMode = &mode
 }
 
-// devicePod is a pod that has the raw device of a claim.
+// devicePod returns a pod that has the raw device of a claim.
 func devicePod(name, claimName string) *v1.Pod {
 	p := pod(name, claim(claimName))
 	p.Spec.Containers[0].VolumeMounts = nil

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// csiTimeout is how long an operation may take, all its calls together.
+// csiTimeout is the time that an operation may take, all its calls together.
 //
 // Upstream: csi_plugin.go csiTimeout, v1.36.
 const csiTimeout = 2 * time.Minute
@@ -31,7 +31,7 @@ const fsTypeBlockName = "block"
 // Upstream: csi_client.go csiDriverClient, v1.36.
 type client struct{ socket.Node }
 
-// client is that of a driver that is registered.
+// client returns that of a driver that is registered.
 //
 // Upstream: csi_client.go newCsiDriverClient, v1.36.
 func (plugin *csiPlugin) client(driver string) (*client, error) {
@@ -45,16 +45,16 @@ func (plugin *csiPlugin) client(driver string) (*client, error) {
 	return &client{plugin.node.Transport().Node(plugin.env, socket.At(plugin.node.Machine, d.endpoint))}, nil
 }
 
-// operation is the time that an operation has.
+// operation returns the time that an operation has.
 //
 // Upstream: csi_util.go createCSIOperationContext, v1.36.
 func (plugin *csiPlugin) operation(ctx context.Context) context.Context {
 	return control.WithTimeout(ctx, plugin.host, csiTimeout)
 }
 
-// supports asks the driver whether it has a capability. That it cannot say is no news of
-// any volume, and leaves one in doubt that was so. Upstream takes most of these failures
-// for final, and forgets a volume that it had tried to mount before.
+// supports asks the driver whether it has a capability. A failure of this question says nothing
+// about the volume: an uncertain one stays uncertain. Upstream treats most of these failures
+// as final, and forgets a volume that it had tried to mount before.
 //
 // Upstream: csi_client.go nodeSupportsCapability, v1.36.
 func (c *client) supports(ctx context.Context, capability string) (bool, error) {
@@ -75,7 +75,7 @@ func uncertainUnlessFinal(err error) error {
 	return volume.Uncertainf("%s", err.Error())
 }
 
-// isFinalError says whether nothing goes on any more after an error.
+// isFinalError reports whether nothing goes on any more after an error.
 //
 // Upstream: csi_client.go isFinalError, v1.36.
 func isFinalError(err error) bool {
@@ -90,7 +90,7 @@ func isFinalError(err error) bool {
 	return true
 }
 
-// capability is what a volume is to be for a pod, as the driver is told.
+// capability describes to the driver how a pod uses a volume.
 type capability struct {
 	fsType     string // fsTypeBlockName for a raw device
 	accessMode v1.PersistentVolumeAccessMode
@@ -118,7 +118,7 @@ func (c *client) message(ctx context.Context, want capability) (socket.Capabilit
 	return message, nil
 }
 
-// asCSIAccessMode is the CSI name of an access mode, for a driver that tells one writer on
+// asCSIAccessMode returns the CSI name of an access mode, for a driver that tells one writer on
 // a node from many, or does not.
 //
 // Upstream: csi_client.go asCSIAccessModeV1 and asSingleNodeMultiWriterCapableCSIAccessModeV1, v1.36.
@@ -138,7 +138,7 @@ func asCSIAccessMode(mode v1.PersistentVolumeAccessMode, singleNodeMultiWriter b
 	return "SINGLE_NODE_MULTI_WRITER"
 }
 
-// stage has the driver make a volume ready for the node.
+// stage asks the driver to make a volume ready for the node.
 //
 // Upstream: csi_client.go NodeStageVolume, v1.36.
 func (c *client) stage(ctx context.Context, request *socket.StageRequest, want capability) (err error) {
@@ -170,7 +170,7 @@ func (c *client) publish(ctx context.Context, request *socket.PublishRequest, wa
 	return uncertainUnlessFinal(c.Publish(ctx, *request))
 }
 
-// unpublish has the driver take a volume away from a pod.
+// unpublish asks the driver to remove a volume from a pod.
 //
 // Upstream: csi_client.go NodeUnpublishVolume, v1.36.
 func (c *client) unpublish(ctx context.Context, handle, target string) error {
@@ -180,7 +180,7 @@ func (c *client) unpublish(ctx context.Context, handle, target string) error {
 	return c.Unpublish(ctx, handle, target)
 }
 
-// unstage has the driver take a volume off the node.
+// unstage asks the driver to remove a volume from the node.
 //
 // Upstream: csi_client.go NodeUnstageVolume, v1.36.
 func (c *client) unstage(ctx context.Context, handle, staging string) error {

@@ -12,9 +12,9 @@ import (
 // Upstream: csi_plugin.go volDataFileName, v1.36.
 const volDataFileName = "vol_data.json"
 
-// volumeData is what is in it: what a kubelet that starts again cannot know otherwise.
+// volumeData is its content: the data that a restarted kubelet cannot get elsewhere.
 //
-// Upstream: csi_mounter.go volDataKey, v1.36, a map in which what is empty may be present.
+// Upstream: csi_mounter.go volDataKey, v1.36, a map that may have empty entries.
 type volumeData struct {
 	AttachmentID        string `json:"attachmentID,omitempty"`
 	DriverName          string `json:"driverName"`

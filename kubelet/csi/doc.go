@@ -1,21 +1,21 @@
-// Package csi is the volume plugin "kubernetes.io/csi": it has CSI drivers mount volumes,
-// over gRPC, and registers the drivers of a node.
+// Package csi is the volume plugin "kubernetes.io/csi": it calls CSI drivers, over gRPC, to mount
+// volumes, and registers the drivers of a node.
 //
 // # How it works
 //
 //	registration.go  watches for registration sockets in /var/lib/kubelet/plugins_registry
-//	register.go      asks what is there who it is, and registers or removes it
-//	plugin.go        which volumes are the plugin's, and what they are called
+//	register.go      asks a plugin for its name, and registers or removes it
+//	plugin.go        the volumes of the plugin, and their names
 //	stage.go         NodeStageVolume and NodeUnstageVolume, once for the node
 //	publish.go       NodePublishVolume and NodeUnpublishVolume, for each pod
-//	request.go       what a pod's publish call says: attributes, secrets, tokens
+//	request.go       the fields of a pod's publish call: attributes, secrets, tokens
 //	block.go         both for raw devices
 //	client.go        the calls, which package csi/call carries out, and which of their errors are final
-//	data.go          vol_data.json, which says after a restart what a directory is
+//	data.go          vol_data.json, which describes a directory after a restart
 //	stats.go         NodeGetVolumeStats
 //
 // A Node is made once for each node and outlives the crashes of its kubelet; NewPlugin makes
-// a plugin for each life. What drivers are registered is lost with the kubelet, as upstream:
+// a plugin for each life. The registrations are lost with the kubelet, as upstream:
 // until a driver has registered again its volumes cannot be mounted.
 //
 // # The node's disk
@@ -35,10 +35,10 @@
 //   - A staged volume that no pod's directory shows is found after a restart by the
 //     vol_data.json beside it, and unstaged if no pod wants it. Upstream looks into pods'
 //     directories only and leaves it staged.
-//   - A driver that cannot say its capabilities leaves a volume in doubt that was so;
+//   - If a driver does not answer about its capabilities, an uncertain volume stays uncertain;
 //     upstream forgets it, and it stays mounted.
-//   - Service account tokens are a text that says that it is none.
-//   - The condition of a volume is not looked at (event VolumeConditionAbnormal: CSIVolumeHealth is
+//   - A service account token is a text that says that it is not a token.
+//   - The condition of a volume is ignored (event VolumeConditionAbnormal: CSIVolumeHealth is
 //     alpha, and off upstream).
 //   - There are no in-tree volumes that drivers take over, and no SELinux labels.
 //   - A pod that is rejected since the node is full keeps the statuses of its containers and its

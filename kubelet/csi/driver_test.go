@@ -19,8 +19,8 @@ import (
 
 const driverName = "disk.example.com"
 
-// nodeDriver is a driver's node server. It says what it holds, and what nobody may ask of it:
-// to publish what is not staged, and to unstage what is published.
+// nodeDriver is a driver's node server. It reports what it holds, and fails for wrong calls:
+// a publish of a volume that is not staged, and an unstage of one that is published.
 type nodeDriver struct {
 	csipb.UnimplementedNodeServer
 
@@ -157,7 +157,7 @@ func (d *nodeDriver) NodeGetVolumeStats(_ context.Context, req *csipb.NodeGetVol
 	}}, d.call("NodeGetVolumeStats", req, func() error { return nil })
 }
 
-// registrar is what registers the driver.
+// registrar registers the driver.
 type registrar struct {
 	registerapi.UnimplementedRegistrationServer
 

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// RequiresFSResize is true: every driver is asked, and one that has nothing to do says so.
+// RequiresFSResize returns true: every driver is asked, and one that has nothing to do says so.
 //
 // Upstream: pkg/volume/csi/expander.go RequiresFSResize, v1.36.
 func (plugin *csiPlugin) RequiresFSResize() bool { return true }

@@ -11,10 +11,10 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// kubeletDir is where a kubelet keeps what is its own.
+// kubeletDir is the directory of a kubelet's own files.
 const kubeletDir = "/var/lib/kubelet"
 
-// StagingPath is the path that a kubelet gives a driver to stage a volume at: a directory, or for a
+// StagingPath returns the path that a kubelet gives a driver to stage a volume at: a directory, or for a
 // raw device a directory of its name.
 func StagingPath(pv *v1.PersistentVolume) string {
 	own := path.Join(kubeletDir, "plugins", PluginName)
@@ -25,7 +25,7 @@ func StagingPath(pv *v1.PersistentVolume) string {
 	return path.Join(own, source.Driver, fmt.Sprintf("%x", sha256.Sum256([]byte(source.VolumeHandle))), globalMount)
 }
 
-// PublishPaths are those that a kubelet gives a driver to publish a volume at for a pod: for its
+// PublishPaths returns those that a kubelet gives a driver to publish a volume at for a pod: for its
 // files, and for its raw device. The name is that of the PersistentVolume, or the pod's own for an
 // inline volume.
 func PublishPaths(name string, pod types.UID) []string {

@@ -17,7 +17,7 @@ import (
 
 var internal = status.Error(codes.Internal, "no luck")
 
-// inline is a volume of a pod's own.
+// inline returns a volume of a pod's own.
 func inline(name string) v1.Volume {
 	ext4, no := "ext4", false
 	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{

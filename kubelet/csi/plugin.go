@@ -48,7 +48,7 @@ type csiPlugin struct {
 	env        control.Env
 	host       volume.VolumeHost
 	csiDrivers volume.CSIDriverLister
-	// drivers are those that are registered, by name.
+	// drivers are the registered drivers, by name.
 	drivers  map[string]driver
 	updaters updaters
 	registry
@@ -73,7 +73,7 @@ func (plugin *csiPlugin) Init(host volume.VolumeHost) error {
 
 func (plugin *csiPlugin) GetPluginName() string { return PluginName }
 
-// GetVolumeName is driver^handle.
+// GetVolumeName returns driver^handle.
 //
 // Upstream: csi_plugin.go GetVolumeName, v1.36.
 func (plugin *csiPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
@@ -90,7 +90,7 @@ func (plugin *csiPlugin) CanSupport(spec *volume.Spec) bool {
 	return err == nil
 }
 
-// RequiresRemount is what the driver asks for with requiresRepublish.
+// RequiresRemount returns what the driver asks for with requiresRepublish.
 //
 // Upstream: csi_plugin.go RequiresRemount, v1.36.
 func (plugin *csiPlugin) RequiresRemount(spec *volume.Spec) bool {
@@ -110,7 +110,7 @@ func (plugin *csiPlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
 	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany, v1.ReadWriteOncePod}
 }
 
-// CanAttach says whether the attach/detach controller has to attach the volume: not one
+// CanAttach reports whether the attach/detach controller has to attach the volume: not one
 // that lives with its pod, and not one whose driver says that it needs none of that.
 //
 // Upstream: csi_plugin.go CanAttach and skipAttach, v1.36.
@@ -123,7 +123,7 @@ func (plugin *csiPlugin) CanAttach(spec *volume.Spec) (bool, error) {
 	return err == nil && !plugin.skipAttach(source.Driver), err
 }
 
-// skipAttach says whether a driver's volumes are never attached.
+// skipAttach reports whether a driver's volumes are never attached.
 //
 // Upstream: csi_plugin.go skipAttach, v1.36.
 func (plugin *csiPlugin) skipAttach(driver string) bool {
@@ -131,7 +131,7 @@ func (plugin *csiPlugin) skipAttach(driver string) bool {
 	return ok && d.Spec.AttachRequired != nil && !*d.Spec.AttachRequired
 }
 
-// CanDeviceMount is true of PersistentVolumes.
+// CanDeviceMount returns true of PersistentVolumes.
 //
 // Upstream: csi_plugin.go CanDeviceMount, v1.36.
 func (plugin *csiPlugin) CanDeviceMount(spec *volume.Spec) (bool, error) {
@@ -160,7 +160,7 @@ type podVolume struct {
 	handle   string
 }
 
-// GetPath is where the volume is published.
+// GetPath returns the path at which the volume is published.
 //
 // Upstream: csi_mounter.go GetPath, v1.36.
 func (v *podVolume) GetPath() string {
@@ -216,7 +216,7 @@ func (plugin *csiPlugin) ConstructVolumeSpec(_, volumePath string) (volume.Recon
 	return volume.ReconstructedVolume{Spec: constructPVSpec(data, v1.PersistentVolumeFilesystem)}, nil
 }
 
-// constructPVSpec is a PersistentVolume of that driver and handle.
+// constructPVSpec returns a PersistentVolume of that driver and handle.
 //
 // Upstream: csi_plugin.go constructPVSourceSpec, v1.36.
 func constructPVSpec(data volumeData, mode v1.PersistentVolumeMode) *volume.Spec {

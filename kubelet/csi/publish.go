@@ -89,7 +89,7 @@ func (p *publisher) publish(ctx context.Context, c *client, request *socket.Publ
 	return err
 }
 
-// data is what a kubelet that starts again must know.
+// data returns what a kubelet that starts again must know.
 func (p *publisher) data() volumeData {
 	node := string(p.plugin.host.GetNodeName())
 	return volumeData{
@@ -115,7 +115,7 @@ func (p *publisher) setOwnership(dir, fsType string, args volume.MounterArgs) er
 	return nil
 }
 
-// supportsFSGroup says whether the kubelet changes the volume's ownership.
+// supportsFSGroup reports whether the kubelet changes the volume's ownership.
 //
 // Upstream: csi_mounter.go supportsFSGroup, v1.36.
 func (p *publisher) supportsFSGroup(fsType string, fsGroup *int64, policy storagev1.FSGroupPolicy) bool {
@@ -132,7 +132,7 @@ func (p *publisher) supportsFSGroup(fsType string, fsGroup *int64, policy storag
 	return true // a pod's own volume is always for one writer
 }
 
-// fsGroupPolicy is the driver's.
+// fsGroupPolicy returns the driver's.
 //
 // Upstream: csi_mounter.go getFSGroupPolicy, v1.36.
 func (p *publisher) fsGroupPolicy() (storagev1.FSGroupPolicy, error) {

@@ -111,7 +111,7 @@ func (plugin *csiPlugin) registerDriver(ctx context.Context, name, endpoint stri
 	return nil
 }
 
-// nodeInfo is what the driver says of itself and of the node.
+// nodeInfo returns what the driver says of itself and of the node.
 func (plugin *csiPlugin) nodeInfo(ctx context.Context, name string) (volume.CSINodeDriver, error) {
 	c, err := plugin.client(name)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// RegistryDir is where drivers have the sockets that they register with.
+// RegistryDir is the directory of the sockets with which drivers register.
 const RegistryDir = "/var/lib/kubelet/plugins_registry"
 
-// loopSleepDuration is how often upstream compares the sockets that there are with those
+// loopSleepDuration is the number of times that upstream compares the sockets that there are with those
 // that are registered. Here a socket waits for the next round only if it is new or gone.
 //
 // Upstream: plugin_manager.go loopSleepDuration, v1.36.
@@ -58,7 +58,7 @@ type registry struct {
 	// is made again.
 	wanted map[string]int
 	made   int
-	// registered are those that are registered.
+	// registered are the registered plugins.
 	registered map[string]registered
 }
 

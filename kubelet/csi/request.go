@@ -50,7 +50,7 @@ func (p *publisher) describe(ctx context.Context, c *client, request *socket.Pub
 	return want, nil
 }
 
-// publishSecret is the secret that a volume is published with, nil if there is none. That
+// publishSecret returns the secret that a volume is published with, nil if there is none. That
 // of a pod's own volume is in the pod's namespace.
 func (p *publisher) publishSecret() *v1.SecretReference {
 	own, pv, err := getSourceFromSpec(p.spec)
@@ -90,7 +90,7 @@ func (p *publisher) addSecretsAndAttributes(ctx context.Context, request *socket
 	return nil
 }
 
-// podInfoEnabled says whether the driver wants to know the pod.
+// podInfoEnabled reports whether the driver wants to know the pod.
 //
 // Upstream: csi_plugin.go podInfoEnabled, v1.36.
 func (plugin *csiPlugin) podInfoEnabled(driver string) bool {
@@ -98,7 +98,7 @@ func (plugin *csiPlugin) podInfoEnabled(driver string) bool {
 	return ok && d.Spec.PodInfoOnMount != nil && *d.Spec.PodInfoOnMount
 }
 
-// podInfo is what it is told then.
+// podInfo returns what it is told then.
 //
 // Upstream: csi_util.go getPodInfoAttrs, v1.36.
 func podInfo(pod *v1.Pod, mode storagev1.VolumeLifecycleMode) map[string]string {
@@ -111,7 +111,7 @@ func podInfo(pod *v1.Pod, mode storagev1.VolumeLifecycleMode) map[string]string 
 	}
 }
 
-// tokens are those that the driver asks for, by audience, and whether they are to be in the
+// tokens returns those that the driver asks for, by audience, and whether they are to be in the
 // secrets.
 //
 // Upstream: csi_mounter.go podServiceAccountTokenAttrs, v1.36.
@@ -140,7 +140,7 @@ func (p *publisher) tokens(ctx context.Context) (attributes map[string]string, i
 	return map[string]string{tokensKey: string(text)}, inSecrets, err
 }
 
-// merge is both maps in a new one; what is in second counts.
+// merge returns both maps in a new one; what is in second counts.
 //
 // Upstream: csi_mounter.go mergeMap, v1.36.
 func merge(first, second map[string]string) map[string]string {

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// requestsOf are the requests of one kind that the driver got, in order.
+// requestsOf returns the requests of one kind that the driver got, in order.
 func requestsOf[T any](d *nodeDriver) (list []T) {
 	for _, req := range d.requests {
 		if r, ok := req.(T); ok {

@@ -52,7 +52,7 @@ type world struct {
 // newWorld makes a node whose driver does not listen yet.
 func newWorld(t testing.TB, cfg engine.Config) *world { return newWorldBy(t, cfg, kubelet.Rules{}) }
 
-// newWorldBy is newWorld with a kubelet that follows such rules.
+// newWorldBy returns a world, as newWorld does, with a kubelet that follows these rules.
 func newWorldBy(t testing.TB, cfg engine.Config, rules kubelet.Rules) *world {
 	t.Helper()
 	w := &world{t: t}
@@ -96,7 +96,7 @@ func (w *world) listen() {
 	}
 }
 
-// registration is the server that registers the driver.
+// registration returns the server that registers the driver.
 func (w *world) registration(path string) call.Socket {
 	registrar := w.registrar
 	return call.Socket{
@@ -105,7 +105,7 @@ func (w *world) registration(path string) call.Socket {
 	}
 }
 
-// withDriver is a node on which the driver has registered.
+// withDriver returns a node on which the driver has registered.
 func withDriver(t testing.TB, cfg engine.Config, spec storagev1.CSIDriverSpec) *world {
 	w := newWorld(t, cfg)
 	w.csiDriver(spec)
@@ -123,7 +123,7 @@ func (w *world) csiDriver(spec storagev1.CSIDriverSpec) {
 	require.NoError(w.t, err)
 }
 
-// noAttach is what a driver says whose volumes are not attached.
+// noAttach returns what a driver says whose volumes are not attached.
 func noAttach() storagev1.CSIDriverSpec { return storagev1.CSIDriverSpec{AttachRequired: new(bool)} }
 
 func (w *world) run(d time.Duration) {
@@ -165,7 +165,7 @@ func (w *world) boundVolume(name string, change func(*v1.PersistentVolume)) {
 	require.NoError(w.t, err)
 }
 
-// pod is a pod on node-1 with these volumes.
+// pod returns a pod on node-1 with these volumes.
 func pod(name string, volumes ...v1.Volume) *v1.Pod {
 	c := v1.Container{Name: "c", Image: "busybox"}
 	for _, v := range volumes {
@@ -203,7 +203,7 @@ func (w *world) delete(name string) {
 	require.NoError(w.t, w.user.CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{}))
 }
 
-// events are "reason: message" of warnings about a pod.
+// events returns the warnings about a pod as "reason: message".
 func (w *world) events(name string) (list []string) {
 	w.t.Helper()
 	events, err := w.user.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{})

@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// getSourceFromSpec is the source of a pod's own volume or that of a PersistentVolume.
+// getSourceFromSpec returns the source of a pod's own volume or that of a PersistentVolume.
 //
 // Upstream: csi_util.go getSourceFromSpec, v1.36.
 func getSourceFromSpec(spec *volume.Spec) (*v1.CSIVolumeSource, *v1.CSIPersistentVolumeSource, error) {
@@ -41,7 +41,7 @@ func getPVSourceFromSpec(spec *volume.Spec) (*v1.CSIPersistentVolumeSource, erro
 	return pv, err
 }
 
-// driverOf is the name of a volume's driver.
+// driverOf returns the name of a volume's driver.
 //
 // Upstream: csi_util.go GetCSIDriverName, v1.36.
 func driverOf(spec *volume.Spec) (string, error) {
@@ -55,7 +55,7 @@ func driverOf(spec *volume.Spec) (string, error) {
 	return pv.Driver, nil
 }
 
-// lifecycleMode says whether a volume lives with its pod.
+// lifecycleMode reports whether a volume lives with its pod.
 //
 // Upstream: csi_plugin.go getVolumeLifecycleMode, v1.36.
 func lifecycleMode(spec *volume.Spec) (storagev1.VolumeLifecycleMode, error) {
@@ -69,8 +69,8 @@ func lifecycleMode(spec *volume.Spec) (storagev1.VolumeLifecycleMode, error) {
 	return storagev1.VolumeLifecyclePersistent, nil
 }
 
-// accessModeOf is the first of a PersistentVolume's access modes: the only one that a
-// driver hears of.
+// accessModeOf returns the first of a PersistentVolume's access modes: the only one that a
+// driver gets.
 func accessModeOf(spec *volume.Spec) v1.PersistentVolumeAccessMode {
 	if spec.PersistentVolume != nil && len(spec.PersistentVolume.Spec.AccessModes) > 0 {
 		return spec.PersistentVolume.Spec.AccessModes[0]
@@ -78,21 +78,21 @@ func accessModeOf(spec *volume.Spec) v1.PersistentVolumeAccessMode {
 	return v1.ReadWriteOnce
 }
 
-// hasReadWriteOnce says whether one node at a time may write.
+// hasReadWriteOnce reports whether one node at a time may write.
 //
 // Upstream: csi_util.go hasReadWriteOnce, v1.36.
 func hasReadWriteOnce(modes []v1.PersistentVolumeAccessMode) bool {
 	return slices.Contains(modes, v1.ReadWriteOnce) || slices.Contains(modes, v1.ReadWriteOncePod)
 }
 
-// makeVolumeHandle is what a driver gets to know a pod's own volume by.
+// makeVolumeHandle returns what a driver gets to know a pod's own volume by.
 //
 // Upstream: csi_mounter.go makeVolumeHandle, v1.36.
 func makeVolumeHandle(podUID, volumeName string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(podUID+volumeName)))
 }
 
-// makeDeviceMountPath is where a volume is staged.
+// makeDeviceMountPath returns the path at which a volume is staged.
 //
 // Upstream: csi_attacher.go makeDeviceMountPath, v1.36.
 func (plugin *csiPlugin) makeDeviceMountPath(spec *volume.Spec) (string, error) {
@@ -109,14 +109,14 @@ func (plugin *csiPlugin) makeDeviceMountPath(spec *volume.Spec) (string, error) 
 	return path.Join(plugin.host.GetPluginDir(PluginName), source.Driver, volSha, globalMount), nil
 }
 
-// failf is an error that says whose it is.
+// failf returns an error that says whose it is.
 //
 // Upstream: csi_util.go log, v1.36.
 func failf(format string, args ...any) error {
 	return fmt.Errorf(PluginName+": "+format, args...)
 }
 
-// transientf is the same for a failure before the driver was asked for anything.
+// transientf returns the same for a failure before the driver was asked for anything.
 func transientf(format string, args ...any) error {
 	return volume.Transientf(PluginName+": "+format, args...)
 }

@@ -57,7 +57,7 @@ func (plugin *csiPlugin) getAttachment(ctx context.Context, name string) (*stora
 	return plugin.host.GetClient().StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
 }
 
-// getPublishContext is what the driver's controller said when it attached the volume.
+// getPublishContext returns what the driver's controller said when it attached the volume.
 //
 // Upstream: csi_plugin.go getPublishContext, v1.36.
 func (plugin *csiPlugin) getPublishContext(ctx context.Context, handle, driver string) (map[string]string, error) {
@@ -91,7 +91,7 @@ func (plugin *csiPlugin) getCredentials(ctx context.Context, ref *v1.SecretRefer
 // Upstream: csi_attacher.go csiAttacher, v1.36.
 type stager struct{ plugin *csiPlugin }
 
-// GetDeviceMountPath is where the volume is staged.
+// GetDeviceMountPath returns the path at which the volume is staged.
 func (s *stager) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 	where, err := s.plugin.makeDeviceMountPath(spec)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // is new for each task that does it: a task whose number is not the last ends.
 type updaters map[string]int
 
-// watchDrivers has drivers be asked as their CSIDriver objects say.
+// watchDrivers asks drivers for their limits as often as their CSIDriver objects say.
 //
 // Upstream: csi_node_updater.go Run, v1.36.
 func (plugin *csiPlugin) watchDrivers() {
@@ -74,7 +74,7 @@ func (plugin *csiPlugin) updatePeriod(name string) time.Duration {
 	return getNodeAllocatableUpdatePeriod(d)
 }
 
-// getNodeAllocatableUpdatePeriod is 0 if the driver is not to be asked again.
+// getNodeAllocatableUpdatePeriod returns 0 if the driver is not to be asked again.
 //
 // Upstream: csi_node_updater.go getNodeAllocatableUpdatePeriod, v1.36.
 func getNodeAllocatableUpdatePeriod(d *storagev1.CSIDriver) time.Duration {

@@ -30,7 +30,7 @@ func (w *world) asked() (times int) {
 	return times
 }
 
-// limit is the count of the CSINode, 0 for none.
+// limit returns the count of the CSINode, 0 for none.
 func (w *world) limit() int32 {
 	drivers := w.csiNode()
 	if len(drivers) != 1 || drivers[0].Allocatable == nil {

@@ -29,8 +29,8 @@ import (
 // PluginName is the plugin's name.
 const PluginName = "kubernetes.io/empty-dir"
 
-// The directory's mode: whoever a container runs as may write. A file system in memory
-// also has the sticky bit, which is what a tmpfs begins with.
+// The directory's mode lets a container of any user write. A file system in memory
+// also has the sticky bit, as a new tmpfs has.
 const (
 	perm       fs.FileMode = 0o777
 	memoryPerm             = perm | fs.ModeSticky
@@ -48,7 +48,7 @@ func (plugin *emptyDirPlugin) Init(host volume.VolumeHost) error {
 
 func (plugin *emptyDirPlugin) GetPluginName() string { return PluginName }
 
-// GetVolumeName is the volume's name; it identifies nothing outside of its pod.
+// GetVolumeName returns the volume's name; it identifies nothing outside of its pod.
 func (plugin *emptyDirPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	if !plugin.CanSupport(spec) {
 		return "", fmt.Errorf("spec does not reference an EmptyDir volume type: %s", spec)
@@ -96,14 +96,14 @@ type emptyDir struct {
 	source  v1.EmptyDirVolumeSource
 }
 
-// GetPath is the directory.
+// GetPath returns the directory.
 func (ed *emptyDir) GetPath() string {
 	return ed.plugin.host.GetPodVolumeDir(ed.podUID, volume.EscapeQualifiedName(PluginName), ed.volName)
 }
 
 func (ed *emptyDir) GetAttributes() volume.Attributes { return volume.Attributes{Managed: true} }
 
-// SetUp is SetUpAt of the pod's directory.
+// SetUp calls SetUpAt with the pod's directory.
 func (ed *emptyDir) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	return ed.SetUpAt(ctx, ed.GetPath(), args)
 }
@@ -194,7 +194,7 @@ func (ed *emptyDir) note(text string) {
 	ed.plugin.host.Trace(trace.RefOf("Pod", ed.pod), text)
 }
 
-// TearDown is TearDownAt of the pod's directory.
+// TearDown calls TearDownAt with the pod's directory.
 func (ed *emptyDir) TearDown(ctx context.Context) error { return ed.TearDownAt(ctx, ed.GetPath()) }
 
 // TearDownAt removes the directory and what is in it. If there is a link in

@@ -29,7 +29,7 @@ func (plugin *hostPathPlugin) Init(host volume.VolumeHost) error {
 
 func (plugin *hostPathPlugin) GetPluginName() string { return PluginName }
 
-// GetVolumeName is the path.
+// GetVolumeName returns the path.
 func (plugin *hostPathPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	src, err := source(spec)
 	if err != nil {
@@ -78,7 +78,7 @@ func (plugin *hostPathPlugin) NewMounter(spec *volume.Spec, _ *v1.Pod) (volume.M
 	return &hostPathMounter{path: volume.MakeAbsolutePath(src.Path), pathType: pathType, readOnly: spec.ReadOnly, node: plugin.host.GetFS()}, nil
 }
 
-// NewUnmounter has nothing to take away.
+// NewUnmounter returns an unmounter that does nothing.
 func (plugin *hostPathPlugin) NewUnmounter(string, types.UID) (volume.Unmounter, error) {
 	return hostPathUnmounter{}, nil
 }
@@ -98,14 +98,14 @@ type hostPathMounter struct {
 	node     *disk.Disk
 }
 
-// GetPath is the path itself.
+// GetPath returns the path itself.
 func (m *hostPathMounter) GetPath() string { return m.path }
 
 func (m *hostPathMounter) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: m.readOnly} // not managed: no fsGroup
 }
 
-// SetUp refuses a path that steps back, and checks that it is what its type says.
+// SetUp refuses a path with "..", and checks that the path has its type.
 //
 // Upstream: host_path.go SetUp, v1.36.
 func (m *hostPathMounter) SetUp(context.Context, volume.MounterArgs) error {
@@ -115,20 +115,20 @@ func (m *hostPathMounter) SetUp(context.Context, volume.MounterArgs) error {
 	return checkType(m.node, m.path, m.pathType)
 }
 
-// SetUpAt is not supported: the path is used where it is.
+// SetUpAt returns an error: the path itself is used.
 func (m *hostPathMounter) SetUpAt(context.Context, string, volume.MounterArgs) error {
 	return errors.New("SetUpAt() does not make sense for host paths")
 }
 
 type hostPathUnmounter struct{}
 
-// GetPath is not known, and not needed.
+// GetPath returns "": the path is unknown and not needed.
 func (hostPathUnmounter) GetPath() string { return "" }
 
 // TearDown does nothing: the path is not the kubelet's.
 func (hostPathUnmounter) TearDown(context.Context) error { return nil }
 
-// TearDownAt is not supported.
+// TearDownAt returns an error.
 func (hostPathUnmounter) TearDownAt(context.Context, string) error {
 	return errors.New("TearDownAt() does not make sense for host paths")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // checkType makes the path if its type is one of the OrCreate ones and it does
-// not exist, and checks that it is what the type says. The empty type checks
+// not exist, and checks that it has the type. The empty type checks
 // nothing.
 //
 // Upstream: host_path.go checkTypeInternal, v1.36.

@@ -48,19 +48,19 @@ type localVolumeMapper struct {
 	devicePath string // "" when unmapping
 }
 
-// GetGlobalMapPath is plugins/kubernetes.io~local-volume/volumeDevices/<pv>.
+// GetGlobalMapPath returns plugins/kubernetes.io~local-volume/volumeDevices/<pv>.
 func (m *localVolumeMapper) GetGlobalMapPath(*volume.Spec) (string, error) {
 	dir := m.plugin.host.GetPluginDir(volume.EscapeQualifiedName(PluginName))
 	return path.Join(dir, volumeDevices, m.volName), nil
 }
 
-// GetPodDeviceMapPath is pods/<uid>/volumeDevices/kubernetes.io~local-volume and the
+// GetPodDeviceMapPath returns pods/<uid>/volumeDevices/kubernetes.io~local-volume and the
 // PV's name.
 func (m *localVolumeMapper) GetPodDeviceMapPath() (dir, name string) {
 	return path.Join(m.plugin.host.GetPodsDir(), string(m.podUID), volumeDevices, volume.EscapeQualifiedName(PluginName)), m.volName
 }
 
-// MapPodDevice is the PV's path, which must be a block device.
+// MapPodDevice returns the PV's path, which must be a block device.
 //
 // Upstream: local.go SetUpDevice and MapPodDevice, v1.36; the device is the path
 // itself.

@@ -5,8 +5,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// CanDeviceMount is always true: whether there is a device to mount shows when
-// it is done.
+// CanDeviceMount always returns true: MountDevice finds out whether there is a device.
 func (plugin *localVolumePlugin) CanDeviceMount(*volume.Spec) (bool, error) { return true, nil }
 
 func (plugin *localVolumePlugin) NewDeviceMounter() (volume.DeviceMounter, error) {
@@ -21,10 +20,10 @@ func (plugin *localVolumePlugin) GetDeviceMountRefs(deviceMountPath string) ([]s
 	return plugin.host.GetMounter().GetMountRefs(volume.MakeAbsolutePath(deviceMountPath))
 }
 
-// deviceMounter has nothing to do for a directory, which is used as it is.
+// deviceMounter does nothing for a directory, which is used as it is.
 type deviceMounter struct{ plugin *localVolumePlugin }
 
-// GetDeviceMountPath is the directory itself.
+// GetDeviceMountPath returns the directory itself.
 func (d *deviceMounter) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 	return d.plugin.getGlobalLocalPath(spec)
 }

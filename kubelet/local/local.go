@@ -36,7 +36,7 @@ func (plugin *localVolumePlugin) Init(host volume.VolumeHost) error {
 
 func (plugin *localVolumePlugin) GetPluginName() string { return PluginName }
 
-// GetVolumeName is the PV's name: the PV is the volume, whatever its path.
+// GetVolumeName returns the PV's name: the PV is the volume, whatever its path.
 func (plugin *localVolumePlugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	if _, err := source(spec); err != nil {
 		return "", err
@@ -106,8 +106,8 @@ func constructSpec(volumeName string, mode v1.PersistentVolumeMode) *volume.Spec
 	return volume.NewSpecFromPersistentVolume(pv, false)
 }
 
-// getGlobalLocalPath is where the volume's data is on the node: the path itself
-// for a directory. A path that steps back is not looked at; SetUpAt refuses it.
+// getGlobalLocalPath returns the path of the volume's data on the node: the volume's path
+// for a directory. It does not look at a path with ".."; SetUpAt refuses it.
 //
 // Upstream: local.go getGlobalLocalPath, v1.36.
 func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, error) {
@@ -156,12 +156,12 @@ func (plugin *localVolumePlugin) volume(name string, podUID types.UID) localVolu
 	return localVolume{plugin: plugin, volName: name, podUID: podUID}
 }
 
-// GetPath is the mount point in the pod's directory.
+// GetPath returns the mount point in the pod's directory.
 func (l localVolume) GetPath() string {
 	return l.plugin.host.GetPodVolumeDir(l.podUID, volume.EscapeQualifiedName(PluginName), l.volName)
 }
 
-// baseOfMounts is where block devices would be mounted.
+// baseOfMounts returns the directory in which block devices would be mounted.
 func (plugin *localVolumePlugin) baseOfMounts() string {
 	return path.Join(plugin.host.GetPluginDir(volume.EscapeQualifiedName(PluginName)), "mounts")
 }

@@ -70,7 +70,7 @@ func (m *localVolumeMounter) checkGlobalPath() error {
 	return nil
 }
 
-// isMounted says whether dir is a mount point already; a missing one is not.
+// isMounted reports whether dir is a mount point already; a missing one is not.
 func (m *localVolumeMounter) isMounted(dir string) (bool, error) {
 	mounted, err := m.plugin.host.GetMounter().IsMountPoint(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,8 +79,8 @@ func (m *localVolumeMounter) isMounted(dir string) (bool, error) {
 	return mounted, err
 }
 
-// otherPodMounts is where else the volume's data is mounted. With an fsGroup only
-// pods' mounts count, and a pod that finds another group's volume is warned.
+// otherPodMounts returns the other mount points of the volume's data. With an fsGroup only
+// pods' mounts count, and a pod that finds another group's volume gets a warning.
 func (m *localVolumeMounter) otherPodMounts(fsGroup *int64) ([]string, error) {
 	refs, err := m.plugin.host.GetMounter().GetMountRefs(volume.MakeAbsolutePath(m.globalPath))
 	if fsGroup == nil {
@@ -150,7 +150,7 @@ func (m *localVolumeMounter) note(text string) {
 // localVolumeUnmounter takes a local volume away from a pod.
 type localVolumeUnmounter struct{ localVolume }
 
-// TearDown is TearDownAt of the pod's directory.
+// TearDown calls TearDownAt with the pod's directory.
 func (u *localVolumeUnmounter) TearDown(ctx context.Context) error {
 	return u.TearDownAt(ctx, u.GetPath())
 }

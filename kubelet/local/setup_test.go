@@ -68,7 +68,7 @@ func (r *rig) mounter(spec *volume.Spec, uid types.UID) volume.Mounter {
 
 func (r *rig) podDir(uid string) string { return r.GetPodsDir() + "/" + uid + pvDir }
 
-// group is the group of the test's own files, to which it may chown, and another.
+// group returns the group of the test's own files, to which it may chown, and another.
 func (r *rig) group() (own, other int64) {
 	r.t.Helper()
 	info, err := r.FS.Stat("/disk")
@@ -111,7 +111,7 @@ func TestAMountPointIsLookedAtFirst(t *testing.T) {
 }
 
 // semantics 5.3: with an fsGroup only mounts in pods count, and a volume in use
-// with another group is warned of; without one nobody asks.
+// with another group is warned of; without one there is no check.
 func TestAnotherPodsGroupIsWarnedOf(t *testing.T) {
 	r := newRig(t)
 	own, other := r.group()

@@ -30,7 +30,7 @@ func (plugin *nfsPlugin) Init(host volume.VolumeHost) error {
 
 func (plugin *nfsPlugin) GetPluginName() string { return PluginName }
 
-// GetVolumeName is server/path: two volumes of one export are one thing.
+// GetVolumeName returns server/path: two volumes of one export are one thing.
 func (plugin *nfsPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	src, _, err := getVolumeSource(spec)
 	if err != nil {
@@ -57,7 +57,7 @@ func (plugin *nfsPlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
 	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany}
 }
 
-// getVolumeSource is the source, and whether it is to be read-only: what a PV says
+// getVolumeSource returns the source, and whether it is to be read-only: what a PV says
 // of that does not count, see the package comment.
 //
 // Upstream: nfs.go getVolumeSource, v1.36.
@@ -83,7 +83,7 @@ func (plugin *nfsPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Moun
 	}, nil
 }
 
-// getServerFromSource is the server, an IPv6 address in brackets.
+// getServerFromSource returns the server, an IPv6 address in brackets.
 //
 // Upstream: nfs.go getServerFromSource, v1.36.
 func getServerFromSource(src *v1.NFSVolumeSource) string {
@@ -115,7 +115,7 @@ type nfsVolume struct {
 	podUID  types.UID
 }
 
-// GetPath is the mount point in the pod's directory.
+// GetPath returns the mount point in the pod's directory.
 func (v nfsVolume) GetPath() string {
 	return v.plugin.host.GetPodVolumeDir(v.podUID, volume.EscapeQualifiedName(PluginName), v.volName)
 }

@@ -21,8 +21,8 @@ type Server struct {
 	exports []string
 }
 
-// NewServer makes a server on a directory, which Close closes. name is what
-// volumes call it, a DNS name or an IP address. Exports are absolute paths; each is
+// NewServer makes a server on a directory, which Close closes. name is its name in
+// volumes, a DNS name or an IP address. Exports are absolute paths; each is
 // made if there is no such directory, writable for every user.
 func NewServer(name string, disk *disk.Disk, exports ...string) (*Server, error) {
 	if err := CheckName(name); err != nil {
@@ -48,13 +48,13 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Name is the server's name.
+// Name returns the server's name.
 func (s *Server) Name() string { return s.name }
 
-// Disk is the server's own file system, of which the exports are part.
+// Disk returns the server's own file system, of which the exports are part.
 func (s *Server) Disk() *disk.Disk { return s.disk }
 
-// Exports are the directories that can be mounted, with all below them, sorted.
+// Exports returns the directories that can be mounted, with all below them, sorted.
 func (s *Server) Exports() []string { return slices.Clone(s.exports) }
 
 // Export lets nodes mount a directory, which is made if there is none.
@@ -83,7 +83,7 @@ func (s *Server) Unexport(dir string) {
 // Close closes the server's disk.
 func (s *Server) Close() error { return s.disk.Close() }
 
-// mount is the directory at an exported path as a file system of its own.
+// mount returns the directory at an exported path as a file system of its own.
 func (s *Server) mount(source, dir string) (*disk.Disk, error) {
 	if !s.Offers(dir) {
 		return nil, fmt.Errorf("mount.nfs: access denied by server while mounting %s", source)
@@ -100,7 +100,7 @@ func (s *Server) mount(source, dir string) (*disk.Disk, error) {
 	return s.disk.Sub(dir)
 }
 
-// Offers says whether a directory may be mounted: an exported one, or one below it,
+// Offers reports whether a directory may be mounted: an exported one, or one below it,
 // whether it is there or not.
 func (s *Server) Offers(dir string) bool {
 	return disk.Check(dir) == nil && slices.ContainsFunc(s.exports, func(export string) bool {
@@ -123,7 +123,7 @@ func (n *Network) Add(s *Server) error {
 	return nil
 }
 
-// Server is the server of that name, nil if there is none. An IP address can be
+// Server returns the server of that name, nil if there is none. An IP address can be
 // written in any way.
 func (n *Network) Server(name string) *Server {
 	for _, s := range n.servers {
@@ -134,7 +134,7 @@ func (n *Network) Server(name string) *Server {
 	return nil
 }
 
-// Servers are all, in order of name.
+// Servers returns all, in order of name.
 func (n *Network) Servers() []*Server { return slices.Clone(n.servers) }
 
 func canonical(name string) string {

@@ -31,10 +31,10 @@ func (m *nfsMounter) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: m.readOnly || slices.Contains(m.mountOptions, "ro")}
 }
 
-// GetSource is what is mounted, as mount(8) takes it.
+// GetSource returns what is mounted, as mount(8) takes it.
 func (m *nfsMounter) GetSource() string { return m.server + ":" + m.exportPath }
 
-// SetUp is SetUpAt of the pod's directory.
+// SetUp calls SetUpAt with the pod's directory.
 func (m *nfsMounter) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	return m.SetUpAt(ctx, m.GetPath(), args)
 }
@@ -70,7 +70,7 @@ func (m *nfsMounter) SetUpAt(_ context.Context, dir string, _ volume.MounterArgs
 // nfsUnmounter takes an export away from a pod.
 type nfsUnmounter struct{ nfsVolume }
 
-// TearDown is TearDownAt of the pod's directory.
+// TearDown calls TearDownAt with the pod's directory.
 func (u *nfsUnmounter) TearDown(ctx context.Context) error { return u.TearDownAt(ctx, u.GetPath()) }
 
 // TearDownAt unmounts dir and removes it. The data stays on the server.

@@ -27,7 +27,7 @@ import (
 type host struct {
 	control.Clock
 	shared *shared
-	// objects are those that the volume being set up is made of.
+	// objects are the API objects whose content the volume being set up holds.
 	objects map[volume.ObjectRef]fetchedObject
 	// csiDrivers is nil until a plugin asks for it.
 	csiDrivers *control.Cache[*storagev1.CSIDriver]

@@ -34,7 +34,7 @@ func BenchmarkMountUnmount(b *testing.B) {
 	b.ReportMetric(float64(managed)/float64(called), "times-bare")
 }
 
-// BenchmarkMountUnmountManaged is the one side alone, for counting system calls.
+// BenchmarkMountUnmountManaged measures the one side alone, for counting system calls.
 func BenchmarkMountUnmountManaged(b *testing.B) {
 	m := newManager(b)
 	for b.Loop() {
@@ -42,7 +42,7 @@ func BenchmarkMountUnmountManaged(b *testing.B) {
 	}
 }
 
-// BenchmarkMountUnmountBare is the other.
+// BenchmarkMountUnmountBare measures the other.
 func BenchmarkMountUnmountBare(b *testing.B) {
 	bare := newBare(b)
 	for b.Loop() {

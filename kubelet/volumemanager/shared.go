@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// shared is what all parts of the volume manager use: the node, and both states of the world.
+// shared holds the parts that all of the volume manager uses: the node, and both states of the world.
 type shared struct {
 	env      control.Env
 	node     *v1.Node

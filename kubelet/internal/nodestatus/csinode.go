@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// CSIDriver is what a CSI driver tells a kubelet when it registers.
+// CSIDriver holds the answers of a CSI driver that registers with a kubelet.
 type CSIDriver = volume.CSINodeDriver
 
 // migratedPlugins are the in-tree volume plugins whose volumes CSI drivers handle.
