@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// imagePrograms are the programs that an image is known to start with: one that is called
-// as the image is, and those of the images that are used most. Nothing is known of what
-// they do but that they go on for ever.
+// imagePrograms returns the programs that an image is known to start with: one with the
+// image's name, and those of the most common images. All that is known is that they run for
+// ever.
 func imagePrograms(image string) []string {
 	name := path.Base(image)
 	if at := strings.IndexAny(name, ":@"); at >= 0 {

@@ -95,9 +95,9 @@ func (s *Containers) resume(c *container) {
 	s.end(c, code, message)
 }
 
-// letGoOn has a container go on whenever it has waited long enough. A sleep is like
-// periodic work, which is not awaited when settling; that of one that is to come to an end
-// is awaited for a minute from its start.
+// letGoOn resumes a container whenever its sleep is over. Settling does not wait for a sleep,
+// as for periodic work; but it waits for that of an Awaited container, for a minute from the
+// container's start.
 func (s *Containers) letGoOn(c *container) {
 	client := s.client
 	client.Env.Go("container "+c.status.Name, func(ctx context.Context) {

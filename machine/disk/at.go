@@ -10,11 +10,11 @@ import (
 // At is one directory of a node, lent by Disk.At. Names in it are single elements.
 type At struct {
 	dir  *Disk
-	name string // where it really is on the node
+	name string // its real path on the node
 	in   names  // nil where names have to be looked up one by one
 }
 
-// names does things to names in an open directory.
+// names changes and reads names in an open directory.
 type names interface {
 	mkdir(base string, perm fs.FileMode) error
 	remove(base string) error
@@ -24,9 +24,9 @@ type names interface {
 	close() error
 }
 
-// At calls f with the directory at name, which is looked up once for all that f does
-// there: so that it is fast, and happens in one and the same directory whatever is
-// renamed meanwhile. Links on the way to it are followed. f must not keep it.
+// At calls f with the directory at name, which is looked up once for all that f does: this
+// is fast, and f works in the same directory even if it is renamed meanwhile. Links on the
+// way to it are followed. f must not keep it.
 func (d *Disk) At(name string, f func(at *At) error) error {
 	rel, err := local("evalsymlinks", name)
 	if err != nil {
@@ -74,21 +74,21 @@ func (at *At) do(op, base string, fast func() error, slow func(name string) erro
 	return nil
 }
 
-// Mkdir is Disk.Mkdir.
+// Mkdir works as Disk.Mkdir.
 func (at *At) Mkdir(base string, perm fs.FileMode) error {
 	return at.do("mkdir", base,
 		func() error { return at.in.mkdir(base, perm) },
 		func(name string) error { return at.dir.Mkdir(name, perm) })
 }
 
-// Remove is Disk.Remove.
+// Remove works as Disk.Remove.
 func (at *At) Remove(base string) error {
 	return at.do("remove", base,
 		func() error { return at.in.remove(base) },
 		func(name string) error { return at.dir.Remove(name) })
 }
 
-// Symlink is Disk.Symlink.
+// Symlink works as Disk.Symlink.
 func (at *At) Symlink(target, base string) (text string, err error) {
 	if text, err = at.textOf(target); err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (at *At) textOf(target string) (string, error) {
 	return text, explain("symlink", target, err)
 }
 
-// Readlink is Disk.Readlink.
+// Readlink works as Disk.Readlink.
 func (at *At) Readlink(base string) (text string, err error) {
 	err = at.do("readlink", base,
 		func() error { text, err = at.in.readlink(base); return err },
@@ -120,7 +120,7 @@ func (at *At) Readlink(base string) (text string, err error) {
 	return text, err
 }
 
-// Lstat is Disk.Lstat.
+// Lstat works as Disk.Lstat.
 func (at *At) Lstat(base string) (info fs.FileInfo, err error) {
 	err = at.do("lstat", base,
 		func() error { info, err = at.in.lstat(base); return err },

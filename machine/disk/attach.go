@@ -26,13 +26,12 @@ type attachments struct {
 	list []*attachment
 }
 
-// Attach has everything at name, an existing directory, come from other, as a
-// mount of a network share does: what the directory has of its own is out of
-// sight until Detach. A path is looked up in other by its text alone, so there may
-// be no symbolic links on the way to name. With readOnly, what would change other
-// fails with EROFS. What would remove or move name, or what is above it, fails
-// with EBUSY; a link that leads out of other is refused as everywhere. From now on
-// other is d's, which closes it.
+// Attach shows other at name, an existing directory, as a mount of a network share does:
+// the directory's own files are hidden until Detach. A path is looked up in other by its
+// text alone, so there must be no symbolic link on the way to name. With readOnly, changes
+// of other fail with EROFS. To remove or move name, or a directory above it, fails with
+// EBUSY; a link that leads out of other is refused as everywhere. d owns other from now on,
+// and closes it.
 func (d *Disk) Attach(name string, other *Disk, readOnly bool) error {
 	rel, err := local("attach", name)
 	if err != nil {
@@ -141,9 +140,8 @@ func (as *attachments) of(rel string) (*attachment, string) {
 	return nil, ""
 }
 
-// find returns the attached directory that an operation on rel happens in, nil for
-// none, and the path in there; an error if the operation cannot be because of
-// what is attached.
+// find returns the attached directory that an operation on rel happens in (nil if it is in
+// none), and the path in there. It fails if an attachment prevents the operation.
 func (as *attachments) find(op, rel string) (*Disk, string, error) {
 	moves := op == "remove" || op == "removeall" || op == "rename"
 	a, below := as.of(rel)

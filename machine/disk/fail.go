@@ -7,13 +7,13 @@ import (
 	"github.com/storagesim/storagesim/internal/errno"
 )
 
-// Fail has fail asked before every operation from now on: op is what the error's
-// Op would be ("mkdir", "remove", "write", "symlink", "stat", ...), name the node
-// path. An error from it, such as syscall.ENOSPC or syscall.EACCES, is the outcome,
-// and nothing happens. For what is attached both are asked, this under the node's
-// path and that of the attached Disk under its own; for a Sub, also whom it is part
-// of. fail may be called by several at a time, and may itself use Resolve and Fail.
-// nil ends it.
+// Fail makes the disk call fail before every operation: op is the Op of the operation's
+// error ("mkdir", "remove", "write", "symlink", "stat", ...), name the node path. If fail
+// returns an error, such as syscall.ENOSPC or syscall.EACCES, the operation fails with it
+// and changes nothing. For an attached Disk both are called, this one with the node's path
+// and that of the attached Disk with its own; for a Sub also that of the Disk that it is a
+// part of. fail may be called concurrently, and may itself use Resolve and Fail. nil ends
+// it.
 func (d *Disk) Fail(fail func(op, name string) error) {
 	if fail == nil {
 		d.fail.Store(nil)

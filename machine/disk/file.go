@@ -6,8 +6,7 @@ import (
 	"path"
 )
 
-// maxFile is the size of the largest file that is read: what a node's files say of
-// their size need not be true, and all of it would be in memory.
+// maxFile is the size of the largest file that is read, since all of it is held in memory.
 const maxFile = 64 << 20
 
 // ErrTooLarge is returned for a file of more than 64 MiB.

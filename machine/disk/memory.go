@@ -50,7 +50,7 @@ type inode struct {
 	gone     bool              // a directory that has been removed: nothing can be made in it
 }
 
-// make makes an inode that is to be in a directory; nil for none.
+// make makes an inode for the directory in; nil for the root.
 func (t *tree) make(in *inode, mode fs.FileMode) *inode {
 	t.inodes++
 	n := &inode{number: t.inodes, mode: mode, changed: t.now()}
@@ -113,7 +113,7 @@ func (m *memory) at(rel string, follow bool, f func(p place) error) error {
 	return f(p)
 }
 
-// existing is at for what must be there.
+// existing works as at, for a file that must exist.
 func (m *memory) existing(rel string, follow bool, f func(p place) error) error {
 	return m.at(rel, follow, func(p place) error {
 		if p.file == nil {
@@ -161,7 +161,7 @@ func (m *memory) put(p place, n *inode) {
 	p.dir.changed = m.tree.now()
 }
 
-// MkdirAll is os.Root's: it makes what a link on the way leads to, but not what one at
+// MkdirAll works as that of os.Root: it makes what a link on the way leads to, but not what one at
 // the end does.
 func (m *memory) MkdirAll(rel string, perm fs.FileMode) error {
 	if perm&^fs.ModePerm != 0 {
@@ -187,7 +187,7 @@ func (m *memory) MkdirAll(rel string, perm fs.FileMode) error {
 	return nil
 }
 
-// leadsToDir says what is wrong with a link where a directory should be.
+// leadsToDir returns an error if a link does not lead to a directory.
 func (m *memory) leadsToDir(rel string) error {
 	p, err := m.find(rel, true)
 	switch {
@@ -233,7 +233,7 @@ func (n *inode) empty() {
 	clear(n.entries)
 }
 
-// Rename is os.Root's: a directory is not replaced, not even an empty one.
+// Rename works as that of os.Root: a directory is not replaced, not even an empty one.
 func (m *memory) Rename(rel, newrel string) error {
 	return m.at(rel, false, func(from place) error {
 		to, err := m.find(newrel, false)

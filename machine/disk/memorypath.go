@@ -23,8 +23,8 @@ type place struct {
 // through one at the end. The tree is locked.
 func (m *memory) find(rel string, follow bool) (place, error) { return m.findOrMake(rel, follow, nil) }
 
-// findOrMake is find that has missing make the directories on the way that are not
-// there, unless it is nil.
+// findOrMake works as find. Unless missing is nil, it calls missing to make directories on
+// the way that do not exist.
 func (m *memory) findOrMake(rel string, follow bool, missing func(p place) error) (place, error) {
 	p := place{file: m.top, above: make([]*inode, 0, 16)}
 	rel = filepath.ToSlash(rel)

@@ -29,8 +29,8 @@ var (
 	ErrNotRegular = errors.New("is not a regular file")
 )
 
-// Check says what is wrong with a node path, nil if nothing is. It looks at the
-// name only, not at files.
+// Check returns an error if a node path is not valid. It looks at the name only, not at
+// files.
 func Check(name string) error {
 	_, err := local("check", name)
 	return err

@@ -12,7 +12,7 @@ import (
 // maxLinks is the largest number of links in a path, as on Linux.
 const maxLinks = 40
 
-// Resolve is EvalSymlinks, and what is there.
+// Resolve works as EvalSymlinks, and describes the file.
 func (d *Disk) Resolve(name string) (real string, info fs.FileInfo, err error) {
 	rel, err := local("evalsymlinks", name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *Disk) Resolve(name string) (real string, info fs.FileInfo, err error) {
 	return real, info, nil
 }
 
-// resolve is Resolve of what os.Root takes.
+// resolve works as Resolve, for a path of os.Root.
 func resolve(r store, rel string) (real string, info fs.FileInfo, err error) {
 	if info, ok := r.lookPlain(rel); ok {
 		return absolute(rel), info, nil

@@ -227,8 +227,8 @@ func (r *root) OpenFile(rel string, flag int, perm fs.FileMode) (*os.File, error
 	return os.NewFile(uintptr(fd), filepath.Join(r.top.Name(), rel)), nil
 }
 
-// read reads a regular file that has no other name. ok is false if it is none, or
-// could not be read, whyever.
+// read reads a regular file that has no other name. ok is false for any other file, and
+// after an error.
 func (r *root) read(rel string) (data []byte, ok bool) {
 	fd, err := r.beneath(rel, unix.O_RDONLY|unix.O_LARGEFILE|nonblock, 0)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// namespace is what can be told of the mount namespaces of this process and of the
-// machine's first one.
+// namespace identifies the mount namespaces of this process and of the machine's first
+// one.
 type namespace struct {
 	// own and first are the kernel's names for the two. That of a process with more
 	// rights, or of another user, may not be read: firstErr.

@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// types are what was mounted with a type. They are known as long as the mounts are there,
-// which go with this process.
+// types remembers the mounts that have a type. They exist as long as this process does.
 type types struct {
 	mu    sync.Mutex
 	known map[origin]remoteType
@@ -48,7 +47,7 @@ func (b *Bind) mountRemote(source, target, fstype string, options []string) erro
 	return nil
 }
 
-// noteType notes what is mounted on target now.
+// noteType remembers the type of the mount on target.
 func (b *Bind) noteType(target string, as remoteType) error {
 	at, err := b.dir.EvalSymlinks(target)
 	if err != nil {

@@ -158,9 +158,9 @@ func (b *Bind) IsLikelyNotMountPoint(file string) (bool, error) {
 // CanSafelySkipMountPointCheck is false: unmounting what is not mounted fails.
 func (b *Bind) CanSafelySkipMountPointCheck() bool { return false }
 
-// GetMountRefs is every other target on the node on which the same directory is
-// mounted. pathname is a mount point, or a directory that is mounted elsewhere.
-// What does not exist has none.
+// GetMountRefs returns the other targets on the node on which the same directory is
+// mounted; none for a path that does not exist. pathname is a mount point, or a directory
+// that is mounted elsewhere.
 func (b *Bind) GetMountRefs(pathname string) ([]string, error) {
 	real, err := b.dir.EvalSymlinks(pathname)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ type record struct {
 	// Target is the mount point, without links on the way to it.
 	Target  string   `json:"target"`
 	Options []string `json:"options"`
-	// Type is the type of what is not a bind mount, "nfs".
+	// Type is the type of a mount that is not a bind mount, "nfs".
 	Type string `json:"type,omitempty"`
 	// Part is the directory in what Type and Source name that is mounted, "" for all of it.
 	Part string `json:"part,omitempty"`
@@ -156,7 +156,7 @@ func (t *TempDir) mounted(at *disk.At, base string) (r record, mounted bool, err
 	return r, false, err
 }
 
-// stillMounted is mounted for a target of the table.
+// stillMounted works as mounted, for a target of the table.
 func (t *TempDir) stillMounted(target string) (mounted bool) {
 	err := t.at(target, func(at *disk.At, base string) (err error) {
 		_, mounted, err = t.mounted(at, base)
@@ -165,7 +165,7 @@ func (t *TempDir) stillMounted(target string) (mounted bool) {
 	return mounted && err == nil
 }
 
-// List is all mounts, in order of target.
+// List returns all mounts, in order of target.
 func (t *TempDir) List() ([]MountPoint, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,9 +210,9 @@ func (t *TempDir) IsLikelyNotMountPoint(file string) (bool, error) {
 // CanSafelySkipMountPointCheck is false: unmounting what is not mounted fails.
 func (t *TempDir) CanSafelySkipMountPointCheck() bool { return false }
 
-// GetMountRefs returns the other targets on which the same directory is mounted.
-// pathname returns a mount point, or a directory that is mounted elsewhere. What does
-// not exist has none.
+// GetMountRefs returns the other targets on which the same directory is mounted; none for a
+// path that does not exist. pathname is a mount point, or a directory that is mounted
+// elsewhere.
 func (t *TempDir) GetMountRefs(pathname string) ([]string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
