@@ -50,7 +50,7 @@ func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityCla
 	return nil
 }
 
-// defaultPriority is the class for pods that name none: of those marked as
+// defaultPriority returns the class for pods that name none: of those marked as
 // default, the one with the lowest value.
 func defaultPriority(classes []runtime.Object) *schedulingv1.PriorityClass {
 	var best *schedulingv1.PriorityClass

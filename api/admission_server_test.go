@@ -35,7 +35,7 @@ func defaultClassNamed(name string) *storagev1.StorageClass {
 	}
 }
 
-// boundClaim is a claim that the control plane has bound, as far as the API
+// boundClaim returns a claim that the control plane has bound, as far as the API
 // server can tell.
 func boundClaim(t *testing.T, client kubernetes.Interface, name string) *v1.PersistentVolumeClaim {
 	t.Helper()

@@ -76,7 +76,7 @@ func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (s
 	return label, value, nil
 }
 
-// apply is a server-side apply: it creates the object, or sets the fields in the
+// apply returns a server-side apply: it creates the object, or sets the fields in the
 // configuration and removes those that the same manager set before and no longer
 // mentions. Another manager's field is a conflict unless forced.
 func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {

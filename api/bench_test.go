@@ -157,7 +157,7 @@ func BenchmarkPatch(b *testing.B) {
 	}
 }
 
-// BenchmarkPodStatusPatch is what a kubelet writes when a pod's containers run: its
+// BenchmarkPodStatusPatch measures what a kubelet writes when a pod's containers run: its
 // phase, its conditions and its containers' statuses.
 func BenchmarkPodStatusPatch(b *testing.B) {
 	client := fake.New(api.NewServer(api.Config{}), "kubelet")
@@ -182,7 +182,7 @@ func BenchmarkPodStatusPatch(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchersThatNeverRead is 100,000 writes with ten watchers that never
+// BenchmarkWatchersThatNeverRead measures 100,000 writes with ten watchers that never
 // read. The simple fake panics at the 101st.
 func BenchmarkWatchersThatNeverRead(b *testing.B) {
 	for b.Loop() {
@@ -190,7 +190,7 @@ func BenchmarkWatchersThatNeverRead(b *testing.B) {
 	}
 }
 
-// heapAfterWrites is how much more heap is in use after that many writes under
+// heapAfterWrites returns the additional heap in use after that many writes under
 // that many watchers that never read, in MiB.
 func heapAfterWrites(tb testing.TB, writes, watchers int) float64 {
 	ctx := context.Background()

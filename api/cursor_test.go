@@ -160,7 +160,7 @@ func TestFollowingAnUnknownResourceSelectsNothing(t *testing.T) {
 	cursor.Stop()
 }
 
-// BenchmarkNotify is a pod's change with as many kubelets following their own
+// BenchmarkNotify measures a pod's change with as many kubelets following their own
 // pods: the cost must not grow with them.
 func BenchmarkNotify(b *testing.B) {
 	for _, kubelets := range []int{0, 10, 5000} {

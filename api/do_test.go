@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// aboutConfigMaps is a request about ConfigMaps in "default".
+// aboutConfigMaps returns a request about ConfigMaps in "default".
 func aboutConfigMaps(verb, name string) api.Request {
 	return api.Request{
 		Actor: "me", Verb: verb, Resource: configMaps, Namespace: "default", Name: name,

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// eventTTL is how long an event is kept after it was last written, as
+// eventTTL is the time that an event is kept after it was last written, as
 // kube-apiserver does by default.
 const eventTTL = time.Hour
 

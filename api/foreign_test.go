@@ -66,7 +66,7 @@ var (
 	backups     = backupGroup.WithResource("backups")
 )
 
-// withBackups is a server that has the kind Backup as well.
+// withBackups returns a server that has the kind Backup as well.
 func withBackups(t *testing.T) *api.Server {
 	t.Helper()
 	scheme := runtime.NewScheme()

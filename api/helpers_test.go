@@ -45,7 +45,7 @@ func (c *clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// newServer is a server at the tests' time, and the client of a user.
+// newServer returns a server at the tests' time, and the client of a user.
 func newServer() (*api.Server, *fake.Clientset) {
 	s := api.NewServer(api.Config{Now: newClock().Now})
 	return s, fake.New(s, "user")
@@ -133,7 +133,7 @@ func updateMap(t testing.TB, c *fake.Clientset, obj *v1.ConfigMap, value string)
 	return updated
 }
 
-// next is the next event of a watch; it fails the test rather than hang.
+// next returns the next event of a watch; it fails the test rather than hang.
 func next(t testing.TB, w watch.Interface) watch.Event {
 	t.Helper()
 	select {

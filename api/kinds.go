@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtinKinds are the kinds of Kubernetes, in the order in which a real server tells of
+// builtinKinds returns the kinds of Kubernetes, in the order in which a real server tells of
 // their groups. What has moved from one group to another comes last in the old one.
 // Upstream: controlplane/apiserver/aggregator.go apiVersionPriorities, v1.36.
 func builtinKinds() []Kind {
@@ -26,5 +26,5 @@ func in(gv schema.GroupVersion, kinds ...Kind) []Kind {
 // names are short names, or versions.
 func names(list ...string) []string { return list }
 
-// inAll are the categories of what `kubectl get all` prints.
+// inAll returns the categories of what `kubectl get all` prints.
 func inAll() []string { return []string{"all"} }

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// coreKinds are the kinds of the group without a name.
+// coreKinds returns the kinds of the group without a name.
 func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
 		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},

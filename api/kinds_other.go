@@ -25,7 +25,7 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// networkKinds are those of networking.k8s.io and discovery.k8s.io.
+// networkKinds returns those of networking.k8s.io and discovery.k8s.io.
 func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
@@ -39,7 +39,7 @@ func networkKinds() []Kind {
 	)
 }
 
-// policyKinds are those of rbac.authorization.k8s.io and policy.
+// policyKinds returns those of rbac.authorization.k8s.io and policy.
 func policyKinds() []Kind {
 	return append(
 		in(policyv1.SchemeGroupVersion,
@@ -57,7 +57,7 @@ func policyKinds() []Kind {
 	)
 }
 
-// otherKinds are those that neither the storage plane nor workloads need.
+// otherKinds returns those that neither the storage plane nor workloads need.
 func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
@@ -77,7 +77,7 @@ func otherKinds() []Kind {
 	)
 }
 
-// admissionKinds are those of admissionregistration.k8s.io.
+// admissionKinds returns those of admissionregistration.k8s.io.
 func admissionKinds() []Kind {
 	kinds := in(admissionregistrationv1.SchemeGroupVersion,
 		Kind{Kind: "MutatingAdmissionPolicyBinding", OtherVersions: names("v1beta1", "v1alpha1")},
@@ -101,7 +101,7 @@ func warnUnasked(runtime.Object) []string {
 	return []string{"the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"}
 }
 
-// schedulingKinds are those of scheduling.k8s.io and resource.k8s.io.
+// schedulingKinds returns those of scheduling.k8s.io and resource.k8s.io.
 func schedulingKinds() []Kind {
 	return slices.Concat(
 		in(schedulingv1.SchemeGroupVersion,

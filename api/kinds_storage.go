@@ -7,7 +7,7 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// storageKinds are those of storage.k8s.io.
+// storageKinds returns those of storage.k8s.io.
 func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{

@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/api/validation"
 )
 
-// appsKinds are those of apps.
+// appsKinds returns those of apps.
 func appsKinds() []Kind {
 	return in(appsv1.SchemeGroupVersion,
 		Kind{Kind: "ControllerRevision", OtherVersions: names("v1beta2", "v1beta1")},
@@ -38,7 +38,7 @@ func appsKinds() []Kind {
 	)
 }
 
-// workloadKinds are those of autoscaling, batch and certificates.k8s.io.
+// workloadKinds returns those of autoscaling, batch and certificates.k8s.io.
 func workloadKinds() []Kind {
 	return slices.Concat(
 		in(autoscalingv2.SchemeGroupVersion,

@@ -18,7 +18,7 @@ type part struct {
 	validate func(obj, old object) field.ErrorList
 }
 
-// podPart is a part of pods that their own update does not change.
+// podPart returns a part of pods that their own update does not change.
 func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.ErrorList) subresource {
 	return subresource{verbs: metav1.Verbs{"get", "patch", "update"}, part: &part{
 		keep:     func(obj, old object) { keep(obj.(*v1.Pod), old.(*v1.Pod)) },

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// sized is a pod that asks for a tenth of a CPU.
+// sized returns a pod that asks for a tenth of a CPU.
 func sized() *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},

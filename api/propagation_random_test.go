@@ -62,7 +62,7 @@ func newRig(t *testing.T, seed uint64, broken string) *rig {
 	return r
 }
 
-// stored is the object, nil if it is gone.
+// stored returns the object, nil if it is gone.
 func (r *rig) stored() metav1.Object {
 	obj, err := r.user.Invokes(clienttesting.NewGetAction(r.kind.gvr, "default", "x"), nil)
 	if err != nil {

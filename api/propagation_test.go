@@ -64,7 +64,7 @@ var deletables = map[string]deletable{
 	}},
 }
 
-// finalizersOf are the finalizers of the object, nil if it is gone.
+// finalizersOf returns the finalizers of the object, nil if it is gone.
 func (d deletable) finalizersOf(t *testing.T, c *fake.Clientset) []string {
 	t.Helper()
 	got, err := c.Invokes(clienttesting.NewGetAction(d.gvr, "default", "x"), nil)

@@ -57,7 +57,7 @@ func patchYAML(c *fake.Clientset, manifest string, how types.PatchType, patch, s
 	return c.Invokes(clienttesting.NewPatchSubresourceAction(gvr, "default", obj.(metav1.Object).GetName(), how, []byte(patch), sub), obj)
 }
 
-// aPod is the manifest of a pod; extra goes into its spec, container into its container.
+// aPod returns the manifest of a pod; extra goes into its spec, container into its container.
 func aPod(extra, container string) string {
 	return strings.NewReplacer("EXTRA", extra, "CONTAINER", container).Replace(
 		"{apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {EXTRA containers: [{name: c, image: busybox, CONTAINER}]}}")

@@ -21,7 +21,7 @@ const (
 	entityTooLarge = "Request entity too large: limit is 3145728"
 )
 
-// deployment is an object that may be as large as etcd allows.
+// deployment returns an object that may be as large as etcd allows.
 func deployment(name string, bytes int) *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: appsv1.DeploymentSpec{

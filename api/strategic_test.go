@@ -154,7 +154,7 @@ func byLibrary(r *request, old object, patch []byte) (text string, err error) {
 	return asJSON(r, old, obj), nil
 }
 
-// asJSON is the outcome with the spec that a status update keeps.
+// asJSON returns the outcome with the spec that a status update keeps.
 func asJSON(r *request, old, obj object) string {
 	if r.sub == "status" && r.kind.spec >= 0 {
 		keep(r.kind.spec, obj, old)
@@ -282,7 +282,7 @@ func (g *patchMaker) name(list reflect.Value, key string) {
 	}
 }
 
-// patch is one between two random objects, or a spoilt one.
+// patch returns one between two random objects, or a spoilt one.
 func (g *patchMaker) patch(k *kind) []byte {
 	for {
 		base := g.object(k)

@@ -57,7 +57,7 @@ func podSubresources() map[string]subresource {
 	}
 }
 
-// Subresource is what discovery tells of a subresource, such as "status": its kind is that
+// Subresource returns what discovery tells of a subresource, such as "status": its kind is that
 // of the object that is sent and answered.
 func (r *Registry) Subresource(gvr schema.GroupVersionResource, name string) (metav1.APIResource, bool) {
 	k, ok := r.at(gvr)
@@ -77,7 +77,7 @@ func (r *Registry) Subresource(gvr schema.GroupVersionResource, name string) (me
 // statusPart is the subresource that most kinds have.
 var statusPart = subresource{verbs: metav1.Verbs{"get", "patch", "update"}}
 
-// part is a subresource as discovery tells of it.
+// part returns a subresource as discovery tells of it.
 func (k *kind) part(name string, sub subresource) metav1.APIResource {
 	gvk := sub.gvk
 	if gvk.Empty() {
@@ -88,7 +88,7 @@ func (k *kind) part(name string, sub subresource) metav1.APIResource {
 	}
 }
 
-// subresourceList are those of the kind as discovery tells of them.
+// subresourceList returns those of the kind as discovery tells of them.
 func (k *kind) subresourceList() []metav1.APIResource {
 	var list []metav1.APIResource
 	if k.status >= 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// scales is a request for the scale of the StatefulSet db.
+// scales returns a request for the scale of the StatefulSet db.
 func scales(verb string) api.Request {
 	return api.Request{Verb: verb, Resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"), Subresource: "scale", Namespace: "default", Name: "db"}
 }

@@ -36,7 +36,7 @@ func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 	})
 }
 
-// replace is the second half of every update and patch: from the object as the
+// replace returns the second half of every update and patch: from the object as the
 // client wants it to the object as it is stored.
 func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error) {
 	if err := r.checkVersion(old, obj); err != nil {

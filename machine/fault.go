@@ -40,14 +40,14 @@ type Fault struct {
 	// Skip lets so many matching operations pass first. One on a mounted share is two,
 	// the node's and that of the server's disk, and renaming is one for each name.
 	Skip int
-	// Times is how many operations it strikes then: default 1, negative until Set.ClearFaults.
+	// Times is the number of operations it strikes then: default 1, negative until Set.ClearFaults.
 	Times int
 	// Err is the error of the operation, for example syscall.ENOSPC. Nothing else
 	// happens.
 	Err error
 }
 
-// ops are the values of Op.
+// ops returns the values of Op.
 func ops() []string {
 	return []string{
 		"change", "chmod", "chown", "create", mount.VerbLook, "mkdir", mount.VerbMount, "read", "remove", "rename", "stat", "symlink",
@@ -173,7 +173,7 @@ func (s *Set) strike(m *Machine, op, about string, paths []string) error {
 	return f.Err
 }
 
-// names are those of what an operation is about: the one used, and the one without
+// names returns those of what an operation is about: the one used, and the one without
 // links. The last element is followed if the operation follows it. There is none of a
 // directory to be made that is there already, nor of the mount table, which is on no
 // disk but in the kernel's memory.

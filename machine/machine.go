@@ -31,7 +31,7 @@ func (k Kind) String() string {
 	return string(k)
 }
 
-// kinds are all, in the order in which machines are listed.
+// kinds returns all, in the order in which machines are listed.
 func kinds() []Kind { return []Kind{Node, NFSServer, Host} }
 
 // Config says what a machine is like.
@@ -92,7 +92,7 @@ func (m *Machine) Name() string { return m.name }
 // String returns the name with its kind, "node/node-1".
 func (m *Machine) String() string { return string(m.kind) + "/" + m.name }
 
-// Dir is the directory, on the computer that runs the simulation, that has the machine's
+// Dir returns the directory, on the computer that runs the simulation, that has the machine's
 // files; "" if they are in memory.
 func (m *Machine) Dir() string { return m.dir }
 

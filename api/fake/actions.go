@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// requestOf is an action in the server's words.
+// requestOf returns an action in the server's words.
 func requestOf(actor string, action testing.Action) api.Request {
 	req := api.Request{
 		Actor: actor, Verb: action.GetVerb(), Resource: action.GetResource(),
@@ -39,7 +39,7 @@ func requestOf(actor string, action testing.Action) api.Request {
 	return req
 }
 
-// actionOf is a request as an action, with a copy of its object: see hasAction.
+// actionOf returns a request as an action, with a copy of its object: see hasAction.
 func actionOf(req *api.Request) testing.Action {
 	gvr, ns, w := req.Resource, req.Namespace, req.Write
 	switch req.Verb {
@@ -80,7 +80,7 @@ func hasAction(req *api.Request) bool {
 	return err == nil
 }
 
-// whatIsRead is a copy of what the server reads of a request's object: an update of the
+// whatIsRead returns a copy of what the server reads of a request's object: an update of the
 // kinds that are written most need not copy the part that it does not change.
 func whatIsRead(req *api.Request) runtime.Object {
 	if req.Verb != "update" {

@@ -67,7 +67,7 @@ func eachCall(c kubernetes.Interface, f func(name string, call func(ctx context.
 	return calls
 }
 
-// argument is a sensible value for a parameter of a client's method.
+// argument returns a sensible value for a parameter of a client's method.
 func argument(typ reflect.Type, list metav1.ListOptions) reflect.Value {
 	switch {
 	case typ == reflect.TypeFor[metav1.ListOptions]():
@@ -95,13 +95,13 @@ func argument(typ reflect.Type, list metav1.ListOptions) reflect.Value {
 	return arg
 }
 
-// errorOf is the error that a call returned.
+// errorOf returns the error that a call returned.
 func errorOf(results []reflect.Value) error {
 	err, _ := results[len(results)-1].Interface().(error)
 	return err
 }
 
-// clientsets are the two kinds of clientsets of a new server each.
+// clientsets returns the two kinds of clientsets of a new server each.
 func clientsets() map[string]func(api.Handler, string) *fake.Clientset {
 	return map[string]func(api.Handler, string) *fake.Clientset{"keeps actions": fake.New, "keeps none": fake.NewWithoutActions}
 }

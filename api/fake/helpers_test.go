@@ -22,7 +22,7 @@ var (
 	configMaps = v1.SchemeGroupVersion.WithResource("configmaps")
 )
 
-// newServer is a server, and the client of a user.
+// newServer returns a server, and the client of a user.
 func newServer() (*api.Server, *fake.Clientset) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) // two servers are compared
 	s := api.NewServer(api.Config{Now: func() time.Time { return now }})

@@ -15,7 +15,7 @@ import (
 // file: the lock is held for the reactors that a test put before the server, and no longer.
 // The server itself is the last reactor of the chain.
 
-// keepActions is how many calls are kept.
+// keepActions is the number of calls are kept.
 const keepActions = 1000
 
 // serverReactor is the server as a reactor. A test's reactor may call it, without the
@@ -114,7 +114,7 @@ func (c *Clientset) keep(action testing.Action) {
 	c.actions = append(c.actions, action.DeepCopy())
 }
 
-// Actions are the latest calls, at most 1000, the oldest first.
+// Actions returns the latest calls, at most 1000, the oldest first.
 func (c *Clientset) Actions() []testing.Action {
 	c.RLock()
 	defer c.RUnlock()
@@ -163,7 +163,7 @@ func isRequest(action testing.Action) bool {
 	return true
 }
 
-// endingWith is a watch that a reactor began and that ends with ctx.
+// endingWith returns a watch that a reactor began and that ends with ctx.
 func endingWith(ctx context.Context, w watch.Interface) watch.Interface {
 	if w != nil && ctx.Done() != nil {
 		context.AfterFunc(ctx, w.Stop)

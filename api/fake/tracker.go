@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 )
 
-// Tracker is the server as the object tracker of client-go's fakes, for tests
+// Tracker returns the server as the object tracker of client-go's fakes, for tests
 // that seed a clientset through it. What is added goes through the server like
 // any other write, and gets its status by a second one. No reactor hears of it.
 func (c *Clientset) Tracker() testing.ObjectTracker { return tracker{c} }
@@ -63,7 +63,7 @@ func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns 
 	return err
 }
 
-// statusOf is the field Status of an object; it is not valid if there is none.
+// statusOf returns the field Status of an object; it is not valid if there is none.
 func statusOf(obj runtime.Object) reflect.Value {
 	return reflect.ValueOf(obj).Elem().FieldByName("Status")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// attachedPair is a node with a share attached at /mnt/share, and the share as
+// attachedPair returns a node with a share attached at /mnt/share, and the share as
 // its server sees it.
 func attachedPair(t *testing.T, m *machine, readOnly bool) (node, server *disk.Disk) {
 	node, server = m.node, m.open(t, "server")

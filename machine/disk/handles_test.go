@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// openHandles is how many this process has, where the machine says so.
+// openHandles returns the number of this process has, where the machine says so.
 func openHandles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -44,7 +44,7 @@ func TestMemoryDoesWhatADirectoryDoes(t *testing.T) {
 	})
 }
 
-// outcome is what an operation gave, or the reason that it did not.
+// outcome returns what an operation gave, or the reason that it did not.
 func outcome(result any, err error) string {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {

@@ -29,7 +29,7 @@ func inTime(t *testing.T, f func()) {
 	}
 }
 
-// pipes is a node with a named pipe /pipe, and a link /link to it.
+// pipes returns a node with a named pipe /pipe, and a link /link to it.
 func pipes(t *testing.T) *disk.Disk {
 	t.Helper()
 	root := t.TempDir()

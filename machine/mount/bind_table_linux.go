@@ -155,7 +155,7 @@ func (b *Bind) IsLikelyNotMountPoint(file string) (bool, error) {
 	return !mounted, err
 }
 
-// CanSafelySkipMountPointCheck is false: unmounting what is not mounted fails.
+// CanSafelySkipMountPointCheck returns false: unmounting what is not mounted fails.
 func (b *Bind) CanSafelySkipMountPointCheck() bool { return false }
 
 // GetMountRefs returns the other targets on the node on which the same directory is

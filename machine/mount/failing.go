@@ -18,7 +18,7 @@ type Op struct {
 	Options        []string
 }
 
-// Failing is a mounter that asks fail before every call about one path. An error
+// Failing returns a mounter that asks fail before every call about one path. An error
 // from it is the outcome, and nothing happens: syscall.EBUSY makes a mount busy,
 // syscall.ESTALE or another of IsCorrupted's a mount corrupted. It is for tests.
 func Failing(mounter Interface, fail func(Op) error) Interface { return &failing{mounter, fail} }

@@ -36,7 +36,7 @@ func (r *remoteRig) remote(fstype, source string) (*disk.Disk, error) {
 	return r.server.Sub("/share")
 }
 
-// boot is a process that begins to look at the node's directory.
+// boot returns a process that begins to look at the node's directory.
 func (r *remoteRig) boot() (*disk.Disk, *mount.TempDir) {
 	r.t.Helper()
 	node, err := disk.Open(r.dir)

@@ -207,7 +207,7 @@ func (t *TempDir) IsLikelyNotMountPoint(file string) (bool, error) {
 	return !mounted, err
 }
 
-// CanSafelySkipMountPointCheck is false: unmounting what is not mounted fails.
+// CanSafelySkipMountPointCheck returns false: unmounting what is not mounted fails.
 func (t *TempDir) CanSafelySkipMountPointCheck() bool { return false }
 
 // GetMountRefs returns the other targets on which the same directory is mounted; none for a

@@ -119,7 +119,7 @@ func (p *Program) stopJobs() {
 	}
 }
 
-// waitFor is the builtin "wait [ID...]".
+// waitFor returns the builtin "wait [ID...]".
 func (s *shell) waitFor(argv []string) {
 	if len(argv) == 1 {
 		for _, j := range s.jobs {

@@ -26,7 +26,7 @@ type outcome struct {
 	tree string
 }
 
-// treeOf is every file below a directory: its kind and what is in it.
+// treeOf returns every file below a directory: its kind and what is in it.
 func treeOf(t *testing.T, dir string) string {
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func treeOf(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// inDash is what the machine's own dash and coreutils do with a script.
+// inDash returns what the machine's own dash and coreutils do with a script.
 func inDash(t *testing.T, script string) outcome {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -72,7 +72,7 @@ func inDash(t *testing.T, script string) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), treeOf(t, dir)}
 }
 
-// inOurs is what a program of a container does with it, in a volume at /data.
+// inOurs returns what a program of a container does with it, in a volume at /data.
 func inOurs(t *testing.T, script string) (outcome, *shell.Program) {
 	dir := t.TempDir()
 	node, err := disk.Open(dir)

@@ -65,7 +65,7 @@ func (w *writer) simple() string {
 	return "cat <<END\nv $" + w.name() + " $((" + w.sum() + ")) \\$x ${" + w.name() + ":-none}\nEND\n"
 }
 
-// statement is one of any kind.
+// statement returns one of any kind.
 func (w *writer) statement() string {
 	if w.depth > 2 {
 		return w.simple()
@@ -96,7 +96,7 @@ func (w *writer) statement() string {
 	return w.simple()
 }
 
-// leave is a way out of a loop that may be taken.
+// leave returns a way out of a loop that may be taken.
 func (w *writer) leave() string {
 	return w.one("", "", "[ $# -gt 2 ] && break\n", "false && continue\n", "[ \"$a\" = a ] && continue\n")
 }

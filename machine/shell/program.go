@@ -46,7 +46,7 @@ type Config struct {
 	Seed uint64
 }
 
-// Forever is how long a program waits that will not go on by itself: longer than any run.
+// Forever is the time that a program waits that will not go on by itself: longer than any run.
 const Forever = time.Duration(math.MaxInt64 / 4)
 
 // Program is one command of a container on its way. It is not safe for concurrent

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scripts are those of testdata/scripts.txt, one construct or two each.
+// scripts returns those of testdata/scripts.txt, one construct or two each.
 func scripts(t *testing.T) []string {
 	data, err := os.ReadFile("testdata/scripts.txt")
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
-// tarOf is an archive of the given members.
+// tarOf returns an archive of the given members.
 func tarOf(t *testing.T, members ...tar.Header) *bytes.Buffer {
 	t.Helper()
 	var out bytes.Buffer

@@ -101,7 +101,7 @@ func isSpecial(client reflect.Type) bool {
 	return false
 }
 
-// name is a type as the generated file writes it.
+// name returns a type as the generated file writes it.
 func (g *generator) name(typ reflect.Type) string {
 	if typ.Kind() == reflect.Pointer {
 		return "*" + g.name(typ.Elem())
