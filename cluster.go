@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/rest"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
@@ -108,7 +109,8 @@ func (c *Cluster) start() error {
 	}
 	cfg := c.cfg
 	cfg.PVController = c.withDeleter(cfg.PVController)
-	for _, actor := range cfg.controlPlane() {
+	controlPlane := cfg.controlPlane()
+	for _, actor := range controlPlane {
 		if startsLate(actor.Name) {
 			continue
 		}
@@ -130,13 +132,18 @@ func (c *Cluster) start() error {
 		}
 	}
 	err := c.engine.Settle()
-	for _, actor := range cfg.controlPlane() {
+	for _, actor := range controlPlane {
 		if err == nil && startsLate(actor.Name) {
 			err = errors.Join(c.engine.Add(actor.Name, actor.Factory), c.engine.Settle())
 		}
 	}
 	c.began = c.engine.Trace().Len()
 	return err
+}
+
+// addActor adds an actor that is not of the control plane.
+func (c *Cluster) addActor(name string, f control.Factory) error {
+	return c.engine.Add(name, c.cfg.wrapped(name, f))
 }
 
 // startsLate reports whether an actor starts after all others are at rest, so that it does not

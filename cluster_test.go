@@ -18,10 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -289,4 +291,25 @@ func TestATraceKeepsTheLatestRecordsUpToItsLimit(t *testing.T) {
 	require.LessOrEqual(t, len(log.Entries()), 20)
 	require.Contains(t, log.Tail(1)[0].String(), "c-49")
 	require.Contains(t, log.String(), "earlier records were dropped: the trace keeps at most 20 records")
+}
+
+func TestWrapIsGivenEachActor(t *testing.T) {
+	var names []string
+	cfg := storagesim.Config{Disks: storagesim.MemoryDisks, Wrap: func(actor string, f control.Factory) control.Factory {
+		names = append(names, actor)
+		return f
+	}}
+	c := storagesimtest.New(t, cfg)
+	c.InstallSnapshots()
+	c.InstallOpenEBS()
+	c.AddScheduler("other-scheduler", scheduler.Config{SchedulerName: "other"})
+	d, err := driver.New(driver.Config{})
+	require.NoError(t, err)
+	c.InstallCSIDriver(d)
+	require.ElementsMatch(t, c.Actors(), names)
+
+	names = nil
+	actors, err := storagesim.ControlPlane(cfg)
+	require.NoError(t, err)
+	require.Len(t, names, len(actors))
 }

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
@@ -135,13 +136,15 @@ type Config struct {
 	// that is the machine the controller manager is thought to run on.
 	PVController pvcontroller.Config
 	Scheduler    scheduler.Config
-	// PVCProtection configures the controller that keeps claims in use.
-	PVCProtection protection.PVCConfig
 	// AttachDetach configures the attach/detach controller.
 	AttachDetach attachdetach.Config
-	// KubeletRules are those of all kubelets: switches for the museum. The zero value has the
-	// right rules.
-	KubeletRules kubelet.Rules
+	// Kubelet, if set, changes the configuration of each node's kubelet before it starts.
+	Kubelet func(*kubelet.Config)
+	// Wrap, if set, is given each actor when it is added and returns the Factory to run instead,
+	// for example one that calls f with an Env whose client is the caller's own. An Env that
+	// replaces the engine's should also pass on control.Foreign and control.Outside. Programs
+	// (AddProgram) are not wrapped.
+	Wrap func(actor string, f control.Factory) control.Factory
 }
 
 // Disks is the place where nodes and NFS servers keep their files. A cluster does the same on
@@ -253,6 +256,14 @@ func (cfg Config) checkDisks() error {
 		return errors.New("Config.RealMounts: the kernel cannot mount what is on MemoryDisks; use DirectoryDisks")
 	}
 	return nil
+}
+
+// wrapped returns the Factory to run for an actor.
+func (cfg Config) wrapped(actor string, f control.Factory) control.Factory {
+	if cfg.Wrap != nil {
+		return cfg.Wrap(actor, f)
+	}
+	return f
 }
 
 func (cfg Config) runs(actor string) bool {

@@ -105,7 +105,7 @@ func (c *Cluster) csiHost(node *machine.Machine) deploy.Host {
 
 func (c *Cluster) addActors(actors []deploy.Actor) error {
 	for _, a := range actors {
-		if err := c.engine.Add(a.Name, a.Factory); err != nil {
+		if err := c.addActor(a.Name, a.Factory); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (c *Cluster) InstallSnapshots() error {
 	}
 	c.snapshots = true
 	if c.cfg.runs(SnapshotController) {
-		if err := c.engine.Add(SnapshotController, snapshotcontroller.New()); err != nil {
+		if err := c.addActor(SnapshotController, snapshotcontroller.New()); err != nil {
 			return err
 		}
 	}

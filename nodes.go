@@ -51,10 +51,12 @@ func (c *Cluster) addNode(node Node) error {
 		Runtime:    containers,
 		Server:     &kubelet.Server{},
 		CSIDrivers: node.CSIDrivers,
-		Rules:      c.cfg.KubeletRules,
+	}
+	if c.cfg.Kubelet != nil {
+		c.cfg.Kubelet(&cfg)
 	}
 	c.kubelets[node.Name] = cfg
-	if err := c.engine.Add("kubelet/"+node.Name, kubelet.New(cfg)); err != nil {
+	if err := c.addActor("kubelet/"+node.Name, kubelet.New(cfg)); err != nil {
 		return err
 	}
 	c.onNode[node.Name] = []string{"kubelet/" + node.Name}

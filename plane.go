@@ -37,7 +37,7 @@ func ControlPlane(cfg Config) ([]control.Actor, error) {
 	}
 	actors := cfg.controlPlane()
 	if slices.Contains(cfg.Only, SnapshotController) {
-		actors = append(actors, control.Actor{Name: SnapshotController, Factory: snapshotcontroller.New()})
+		actors = append(actors, control.Actor{Name: SnapshotController, Factory: cfg.wrapped(SnapshotController, snapshotcontroller.New())})
 	}
 	return actors, nil
 }
@@ -46,7 +46,7 @@ func ControlPlane(cfg Config) ([]control.Actor, error) {
 func (cfg Config) controlPlane() (actors []control.Actor) {
 	for _, name := range actorNames() {
 		if cfg.runs(name) {
-			actors = append(actors, control.Actor{Name: name, Factory: cfg.factory(name)})
+			actors = append(actors, control.Actor{Name: name, Factory: cfg.wrapped(name, cfg.factory(name))})
 		}
 	}
 	return actors
@@ -58,7 +58,7 @@ func (cfg Config) factory(name string) control.Factory {
 	case PVController:
 		return pvcontroller.New(cfg.PVController)
 	case PVCProtection:
-		return protection.NewPVC(cfg.PVCProtection)
+		return protection.NewPVC()
 	case PVProtection:
 		return protection.NewPV()
 	case VACProtection:

@@ -53,7 +53,7 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 			return made, err
 		}
 	}
-	if err := c.engine.Add(cfg.Name, provisioner.New(cfg)); err != nil {
+	if err := c.addActor(cfg.Name, provisioner.New(cfg)); err != nil {
 		return err
 	}
 	c.provisioners = append(c.provisioners, p)
@@ -66,7 +66,7 @@ func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
 	if slices.ContainsFunc(c.schedulers, func(other scheduler.Config) bool { return other.Name() == cfg.Name() }) {
 		return fmt.Errorf("scheduler.Config.SchedulerName: a scheduler called %q runs already", cfg.Name())
 	}
-	if err := c.engine.Add(actor, scheduler.New(cfg)); err != nil {
+	if err := c.addActor(actor, scheduler.New(cfg)); err != nil {
 		return err
 	}
 	c.schedulers = append(c.schedulers, cfg)

@@ -68,15 +68,12 @@ type Config struct {
 	Runtime runtime.Service
 	// Server, if set, answers requests to this kubelet.
 	Server *Server
-	// Rules are switches for the museum. The zero value has the right rules.
-	Rules Rules
+	// Decisions holds decisions of the volume manager.
+	volumemanager.Decisions
 }
 
 // CSIDriver holds the answers of a CSI driver that registers with a kubelet.
 type CSIDriver = volume.CSINodeDriver
-
-// Rules are switches for the museum.
-type Rules = volumemanager.Rules
 
 // DefaultPlugins returns all those of the packages below this one.
 func DefaultPlugins() []volume.VolumePlugin {
@@ -156,7 +153,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		status: &statusManager{env, node, cfg.Runtime},
 	}
 	k.volumes, err = volumemanager.New(volumemanager.Config{
-		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Rules: cfg.Rules,
+		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Decisions: cfg.Decisions,
 	}, env)
 	k.runtime.Attach(runtime.Client{Env: env, Node: k.nodeName(), PodCIDR: node.PodCIDR(), Started: k.containerStarted, Ended: k.containerEnded})
 	return k, err

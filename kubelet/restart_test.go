@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 )
@@ -76,46 +76,36 @@ func TestAPodThatVanishesWhileTheKubeletIsDownLeavesNothingWheneverThatIs(t *tes
 	}
 }
 
-// kubeletOf returns a world whose kubelet has these rules, and a mounter of its own if m is
-// not nil.
-func kubeletOf(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rules) *world {
-	t.Helper()
-	return newWorld(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m, Rules: rules})
-}
-
 // Bug 29 (kubernetes/kubernetes 27653, 52683), fixed by KEP-3756.
 func TestMountsOfAPodThatVanishedAreFoundOnDisk(t *testing.T) {
-	vanish := func(rules kubelet.Rules) *world {
-		w := kubeletOf(t, nil, nil, rules)
-		w.boundVolume("data", nil)
-		w.create(pod("web", claim("data")))
-		w.settle()
-		require.Len(t, w.mounts(), 1)
-		require.NoError(t, w.e.Crash(actor))
-		w.delete("web", 0)
-		require.NoError(t, w.e.RunFor(time.Hour))
-		return w
-	}
-	forgetful := kubelet.Rules{Remember: func(types.UID) bool { return false }}
-	require.Len(t, vanish(forgetful).mounts(), 1, "with the bug the mount stays for ever")
-	vanish(kubelet.Rules{}).requireNothingLeft()
+	w := newWorld(t, engine.Config{}, kubelet.Config{})
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("data")))
+	w.settle()
+	require.Len(t, w.mounts(), 1)
+	require.NoError(t, w.e.Crash(actor))
+	w.delete("web", 0)
+	require.NoError(t, w.e.RunFor(time.Hour))
+	w.requireNothingLeft()
 }
 
 // orphan leaves in a pod's directory a mount that no plugin knows and that cannot be
 // unmounted, of a directory with data, and starts a kubelet.
-func orphan(t *testing.T, node *disk.Disk, m mount.Interface, rules kubelet.Rules) *world {
+func orphan(t *testing.T, cfg kubelet.Config) *world {
 	t.Helper()
+	node, m := cfg.Root, cfg.Mounter
 	for _, dir := range []string{"/disk/data/lost+found", orphaned} {
 		require.NoError(t, node.MkdirAll(dir, 0o755))
 	}
 	require.NoError(t, node.WriteFile("/disk/data/keep", []byte("kept"), 0o644))
 	require.NoError(t, m.Mount("/disk/data", orphaned, "", []string{"bind"}))
-	w := kubeletOf(t, node, mount.Failing(m, func(op mount.Op) error {
+	cfg.Mounter = mount.Failing(m, func(op mount.Op) error {
 		if op.Verb == mount.VerbUnmount {
 			return syscall.EBUSY
 		}
 		return nil
-	}), rules)
+	})
+	w := newWorld(t, engine.Config{}, cfg)
 	require.NoError(t, w.e.RunFor(time.Hour))
 	return w
 }
@@ -126,19 +116,19 @@ const orphaned = "/var/lib/kubelet/pods/gone/volumes/example.com~gone/pv-1"
 // mounted. With real mounts, through which rm -rf would go.
 func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
-		left := func(rules kubelet.Rules) []string {
+		left := func(remove func(*disk.Disk, string) error) []string {
 			node, err := disk.Open(t.TempDir())
 			require.NoError(t, err)
 			m, err := mount.NewBind(mount.Config{Dir: node})
 			require.NoError(t, err)
-			w := orphan(t, node, m, rules)
+			w := orphan(t, kubelet.Config{Root: node, Mounter: m, Decisions: volumemanager.Decisions{RemoveDir: remove}})
 			defer func() { require.NoError(t, m.UnmountAll()) }()
 			names, err := w.node.List("/disk/data")
 			require.NoError(t, err)
 			return names
 		}
-		require.Empty(t, left(kubelet.Rules{RemoveDir: (*disk.Disk).RemoveAll}), "with the bug the data is gone")
-		require.Equal(t, []string{"keep", "lost+found/"}, left(kubelet.Rules{}))
+		require.Empty(t, left((*disk.Disk).RemoveAll), "with the bug the data is gone")
+		require.Equal(t, []string{"keep", "lost+found/"}, left(nil))
 	})
 }
 
@@ -147,7 +137,7 @@ func TestCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	require.NoError(t, err)
 	m, err := mount.NewTempDir(mount.Config{Dir: node})
 	require.NoError(t, err)
-	w := orphan(t, node, m, kubelet.Rules{})
+	w := orphan(t, kubelet.Config{Root: node, Mounter: m})
 	names, err := w.node.List("/disk/data")
 	require.NoError(t, err)
 	require.Equal(t, []string{"keep", "lost+found/"}, names)
@@ -164,7 +154,7 @@ func TestBindServesAKubelet(t *testing.T) {
 		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
-		w := kubeletOf(t, node, m, kubelet.Rules{})
+		w := newWorld(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m})
 		w.boundVolume("data", nil)
 		reader := pod("reader", claim("data"))
 		reader.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/machine/disk"
@@ -292,7 +293,7 @@ func TestBindMountsPartsOfVolumes(t *testing.T) {
 		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
-		w := kubeletOf(t, node, m, kubelet.Rules{})
+		w := newWorld(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m})
 		w.boundVolume("data", nil)
 		require.NoError(t, node.MkdirAll("/disk/data/a", 0o755))
 		require.NoError(t, node.WriteFile("/disk/data/a/part", []byte("a file"), 0o644))

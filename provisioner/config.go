@@ -88,26 +88,8 @@ type Config struct {
 	TraceAll bool
 	// Counters, if set, is counted in, over all lives of the controller.
 	Counters *Counters
-	// Rules, if set, are other rules than the right ones, to show what they are for.
-	Rules Rules
 
 	ownVolumeName bool // VolumeName is an author's
-}
-
-// Rules can be replaced by wrong ones, to show what they do. The zero value has the right
-// rules.
-type Rules struct {
-	// LookUp says whether a volume that the cache does not have is read from the API server
-	// before it is made, given whether this process has created the object already; default:
-	// if it has. Upstream never reads it (external-provisioner 1469, open in v13).
-	LookUp func(saved bool) bool
-}
-
-func (r Rules) looksUp(saved bool) bool {
-	if r.LookUp != nil {
-		return r.LookUp(saved)
-	}
-	return saved
 }
 
 // checked returns the config with its defaults, or what is wrong with it.

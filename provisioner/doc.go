@@ -88,7 +88,7 @@
 //     functions here return Finished and nil, and the counters count nothing.
 //   - The informer's store is not written to. A volume saved but not yet seen in
 //     the cache is remembered apart and confirmed by a live read, without which
-//     bug 4 of docs/bugs.md happens (Rules.LookUp); so is a claim
+//     bug 4 of docs/bugs.md happens; so is a claim
 //     whose selected-node has been removed, until its cached copy changes.
 //   - A PersistentVolume that is gone already when it should be deleted counts as
 //     deleted.

@@ -161,7 +161,7 @@ func (ctrl *provisionController) volumeExists(ctx context.Context, name string) 
 	if _, ok := ctrl.volumes.Get(name); ok {
 		return true, nil
 	}
-	if !ctrl.cfg.Rules.looksUp(ctrl.saved[name]) {
+	if !ctrl.saved[name] {
 		return false, nil
 	}
 	_, err := ctrl.client.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})

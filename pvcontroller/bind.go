@@ -43,7 +43,7 @@ func (c *controller) bindVolumeToClaim(ctx context.Context, volume *v1.Persisten
 	if err != nil || !dirty {
 		return volume, err
 	}
-	return c.updateVolume(ctx, c.cfg.Rules.Reserve(bound))
+	return c.updateVolume(ctx, bound)
 }
 
 // updateVolumePhase writes the volume's phase and the reason for it.

@@ -98,7 +98,7 @@ func (c *controller) storeClaimUpdate(claim *v1.PersistentVolumeClaim) {
 // storeVolumeUpdate remembers the outcome of an own write to a volume.
 // Upstream: pv_controller_base.go storeVolumeUpdate, v1.36.
 func (c *controller) storeVolumeUpdate(volume *v1.PersistentVolume) {
-	if known, _ := c.volumeInformer.Get(volume.Name); c.cfg.Rules.Remember(known, volume) {
+	if known, _ := c.volumeInformer.Get(volume.Name); c.cfg.Remember(known, volume) {
 		c.volumes.put(volume)
 	}
 }

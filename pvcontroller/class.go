@@ -14,7 +14,7 @@ import (
 // there was none, and says whether it did. A claim that asks for "" has chosen.
 // Upstream: pv_controller.go assignDefaultStorageClass, v1.36.
 func (c *controller) assignDefaultStorageClass(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {
-	if !c.cfg.Rules.AssignClass(claim) {
+	if binding.PersistentVolumeClaimHasClass(claim) {
 		return false, nil
 	}
 	class := defaultClass(c.classes.All())

@@ -39,7 +39,7 @@ func newCluster(t testing.TB, ecfg engine.Config, cfg pvcontroller.Config) *clus
 	e := engine.New(ecfg)
 	t.Cleanup(e.Close)
 	require.NoError(t, e.Add(pvcontroller.ActorName, pvcontroller.New(cfg)))
-	require.NoError(t, e.Add(protection.PVCActorName, protection.NewPVC(protection.PVCConfig{})))
+	require.NoError(t, e.Add(protection.PVCActorName, protection.NewPVC()))
 	require.NoError(t, e.Add(protection.PVActorName, protection.NewPV()))
 	require.NoError(t, e.Add(ephemeral.ActorName, ephemeral.New()))
 	require.NoError(t, e.Add(expand.ActorName, expand.New()))

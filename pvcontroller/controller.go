@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/binding"
@@ -33,8 +34,13 @@ type Config struct {
 	// HostPathPlugin and NFSPlugin, which scrub in a pod and are always there; one of
 	// these names replaces it.
 	Recyclers map[string]Recycler
-	// Rules, if set, are other rules than upstream's, to show what they are for.
-	Rules Rules
+	// SameClaim reports whether claim is the one with the UID in a volume's claimRef; default: its
+	// UID is that one. Upstream once compared only the names (kubernetes/kubernetes 43592).
+	SameClaim func(claim *v1.PersistentVolumeClaim, uid types.UID) bool
+	// Remember reports whether the answer to a write of a volume is kept in the controller's own
+	// cache. known is the volume in the informer, nil if it has none; default: the two are one
+	// object. Upstream's versions keep every answer (kubernetes/kubernetes 124224).
+	Remember func(known, written *v1.PersistentVolume) bool
 }
 
 // New makes the controller. It refuses a negative ResyncPeriod and nil plugins.
@@ -53,7 +59,12 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 	if cfg.ResyncPeriod == 0 {
 		cfg.ResyncPeriod = 15 * time.Second
 	}
-	cfg.Rules = cfg.Rules.withDefaults()
+	if cfg.SameClaim == nil {
+		cfg.SameClaim = func(claim *v1.PersistentVolumeClaim, uid types.UID) bool { return claim.UID == uid }
+	}
+	if cfg.Remember == nil {
+		cfg.Remember = func(known, written *v1.PersistentVolume) bool { return known != nil && known.UID == written.UID }
+	}
 	if err := checkPlugins(cfg); err != nil {
 		return nil, err
 	}

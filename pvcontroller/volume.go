@@ -55,10 +55,10 @@ func (c *controller) findClaimOfVolume(ctx context.Context, volume *v1.Persisten
 	if !found {
 		claim, found = c.claimInformer.Get(claimRefKey(ref))
 	}
-	if !found || !c.cfg.Rules.SameClaim(claim, ref.UID) {
-		claim = nil
+	if found && c.cfg.SameClaim(claim, ref.UID) {
+		return claim, nil
 	}
-	return c.cfg.Rules.LiveGetBeforeRelease(claim, func() (*v1.PersistentVolumeClaim, error) { return c.getClaim(ctx, ref) })
+	return c.getClaim(ctx, ref)
 }
 
 // getClaim asks the API server for the claim that a claimRef names, nil if it is gone.
@@ -69,7 +69,7 @@ func (c *controller) getClaim(ctx context.Context, ref *v1.ObjectReference) (*v1
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !c.cfg.Rules.SameClaim(claim, ref.UID):
+	case !c.cfg.SameClaim(claim, ref.UID):
 		return nil, nil
 	}
 	return claim, nil
@@ -99,9 +99,6 @@ func (c *controller) releaseVolume(ctx context.Context, volume *v1.PersistentVol
 func (c *controller) syncHalfBoundVolume(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) {
 	if !binding.CheckVolumeModeMismatches(&claim.Spec, &volume.Spec) {
 		c.claimQueue.Add(control.Key(claim))
-		return
-	}
-	if !c.cfg.Rules.TellMismatch(claim) {
 		return
 	}
 	// The claim's sync would not find this volume and say nothing.

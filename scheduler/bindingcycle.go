@@ -32,9 +32,6 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 			return st
 		}
 	}
-	if st := s.cfg.Rules.confirm(ctx, s.env.Client(), c.volumes.claims); st.stops() {
-		return st
-	}
 	return s.plugins.runBindPlugins(ctx, c)
 }
 

@@ -28,14 +28,25 @@ type Config struct {
 	// search for nodes ends, but not before 100 of them: 1 to 100, or 0 for what upstream
 	// does by default, which is 50 less 1 for every 125 nodes, and at least 5.
 	PercentageOfNodesToScore int
-	// Rules are switches for the museum. The zero value has upstream's rules.
-	Rules Rules
+	// Decide chooses the volumes of a pod; default: each attempt looks for them. Upstream's versions
+	// before 1.14 could use what they had found for an earlier attempt (kubernetes/kubernetes 71212).
+	Decide Decide
 }
+
+// Decide returns the volumes that a pod gets on a node. find looks for them in the caches.
+type Decide func(pod *v1.Pod, node string, find func() (*PodVolumes, error)) (*PodVolumes, error)
 
 // Name returns the SchedulerName, or its default.
 func (cfg Config) Name() string { return cmp.Or(cfg.SchedulerName, v1.DefaultSchedulerName) }
 
-// flushPeriod is the number of times that pods that have waited too long are looked for.
+func (cfg Config) decide() Decide {
+	if cfg.Decide != nil {
+		return cfg.Decide
+	}
+	return func(_ *v1.Pod, _ string, find func() (*PodVolumes, error)) (*PodVolumes, error) { return find() }
+}
+
+// flushPeriod is the interval between looks for pods that have waited too long.
 // Upstream: scheduler/backend/queue PriorityQueue.Run, v1.36.
 const flushPeriod = 30 * time.Second
 

@@ -57,7 +57,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		resourcesFit{},
 		volumeRestrictions{claims: caches.claims, cluster: s.cluster},
 		nodeVolumeLimits{caches},
-		volumeBinding{newVolumeBinder(env, caches, cfg.BindTimeout), cfg.Rules.newDecide()},
+		volumeBinding{newVolumeBinder(env, caches, cfg.BindTimeout), cfg.decide()},
 		volumeZone{claims: caches.claims, volumes: caches.volumes},
 		topologySpread{caches, s.cluster},
 		balancedAllocation{},

@@ -39,8 +39,15 @@ type Config struct {
 	// unmounted, or is declared out of service.
 	// Upstream: kube-controller-manager --disable-force-detach-on-timeout.
 	DisableForceDetachOnTimeout bool
-	// Rules are switches for the museum. The zero value has the right rules.
-	Rules Rules
+	// ForceDetach reports whether a volume that a node still uses is detached from it six minutes
+	// after its last pod has gone, given whether the node is ready; default: if the node is not
+	// ready. Upstream's versions before 1.26 detached from ready nodes, too
+	// (kubernetes/kubernetes 106710).
+	ForceDetach func(ready bool) bool
+	// Remember reports whether a controller that starts takes a VolumeAttachment that no node's
+	// status lists for an uncertain attachment; default: each. Upstream's versions before 1.21 took
+	// none (kubernetes/kubernetes 96617).
+	Remember func(*storagev1.VolumeAttachment) bool
 }
 
 func (cfg Config) maxWaitForUnmount() time.Duration {
@@ -48,6 +55,17 @@ func (cfg Config) maxWaitForUnmount() time.Duration {
 		return DefaultMaxWaitForUnmount
 	}
 	return cfg.MaxWaitForUnmount
+}
+
+func (cfg Config) forceDetach(ready bool) bool {
+	if cfg.ForceDetach != nil {
+		return cfg.ForceDetach(ready)
+	}
+	return !ready
+}
+
+func (cfg Config) remembers(va *storagev1.VolumeAttachment) bool {
+	return cfg.Remember == nil || cfg.Remember(va)
 }
 
 // New makes the controller.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -114,13 +113,6 @@ func TestAVolumeThatAReadyNodeUsesIsNeverDetached(t *testing.T) {
 	r.runFor(24 * time.Hour)
 	assert.Equal(t, "data@node-1", r.attachments())
 	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
-
-	old := attachdetach.Config{Rules: attachdetach.Rules{ForceDetach: func(bool) bool { return true }}}
-	r = newRig(t, engine.Config{}, old)
-	require.NoError(t, r.Engine.Add("csi-attacher", attacher))
-	inUseAt(t, r)
-	r.runFor(7 * time.Minute)
-	assert.Empty(t, r.list(), "that was the rule once")
 }
 
 // semantics 6 must 1.
@@ -225,17 +217,10 @@ func TestARestartNeitherForgetsNorDuplicatesAttachments(t *testing.T) {
 
 // bugs.md 26.
 func TestAControllerThatEndsWhileItDetachesGoesOnAfterwards(t *testing.T) {
-	lifeAndDeath := func(rules attachdetach.Rules) *rig {
-		r := newRig(t, engine.Config{}, attachdetach.Config{Rules: rules})
-		require.NoError(t, r.Engine.Add("csi-attacher", attacher))
-		inUseAt(t, r)
-		r.pod("two", "node-2", "data")
-		require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "delete", Resource: "volumeattachments", Crash: true}))
-		r.inUse("node-1")
-		r.runFor(time.Minute)
-		return r
-	}
-	assert.Equal(t, "data@node-2", lifeAndDeath(attachdetach.Rules{}).attachments())
-	forgetful := attachdetach.Rules{Remember: func(*storagev1.VolumeAttachment) bool { return false }}
-	assert.Equal(t, "data@node-1 data@node-2", lifeAndDeath(forgetful).attachments(), "a volume for one node is attached to two")
+	r := inUseAt(t, withAttacher(t))
+	r.pod("two", "node-2", "data")
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "delete", Resource: "volumeattachments", Crash: true}))
+	r.inUse("node-1")
+	r.runFor(time.Minute)
+	assert.Equal(t, "data@node-2", r.attachments())
 }

@@ -160,7 +160,7 @@ func TestAVolumeInUseIsNeverDetachedThoughTheControllerCrashes(t *testing.T) {
 
 // The random test finds what it is for.
 func TestTheWrongRuleIsFoundBySeeds(t *testing.T) {
-	forgetful := attachdetach.Config{Rules: attachdetach.Rules{Remember: func(*storagev1.VolumeAttachment) bool { return false }}}
+	forgetful := attachdetach.Config{Remember: func(*storagev1.VolumeAttachment) bool { return false }}
 	for seed := range uint64(200) {
 		if len(move(t, seed+1, forgetful, true).broken) > 0 {
 			return

@@ -92,7 +92,7 @@ type verdict struct {
 // Upstream: reconciler.go reconcile, v1.36.
 func judge(cfg Config, waited time.Duration, inUse bool, node health) verdict {
 	expired := waited > cfg.maxWaitForUnmount() && !cfg.DisableForceDetachOnTimeout
-	force := expired && cfg.Rules.forceDetach(node.ready)
+	force := expired && cfg.forceDetach(node.ready)
 	v := verdict{detach: !inUse || force || node.outOfService, verify: !expired && !node.outOfService}
 	switch {
 	case !inUse:

@@ -46,7 +46,7 @@ func (c *controller) learnVolumes(pod *v1.Pod) {
 // Upstream: attach_detach_controller.go processVolumeAttachments, v1.36.
 func (c *controller) processVolumeAttachments() {
 	for va := range c.attachments.All() {
-		if va.Spec.Source.PersistentVolumeName == nil || !c.cfg.Rules.remembers(va) {
+		if va.Spec.Source.PersistentVolumeName == nil || !c.cfg.remembers(va) {
 			continue
 		}
 		pv, ok := c.volumes.Get(*va.Spec.Source.PersistentVolumeName)

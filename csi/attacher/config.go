@@ -37,17 +37,6 @@ type Config struct {
 	MaxEntries int
 	// DefaultFSType is the file system of volumes that name none; default none.
 	DefaultFSType string
-	// Rules, if set, are other rules than upstream's, to show what they are for.
-	Rules Rules
-}
-
-// Rules are rules that once were others and mended a bug. They are for examples and tests
-// of such bugs. A nil field is the right rule.
-type Rules struct {
-	// Detached takes a VolumeAttachment out of the attacher's care after
-	// ControllerUnpublishVolume has succeeded. The right rule removes the finalizer first
-	// and then clears the status (external-attacher 587, fixed in 624).
-	Detached func(removeFinalizer, clearStatus func() error) error
 }
 
 // checked returns the config with its defaults, or what is wrong with it.
@@ -65,18 +54,5 @@ func (c Config) checked() (Config, error) {
 	case c.MaxEntries < 0:
 		return c, fmt.Errorf("attacher of driver %q: Config.MaxEntries is %d; it must not be negative", c.Driver, c.MaxEntries)
 	}
-	if c.Rules.Detached == nil {
-		c.Rules.Detached = finalizerFirst
-	}
 	return c, nil
-}
-
-// finalizerFirst removes the finalizer before it clears the status: a VolumeAttachment that
-// is being deleted without the finalizer counts as detached, whatever its status says. The
-// other way round, the cleared status sets off another ControllerUnpublishVolume.
-func finalizerFirst(removeFinalizer, clearStatus func() error) error {
-	if err := removeFinalizer(); err != nil {
-		return err
-	}
-	return clearStatus()
 }

@@ -61,36 +61,33 @@ func (a *csiAttacher) csiDetach(ctx context.Context, va *storage.VolumeAttachmen
 	return va, nil
 }
 
-// markAsDetached removes the finalizer and clears the status, in the order of
-// Config.Rules.
+// markAsDetached removes the finalizer and then clears the status: a VolumeAttachment that is being
+// deleted without the finalizer counts as detached, whatever its status says. The other way round,
+// the cleared status sets off another ControllerUnpublishVolume (bug 27 of docs/bugs.md).
 //
 // Upstream: util.go markAsDetached, v4.13.
 func (a *csiAttacher) markAsDetached(ctx context.Context, va *storage.VolumeAttachment) (*storage.VolumeAttachment, error) {
 	if !slices.Contains(va.Finalizers, a.finalizer) && !va.Status.Attached {
 		return va, nil
 	}
-	removeFinalizer := func() (err error) {
-		if !slices.Contains(va.Finalizers, a.finalizer) {
-			return nil
-		}
+	if slices.Contains(va.Finalizers, a.finalizer) {
 		rest := va.DeepCopy()
 		rest.Finalizers = slices.DeleteFunc(rest.Finalizers, func(f string) bool { return f == a.finalizer })
 		if len(rest.Finalizers) == 0 {
 			rest.Finalizers = nil
 		}
-		va, err = a.patchVA(ctx, va, rest)
-		return err
-	}
-	clearStatus := func() (err error) {
-		cleared := va.DeepCopy()
-		cleared.Status.Attached = false
-		cleared.Status.DetachError = nil
-		cleared.Status.AttachmentMetadata = nil
-		if va, err = a.patchVA(ctx, va, cleared, "status"); apierrors.IsNotFound(err) {
-			return nil // without its last finalizer it is gone
+		var err error
+		if va, err = a.patchVA(ctx, va, rest); err != nil {
+			return va, err
 		}
-		return err
 	}
-	err := a.cfg.Rules.Detached(removeFinalizer, clearStatus)
+	cleared := va.DeepCopy()
+	cleared.Status.Attached = false
+	cleared.Status.DetachError = nil
+	cleared.Status.AttachmentMetadata = nil
+	va, err := a.patchVA(ctx, va, cleared, "status")
+	if apierrors.IsNotFound(err) {
+		return va, nil // without its last finalizer it is gone
+	}
 	return va, err
 }

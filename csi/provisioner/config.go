@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
-	storage "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
@@ -64,8 +63,6 @@ type Config struct {
 	NodeDeployment *NodeDeployment
 	// Counters, if set, are the library's.
 	Counters *provisioner.Counters
-	// Rules, if set, are other rules than upstream's, to show what they are for.
-	Rules Rules
 }
 
 // Capacity says how the driver's room is published; see package csi/capacity. It counts with
@@ -79,24 +76,6 @@ type Capacity struct {
 	Namespace string
 	// Owner, if set, owns the objects, as the driver's Deployment does on a cluster.
 	Owner *metav1.OwnerReference
-}
-
-// Rules are rules that once were others and mended a bug. They are for examples and tests
-// of such bugs. A nil field is the right rule.
-type Rules struct {
-	// CanDelete says why a volume must not be deleted yet, given the
-	// VolumeAttachments that name it. The right rule refuses while there is one (kubernetes
-	// 84226, fixed in external-provisioner 438).
-	CanDelete func(volume *v1.PersistentVolume, attachments []*storage.VolumeAttachment) error
-	// State returns the state of the volume after an error of CreateVolume. The right rule keeps in
-	// mind that some errors leave open whether it was made (external-provisioner 131 and 311,
-	// fixed in 312).
-	State func(err error, mayReschedule bool) provisioner.ProvisioningState
-	// Store configures how the library saves volumes. The right rule is a queue that tries for
-	// as long as it takes and deletes nothing (external-provisioner 94, fixed in 251).
-	Store func(library *provisioner.Config)
-	// Library are the library's own.
-	Library provisioner.Rules
 }
 
 // checked returns the config with its defaults, or what is wrong with it.
@@ -128,23 +107,7 @@ func (c Config) checked() (Config, error) {
 	if c.Capacity.Namespace == "" {
 		c.Capacity.Namespace = metav1.NamespaceDefault
 	}
-	if c.Rules.CanDelete == nil {
-		c.Rules.CanDelete = canDeleteVolume
-	}
-	if c.Rules.State == nil {
-		c.Rules.State = checkError
-	}
-	if c.Rules.Store == nil {
-		c.Rules.Store = storeByQueue
-	}
 	return c, nil
-}
-
-// storeByQueue returns what upstream does.
-//
-// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
-func storeByQueue(library *provisioner.Config) {
-	library.CreateProvisionedPVLimiter = &control.RateLimiter{}
 }
 
 func (c Config) immediateTopology() bool { return c.ImmediateTopology == nil || *c.ImmediateTopology }
@@ -168,9 +131,10 @@ func (c Config) Library() (provisioner.Config, error) {
 		RetryIntervalMax:         c.RetryIntervalMax,
 		AddFinalizer:             true,
 		Counters:                 c.Counters,
-		Rules:                    c.Rules.Library,
+		// A PersistentVolume that cannot be created is tried again for as long as it takes, and
+		// its volume is not deleted (bug 3 of docs/bugs.md).
+		CreateProvisionedPVLimiter: &control.RateLimiter{},
 	}
-	c.Rules.Store(&library)
 	if c.VolumeNamePrefix != "pvc" || c.VolumeNameUUIDLength != 0 {
 		library.VolumeName = func(claim *v1.PersistentVolumeClaim) string {
 			name, _ := makeVolumeName(c.VolumeNamePrefix, string(claim.UID), c.VolumeNameUUIDLength) // what has no name is refused

@@ -32,7 +32,7 @@ func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume
 	ctx = control.WithTimeout(ctx, p.env, p.cfg.Timeout)
 	// A driver that attaches nothing has no attachments that matter.
 	if p.can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) {
-		if err := p.cfg.Rules.CanDelete(volume, p.attachments.ByIndex(byVolume, volume.Name)); err != nil {
+		if err := canDeleteVolume(volume, p.attachments.ByIndex(byVolume, volume.Name)); err != nil {
 			return err
 		}
 	}

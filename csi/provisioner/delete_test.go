@@ -49,11 +49,6 @@ func TestAVolumeIsNotDeletedWhileAnAttachmentNamesIt(t *testing.T) {
 	assert.Equal(t, []string{"CreateVolume", "DeleteVolume"}, r.driver.Methods())
 	assert.Empty(t, r.volumes())
 
-	r, _ = released(func(_ *csitest.Driver, c *provisioner.Config) {
-		c.Rules.CanDelete = func(*v1.PersistentVolume, []*storage.VolumeAttachment) error { return nil }
-	})
-	assert.Contains(t, r.driver.Methods(), "DeleteVolume", "without the fix it is deleted under the node")
-
 	r, _ = released(func(d *csitest.Driver, _ *provisioner.Config) { d.Controller = d.Controller[:1] })
 	assert.Contains(t, r.driver.Methods(), "DeleteVolume", "a driver that attaches nothing")
 }

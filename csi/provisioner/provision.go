@@ -36,7 +36,7 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	if err != nil {
 		// Another node helps only where the driver looks at nodes, and the scheduler can
 		// choose one.
-		state := p.cfg.Rules.State(err, p.supportsTopology() && options.SelectedNodeName != "")
+		state := checkError(err, p.supportsTopology() && options.SelectedNodeName != "")
 		if state == provisioner.ProvisioningFinished || state == provisioner.ProvisioningReschedule {
 			p.topologies.forget(claim.UID)
 		}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/explore"
 )
@@ -27,27 +26,20 @@ func moves(c *storagesim.Cluster, _ bool) error {
 	return errors.Join(err, c.Apply(second), c.RunFor(5*time.Minute))
 }
 
-// twoNodes is a cluster in which volumes can move, with this attach/detach controller.
-func twoNodes(cfg attachdetach.Config) storagesim.Config {
-	return storagesim.Config{
-		Nodes: storagesim.Nodes("node-1", "node-2"), AttachDetach: cfg,
-		Only: []string{storagesim.PVController, storagesim.AttachDetach},
-	}
-}
-
 func forcedFromHealthyNode() Exhibit {
 	return Exhibit{
 		Number: 25, Name: "force detach from a healthy node",
 		Mechanism: "A pod is deleted by force, and its node takes long to unmount the volume: the driver does not answer. The controller waits, here for one minute in place of six, and detaches the volume from the node, which is healthy and still uses it. Then it attaches it to another one.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/106710",
-		Fix:       "attachdetach.Rules.ForceDetach: only from nodes that are not ready",
+		Fix:       "attachdetach.Config.ForceDetach: only from nodes that are not ready",
 		Rule:      NotDetachedInUse, Replay: "x1;faults=35:csi-hang",
-		cluster: func(fixed bool) storagesim.Config {
-			cfg := attachdetach.Config{MaxWaitForUnmount: time.Minute}
+		nodes: []string{"node-1", "node-2"},
+		configure: func(cfg *storagesim.Config, fixed bool) {
+			cfg.Only = []string{storagesim.PVController, storagesim.AttachDetach}
+			cfg.AttachDetach.MaxWaitForUnmount = time.Minute
 			if !fixed {
-				cfg.Rules.ForceDetach = func(bool) bool { return true }
+				cfg.AttachDetach.ForceDetach = func(bool) bool { return true }
 			}
-			return twoNodes(cfg)
 		},
 		scenario: moves,
 	}
@@ -58,14 +50,14 @@ func attachmentForgotten() Exhibit {
 		Number: 26, Name: "the attach/detach controller forgets",
 		Mechanism: "A volume moves to another node. The controller takes it out of the old node's status, and ends before it deletes the VolumeAttachment. After its restart it does not know of the attachment and attaches the volume to the other node, which the driver refuses.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/77324",
-		Fix:       "attachdetach.Rules.Remember: a VolumeAttachment that no node's status lists is an uncertain attachment",
+		Fix:       "attachdetach.Config.Remember: a VolumeAttachment that no node's status lists is an uncertain attachment",
 		Rule:      explore.NothingLeaks, Replay: "x1;faults=44:crash",
-		cluster: func(fixed bool) storagesim.Config {
-			var cfg attachdetach.Config
+		nodes: []string{"node-1", "node-2"},
+		configure: func(cfg *storagesim.Config, fixed bool) {
+			cfg.Only = []string{storagesim.PVController, storagesim.AttachDetach}
 			if !fixed {
-				cfg.Rules.Remember = func(*storagev1.VolumeAttachment) bool { return false }
+				cfg.AttachDetach.Remember = func(*storagev1.VolumeAttachment) bool { return false }
 			}
-			return twoNodes(cfg)
 		},
 		scenario: moves,
 	}

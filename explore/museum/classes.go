@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -17,7 +18,6 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner"
-	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -76,8 +76,9 @@ func boundElsewhere() Exhibit {
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/43504",
 		Fix:       "the class's volumeBindingMode: WaitForFirstConsumer",
 		Rule:      explore.Liveness, Replay: "x1;faults=1:refused",
-		cluster: func(bool) storagesim.Config {
-			return storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Only: []string{storagesim.PVController, storagesim.Scheduler}}
+		nodes: []string{"node-1", "node-2"},
+		configure: func(cfg *storagesim.Config, _ bool) {
+			cfg.Only = []string{storagesim.PVController, storagesim.Scheduler}
 		},
 		scenario: func(c *storagesim.Cluster, fixed bool) error {
 			class := localClass
@@ -100,9 +101,9 @@ func wrongMode() Exhibit {
 		Number: 16, Name: "Block and Filesystem never bind, silently",
 		Mechanism: "A claim wants a block volume. The provisioner says that it can make them, and makes one with a file system. The two never bind, and no event says why.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/59942",
-		Fix:       "pvcontroller.Rules.TellMismatch: claim and volume get the event VolumeMismatch",
+		Fix:       "claim and volume get the event VolumeMismatch",
 		Rule:      ToldWhy, Replay: "x1",
-		cluster: pvController(pvcontroller.Rules{TellMismatch: func(*v1.PersistentVolumeClaim) bool { return false }}),
+		configure: without(storagesim.PVController, func(e *env) { e.silent = "VolumeMismatch" }),
 		scenario: func(c *storagesim.Cluster, _ bool) error {
 			b := &filesOnly{}
 			return errors.Join(start(c, &b.backend, func(cfg *provisioner.Config) { cfg.Provisioner = b }),
@@ -134,15 +135,25 @@ func lateDefault() Exhibit {
 		Number: 17, Name: "the default class comes too late",
 		Mechanism: "A claim without a class is made before there is a default class. Admission gives the default class to new claims only.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/99629",
-		Fix:       "pvcontroller.Rules.AssignClass: the PV controller gives the default class to claims that have none",
+		Fix:       "the PV controller gives the default class to claims that have none",
 		Rule:      DefaultForAll, Replay: "x1",
-		cluster: pvController(pvcontroller.Rules{AssignClass: func(*v1.PersistentVolumeClaim) bool { return false }}),
+		configure: without(storagesim.PVController, func(e *env) { e.show = unmarked }),
 		scenario: func(c *storagesim.Cluster, _ bool) error {
 			marked := strings.Replace(class, "{name: disk}", `{name: disk, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}`, 1)
 			return errors.Join(start(c, &backend{}, func(*provisioner.Config) {}), c.Apply(strings.Replace(claim, "  storageClassName: disk\n", "", 1)),
 				c.RunFor(10*time.Second), c.Apply(marked), c.RunFor(time.Minute))
 		},
 	}
+}
+
+// unmarked returns a class without the annotation of the default class, and anything else as it is.
+func unmarked(obj control.Object) control.Object {
+	if class, ok := obj.(*storagev1.StorageClass); ok && class.Annotations[binding.AnnDefaultClass] != "" {
+		class = class.DeepCopy()
+		delete(class.Annotations, binding.AnnDefaultClass)
+		return class
+	}
+	return obj
 }
 
 // defaultForAll looks at the claims and classes that there are.

@@ -33,28 +33,19 @@ func ended(c *storagesim.Cluster, _ bool) error {
 	return errors.Join(err, c.RunFor(time.Minute))
 }
 
-// withKubelet is a node whose kubelet has these rules.
-func withKubelet(rules kubelet.Rules) storagesim.Config {
-	return storagesim.Config{Nodes: storagesim.Nodes("node-1"), KubeletRules: rules}
-}
-
-// forgets is what a kubelet knew that knew its mounts from memory only.
-func forgets(types.UID) bool { return false }
+// forget makes a kubelet know its mounts from memory only.
+func forget(cfg *kubelet.Config) { cfg.Reconstruct = func(types.UID) bool { return false } }
 
 func orphanedMounts() Exhibit {
 	return Exhibit{
 		Number: 29, Name: "the kubelet restarts and its mounts are orphaned",
 		Mechanism: "A pod is deleted, and the kubelet ends before it has unmounted its volume. After the restart it does not know of the mount. The pod does not go, a user deletes it by force, and the mount stays.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/27653",
-		Fix:       "kubelet.Rules.Remember: what is in the directories of pods is taken for mounted, perhaps",
+		Fix:       "kubelet.Config.Reconstruct: what is in the directories of pods is taken for mounted, perhaps",
 		Rule:      explore.NothingLeaks, Replay: "x1;faults=14:crash",
 		actors: []string{storagesim.Scheduler}, scenario: ended,
-		cluster: func(fixed bool) storagesim.Config {
-			if fixed {
-				return withKubelet(kubelet.Rules{})
-			}
-			return withKubelet(kubelet.Rules{Remember: forgets})
-		},
+		nodes:     []string{"node-1"},
+		configure: unfixed(func(cfg *storagesim.Config) { cfg.Kubelet = forget }),
 	}
 }
 
@@ -63,14 +54,17 @@ func deletedThroughAMount() Exhibit {
 		Number: 30, Name: "cleaning up deletes data through a live mount",
 		Mechanism: "A kubelet that forgets its mounts (bug 29) ends while a pod ends. After the restart it removes the pod's directory with all that is below. The volume is still mounted there, and its files are removed.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/7317",
-		Fix:       "kubelet.Rules.RemoveDir: only empty directories, by rmdir",
+		Fix:       "kubelet.Config.RemoveDir: only empty directories, by rmdir",
 		Rule:      DataIsKept, Replay: "x1;faults=14:crash", except: []string{explore.NothingLeaks},
 		actors: []string{storagesim.Scheduler}, scenario: ended,
-		cluster: func(fixed bool) storagesim.Config {
-			if fixed {
-				return withKubelet(kubelet.Rules{Remember: forgets})
+		nodes: []string{"node-1"},
+		configure: func(cfg *storagesim.Config, fixed bool) {
+			cfg.Kubelet = func(cfg *kubelet.Config) {
+				forget(cfg)
+				if !fixed {
+					cfg.RemoveDir = removeAll
+				}
 			}
-			return withKubelet(kubelet.Rules{Remember: forgets, RemoveDir: removeAll})
 		},
 	}
 }

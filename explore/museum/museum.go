@@ -30,10 +30,11 @@ type Exhibit struct {
 	// another way first.
 	except []string
 	actors []string // of the control plane, besides the controllers of volumes
-	// cluster is the one that the exhibit needs, with the switch in a controller's Config; nil
-	// for one without nodes.
-	cluster  func(fixed bool) storagesim.Config
-	scenario func(c *storagesim.Cluster, fixed bool) error
+	nodes  []string // that run a kubelet
+	// configure, if set, changes the cluster's Config before each run; most take the fix out of a
+	// controller unless fixed.
+	configure func(cfg *storagesim.Config, fixed bool)
+	scenario  func(c *storagesim.Cluster, fixed bool) error
 }
 
 // Exhibits are all that there are, by number.
@@ -64,15 +65,12 @@ func (e Exhibit) play(fixed bool) func(*storagesim.Cluster) error {
 	return func(c *storagesim.Cluster) error { return e.scenario(c, fixed) }
 }
 
-// config is what is explored: by default a control plane without nodes that run anything,
-// since most exhibits do not need them.
+// config returns what is explored.
 func (e Exhibit) config(fixed bool) explore.Config {
-	cluster := storagesim.Config{NoNodes: true}
-	if e.cluster != nil {
-		cluster = e.cluster(fixed)
-	}
-	if cluster.Only == nil {
-		cluster.Only = append([]string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}, e.actors...)
+	cluster := storagesim.Config{Nodes: storagesim.Nodes(e.nodes...), NoNodes: len(e.nodes) == 0}
+	cluster.Only = append([]string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}, e.actors...)
+	if e.configure != nil {
+		e.configure(&cluster, fixed)
 	}
 	cfg := explore.Config{Cluster: cluster, Except: e.except}
 	for _, rule := range slices.Concat(rules(), podRules()) {

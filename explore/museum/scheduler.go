@@ -9,9 +9,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/scheduler"
 )
@@ -109,29 +110,22 @@ spec:
 `, name, more, strings.Join(volumes, ", "), strings.Join(mounts, ", "))
 }
 
-// scheduled is a cluster of nodes whose scheduler has these rules.
-func scheduled(rules scheduler.Rules, nodes ...string) storagesim.Config {
-	return storagesim.Config{Nodes: storagesim.Nodes(nodes...), Scheduler: scheduler.Config{Rules: rules}}
-}
-
-func plainly(nodes ...string) func(bool) storagesim.Config {
-	return func(bool) storagesim.Config { return scheduled(scheduler.Rules{}, nodes...) }
-}
-
 func oldDecision() Exhibit {
 	return Exhibit{
 		Number: 19, Name: "an old decision is used for a new attempt",
 		Mechanism: "The scheduler finds a volume for a pod, and the write is refused. Before the next attempt another pod gets that volume. The scheduler uses what it found at the first attempt, and each one fails, although there is another volume.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/72013",
-		Fix:       "scheduler.Rules.NewDecide: each attempt looks for volumes anew",
+		Fix:       "scheduler.Config.Decide: each attempt looks for volumes anew",
 		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
-		actors: []string{storagesim.Scheduler},
-		cluster: func(fixed bool) storagesim.Config {
-			if fixed {
-				return scheduled(scheduler.Rules{}, "node-1")
+		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
+		configure: unfixed(func(cfg *storagesim.Config) {
+			cfg.Wrap = func(actor string, f control.Factory) control.Factory {
+				if actor != storagesim.Scheduler {
+					return f
+				}
+				return func(env control.Env) error { return scheduler.New(scheduler.Config{Decide: onceForAll()})(env) }
 			}
-			return scheduled(scheduler.Rules{NewDecide: onceForAll}, "node-1")
-		},
+		}),
 		scenario: func(c *storagesim.Cluster, _ bool) error {
 			return errors.Join(makeDisks(c, "node-1", "disk-1", "disk-2"), c.Apply(diskClass, diskOn("node-1", "disk-1"), diskOn("node-1", "disk-2"), claimsOf("a", "b")), c.Settle(),
 				c.Apply(podWith("web", "", "a")), c.RunFor(500*time.Millisecond), c.Apply(podWith("other", "", "b")), c.RunFor(time.Minute))
@@ -160,7 +154,7 @@ func halves() Exhibit {
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/73263",
 		Fix:       "the user reserves both volumes with spec.claimRef",
 		Rule:      NoHalf, Replay: "x1;faults=6:refused", except: []string{explore.Liveness},
-		actors: []string{storagesim.Scheduler}, cluster: plainly("node-1"),
+		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
 		scenario: func(c *storagesim.Cluster, fixed bool) error {
 			first, second := diskOn("node-1", "disk-1"), diskOn("node-1", "disk-2")
 			if fixed {
@@ -178,14 +172,15 @@ func oldClaim() Exhibit {
 		Number: 21, Name: "placed by the old claim", Open: true,
 		Mechanism: "The pod and the claim of a replica are deleted and made again. The scheduler receives the new pod before it knows that the old claim is being deleted, and binds the pod to the node of the old volume. The new claim waits for a consumer to be scheduled, which will never be.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/128164",
-		Fix:       "scheduler.Rules.Confirm: the scheduler reads the claims again before it binds the pod",
+		Fix:       "the scheduler reads the claims again before it binds the pod",
 		Rule:      explore.Liveness, Replay: "x1;holds=19:20s:kube-scheduler:persistentvolumeclaims",
-		actors: []string{storagesim.Scheduler, storagesim.StatefulSets},
-		cluster: func(fixed bool) storagesim.Config {
+		actors: []string{storagesim.Scheduler, storagesim.StatefulSets}, nodes: []string{"node-1", "node-2"},
+		configure: func(cfg *storagesim.Config, fixed bool) {
 			if fixed {
-				return scheduled(scheduler.Rules{Confirm: readAgain}, "node-1", "node-2")
+				cfg.Wrap = wrap(storagesim.Scheduler, func(e *env) {
+					e.pods = func(c corev1client.PodInterface) corev1client.PodInterface { return readsAgain{c, e} }
+				})
 			}
-			return scheduled(scheduler.Rules{}, "node-1", "node-2")
 		},
 		scenario: func(c *storagesim.Cluster, _ bool) error {
 			return errors.Join(makeDisks(c, "node-1", "disk-1"), makeDisks(c, "node-2", "disk-2"), c.Apply(diskClass, replicaSet, diskOn("node-1", "disk-1")), c.RunFor(time.Minute), c.Apply(diskOn("node-2", "disk-2")),
@@ -194,18 +189,27 @@ func oldClaim() Exhibit {
 	}
 }
 
-// readAgain has only claims used that are there, and stay.
-func readAgain(ctx context.Context, client kubernetes.Interface, claims []*v1.PersistentVolumeClaim) error {
-	for _, claim := range claims {
-		now, err := client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
+// readsAgain binds a pod only if each of its claims is bound and stays.
+type readsAgain struct {
+	corev1client.PodInterface
+	env *env
+}
+
+func (r readsAgain) Bind(ctx context.Context, binding *v1.Binding, options metav1.CreateOptions) error {
+	pod, err := r.Get(ctx, binding.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, name := range claimNames(pod) {
+		claim, err := r.env.engineEnv.Client().CoreV1().PersistentVolumeClaims(binding.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if now.UID != claim.UID || now.DeletionTimestamp != nil {
-			return fmt.Errorf("claim %s has been replaced or is being deleted since the pod was placed by it", claim.Name)
+		if claim.Status.Phase != v1.ClaimBound || claim.DeletionTimestamp != nil {
+			return fmt.Errorf("claim %s has been replaced or is being deleted since the pod was placed by it", name)
 		}
 	}
-	return nil
+	return r.PodInterface.Bind(ctx, binding, options)
 }
 
 func bypassed() Exhibit {
@@ -215,7 +219,7 @@ func bypassed() Exhibit {
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/89953",
 		Fix:       "the user writes a nodeSelector in place of spec.nodeName",
 		Rule:      NoConsumerWaits, Replay: "x1",
-		actors: []string{storagesim.Scheduler}, cluster: plainly("node-1"),
+		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
 		scenario: func(c *storagesim.Cluster, fixed bool) error {
 			where := "nodeName: node-1"
 			if fixed {
@@ -233,7 +237,7 @@ func twoWriters() Exhibit {
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/103082",
 		Fix:       "the user writes ReadWriteOncePod in place of ReadWriteOnce",
 		Rule:      OneWriter, Replay: "x1",
-		actors: []string{storagesim.Scheduler}, cluster: plainly("node-1"),
+		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
 		scenario: func(c *storagesim.Cluster, fixed bool) error {
 			storage := diskOn("node-1", "disk-1") + "---" + claimsOf("a")
 			if fixed {

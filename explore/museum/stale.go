@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
@@ -47,19 +48,30 @@ func madeAgain() Exhibit {
 		Number: 4, Name: "an old copy of the claim makes the volume again",
 		Mechanism: "The claim changes while its volume is being made, so that the provisioner looks at it again. Its caches have neither the volume nor that the claim is bound, and the volume is provisioned once more. Meanwhile the claim is deleted, and then the volume. The second one is finished after the first is gone, and the object that should name it is being deleted.",
 		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/1469",
-		Fix:       "provisioner.Rules.LookUp: a volume that the cache does not have is read from the API server", Open: true,
+		Fix:       "a volume that the cache does not have is read from the API server", Open: true,
 		Rule: explore.NothingLeaks, Replay: "x1",
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
+		configure: without(backendName, func(e *env) {
+			e.volumes = func(c corev1client.PersistentVolumeInterface) corev1client.PersistentVolumeInterface {
+				return noLiveVolumes{c}
+			}
+		}),
+		scenario: func(c *storagesim.Cluster, _ bool) error {
 			s := &slowBackend{}
 			err := errors.Join(start(c, &s.backend, func(cfg *provisioner.Config) {
 				cfg.Provisioner, cfg.New = nil, s.run
-				if !fixed {
-					cfg.Rules.LookUp = func(bool) bool { return false }
-				}
 			}), c.Apply(claim), c.RunFor(time.Second), c.Apply(claimWithLabel), c.RunFor(11*time.Second))
 			return errors.Join(err, c.Delete("pvc/data"), c.Settle())
 		},
 	}
+}
+
+// noLiveVolumes finds no volume at the API server.
+type noLiveVolumes struct {
+	corev1client.PersistentVolumeInterface
+}
+
+func (noLiveVolumes) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1.PersistentVolume, error) {
+	return nil, apierrors.NewNotFound(v1.Resource("persistentvolumes"), name)
 }
 
 const claimWithLabel = `

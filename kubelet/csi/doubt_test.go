@@ -11,42 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/kubelet"
 )
 
 // Bug 28: the driver has staged the volume, but its answer came too late.
 func TestAVolumeWhoseStagingTimedOutIsUnstagedWhenItsPodGoes(t *testing.T) {
-	for name, tt := range map[string]struct {
-		rules  kubelet.Rules
-		staged int
-	}{
-		"an error in doubt is uncertain":   {kubelet.Rules{}, 0},
-		"as before kubernetes 82492 it is": {kubelet.Rules{Uncertain: func(error) bool { return false }}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorldBy(t, engine.Config{}, tt.rules)
-			w.csiDriver(noAttach())
-			w.listen()
-			w.run(5 * time.Second)
-			w.driver.after = func(method string, _ any) error {
-				if method == "NodeStageVolume" {
-					return status.Error(codes.DeadlineExceeded, "the disk is slow")
-				}
-				return nil
-			}
-			w.boundVolume("data", nil)
-			w.create(pod("web", claim("data")))
-			w.run(5 * time.Second)
-			require.Len(t, w.driver.staged, 1)
-			w.delete("web")
-			w.run(10 * time.Minute)
-			require.Equal(t, v1.PodPhase("gone"), w.phase("web"))
-			require.Len(t, w.driver.staged, tt.staged)
-			if tt.staged == 0 {
-				w.requireNothingLeft()
-			}
-		})
+	w := withDriver(t, engine.Config{}, noAttach())
+	w.driver.after = func(method string, _ any) error {
+		if method == "NodeStageVolume" {
+			return status.Error(codes.DeadlineExceeded, "the disk is slow")
+		}
+		return nil
 	}
+	w.boundVolume("data", nil)
+	w.create(pod("web", claim("data")))
+	w.run(5 * time.Second)
+	require.Len(t, w.driver.staged, 1)
+	w.delete("web")
+	w.run(10 * time.Minute)
+	require.Equal(t, v1.PodPhase("gone"), w.phase("web"))
+	w.requireNothingLeft()
 }
 
 // The driver's process dies while it publishes, and stays away while the kubelet tries again.

@@ -50,10 +50,7 @@ type world struct {
 }
 
 // newWorld makes a node whose driver does not listen yet.
-func newWorld(t testing.TB, cfg engine.Config) *world { return newWorldBy(t, cfg, kubelet.Rules{}) }
-
-// newWorldBy returns a world, as newWorld does, with a kubelet that follows these rules.
-func newWorldBy(t testing.TB, cfg engine.Config, rules kubelet.Rules) *world {
+func newWorld(t testing.TB, cfg engine.Config) *world {
 	t.Helper()
 	w := &world{t: t}
 	w.disk = disk.InMemory(func() time.Time {
@@ -73,7 +70,7 @@ func newWorldBy(t testing.TB, cfg engine.Config, rules kubelet.Rules) *world {
 		Watch:   func(dir string, changed func(string)) func() { return w.sockets.Watch(onMachine, dir, changed) },
 	}
 	rig := enginetest.New(t, cfg, actor, kubelet.New(kubelet.Config{
-		Node: v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: w.disk, Mounter: mounter, Runtime: w.containers, Rules: rules,
+		Node: v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: w.disk, Mounter: mounter, Runtime: w.containers,
 		Plugins: func() []volume.VolumePlugin { return append(kubelet.DefaultPlugins(), node.NewPlugin()) },
 	}))
 	w.e, w.user = rig.Engine, rig.User

@@ -66,13 +66,14 @@ type actualStateOfWorld struct {
 	// mounting is the volume that a plugin is mounting now, which may take long; empty if
 	// there is none.
 	mounting podVolume
-	rules    Rules
+	// uncertain is Decisions.Uncertain.
+	uncertain func(failure error) bool
 }
 
-func newActualStateOfWorld(rules Rules) *actualStateOfWorld {
+func newActualStateOfWorld() *actualStateOfWorld {
 	return &actualStateOfWorld{
 		volumes: newPodVolumes[*mountedVolume](), devices: map[v1.UniqueVolumeName]*mountedDevice{},
-		attached: map[v1.UniqueVolumeName]bool{}, rules: rules,
+		attached: map[v1.UniqueVolumeName]bool{},
 	}
 }
 
@@ -131,7 +132,7 @@ func (asw *actualStateOfWorld) markSetUp(v *mountedVolume, failure error, left b
 	if failure != nil {
 		old := asw.volumes.get(v.podVolume)
 		switch {
-		case left || old == nil && asw.rules.uncertain(failure):
+		case left || old == nil && asw.uncertain(failure):
 			v.state, v.reconstructed = stateUncertain, old != nil && old.reconstructed
 		case old != nil && old.state == stateUncertain && !old.reconstructed && volume.IsFinal(failure):
 			asw.volumes.remove(v.podVolume)
@@ -154,7 +155,7 @@ func (asw *actualStateOfWorld) markDevice(v *volumeToMount, path string, failure
 	switch {
 	case failure == nil:
 		asw.devices[v.volume] = device
-	case old == nil && asw.rules.uncertain(failure):
+	case old == nil && asw.uncertain(failure):
 		device.state = stateUncertain
 		asw.devices[v.volume] = device
 	case old != nil && old.state == stateUncertain && !old.reconstructed && volume.IsFinal(failure):

@@ -19,12 +19,7 @@ func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
 	if err := vm.subPaths.cleanAll(uid); err != nil {
 		return err
 	}
-	dir, err := layout.PodDir(uid), error(nil)
-	if remove := vm.rules.RemoveDir; remove != nil {
-		err = remove(vm.fs, dir)
-	} else {
-		err = vm.removeEmptyDirs(dir)
-	}
+	err := vm.decisions.RemoveDir(vm.fs, layout.PodDir(uid))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("orphaned pod %q found, but volume paths are still present on disk: %w", uid, err)
 	}
@@ -34,13 +29,13 @@ func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
 // removeEmptyDirs removes a directory that contains only directories, if none of them is a
 // mount point. It uses only rmdir. The one kind of file that it deletes is a plugin's note that
 // a volume is ready.
-func (vm *VolumeManager) removeEmptyDirs(dir string) error {
-	entries, err := vm.fs.ReadDir(dir)
+func (s *shared) removeEmptyDirs(dir string) error {
+	entries, err := s.fs.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	if len(entries) > 0 {
-		mounted, err := vm.mounter.IsMountPoint(dir)
+		mounted, err := s.mounter.IsMountPoint(dir)
 		if err != nil {
 			return err
 		}
@@ -51,9 +46,9 @@ func (vm *VolumeManager) removeEmptyDirs(dir string) error {
 	for _, e := range entries {
 		switch name := path.Join(dir, e.Name()); {
 		case e.IsDir():
-			err = vm.removeEmptyDirs(name)
+			err = s.removeEmptyDirs(name)
 		case layout.IsReadyFile(name):
-			err = vm.fs.Remove(name)
+			err = s.fs.Remove(name)
 		default:
 			err = fmt.Errorf("%s is still there", name)
 		}
@@ -61,5 +56,5 @@ func (vm *VolumeManager) removeEmptyDirs(dir string) error {
 			return err
 		}
 	}
-	return vm.fs.Remove(dir)
+	return s.fs.Remove(dir)
 }

@@ -40,7 +40,7 @@ func (r *reconstruction) reconstructVolumes() (pods []types.UID) {
 	}
 	for _, name := range names {
 		pods = append(pods, types.UID(name))
-		if r.rules.remembers(types.UID(name)) {
+		if r.decisions.Reconstruct(types.UID(name)) {
 			r.reconstructPod(types.UID(name))
 		}
 	}

@@ -15,15 +15,15 @@ import (
 
 // shared holds the parts that all of the volume manager uses: the node, and both states of the world.
 type shared struct {
-	env      control.Env
-	node     *v1.Node
-	fs       *disk.Disk
-	mounter  mount.Interface
-	plugins  *volume.VolumePluginMgr
-	recorder control.Recorder
-	rules    Rules
-	pods     Pods
-	kubelet  Waker
+	env       control.Env
+	node      *v1.Node
+	fs        *disk.Disk
+	mounter   mount.Interface
+	plugins   *volume.VolumePluginMgr
+	recorder  control.Recorder
+	pods      Pods
+	kubelet   Waker
+	decisions Decisions
 
 	desired *desiredStateOfWorld
 	actual  *actualStateOfWorld

@@ -40,7 +40,7 @@ type Waker interface {
 	ReportNodeStatus()
 }
 
-// Config configures a node's volume manager. All fields but Rules are required.
+// Config configures a node's volume manager. All fields but Decisions are required.
 type Config struct {
 	// Node is the template of the Node object: its name and status.allocatable.
 	Node *v1.Node
@@ -53,8 +53,7 @@ type Config struct {
 	Recorder control.Recorder
 	Pods     Pods
 	Kubelet  Waker
-	// Rules are switches for the museum. The zero value has the right rules.
-	Rules Rules
+	Decisions
 }
 
 // VolumeManager mounts and unmounts the volumes of one node's pods.
@@ -75,9 +74,10 @@ type VolumeManager struct {
 func New(cfg Config, env control.Env) (*VolumeManager, error) {
 	s := &shared{
 		env: env, node: cfg.Node, fs: cfg.Root, mounter: cfg.Mounter, recorder: cfg.Recorder,
-		rules: cfg.Rules, pods: cfg.Pods, kubelet: cfg.Kubelet, touched: map[podVolume]bool{},
-		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(cfg.Rules), sizes: newVolumeSizes(),
+		pods: cfg.Pods, kubelet: cfg.Kubelet, touched: map[podVolume]bool{},
+		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), sizes: newVolumeSizes(),
 	}
+	s.decideBy(cfg.Decisions)
 	h := &host{Clock: env, shared: s}
 	var err error
 	s.plugins, err = volume.InitPlugins(cfg.Plugins, h)

@@ -17,30 +17,11 @@ const PVCActorName = "pvc-protection-controller"
 // podsByClaim is an index of pods by the keys of the claims they may use.
 const podsByClaim = "claim"
 
-// PVCConfig configures the controller of claims. The zero value works.
-type PVCConfig struct {
-	// Rules, if set, are other rules than upstream's, to show what they are for.
-	Rules PVCRules
-}
-
-// PVCRules can be replaced by wrong ones that were once in use, to show what they did. The
-// zero value has the right rules.
-type PVCRules struct {
-	// LiveListBeforeRemoval says whether a claim is in use of which the cache knows no pod.
-	// live asks the API server; default: live. Before kubernetes/kubernetes 80492 upstream
-	// believed the cache (75980).
-	LiveListBeforeRemoval func(live func() (used bool, err error)) (used bool, err error)
-}
-
 // NewPVC makes the controller that protects claims in use.
 // Upstream: pkg/controller/volume/pvcprotection NewPVCProtectionController, v1.36.
-func NewPVC(cfg PVCConfig) control.Factory {
-	if cfg.Rules.LiveListBeforeRemoval == nil {
-		cfg.Rules.LiveListBeforeRemoval = func(live func() (bool, error)) (bool, error) { return live() }
-	}
+func NewPVC() control.Factory {
 	return func(env control.Env) error {
 		c := &pvcController{
-			cfg:    cfg,
 			env:    env,
 			client: env.Client(),
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
@@ -62,7 +43,6 @@ func NewPVC(cfg PVCConfig) control.Factory {
 }
 
 type pvcController struct {
-	cfg    PVCConfig
 	env    control.Env
 	client kubernetes.Interface
 	claims *control.Cache[*v1.PersistentVolumeClaim]
@@ -119,7 +99,7 @@ func (c *pvcController) isBeingUsed(ctx context.Context, claim *v1.PersistentVol
 			return true, nil
 		}
 	}
-	return c.cfg.Rules.LiveListBeforeRemoval(func() (bool, error) { return c.askAPIServer(ctx, claim) })
+	return c.askAPIServer(ctx, claim)
 }
 
 // Upstream: pvc_protection_controller.go askAPIServer, v1.36.
