@@ -1,9 +1,12 @@
 package csi
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -79,46 +82,55 @@ func NodeSocket(driver string) string {
 // Kubernetes: pkg/apis/storage/validation validateCSIDriverName, v1.36.
 var nameFormat = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 
-// Check says what is wrong with the driver, naming the field and what is allowed.
+// Check returns an error if the driver is invalid. It names the field and what is allowed.
 func (d Driver) Check() error {
+	if !nameFormat.MatchString(d.Name) {
+		return fmt.Errorf("csi.Driver.Name: %q is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last", d.Name)
+	}
 	controllers := 0
 	for _, set := range []bool{d.Controller != nil, d.NewController != nil, d.Endpoint != ""} {
 		if set {
 			controllers++
 		}
 	}
-	switch {
-	case !nameFormat.MatchString(d.Name):
-		return fmt.Errorf("csi.Driver.Name: %q is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last", d.Name)
-	case controllers > 1:
-		return fmt.Errorf("csi.Driver %s: only one of Controller, NewController and Endpoint can be set", d.Name)
-	case d.Node != nil && d.NodeEndpoint != nil:
-		return fmt.Errorf("csi.Driver %s: only one of Node and NodeEndpoint can be set", d.Name)
-	case controllers == 0 && !d.HasNodes():
-		return fmt.Errorf("csi.Driver %s: it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)", d.Name)
-	case d.NodeController != nil && (controllers > 0 || d.Node == nil):
-		return fmt.Errorf("csi.Driver %s: NodeController is for drivers with Node and without Controller, NewController and Endpoint", d.Name)
-	case d.NodeController != nil && d.Attaches():
-		return fmt.Errorf("csi.Driver %s: NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false", d.Name)
-	case len(NodeSocket(d.Name)) > call.MaxPath:
-		return fmt.Errorf("csi.Driver %s: the path of its socket, %s, has %d bytes; at most %d are possible", d.Name, NodeSocket(d.Name), len(NodeSocket(d.Name)), call.MaxPath)
-	}
-	if d.SidecarSocket != "" && d.Controller == nil && d.NewController == nil && d.NodeController == nil {
-		return fmt.Errorf("csi.Driver %s: SidecarSocket is for drivers with Controller, NewController or NodeController", d.Name)
-	}
-	if d.SidecarSocket != "" {
-		if err := call.CheckAddress("unix://" + d.SidecarSocket); err != nil {
-			return fmt.Errorf("csi.Driver %s: SidecarSocket: %w", d.Name, err)
+	socket := NodeSocket(d.Name)
+	for _, rule := range []struct {
+		broken bool
+		text   string
+	}{
+		{controllers > 1, "only one of Controller, NewController and Endpoint can be set"},
+		{d.Node != nil && d.NodeEndpoint != nil, "only one of Node and NodeEndpoint can be set"},
+		{controllers == 0 && !d.HasNodes(), "it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)"},
+		{d.NodeController != nil && (controllers > 0 || d.Node == nil), "NodeController is for drivers with Node and without Controller, NewController and Endpoint"},
+		{d.NodeController != nil && d.Attaches(), "NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false"},
+		{len(socket) > call.MaxPath, fmt.Sprintf("the path of its socket, %s, has %d bytes; at most %d are possible", socket, len(socket), call.MaxPath)},
+		{
+			d.SidecarSocket != "" && d.Controller == nil && d.NewController == nil && d.NodeController == nil,
+			"SidecarSocket is for drivers with Controller, NewController or NodeController",
+		},
+	} {
+		if rule.broken {
+			return fmt.Errorf("csi.Driver %s: %s", d.Name, rule.text)
 		}
 	}
-	if d.Endpoint != "" {
-		if err := call.CheckAddress(d.Endpoint); err != nil {
-			return fmt.Errorf("csi.Driver %s: Endpoint: %w", d.Name, err)
-		}
+	return cmp.Or(d.checkAddress("SidecarSocket", "unix://", d.SidecarSocket), d.checkAddress("Endpoint", "", d.Endpoint), d.checkFSTypes())
+}
+
+// checkAddress checks the address in a field, which may be empty.
+func (d Driver) checkAddress(field, scheme, address string) error {
+	if address == "" {
+		return nil
 	}
-	for fstype, open := range d.FSTypes {
-		if fstype == "" || fstype == "nfs" || open == nil {
-			return fmt.Errorf("csi.Driver %s: FSTypes[%q] cannot be: a type needs a name of its own and a function", d.Name, fstype)
+	if err := call.CheckAddress(scheme + address); err != nil {
+		return fmt.Errorf("csi.Driver %s: %s: %w", d.Name, field, err)
+	}
+	return nil
+}
+
+func (d Driver) checkFSTypes() error {
+	for _, fstype := range slices.Sorted(maps.Keys(d.FSTypes)) {
+		if fstype == "" || fstype == "nfs" || d.FSTypes[fstype] == nil {
+			return fmt.Errorf(`csi.Driver %s: FSTypes[%q]: the key must not be empty or "nfs", and the function must not be nil`, d.Name, fstype)
 		}
 	}
 	return nil

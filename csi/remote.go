@@ -3,11 +3,8 @@ package csi
 import (
 	"fmt"
 
-	"google.golang.org/grpc"
-
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
-	"github.com/storagesim/storagesim/csi/snapshotter"
 )
 
 // ControlPlane are the sidecars of a driver whose controller listens at Endpoint, for a driver
@@ -30,12 +27,10 @@ func (d Driver) ControlPlane(withSnapshots bool) (actors []control.Actor, stop f
 	if _, err := call.Listen(sockets, call.Socket{Machine: machine, Path: ControllerSocket, Driver: d.Name, Address: d.Endpoint}); err != nil {
 		return nil, nil, err
 	}
-	dial := func(env control.Env) grpc.ClientConnInterface {
-		return call.Dial(sockets, env, machine, ControllerSocket)
-	}
+	dial := dialer(sockets, machine, ControllerSocket)
 	sidecars := d.sidecars(dial)
 	if withSnapshots {
-		sidecars = append(sidecars, Actor{Name: SnapshotterActor(d.Name), Factory: snapshotter.New(d.SnapshotterConfig(dial))})
+		sidecars = append(sidecars, d.snapshotter(dial))
 	}
 	for _, a := range sidecars {
 		actors = append(actors, control.Actor(a))

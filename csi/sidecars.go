@@ -5,6 +5,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/attacher"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/csi/resizer"
 	"github.com/storagesim/storagesim/csi/snapshotter"
@@ -36,7 +37,7 @@ func ResizerActor(driver string) string { return "csi-resizer/" + driver }
 // SnapshotterActor is the name of a driver's snapshotter.
 func SnapshotterActor(driver string) string { return "csi-snapshotter/" + driver }
 
-// sidecars are the actors that call the controller.
+// sidecars returns the actors that call the controller, without the snapshotter.
 func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []Actor {
 	actors := []Actor{{Name: ProvisionerActor(d.Name), Factory: provisioner.New(d.ProvisionerConfig(dial))}}
 	if d.Attaches() {
@@ -45,38 +46,35 @@ func (d Driver) sidecars(dial func(env control.Env) grpc.ClientConnInterface) []
 	return append(actors, Actor{Name: ResizerActor(d.Name), Factory: resizer.New(d.ResizerConfig(dial))})
 }
 
-// ProvisionerConfig is what the driver's provisioner is configured with.
+// snapshotter returns the actor for a cluster with snapshots.
+func (d Driver) snapshotter(dial func(env control.Env) grpc.ClientConnInterface) Actor {
+	return Actor{Name: SnapshotterActor(d.Name), Factory: snapshotter.New(d.SnapshotterConfig(dial))}
+}
+
+// ProvisionerConfig returns the configuration of the driver's provisioner.
 func (d Driver) ProvisionerConfig(dial func(env control.Env) grpc.ClientConnInterface) provisioner.Config {
-	cfg := provisioner.Config{Driver: d.Name, Dial: dial, Actor: ProvisionerActor(d.Name)}
-	if d.Sidecars.Provisioner != nil {
-		d.Sidecars.Provisioner(&cfg)
-	}
-	return cfg
+	return changed(provisioner.Config{Driver: d.Name, Dial: dial, Actor: ProvisionerActor(d.Name)}, d.Sidecars.Provisioner)
 }
 
-// AttacherConfig is what the driver's attacher is configured with.
+// AttacherConfig returns the configuration of the driver's attacher.
 func (d Driver) AttacherConfig(dial func(env control.Env) grpc.ClientConnInterface) attacher.Config {
-	cfg := attacher.Config{Driver: d.Name, Dial: dial}
-	if d.Sidecars.Attacher != nil {
-		d.Sidecars.Attacher(&cfg)
-	}
-	return cfg
+	return changed(attacher.Config{Common: sidecar.Common{Driver: d.Name, Dial: dial}}, d.Sidecars.Attacher)
 }
 
-// ResizerConfig is what the driver's resizer is configured with.
+// ResizerConfig returns the configuration of the driver's resizer.
 func (d Driver) ResizerConfig(dial func(env control.Env) grpc.ClientConnInterface) resizer.Config {
-	cfg := resizer.Config{Driver: d.Name, Dial: dial}
-	if d.Sidecars.Resizer != nil {
-		d.Sidecars.Resizer(&cfg)
-	}
-	return cfg
+	return changed(resizer.Config{Common: sidecar.Common{Driver: d.Name, Dial: dial}}, d.Sidecars.Resizer)
 }
 
-// SnapshotterConfig is what the driver's snapshotter is configured with.
+// SnapshotterConfig returns the configuration of the driver's snapshotter.
 func (d Driver) SnapshotterConfig(dial func(env control.Env) grpc.ClientConnInterface) snapshotter.Config {
-	cfg := snapshotter.Config{Driver: d.Name, Dial: dial}
-	if d.Sidecars.Snapshotter != nil {
-		d.Sidecars.Snapshotter(&cfg)
+	return changed(snapshotter.Config{Common: sidecar.Common{Driver: d.Name, Dial: dial}}, d.Sidecars.Snapshotter)
+}
+
+// changed returns a configuration after the author's change, which may be nil.
+func changed[T any](cfg T, change func(*T)) T {
+	if change != nil {
+		change(&cfg)
 	}
 	return cfg
 }

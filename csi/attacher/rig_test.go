@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/csi/attacher"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/csitest"
 	"github.com/storagesim/storagesim/internal/enginetest"
@@ -39,7 +40,7 @@ func newRig(t testing.TB, cfg engine.Config, change ...func(*csitest.Driver, *at
 	t.Helper()
 	driver := csitest.New()
 	driver.Volumes["h-1"] = "pv-1"
-	acfg := attacher.Config{Driver: csitest.Name, Dial: driver.Dial}
+	acfg := attacher.Config{Common: sidecar.Common{Driver: csitest.Name, Dial: driver.Dial}}
 	for _, f := range change {
 		f(driver, &acfg)
 	}

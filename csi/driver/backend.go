@@ -72,23 +72,29 @@ func idOf(name string) string { return fmt.Sprintf("vol-%x", sha256.Sum256([]byt
 
 func (b *Backend) dir(id string) string { return path.Join(b.root, volumesDir, id) }
 
-// load reads a volume; errNoVolume if there is none.
+// load reads a volume. It returns errNoVolume if there is none.
 func (b *Backend) load(id string) (*volume, error) {
-	if b.disk == nil || id == "" || path.Base(id) != id || id == ".." {
-		return nil, errNoVolume
-	}
-	data, err := b.disk.ReadFile(path.Join(b.dir(id), "volume.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoVolume
-	}
 	v := &volume{}
-	if err == nil {
-		err = json.Unmarshal(data, v)
-	}
+	err := b.readJSON(id, path.Join(b.dir(id), "volume.json"), v, errNoVolume)
 	if v.Attached == nil {
 		v.Attached = map[string]attachment{}
 	}
 	return v, err
+}
+
+// readJSON reads a file of the object with this ID into a value. It returns missing if there is no such file.
+func (b *Backend) readJSON(id, file string, value any, missing error) error {
+	if b.disk == nil || id == "" || path.Base(id) != id || id == ".." {
+		return missing
+	}
+	data, err := b.disk.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, value)
 }
 
 // save writes a volume.

@@ -3,10 +3,8 @@ package driver
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -35,20 +33,10 @@ func groupDir(id string) string { return path.Join(groupsDir, id) }
 
 var errNoGroup = errors.New("no such group snapshot")
 
-// loadGroup reads a group snapshot; errNoGroup if there is none.
+// loadGroup reads a group snapshot. It returns errNoGroup if there is none.
 func (b *Backend) loadGroup(id string) (*group, error) {
-	if b.disk == nil || id == "" || path.Base(id) != id || id == ".." {
-		return nil, errNoGroup
-	}
-	data, err := b.disk.ReadFile(path.Join(groupDir(id), "group.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoGroup
-	}
 	g := &group{}
-	if err == nil {
-		err = json.Unmarshal(data, g)
-	}
-	return g, err
+	return g, b.readJSON(id, path.Join(groupDir(id), "group.json"), g, errNoGroup)
 }
 
 // groups says whether the driver takes group snapshots.

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,20 +39,10 @@ func snapshotDir(id string) string { return path.Join(snapshotsDir, id) }
 
 var errNoSnapshot = errors.New("no such snapshot")
 
-// loadSnapshot reads a snapshot; errNoSnapshot if there is none.
+// loadSnapshot reads a snapshot. It returns errNoSnapshot if there is none.
 func (b *Backend) loadSnapshot(id string) (*snapshot, error) {
-	if b.disk == nil || id == "" || path.Base(id) != id || id == ".." {
-		return nil, errNoSnapshot
-	}
-	data, err := b.disk.ReadFile(path.Join(snapshotDir(id), "snapshot.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoSnapshot
-	}
 	s := &snapshot{}
-	if err == nil {
-		err = json.Unmarshal(data, s)
-	}
-	return s, err
+	return s, b.readJSON(id, path.Join(snapshotDir(id), "snapshot.json"), s, errNoSnapshot)
 }
 
 // snapshots are all, by ID.

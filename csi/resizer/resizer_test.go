@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/csi/resizer"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/csitest"
@@ -38,7 +39,7 @@ func newRig(t testing.TB, cfg engine.Config, change ...func(*csitest.Driver, *re
 	driver := csitest.New()
 	driver.Controller = append(driver.Controller, csi.ControllerServiceCapability_RPC_EXPAND_VOLUME)
 	driver.Volumes["h-1"] = "pv-1"
-	rcfg := resizer.Config{Driver: csitest.Name, Dial: driver.Dial}
+	rcfg := resizer.Config{Common: sidecar.Common{Driver: csitest.Name, Dial: driver.Dial}}
 	for _, f := range change {
 		f(driver, &rcfg)
 	}
@@ -294,11 +295,11 @@ func TestACrashOfTheResizerAfterAnyWriteLosesNothing(t *testing.T) {
 func TestAConfigThatCannotBeIsRefused(t *testing.T) {
 	dial := csitest.New().Dial
 	for want, cfg := range map[string]resizer.Config{
-		"resizer.Config.Driver is empty":                                   {Dial: dial},
-		`resizer of driver "d": Config.Dial must be set`:                   {Driver: "d"},
-		`Config.Workers is -1; it must be positive, or 0 for the default`:  {Driver: "d", Dial: dial, Workers: -1},
-		`Config.Timeout is -1s; it must be positive, or 0 for the default`: {Driver: "d", Dial: dial, Timeout: -time.Second},
-		`Config.Resync is -1ms; it must be positive, or 0 for the default`: {Driver: "d", Dial: dial, Resync: -time.Millisecond},
+		"resizer.Config.Driver is empty":                                   {Common: sidecar.Common{Dial: dial}},
+		`resizer of driver "d": Config.Dial must be set`:                   {Common: sidecar.Common{Driver: "d"}},
+		`Config.Workers is -1; it must be positive, or 0 for the default`:  {Common: sidecar.Common{Driver: "d", Dial: dial}, Workers: -1},
+		`Config.Timeout is -1s; it must be positive, or 0 for the default`: {Common: sidecar.Common{Driver: "d", Dial: dial, Timeout: -time.Second}},
+		`Config.Resync is -1ms; it must be positive, or 0 for the default`: {Common: sidecar.Common{Driver: "d", Dial: dial, Resync: -time.Millisecond}},
 	} {
 		assert.ErrorContains(t, resizer.New(cfg)(nil), want)
 	}

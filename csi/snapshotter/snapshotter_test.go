@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control/snapshots"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/csi/snapshotter"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/csitest"
@@ -39,7 +40,7 @@ func newRig(t testing.TB, change ...func(*csitest.Driver)) *rig {
 	for _, f := range change {
 		f(driver)
 	}
-	r := &rig{enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotter.New(snapshotter.Config{Driver: csitest.Name, Dial: driver.Dial})), driver}
+	r := &rig{enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotter.New(snapshotter.Config{Common: sidecar.Common{Driver: csitest.Name, Dial: driver.Dial}})), driver}
 	r.Create(class)
 	r.Settle()
 	return r

@@ -9,18 +9,44 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Field is a field of a sidecar's Config that must not be negative, and whose default
-// replaces 0.
+// Common holds the fields that the Configs of attacher, resizer and snapshotter share. Driver and Dial are required.
+type Common struct {
+	// Driver is the name of the CSI driver.
+	Driver string
+	// Dial returns a connection to the driver for one life of the actor. It must not call anything. Calls have the
+	// deadlines of control.WithTimeout.
+	Dial func(env control.Env) grpc.ClientConnInterface
+	// Timeout is the longest time of one call of the driver.
+	Timeout time.Duration
+	// RetryIntervalStart is the time from a failure to the next try. It doubles with each failure up to RetryIntervalMax.
+	// Defaults: 1 s and 5 min.
+	RetryIntervalStart, RetryIntervalMax time.Duration
+	// Resync is the interval at which all objects are looked at again.
+	Resync time.Duration
+}
+
+// SetDefaults checks these fields and other numbers of a Config, and replaces 0 by the defaults. sidecar is the name of
+// the sidecar's package.
+func (c *Common) SetDefaults(sidecar string, timeout, resync time.Duration, workers Number, others ...Time) error {
+	return Check(sidecar, c.Driver, c.Dial, workers, append([]Time{
+		{"Timeout", &c.Timeout, timeout},
+		{"RetryIntervalStart", &c.RetryIntervalStart, time.Second},
+		{"RetryIntervalMax", &c.RetryIntervalMax, 5 * time.Minute},
+		{"Resync", &c.Resync, resync},
+	}, others...)...)
+}
+
+// Field is a field of a Config that must not be negative, and the default that replaces 0.
 type Field[T int | time.Duration] struct {
 	Name    string
 	Value   *T
 	Default T
 }
 
-// Number is a field that counts.
+// Number is a field with a number.
 type Number = Field[int]
 
-// Time is a field that says how long.
+// Time is a field with a duration.
 type Time = Field[time.Duration]
 
 // set replaces 0 by the default.
@@ -34,9 +60,8 @@ func (f Field[T]) set(of string) error {
 	return nil
 }
 
-// Check checks what the Configs of all sidecars have, and sets the defaults. sidecar is the
-// name of the sidecar's package, which begins the error; driver and dial are the fields
-// Driver and Dial.
+// Check checks the fields that the Configs of all sidecars have, and sets the defaults. sidecar is the name of the
+// sidecar's package, which begins the error.
 func Check(sidecar, driver string, dial func(env control.Env) grpc.ClientConnInterface, workers Number, times ...Time) error {
 	of := fmt.Sprintf("%s of driver %q", sidecar, driver)
 	switch {
