@@ -115,7 +115,7 @@ type Report struct {
 }
 
 // Failure is a run that failed, made as small as could be.
-type Failure struct { //nolint:errname // it is more than an error
+type Failure struct { // it is more than an error
 	// Run is the number of the run that failed first, and Strategy what made its plan; "" for
 	// the plain run.
 	Run      int
@@ -176,7 +176,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // NotRepeatable is the error of a scenario that does not do the same in two plain runs. It
 // depends on something else than its cluster: the order of a map, the wall clock, chance, or
 // goroutines of its own.
-type NotRepeatable struct { //nolint:errname // says what a scenario is
+type NotRepeatable struct { // says what a scenario is
 	// First and Second are where the stories of the two runs differ first, the line before
 	// and that line.
 	First, Second string

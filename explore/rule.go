@@ -26,7 +26,7 @@ type Check struct {
 }
 
 // Broken is the error of a run in which a rule did not hold.
-type Broken struct { //nolint:errname // a rule that is broken
+type Broken struct { // a rule that is broken
 	// Rule is the rule's name.
 	Rule string
 	// Err is what was wrong.

@@ -19,7 +19,7 @@ func Uncertainf(format string, args ...any) *UncertainProgressError {
 // about the volume.
 //
 // Upstream: pkg/volume/util/types/types.go TransientOperationFailure, v1.36.
-type TransientOperationFailure struct{ message string } //nolint:errname // upstream's name
+type TransientOperationFailure struct{ message string } // upstream's name
 
 func (e *TransientOperationFailure) Error() string { return e.message }
 

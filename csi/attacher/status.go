@@ -32,7 +32,7 @@ func (a *csiAttacher) markAsAttached(ctx context.Context, va *storage.VolumeAtta
 func (a *csiAttacher) saveAttachError(ctx context.Context, va *storage.VolumeAttachment, failed error) {
 	failure := &storage.VolumeError{Message: failed.Error(), Time: metav1.NewTime(a.env.Now())}
 	if st, ok := status.FromError(failed); ok {
-		code := int32(st.Code()) //nolint:gosec // gRPC codes are small.
+		code := int32(st.Code()) // gRPC codes are small.
 		failure.ErrorCode = &code
 	}
 	saved := va.DeepCopy()

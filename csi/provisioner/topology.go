@@ -37,7 +37,7 @@ func (p *csiProvisioner) GenerateAccessibilityRequirements(claim *v1.PersistentV
 	switch {
 	case node == "":
 		hash, index := getPVCNameHashAndIndexOffset(claim.Name)
-		preferred = rotate(requisite, int((hash+index)%uint32(len(requisite)))) //nolint:gosec // A list is not that long.
+		preferred = rotate(requisite, int((hash+index)%uint32(len(requisite)))) // A list is not that long.
 	case !p.cfg.StrictTopology:
 		at := slices.IndexFunc(requisite, func(t topologyTerm) bool { return t.subset(selected) })
 		if at < 0 {

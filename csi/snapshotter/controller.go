@@ -16,10 +16,8 @@ import (
 )
 
 type (
-	volumeSnapshot = snapshotv1.VolumeSnapshot
-	content        = snapshotv1.VolumeSnapshotContent
-	groupSnapshot  = groupv1.VolumeGroupSnapshot
-	groupContent   = groupv1.VolumeGroupSnapshotContent
+	content      = snapshotv1.VolumeSnapshotContent
+	groupContent = groupv1.VolumeGroupSnapshotContent
 )
 
 // controller holds what the two workers of the sidecar share.

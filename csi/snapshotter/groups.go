@@ -17,7 +17,7 @@ import (
 //
 // Upstream: external-snapshotter pkg/sidecar-controller/groupsnapshot_helper.go, v8.7.
 type groups struct {
-	*worker[*groupSnapshot, *groupContent]
+	*worker[*groupv1.VolumeGroupSnapshot, *groupContent]
 	driver csi.GroupControllerClient
 }
 

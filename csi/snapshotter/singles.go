@@ -14,7 +14,7 @@ import (
 
 // singles is the part of the sidecar for snapshots of one volume.
 type singles struct {
-	*worker[*volumeSnapshot, *content]
+	*worker[*snapshotv1.VolumeSnapshot, *content]
 	driver csi.ControllerClient
 }
 

@@ -97,7 +97,7 @@ func TestADriverThatIsNotRegisteredAnyMoreIsNotAsked(t *testing.T) {
 // failAttach does what the attacher does when the driver refuses a volume with a code.
 func (w *world) failAttach(code codes.Code) {
 	w.t.Helper()
-	ctx, name, number := context.Background(), binding.AttachmentName("vol-data", driverName, "node-1"), int32(code) //nolint:gosec // codes are small
+	ctx, name, number := context.Background(), binding.AttachmentName("vol-data", driverName, "node-1"), int32(code) // codes are small
 	pv := "pv-data"
 	attachments := w.user.StorageV1().VolumeAttachments()
 	va, err := attachments.Create(ctx, &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -40,7 +40,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err 
 		if err = t.limit.Wait(ctx); err != nil {
 			return
 		}
-		answer, err = t.whole(req.WithContext(ctx)) //nolint:bodyclose // client-go closes it
+		answer, err = t.whole(req.WithContext(ctx)) // client-go closes it
 	})
 	if err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func TestAClientOfTheKubeconfigSeesTheClusterWork(t *testing.T) {
 
 func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 	_, config := started(t, serve.Config{})
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the certificate is not the question
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is not the question
 	defer client.CloseIdleConnections()
 	for _, path := range []string{"/", "/api", "/api/v1/pods", "/version", "/healthz", "/readyz", "/openapi/v3", "/storagesim/story", "/debug/pprof/", "/metrics"} {
 		for _, authorization := range []string{"", "Bearer", "Bearer x", "Basic " + config.BearerToken, config.BearerToken, "Bearer " + config.BearerToken + "x"} {
@@ -123,7 +123,7 @@ func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 // A client without the token cannot keep a connection by sending a body slowly.
 func TestNobodyIsWaitedForWithoutTheToken(t *testing.T) {
 	_, config := started(t, serve.Config{})
-	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(config.Host, "https://")) //nolint:gosec // the certificate is not the question
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(config.Host, "https://")) // the certificate is not the question
 	require.NoError(t, err)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))

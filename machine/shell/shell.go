@@ -175,7 +175,7 @@ func (s *shell) stmt(stmt *syntax.Stmt) {
 	case len(stmt.Redirs) == 0:
 		s.command(stmt.Cmd)
 	default:
-		s.redirected(stmt.Redirs, func() {
+		_ = s.redirected(stmt.Redirs, func() { // it has been shown, and is the status
 			s.status = 0
 			s.command(stmt.Cmd)
 		})

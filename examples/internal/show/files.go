@@ -10,7 +10,7 @@ var errNotRefused = errors.New("the write was not refused")
 // Export sets an NFS server up, if it is not there yet, and has it export a
 // directory, as its administrator would.
 func (s *Show) Export(server, path string) {
-	s.Printf("%s$ mkdir -p %s && exportfs '*:%s'\n", server, path, path) //nolint:misspell // the command's name
+	s.Printf("%s$ mkdir -p %s && exportfs '*:%s'\n", server, path, path) // the command's name
 	if s.cluster.NFSServer(server) == nil {
 		_, err := s.cluster.AddNFSServer(server)
 		s.Try(err)
