@@ -1,20 +1,23 @@
 # `make check` is all anyone needs to remember: it is what CI runs.
 
-.PHONY: check quick test lint race bench update
+.PHONY: check nightly quick test lint race bench update
 
 check: ## everything CI runs
 	bash .ci/run
 
-quick: ## formatting, go vet and all tests with fewer seeds: while you work
-	bash .ci/run format vet short
+nightly: ## what takes hours: all under the race detector, long explorations, whole fuzz tests, real programs
+	bash .ci/nightly
+
+quick: ## formatting, the linter and all tests with fewer seeds: while you work
+	bash .ci/run format lint short
 
 test: ## all tests, and those of the modules under examples/
 	bash .ci/run test modules
 
-lint: ## formatting, go vet, golangci-lint
-	bash .ci/run format vet lint
+lint: ## formatting, go vet and internal/lint
+	bash .ci/run format lint
 
-race: ## all tests under the race detector, with fewer seeds where there is no concurrency
+race: ## what has concurrency under the race detector
 	bash .ci/run race
 
 bench: ## the benchmarks behind docs/benchmarks.md

@@ -121,7 +121,7 @@ func TestAStatefulSetMakesNoSecondReplicaWhileTheFirstMayRunOnADeadNode(t *testi
 }
 
 // strideOf is how far apart the calls are that have trouble: each has it with STORAGESIM_SEEDS, as
-// in .ci/run crashes, else as is usual, and more with -short.
+// in .ci/nightly, else as is usual, and more with -short.
 func strideOf(usual int) int {
 	switch {
 	case os.Getenv("STORAGESIM_SEEDS") != "":

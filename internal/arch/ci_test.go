@@ -1,8 +1,13 @@
 package arch_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// read returns a file of the repository.
+// read is a file of the repository.
 func read(t *testing.T, name ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, name...)...))
@@ -20,34 +25,124 @@ func read(t *testing.T, name ...string) string {
 	return string(text)
 }
 
-func TestEveryCheckIsRunAndTheMakefileNamesOnlyChecks(t *testing.T) {
-	script := read(t, ".ci", "run")
-	defined := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^check_(\w+)\(\)`).FindAllStringSubmatch(script, -1) {
-		defined[match[1]] = true
+// matches are what a group in a pattern matches, each time.
+func matches(pattern, text string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found[match[1]] = true
 	}
-	run := regexp.MustCompile(`(?m)^checks=\(([^)]*)\)$`).FindStringSubmatch(script)
-	require.NotNil(t, run, "the list of checks")
-	checks := strings.Fields(run[1])
+	return found
+}
 
-	all := slices.Collect(maps.Keys(defined))
-	require.ElementsMatch(t, append(checks, "short", "interop", "sidecars"), all, "short is what `make quick` runs, and a part of test; interop and its part sidecars take too long")
+// words are those of a list of a script, without its comments.
+func words(t *testing.T, script, list string) []string {
+	t.Helper()
+	match := regexp.MustCompile(`(?ms)^` + list + `=\((.*?)\)( *#[^\n]*)?$`).FindStringSubmatch(script)
+	require.NotNil(t, match, list)
+	return strings.Fields(regexp.MustCompile(`(?m)#.*$`).ReplaceAllString(match[1], ""))
+}
 
-	lines := regexp.MustCompile(`(?m)^\tbash \.ci/run(.*)$`).FindAllStringSubmatch(read(t, "Makefile"), -1)
-	require.NotEmpty(t, lines)
-	for _, line := range lines {
-		for _, check := range strings.Fields(line[1]) {
-			require.True(t, defined[check], "the Makefile runs the check %s, and .ci/run has none of that name", check)
+func TestEveryCheckIsRunAndTheMakefileNamesOnlyChecks(t *testing.T) {
+	const check = `(?m)^check_(\w+)\(\)`
+	shared := matches(check, read(t, ".ci", "checks.sh"))
+	run := map[string]bool{}
+	for name, partOfOther := range map[string][]string{
+		"run":     {"short"}, // what `make quick` runs, and a part of test
+		"nightly": {},
+	} {
+		script := read(t, ".ci", name)
+		defined := matches(check, script)
+		maps.Copy(defined, shared)
+		all := slices.Collect(maps.Keys(defined))
+		require.ElementsMatch(t, append(words(t, script, "checks"), partOfOther...), all, ".ci/%s", name)
+
+		for line := range matches(`(?m)^\tbash \.ci/`+name+`\b(.*)$`, read(t, "Makefile")) {
+			run[name] = true
+			for _, check := range strings.Fields(line) {
+				require.True(t, defined[check], "the Makefile runs the check %s, and .ci/%s has none of that name", check, name)
+			}
+		}
+	}
+	require.Len(t, run, 2, "the Makefile runs both scripts")
+}
+
+// The scripts name tests by a part of their names. One that is renamed would otherwise drop out until
+// the script is run.
+func TestTheTestsThatTheScriptsNameExist(t *testing.T) {
+	var tests []string
+	files, _ := goFiles(t)
+	for _, f := range files {
+		for _, decl := range f.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				tests = append(tests, fn.Name.Name)
+			}
+		}
+	}
+	exists := func(pattern string) {
+		re := regexp.MustCompile(`^(` + pattern + `)`)
+		require.True(t, slices.ContainsFunc(tests, re.MatchString), "no test matches %s", pattern)
+	}
+	for _, name := range []string{"run", "nightly"} {
+		for _, part := range words(t, read(t, ".ci", name), "seeded") {
+			exists(`Test\w*` + part)
+		}
+	}
+	for list := range matches(`(?m)tests_like '?([\w\\*|]+)'?\)`, read(t, ".ci", "nightly")) {
+		for part := range strings.SplitSeq(list, "|") {
+			exists(part)
 		}
 	}
 }
 
-// Plain packages in the race detector's list exist: a package that is renamed would
-// otherwise drop out of it.
-func TestThePackagesThatTheRaceDetectorRunsWholeExist(t *testing.T) {
-	list := regexp.MustCompile(`(?m)^concurrent=\(([^)]*)\)$`).FindStringSubmatch(read(t, ".ci", "run"))
-	require.NotNil(t, list)
-	for _, dir := range strings.Fields(list[1]) {
+// A package that starts goroutines, in its code or its tests, runs under the race detector, and what
+// the list names exists: a package that is renamed would otherwise drop out of it.
+func TestPackagesWithGoroutinesRunUnderTheRaceDetector(t *testing.T) {
+	listed := map[string]bool{}
+	for _, dir := range words(t, read(t, ".ci", "run"), "concurrent") {
+		dir = strings.TrimPrefix(dir, "./")
 		require.DirExists(t, filepath.Join("..", "..", strings.TrimSuffix(dir, "/...")))
+		listed[dir] = true
 	}
+	files, fset := goFiles(t)
+	for name, f := range files {
+		dir := path.Dir(name)
+		under := false
+		for parent := dir; parent != "."; parent = path.Dir(parent) {
+			under = under || listed[parent+"/..."]
+		}
+		if !under && !listed[dir] {
+			ast.Inspect(f, func(n ast.Node) bool {
+				if start, ok := n.(*ast.GoStmt); ok {
+					t.Errorf("%s: a goroutine is started, and %s is not in the list concurrent of .ci/run", fset.Position(start.Pos()), dir)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// goFiles are the main module's, with their tests.
+func goFiles(t *testing.T) (map[string]*ast.File, *token.FileSet) {
+	t.Helper()
+	files, fset, top := map[string]*ast.File{}, token.NewFileSet(), os.DirFS(filepath.Join("..", ".."))
+	require.NoError(t, fs.WalkDir(top, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != ".":
+			_, err := fs.Stat(top, path.Join(name, "go.mod"))
+			if err == nil || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(name, ".go"):
+			text, err := fs.ReadFile(top, name)
+			if err != nil {
+				return err
+			}
+			files[name], err = parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+			return err
+		}
+		return nil
+	}))
+	return files, fset
 }

@@ -232,7 +232,7 @@ func start(t *testing.T, program string, flags ...string) string {
 	at := filepath.Join(dir, "csi.sock")
 	cmd, log := exec.CommandContext(t.Context(), filepath.Join(programs(t), program), append(flags, at)...), &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = log, log
-	require.NoError(t, cmd.Start(), "build it with: bash .ci/run sidecars")
+	require.NoError(t, cmd.Start(), "build it with: bash .ci/nightly sidecars")
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -8,5 +8,5 @@
 // kubeconfig, and the reference driver (package csi/driver) on a unix socket.
 //
 // A module of its own, since they depend on many modules that nothing else here needs. It is not part of
-// "go test ./..." of the main module: "bash .ci/run interop" runs it.
+// "go test ./..." of the main module: "bash .ci/nightly sidecars" runs it.
 package sidecars

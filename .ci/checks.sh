@@ -1,0 +1,128 @@
+# What .ci/run and .ci/nightly share. Each has a list of checks, a function check_NAME for each of
+# them, and ends with `main "$@"`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+exec </dev/null
+
+say() { printf '+ %s\n' "$*"; }
+run() { say "$@"; "$@"; }
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Tests are linked without what only a debugger reads, and go vet is a check of its own. A -run that
+# matches no test of a package fails: a test that was renamed or moved would go missing in silence.
+gotest() {
+	local log
+	log=$(mktemp -p "$work")
+	run go test -vet=off -ldflags='-s -w' -timeout 20m "$@" 2>&1 | tee "$log" || return 1
+	! grep -F '[no tests to run]' "$log" >&2 || { echo "no test was run there" >&2; return 1; }
+}
+
+# The modules in this repository beside the main one. Those of conformance/interop take long to
+# build: the nightly checks have them.
+nested_modules() { git ls-files --cached --others --exclude-standard -- '*/go.mod' | xargs -rn1 dirname | grep -v ^conformance/; }
+
+# Test functions of the main module: "./folder TestName". With "Fuzz", those instead.
+functions() {
+	local file name skip
+	skip=$(nested_modules | paste -sd'|')
+	git grep --untracked -oE "^func ${1:-Test}[A-Za-z0-9_]*" -- '*_test.go' |
+		grep -vE "^(conformance/interop|${skip:-none})/" |
+		while IFS=: read -r file name; do echo "./$(dirname "$file") ${name#func }"; done
+}
+
+# The tests whose names match, for example "Racing|TestBind": "./folder TestName".
+tests_like() { functions | grep -E " ($1)" || fail "no test matches $1"; }
+
+# Calls a command for each package of such a list, with the package and a -run for its tests.
+each_package() {
+	local package list=$1
+	for package in $(cut -d' ' -f1 <<<"$list" | sort -u); do
+		"$2" "$package" "^($(awk -v p="$package" '$1 == p { print $2 }' <<<"$list" | paste -sd'|'))\$"
+	done
+}
+
+# One budget of time, in seconds, is divided among all that could go on for ever: tests over many
+# seeds, explorations and fuzz targets. Each says how much it tried.
+explored=(examples/csi-end-to-end examples/openebs-hostpath)
+seeded_tests() {
+	local part
+	for part in "${seeded[@]}"; do tests_like "Test\w*$part" || return 1; done
+}
+share() {
+	local parts
+	parts=$(($(seeded_tests | wc -l) + ${#explored[@]} + $(functions Fuzz | wc -l)))
+	echo $(((budget + parts - 1) / parts))
+}
+
+# Runs each test over many seeds for its share of the budget, and at least as long as it takes in
+# `go test`; and explores two examples.
+check_seeds() {
+	local list files seconds
+	list=$(seeded_tests)
+	seconds=$(share)
+	STORAGESIM_SEEDS=1000000 STORAGESIM_BUDGET=${seconds}s each_package "$list" try_seeds
+	for files in "${explored[@]}"; do
+		run go run ./cmd/storagesim explore -f "$files" --runs 1000000 --time "${seconds}s"
+	done
+}
+
+try_seeds() {
+	local out
+	out=$(gotest -count 1 -v -run "$2" "$1") || { printf '%s\n' "$out"; fail "seeds"; }
+	head -n 1 <<<"$out"
+	grep -o 'tried .*' <<<"$out" || true
+	[ "$(grep -c 'tried [0-9]' <<<"$out")" -ge "$(tr '|' '\n' <<<"$2" | wc -l)" ] || { printf '%s\n' "$out"; fail "$1: a test did not say how many seeds it tried"; }
+}
+
+lint_tool() { (cd internal/lint && go build -ldflags='-s -w' -o "$work/lint" .); }
+
+# The race detector needs a C compiler.
+with_compiler() {
+	command -v "$(go env CC)" >/dev/null && return
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		run apt-get update -q
+		run apt-get install -y -q gcc libc6-dev
+	fi
+	command -v "$(go env CC)" >/dev/null || [ -z "${CI:-}" ] || fail "the race detector needs a C compiler, and there is no $(go env CC)"
+	command -v "$(go env CC)" >/dev/null || { echo "no $(go env CC) here: skipped, CI will do it"; return 1; }
+}
+
+# The tests of live/serve work with kubectl. A machine that has none, or one older than 1.32,
+# gets one from the module conformance/interop, built once and kept outside of the clone.
+with_kubectl() {
+	local bin minor=0
+	minor=$(kubectl version --client -o yaml 2>/dev/null | sed -n 's/^ *minor: "\{0,1\}\([0-9]*\).*/\1/p') || true
+	[ "${minor:-0}" -lt 32 ] || return 0
+	bin=${XDG_CACHE_HOME:-$HOME/.cache}/storagesim/kubectl-v1.36.3-$(go env GOVERSION)
+	[ -x "$bin" ] || (cd conformance/interop && run timeout 15m go build -o "$bin" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3" ./kubectl) ||
+		{ [ -z "${CI:-}" ] || fail "kubectl cannot be built"; say "no kubectl: its tests are skipped"; return 0; }
+	export KUBECTL=$bin
+}
+
+times=
+table() { printf '\n%b%14s %5ss\n' "$times" total "$SECONDS"; rm -rf "$work"; }
+
+# Runs the checks that are named, or all, and prints how long each took.
+main() {
+	local check begin line
+	trap table EXIT
+	[ $# -eq 0 ] || checks=("$@")
+	for check in "${checks[@]}"; do
+		declare -F "check_$check" >/dev/null || fail "no check named $check"
+	done
+	run go version
+	for check in "${checks[@]}"; do
+		printf '\n== %s\n' "$check"
+		begin=$SECONDS
+		"check_$check"
+		line=$(printf '%14s %5ss' "$check" $((SECONDS - begin)))
+		printf '   %s\n' "$line"
+		times+="$line\n"
+	done
+	trap - EXIT
+	table
+	printf 'all checks passed: %s\n' "${checks[*]}"
+}
