@@ -12,9 +12,12 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
+	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
+	"github.com/storagesim/storagesim/controllers/statefulset"
 	"github.com/storagesim/storagesim/controllers/tainteviction"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
@@ -22,6 +25,8 @@ import (
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/pvcontroller"
+	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
+	"github.com/storagesim/storagesim/pvcontroller/expand"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/volume"
@@ -29,22 +34,22 @@ import (
 
 // The names of the control plane's actors.
 const (
-	PVController  = "persistent-volume-binder"
-	PVCProtection = "pvc-protection-controller"
-	PVProtection  = "pv-protection-controller"
+	PVController  = pvcontroller.ActorName
+	PVCProtection = protection.PVCActorName
+	PVProtection  = protection.PVActorName
 	// VACProtection keeps VolumeAttributesClasses while claims or volumes have them.
 	VACProtection = protection.VACActorName
 	// EphemeralVolumes creates the claims of generic ephemeral volumes.
-	EphemeralVolumes = "ephemeral-volume-controller"
+	EphemeralVolumes = ephemeral.ActorName
 	// VolumeExpansion reports for a claim that has grown which component must expand the volume.
-	VolumeExpansion = "expand-controller"
-	StatefulSets    = "statefulset-controller"
+	VolumeExpansion = expand.ActorName
+	StatefulSets    = statefulset.ActorName
 	// GarbageCollection deletes objects whose owners are gone.
-	GarbageCollection = "generic-garbage-collector"
+	GarbageCollection = garbagecollector.ActorName
 	// AttachDetach creates the VolumeAttachments by which CSI volumes are attached to the nodes of
 	// their pods, and deletes them.
 	AttachDetach = attachdetach.ActorName
-	Scheduler    = "kube-scheduler"
+	Scheduler    = scheduler.ActorName
 	// NodeLifecycle sets the conditions of nodes that have been silent for 50 s to Unknown, and
 	// taints nodes by their conditions. While it runs, a new node is tainted not-ready
 	// until it is ready, as on a real cluster.
@@ -57,7 +62,7 @@ const (
 	// NamespaceDeletion empties namespaces that are deleted.
 	NamespaceDeletion = namespace.ActorName
 	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
-	SnapshotController = "snapshot-controller"
+	SnapshotController = snapshotcontroller.ActorName
 )
 
 // actorNames returns the control plane's actors in the order in which they start. The SnapshotController

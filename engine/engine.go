@@ -269,22 +269,43 @@ func (e *Engine) fail(err error) {
 	}
 }
 
-// alternative returns what the i-th of the next step's alternatives would be: the task that ran
-// last, if it can go on, then deliveries, then other tasks.
-func (e *Engine) alternative(i int) Alternative {
+// source names a list that holds alternatives of the next step.
+type source int
+
+const (
+	lastTask   source = iota // the task that ran last, if it can go on
+	deliveries               // Engine.ready
+	otherTasks               // Engine.tasks
+)
+
+// locate returns the list of the i-th alternative of the next step, and its index there. ready is
+// the length of Engine.ready.
+func (e *Engine) locate(i, ready int) (source, int) {
 	if e.last != nil {
 		if i == 0 {
-			return Alternative{Actor: e.last.actor.name, Does: e.last.name}
+			return lastTask, 0
 		}
 		i--
 	}
+	if i < ready {
+		return deliveries, i
+	}
+	return otherTasks, i - ready
+}
+
+// alternative describes the i-th alternative of the next step.
+func (e *Engine) alternative(i int) Alternative {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if i < len(e.ready) {
+	from, i := e.locate(i, len(e.ready))
+	switch from {
+	case lastTask:
+		return Alternative{Actor: e.last.actor.name, Does: e.last.name}
+	case deliveries:
 		f := e.ready[i]
 		return Alternative{Actor: f.actor.name, Hears: f.target.Source().Resource.Resource}
 	}
-	t := e.tasks[i-len(e.ready)]
+	t := e.tasks[i]
 	return Alternative{Actor: t.actor.name, Does: t.name}
 }
 

@@ -32,10 +32,6 @@ func (e *Engine) LastActor() string { return e.acted }
 
 // step takes one step that needs no time. Alternative 0 is the step in order.
 func (e *Engine) step() bool {
-	hasLast := 0
-	if e.last != nil {
-		hasLast = 1
-	}
 	e.mu.Lock()
 	ready, posted := len(e.ready), e.takePosted()
 	e.mu.Unlock()
@@ -46,30 +42,30 @@ func (e *Engine) step() bool {
 		posted()
 		return true
 	}
-	n := hasLast + ready + len(e.tasks)
+	n := ready + len(e.tasks)
+	if e.last != nil {
+		n++
+	}
 	if n == 0 {
 		return false
 	}
 	e.busy = true
 	defer e.endStep()
 	e.steps++
-	i := e.chooseStep(n)
-	if i < hasLast {
-		t := e.last
-		e.last = nil
-		t.run()
+	from, i := e.locate(e.chooseStep(n), ready)
+	last := e.last
+	e.last = nil
+	if from == lastTask {
+		last.run()
 		return true
 	}
-	if hasLast == 1 {
-		e.tasks = append(e.tasks, e.last)
-		e.last = nil
+	if last != nil {
+		e.tasks = append(e.tasks, last)
 	}
-	i -= hasLast
-	if i < ready {
+	if from == deliveries {
 		e.takeReady(i).deliver()
 		return true
 	}
-	i -= ready
 	t := e.tasks[i]
 	if i == 0 { // in order: thousands that wait in line need not move up
 		takeFirst(&e.tasks)

@@ -5,111 +5,6 @@ import (
 	"strings"
 )
 
-// reduce is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
-// Failure-Inducing Input", IEEE TSE 28, 2002): the smallest list that it finds, made of some
-// of the items in their order, for which fails holds. It holds for all of them. The outcome
-// is such that no single item can be left out, unless fails says that it will not be asked
-// any more by returning false for all.
-func reduce[T any](items []T, fails func([]T) bool) []T {
-	if len(items) > 0 && fails(nil) {
-		return nil
-	}
-	for parts := 2; len(items) > 1; {
-		smaller, ok := without(items, parts, fails)
-		switch {
-		case ok:
-			items, parts = smaller, max(2, parts-1)
-		case parts >= len(items):
-			return items
-		default:
-			parts = min(len(items), 2*parts)
-		}
-	}
-	return items
-}
-
-// fewChoices is how many choices away from the plain order can be read.
-const fewChoices = 3
-
-// few looks for a plan with one to three choices that fails as the best one so far, which has
-// more than can be read. Positions of choices shift when one is left out, so that often none
-// of many can be; but where many do it, few often do, too.
-func (s *shrinker) few() {
-	if len(s.best.Plan.Choices) <= fewChoices {
-		return
-	}
-	faults := [][]Fault{nil}
-	if len(s.best.Plan.Faults) > 0 {
-		faults = append(faults, s.best.Plan.Faults)
-	}
-	for i := range s.left {
-		p := s.planner.delays(i)
-		p.Faults = faults[i%len(faults)]
-		if s.fails(p) {
-			return
-		}
-	}
-}
-
-// gist is the rule that was broken, and the first line of what was wrong, without what may
-// differ between two runs: UIDs and numbers.
-func (f *Failure) gist() string {
-	first, _, _ := strings.Cut(f.Err.Error(), "\n")
-	return f.Rule() + ": " + numbers.ReplaceAllString(ids.ReplaceAllString(first, ""), "")
-}
-
-var numbers = regexp.MustCompile(`[0-9]+`)
-
-// nearby is how far the number of a call is looked for when a fault before it is gone.
-const nearby = 5
-
-// one is one of several faults that does it alone, or all of them. Without the others, its
-// call may have another number.
-func (s *shrinker) one(plan Plan) []Fault {
-	if len(plan.Faults) < 2 {
-		return plan.Faults
-	}
-	for _, f := range plan.Faults {
-		for by := range 2*nearby + 1 {
-			alone := []Fault{{f.Call + (by+1)/2*(1-by%2*2), f.Kind}} // 0, -1, 1, -2, 2 ...
-			if alone[0].Call > 0 && s.failsAs(plan, func(p *Plan) { p.Faults = alone }) {
-				return alone
-			}
-		}
-	}
-	return plan.Faults
-}
-
-// middle leaves out as many items at the end, and then at the beginning, as bisection finds.
-func middle[T any](items []T, fails func([]T) bool) []T {
-	items = items[:bisect(len(items), func(n int) bool { return fails(items[:n]) })]
-	return items[len(items)-bisect(len(items), func(n int) bool { return fails(items[len(items)-n:]) }):]
-}
-
-// bisect is a small n, of 0 to most, for which fails holds. It holds for most.
-func bisect(most int, fails func(n int) bool) int {
-	for least := 0; least < most; {
-		if n := (least + most) / 2; fails(n) {
-			most = n
-		} else {
-			least = n + 1
-		}
-	}
-	return most
-}
-
-// without leaves out one of so many parts of the items.
-func without[T any](items []T, parts int, fails func([]T) bool) ([]T, bool) {
-	for i := range parts {
-		from, to := i*len(items)/parts, (i+1)*len(items)/parts
-		rest := append(append([]T(nil), items[:from]...), items[to:]...)
-		if len(rest) < len(items) && fails(rest) {
-			return rest, true
-		}
-	}
-	return items, false
-}
-
 // shrink makes a failure smaller: first without its faults and caches that fall behind, as
 // far as they are not needed, then with fewer choices away from the plain order, then with
 // a few others instead of many, then without what the user did that is not needed. The failure
@@ -143,12 +38,6 @@ func (x *exploration) shrink(f *Failure) {
 	f.From, f.ShrinkRuns = s.from, x.cfg.shrinkRuns()-s.left
 }
 
-// failsAs plays a plan with a change.
-func (s *shrinker) failsAs(plan Plan, change func(*Plan)) bool {
-	change(&plan)
-	return s.fails(plan)
-}
-
 // shrinker tries smaller plans, and keeps the last that fails.
 type shrinker struct {
 	*exploration
@@ -171,4 +60,115 @@ func (s *shrinker) fails(p Plan) bool {
 	f.Run, f.Strategy = s.best.Run, s.best.Strategy
 	s.best = f
 	return true
+}
+
+// failsAs plays a plan with a change.
+func (s *shrinker) failsAs(plan Plan, change func(*Plan)) bool {
+	change(&plan)
+	return s.fails(plan)
+}
+
+// gist is the rule that was broken, and the first line of what was wrong, without what may
+// differ between two runs: UIDs and numbers.
+func (f *Failure) gist() string {
+	first, _, _ := strings.Cut(f.Err.Error(), "\n")
+	return f.Rule() + ": " + numbers.ReplaceAllString(ids.ReplaceAllString(first, ""), "")
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// nearby is how far the number of a call is looked for when a fault before it is gone.
+const nearby = 5
+
+// one is one of several faults that does it alone, or all of them. Without the others, its
+// call may have another number.
+func (s *shrinker) one(plan Plan) []Fault {
+	if len(plan.Faults) < 2 {
+		return plan.Faults
+	}
+	for _, f := range plan.Faults {
+		for by := range 2*nearby + 1 {
+			alone := []Fault{{f.Call + (by+1)/2*(1-by%2*2), f.Kind}} // 0, -1, 1, -2, 2 ...
+			if alone[0].Call > 0 && s.failsAs(plan, func(p *Plan) { p.Faults = alone }) {
+				return alone
+			}
+		}
+	}
+	return plan.Faults
+}
+
+// fewChoices is how many choices away from the plain order can be read.
+const fewChoices = 3
+
+// few looks for a plan with one to three choices that fails as the best one so far, which has
+// more than can be read. Positions of choices shift when one is left out, so that often none
+// of many can be; but where many do it, few often do, too.
+func (s *shrinker) few() {
+	if len(s.best.Plan.Choices) <= fewChoices {
+		return
+	}
+	faults := [][]Fault{nil}
+	if len(s.best.Plan.Faults) > 0 {
+		faults = append(faults, s.best.Plan.Faults)
+	}
+	for i := range s.left {
+		p := s.planner.delays(i)
+		p.Faults = faults[i%len(faults)]
+		if s.fails(p) {
+			return
+		}
+	}
+}
+
+// reduce is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
+// Failure-Inducing Input", IEEE TSE 28, 2002): the smallest list that it finds, made of some
+// of the items in their order, for which fails holds. It holds for all of them. The outcome
+// is such that no single item can be left out, unless fails says that it will not be asked
+// any more by returning false for all.
+func reduce[T any](items []T, fails func([]T) bool) []T {
+	if len(items) > 0 && fails(nil) {
+		return nil
+	}
+	for parts := 2; len(items) > 1; {
+		smaller, ok := without(items, parts, fails)
+		switch {
+		case ok:
+			items, parts = smaller, max(2, parts-1)
+		case parts >= len(items):
+			return items
+		default:
+			parts = min(len(items), 2*parts)
+		}
+	}
+	return items
+}
+
+// without leaves out one of so many parts of the items.
+func without[T any](items []T, parts int, fails func([]T) bool) ([]T, bool) {
+	for i := range parts {
+		from, to := i*len(items)/parts, (i+1)*len(items)/parts
+		rest := append(append([]T(nil), items[:from]...), items[to:]...)
+		if len(rest) < len(items) && fails(rest) {
+			return rest, true
+		}
+	}
+	return items, false
+}
+
+// middle leaves out as many items at the end, and then at the beginning, as bisection finds.
+func middle[T any](items []T, fails func([]T) bool) []T {
+	items = items[:bisect(len(items), func(n int) bool { return fails(items[:n]) })]
+	return items[len(items)-bisect(len(items), func(n int) bool { return fails(items[len(items)-n:]) }):]
+}
+
+// bisect is a small n, of 0 to most, for which fails holds. It holds for most.
+func bisect(most int, fails func(n int) bool) int {
+	for least := 0; least < most; {
+		if n := (least + most) / 2; fails(n) {
+			most = n
+		} else {
+			least = n + 1
+		}
+	}
+	return most
 }

@@ -27,7 +27,10 @@ type scheduler struct {
 	nextStartNodeIndex int
 }
 
-// New makes the scheduler. Its actor is usually called "kube-scheduler".
+// ActorName is the usual name of the scheduler's actor.
+const ActorName = "kube-scheduler"
+
+// New makes the scheduler.
 // An impossible Config is reported by the Factory.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {

@@ -15,6 +15,9 @@ import (
 // Arguments of upstream's program with their defaults.
 //
 // Upstream: external-snapshotter cmd/snapshot-controller/main.go, v8.7.
+// ActorName is the name of the controller's actor, and the source of its events.
+const ActorName = "snapshot-controller"
+
 const (
 	workers            = 10
 	retryIntervalStart = time.Second
@@ -48,7 +51,7 @@ type controller struct {
 // may come later.
 func New() control.Factory {
 	return func(env control.Env) error {
-		c := &controller{env: env, client: env.Client(), recorder: env.Recorder("snapshot-controller")}
+		c := &controller{env: env, client: env.Client(), recorder: env.Recorder(ActorName)}
 		c.single = &singles{newBinder(c, snapshots.Single())}
 		c.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 		c.single.makeQueues(c.single, "snapshot-controller-")
