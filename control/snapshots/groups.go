@@ -36,37 +36,37 @@ const (
 	AnnGroupBeingCreated = groupPrefix + "volumegroupsnapshot-being-created"
 	// AnnGroupBeingDeleted is on contents whose group snapshot is being deleted.
 	AnnGroupBeingDeleted = groupPrefix + "volumegroupsnapshot-being-deleted"
-	// AnnGroupDeletionSecretName and AnnGroupDeletionSecretNamespace say on contents which secret
-	// DeleteVolumeGroupSnapshot needs.
+	// AnnGroupDeletionSecretName and AnnGroupDeletionSecretNamespace on contents name the secret for
+	// DeleteVolumeGroupSnapshot.
 	AnnGroupDeletionSecretName      = groupPrefix + "deletion-secret-name"
 	AnnGroupDeletionSecretNamespace = groupPrefix + "deletion-secret-namespace"
-	// AnnGroupHandle is on the contents of members, and is the handle of the group snapshot.
+	// AnnGroupHandle on the contents of members holds the handle of the group snapshot.
 	AnnGroupHandle = GroupsGroup + "/volumeGroupSnapshotHandle"
 )
 
 //go:embed definitions/groups/*.yaml
 var groupDefinitions embed.FS
 
-// GroupDefinitions are upstream's CustomResourceDefinitions of the three kinds of group snapshots, as YAML. A cluster
-// has them if they are applied, and group snapshots work as soon as it has.
+// GroupDefinitions returns upstream's CustomResourceDefinitions of the three kinds of group snapshots, as YAML.
+// Group snapshots work as soon as they are applied to a cluster.
 func GroupDefinitions() ([]string, error) { return texts(groupDefinitions, "definitions/groups") }
 
-// GroupSnapshots is the resource volumegroupsnapshots.
+// GroupSnapshots returns the resource volumegroupsnapshots.
 func GroupSnapshots() schema.GroupVersionResource {
 	return groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshots")
 }
 
-// GroupContents is the resource volumegroupsnapshotcontents.
+// GroupContents returns the resource volumegroupsnapshotcontents.
 func GroupContents() schema.GroupVersionResource {
 	return groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotcontents")
 }
 
-// GroupClasses is the resource volumegroupsnapshotclasses.
+// GroupClasses returns the resource volumegroupsnapshotclasses.
 func GroupClasses() schema.GroupVersionResource {
 	return groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotclasses")
 }
 
-// Groups describes group snapshots: VolumeGroupSnapshot and VolumeGroupSnapshotContent.
+// Groups returns the Kind of group snapshots: VolumeGroupSnapshot and VolumeGroupSnapshotContent.
 func Groups() Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotContent] {
 	return Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotContent]{
 		Name: GroupKind, Noun: "group snapshot", ContentNoun: "group snapshot content", ContentWord: "groupSnapshotContent", Reason: "GroupSnapshot", Failed: "failed", ContentPrefix: "groupsnapcontent",
@@ -107,9 +107,9 @@ func readGroupContent(c *groupv1.VolumeGroupSnapshotContent) Content {
 	return is
 }
 
-// WithGroups calls f, as a task of its own, as soon as the API server has the three kinds of group snapshots in
-// version v1: at once, or when their definitions are made. Upstream's programs look once, when they start, and do
-// without group snapshots until they are started again.
+// WithGroups calls f, in a task of its own, as soon as the API server has the three kinds of group snapshots in
+// version v1: at once, or when their definitions are created. Upstream's programs look once, when they start, and
+// then do without group snapshots until they are started again.
 //
 // Upstream: external-snapshotter cmd/snapshot-controller/main.go ensureVolumeGroupSnapshotCRDsExist, v8.7.
 func WithGroups(env control.Env, f func(ctx context.Context)) {
@@ -136,7 +136,7 @@ func groupResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{GroupSnapshots(), GroupContents(), GroupClasses()}
 }
 
-// defined says whether there are definitions of the three kinds.
+// defined reports whether the definitions of the three kinds exist.
 func defined(definitions *control.Cache[control.Object]) bool {
 	return !slices.ContainsFunc(groupResources(), func(r schema.GroupVersionResource) bool {
 		_, there := definitions.Get(r.GroupResource().String())
@@ -144,7 +144,7 @@ func defined(definitions *control.Cache[control.Object]) bool {
 	})
 }
 
-// served says whether discovery tells of the three kinds.
+// served reports whether discovery has the three kinds.
 func served(ctx context.Context, env control.Env) bool {
 	resources, _ := env.Objects().Resources(ctx)
 	return !slices.ContainsFunc(groupResources(), func(wanted schema.GroupVersionResource) bool {
@@ -166,7 +166,7 @@ func IsGroupReady(g *groupv1.VolumeGroupSnapshot) bool { return readGroup(g).IsR
 // BoundGroupContent returns the name of the content that a group snapshot is bound to, or "".
 func BoundGroupContent(g *groupv1.VolumeGroupSnapshot) string { return readGroup(g).Bound() }
 
-// GroupOf is the name of the group snapshot that owns a snapshot, or "".
+// GroupOf returns the name of the group snapshot that owns a snapshot, or "".
 //
 // Upstream: external-snapshotter pkg/utils/vgs.go getVolumeGroupSnapshotParentObjectName, v8.7.
 func GroupOf(s metav1.Object) string {
@@ -178,7 +178,7 @@ func GroupOf(s metav1.Object) string {
 	return ""
 }
 
-// GroupOwner is the reference that a member has to its group snapshot.
+// GroupOwner returns the reference of a member to its group snapshot.
 //
 // Upstream: external-snapshotter pkg/utils/vgs.go BuildVolumeGroupSnapshotOwnerReference, v8.7.
 func GroupOwner(g *groupv1.VolumeGroupSnapshot) metav1.OwnerReference {

@@ -14,8 +14,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Kind describes snapshots or group snapshots, for code that works on both: upstream's names for them, and the fields
-// that both have. S is the type of the snapshots, C that of their contents. Single and Groups return the two.
+// Kind describes snapshots or group snapshots, for code that works on both: upstream's names, and the fields that
+// both have. S is the type of the snapshots, C that of their contents. Single and Groups return the two kinds.
 type Kind[S, C Object] struct {
 	// Name is the API kind of a snapshot. With "Content" or "Class" appended, it is that of contents and classes.
 	Name string

@@ -1,8 +1,9 @@
-// Package snapshots is what controllers need to work on snapshots: the custom resources of
-// external-snapshotter v8 as Go objects, read from a cache or from the API server, and written.
+// Package snapshots helps controllers to work on snapshots, the custom resources of external-snapshotter v8. The
+// types are upstream's, of github.com/kubernetes-csi/external-snapshotter/client/v8. In the server and in caches the
+// objects are unstructured; a Client and a Store convert them.
 //
-// The types are upstream's, of github.com/kubernetes-csi/external-snapshotter/client/v8. In the
-// server and in caches they are unstructured; a Client and a Store convert them.
+// Begin with Kind in kind.go, which says what snapshots and group snapshots have in common, and Objects in
+// objects.go, by which a controller reads and writes them.
 package snapshots
 
 import (
@@ -41,8 +42,7 @@ const (
 	AnnBeingDeleted = prefix + "volumesnapshot-being-deleted"
 	// AnnBeingCreated is on contents as long as CreateSnapshot has no final answer.
 	AnnBeingCreated = prefix + "volumesnapshot-being-created"
-	// AnnDeletionSecretName and AnnDeletionSecretNamespace say on contents which secret
-	// DeleteSnapshot needs.
+	// AnnDeletionSecretName and AnnDeletionSecretNamespace on contents name the secret for DeleteSnapshot.
 	AnnDeletionSecretName      = prefix + "deletion-secret-name"
 	AnnDeletionSecretNamespace = prefix + "deletion-secret-namespace"
 	// AnnAllowVolumeModeChange with "true" on a content allows to restore it in another volume mode.
@@ -54,15 +54,15 @@ const (
 // Upstream: external-snapshotter pkg/utils/util.go, v8.7.
 const ParameterPrefix = "csi.storage.k8s.io/"
 
-// definitions are those of upstream.
+// definitions holds upstream's files.
 //
 //go:embed definitions/*.yaml
 var definitions embed.FS
 
-// Definitions are the CustomResourceDefinitions of the three kinds, as YAML.
+// Definitions returns upstream's CustomResourceDefinitions of the three kinds, as YAML.
 func Definitions() ([]string, error) { return texts(definitions, "definitions") }
 
-// texts are the files of a folder.
+// texts returns the files of a folder.
 func texts(files embed.FS, folder string) (texts []string, err error) {
 	entries, err := files.ReadDir(folder)
 	for _, entry := range entries {
@@ -79,13 +79,13 @@ func in(resource string) schema.GroupVersionResource {
 	return snapshotv1.SchemeGroupVersion.WithResource(resource)
 }
 
-// Snapshots is the resource volumesnapshots.
+// Snapshots returns the resource volumesnapshots.
 func Snapshots() schema.GroupVersionResource { return in("volumesnapshots") }
 
-// Contents is the resource volumesnapshotcontents.
+// Contents returns the resource volumesnapshotcontents.
 func Contents() schema.GroupVersionResource { return in("volumesnapshotcontents") }
 
-// Classes is the resource volumesnapshotclasses.
+// Classes returns the resource volumesnapshotclasses.
 func Classes() schema.GroupVersionResource { return in("volumesnapshotclasses") }
 
 // SnapshotClient returns a client for snapshots.
@@ -98,7 +98,7 @@ func ContentClient(env control.Env) Client[*snapshotv1.VolumeSnapshotContent] {
 	return Client[*snapshotv1.VolumeSnapshotContent]{Objects: env.Objects(), Resource: Contents()}
 }
 
-// Single describes snapshots of one volume: VolumeSnapshot and VolumeSnapshotContent.
+// Single returns the Kind of snapshots of one volume: VolumeSnapshot and VolumeSnapshotContent.
 func Single() Kind[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotContent] {
 	return Kind[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotContent]{
 		Name: SnapshotKind, Noun: "snapshot", ContentNoun: "content", ContentWord: "content", Reason: "Snapshot", Failed: "Failed", ContentPrefix: "snapcontent",

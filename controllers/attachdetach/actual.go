@@ -8,13 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// attachState says whether a volume is attached to a node.
+// attachState is the state of a volume at a node.
 type attachState int
 
 const (
 	detached attachState = iota
-	// uncertain: it may be attached. An operation has failed, or was under way when the
-	// controller ended.
+	// uncertain: it may be attached. An operation has failed, or was running when the controller ended.
 	uncertain
 	attached
 )
@@ -23,28 +22,26 @@ const (
 type attachedVolume struct {
 	place
 	state attachState
-	// detachRequested is the time at which no pod was first found to need it; zero if a pod
-	// needs it.
+	// detachRequested is the time at which the controller first found that no pod needs it; zero if a pod needs it.
 	detachRequested time.Time
 }
 
 // names is a set of volumes.
 type names map[v1.UniqueVolumeName]bool
 
-// actualStateOfWorld is which volumes are attached to which nodes.
+// actualStateOfWorld holds which volumes are attached to which nodes.
 // Upstream: cache/actual_state_of_world.go actualStateOfWorld, v1.36.
 type actualStateOfWorld struct {
-	// volumes are by name and then by node; none of the maps is empty.
+	// volumes is keyed by volume and then by node. None of the maps is empty.
 	volumes map[v1.UniqueVolumeName]map[string]*attachedVolume
-	// pvs are the PersistentVolumes of the volumes. One that is known from a node's status
-	// alone has none.
+	// pvs holds the PersistentVolumes of the volumes. A volume that only a node's status names has none.
 	pvs map[v1.UniqueVolumeName]*v1.PersistentVolume
-	// onNode are the volumes of each node.
+	// onNode holds the volumes of each node.
 	onNode map[string]names
-	// inUse are the volumes that a node's kubelet says it has or is about to mount.
+	// inUse holds, for each node, the volumes that its kubelet has mounted or is about to mount.
 	inUse map[string]names
-	// reports are the volumes that a node's status is to list as attached, and due the
-	// nodes whose status must be written.
+	// reports holds, for each node, the volumes to list as attached in its status. due holds the nodes whose status
+	// must be written.
 	reports map[string]names
 	due     map[string]bool
 }
@@ -60,7 +57,7 @@ func (w *actualStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
 
 func (w *actualStateOfWorld) get(at place) *attachedVolume { return w.volumes[at.volume][at.node] }
 
-// state returns what is known of a volume at a node.
+// state returns the state of a volume at a node.
 // Upstream: actual_state_of_world.go GetAttachState, v1.36.
 func (w *actualStateOfWorld) state(at place) attachState {
 	if v := w.get(at); v != nil {
@@ -69,8 +66,8 @@ func (w *actualStateOfWorld) state(at place) attachState {
 	return detached
 }
 
-// set notes that a volume is attached to a node, or may be. A new one counts as in use
-// until the node says otherwise.
+// set records that a volume is, or may be, attached to a node. A new one counts as in use until the node says
+// otherwise.
 // Upstream: actual_state_of_world.go AddVolumeNode, v1.36.
 func (w *actualStateOfWorld) set(at place, pv *v1.PersistentVolume, state attachState) {
 	v := w.get(at)
@@ -89,7 +86,7 @@ func (w *actualStateOfWorld) set(at place, pv *v1.PersistentVolume, state attach
 	}
 }
 
-// remove notes that a volume is detached from a node.
+// remove records that a volume is detached from a node.
 // Upstream: actual_state_of_world.go DeleteVolumeNode, v1.36.
 func (w *actualStateOfWorld) remove(at place) {
 	delete(w.volumes[at.volume], at.node)
@@ -110,8 +107,7 @@ func put(sets map[string]names, at place) {
 	sets[at.node][at.volume] = true
 }
 
-// setInUse takes over what a node's status says is in use, and returns the volumes for
-// which that is new.
+// setInUse records which volumes a node's status lists as in use. It returns those for which this is new.
 // Upstream: actual_state_of_world.go SetVolumesMountedByNode, v1.36.
 func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (changed []v1.UniqueVolumeName) {
 	old := w.inUse[node]
@@ -136,8 +132,7 @@ func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (
 	return changed
 }
 
-// report lists a volume as attached in its node's status, unless the volume was
-// detached meanwhile.
+// report adds a volume to those that its node's status lists as attached, unless it was detached meanwhile.
 // Upstream: actual_state_of_world.go addVolumeToReportAsAttached, v1.36.
 func (w *actualStateOfWorld) report(at place) {
 	if w.get(at) == nil || w.reports[at.node][at.volume] {
@@ -147,7 +142,7 @@ func (w *actualStateOfWorld) report(at place) {
 	w.due[at.node] = true
 }
 
-// unreport has a node's status not say so any more.
+// unreport removes a volume from those that its node's status lists as attached.
 // Upstream: actual_state_of_world.go removeVolumeFromReportAsAttached, v1.36.
 func (w *actualStateOfWorld) unreport(at place) {
 	if w.reports[at.node][at.volume] {
@@ -156,7 +151,7 @@ func (w *actualStateOfWorld) unreport(at place) {
 	}
 }
 
-// at returns the nodes that a volume is attached to, or may be, in order of their names.
+// at returns the attachments of a volume, also uncertain ones, in order of the nodes' names.
 func (w *actualStateOfWorld) at(name v1.UniqueVolumeName) []*attachedVolume {
 	byNode := w.volumes[name]
 	list := make([]*attachedVolume, 0, len(byNode))
@@ -166,7 +161,7 @@ func (w *actualStateOfWorld) at(name v1.UniqueVolumeName) []*attachedVolume {
 	return list
 }
 
-// nodesOf returns the nodes that a volume is known to be attached to, in order.
+// nodesOf returns the nodes that a volume is attached to for certain, in order.
 // Upstream: actual_state_of_world.go GetNodesForAttachedVolume, v1.36.
 func (w *actualStateOfWorld) nodesOf(name v1.UniqueVolumeName) []string {
 	var nodes []string

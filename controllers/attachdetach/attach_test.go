@@ -120,8 +120,7 @@ func TestAnAttachThatFailsIsToldEachTimeAndTriedAgainWithBackoff(t *testing.T) {
 	assert.Len(t, r.list(), 1, "it was made once")
 }
 
-// The loop turns for another volume at some time while the first backs off, at one of them just
-// when the backoff ends.
+// The loop runs for another volume at some time while the first backs off, once exactly when the backoff ends.
 func TestAnAttachIsTriedAgainWheneverTheLoopTurnsMeanwhile(t *testing.T) {
 	for meanwhile := time.Duration(0); meanwhile < time.Second; meanwhile += 10 * time.Millisecond {
 		r := newRig(t, engine.Config{}, attachdetach.Config{})
@@ -156,7 +155,7 @@ func TestAnAttachThatTimesOutIsUncertainAndIsDetachedWhenThePodIsGone(t *testing
 	assert.NotContains(t, r.writes(), "patch nodes", "it was never listed")
 }
 
-// An uncertain attachment elsewhere does not block: the attacher is the one to refuse.
+// An uncertain attachment elsewhere does not block: the attacher refuses if need be.
 func TestAnUncertainAttachmentDoesNotKeepAVolumeFromAnotherNode(t *testing.T) {
 	r := newRig(t, engine.Config{}, attachdetach.Config{})
 	r.volume("data", rwo)
@@ -228,8 +227,8 @@ func TestWithoutCSIVolumesTheControllerDoesNothing(t *testing.T) {
 	assert.Empty(t, r.writes())
 }
 
-// Upstream looks into its lister, and takes what is not there for not there yet:
-// csi_attacher.go waitForVolumeAttachmentWithLister, v1.36.
+// Upstream reads its lister, and treats a missing object as one that will still appear: csi_attacher.go
+// waitForVolumeAttachmentWithLister, v1.36.
 func TestAnAttachmentThatVanishesIsAwaitedForTheWholeTwoMinutesAndThenMadeAgain(t *testing.T) {
 	r := newRig(t, engine.Config{}, attachdetach.Config{})
 	r.volume("data", rwo)

@@ -13,9 +13,9 @@ import (
 	"github.com/storagesim/storagesim/internal/enginetest"
 )
 
-// BenchmarkAttach measures how many volumes are attached to 5,000 nodes: from the first pod, on a
-// node already, to the last node's status that lists its volume. The attacher answers at
-// once. With -short it is a hundredth of that.
+// BenchmarkAttach measures the number of volumes a second that are attached to 5,000 nodes: from the first pod,
+// which is on a node already, to the last node's status that lists its volume. The attacher answers at once. With
+// -short it does a hundredth of that.
 func BenchmarkAttach(b *testing.B) {
 	for _, volumes := range []int{10_000, 20_000} {
 		b.Run(fmt.Sprintf("5000/%d", volumes), func(b *testing.B) {
@@ -57,9 +57,8 @@ func attachMany(b *testing.B, nodes, volumes int) {
 	b.StartTimer()
 }
 
-// BenchmarkMoveOffDeadNode moves a pod with a volume for one node off a node that is not
-// ready: from the pod that is deleted there and made anew elsewhere to the volume attached
-// at its new node, 6 virtual minutes later.
+// BenchmarkMoveOffDeadNode moves a pod with a volume for one node off a node that is not ready: from the deletion of
+// the pod and its creation elsewhere until the volume is attached at the new node, 6 virtual minutes later.
 func BenchmarkMoveOffDeadNode(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

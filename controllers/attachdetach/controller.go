@@ -27,26 +27,25 @@ const (
 	listPodsPeriod  = 3 * time.Minute
 )
 
-// DefaultMaxWaitForUnmount is Config.MaxWaitForUnmount where it is 0.
+// DefaultMaxWaitForUnmount replaces Config.MaxWaitForUnmount if it is 0.
 const DefaultMaxWaitForUnmount = 6 * time.Minute
 
-// Config says how the controller works. The zero value is upstream's.
+// Config configures the controller. The zero value behaves as upstream.
 type Config struct {
-	// MaxWaitForUnmount is the time that a volume stays attached to a node that is not ready
-	// after its last pod has gone; default 6 minutes. It must not be negative.
+	// MaxWaitForUnmount is the time from the end of the last pod after which a volume is detached from a node that
+	// is not ready; default 6 minutes. It must not be negative.
 	MaxWaitForUnmount time.Duration
-	// DisableForceDetachOnTimeout keeps it attached until the node reports that it is
-	// unmounted, or is declared out of service.
+	// DisableForceDetachOnTimeout keeps such a volume attached until the node reports that it is unmounted, or is
+	// declared out of service.
 	// Upstream: kube-controller-manager --disable-force-detach-on-timeout.
 	DisableForceDetachOnTimeout bool
-	// ForceDetach reports whether a volume that a node still uses is detached from it six minutes
-	// after its last pod has gone, given whether the node is ready; default: if the node is not
-	// ready. Upstream's versions before 1.26 detached from ready nodes, too
-	// (kubernetes/kubernetes 106710).
+	// ForceDetach reports whether to detach a volume that a node still uses, six minutes after its last pod has
+	// gone. ready tells whether the node is ready. Default: only if the node is not ready. Upstream's versions
+	// before 1.26 detached from ready nodes, too (kubernetes/kubernetes 106710).
 	ForceDetach func(ready bool) bool
-	// Remember reports whether a controller that starts takes a VolumeAttachment that no node's
-	// status lists for an uncertain attachment; default: each. Upstream's versions before 1.21 took
-	// none (kubernetes/kubernetes 96617).
+	// Remember reports whether a controller that starts treats a VolumeAttachment that no node's status lists as an
+	// uncertain attachment. Default: always. Upstream's versions before 1.21 ignored all of them
+	// (kubernetes/kubernetes 96617).
 	Remember func(*storagev1.VolumeAttachment) bool
 }
 
@@ -68,7 +67,7 @@ func (cfg Config) remembers(va *storagev1.VolumeAttachment) bool {
 	return cfg.Remember == nil || cfg.Remember(va)
 }
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: attach_detach_controller.go NewAttachDetachController, v1.36.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
@@ -118,20 +117,19 @@ type controller struct {
 	desired    *desiredStateOfWorld
 	actual     *actualStateOfWorld
 	operations operations
-	// touched are the volumes that the next turn of the loop looks at: something of
-	// them has changed.
+	// touched holds the volumes that have changed since the last turn of the loop.
 	touched map[v1.UniqueVolumeName]bool
 
 	loop, claimQueue control.Queue
-	// began is when this life of the controller began.
+	// began is the start of this life of the controller.
 	began time.Time
-	// started: both worlds were filled from what the API says. due: the loop will run.
-	// looking: periodic work goes on.
+	// started: both worlds were filled from the API. due: a turn of the loop is scheduled. looking: periodic work
+	// goes on.
 	started, due, looking bool
 }
 
-// follow has changes of objects change both worlds, once they were filled. Before that
-// the caches keep them.
+// follow registers handlers that bring changes of objects into both worlds. Before start they do nothing: start
+// reads the caches.
 func (c *controller) follow() {
 	c.pods.Handle(control.Handler[*v1.Pod]{
 		Add:    c.processPod,
@@ -145,8 +143,7 @@ func (c *controller) follow() {
 	})
 }
 
-// nodeAdded takes over what a new node says. One that is made anew has lost what its
-// status said about attached volumes.
+// nodeAdded records a new node. A node that is created again has lost the list of attached volumes in its status.
 // Upstream: attach_detach_controller.go nodeAdd, v1.36.
 func (c *controller) nodeAdded(node *v1.Node) {
 	if !c.started {
@@ -159,8 +156,8 @@ func (c *controller) nodeAdded(node *v1.Node) {
 	}
 }
 
-// nodeUpdated takes over what a node says. Its volumes are looked at where its health
-// may allow or forbid to detach them.
+// nodeUpdated records the changes of a node. If its health now allows or forbids to detach volumes, they are
+// touched.
 // Upstream: attach_detach_controller.go nodeUpdate, v1.36.
 func (c *controller) nodeUpdated(old, node *v1.Node) {
 	if !c.started {
@@ -175,7 +172,7 @@ func (c *controller) nodeUpdated(old, node *v1.Node) {
 	}
 }
 
-// nodeDeleted: a node that is gone is neither ready nor managed.
+// nodeDeleted records that a node is gone: it is then neither ready nor managed.
 // Upstream: attach_detach_controller.go nodeDelete, v1.36.
 func (c *controller) nodeDeleted(node *v1.Node) {
 	if !c.started {
@@ -197,7 +194,7 @@ func (c *controller) touch(names ...v1.UniqueVolumeName) {
 	}
 }
 
-// wake has the loop turn.
+// wake schedules a turn of the loop.
 func (c *controller) wake() {
 	if !c.due {
 		c.due = true
@@ -205,8 +202,7 @@ func (c *controller) wake() {
 	}
 }
 
-// touchAfter marks a volume for the loop after d. If d is short, Settle waits for it: it is a
-// retry.
+// touchAfter touches a volume after d. If d is short, Settle waits for it: it is a retry.
 func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
 	c.env.Go("wait", func(ctx context.Context) {
 		if d > time.Minute {
@@ -218,8 +214,7 @@ func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
 	})
 }
 
-// lookRegularly does periodic work as long as there are volumes to look after: at whole
-// minutes since the controller's start.
+// lookRegularly does the periodic work at whole minutes since the controller's start, as long as there are volumes.
 // Upstream: attach_detach_controller.go Run, v1.36.
 func (c *controller) lookRegularly() {
 	if c.looking {

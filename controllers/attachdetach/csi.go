@@ -23,9 +23,8 @@ const pluginName = "kubernetes.io/csi"
 // Upstream: csi_plugin.go csiTimeout, v1.36.
 const csiTimeout = 2 * time.Minute
 
-// looks returns the number of times that a VolumeAttachment is looked at.
-// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36, which adds up
-// to a tenth at random.
+// looks returns the intervals at which waitForStatus reads a VolumeAttachment.
+// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36, which adds up to a tenth at random.
 func looks() control.Backoff {
 	return control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
 }
@@ -50,8 +49,7 @@ func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error
 	return parts[0], parts[1], nil
 }
 
-// canAttach reports whether a volume has to be attached: it is a CSI volume, and its driver
-// does not say that it need not be.
+// canAttach reports whether a volume has to be attached: it is a CSI volume, and its driver does not skip attaching.
 // Upstream: csi_plugin.go CanAttach, v1.36.
 func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
 	if pv.Spec.CSI == nil {
@@ -61,14 +59,14 @@ func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
 	return !skipsAttach(driver)
 }
 
-// skipsAttach reports whether a driver says that its volumes need not be attached. One that
-// is not known, nil, does not.
+// skipsAttach reports whether a driver declares that its volumes need not be attached. An unknown driver, nil, does
+// not.
 // Upstream: csi_plugin.go skipAttach, v1.36.
 func skipsAttach(driver *storagev1.CSIDriver) bool {
 	return driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired
 }
 
-// attach asks the attacher to attach a volume to a node, and waits until it is attached.
+// attach creates a VolumeAttachment, which the attacher acts on, and waits until the volume is attached.
 // Upstream: csi_attacher.go Attach, v1.36.
 func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node string) error {
 	source := pv.Spec.CSI
@@ -87,13 +85,13 @@ func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node s
 	return c.waitForStatus(ctx, source.Driver, "attach", source.VolumeHandle, func() (bool, error) {
 		va, ok := c.attachments.Get(name)
 		if !ok {
-			return false, nil // made just now, and not seen yet
+			return false, nil // created just now, and not in the cache yet
 		}
 		return verifyAttachmentStatus(va)
 	})
 }
 
-// verifyAttachmentStatus reports whether a volume is attached, or why it will not be.
+// verifyAttachmentStatus reports whether a volume is attached. It returns the attacher's error, if there is one.
 // Upstream: csi_attacher.go verifyAttachmentStatus, v1.36.
 func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
 	switch {
@@ -107,7 +105,7 @@ func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
 	return false, nil
 }
 
-// detach asks the attacher to detach a volume from a node, and waits until it is detached.
+// detach deletes the VolumeAttachment, and waits until the attacher has detached the volume.
 // Upstream: csi_attacher.go Detach, v1.36.
 func (c *controller) detach(ctx context.Context, at place) error {
 	driver, handle, err := splitUniqueName(at.volume)
@@ -131,8 +129,7 @@ func (c *controller) detach(ctx context.Context, at place) error {
 	})
 }
 
-// waitForStatus looks at a VolumeAttachment from time to time until it says what is
-// waited for, or an error, or the time is over.
+// waitForStatus calls look until it returns true or an error, or the time is over.
 // Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36.
 func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle string, look func() (bool, error)) error {
 	limited := control.WithTimeout(ctx, c.env, csiTimeout)
@@ -143,8 +140,8 @@ func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle str
 	return err
 }
 
-// isAttached reports whether a VolumeAttachment says that a volume is attached. One that is
-// not in the cache is looked for in the API.
+// isAttached reports whether the VolumeAttachment of a volume says that it is attached. If the cache does not have
+// it, it is read from the API.
 // Upstream: csi_attacher.go VolumesAreAttached, v1.36.
 func (c *controller) isAttached(ctx context.Context, pv *v1.PersistentVolume, node string) bool {
 	name := binding.AttachmentName(pv.Spec.CSI.VolumeHandle, pv.Spec.CSI.Driver, node)

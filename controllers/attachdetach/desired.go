@@ -20,7 +20,7 @@ type volumeToAttach struct {
 	place
 	pv   *v1.PersistentVolume
 	pods map[types.UID]*v1.Pod
-	// multiAttachErrorReported: the pods were told that another node has the volume.
+	// multiAttachErrorReported: the pods have the event that another node has the volume.
 	multiAttachErrorReported bool
 }
 
@@ -31,15 +31,14 @@ func (v *volumeToAttach) scheduledPods() []*v1.Pod {
 	})
 }
 
-// desiredStateOfWorld is which volumes are to be attached to which nodes, and for
-// whom.
+// desiredStateOfWorld holds which volumes are to be attached to which nodes, and the pods that need them.
 // Upstream: cache/desired_state_of_world.go desiredStateOfWorld, v1.36.
 type desiredStateOfWorld struct {
-	// nodes are the nodes to which this controller attaches volumes.
+	// nodes holds the nodes to which this controller attaches volumes.
 	nodes map[string]bool
-	// volumes are by name and then by node; none of the maps is empty.
+	// volumes is keyed by volume and then by node. None of the maps is empty.
 	volumes map[v1.UniqueVolumeName]map[string]*volumeToAttach
-	// onNode is the number of volumes are to be attached to a node.
+	// onNode holds the number of volumes that are to be attached to each node.
 	onNode map[string]int
 }
 
@@ -54,7 +53,7 @@ func (w *desiredStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
 // get returns nil if no pod at the node needs the volume.
 func (w *desiredStateOfWorld) get(at place) *volumeToAttach { return w.volumes[at.volume][at.node] }
 
-// addPod notes that a pod needs a volume at a node. It says whether that is new.
+// addPod records that a pod needs a volume at a node. It reports whether that is new.
 // Upstream: desired_state_of_world.go AddPod, v1.36.
 func (w *desiredStateOfWorld) addPod(pod *v1.Pod, pv *v1.PersistentVolume, at place) bool {
 	v := w.get(at)
@@ -73,8 +72,7 @@ func (w *desiredStateOfWorld) addPod(pod *v1.Pod, pv *v1.PersistentVolume, at pl
 	return true
 }
 
-// deletePod notes that a pod does not need a volume any more. It says whether that is
-// new.
+// deletePod records that a pod does not need a volume any more. It reports whether that is new.
 // Upstream: desired_state_of_world.go DeletePod, v1.36.
 func (w *desiredStateOfWorld) deletePod(uid types.UID, at place) bool {
 	v := w.get(at)
@@ -95,7 +93,7 @@ func (w *desiredStateOfWorld) deletePod(uid types.UID, at place) bool {
 	return true
 }
 
-// deleteNode forgets a node, unless volumes are still to be attached to it.
+// deleteNode removes a node, unless volumes are still to be attached to it.
 // Upstream: desired_state_of_world.go DeleteNode, v1.36.
 func (w *desiredStateOfWorld) deleteNode(name string) {
 	if w.onNode[name] == 0 {
@@ -103,7 +101,7 @@ func (w *desiredStateOfWorld) deleteNode(name string) {
 	}
 }
 
-// at returns the nodes that a volume is to be attached to, in order of their names.
+// at returns the volume at each node that it is to be attached to, in order of the nodes' names.
 func (w *desiredStateOfWorld) at(name v1.UniqueVolumeName) []*volumeToAttach {
 	byNode := w.volumes[name]
 	list := make([]*volumeToAttach, 0, len(byNode))

@@ -14,8 +14,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// inUseAt returns a rig with a volume that is attached to node-1 and mounted there, and whose
-// pod is then removed at once.
+// inUseAt returns a rig with a volume that is attached to node-1 and mounted there. Its pod has been removed.
 func inUseAt(t testing.TB, r *rig) *rig {
 	t.Helper()
 	r.volume("data", rwo)
@@ -157,7 +156,10 @@ func TestAVolumeOfADeletedNodeIsDetachedAfterSixMinutes(t *testing.T) {
 	assert.Empty(t, r.list())
 }
 
-func TestAnOldCacheDoesNotHaveAUsedVolumeDetached(t *testing.T) {
+// inUseUnseen returns a rig with a volume that its node uses after the end of its pod. The controller's cache does not
+// know that the node uses it.
+func inUseUnseen(t *testing.T) *rig {
+	t.Helper()
 	r := withAttacher(t)
 	r.volume("data", rwo)
 	r.pod("web", "node-1", "data")
@@ -165,6 +167,11 @@ func TestAnOldCacheDoesNotHaveAUsedVolumeDetached(t *testing.T) {
 	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "nodes"))
 	r.inUse("node-1", unique("data"))
 	r.deletePod("web")
+	return r
+}
+
+func TestAnOldCacheDoesNotHaveAUsedVolumeDetached(t *testing.T) {
+	r := inUseUnseen(t)
 	r.runFor(time.Minute)
 	assert.Equal(t, "data@node-1", r.attachments(), "the node is asked")
 	require.NoError(t, r.Engine.Release(attachdetach.ActorName, "nodes"))
@@ -174,13 +181,7 @@ func TestAnOldCacheDoesNotHaveAUsedVolumeDetached(t *testing.T) {
 
 // A quirk of upstream: docs/semantics.md 6 (6).
 func TestAfterSixMinutesAReadyNodeIsNotAskedAgain(t *testing.T) {
-	r := withAttacher(t)
-	r.volume("data", rwo)
-	r.pod("web", "node-1", "data")
-	r.Settle()
-	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "nodes"))
-	r.inUse("node-1", unique("data"))
-	r.deletePod("web")
+	r := inUseUnseen(t)
 	r.runFor(8 * time.Minute)
 	assert.Empty(t, r.list(), "the cache says that it is not in use, and the API is not asked")
 }

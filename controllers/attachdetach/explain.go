@@ -13,10 +13,9 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Explain says in sentences which volumes of a pod, by its key, are not attached to its
-// node yet, and why. objects are all there are in the API, cfg is the controller's, and
-// attacher, if not nil, says why the attacher of a driver works on nothing, or "". It
-// says nothing of a pod whose volumes are attached, or need not be.
+// Explain says in sentences which volumes of a pod are not attached to its node yet, and why. pod is its key,
+// objects holds all objects of the API, cfg is the controller's. attacher, if not nil, says why a driver's attacher
+// works on nothing, or "". Explain returns nothing for a pod whose volumes are attached, or need not be.
 func Explain(cfg Config, pod string, objects []runtime.Object, attacher func(driver string) string) []string {
 	w := newSnapshot(cfg, objects)
 	if w.attacher = attacher; attacher == nil {
@@ -37,7 +36,7 @@ func Explain(cfg Config, pod string, objects []runtime.Object, attacher func(dri
 	return said
 }
 
-// snapshot is the API's objects by their keys.
+// snapshot holds the API's objects by their keys.
 type snapshot struct {
 	cfg         Config
 	attacher    func(driver string) string
@@ -73,8 +72,7 @@ func newSnapshot(cfg Config, objects []runtime.Object) *snapshot {
 	return w
 }
 
-// volumeOf returns the PersistentVolume behind a volume of a pod if it has to be attached, or
-// nil.
+// volumeOf returns the PersistentVolume behind a volume of a pod if it has to be attached, else nil.
 func (w *snapshot) volumeOf(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
 	claim := w.claims[pod.Namespace+"/"+binding.ClaimOfVolume(pod, volume)]
 	if claim == nil || !isBound(claim) {
@@ -125,8 +123,7 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) string {
 	return ""
 }
 
-// elsewhere returns the attachments of a volume at other nodes that are confirmed, in order
-// of the nodes' names.
+// elsewhere returns the confirmed attachments of a volume at other nodes, in order of the nodes' names.
 func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) []*storagev1.VolumeAttachment {
 	var others []*storagev1.VolumeAttachment
 	for _, va := range w.attachments {
@@ -138,7 +135,7 @@ func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) []*storagev1.
 	return others
 }
 
-// heldBy says why a volume for one node is at another, and when it will be detached.
+// heldBy says why another node has a volume for one node, and when it will be detached.
 func (w *snapshot) heldBy(pv *v1.PersistentVolume, va *storagev1.VolumeAttachment) string {
 	name := va.Spec.NodeName
 	said := fmt.Sprintf("is attached to node %s, and its access modes %v allow one node only: ", name, pv.Spec.AccessModes)

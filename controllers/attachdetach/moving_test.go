@@ -23,9 +23,9 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// miniKubelet mounts what its pods need once it has said so in volumesInUse and the node's
-// status lists it as attached, and unmounts what they need no more. mounted outlives it, as
-// a kernel does.
+// miniKubelet mounts the volumes of its pods after it has written them to volumesInUse and the node's status lists
+// them as attached. It unmounts volumes that no pod needs any more. mounted outlives it, like the mounts of a
+// kernel.
 func miniKubelet(name string, mounted map[v1.UniqueVolumeName]bool) control.Factory {
 	return func(env control.Env) error {
 		pods := control.NewCacheForNode[*v1.Pod](env, control.Pods(), name)
@@ -65,8 +65,8 @@ func miniKubelet(name string, mounted map[v1.UniqueVolumeName]bool) control.Fact
 	}
 }
 
-// safety looks at each write: a volume for one node is never attached to two, and never
-// detached while a ready node has it mounted.
+// safety checks each write: a volume for one node is never attached to two, and never detached while a ready node
+// has it mounted.
 type safety struct {
 	attached map[string]string // volume -> node
 	mounted  map[string]map[v1.UniqueVolumeName]bool
@@ -95,7 +95,7 @@ func (s *safety) see(w trace.Write) {
 	}
 }
 
-// move plays pods that come and go on two nodes, and returns what was broken.
+// move plays pods that come and go on two nodes, and returns the violations.
 func move(t testing.TB, seed uint64, cfg attachdetach.Config, crashes bool) *safety {
 	t.Helper()
 	r := newRig(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, cfg)
@@ -144,9 +144,8 @@ func TestAVolumeForOneNodeIsNeverAttachedToTwoNorDetachedInUse(t *testing.T) {
 	})
 }
 
-// The same with a controller that crashes. What it does not know for sure does not block
-// another node (docs/semantics.md 6 (7)): the driver would refuse. So only what is mounted
-// counts.
+// The same with a controller that crashes. An uncertain attachment does not block another node (docs/semantics.md 6
+// (7)), since the driver would refuse. So only mounts count.
 func TestAVolumeInUseIsNeverDetachedThoughTheControllerCrashes(t *testing.T) {
 	usual := 60
 	if testing.Short() {
@@ -158,7 +157,7 @@ func TestAVolumeInUseIsNeverDetachedThoughTheControllerCrashes(t *testing.T) {
 	})
 }
 
-// The random test finds what it is for.
+// The random test finds the faults that it is meant to find.
 func TestTheWrongRuleIsFoundBySeeds(t *testing.T) {
 	forgetful := attachdetach.Config{Remember: func(*storagev1.VolumeAttachment) bool { return false }}
 	for seed := range uint64(200) {

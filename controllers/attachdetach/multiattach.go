@@ -8,15 +8,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// isMultiAttachAllowed reports whether a volume may be attached to several nodes at once. A
-// volume that is not known may, and so may one without access modes.
+// isMultiAttachAllowed reports whether a volume may be attached to several nodes at once. An unknown volume may, and
+// so may one without access modes.
 // Upstream: volume/util IsMultiAttachAllowed, v1.36.
 func isMultiAttachAllowed(pv *v1.PersistentVolume) bool {
 	return pv == nil || len(pv.Spec.AccessModes) == 0 ||
 		slices.Contains(pv.Spec.AccessModes, v1.ReadWriteMany) || slices.Contains(pv.Spec.AccessModes, v1.ReadOnlyMany)
 }
 
-// reportMultiAttachError tells the pods that wait for a volume which pods have it.
+// reportMultiAttachError emits events for the pods that wait for a volume: they name the pods that have it.
 // Upstream: reconciler.go reportMultiAttachError, v1.36.
 func (c *controller) reportMultiAttachError(v *volumeToAttach, nodes []string) {
 	users := c.desired.podsOnNodes(v.volume, slices.DeleteFunc(nodes, func(node string) bool { return node == v.node }))
@@ -25,8 +25,7 @@ func (c *controller) reportMultiAttachError(v *volumeToAttach, nodes []string) {
 	}
 }
 
-// usedBy tells a pod who uses its volume. Pods of other namespaces are counted and not
-// named.
+// usedBy says which pods use a volume. It counts pods of other namespaces and does not name them.
 func usedBy(pod *v1.Pod, users []*v1.Pod) string {
 	var local []string
 	for _, user := range users {

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// updateNodeStatuses writes the statuses that are due. What fails is tried again in the
-// loop's next turn.
+// updateNodeStatuses writes the statuses that are due. A write that fails is repeated in the next turn of the loop.
 // Upstream: statusupdater/node_status_updater.go UpdateNodeStatuses, v1.36.
 func (c *controller) updateNodeStatuses(ctx context.Context) {
 	for _, node := range slices.Sorted(maps.Keys(c.actual.due)) {
@@ -23,8 +22,8 @@ func (c *controller) updateNodeStatuses(ctx context.Context) {
 	}
 }
 
-// updateNodeStatusForNode writes which volumes are attached to a node, if that is due. A
-// node that does not exist needs no status.
+// updateNodeStatusForNode writes which volumes are attached to a node, if that is due. A node that does not exist
+// needs no status.
 // Upstream: statusupdater/node_status_updater.go UpdateNodeStatusForNode, v1.36.
 func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) error {
 	if !c.actual.due[name] {

@@ -20,9 +20,9 @@ const (
 	detachOperation = "volume_detach"
 )
 
-// operationFor returns the scope of an operation on a volume: one node if the volume
-// may be attached to several, else all nodes, which is a place without a node. Two operations at the
-// same place, or one of them everywhere, exclude each other.
+// operationFor returns the scope of an operation on a volume: one node if the volume may be attached to several,
+// else all nodes, which is a place without a node. Two operations at the same place exclude each other, and an
+// operation on all nodes excludes every other.
 // Upstream: operation_executor.go AttachVolume and DetachVolume, v1.36.
 func operationFor(pv *v1.PersistentVolume, at place) place {
 	if !isMultiAttachAllowed(pv) {
@@ -34,20 +34,20 @@ func operationFor(pv *v1.PersistentVolume, at place) place {
 // operationAt returns the scope of an operation on an attached volume, as operationFor does.
 func (c *controller) operationAt(at place) place { return operationFor(c.actual.pvs[at.volume], at) }
 
-// operation is one that is under way, or that has failed.
+// operation is an operation that runs or has failed.
 type operation struct {
 	at      place
 	name    string
 	pending bool
-	// failed is when it last failed, and backoff how long it then waits.
+	// failed is the time of the last failure, and backoff the wait after it.
 	failed  time.Time
 	backoff time.Duration
 }
 
-// backsOff reports whether a failed operation must wait still.
+// backsOff reports whether a failed operation must still wait.
 func (op *operation) backsOff(now time.Time) bool { return now.Sub(op.failed) <= op.backoff }
 
-// fail notes a failure.
+// fail records a failure.
 // Upstream: exponential_backoff.go Update, v1.36.
 func (op *operation) fail(now time.Time) {
 	op.failed, op.backoff = now, min(max(initialBackoff, 2*op.backoff), maxBackoff)
@@ -57,8 +57,8 @@ func (op *operation) fail(now time.Time) {
 // Upstream: volume/util/nestedpendingoperations, v1.36.
 type operations map[v1.UniqueVolumeName][]*operation
 
-// find returns the operation that excludes another at a place, rather one under way than one
-// that has failed, and of those rather that at the very place; nil if there is none.
+// find returns the operation that excludes another at a place, or nil. It prefers a running operation to a failed
+// one, and among the failed that at this very place.
 // Upstream: nestedpendingoperations.go isOperationExists, v1.36.
 func (o operations) find(at place) *operation {
 	var found *operation
@@ -76,7 +76,7 @@ func (o operations) find(at place) *operation {
 	return found
 }
 
-// isPending reports whether an operation is under way.
+// isPending reports whether an operation is running.
 // Upstream: nestedpendingoperations.go IsOperationPending, v1.36.
 func (o operations) isPending(at place) bool {
 	op := o.find(at)
@@ -90,8 +90,8 @@ func (o operations) isSafeToRetry(at place, name string, now time.Time) bool {
 	return op == nil || !op.pending && !(op.backsOff(now) && op.name == name)
 }
 
-// begin returns the operation that starts. One that has failed goes on as the new one, and
-// keeps its backoff if that was over.
+// begin records the start of an operation. One that has failed becomes the new one, and keeps its backoff if that
+// was over.
 // Upstream: nestedpendingoperations.go Run, v1.36.
 func (o operations) begin(at place, name string, now time.Time) *operation {
 	op := o.find(at)
@@ -115,8 +115,7 @@ func (o operations) forget(op *operation) {
 	}
 }
 
-// run starts an operation as a task of its own, unless another excludes it or it backs
-// off. It says whether it did.
+// run starts an operation as a task, unless another excludes it or it backs off. It reports whether it did.
 func (c *controller) run(at place, name, about string, f func(ctx context.Context) error) bool {
 	if !c.operations.isSafeToRetry(at, name, c.env.Now()) {
 		return false
@@ -131,8 +130,8 @@ func (c *controller) run(at place, name, about string, f func(ctx context.Contex
 			return
 		}
 		op.fail(c.env.Now())
-		c.touch(at.volume)                    // something else may be done
-		c.touchAfter(op.backoff+1, at.volume) // at its very end it backs off still
+		c.touch(at.volume)                    // another operation may be possible now
+		c.touchAfter(op.backoff+1, at.volume) // at its very end it still backs off
 	})
 	return true
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// attachable returns the PersistentVolume behind a volume of a pod; nil if there is none, if
-// pod, claim and volume do not belong together, or if the volume need not be attached.
+// attachable returns the PersistentVolume behind a volume of a pod. It returns nil if there is none, if pod, claim
+// and volume do not belong together, or if the volume need not be attached.
 // Upstream: attachdetach/util createInTreeVolumeSpec, getPVCFromCache and
 // getPVSpecFromCache, v1.36.
 func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
@@ -40,8 +40,7 @@ func isBound(claim *v1.PersistentVolumeClaim) bool {
 // Upstream: attachdetach/util DetermineVolumeAction, v1.36.
 func (c *controller) processPod(pod *v1.Pod) { c.processPodVolumes(pod, !binding.IsPodTerminated(pod)) }
 
-// processPodVolumes adds the attachable volumes of a pod to the desired state, or takes
-// them away.
+// processPodVolumes adds the attachable volumes of a pod to the desired state, or removes them.
 // Upstream: attachdetach/util ProcessPodVolumes, v1.36.
 func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
 	if !c.started || pod.Spec.NodeName == "" || !c.desired.nodes[pod.Spec.NodeName] {
@@ -59,8 +58,8 @@ func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
 	}
 }
 
-// claimChanged has the pods of a claim looked at that may have become bound. Claims of
-// volumes that are not attached are left alone.
+// claimChanged queues a claim that may have become bound, for its pods. It ignores claims of volumes that are not
+// attached.
 // Upstream: attach_detach_controller.go enqueuePVC, v1.36.
 func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
 	if !c.started || !isBound(claim) {
@@ -71,7 +70,7 @@ func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
 	}
 }
 
-// syncClaim looks at the pods of a claim that is bound now.
+// syncClaim processes the pods of a claim that is bound now.
 // Upstream: attach_detach_controller.go syncPVCByKey, v1.36.
 func (c *controller) syncClaim(_ context.Context, key string) error {
 	for _, pod := range c.pods.ByIndex(byClaim, key) {
@@ -82,7 +81,7 @@ func (c *controller) syncClaim(_ context.Context, key string) error {
 	return nil
 }
 
-// populate looks at all pods from time to time, as some change may have been missed.
+// populate processes all pods from time to time, in case a change was missed.
 // Upstream: populator/desired_state_of_world_populator.go populatorLoopFunc, v1.36.
 func (c *controller) populate() {
 	c.findAndRemoveDeletedPods()
@@ -91,8 +90,8 @@ func (c *controller) populate() {
 	}
 }
 
-// findAndRemoveDeletedPods takes away what is desired for pods that are gone or have
-// ended, and volumes that need not be attached any more.
+// findAndRemoveDeletedPods removes from the desired state pods that are gone or have ended, and volumes that need
+// not be attached any more.
 // Upstream: populator/desired_state_of_world_populator.go findAndRemoveDeletedPods, v1.36.
 func (c *controller) findAndRemoveDeletedPods() {
 	for _, name := range slices.Sorted(maps.Keys(c.desired.volumes)) {
@@ -109,7 +108,7 @@ func (c *controller) findAndRemoveDeletedPods() {
 	}
 }
 
-// findAndAddActivePods adds what pods need that was missed before.
+// findAndAddActivePods adds to the desired state volumes of pods that were missed before.
 // Upstream: populator/desired_state_of_world_populator.go findAndAddActivePods, v1.36.
 func (c *controller) findAndAddActivePods() {
 	for pod := range c.pods.All() {

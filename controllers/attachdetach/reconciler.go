@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// reconcile compares both worlds as far as they were touched: what is to be detached
-// first, so that it can be attached elsewhere.
+// reconcile compares both worlds for the volumes that were touched. It detaches first, so that a volume can be
+// attached elsewhere.
 // Upstream: reconciler/reconciler.go reconcile, v1.36.
 func (c *controller) reconcile(ctx context.Context, _ string) error {
 	c.due = false
@@ -60,7 +60,7 @@ func (c *controller) detachUndesired(ctx context.Context, v *attachedVolume) {
 	if !verdict.detach {
 		return
 	}
-	// The node learns first that the volume is not safe to mount any more.
+	// First the node learns that the volume is not safe to mount any more.
 	c.actual.unreport(at)
 	if err := c.updateNodeStatusForNode(ctx, at.node); err != nil {
 		c.actual.report(at)
@@ -78,17 +78,17 @@ func (c *controller) detachUndesired(ctx context.Context, v *attachedVolume) {
 	}
 }
 
-// verdict says whether a volume that no pod needs is detached.
+// verdict is the decision about a volume that no pod needs.
 type verdict struct {
 	detach bool
-	// verify: the node is asked again whether it uses the volume.
+	// verify: before it is detached, the API is asked whether the node uses it.
 	verify bool
-	// forced says why a volume is detached that the node says it uses.
+	// forced says why the volume is detached although the node uses it; "" if the node does not.
 	forced string
 }
 
-// judge decides whether a volume that no pod has needed for so long is detached from a
-// node that says that it uses it, or not.
+// judge decides whether to detach a volume that no pod has needed for the time waited. inUse tells whether its node
+// says that it uses the volume.
 // Upstream: reconciler.go reconcile, v1.36.
 func judge(cfg Config, waited time.Duration, inUse bool, node health) verdict {
 	expired := waited > cfg.maxWaitForUnmount() && !cfg.DisableForceDetachOnTimeout
@@ -121,7 +121,7 @@ func healthOf(node *v1.Node) (h health) {
 	return h
 }
 
-// healthOfNode returns that of the node of that name. One that does not exist is not ready.
+// healthOfNode returns the health of a node. A node that does not exist is not ready.
 func (c *controller) healthOfNode(name string) (h health, exists bool) {
 	node, ok := c.nodes.Get(name)
 	if ok {
@@ -154,7 +154,7 @@ func (c *controller) attachDesired(v *volumeToAttach) {
 	})
 }
 
-// mark notes what is known of a volume at a node.
+// mark records the state of a volume at a node.
 func (c *controller) mark(at place, pv *v1.PersistentVolume, state attachState) {
 	if state == detached {
 		c.actual.remove(at)
@@ -164,12 +164,12 @@ func (c *controller) mark(at place, pv *v1.PersistentVolume, state attachState) 
 	c.touch(at.volume)
 }
 
-// note puts a decision about a volume into the trace.
+// note writes a decision about a volume to the trace.
 func (c *controller) note(name v1.UniqueVolumeName, text string) {
 	c.env.Trace(trace.Decision{About: trace.Ref{Kind: "PersistentVolume", Name: c.nameOf(name)}, Text: text})
 }
 
-// nameOf returns the name of a volume's PersistentVolume, or the volume's own.
+// nameOf returns the name of a volume's PersistentVolume or, if it is not known, the volume's own.
 func (c *controller) nameOf(name v1.UniqueVolumeName) string {
 	if pv := c.actual.pvs[name]; pv != nil {
 		return pv.Name

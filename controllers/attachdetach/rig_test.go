@@ -31,8 +31,8 @@ const (
 
 var ctx = context.Background()
 
-// rig is an API server with the attach/detach controller. The test plays all
-// others: scheduler, kubelets, and the attacher unless it is added.
+// rig is an API server with the attach/detach controller. The test plays all others: scheduler, kubelets, and the
+// attacher unless it is added.
 type rig struct{ *enginetest.Rig }
 
 func newRig(t testing.TB, cfg engine.Config, ad attachdetach.Config) *rig {
@@ -91,7 +91,7 @@ func (r *rig) ready(node string, status v1.ConditionStatus) {
 	r.patchNode(node, "status", map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status}}}})
 }
 
-// inUse plays a kubelet that reports what it uses.
+// inUse plays a kubelet that reports the volumes in use.
 func (r *rig) inUse(node string, names ...v1.UniqueVolumeName) {
 	r.Helper()
 	r.patchNode(node, "status", map[string]any{"status": map[string]any{"volumesInUse": names}})
@@ -109,7 +109,7 @@ func (r *rig) patchNode(node, sub string, patch any) {
 	require.NoError(r, err)
 }
 
-// outOfService gives a node the taint, or takes it away.
+// outOfService adds the taint to a node, or removes it.
 func (r *rig) outOfService(node string) {
 	r.Helper()
 	r.patchNode(node, "", map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": v1.TaintNodeOutOfService, "value": "nodeshutdown", "effect": "NoExecute"}}}})
@@ -198,7 +198,7 @@ func (r *rig) attachments() string {
 	return strings.Join(list, " ")
 }
 
-// listed returns what a node's status says is attached.
+// listed returns the volumes that a node's status lists as attached.
 func (r *rig) listed(node string) []v1.UniqueVolumeName {
 	r.Helper()
 	n, err := r.User.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})

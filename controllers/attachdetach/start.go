@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// start fills both worlds from what the API says: nothing else is known.
+// start fills both worlds from the API.
 // Upstream: attach_detach_controller.go populateActualStateOfWorld and
 // populateDesiredStateOfWorld, v1.36.
 func (c *controller) start() {
@@ -15,11 +15,11 @@ func (c *controller) start() {
 				c.mark(place{v.Name, node.Name}, nil, attached)
 			}
 		}
-		delete(c.actual.due, node.Name) // it says so
+		delete(c.actual.due, node.Name) // its status lists them already
 	}
 	c.processVolumeAttachments()
-	// What nodes use comes last. Upstream takes it over before the VolumeAttachments and,
-	// when its informer tells of the node, once more, which may be before or after.
+	// The volumes in use come last. Upstream records them before the VolumeAttachments and again when its informer
+	// delivers the node, which may be before or after.
 	for node := range c.nodes.All() {
 		c.nodeUpdated(nil, node)
 	}
@@ -29,8 +29,7 @@ func (c *controller) start() {
 	}
 }
 
-// learnVolumes tells the actual state the PersistentVolumes of a pod, which the status of
-// nodes does not name.
+// learnVolumes adds the PersistentVolumes of a pod to the actual state: the status of nodes names only volumes.
 func (c *controller) learnVolumes(pod *v1.Pod) {
 	for i := range pod.Spec.Volumes {
 		if pv := c.attachable(pod, &pod.Spec.Volumes[i]); pv != nil {
@@ -41,8 +40,8 @@ func (c *controller) learnVolumes(pod *v1.Pod) {
 	}
 }
 
-// processVolumeAttachments takes the volumes of VolumeAttachments that no node's status
-// names as uncertain. The loop attaches them if they are needed, and else detaches them.
+// processVolumeAttachments records the volumes of VolumeAttachments that no node's status lists as uncertain. The
+// loop attaches them if they are needed, else it detaches them.
 // Upstream: attach_detach_controller.go processVolumeAttachments, v1.36.
 func (c *controller) processVolumeAttachments() {
 	for va := range c.attachments.All() {

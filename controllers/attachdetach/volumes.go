@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// attachVolume returns the operation. A volume that could not be attached is uncertain: the
-// attacher may still be at it.
+// attachVolume is the operation that attaches a volume. After an error the volume is uncertain: the attacher may
+// still be working on it.
 // Upstream: operation_generator.go GenerateAttachVolumeFunc, v1.36.
 func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.PersistentVolume, pods []*v1.Pod) error {
 	if err := c.attach(ctx, pv, at.node); err != nil {
@@ -30,8 +30,8 @@ func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.Persiste
 	return nil
 }
 
-// detachVolume returns the operation. A volume that could not be detached is uncertain, and
-// there is no event.
+// detachVolume is the operation that detaches a volume. After an error the volume is uncertain, and no event is
+// emitted.
 // Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.36.
 func (c *controller) detachVolume(ctx context.Context, at place, verify bool) error {
 	var err error
@@ -51,8 +51,7 @@ func (c *controller) detachVolume(ctx context.Context, at place, verify bool) er
 	return nil
 }
 
-// verifyVolumeIsSafeToDetach asks the API whether the node says that it uses the volume:
-// what is cached may be old.
+// verifyVolumeIsSafeToDetach asks the API whether the node uses the volume: the cache may be old.
 // Upstream: operation_generator.go verifyVolumeIsSafeToDetach, v1.36.
 func (c *controller) verifyVolumeIsSafeToDetach(ctx context.Context, at place) error {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, at.node, metav1.GetOptions{})
@@ -67,8 +66,8 @@ func (c *controller) verifyVolumeIsSafeToDetach(ctx context.Context, at place) e
 	return nil
 }
 
-// verifyVolumesAreAttached takes volumes whose VolumeAttachment is gone, or says that they
-// are not attached, as detached: they are attached anew if they are needed.
+// verifyVolumesAreAttached records volumes as detached whose VolumeAttachment is gone or says that they are not
+// attached. If they are needed, they are attached again.
 // Upstream: reconciler.go syncStates, and operation_generator.go
 // GenerateVolumesAreAttachedFunc, v1.36.
 func (c *controller) verifyVolumesAreAttached(ctx context.Context) {

@@ -14,8 +14,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// attemptToDeleteItem deletes an object if all its owners are gone, or goes on with one
-// that is being deleted in the foreground.
+// attemptToDeleteItem deletes an object if all its owners are gone, or continues the foreground deletion of one.
 // Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
 func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error {
 	k, obj, found := c.object(item)
@@ -25,7 +24,7 @@ func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error
 	latest, err := k.get(ctx, obj.GetNamespace(), obj.GetName())
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // its dependents are looked at when that is delivered
+		return nil // the deletion of its last dependent queues it again
 	case err != nil:
 		return err
 	case latest.GetUID() != obj.GetUID():
@@ -52,7 +51,7 @@ func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error
 	return c.deleteObject(ctx, k, latest, policyOf(latest), why(latest, dangling, waiting))
 }
 
-// policyOf returns the policy with which an object is deleted whose owners are gone.
+// policyOf returns the policy with which an object is deleted after its owners.
 func policyOf(obj control.Object) metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents):
@@ -63,9 +62,9 @@ func policyOf(obj control.Object) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// classifyReferences asks the API server for each owner: solid ones exist, dangling ones
-// do not, waiting ones are being deleted and wait for their dependents. A cluster-scoped
-// object cannot have an owner in a namespace; nothing is done about one that says so.
+// classifyReferences asks the API server for each owner. Solid owners exist, dangling ones do not, waiting ones are
+// being deleted and wait for their dependents. A cluster-scoped object cannot have an owner in a namespace; one that
+// names such an owner is left alone.
 // Upstream: garbagecollector.go classifyReferences and isDangling, v1.36.
 func (c *controller) classifyReferences(ctx context.Context, k *kind, obj control.Object) (solid, dangling, waiting []metav1.OwnerReference, _ error) {
 	for _, ref := range obj.GetOwnerReferences() {
@@ -91,8 +90,8 @@ func (c *controller) classifyReferences(ctx context.Context, k *kind, obj contro
 	return solid, dangling, waiting, nil
 }
 
-// deleteObject deletes the object as it was looked at. If it has changed since, but not
-// its owners, it is deleted all the same.
+// deleteObject deletes the object in the version that was examined. If the object has changed since but its owners
+// have not, it is deleted, too.
 // Upstream: operations.go deleteObject, v1.36.
 func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Object, policy metav1.DeletionPropagation, why string) error {
 	c.env.Trace(trace.Decision{About: trace.RefOf(k.name, obj), Text: why})
@@ -132,7 +131,7 @@ func names(obj control.Object, refs []metav1.OwnerReference) string {
 	return strings.Join(list, ", ")
 }
 
-// processDeletingDependentsItem lets an owner go if no dependent blocks that any more.
+// processDeletingDependentsItem removes an owner's finalizer if no dependent blocks the deletion any more.
 // Upstream: garbagecollector.go processDeletingDependentsItem, v1.36.
 func (c *controller) processDeletingDependentsItem(ctx context.Context, k *kind, obj control.Object) error {
 	blocked := false

@@ -10,9 +10,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// followCustomKinds follows the kinds of CustomResourceDefinitions, those that there are
-// and those that come. A kind that goes takes its objects with it; if it comes again, the
-// cache that there is lists anew.
+// followCustomKinds follows the kinds of CustomResourceDefinitions, present and future. The objects of a kind end
+// with the kind; if it is defined again, its cache lists them again.
 // Upstream: garbagecollector.go Sync, v1.36, which asks discovery every 30 s.
 func (c *controller) followCustomKinds() {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -26,8 +25,8 @@ func (c *controller) followCustomKinds() {
 	}
 }
 
-// learn follows the kind of a definition as soon as discovery tells of it. A definition's
-// name is the resource and the group, "backups.example.com".
+// learn follows the kind of a definition as soon as discovery has it. The name of a definition is resource and
+// group, "backups.example.com".
 func (c *controller) learn(definitions *control.Cache[control.Object], name string) {
 	if c.learning[name] {
 		return
@@ -45,7 +44,7 @@ func (c *controller) learn(definitions *control.Cache[control.Object], name stri
 	})
 }
 
-// followResource follows the resource of that name, and reports whether there is one.
+// followResource follows a resource, and reports whether it exists.
 func (c *controller) followResource(ctx context.Context, name string) bool {
 	resources, _ := c.env.Objects().Resources(ctx)
 	for _, r := range resources {
@@ -57,8 +56,8 @@ func (c *controller) followResource(ctx context.Context, name string) bool {
 	return false
 }
 
-// kindOf returns the kind that a reference to an owner means. Of a custom kind every version that
-// the server has will do: its objects are the same in all of them.
+// kindOf returns the kind that a reference to an owner means. For a custom kind any version that the server has will
+// do: the objects are the same in all of them.
 func (c *controller) kindOf(ctx context.Context, ref metav1.OwnerReference) (*kind, bool) {
 	k, found := c.kinds[idOf(ref)]
 	if !found || k.apiVersion == ref.APIVersion {

@@ -65,7 +65,7 @@ func (c *cluster) deleteWith(name string, policy metav1.DeletionPropagation) {
 	require.NoError(c, c.User.CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}))
 }
 
-// objects returns the names of the config maps there are, joined.
+// objects returns the names of the existing config maps, joined.
 func (c *cluster) objects() string {
 	c.Helper()
 	list, err := c.User.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
@@ -243,8 +243,7 @@ func TestOrphansStayAndNoLongerNameTheirOwner(t *testing.T) {
 	})
 }
 
-// A finalizer written by hand says how the object is deleted, where the
-// options do not.
+// A finalizer that a user wrote decides how the object is deleted if the options do not.
 func TestAFinalizerWrittenByHandSaysHowAnOwnerIsDeleted(t *testing.T) {
 	for finalizer, left := range map[string]string{"foregroundDeletion": "", "orphan": "child"} {
 		t.Run(finalizer, func(t *testing.T) {
@@ -280,7 +279,7 @@ func TestADeletionInTheForegroundCanBeTurnedIntoAnother(t *testing.T) {
 	}
 }
 
-// The API server gives a job the finalizer orphan if nothing is said.
+// By default the API server gives a job the finalizer orphan.
 func TestAJobLeavesItsPodsUnlessToldOtherwise(t *testing.T) {
 	for _, tt := range []struct {
 		options metav1.DeleteOptions
@@ -348,7 +347,7 @@ func TestAnObjectChangedMeanwhileIsDeletedUnlessItsOwnersChanged(t *testing.T) {
 	}
 }
 
-// A StatefulSet's pods go with it, and it takes nothing else along.
+// A StatefulSet's pods are deleted with it, and nothing else.
 func TestThePodsOfADeletedStatefulSetGoWithIt(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	labels := map[string]string{"app": "db"}

@@ -14,16 +14,16 @@ import (
 // ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "generic-garbage-collector"
 
-// Config says what the garbage collector looks at.
+// Config configures the garbage collector.
 type Config struct {
-	// Kinds lists the kinds whose objects may own others or be owned. Of a kind in two versions
-	// the first counts. Objects of other kinds, such as events, are ignored, except those of
-	// custom kinds, which are watched as soon as they are defined.
+	// Kinds lists the kinds whose objects may own others or be owned. If a kind is listed in two versions, the first
+	// counts. Objects of other kinds, such as events, are ignored, except those of custom kinds, which are followed
+	// as soon as they are defined.
 	// Upstream: graph_builder.go syncMonitors, v1.36, which gets them from discovery.
 	Kinds []metav1.APIResource
 }
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: garbagecollector.go NewComposedGarbageCollector, v1.36.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
@@ -41,17 +41,17 @@ func New(cfg Config) control.Factory {
 	}
 }
 
-// controller is the garbage collector. An item is an object's kind, with its group, and
-// its key: "Pod default/web", "StatefulSet.apps default/db".
+// controller is the garbage collector. An item is the kind of an object, with its group, and the object's key: "Pod
+// default/web", "StatefulSet.apps default/db".
 // Upstream: GarbageCollector and GraphBuilder, v1.36.
 type controller struct {
 	env   control.Env
 	kinds map[string]*kind // by id
-	// learning are the definitions whose kinds are looked for.
+	// learning holds the definitions whose kinds discovery does not have yet.
 	learning map[string]bool
-	// items are the objects that there are.
+	// items holds all objects by UID.
 	items map[types.UID]string
-	// dependents are the items that name an object as their owner. It may not exist.
+	// dependents holds, for each owner, the items that name it. The owner may not exist.
 	dependents map[types.UID]map[string]bool
 
 	attemptToDelete control.Queue
@@ -60,7 +60,7 @@ type controller struct {
 
 func (k *kind) item(obj control.Object) string { return k.id + " " + control.Key(obj) }
 
-// object returns what the caches know of an item.
+// object returns an item's kind and the object in its cache.
 func (c *controller) object(item string) (*kind, control.Object, bool) {
 	id, key, _ := strings.Cut(item, " ")
 	k := c.kinds[id]
@@ -79,7 +79,7 @@ func (c *controller) dependentsOf(owner types.UID) []string {
 	return items
 }
 
-// added takes a new object into the graph. Upstream: graph_builder.go insertNode, v1.36.
+// added adds a new object to the graph. Upstream: graph_builder.go insertNode, v1.36.
 func (c *controller) added(k *kind, obj control.Object) {
 	item := k.item(obj)
 	c.items[obj.GetUID()] = item
@@ -87,7 +87,7 @@ func (c *controller) added(k *kind, obj control.Object) {
 	c.processTransitions(item, nil, obj)
 }
 
-// updated follows a change of owners, and of how the object is deleted.
+// updated records a change of owners or of the way in which the object is deleted.
 // Upstream: graph_builder.go processGraphChanges, v1.36.
 func (c *controller) updated(k *kind, old, obj control.Object) {
 	if old.GetUID() != obj.GetUID() {
@@ -105,7 +105,7 @@ func (c *controller) updated(k *kind, old, obj control.Object) {
 	c.processTransitions(item, old, obj)
 }
 
-// deleted has the object's dependents looked at, and an owner that waits for it.
+// deleted queues the object's dependents, and owners that wait for it.
 // Upstream: graph_builder.go processGraphChanges, v1.36.
 func (c *controller) deleted(k *kind, obj control.Object) {
 	delete(c.items, obj.GetUID())
@@ -120,8 +120,8 @@ func (c *controller) deleted(k *kind, obj control.Object) {
 	}
 }
 
-// addDependentToOwners notes who owns the item. An owner that is not known, or not as the
-// item describes it, may not exist: then the item is looked at.
+// addDependentToOwners records who owns the item. An owner that is unknown, or differs from the item's description
+// of it, may not exist: then the item is queued.
 // Upstream: graph_builder.go addDependentToOwners, v1.36.
 func (c *controller) addDependentToOwners(item string, owners []metav1.OwnerReference) {
 	for _, ref := range owners {
@@ -135,8 +135,7 @@ func (c *controller) addDependentToOwners(item string, owners []metav1.OwnerRefe
 	}
 }
 
-// describes reports whether the item's reference has the right kind, namespace and name for
-// the owner.
+// describes reports whether the item's reference has the kind, namespace and name of the owner.
 func describes(ref metav1.OwnerReference, item, owner string) bool {
 	_, key, _ := strings.Cut(item, " ")
 	kind, ownerKey, _ := strings.Cut(owner, " ")
@@ -154,8 +153,7 @@ func (c *controller) removeDependentFromOwners(item string, owners []metav1.Owne
 	}
 }
 
-// addUnblockedOwnersToDeleteQueue has owners looked at whose deletion the object blocks
-// no longer.
+// addUnblockedOwnersToDeleteQueue queues owners whose deletion the object does not block any more.
 // Upstream: graph_builder.go addUnblockedOwnersToDeleteQueue, v1.36.
 func (c *controller) addUnblockedOwnersToDeleteQueue(was, is []metav1.OwnerReference) {
 	for _, ref := range was {
@@ -170,7 +168,7 @@ func blocks(ref metav1.OwnerReference) bool {
 	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
-// processTransitions notices that an owner has begun to wait for its dependents.
+// processTransitions queues an owner that has begun to wait for its dependents.
 // Upstream: graph_builder.go processTransitions, v1.36.
 func (c *controller) processTransitions(item string, old, obj control.Object) {
 	begins := func(finalizer string) bool {
@@ -187,12 +185,12 @@ func (c *controller) processTransitions(item string, old, obj control.Object) {
 	}
 }
 
-// waitsFor: the object is being deleted and has the finalizer.
+// waitsFor reports whether the object is being deleted and has the finalizer.
 func waitsFor(obj control.Object, finalizer string) bool {
 	return obj.GetDeletionTimestamp() != nil && slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
-// isDeletingDependents: the item waits until its dependents are gone.
+// isDeletingDependents reports whether the item waits until its dependents are gone.
 func (c *controller) isDeletingDependents(item string) bool {
 	_, obj, found := c.object(item)
 	return found && waitsFor(obj, metav1.FinalizerDeleteDependents)

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// kind is one kind of object, with what is known of its objects and how to reach them.
+// kind is one kind of objects, with its cache and the way to call the API for it.
 type kind struct {
 	id         string // "Pod", "StatefulSet.apps"
 	name       string // "Pod"
@@ -22,7 +22,7 @@ type kind struct {
 	cached     func(key string) (control.Object, bool)
 }
 
-// follow adds a kind. Of two in different versions the first counts.
+// follow adds a kind. If a kind comes in two versions, the first counts.
 func (c *controller) follow(r metav1.APIResource, custom bool) {
 	id := schema.GroupKind{Group: r.Group, Kind: r.Kind}.String()
 	if _, known := c.kinds[id]; known {
@@ -42,7 +42,7 @@ func (c *controller) follow(r metav1.APIResource, custom bool) {
 	})
 }
 
-// in returns the namespace of an object that is named by another in that namespace.
+// in returns the namespace of an owner that an object in this namespace names: "" for a cluster-scoped kind.
 func (k *kind) in(namespace string) string {
 	if k.namespaced {
 		return namespace

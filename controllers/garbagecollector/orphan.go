@@ -13,8 +13,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// attemptToOrphanItem takes an owner out of its dependents, which stay, and then lets it
-// go.
+// attemptToOrphanItem removes an owner from its dependents, which stay, and then lets the owner go.
 // Upstream: garbagecollector.go attemptToOrphanWorker, v1.36.
 func (c *controller) attemptToOrphanItem(ctx context.Context, item string) error {
 	k, owner, found := c.object(item)
@@ -38,8 +37,8 @@ func (c *controller) attemptToOrphanItem(ctx context.Context, item string) error
 	return c.removeFinalizer(ctx, k, owner, metav1.FinalizerOrphanDependents)
 }
 
-// removeFinalizer takes the garbage collector's finalizer from an owner, as it is by now.
-// A conflict is tried again like any error.
+// removeFinalizer removes a finalizer of the garbage collector from the latest version of an owner. A conflict is
+// retried like any error.
 // Upstream: operations.go removeFinalizer, v1.36.
 func (c *controller) removeFinalizer(ctx context.Context, k *kind, owner control.Object, finalizer string) error {
 	latest, err := k.get(ctx, owner.GetNamespace(), owner.GetName())

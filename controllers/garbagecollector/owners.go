@@ -11,8 +11,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// unblockCircle keeps the object from blocking its owners if one of its own dependents
-// waits too: they might wait for each other.
+// unblockCircle makes the object stop blocking its owners if one of its own dependents waits, too: they might wait
+// for each other.
 // Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
 func (c *controller) unblockCircle(ctx context.Context, k *kind, obj control.Object) error {
 	if !slices.ContainsFunc(c.dependentsOf(obj.GetUID()), c.isDeletingDependents) {
@@ -29,10 +29,10 @@ func (c *controller) unblockCircle(ctx context.Context, k *kind, obj control.Obj
 	if len(changes) == 0 {
 		return nil
 	}
-	return c.patchOwners(ctx, k, obj, changes, refs) // the deletion then meets a conflict, and comes next time
+	return c.patchOwners(ctx, k, obj, changes, refs) // the deletion then meets a conflict, and is retried
 }
 
-// removeOwners takes references away.
+// removeOwners removes references to owners.
 // Upstream: controller_ref_manager.go GenerateDeleteOwnerRefStrategicMergeBytes, v1.36.
 func (c *controller) removeOwners(ctx context.Context, k *kind, obj control.Object, gone []metav1.OwnerReference) error {
 	var changes []any
@@ -45,8 +45,8 @@ func (c *controller) removeOwners(ctx context.Context, k *kind, obj control.Obje
 	return c.patchOwners(ctx, k, obj, changes, left)
 }
 
-// patchOwners changes references of the object, and of no other of its name. Custom kinds
-// have no strategic merge: all references are written, if the object is as it was.
+// patchOwners changes the object's references, but not those of a later object of its name. Custom kinds have no
+// strategic merge: all references are written, on condition that the object has not changed.
 // Upstream: patch.go patch, v1.36.
 func (c *controller) patchOwners(ctx context.Context, k *kind, obj control.Object, changes []any, all []metav1.OwnerReference) error {
 	how, metadata := types.StrategicMergePatchType, map[string]any{"uid": obj.GetUID(), "ownerReferences": changes}

@@ -10,14 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditions are the conditions that are not as they should be, and the errors of deletions.
+// conditions holds the conditions that report a problem, and the errors of deletions.
 // Upstream: deletion/status_condition_utils.go namespaceConditionUpdater, v1.36.
 type conditions struct {
 	bad      []v1.NamespaceCondition
 	failures []string
 }
 
-// fine returns all conditions in order, as they are when all is well.
+// fine returns all conditions in order, as they are without problems.
 // Upstream: deletion/status_condition_utils.go, v1.36.
 func fine() []v1.NamespaceCondition {
 	return []v1.NamespaceCondition{
@@ -33,7 +33,7 @@ func (u *conditions) add(condition v1.NamespaceConditionType, reason, message st
 	u.bad = append(u.bad, v1.NamespaceCondition{Type: condition, Status: v1.ConditionTrue, Reason: reason, Message: message})
 }
 
-// discoveryError notes that not all kinds could be found.
+// discoveryError records that not all kinds could be found.
 // Upstream: deletion/status_condition_utils.go ProcessDiscoverResourcesErr, v1.36.
 func (u *conditions) discoveryError(err error) {
 	if err != nil {
@@ -41,7 +41,7 @@ func (u *conditions) discoveryError(err error) {
 	}
 }
 
-// contentErrors notes that the objects of a kind could not be deleted.
+// contentErrors records that the objects of a kind could not be deleted.
 // Upstream: deletion/status_condition_utils.go ProcessDeleteContentErr, v1.36.
 func (u *conditions) contentErrors(err error) {
 	if err != nil {
@@ -49,7 +49,7 @@ func (u *conditions) contentErrors(err error) {
 	}
 }
 
-// contentTotals notes what remains.
+// contentTotals records what remains.
 // Upstream: deletion/status_condition_utils.go ProcessContentTotals, v1.36.
 func (u *conditions) contentTotals(left *remaining) {
 	var objects, finalizers []string
@@ -70,8 +70,7 @@ func (u *conditions) contentTotals(left *remaining) {
 	}
 }
 
-// say writes the conditions, if they changed. An error does not matter: the next attempt says
-// it again.
+// say writes the conditions if they have changed. It ignores an error: the next attempt writes them again.
 // Upstream: deletion/namespaced_resources_deleter.go deleteAllContent, v1.36.
 func (c *controller) say(ctx context.Context, ns *v1.Namespace, report conditions) {
 	if failures := report.failures; len(failures) > 0 {
@@ -85,7 +84,7 @@ func (c *controller) say(ctx context.Context, ns *v1.Namespace, report condition
 	}
 }
 
-// updateConditions brings the conditions up to date, and reports whether that changed them.
+// updateConditions updates the conditions, and reports whether that changed them.
 // Upstream: deletion/status_condition_utils.go updateConditions, v1.36.
 func updateConditions(status *v1.NamespaceStatus, bad []v1.NamespaceCondition, now metav1.Time) (changed bool) {
 	find := func(list []v1.NamespaceCondition, condition v1.NamespaceConditionType) int {

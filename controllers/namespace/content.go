@@ -15,18 +15,18 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// finalizerEstimateSeconds is the time that objects with finalizers are expected to take.
+// finalizerEstimateSeconds is the time that objects with finalizers are expected to need.
 // Upstream: deletion/namespaced_resources_deleter.go, v1.36.
 const finalizerEstimateSeconds = 15
 
 // remaining counts the objects that could not be deleted yet.
 type remaining struct {
-	estimate   int64 // seconds until it is expected to be gone
+	estimate   int64 // seconds until they are expected to be gone
 	objects    map[schema.GroupVersionResource]int
 	finalizers map[string]int
 }
 
-// add counts what remains of one resource.
+// add counts the remaining objects of one resource.
 func (r *remaining) add(resource schema.GroupVersionResource, objects []control.Object) {
 	r.objects[resource] = len(objects)
 	for _, obj := range objects {
@@ -36,9 +36,8 @@ func (r *remaining) add(resource schema.GroupVersionResource, objects []control.
 	}
 }
 
-// deleteAllContent deletes the namespace's pods and, when they are gone, everything else in
-// it. It says in the namespace's conditions what is left, and returns how many seconds
-// that is expected to take.
+// deleteAllContent deletes the namespace's pods and, when they are gone, everything else in it. It writes to the
+// namespace's conditions what is left, and returns the seconds that the rest is expected to need.
 // Upstream: deletion/namespaced_resources_deleter.go deleteAllContent, v1.36.
 func (c *controller) deleteAllContent(ctx context.Context, ns *v1.Namespace) (estimate int64, err error) {
 	left := &remaining{objects: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{}}
@@ -74,8 +73,7 @@ func gvr(resource metav1.APIResource) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: resource.Group, Version: resource.Version, Resource: resource.Name}
 }
 
-// deleteAllContentForGroupVersionResource deletes the objects of one kind, and counts those
-// that are still there.
+// deleteAllContentForGroupVersionResource deletes the objects of one kind, and counts those that remain.
 // Upstream: deletion/namespaced_resources_deleter.go, v1.36.
 func (c *controller) deleteAllContentForGroupVersionResource(ctx context.Context, r metav1.APIResource, ns *v1.Namespace, left *remaining) error {
 	estimate, err := c.estimateGracefulTermination(ctx, gvr(r), ns)
@@ -104,8 +102,7 @@ func (c *controller) deleteAllContentForGroupVersionResource(ctx context.Context
 	return nil
 }
 
-// deleteCollection deletes the objects of one kind at once or, where that is not served, one by
-// one.
+// deleteCollection deletes the objects of one kind by one request or, if the server does not have that, one by one.
 // Upstream: deletion/namespaced_resources_deleter.go deleteCollection and deleteEachItem,
 // v1.36.
 func (c *controller) deleteCollection(ctx context.Context, r metav1.APIResource, namespace string) error {
@@ -131,7 +128,7 @@ func (c *controller) list(ctx context.Context, resource schema.GroupVersionResou
 	return objects, unlessNotServed(err)
 }
 
-// unlessNotServed: what does not exist, or no longer, need not be deleted.
+// unlessNotServed returns nil for the error of a resource that does not exist, or no longer: its objects are gone.
 func unlessNotServed(err error) error {
 	if apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -139,9 +136,8 @@ func unlessNotServed(err error) error {
 	return err
 }
 
-// estimateGracefulTermination returns the number of seconds the objects of a kind may take to end: for
-// pods the longest of their grace periods, until that has passed since the namespace was
-// deleted.
+// estimateGracefulTermination returns the seconds that the objects of a kind may need to end. For pods that is the
+// longest of their grace periods, until this time has passed since the deletion of the namespace.
 // Upstream: deletion/namespaced_resources_deleter.go estimateGracefulTermination, v1.36.
 func (c *controller) estimateGracefulTermination(ctx context.Context, resource schema.GroupVersionResource, ns *v1.Namespace) (estimate int64, _ error) {
 	if resource != control.Pods() {

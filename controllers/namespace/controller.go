@@ -17,11 +17,11 @@ import (
 // ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "namespace-controller"
 
-// namespaceDeletionGracePeriod is the time that a namespace has been Terminating before it is
-// emptied, so that late objects are seen. Upstream: namespace_controller.go, v1.36.
+// namespaceDeletionGracePeriod is the time from the deletion of a namespace until it is emptied, so that late
+// objects are seen. Upstream: namespace_controller.go, v1.36.
 const namespaceDeletionGracePeriod = 5 * time.Second
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: namespace_controller.go NewNamespaceController, v1.36.
 func New() control.Factory {
 	return func(env control.Env) error {
@@ -37,7 +37,7 @@ func New() control.Factory {
 			Add:    c.enqueue,
 			Update: func(_, ns *v1.Namespace) { c.enqueue(ns) },
 		})
-		for ns := range c.namespaces.All() { // where the driver had them at once
+		for ns := range c.namespaces.All() { // the cache of some drivers is full from the beginning
 			c.enqueue(ns)
 		}
 		return nil
@@ -50,11 +50,11 @@ type controller struct {
 	objects    control.Objects
 	namespaces *control.Cache[*v1.Namespace]
 	queue      control.Queue
-	// waiting are the namespaces in which content remains, and that are looked at again.
+	// waiting holds the namespaces with remaining content, for which a poll runs.
 	waiting map[string]bool
 }
 
-// enqueue has a namespace emptied that is being deleted.
+// enqueue queues a namespace that is being deleted.
 // Upstream: namespace_controller.go enqueueNamespace, v1.36.
 func (c *controller) enqueue(ns *v1.Namespace) {
 	if ns.DeletionTimestamp != nil {
@@ -62,8 +62,8 @@ func (c *controller) enqueue(ns *v1.Namespace) {
 	}
 }
 
-// syncNamespaceFromKey empties one namespace. If content remains, it is looked at again
-// after half of the time that the content is expected to take.
+// syncNamespaceFromKey empties one namespace. If content remains, it tries again after half of the time that the
+// content is expected to need.
 // Upstream: namespace_controller.go syncNamespaceFromKey and worker, v1.36.
 func (c *controller) syncNamespaceFromKey(ctx context.Context, name string) error {
 	if _, found := c.namespaces.Get(name); !found {
@@ -83,7 +83,7 @@ func (c *controller) syncNamespaceFromKey(ctx context.Context, name string) erro
 	return nil
 }
 
-// wait tries again until the namespace is empty.
+// wait polls until the namespace is empty.
 func (c *controller) wait(ctx context.Context, name string, estimate int64) error {
 	for estimate > 0 {
 		interval := time.Duration(estimate/2+1) * time.Second
@@ -100,8 +100,8 @@ func (c *controller) wait(ctx context.Context, name string, estimate int64) erro
 	return nil
 }
 
-// delete deletes what is in the namespace, and lets the namespace go if nothing is left. It
-// returns in how many seconds the rest is expected to be gone.
+// delete deletes the content of the namespace, and lets the namespace go if nothing is left. It returns the seconds
+// until the rest is expected to be gone.
 // Upstream: deletion/namespaced_resources_deleter.go Delete, v1.36.
 func (c *controller) delete(ctx context.Context, name string) (estimate int64, err error) {
 	ns, err := c.client.Namespaces().Get(ctx, name, metav1.GetOptions{})
@@ -126,8 +126,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// retryOnConflictError changes the namespace, and again as it is by then if it was changed
-// meanwhile.
+// retryOnConflictError changes the namespace. After a conflict it reads the namespace and tries again.
 // Upstream: deletion/namespaced_resources_deleter.go retryOnConflictError, v1.36.
 func (c *controller) retryOnConflictError(ctx context.Context, ns *v1.Namespace,
 	change func(context.Context, *v1.Namespace) (*v1.Namespace, error),
@@ -148,7 +147,7 @@ func (c *controller) retryOnConflictError(ctx context.Context, ns *v1.Namespace,
 	}
 }
 
-// updateNamespaceStatus sees to it that a namespace which is being deleted says so.
+// updateNamespaceStatus sets the phase of a namespace that is being deleted to Terminating.
 // Upstream: deletion/namespaced_resources_deleter.go updateNamespaceStatusFunc, v1.36.
 func (c *controller) updateNamespaceStatus(ctx context.Context, ns *v1.Namespace) (*v1.Namespace, error) {
 	if ns.DeletionTimestamp == nil || ns.Status.Phase == v1.NamespaceTerminating {
@@ -159,7 +158,7 @@ func (c *controller) updateNamespaceStatus(ctx context.Context, ns *v1.Namespace
 	return c.client.Namespaces().UpdateStatus(ctx, ns, metav1.UpdateOptions{})
 }
 
-// finalizeNamespace takes the controller's finalizer away.
+// finalizeNamespace removes the controller's finalizer.
 // Upstream: deletion/namespaced_resources_deleter.go finalizeNamespace, v1.36.
 func (c *controller) finalizeNamespace(ctx context.Context, ns *v1.Namespace) (*v1.Namespace, error) {
 	ns = ns.DeepCopy()

@@ -143,7 +143,7 @@ func TestAnObjectWithAFinalizerHoldsItsNamespaceAndTheConditionsSaySo(t *testing
 		c := newCluster(t, cfg)
 		require.NoError(t, c.config("held", "example.com/hold"))
 		c.delete()
-		c.Settle() // although it is looked at again and again
+		c.Settle() // although the controller tries again and again
 		require.Equal(t, "SomeResourcesRemain: Some resources are remaining: configmaps. has 1 resource instances",
 			c.condition(v1.NamespaceContentRemaining))
 		require.Equal(t, "SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",

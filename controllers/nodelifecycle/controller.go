@@ -19,15 +19,15 @@ const ActorName = "node-controller"
 // Upstream: pkg/controller/nodelifecycle/config/v1alpha1 defaults, and
 // cmd/kube-controller-manager NodeMonitorPeriod, v1.36.
 const (
-	// nodeMonitorPeriod is the number of times that all nodes are looked at.
+	// nodeMonitorPeriod is the interval at which all nodes are checked.
 	nodeMonitorPeriod = 5 * time.Second
-	// nodeMonitorGracePeriod is the time that a node may be silent, nodeStartupGracePeriod how
-	// long one that has not reported anything yet.
+	// nodeMonitorGracePeriod is the time that a node may be silent, nodeStartupGracePeriod that of a node that has
+	// not reported anything yet.
 	nodeMonitorGracePeriod = 50 * time.Second
 	nodeStartupGracePeriod = 60 * time.Second
 )
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: node_lifecycle_controller.go NewNodeLifecycleController, v1.36.
 func New() control.Factory {
 	return func(env control.Env) error {
@@ -54,18 +54,18 @@ type controller struct {
 	nodes    *control.Cache[*v1.Node]
 	leases   *control.Cache[*coordinationv1.Lease]
 
-	// known holds the nodes seen in the last round, health the last signs of life of each, and
-	// retry the nodes whose pods could not be marked as not ready.
+	// known holds the nodes seen in the last round, health the last signs of life of each, and retry the nodes whose
+	// pods could not be marked as not ready.
 	known  map[string]types.UID
 	health map[string]*nodeHealth
 	retry  map[string]bool
 	zones  map[string]*zone
-	// tainting says that a task works off the zones' lines.
+	// tainting is true while a task works through the zones' queues.
 	tainting bool
 }
 
-// doNoScheduleTaintingPass gives a node the taints of its conditions and removes those
-// whose conditions do not hold any more.
+// doNoScheduleTaintingPass gives a node the taints of its conditions, and removes those of conditions that do not
+// hold any more.
 // Upstream: node_lifecycle_controller.go doNoScheduleTaintingPass, v1.36.
 func (c *controller) doNoScheduleTaintingPass(ctx context.Context, name string) error {
 	node, found := c.nodes.Get(name)

@@ -21,10 +21,9 @@ const (
 // nodeHealth holds the last signs of life of one node.
 // Upstream: node_lifecycle_controller.go nodeHealthData, v1.36.
 type nodeHealth struct {
-	// ready is the condition Ready as it was last seen, nil if the node had none.
+	// ready is the condition Ready at the last look, nil if the node had none.
 	ready *v1.NodeCondition
-	// renewed is when the node says that it has renewed its lease, probe when this
-	// controller last saw a sign of life.
+	// renewed is the time in the node's lease, probe the time of the last sign of life that this controller saw.
 	renewed metav1.MicroTime
 	probe   time.Time
 }
@@ -41,8 +40,8 @@ func conditionOf(node *v1.Node, kind v1.NodeConditionType) *v1.NodeCondition {
 	return nil
 }
 
-// probe looks for signs of life of a node since the last round, and says for how long it
-// may be silent.
+// probe looks for signs of life of a node since the last round. It returns them and the time for which the node may
+// be silent.
 // Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36, its first half.
 func (c *controller) probe(node *v1.Node) (*nodeHealth, time.Duration) {
 	now, grace := c.env.Now(), nodeMonitorGracePeriod
@@ -68,8 +67,8 @@ func (c *controller) probe(node *v1.Node) (*nodeHealth, time.Duration) {
 	return known, grace
 }
 
-// tryUpdateNodeHealth says of a node that has been silent for too long that nothing is
-// known of it. It returns the condition Ready as it was observed, and as it is then.
+// tryUpdateNodeHealth sets the conditions of a node that has been silent for too long to Unknown. It returns the
+// condition Ready before and after that.
 // Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36.
 func (c *controller) tryUpdateNodeHealth(ctx context.Context, node *v1.Node) (observed v1.NodeCondition, current *v1.NodeCondition, err error) {
 	health, grace := c.probe(node)
@@ -94,8 +93,7 @@ func (c *controller) tryUpdateNodeHealth(ctx context.Context, node *v1.Node) (ob
 	return observed, current, nil
 }
 
-// setUnknown says of a node's conditions that they are not known. NetworkUnavailable is
-// not the kubelet's to say.
+// setUnknown sets a node's conditions to Unknown, except NetworkUnavailable, which the kubelet does not report.
 // Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36.
 func (c *controller) setUnknown(node *v1.Node) {
 	now := metav1.NewTime(c.env.Now().Truncate(time.Second))
@@ -114,8 +112,8 @@ func (c *controller) setUnknown(node *v1.Node) {
 	}
 }
 
-// updateNodeHealth calls tryUpdateNodeHealth, and again with the node read anew if that fails. It
-// returns the node read last; nil if it cannot be read.
+// updateNodeHealth calls tryUpdateNodeHealth. If that fails, it reads the node and tries again. It returns the node
+// read last; nil if it cannot be read.
 // Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
 func (c *controller) updateNodeHealth(ctx context.Context, node *v1.Node) (_ *v1.Node, observed v1.NodeCondition, current *v1.NodeCondition) {
 	for range nodeHealthUpdateRetry {

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// monitorNodeHealth looks at all nodes: those that have been silent for too long become
-// Unknown, those that are not ready get in line for a taint that evicts their pods, and
-// those that are ready lose it.
+// monitorNodeHealth checks all nodes: those that have been silent for too long become Unknown, those that are not
+// ready are queued for a taint that evicts their pods, and those that are ready lose it.
 // Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
 func (c *controller) monitorNodeHealth(ctx context.Context) {
 	nodes := c.nodes.List()
@@ -36,7 +35,7 @@ func (c *controller) monitorNodeHealth(ctx context.Context) {
 	c.startTainting()
 }
 
-// classifyNodes notes nodes that are new, and forgets those that are gone.
+// classifyNodes adds new nodes to those known, and removes those that are gone.
 // Upstream: node_lifecycle_controller.go classifyNodes and monitorNodeHealth, v1.36.
 func (c *controller) classifyNodes(ctx context.Context, nodes []*v1.Node) {
 	for _, node := range nodes {
@@ -60,7 +59,8 @@ func (c *controller) classifyNodes(ctx context.Context, nodes []*v1.Node) {
 	}
 }
 
-// actOnHealth does what the node's health asks for.
+// actOnHealth taints a node or removes taints, depending on its condition Ready, and marks pods of a lost node as
+// not ready.
 // Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
 func (c *controller) actOnHealth(ctx context.Context, node *v1.Node, observed v1.NodeCondition, current *v1.NodeCondition) {
 	c.processTaintBaseEviction(ctx, node, current)
@@ -77,8 +77,8 @@ func (c *controller) actOnHealth(ctx context.Context, node *v1.Node, observed v1
 	delete(c.retry, node.Name)
 }
 
-// processTaintBaseEviction has a node that is not ready tainted, so that its pods are
-// evicted. A node that has the other one of the two taints gets the right one at once.
+// processTaintBaseEviction queues a node that is not ready for the taint that evicts its pods. A node with the other
+// one of the two taints gets the right one at once.
 // Upstream: node_lifecycle_controller.go processTaintBaseEviction, v1.36.
 func (c *controller) processTaintBaseEviction(ctx context.Context, node *v1.Node, current *v1.NodeCondition) {
 	want, opposite := evictionTaint(current.Status)
@@ -93,7 +93,7 @@ func (c *controller) processTaintBaseEviction(ctx context.Context, node *v1.Node
 	}
 }
 
-// markPodsNotReady says of the node's pods that they are not ready, and whether it could.
+// markPodsNotReady sets the node's pods to not ready, and reports whether it could.
 // Upstream: pkg/controller/util/node MarkPodsNotReady, v1.36.
 func (c *controller) markPodsNotReady(ctx context.Context, name string) bool {
 	selector := fields.OneTermEqualSelector("spec.nodeName", name).String()

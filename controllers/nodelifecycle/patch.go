@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// How often a patch of taints is tried while others change the node, and how long after
-// one another.
+// Limit and waits for a patch of taints that meets conflicts.
 //
 // Upstream: pkg/controller/controller_utils.go UpdateTaintBackoff, v1.36, which adds up to
 // as much again by chance.
@@ -22,8 +21,7 @@ const (
 	taintPause = 100 * time.Millisecond
 )
 
-// swapNodeControllerTaint adds taints, and then removes others. Each is a patch of its
-// own.
+// swapNodeControllerTaint adds taints, and then removes others, by one patch each.
 // Upstream: pkg/controller/util/node SwapNodeControllerTaint, v1.36.
 func (c *controller) swapNodeControllerTaint(ctx context.Context, name string, add, remove []v1.Taint) error {
 	now := metav1.NewTime(c.env.Now())
@@ -37,14 +35,14 @@ func (c *controller) swapNodeControllerTaint(ctx context.Context, name string, a
 	return c.removeTaints(ctx, name, remove...)
 }
 
-// removeTaints removes taints.
+// removeTaints removes taints from a node.
 // Upstream: pkg/controller/controller_utils.go RemoveTaintOffNode, v1.36.
 func (c *controller) removeTaints(ctx context.Context, name string, taints ...v1.Taint) error {
 	return c.patchNodeTaints(ctx, name, func(have []v1.Taint) []v1.Taint { return without(have, taints) })
 }
 
-// patchNodeTaints changes a node's taints, if that changes them, and tries again if
-// another client changes the node meanwhile. It ignores a node that is gone.
+// patchNodeTaints changes a node's taints. It writes only a change, tries again if another client changes the node
+// meanwhile, and ignores a node that is gone.
 // Upstream: pkg/controller/controller_utils.go AddOrUpdateTaintOnNode, v1.36.
 func (c *controller) patchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
 	for try := 1; ; try++ {

@@ -11,12 +11,12 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// nodeEvictionPeriod is the number of times that the lines of nodes to be tainted are looked at.
+// nodeEvictionPeriod is the interval at which the queues of nodes to be tainted are checked.
 // Upstream: nodelifecycle/scheduler NodeEvictionPeriod, v1.36.
 const nodeEvictionPeriod = 100 * time.Millisecond
 
-// line holds the nodes of a zone that are to be tainted, and how often that may be done. A
-// node stays in the set after its turn, so that it does not get in line again.
+// line is the queue of the nodes of a zone that are to be tainted, with its rate limit. A node stays in the set
+// after its turn, so that it is not queued again.
 // Upstream: nodelifecycle/scheduler RateLimitedTimedQueue, v1.36.
 type line struct {
 	waiting []string
@@ -44,12 +44,12 @@ func (l *line) remove(name string) {
 	}
 }
 
-// done takes a node out of the line, but not out of the set.
+// done removes a node from the queue, but not from the set.
 func (l *line) done(name string) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other string) bool { return other == name })
 }
 
-// refill counts what has come since the last look. There is never more than one token.
+// refill adds the tokens since the last call, up to one token.
 func (l *line) refill(now time.Time) {
 	l.tokens = min(1, l.tokens+now.Sub(l.refilled).Seconds()*l.qps)
 	l.refilled = now
@@ -58,7 +58,7 @@ func (l *line) refill(now time.Time) {
 // accept takes a token, if there is one.
 func (l *line) accept(now time.Time) bool {
 	l.refill(now)
-	const almost = 1 - 1e-9 // of many small parts
+	const almost = 1 - 1e-9 // 1, after many roundings
 	if l.qps <= 0 || l.tokens < almost {
 		return false
 	}
@@ -66,7 +66,7 @@ func (l *line) accept(now time.Time) bool {
 	return true
 }
 
-// swapLimiter changes how often nodes are tainted. Who had to wait goes on waiting.
+// swapLimiter changes the rate. Nodes that wait go on waiting.
 // Upstream: nodelifecycle/scheduler SwapLimiter, v1.36.
 func (l *line) swapLimiter(qps float64, now time.Time) {
 	if l.qps == qps {
@@ -79,7 +79,7 @@ func (l *line) swapLimiter(qps float64, now time.Time) {
 	}
 }
 
-// next returns the time that until a node can be tainted; false if none waits, or none may be.
+// next returns the time until a node can be tainted. It returns false if no node waits, or none may be tainted.
 func (l *line) next(now time.Time) (time.Duration, bool) {
 	if len(l.waiting) == 0 || l.qps <= 0 {
 		return 0, false
@@ -88,8 +88,8 @@ func (l *line) next(now time.Time) (time.Duration, bool) {
 	return max(nodeEvictionPeriod, time.Duration((1-l.tokens)/l.qps*float64(time.Second)).Round(time.Millisecond)), true
 }
 
-// evictionTaint returns the taint with which a node of that condition Ready is to have its pods
-// evicted, and the one that it must not have then. A node that is ready needs neither.
+// evictionTaint returns, for a status of the condition Ready, the taint that evicts a node's pods and the taint that
+// the node must not have then. A ready node needs neither.
 // Upstream: node_lifecycle_controller.go NotReadyTaintTemplate and
 // UnreachableTaintTemplate, v1.36.
 func evictionTaint(ready v1.ConditionStatus) (want, opposite v1.Taint) {
@@ -108,7 +108,7 @@ func hasTaint(node *v1.Node, taint v1.Taint) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) })
 }
 
-// markNodeForTainting puts a node into the line of its zone, anew if it has lost the taint.
+// markNodeForTainting queues a node in its zone, also again if it has lost the taint.
 // Upstream: node_lifecycle_controller.go markNodeForTainting, v1.36.
 func (c *controller) markNodeForTainting(node *v1.Node, taint v1.Taint) {
 	z := c.zones[zoneOf(node)]
@@ -121,8 +121,7 @@ func (c *controller) markNodeForTainting(node *v1.Node, taint v1.Taint) {
 	z.add(node.Name)
 }
 
-// markNodeAsReachable frees a node of the taints that evict. If that fails, the next round
-// tries again.
+// markNodeAsReachable removes the taints that evict. If that fails, the next round tries again.
 // Upstream: node_lifecycle_controller.go markNodeAsReachable, v1.36.
 func (c *controller) markNodeAsReachable(ctx context.Context, node *v1.Node) {
 	for _, status := range []v1.ConditionStatus{v1.ConditionUnknown, v1.ConditionFalse} {
@@ -137,7 +136,7 @@ func (c *controller) markNodeAsReachable(ctx context.Context, node *v1.Node) {
 	}
 }
 
-// startTainting handles the queues of nodes in the background, as long as a node waits there.
+// startTainting processes the queues in the background as long as a node waits.
 func (c *controller) startTainting() {
 	if _, waits := c.nextTaint(); c.tainting || !waits {
 		return
@@ -155,7 +154,7 @@ func (c *controller) startTainting() {
 	})
 }
 
-// nextTaint returns the time that until some node can be tainted.
+// nextTaint returns the time until any node can be tainted.
 func (c *controller) nextTaint() (pause time.Duration, waits bool) {
 	for _, z := range c.zones {
 		if d, ok := z.next(c.env.Now()); ok && (!waits || d < pause) {
@@ -165,7 +164,7 @@ func (c *controller) nextTaint() (pause time.Duration, waits bool) {
 	return pause, waits
 }
 
-// doNoExecuteTaintingPass taints those nodes whose turn it is.
+// doNoExecuteTaintingPass taints the nodes whose turn it is.
 // Upstream: node_lifecycle_controller.go doNoExecuteTaintingPass, v1.36.
 func (c *controller) doNoExecuteTaintingPass(ctx context.Context) {
 	for _, key := range slices.Sorted(maps.Keys(c.zones)) {
@@ -179,8 +178,7 @@ func (c *controller) doNoExecuteTaintingPass(ctx context.Context) {
 	}
 }
 
-// taintForEviction gives a node the taint that evicts its pods, and says whether nothing is
-// left to do.
+// taintForEviction gives a node the taint that evicts its pods. It reports whether nothing is left to do.
 func (c *controller) taintForEviction(ctx context.Context, name string) bool {
 	node, found := c.nodes.Get(name)
 	if !found {

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// conditionTaint is the taint of a condition that has the status.
+// conditionTaint is the taint of a condition with this status.
 type conditionTaint struct {
 	condition v1.NodeConditionType
 	status    v1.ConditionStatus
@@ -25,7 +25,7 @@ func conditionTaints() []conditionTaint {
 	}
 }
 
-// taintsOf returns the taints that a node is to have by its conditions.
+// taintsOf returns the taints that a node's conditions ask for.
 func taintsOf(node *v1.Node) []v1.Taint {
 	var taints []v1.Taint
 	for _, condition := range node.Status.Conditions {
@@ -47,8 +47,7 @@ func isConditionTaint(taint v1.Taint) bool {
 		slices.ContainsFunc(conditionTaints(), func(t conditionTaint) bool { return t.key == taint.Key }))
 }
 
-// without returns the taints of list that others does not have. Key and effect make a
-// taint.
+// without returns the taints of list that others does not have. It compares key and effect.
 func without(list, others []v1.Taint) []v1.Taint {
 	var rest []v1.Taint
 	for _, t := range list {

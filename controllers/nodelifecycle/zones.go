@@ -10,13 +10,12 @@ import (
 	"k8s.io/component-helpers/node/topology"
 )
 
-// labelNodeDisruptionExclusion has a node not count when the health of its zone is judged.
+// labelNodeDisruptionExclusion excludes a node when the health of its zone is computed.
 // Upstream: node_lifecycle_controller.go, v1.36.
 const labelNodeDisruptionExclusion = "node.kubernetes.io/exclude-disruption"
 
-// How many nodes a second are tainted in a zone that is well, and in a large one that is
-// not; from how many nodes on a zone is large, and from which part of unhealthy nodes on it
-// is not well.
+// Rates in nodes a second at which nodes are tainted in a healthy zone and in a large unhealthy one, the size from
+// which a zone is large, and the part of unhealthy nodes from which a zone is unhealthy.
 // Upstream: cmd/kube-controller-manager NodeEvictionRate, SecondaryNodeEvictionRate,
 // LargeClusterSizeThreshold and UnhealthyZoneThreshold, v1.36.
 const (
@@ -26,7 +25,7 @@ const (
 	unhealthyZoneThreshold      = 0.55
 )
 
-// zoneState says how many nodes of a zone are ready.
+// zoneState tells how many nodes of a zone are ready.
 // Upstream: node_lifecycle_controller.go ZoneState, v1.36.
 type zoneState string
 
@@ -37,7 +36,7 @@ const (
 	statePartialDisruption = zoneState("PartialDisruption")
 )
 
-// zone is a zone of the cluster, with its line of nodes to be tainted.
+// zone is a zone of the cluster, with its queue of nodes to be tainted.
 type zone struct {
 	state zoneState
 	line
@@ -45,7 +44,7 @@ type zone struct {
 
 func zoneOf(node *v1.Node) string { return topology.GetZoneKey(node) }
 
-// addZone makes the node's zone known.
+// addZone adds the node's zone, if it is new.
 // Upstream: node_lifecycle_controller.go addPodEvictorForNewZone, v1.36.
 func (c *controller) addZone(node *v1.Node) {
 	if key := zoneOf(node); c.zones[key] == nil {
@@ -53,7 +52,7 @@ func (c *controller) addZone(node *v1.Node) {
 	}
 }
 
-// computeZoneState judges a zone by its nodes' conditions Ready.
+// computeZoneState returns the state of a zone from its nodes' conditions Ready.
 // Upstream: node_lifecycle_controller.go ComputeZoneState, v1.36.
 func computeZoneState(conditions []*v1.NodeCondition) zoneState {
 	ready := 0
@@ -72,7 +71,7 @@ func computeZoneState(conditions []*v1.NodeCondition) zoneState {
 	return stateNormal
 }
 
-// qps returns the number of nodes a second may be tainted in a zone of that state and size.
+// qps returns the rate at which nodes are tainted in a zone of this state and size.
 // Upstream: node_lifecycle_controller.go setLimiterInZone, v1.36.
 func qps(state zoneState, size int) float64 {
 	switch {
@@ -84,8 +83,8 @@ func qps(state zoneState, size int) float64 {
 	return 0
 }
 
-// handleDisruption slows evictions down where many nodes are lost, and stops them when no
-// node is left: then it is more likely that this controller is cut off.
+// handleDisruption slows evictions down where many nodes are lost, and stops them when no node is left: then it is
+// more likely that this controller is cut off.
 // Upstream: node_lifecycle_controller.go handleDisruption, v1.36.
 func (c *controller) handleDisruption(ctx context.Context, conditions map[string][]*v1.NodeCondition, nodes []*v1.Node) {
 	states, allAre, allWere := map[string]zoneState{}, true, true
@@ -119,7 +118,7 @@ func (c *controller) handleDisruption(ctx context.Context, conditions map[string
 	}
 }
 
-// stopEvictions frees all nodes of the taints that evict.
+// stopEvictions removes the taints that evict from all nodes.
 func (c *controller) stopEvictions(ctx context.Context, nodes []*v1.Node) {
 	for _, node := range nodes {
 		if live, found := c.nodes.Get(node.Name); found {
@@ -133,7 +132,7 @@ func (c *controller) stopEvictions(ctx context.Context, nodes []*v1.Node) {
 	}
 }
 
-// resetProbes gives all nodes time again, after a time in which none was heard of.
+// resetProbes restarts the time for which each node may be silent, after a time without signs of life from any node.
 func (c *controller) resetProbes(now time.Time) {
 	for _, health := range c.health {
 		health.probe = now

@@ -21,7 +21,7 @@ const ActorName = "pod-garbage-collector"
 
 // Upstream: gc_controller.go, v1.36.
 const (
-	// gcCheckPeriod is the number of times that all pods are looked at.
+	// gcCheckPeriod is the interval at which all pods are checked.
 	gcCheckPeriod = 20 * time.Second
 	// quarantineTime is the time that a node may be missing before its pods are deleted.
 	quarantineTime = 40 * time.Second
@@ -29,12 +29,11 @@ const (
 
 // Config configures the controller. The zero value has the defaults.
 type Config struct {
-	// TerminatedPodThreshold is the number of pods that have ended may exist; default 12,500,
-	// negative for any number.
+	// TerminatedPodThreshold is the number of ended pods that may exist; default 12,500, negative for any number.
 	TerminatedPodThreshold int
 }
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: gc_controller.go NewPodGC, v1.36.
 func New(cfg Config) control.Factory {
 	cfg.TerminatedPodThreshold = cmp.Or(cfg.TerminatedPodThreshold, 12_500)
@@ -54,12 +53,11 @@ type controller struct {
 	client kubernetes.Interface
 	pods   *control.Cache[*v1.Pod]
 	nodes  *control.Cache[*v1.Node]
-	// missing are nodes that do not exist, though pods are on them, with when they are
-	// looked for again.
+	// missing holds nodes that do not exist although pods are on them, with the time of the next look.
 	missing map[string]time.Time
 }
 
-// gc returns one round. A pod that could not be deleted is looked at again in the next.
+// gc does one round. A pod that could not be deleted is tried again in the next.
 // Upstream: gc_controller.go gc, v1.36.
 func (c *controller) gc(ctx context.Context) {
 	var terminated, outOfService, orphaned, unscheduled []*v1.Pod
@@ -98,7 +96,7 @@ func isOutOfService(node *v1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeOutOfService })
 }
 
-// oldestFirst sorts pods: those that their node has evicted come first.
+// oldestFirst sorts pods by age, after those that their node has evicted.
 // Upstream: gc_controller.go byEvictionAndCreationTimestamp, v1.36.
 func oldestFirst(pods []*v1.Pod) []*v1.Pod {
 	evicted := func(pod *v1.Pod) int {
@@ -113,8 +111,8 @@ func oldestFirst(pods []*v1.Pod) []*v1.Pod {
 	return pods
 }
 
-// gcOrphaned deletes the pods of nodes that have been missing for some time, and that the
-// API server does not know either.
+// gcOrphaned deletes the pods of nodes that have been missing for some time and that the API server does not have
+// either.
 // Upstream: gc_controller.go gcOrphaned and discoverDeletedNodes, v1.36.
 func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
 	now := c.env.Now()
@@ -141,14 +139,14 @@ func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
 	}
 }
 
-// nodeExists asks the API server. No answer counts as yes.
+// nodeExists asks the API server for a node. It returns true if there is no answer.
 // Upstream: gc_controller.go checkIfNodeExists, v1.36.
 func (c *controller) nodeExists(ctx context.Context, name string) bool {
 	_, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	return !apierrors.IsNotFound(err)
 }
 
-// deleteAll says of pods that have not ended that they have failed, and deletes them.
+// deleteAll sets pods that have not ended to Failed, and deletes them.
 // Upstream: gc_controller.go markFailedAndDeletePodWithCondition, v1.36.
 func (c *controller) deleteAll(ctx context.Context, pods []*v1.Pod, why *v1.PodCondition) {
 	for _, pod := range pods {
@@ -158,7 +156,7 @@ func (c *controller) deleteAll(ctx context.Context, pods []*v1.Pod, why *v1.PodC
 				continue
 			}
 		}
-		// What fails is tried again in the next round.
+		// A failed deletion is repeated in the next round.
 		_ = c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
 	}
 }

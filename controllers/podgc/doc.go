@@ -1,4 +1,4 @@
-// Package podgc holds the pod garbage collector. Every 20 s it deletes, with no grace
+// Package podgc is the pod garbage collector. Begin with gc in controller.go. Every 20 s it deletes, with no grace
 // period, pods that no other component would end:
 //
 //   - those that are Terminating on a node that is not ready and has the taint

@@ -21,7 +21,7 @@ import (
 
 const actor = "snapshot-controller"
 
-// world is a bound claim, its volume and a class.
+// world has a bound claim, its volume and a class.
 const world = `
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-1}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: data}, SOURCE}}
 ---
@@ -33,7 +33,7 @@ const world = `
 
 const dynamic = `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: s1}, spec: {volumeSnapshotClassName: snap, source: {persistentVolumeClaimName: data}}}`
 
-// newRig is a controller in a world with some words replaced. The test plays the others.
+// newRig returns a rig with the controller, in a world with some words replaced. The test plays the other actors.
 func newRig(t testing.TB, change ...string) enginetest.SnapshotRig {
 	t.Helper()
 	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New())
@@ -54,7 +54,7 @@ func bind(r enginetest.SnapshotRig, name string, phase v1.PersistentVolumeClaimP
 	require.NoError(r, err)
 }
 
-// taken is the content of s1 after the test has played the sidecar: the snapshot is ready.
+// taken plays the sidecar, so that the snapshot s1 is ready, and returns its content.
 func taken(r enginetest.SnapshotRig) *snapshotv1.VolumeSnapshotContent {
 	r.Helper()
 	r.Settle()
@@ -68,7 +68,7 @@ func taken(r enginetest.SnapshotRig) *snapshotv1.VolumeSnapshotContent {
 	return r.Content(content.Name)
 }
 
-// leave is what the sidecar does last with a content that is being deleted.
+// leave plays the last step of the sidecar with a content that is being deleted.
 func leave(r enginetest.SnapshotRig, name string) {
 	r.Helper()
 	content := r.Content(name)
@@ -146,7 +146,7 @@ func TestASnapshotThatAClaimIsRestoredFromWaitsWithItsDeletion(t *testing.T) {
 	require.Nil(t, r.Snapshot("s1"))
 }
 
-// A snapshot may be missing in the cache only, and its data would be lost.
+// A snapshot may be missing only in the cache. Its data would be lost.
 func TestAContentWithoutItsSnapshotIsNotDeleted(t *testing.T) {
 	r := newRig(t)
 	r.Create(preprovisioned("s1", ", uid: gone"))
@@ -156,7 +156,7 @@ func TestAContentWithoutItsSnapshotIsNotDeleted(t *testing.T) {
 	require.NotContains(t, content.Annotations, snapshots.AnnBeingDeleted)
 }
 
-// preprovisioned is the content mine, which names a snapshot.
+// preprovisioned returns the content mine, which names a snapshot.
 func preprovisioned(snapshot, uid string) string {
 	return `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: mine}, spec: {driver: plain.csi.example.com, deletionPolicy: Delete,
   source: {snapshotHandle: sh-1}, volumeSnapshotRef: {apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, name: ` + snapshot + `, namespace: default` + uid + `}}}

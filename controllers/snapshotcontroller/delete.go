@@ -12,21 +12,21 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// isDeletionCandidate says whether a snapshot is being deleted and still has a finalizer of this controller.
+// isDeletionCandidate reports whether a snapshot is being deleted and still has a finalizer of this controller.
 //
 // Upstream: pkg/utils/util.go IsSnapshotDeletionCandidate, v8.7.
 func isDeletionCandidate(snapshot *volumeSnapshot) bool {
 	return snapshot.DeletionTimestamp != nil && (hasFinalizer(snapshot, snapshots.AsSourceFinalizer) || hasFinalizer(snapshot, snapshots.BoundFinalizer))
 }
 
-// processSnapshotWithDeletionTimestamp deletes the content of a snapshot that is being deleted, if the two
-// name each other and the policy is Delete.
+// processSnapshotWithDeletionTimestamp deletes the content of a snapshot that is being deleted, if the two name each
+// other and the policy is Delete.
 //
 // Upstream: snapshot_controller.go processSnapshotWithDeletionTimestamp, v8.7.
 func (s *singles) processSnapshotWithDeletionTimestamp(ctx context.Context, snapshot *volumeSnapshot) error {
 	name := s.bound(snapshot)
 	if name == "" && snapshot.Spec.Source.PersistentVolumeClaimName != nil {
-		name = s.contentName(snapshot) // made, and the status not written yet
+		name = s.contentName(snapshot) // created, but the snapshot's status is not written yet
 	}
 	found, ok := s.contents.Newest(name)
 	if !ok || !s.RefersTo(found, snapshot) {
@@ -35,8 +35,8 @@ func (s *singles) processSnapshotWithDeletionTimestamp(ctx context.Context, snap
 	return s.deleteContentAndFinalizers(ctx, snapshot, found)
 }
 
-// deleteContentAndFinalizers deletes the content, which may be nil, and removes the snapshot's finalizers as
-// far as they are not needed any more: that of a bound snapshot stays until the content is gone.
+// deleteContentAndFinalizers deletes the content, which may be nil, and removes the snapshot's finalizers that are
+// not needed any more. The finalizer of a bound snapshot stays until the content is gone.
 //
 // Upstream: snapshot_controller.go checkandRemoveSnapshotFinalizersAndCheckandDeleteContent, v8.7.
 func (s *singles) deleteContentAndFinalizers(ctx context.Context, snapshot *volumeSnapshot, found *content) error {
@@ -67,7 +67,7 @@ func (s *singles) deleteContentAndFinalizers(ctx context.Context, snapshot *volu
 	return s.removeSnapshotFinalizer(ctx, snapshot, !cascade, leaves)
 }
 
-// isVolumeBeingCreatedFrom says whether a pending claim is to be restored from a snapshot.
+// isVolumeBeingCreatedFrom reports whether a pending claim is to be restored from a snapshot.
 //
 // Upstream: snapshot_controller.go isVolumeBeingCreatedFromSnapshot, v8.7.
 func (s *singles) isVolumeBeingCreatedFrom(snapshot *volumeSnapshot) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// checkAndAddSnapshotFinalizers protects a snapshot: always while claims may be restored from it, and as long
-// as it has a content that is deleted with it.
+// checkAndAddSnapshotFinalizers protects a snapshot: always as a source of claims, and as long as it has a content
+// that is deleted with it.
 //
 // Upstream: snapshot_controller.go checkandAddSnapshotFinalizers, v8.7.
 func (s *singles) checkAndAddSnapshotFinalizers(ctx context.Context, snapshot *volumeSnapshot) error {
@@ -37,11 +37,12 @@ func (s *singles) checkAndAddSnapshotFinalizers(ctx context.Context, snapshot *v
 	return s.snapshots.AddFinalizers(ctx, snapshot, wanted...)
 }
 
-// removeSnapshotFinalizer lets a snapshot go: at once, or after its content. leaves says that its group snapshot is gone.
+// removeSnapshotFinalizer lets a snapshot go, at once with bound, else after its content. leaves means that its
+// group snapshot is gone.
 //
 // Upstream: snapshot_controller.go removeSnapshotFinalizer, v8.7.
 func (s *singles) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeSnapshot, bound, leaves bool) error {
-	// After it, no change of the snapshot would have the claim's finalizer be removed.
+	// First of all, since no later change of the snapshot would remove the claim's finalizer.
 	if err := s.checkAndRemovePVCFinalizer(ctx, snapshot, true); err != nil {
 		s.recorder.Event(snapshot, v1.EventTypeWarning, "ErrorPVCFinalizer", "Error check and remove PVC Finalizer for VolumeSnapshot")
 		return snapshots.UpdateError(snapshot.Name, err)
@@ -56,7 +57,7 @@ func (s *singles) removeSnapshotFinalizer(ctx context.Context, snapshot *volumeS
 	return s.removeFinalizers(ctx, snapshot, finalizers...)
 }
 
-// ensurePVCFinalizer keeps the claim until the snapshot is taken.
+// ensurePVCFinalizer protects the claim until the snapshot is taken.
 //
 // Upstream: snapshot_controller.go ensurePVCFinalizer, v8.7.
 func (s *singles) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot) error {
@@ -77,8 +78,8 @@ func (s *singles) ensurePVCFinalizer(ctx context.Context, snapshot *volumeSnapsh
 	return nil
 }
 
-// checkAndRemovePVCFinalizer lets the claim go when no snapshot of it is being taken. skip leaves out this
-// snapshot.
+// checkAndRemovePVCFinalizer removes the protection of the claim when no snapshot of it is being taken. With skip
+// this snapshot does not count.
 //
 // Upstream: snapshot_controller.go checkandRemovePVCFinalizer and removePVCFinalizer, v8.7.
 func (s *singles) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *volumeSnapshot, skip bool) error {
@@ -104,7 +105,7 @@ func (s *singles) checkAndRemovePVCFinalizer(ctx context.Context, snapshot *volu
 	}
 }
 
-// isPVCBeingUsed says whether a snapshot of a claim is not ready yet.
+// isPVCBeingUsed reports whether a snapshot of a claim is not ready yet.
 //
 // Upstream: snapshot_controller.go isPVCBeingUsed, v8.7.
 func (s *singles) isPVCBeingUsed(claim *v1.PersistentVolumeClaim, snapshot *volumeSnapshot, skip bool) bool {

@@ -14,8 +14,9 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// processGroupSnapshotWithDeletionTimestamp deletes the members of a group snapshot that is being deleted, and with
-// the policy Delete its content if the two name each other. That of a bound group snapshot stays until the content is gone.
+// processGroupSnapshotWithDeletionTimestamp deletes the members of a group snapshot that is being deleted. With the
+// policy Delete it also deletes the content, if the two name each other; the finalizer then stays until the content
+// is gone.
 //
 // Upstream: groupsnapshot_controller_helper.go processGroupSnapshotWithDeletionTimestamp and util.go
 // IsGroupSnapshotDeletionCandidate, v8.7.
@@ -41,7 +42,7 @@ func (g *groups) processGroupSnapshotWithDeletionTimestamp(ctx context.Context, 
 	return g.removeFinalizers(ctx, group, snapshots.GroupBoundFinalizer)
 }
 
-// membersOf are the snapshots that a group snapshot owns.
+// membersOf returns the snapshots that a group snapshot owns.
 //
 // Upstream: groupsnapshot_controller_helper.go findGroupSnapshotMembers, v8.7, which has an index.
 func (g *groups) membersOf(group *groupSnapshot) []*volumeSnapshot {
@@ -50,7 +51,7 @@ func (g *groups) membersOf(group *groupSnapshot) []*volumeSnapshot {
 	})
 }
 
-// restored is the error as long as a claim is being restored from a member.
+// restored returns an error as long as a claim is being restored from a member.
 func (g *groups) restored(group *groupSnapshot, members []*volumeSnapshot) error {
 	for _, snapshot := range members {
 		if g.single.isVolumeBeingCreatedFrom(snapshot) {
@@ -62,7 +63,8 @@ func (g *groups) restored(group *groupSnapshot, members []*volumeSnapshot) error
 	return nil
 }
 
-// deleteGroupContent lets the sidecar delete what is in the storage, and if so the content, which may be nil.
+// deleteGroupContent allows the sidecar to delete the group snapshot in the storage and, with cascade, deletes the
+// content, which may be nil.
 func (g *groups) deleteGroupContent(ctx context.Context, group *groupSnapshot, found *groupContent, cascade bool) error {
 	if found == nil {
 		return nil
@@ -77,7 +79,7 @@ func (g *groups) deleteGroupContent(ctx context.Context, group *groupSnapshot, f
 	return nil
 }
 
-// deleteMembers deletes the snapshots of a group snapshot. They stay until it is gone.
+// deleteMembers deletes the snapshots of a group snapshot. They stay until the group snapshot is gone.
 func (g *groups) deleteMembers(ctx context.Context, group *groupSnapshot, members []*volumeSnapshot) error {
 	for _, snapshot := range members {
 		if err := g.single.snapshots.API.Delete(ctx, snapshot.Namespace, snapshot.Name); err != nil && !apierrors.IsNotFound(err) {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// memberName is the name of a member, or with the prefix snapcontent of its content.
+// memberName returns the name of a member or, with the prefix snapcontent, of its content.
 //
 // Upstream: groupsnapshot_controller_helper.go getSnapshotNameForVolumeGroupSnapshotContent and
 // getSnapshotContentNameForVolumeGroupSnapshotContent, v8.7.
@@ -24,7 +24,8 @@ func memberName(prefix string, group *groupSnapshot, volumeHandle string) string
 	return fmt.Sprintf("%s-%x", prefix, sha256.Sum256([]byte(string(group.UID)+volumeHandle)))
 }
 
-// createSnapshotsForGroupSnapshotContent makes a snapshot and a content for each volume, when the driver has taken them.
+// createSnapshotsForGroupSnapshotContent creates a snapshot and a content for each volume, when the driver has taken
+// them.
 //
 // Upstream: groupsnapshot_controller_helper.go createSnapshotsForGroupSnapshotContent,
 // isGroupSnapshotContentReadyForSnapshotCreation and getGroupSnapshotSecret, v8.7.
@@ -52,7 +53,7 @@ func (g *groups) createSnapshotsForGroupSnapshotContent(ctx context.Context, fou
 	return nil
 }
 
-// createMember makes the snapshot and the content of one volume, and binds them to each other.
+// createMember creates the snapshot and the content of one volume, and binds them to each other.
 //
 // Upstream: groupsnapshot_controller_helper.go createIndividualSnapshotForGroupSnapshot,
 // bindSnapshotContentToSnapshot, bindSnapshotToSnapshotContent and updateVolumeSnapshotContentStatus, v8.7.
@@ -82,7 +83,7 @@ func (g *groups) createMember(ctx context.Context, info *groupv1.VolumeSnapshotI
 	return nil
 }
 
-// createOrGet creates an object, or finds the one of that name.
+// createOrGet creates an object, or returns the existing one of that name.
 //
 // Upstream: groupsnapshot_controller_helper.go createOrGetVolumeSnapshotContent and createOrGetVolumeSnapshot, v8.7.
 func createOrGet[P snapshots.Object](ctx context.Context, api snapshots.Client[P], wanted P) (P, error) {
@@ -93,7 +94,7 @@ func createOrGet[P snapshots.Object](ctx context.Context, api snapshots.Client[P
 	return made, err
 }
 
-// memberContent is the content of a member, as it is to be made. volume may be nil.
+// memberContent returns the content to create for a member. volume may be nil.
 //
 // Upstream: groupsnapshot_controller_helper.go buildVolumeSnapshotContentSpecForGroupSnapshot, v8.7.
 func memberContent(volumeHandle string, of *groupContent, group *groupSnapshot, volume *v1.PersistentVolume, secret *v1.SecretReference) *content {
@@ -118,7 +119,7 @@ func memberContent(volumeHandle string, of *groupContent, group *groupSnapshot, 
 	return wanted
 }
 
-// member is a member, as it is to be made: of no claim, "", if the volume is gone.
+// member returns the snapshot to create for a member. Its claim is "" if the volume is gone.
 //
 // Upstream: groupsnapshot_controller_helper.go buildVolumeSnapshotSpecForGroupSnapshot, v8.7.
 func member(volumeHandle string, of *groupContent, group *groupSnapshot, volume *v1.PersistentVolume) *volumeSnapshot {
@@ -136,9 +137,10 @@ func member(volumeHandle string, of *groupContent, group *groupSnapshot, volume 
 	}
 }
 
-// volumeByHandle is the only volume of a driver with that handle, or nil.
+// volumeByHandle returns the only volume of a driver with that handle, or nil.
 //
-// Upstream: groupsnapshot_controller_helper.go findPersistentVolumeByCSIDriverHandle, v8.7. That there are several is only logged.
+// Upstream: groupsnapshot_controller_helper.go findPersistentVolumeByCSIDriverHandle, v8.7. Several volumes are only
+// logged.
 func (g *groups) volumeByHandle(driver, handle string) *v1.PersistentVolume {
 	if found := g.volumes.ByIndex(byHandle, handleKey(driver, handle)); len(found) == 1 {
 		return found[0]
@@ -146,7 +148,7 @@ func (g *groups) volumeByHandle(driver, handle string) *v1.PersistentVolume {
 	return nil
 }
 
-// syncUnreadyMember has a member follow its content, which the group snapshot has made.
+// syncUnreadyMember copies the status of the content, which the group snapshot has created, to a member.
 //
 // Upstream: snapshot_controller.go syncUnreadySnapshot, v8.7.
 func (s *singles) syncUnreadyMember(ctx context.Context, snapshot *volumeSnapshot) error {
@@ -162,10 +164,10 @@ func (s *singles) syncUnreadyMember(ctx context.Context, snapshot *volumeSnapsho
 	return err
 }
 
-// errNoGroups is that a member cannot be worked on.
+// errNoGroups is the error of a member while group snapshots are not followed.
 var errNoGroups = errors.New("group snapshots are not followed: their definitions are missing, or were made just now")
 
-// groupOf is the name of the group snapshot that a content belongs to by its handle, or "".
+// groupOf returns the name of the group snapshot that a content belongs to by its handle, or "".
 //
 // Upstream: snapshot_controller.go updateSnapshotStatus, v8.7.
 func (c *controller) groupOf(found snapshots.Content, key string) (string, error) {
@@ -183,8 +185,8 @@ func (c *controller) groupOf(found snapshots.Content, key string) (string, error
 	return "", fmt.Errorf("updateSnapshotStatus: cannot find the group snapshot for VolumeSnapshot [%s], will not update snapshot status", key)
 }
 
-// leavesGroup says whether a snapshot that is being deleted was the member of a group snapshot that is gone. As long
-// as that is there the member stays.
+// leavesGroup reports whether a snapshot that is being deleted was the member of a group snapshot that is gone. As
+// long as the group snapshot exists, it returns an error, and the member stays.
 //
 // Upstream: snapshot_controller.go checkandRemoveSnapshotFinalizersAndCheckandDeleteContent, v8.7.
 func (s *singles) leavesGroup(snapshot *volumeSnapshot) (bool, error) {
@@ -204,7 +206,7 @@ func (s *singles) leavesGroup(snapshot *volumeSnapshot) (bool, error) {
 	return false, errors.New(message)
 }
 
-// addGroupOwnership has a member that was there before be owned by its group snapshot.
+// addGroupOwnership makes the group snapshot the owner of a member that existed before.
 //
 // Upstream: snapshot_controller.go addVolumeGroupSnapshotOwnership and vgs.go NeedToAddVolumeGroupSnapshotOwnership, v8.7.
 func (s *singles) addGroupOwnership(ctx context.Context, snapshot *volumeSnapshot) error {

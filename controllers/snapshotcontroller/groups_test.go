@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/internal/enginetest"
 )
 
-// groupWorld is a second claim beside that of world, both of one application, and a class.
+// groupWorld has a second claim beside that of world, both of one application, and a class.
 const groupWorld = `
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-2}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: log}, SECOND}}
 ---
@@ -56,7 +56,7 @@ func groupContentOf(r enginetest.SnapshotRig, name string) *groupv1.VolumeGroupS
 	return enginetest.Get[groupv1.VolumeGroupSnapshotContent](r, snapshots.GroupContents(), "", name)
 }
 
-// groupTaken is the content of g after the test has played the sidecar: the group snapshot is ready.
+// groupTaken plays the sidecar, so that the group snapshot g is ready, and returns its content.
 func groupTaken(r enginetest.SnapshotRig) *groupv1.VolumeGroupSnapshotContent {
 	r.Helper()
 	r.Settle()
@@ -110,7 +110,7 @@ func TestEachVolumeOfAGroupGetsAMemberThatIsBound(t *testing.T) {
 	}
 }
 
-// leaveGroup is what the sidecar does last with contents that are being deleted.
+// leaveGroup plays the last step of the sidecar with contents that are being deleted.
 func leaveGroup(r enginetest.SnapshotRig, content *groupv1.VolumeGroupSnapshotContent, members ...string) {
 	r.Helper()
 	if content != nil {
@@ -176,7 +176,7 @@ func TestAGroupWaitsWithItsDeletionWhileAMemberIsRestored(t *testing.T) {
 	require.NotNil(t, groupContentOf(r, content.Name).DeletionTimestamp)
 }
 
-// oldGroup is a content of a group snapshot that is there already, with one member.
+// oldGroup is the content of a group snapshot that exists already, with one member.
 const oldGroup = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotContent, metadata: {name: mine}, spec: {driver: plain.csi.example.com, deletionPolicy: Delete,
   source: {groupSnapshotHandles: {volumeGroupSnapshotHandle: gh, volumeSnapshotHandles: [sh-1]}}, volumeGroupSnapshotRef: {name: g, namespace: default}}}
 ---
@@ -198,7 +198,7 @@ func TestAGroupThatIsThereAlreadyIsBoundAndOwnsItsMembers(t *testing.T) {
 	member := r.Content("mine")
 	member.Status = &snapshotv1.VolumeSnapshotContentStatus{SnapshotHandle: &member.Name, VolumeGroupSnapshotHandle: &handle, ReadyToUse: &ready}
 	r.Update(member, "status")
-	require.NoError(t, r.Engine.RunFor(30*time.Minute)) // the member is looked at again by the resync
+	require.NoError(t, r.Engine.RunFor(30*time.Minute)) // the resync processes the member again
 	require.True(t, snapshots.IsGroupReady(groupOf(r)))
 	require.Equal(t, "g", *r.Snapshot("s1").Status.VolumeGroupSnapshotName)
 	require.Equal(t, "g", snapshots.GroupOf(r.Snapshot("s1")))

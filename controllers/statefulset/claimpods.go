@@ -16,9 +16,9 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// claimPods returns the pods that belong to the set. An orphan that its selector matches and
-// that bears a replica's name is adopted; a pod of its own that this is not true of any
-// more is released. A set that is being deleted does neither.
+// claimPods returns the pods that belong to the set. It adopts an orphan that the selector matches and that has a
+// replica's name, and releases a pod of the set that these are not true of any more. A set that is being deleted
+// does neither.
 // Upstream: stateful_set.go getPodsForStatefulSet; controller_ref_manager.go ClaimPods and
 // ClaimObject, v1.36.
 func (c *controller) claimPods(ctx context.Context, set *appsv1.StatefulSet) ([]*v1.Pod, error) {
@@ -57,13 +57,13 @@ func (c *controller) claimPods(ctx context.Context, set *appsv1.StatefulSet) ([]
 	return claimed, errors.Join(errs...)
 }
 
-// adoptPod makes the set the controller of the pod, if the set is still there.
+// adoptPod makes the set the controller of the pod, if the set still exists.
 // Upstream: controller_ref_manager.go AdoptPod, RecheckDeletionTimestamp, v1.36.
 func (c *controller) adoptPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) (*v1.Pod, error) {
 	fresh, err := c.client.AppsV1().StatefulSets(set.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("can't adopt Pod %s/%s (%s): %s", pod.Namespace, pod.Name, pod.UID, err.Error()) // not the pod is not found
+		return nil, fmt.Errorf("can't adopt Pod %s/%s (%s): %s", pod.Namespace, pod.Name, pod.UID, err.Error()) // not %w: a missing set is not a missing pod
 	case fresh.UID != set.UID:
 		return nil, fmt.Errorf("can't adopt Pod %s/%s (%s): original StatefulSet %s/%s is gone: got uid %s, wanted %s",
 			pod.Namespace, pod.Name, pod.UID, set.Namespace, set.Name, fresh.UID, set.UID)
@@ -74,8 +74,8 @@ func (c *controller) adoptPod(ctx context.Context, set *appsv1.StatefulSet, pod 
 	return c.patchOwner(ctx, pod, metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind(controllerKind)))
 }
 
-// releasePod takes the set out of the pod's owners. A pod that is gone, or another one of
-// its name, needs no release.
+// releasePod removes the set from the pod's owners. A pod that is gone, or replaced by another of its name, needs no
+// release.
 // Upstream: controller_ref_manager.go ReleasePod, v1.36.
 func (c *controller) releasePod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	_, err := c.patchOwner(ctx, pod, map[string]any{"$patch": "delete", "uid": set.UID})
@@ -85,7 +85,7 @@ func (c *controller) releasePod(ctx context.Context, set *appsv1.StatefulSet, po
 	return err
 }
 
-// patchOwner changes one reference of the pod, and of no other of its name.
+// patchOwner changes one reference of the pod, but not of a later pod of its name.
 func (c *controller) patchOwner(ctx context.Context, pod *v1.Pod, ref any) (*v1.Pod, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": []any{ref}, "uid": pod.UID}})
 	if err != nil {
@@ -108,8 +108,8 @@ func ownerOf(pod *v1.Pod) []string {
 	return []string{orphansIn(pod.Namespace)}
 }
 
-// podUpdated has the sets looked at that the pod belongs to or belonged to, and if it is an
-// orphan those that might adopt it.
+// podUpdated queues the sets that the pod belongs to or belonged to and, if it is an orphan, those that might adopt
+// it.
 // Upstream: stateful_set.go updatePod, v1.36.
 func (c *controller) podUpdated(old, pod *v1.Pod) {
 	was, is := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(pod)
@@ -124,8 +124,7 @@ func (c *controller) podUpdated(old, pod *v1.Pod) {
 	}
 }
 
-// podAdded has the set looked at that the pod belongs to, and if it is an orphan those that
-// might adopt it.
+// podAdded queues the set that the pod belongs to or, if it is an orphan, those that might adopt it.
 // Upstream: stateful_set.go addPod, v1.36.
 func (c *controller) podAdded(pod *v1.Pod) {
 	if c.enqueueSetOf(pod); metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil {
@@ -133,7 +132,7 @@ func (c *controller) podAdded(pod *v1.Pod) {
 	}
 }
 
-// enqueueSetsFor has all sets looked at whose selector matches the pod.
+// enqueueSetsFor queues all sets whose selector matches the pod.
 // Upstream: stateful_set.go getStatefulSetsForPod, v1.36.
 func (c *controller) enqueueSetsFor(pod *v1.Pod) {
 	for set := range c.sets.All() {

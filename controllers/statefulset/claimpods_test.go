@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// orphan makes a pod that no controller made.
+// orphan creates a pod without a controller.
 func (c *cluster) orphan(name, app string, owners ...metav1.OwnerReference) *v1.Pod {
 	c.Helper()
 	pod, err := c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
@@ -75,7 +75,7 @@ func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
 	})
 }
 
-// adoptedBefore returns the controller that the trace says the pod got.
+// adoptedBefore returns the controller that the pod got, by the trace.
 func (c *cluster) adoptedBefore(name string) string {
 	c.Helper()
 	for _, w := range c.Engine.Trace().Entries() {
@@ -128,7 +128,7 @@ func TestAPodThatIsBeingDeletedIsNotAdopted(t *testing.T) {
 	assert.Equal(t, "StatefulSet db", c.controllerOf("db-0"), "made by the set when the name is free")
 }
 
-// The set is looked at again before it adopts: it may be gone, or another one of its name.
+// The set is read again before it adopts: it may be gone, or replaced by another of its name.
 // Upstream: controller_ref_manager.go RecheckDeletionTimestamp, v1.36.
 func TestASetThatIsGoneAdoptsNobody(t *testing.T) {
 	for _, again := range []bool{false, true} {

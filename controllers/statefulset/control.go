@@ -9,10 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// updateStatefulSet makes what is missing, deletes what is too much, and replaces what
-// is out of date, in this order. With OrderedReady it stops after the first thing it
-// does, and at the first pod that must be waited for: the pod's next change brings the
-// set here again.
+// updateStatefulSet creates missing pods, deletes surplus ones, and replaces outdated ones, in this order. With
+// OrderedReady it stops after the first action, and at the first pod that must be waited for: the pod's next change
+// queues the set again.
 // Upstream: stateful_set_control.go updateStatefulSet, v1.36.
 func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []*v1.Pod) error {
 	replicas, condemned := sortPods(set, pods)
@@ -41,21 +40,21 @@ func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.Stateful
 	return c.rollingUpdate(ctx, set, replicas)
 }
 
-// monotonic: one thing at a time.
+// monotonic reports whether the set does one thing at a time.
 // Upstream: stateful_set_utils.go allowsBurst, v1.36.
 func monotonic(set *appsv1.StatefulSet) bool {
 	return set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 }
 
-// sortPods separates the pods of replicas the set shall have, by ordinal, from the
-// others, highest ordinal first.
+// sortPods separates the pods of the replicas that the set should have, by ordinal, from the others, highest ordinal
+// first.
 func sortPods(set *appsv1.StatefulSet, pods []*v1.Pod) (replicas map[int64]*v1.Pod, condemned []*v1.Pod) {
 	replicas = map[int64]*v1.Pod{}
 	first, end := ordinals(set)
 	for _, pod := range pods {
 		ordinal, ok := ordinalOf(set, pod)
 		switch {
-		case !ok: // it has the owner but not the name: left alone
+		case !ok: // the owner is right but the name is not: left alone
 		case first <= ordinal && ordinal < end:
 			replicas[ordinal] = pod
 		default:
@@ -70,8 +69,7 @@ func sortPods(set *appsv1.StatefulSet, pods []*v1.Pod) (replicas map[int64]*v1.P
 	return replicas, condemned
 }
 
-// firstUnhealthy returns the condemned pod with the lowest ordinal that does not run well,
-// nil if all do.
+// firstUnhealthy returns the condemned pod with the lowest ordinal that is unhealthy, nil if all are healthy.
 func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
 	for _, pod := range slices.Backward(condemned) {
 		if !isRunningAndReady(pod) || pod.DeletionTimestamp != nil {
@@ -81,22 +79,22 @@ func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
 	return nil
 }
 
-// processReplica makes a replica's pod, or deletes one that has ended so that it can be
-// made again, and says whether the next replica has to wait.
+// processReplica creates a replica's pod, or deletes one that has ended so that it can be created again. It reports
+// whether the next replica has to wait.
 // Upstream: stateful_set_control.go processReplica, v1.36.
 func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) (wait bool, err error) {
 	switch {
 	case pod == nil:
 		pod = newStatefulPod(set, ordinal)
 		if c.podClaimIsStale(set, pod) {
-			return true, nil // as upstream, the claim's end does not bring the set here again
+			return true, nil // as upstream: the deletion of the claim does not queue the set again
 		}
 		return true, c.createStatefulPod(ctx, set, pod)
 	case pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded:
 		if pod.DeletionTimestamp == nil {
 			err = c.deleteStatefulPod(ctx, set, pod)
 		}
-		return true, err // the pod's end brings the set here again
+		return true, err // the deletion of the pod queues the set again
 	case pod.Status.Phase == v1.PodPending:
 		if err := c.createMissingPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
 			return true, err
@@ -111,9 +109,8 @@ func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet
 	return wait, c.updateStatefulPod(ctx, set, pod)
 }
 
-// processCondemned deletes a pod that is too much, and says whether the next has to
-// wait. With one thing at a time an unwell pod is deleted only if none below it is
-// unwell too.
+// processCondemned deletes a surplus pod, and reports whether the next has to wait. With one thing at a time an
+// unhealthy pod is deleted only if none below it is unhealthy, too.
 // Upstream: stateful_set_control.go processCondemned, v1.36.
 func (c *controller) processCondemned(ctx context.Context, set *appsv1.StatefulSet, pod, unhealthy *v1.Pod) (wait bool, err error) {
 	available := isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now())
@@ -123,8 +120,8 @@ func (c *controller) processCondemned(ctx context.Context, set *appsv1.StatefulS
 	return true, c.deleteStatefulPod(ctx, set, pod)
 }
 
-// rollingUpdate deletes the highest pod made from an older template if all above it are
-// well; it will be made from the new one.
+// rollingUpdate deletes the highest pod that was created from an older template, if all above it are healthy. It
+// will be created from the new template.
 // Upstream: the end of stateful_set_control.go updateStatefulSet, v1.36.
 func (c *controller) rollingUpdate(ctx context.Context, set *appsv1.StatefulSet, replicas map[int64]*v1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {

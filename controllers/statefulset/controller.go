@@ -13,11 +13,10 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// ActorName is the name of this controller in upstream's controller manager, and the source of its
-// events.
+// ActorName is the name of this controller in upstream's controller manager, and the source of its events.
 const ActorName = "statefulset-controller"
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: stateful_set.go NewStatefulSetController, v1.36.
 func New() control.Factory {
 	return func(env control.Env) error {
@@ -49,7 +48,7 @@ type controller struct {
 	queue    control.Queue
 }
 
-// enqueueSetOf has the set looked at whose pod has changed.
+// enqueueSetOf queues the set whose pod has changed.
 // Upstream: stateful_set.go deletePod, resolveControllerRef, v1.36.
 func (c *controller) enqueueSetOf(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -61,7 +60,7 @@ func (c *controller) enqueueSetOf(pod *v1.Pod) {
 	}
 }
 
-// sync brings one set a step further and writes down where it stands.
+// sync brings one set a step further and writes its status.
 // Upstream: stateful_set.go sync, and stateful_set_control.go performUpdate, v1.36.
 func (c *controller) sync(ctx context.Context, key string) error {
 	set, found := c.sets.Get(key)

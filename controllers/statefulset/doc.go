@@ -1,6 +1,10 @@
-// Package statefulset is a minimal StatefulSet controller: it gives each replica a pod
-// with a name that lasts and claims that outlive the pod. The documents' pods come from
-// StatefulSets, so many claims are created by this controller and not by a user.
+// Package statefulset is a minimal StatefulSet controller: it gives each replica a pod with a lasting name and
+// claims that outlive the pod. The documents' pods come from StatefulSets, so many claims are created by this
+// controller and not by a user.
+//
+// Begin with updateStatefulSet in control.go, which decides in the order of upstream's functions. claimpods.go finds
+// the set's pods, podcontrol.go creates and deletes pods, retention.go sets the claims' owners, pod.go builds a pod
+// and its claims, status.go counts.
 //
 // # How it works
 //
@@ -12,27 +16,21 @@
 // set, or the pod that scaling down deletes, the owner of the claims, and the garbage
 // collector deletes them when their owner is gone.
 //
-// With podManagementPolicy OrderedReady one thing happens at a time: a pod is made when
-// all before it run and are ready, and one that is too much is deleted when all that
-// shall stay do. With Parallel all are made and deleted at once.
+// With podManagementPolicy OrderedReady one thing happens at a time: a pod is created when all before it run and are
+// ready, and a surplus one is deleted when all pods that should stay run and are ready. With Parallel all are
+// created and deleted at once.
 //
-// A pod that has no controller, but a replica's name and labels that the selector matches,
-// is adopted: so a set that was deleted with its pods orphaned can be made again.
-//
-// claimpods.go says which pods are the set's, control.go decides, in the order of upstream's functions, podcontrol.go makes and
-// deletes, retention.go keeps the claims' owners, pod.go says what a pod and its claims
-// are, status.go counts.
+// A pod without a controller that has a replica's name and labels that the selector matches is adopted: a set that
+// was deleted with its pods orphaned can be created again.
 //
 // Upstream: pkg/controller/statefulset, v1.36.
 //
 // # Deviations from upstream
 //
-//   - There are no ControllerRevisions. A pod's label controller-revision-hash and the
-//     revisions in the status name a hash of the template, which is not upstream's. An
-//     older template is not kept: a pod made anew below a rolling update's partition gets
-//     the newest one.
-//   - A conflict when a claim's owners are written brings the set back into the queue;
-//     upstream tries some times on the spot.
+//   - There are no ControllerRevisions. A pod's label controller-revision-hash and the revisions in the status name
+//     a hash of the template, which is not upstream's. An older template is not kept: a pod created again below a
+//     rolling update's partition gets the newest one.
+//   - After a conflict in writing a claim's owners the set is queued again; upstream retries on the spot.
 //   - Labels that are removed from a pod are not put back.
 //   - maxUnavailable counts as 1, and there is one worker instead of five.
 package statefulset

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// controllerKind is the kind that pods name as their owner's.
+// controllerKind is the kind in the pods' references to their owner.
 const controllerKind = "StatefulSet"
 
 // ordinals returns the first ordinal of the set's replicas and the one after the last.
@@ -71,8 +71,8 @@ func newStatefulPod(set *appsv1.StatefulSet, ordinal int64) *v1.Pod {
 	return pod
 }
 
-// updateStorage gives the pod a volume for each of its claims. It replaces a volume of
-// that name in the template.
+// updateStorage adds a volume to the pod for each of its claims. It replaces a volume of the same name in the
+// template.
 // Upstream: stateful_set_utils.go updateStorage, v1.36.
 func updateStorage(set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) {
 	var volumes []v1.Volume
@@ -98,8 +98,7 @@ func claimName(set *appsv1.StatefulSet, template *v1.PersistentVolumeClaim, ordi
 	return template.Name + "-" + podName(set, ordinal)
 }
 
-// persistentVolumeClaims returns a replica's claims: the templates, with the labels that the
-// set selects by.
+// persistentVolumeClaims returns a replica's claims: the templates, with the labels of the set's selector.
 // Upstream: stateful_set_utils.go getPersistentVolumeClaims, v1.36.
 func persistentVolumeClaims(set *appsv1.StatefulSet, ordinal int64) []*v1.PersistentVolumeClaim {
 	claims := make([]*v1.PersistentVolumeClaim, len(set.Spec.VolumeClaimTemplates))
@@ -118,7 +117,7 @@ func persistentVolumeClaims(set *appsv1.StatefulSet, ordinal int64) []*v1.Persis
 	return claims
 }
 
-// revisionOf names the template that the set has now.
+// revisionOf returns the name of the set's present template.
 // Upstream: pkg/controller/history ControllerRevisionName, v1.36.
 func revisionOf(set *appsv1.StatefulSet) string {
 	data, err := json.Marshal(set.Spec.Template)

@@ -13,8 +13,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// createStatefulPod makes a replica's pod, and before it those of its claims that are
-// missing.
+// createStatefulPod creates a replica's pod, and before it the missing claims.
 // Upstream: stateful_pod_control.go CreateStatefulPod, v1.36.
 func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	ordinal, _ := ordinalOf(set, pod)
@@ -23,7 +22,7 @@ func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.Stateful
 		return err
 	}
 	_, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) { // the cache lags, or the name is taken
+	if apierrors.IsAlreadyExists(err) { // the cache is old, or another pod has the name
 		return err
 	}
 	if err := c.updatePodClaimForRetentionPolicy(ctx, set, pod); err != nil {
@@ -34,8 +33,8 @@ func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.Stateful
 	return err
 }
 
-// updateStatefulPod brings a pod's claims in line with the retention policy. Upstream
-// then writes the pod too, which changes nothing, and says so.
+// updateStatefulPod updates a pod's claims to the retention policy. Upstream then also writes the unchanged pod, and
+// emits an event for it.
 // Upstream: stateful_pod_control.go UpdateStatefulPod, v1.36.
 func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	err := c.updatePodClaimForRetentionPolicy(ctx, set, pod)
@@ -60,8 +59,8 @@ func (c *controller) createMissingPersistentVolumeClaims(ctx context.Context, se
 	return err
 }
 
-// createPersistentVolumeClaims makes those of a replica's claims that are missing. A
-// claim that is there is taken as it is; one that is being deleted must go first.
+// createPersistentVolumeClaims creates a replica's missing claims. It uses an existing claim as it is, and waits for
+// the end of one that is being deleted.
 // Upstream: stateful_pod_control.go createPersistentVolumeClaims, v1.36.
 func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
 	var errs []error
@@ -84,8 +83,7 @@ func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *apps
 	return errors.Join(errs...)
 }
 
-// deleteStatefulPod deletes a pod, with its grace period. One that is gone already is
-// deleted.
+// deleteStatefulPod deletes a pod, with its grace period. A pod that is gone is no error.
 // Upstream: stateful_pod_control.go DeleteStatefulPod, v1.36.
 func (c *controller) deleteStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
@@ -96,7 +94,7 @@ func (c *controller) deleteStatefulPod(ctx context.Context, set *appsv1.Stateful
 	return err
 }
 
-// recordPodEvent says on the set what was done with a pod, or could not be.
+// recordPodEvent emits an event for the set about a pod that was, or could not be, changed.
 // Upstream: stateful_pod_control.go recordPodEvent, v1.36.
 func (c *controller) recordPodEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, err error) {
 	if err != nil {
@@ -106,7 +104,7 @@ func (c *controller) recordPodEvent(verb string, set *appsv1.StatefulSet, pod *v
 	c.recorder.Eventf(set, v1.EventTypeNormal, "Successful"+verb, "%s Pod %s in StatefulSet %s successful", verb, pod.Name, set.Name)
 }
 
-// recordClaimEvent says on the set what was done with a claim, or could not be.
+// recordClaimEvent emits an event for the set about a claim that was, or could not be, changed.
 // Upstream: stateful_pod_control.go recordClaimEvent, v1.36.
 func (c *controller) recordClaimEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, claim *v1.PersistentVolumeClaim, err error) {
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The retention policy says whether a replica's claims go when the set is deleted, and
-// when it is scaled down. The controller deletes no claim. It makes the set, or the pod
-// that scaling down will delete, the claim's owner, and the garbage collector does the
-// rest.
+// The retention policy says whether a replica's claims are deleted when the set is deleted, and when it is scaled
+// down. The controller deletes no claim. It makes the set, or the pod that scaling down will delete, the claim's
+// owner, and the garbage collector does the rest.
 
-// retains reads the set's policy: whether claims stay when the set is deleted, and when
-// it is scaled down. The default is that they do.
+// retains returns the set's policy: whether claims stay when the set is deleted, and when it is scaled down. The
+// default is that they stay.
 // Upstream: stateful_set_utils.go getPersistentVolumeClaimRetentionPolicy, v1.36.
 func retains(set *appsv1.StatefulSet) (whenDeleted, whenScaled bool) {
 	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
@@ -39,19 +38,19 @@ func setOwner(set *appsv1.StatefulSet) owner {
 
 func podOwner(pod *v1.Pod) owner { return owner{pod, v1.SchemeGroupVersion.String(), "Pod"} }
 
-// named: the reference is to an object of this kind and name, in whichever life.
+// named reports whether the reference is to an object of this kind and name, with any UID.
 // Upstream: stateful_set_utils.go matchesRef, v1.36.
 func (o owner) named(ref *metav1.OwnerReference) bool {
 	return ref.APIVersion == o.apiVersion && ref.Kind == o.kind && ref.Name == o.GetName()
 }
 
-// of: the claim has a reference to this very object.
+// of reports whether the claim has a reference to this object.
 // Upstream: stateful_set_utils.go hasOwnerRef, v1.36.
 func (o owner) of(claim *v1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.GetUID() })
 }
 
-// staleOn: the claim has a reference to an object of this name from an earlier life.
+// staleOn reports whether the claim has a reference to an earlier object of this name.
 // Upstream: stateful_set_utils.go hasStaleOwnerRef, v1.36.
 func (o owner) staleOn(claim *v1.PersistentVolumeClaim) bool {
 	for i := range claim.OwnerReferences {
@@ -62,9 +61,8 @@ func (o owner) staleOn(claim *v1.PersistentVolumeClaim) bool {
 	return false
 }
 
-// wantedOwners says which of the two shall own the claims of the set's pod: the set, if
-// they are to go with it; the pod, if scaling down has condemned it and they are to go
-// then.
+// wantedOwners returns which of the two should own the claims of the set's pod: the set, if they are deleted with
+// it; the pod, if scaling down will delete it and they are deleted then.
 // Upstream: the cases of stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
 func wantedOwners(set *appsv1.StatefulSet, pod *v1.Pod) (bySet, byPod bool) {
 	whenDeleted, whenScaled := retains(set)
@@ -72,7 +70,7 @@ func wantedOwners(set *appsv1.StatefulSet, pod *v1.Pod) (bySet, byPod bool) {
 	return !whenDeleted && !byPod, byPod
 }
 
-// inOrdinalRange: the pod is one of the replicas that the set shall have.
+// inOrdinalRange reports whether the pod is one of the replicas that the set should have.
 // Upstream: stateful_set_utils.go podInOrdinalRange, v1.36.
 func inOrdinalRange(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	ordinal, ok := ordinalOf(set, pod)
@@ -80,8 +78,8 @@ func inOrdinalRange(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	return ok && first <= ordinal && ordinal < end
 }
 
-// hasUnexpectedController reports whether another controller manages the claim, although the set has
-// a policy for it. An earlier set or pod of the same name counts as another.
+// hasUnexpectedController reports whether another controller manages the claim although the set has a policy for it.
+// An earlier set or pod of the same name counts as another.
 // Upstream: stateful_set_utils.go hasUnexpectedController, v1.36.
 func hasUnexpectedController(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	if whenDeleted, whenScaled := retains(set); whenDeleted && whenScaled {
@@ -105,7 +103,7 @@ func hasUnexpectedController(claim *v1.PersistentVolumeClaim, set *appsv1.Statef
 	return false
 }
 
-// hasNonControllerOwner: the set or the pod owns the claim without being its controller.
+// hasNonControllerOwner reports whether the set or the pod owns the claim without being its controller.
 // Upstream: stateful_set_utils.go hasNonControllerOwner, v1.36.
 func hasNonControllerOwner(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
@@ -113,8 +111,8 @@ func hasNonControllerOwner(claim *v1.PersistentVolumeClaim, set *appsv1.Stateful
 	})
 }
 
-// isClaimOwnerUpToDate reports whether the claim has the owners that the policy asks for, or the claim
-// must not be changed because an earlier set or pod of the name, or another object, owns it.
+// isClaimOwnerUpToDate reports whether the claim has the owners of the policy, or must not be changed because an
+// earlier set or pod of the name, or another object, owns it.
 // Upstream: stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
 func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	ownedBySet, ownedByPod := setOwner(set).of(claim), podOwner(pod).of(claim)
@@ -130,8 +128,8 @@ func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulS
 	return ownedBySet == bySet && ownedByPod == byPod
 }
 
-// updateClaimOwnerRefForSetAndPod sets the claim's owners as the policy says. If
-// another controller manages the claim, it only removes the set and the pod.
+// updateClaimOwnerRefForSetAndPod sets the claim's owners of the policy. If another controller manages the claim, it
+// only removes the set and the pod.
 // Upstream: stateful_set_utils.go updateClaimOwnerRefForSetAndPod, v1.36.
 func updateClaimOwnerRefForSetAndPod(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) {
 	unexpected := hasUnexpectedController(claim, set, pod)
@@ -161,7 +159,7 @@ func addControllerRef(claim *v1.PersistentVolumeClaim, o owner) {
 	})
 }
 
-// claimsOf returns those of the pod's claims that there are.
+// claimsOf returns the existing claims of the pod.
 func (c *controller) claimsOf(set *appsv1.StatefulSet, pod *v1.Pod) []*v1.PersistentVolumeClaim {
 	var claims []*v1.PersistentVolumeClaim
 	ordinal, _ := ordinalOf(set, pod)
@@ -174,8 +172,7 @@ func (c *controller) claimsOf(set *appsv1.StatefulSet, pod *v1.Pod) []*v1.Persis
 	return claims
 }
 
-// claimsMatchRetentionPolicy: all of the pod's claims that there are have the owners
-// that the policy asks for.
+// claimsMatchRetentionPolicy reports whether all existing claims of the pod have the owners of the policy.
 // Upstream: stateful_pod_control.go ClaimsMatchRetentionPolicy, v1.36.
 func (c *controller) claimsMatchRetentionPolicy(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	return !slices.ContainsFunc(c.claimsOf(set, pod), func(claim *v1.PersistentVolumeClaim) bool {
@@ -183,8 +180,8 @@ func (c *controller) claimsMatchRetentionPolicy(set *appsv1.StatefulSet, pod *v1
 	})
 }
 
-// updatePodClaimForRetentionPolicy gives the pod's claims the owners that the policy
-// asks for. One that is not in the cache yet gets them next time.
+// updatePodClaimForRetentionPolicy gives the pod's claims the owners of the policy. A claim that is not in the cache
+// yet gets them the next time.
 // Upstream: stateful_pod_control.go UpdatePodClaimForRetentionPolicy, v1.36.
 func (c *controller) updatePodClaimForRetentionPolicy(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	for _, claim := range c.claimsOf(set, pod) {
@@ -204,8 +201,8 @@ func (c *controller) updatePodClaimForRetentionPolicy(ctx context.Context, set *
 	return nil
 }
 
-// podClaimIsStale: one of the claims of a pod that is to be made belongs to an earlier
-// pod of its name, with which it is to go. The pod has to wait until it is gone.
+// podClaimIsStale reports whether a claim of a pod that is to be created belongs to an earlier pod of its name, and
+// will be deleted with it. The new pod has to wait for that.
 // Upstream: stateful_pod_control.go PodClaimIsStale, v1.36.
 func (c *controller) podClaimIsStale(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	_, whenScaled := retains(set)

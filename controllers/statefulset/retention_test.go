@@ -24,8 +24,7 @@ func retention(whenDeleted, whenScaled string) func(*appsv1.StatefulSet) {
 	}
 }
 
-// owners returns the owners of a claim, as kind/name, those that do not control it with a
-// question mark.
+// owners returns the owners of a claim as kind/name, with a question mark for those that do not control it.
 func (c *cluster) owners(claim string) (owners []string) {
 	c.Helper()
 	obj, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})
@@ -48,7 +47,7 @@ func (c *cluster) own(claim string, refs ...metav1.OwnerReference) {
 	require.NoError(c, err)
 }
 
-// The four policies, of a replica and of one that scaling down has condemned.
+// The four policies, for a replica and for a pod that scaling down deletes.
 func TestThePolicySaysWhoOwnsAReplicasClaim(t *testing.T) {
 	set, pod := []string{"StatefulSet/db"}, []string{"Pod/db-1"}
 	for _, tt := range []struct {
@@ -69,7 +68,7 @@ func TestThePolicySaysWhoOwnsAReplicasClaim(t *testing.T) {
 				c.runs("db-1")
 				require.Equal(t, tt.replica, c.owners("data-db-0"))
 				require.Equal(t, tt.replica, c.owners("data-db-1"))
-				c.hold("db-1") // so that it is there, condemned, when we look
+				c.hold("db-1") // so that it still exists, condemned, when the test looks
 				c.scale(1)
 				require.NotNil(t, c.pod("db-1").DeletionTimestamp)
 				require.Equal(t, tt.replica, c.owners("data-db-0"))
@@ -128,8 +127,7 @@ func TestAnOwnerThatIsNoControllerIsMadeOne(t *testing.T) {
 	require.Equal(t, []string{"StatefulSet/db"}, c.owners("data-db-0"))
 }
 
-// The garbage collector is to delete the claim with its pod. Until then no new pod may
-// find it.
+// The garbage collector will delete the claim with its pod. Until then no new pod may use it.
 func TestAPodIsNotMadeWhileTheClaimOfItsPredecessorIsThere(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, retention("Retain", "Delete"))

@@ -24,8 +24,7 @@ import (
 
 var ctx = context.Background()
 
-// cluster is an API server with the StatefulSet controller and no other actor: the test
-// plays the kubelets.
+// cluster is an API server with the StatefulSet controller as the only actor. The test plays the kubelets.
 type cluster struct{ *enginetest.Rig }
 
 func newCluster(t testing.TB, cfg engine.Config) *cluster {
@@ -74,7 +73,7 @@ func (c *cluster) scale(replicas int) {
 	c.Settle()
 }
 
-// pods and claims are the names there are, joined.
+// pods and claims return the existing names, joined.
 func (c *cluster) pods() string {
 	list, err := c.User.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	require.NoError(c, err)
@@ -133,7 +132,7 @@ func (c *cluster) deletePod(name string) {
 	c.Settle()
 }
 
-// said returns the events on an object, repeats left out.
+// said returns the events of an object, without repeats.
 func (c *cluster) said(name string) []string {
 	var said []string
 	for _, entry := range c.Engine.Trace().Entries() {

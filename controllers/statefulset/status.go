@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newStatus counts the set's pods. When all replicas come from the newest template, that
-// is the current one.
+// newStatus counts the set's pods. When all replicas come from the newest template, its revision becomes the current
+// one.
 // Upstream: stateful_set_control.go updateStatus and stateful_set_utils.go
 // completeRollingUpdate, v1.36.
 func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) *appsv1.StatefulSetStatus {
@@ -54,20 +54,20 @@ func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, 
 	clone := set.DeepCopy()
 	clone.Status = *status
 	_, err := c.client.AppsV1().StatefulSets(set.Namespace).UpdateStatus(ctx, clone, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) { // it has just been deleted
+	if apierrors.IsNotFound(err) { // the set has just been deleted
 		return nil
 	}
 	return err
 }
 
-// isRunningAndReady: the pod runs and says it is ready.
+// isRunningAndReady reports whether the pod runs and is ready.
 // Upstream: stateful_set_utils.go isRunningAndReady, v1.36.
 func isRunningAndReady(pod *v1.Pod) bool {
 	_, ready := readySince(pod)
 	return pod.Status.Phase == v1.PodRunning && ready
 }
 
-// isRunningAndAvailable: it has been ready for that many seconds.
+// isRunningAndAvailable reports whether the pod has been ready for that many seconds.
 // Upstream: stateful_set_utils.go isRunningAndAvailable, v1.36.
 func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
 	since, _ := readySince(pod)

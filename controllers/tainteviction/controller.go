@@ -20,7 +20,7 @@ const ActorName = "taint-eviction-controller"
 // byNode is the index of pods by their node.
 const byNode = "node"
 
-// New makes the controller.
+// New returns the factory of the controller.
 // Upstream: taint_eviction.go New, v1.36.
 func New() control.Factory {
 	return func(env control.Env) error {
@@ -46,9 +46,9 @@ type controller struct {
 	nodes    *control.Cache[*v1.Node]
 
 	nodeQueue, podQueue control.Queue
-	// tainted are the NoExecute taints of the nodes that have any.
+	// tainted holds the NoExecute taints of the nodes that have any.
 	tainted map[string][]v1.Taint
-	// evictions are the pods that are to be deleted, by key.
+	// evictions holds the planned deletions by the pod's key.
 	evictions map[string]*eviction
 }
 
@@ -61,8 +61,8 @@ func (c *controller) nodeUpdated(old, node *v1.Node) {
 	}
 }
 
-// podAdded has a pod looked at that is on a tainted node, or was. If the node's taint has
-// not been noticed yet, its pods are looked at when it is.
+// podAdded queues a pod that is, or was, on a tainted node. If the node's taint is not known yet, its pods are
+// queued when it is.
 func (c *controller) podAdded(pod *v1.Pod) {
 	if key := control.Key(pod); c.tainted[pod.Spec.NodeName] != nil || c.evictions[key] != nil {
 		c.podQueue.Add(key)
@@ -80,7 +80,7 @@ func noExecute(taints []v1.Taint) []v1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return t.Effect != v1.TaintEffectNoExecute })
 }
 
-// handleNodeUpdate looks at the pods of a node whose taints have changed.
+// handleNodeUpdate processes the pods of a node whose taints have changed.
 // Upstream: taint_eviction.go handleNodeUpdate, v1.36.
 func (c *controller) handleNodeUpdate(_ context.Context, name string) error {
 	node, found := c.nodes.Get(name)
@@ -103,8 +103,7 @@ func (c *controller) handleNodeUpdate(_ context.Context, name string) error {
 	return nil
 }
 
-// handlePodUpdate looks at a pod that is new on its node, tolerates something else, or is
-// gone.
+// handlePodUpdate processes a pod that is new on its node, has other tolerations, or is gone.
 // Upstream: taint_eviction.go handlePodUpdate, v1.36.
 func (c *controller) handlePodUpdate(_ context.Context, key string) error {
 	pod, found := c.pods.Get(key)
@@ -118,7 +117,7 @@ func (c *controller) handlePodUpdate(_ context.Context, key string) error {
 	return nil
 }
 
-// processPodOnNode decides when a pod is to be deleted for its node's taints, if ever.
+// processPodOnNode plans the deletion of a pod that does not tolerate its node's taints for ever.
 // Upstream: taint_eviction.go processPodOnNode, v1.36.
 func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
 	key, now := control.Key(pod), c.env.Now()
@@ -140,14 +139,14 @@ func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
 	since := now
 	if scheduled := c.evictions[key]; scheduled != nil {
 		if since = scheduled.created; since.Before(now) {
-			return // it would be later than what is planned
+			return // an earlier one is planned
 		}
 		c.cancelWorkWithEvent(key)
 	}
 	c.addWork(pod, since, left)
 }
 
-// matchingTolerations returns those by which a pod tolerates all of the taints, if it does.
+// matchingTolerations returns the tolerations of all of the taints, and whether each taint is tolerated.
 // Upstream: component-helpers scheduling/corev1 GetMatchingTolerations, v0.36.
 func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, []v1.Toleration) {
 	var used []v1.Toleration
@@ -161,7 +160,7 @@ func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, 
 	return true, used
 }
 
-// tolerates reports whether a toleration is of that taint.
+// tolerates reports whether a toleration matches the taint.
 // Upstream: api core/v1 Toleration.ToleratesTaint, v0.36, without the operators that
 // compare numbers: they are behind a feature gate.
 func tolerates(t v1.Toleration, taint *v1.Taint) bool {
@@ -177,7 +176,7 @@ func tolerates(t v1.Toleration, taint *v1.Taint) bool {
 	return false
 }
 
-// minTolerationTime returns the time that the tolerations hold; they may hold for ever.
+// minTolerationTime returns the shortest time of the tolerations, or that all hold for ever.
 // Upstream: taint_eviction.go getMinTolerationTime, v1.36.
 func minTolerationTime(tolerations []v1.Toleration) (least time.Duration, forever bool) {
 	seconds := int64(math.MaxInt64)

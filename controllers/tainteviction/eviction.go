@@ -12,14 +12,14 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// How often a deletion is tried, and how long after one another.
+// Limit and waits for a deletion that fails.
 // Upstream: taint_eviction.go retries and deletePodHandler, v1.36.
 const (
 	retries    = 5
 	retryPause = 10 * time.Millisecond
 )
 
-// eviction is a pod that is to be deleted.
+// eviction is the planned deletion of a pod.
 // Upstream: timed_workers.go TimedWorker, v1.36.
 type eviction struct {
 	created   time.Time
@@ -27,7 +27,7 @@ type eviction struct {
 	cancelled bool
 }
 
-// addWork has a pod deleted when its time is over, unless that is planned already.
+// addWork plans the deletion of a pod, unless that is planned already.
 // Upstream: timed_workers.go AddWork, v1.36.
 func (c *controller) addWork(pod *v1.Pod, created time.Time, left time.Duration) {
 	key := control.Key(pod)
@@ -52,7 +52,7 @@ func (c *controller) addWork(pod *v1.Pod, created time.Time, left time.Duration)
 	})
 }
 
-// cancelWorkWithEvent gives up a deletion that is planned, and says so.
+// cancelWorkWithEvent cancels a planned deletion and emits an event.
 // Upstream: taint_eviction.go cancelWorkWithEvent, and timed_workers.go CancelWork, v1.36.
 func (c *controller) cancelWorkWithEvent(key string) {
 	work := c.evictions[key]
@@ -67,7 +67,7 @@ func (c *controller) cancelWorkWithEvent(key string) {
 	c.recorder.Eventf(podRef(key), v1.EventTypeNormal, "TaintManagerEviction", "Cancelling deletion of Pod %s", key)
 }
 
-// deletePod deletes a pod. If that fails again and again, it is given up.
+// deletePod deletes a pod. After several failures it gives up.
 // Upstream: taint_eviction.go deletePodHandler, v1.36.
 func (c *controller) deletePod(ctx context.Context, key string) {
 	c.recorder.Eventf(podRef(key), v1.EventTypeNormal, "TaintManagerEviction", "Marking for deletion Pod %s", key)
@@ -78,7 +78,7 @@ func (c *controller) deletePod(ctx context.Context, key string) {
 	}
 }
 
-// addConditionAndDeletePod says why the pod ends, and deletes it.
+// addConditionAndDeletePod adds the reason to the pod's conditions, and deletes the pod.
 // Upstream: taint_eviction.go addConditionAndDeletePod, v1.36.
 func (c *controller) addConditionAndDeletePod(ctx context.Context, key string) error {
 	namespace, name := control.SplitKey(key)
