@@ -21,7 +21,7 @@ type Object interface {
 	metav1.Object
 }
 
-// Key is the object's key in caches and queues: "namespace/name", or "name" for
+// Key returns the object's key in caches and queues: "namespace/name", or "name" for
 // cluster-scoped objects.
 func Key(obj metav1.Object) string {
 	if ns := obj.GetNamespace(); ns != "" {
@@ -30,7 +30,7 @@ func Key(obj metav1.Object) string {
 	return obj.GetName()
 }
 
-// SplitKey is the inverse of Key.
+// SplitKey returns the inverse of Key.
 func SplitKey(key string) (namespace, name string) {
 	if ns, name, ok := strings.Cut(key, "/"); ok {
 		return ns, name
@@ -47,7 +47,7 @@ type Handler[T any] struct {
 	Delete func(obj T)
 }
 
-// Enqueue is the handler that adds the key of whatever changed.
+// Enqueue returns the handler that adds the key of whatever changed.
 func Enqueue[T Object](add func(key string)) Handler[T] {
 	return Handler[T]{
 		Add:    func(obj T) { add(Key(obj)) },
@@ -128,10 +128,10 @@ func (c *Cache[T]) Get(key string) (T, bool) {
 	return obj, ok
 }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (c *Cache[T]) Len() int { return len(c.items) }
 
-// Synced says whether the first list has arrived.
+// Synced reports whether the first list has arrived.
 func (c *Cache[T]) Synced() bool { return c.synced }
 
 // All walks the objects in order of key: those that there are when the walk begins,
@@ -175,7 +175,7 @@ func (c *Cache[T]) ByIndex(name, value string) []T {
 	return list
 }
 
-// HasIndex says whether the named index files any object under value. It panics if there
+// HasIndex reports whether the named index files any object under value. It panics if there
 // is no such index.
 func (c *Cache[T]) HasIndex(name, value string) bool {
 	_, ok := c.index(name).keys[value]
@@ -304,7 +304,7 @@ func (ix *index[T]) remove(key string, values []string) {
 	}
 }
 
-// sorted are the keys filed under the value, in order.
+// sorted returns the keys filed under the value, in order.
 func (ix *index[T]) sorted(value string) []string {
 	set, ok := ix.keys[value]
 	switch {

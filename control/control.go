@@ -91,7 +91,7 @@ type Clock interface {
 	Poll(ctx context.Context, interval, timeout time.Duration, cond func(ctx context.Context) (bool, error)) error
 }
 
-// Backoff is how long to wait, again and again.
+// Backoff is the time that to wait, again and again.
 type Backoff struct {
 	// First is the first wait. It must be positive.
 	First time.Duration
@@ -101,7 +101,7 @@ type Backoff struct {
 	Max time.Duration
 }
 
-// Next is the backoff after one wait.
+// Next returns the backoff after one wait.
 func (b Backoff) Next() Backoff {
 	if b.Factor > 0 {
 		b.First = time.Duration(float64(b.First) * b.Factor)
@@ -134,7 +134,7 @@ type QueueConfig struct {
 	// About says in traces what a key stands for, for example "pvc default/data";
 	// KeysOf makes it for keys that are an object's. Default: Name and the key.
 	About func(key string) string
-	// Workers is how many keys are reconciled at once; 0 means 1.
+	// Workers is the number of keys are reconciled at once; 0 means 1.
 	Workers int
 	// Reconcile handles one key. A nil error forgets the key's failures; an
 	// error puts it back after a backoff.
@@ -147,7 +147,7 @@ type QueueConfig struct {
 	MaxRetries int
 }
 
-// KeysOf is a QueueConfig.About for a queue whose keys are those of one kind of object:
+// KeysOf returns a QueueConfig.About for a queue whose keys are those of one kind of object:
 // "namespace/name", or "name" for objects without a namespace.
 func KeysOf(kind string) func(key string) string {
 	return func(key string) string { return trace.Ref{Kind: kind, Name: key}.String() }
@@ -167,7 +167,7 @@ type RateLimiter struct {
 	Burst int
 }
 
-// WithDefaults is the limiter with what its zero fields mean.
+// WithDefaults returns the limiter with what its zero fields mean.
 func (l RateLimiter) WithDefaults() RateLimiter {
 	l.Base = cmp.Or(l.Base, 5*time.Millisecond)
 	l.Max = cmp.Or(l.Max, 1000*time.Second)
@@ -187,7 +187,7 @@ type Queue interface {
 	AddRateLimited(key string)
 	// Forget clears the key's failures.
 	Forget(key string)
-	// NumRequeues is how often the key has failed since it was forgotten.
+	// NumRequeues is the number of times that the key has failed since it was forgotten.
 	NumRequeues(key string) int
 	// Len is the number of keys waiting, not counting those in work.
 	Len() int
@@ -242,7 +242,7 @@ type Item struct {
 	Object runtime.Object
 }
 
-// ItemOf is an object that is in no list yet.
+// ItemOf returns an object that is in no list yet.
 func ItemOf(obj Object) Item { return Item{Key: Key(obj), Object: obj} }
 
 // Change is one change of an object as a follower of its resource sees it. The objects

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// WithTimeout is a context that ends after d on the clock, which may be virtual.
+// WithTimeout returns a context that ends after d on the clock, which may be virtual.
 // Clock.Sleep and Clock.Poll end with it, and its Err says so. Its Done channel
 // is its parent's: to close one at the right moment would take a goroutine.
 func WithTimeout(parent context.Context, clock Clock, d time.Duration) context.Context {
 	return &timeout{Context: parent, clock: clock, at: clock.Now().Add(d)}
 }
 
-// Remaining is how long a context made by WithTimeout, or one derived from it,
+// Remaining returns the time that a context made by WithTimeout, or one derived from it,
 // has left at now; false if it has no such end.
 func Remaining(ctx context.Context, now time.Time) (time.Duration, bool) {
 	t, ok := ctx.Value(timeoutKey{}).(*timeout)

@@ -140,13 +140,13 @@ func (d Driver) checkFSTypes() error {
 // NodeController and SidecarSocket: that path, a dot and the node's name.
 func (d Driver) NodeSidecarSocket(node string) string { return d.SidecarSocket + "." + node }
 
-// HasController says whether the driver has a controller.
+// HasController reports whether the driver has a controller.
 func (d Driver) HasController() bool {
 	return d.Controller != nil || d.NewController != nil || d.Endpoint != ""
 }
 
-// HasNodes says whether the driver runs on nodes.
+// HasNodes reports whether the driver runs on nodes.
 func (d Driver) HasNodes() bool { return d.Node != nil || d.NodeEndpoint != nil }
 
-// Attaches says whether the driver's volumes are attached to nodes, by its CSIDriver object.
+// Attaches reports whether the driver's volumes are attached to nodes, by its CSIDriver object.
 func (d Driver) Attaches() bool { return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired }

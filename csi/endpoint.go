@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 )
 
-// AtEndpoint is the driver that listens at an address, "unix:///run/csi.sock" or
+// AtEndpoint returns the driver that listens at an address, "unix:///run/csi.sock" or
 // "tcp://HOST:PORT", in another process. The driver is asked, in real time, for its name,
 // whether it has a controller and whether that attaches, and whether it has a node server;
 // fields of the CSIDriver object beyond that are the caller's to set.
@@ -59,7 +59,7 @@ func ask(ctx context.Context, conn *grpc.ClientConn, endpoint string) (d Driver,
 	return d, d.Check()
 }
 
-// attaches says whether a driver has its volumes attached.
+// attaches reports whether a driver has its volumes attached.
 func attaches(ctx context.Context, conn *grpc.ClientConn, hasController bool) (*bool, error) {
 	attach := false
 	if !hasController {

@@ -7,7 +7,7 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 )
 
-// ControlPlane are the sidecars of a driver whose controller listens at Endpoint, for a driver
+// ControlPlane returns the sidecars of a driver whose controller listens at Endpoint, for a driver
 // of actors that is not a Cluster's: package remote runs them against another API server. These
 // are the provisioner, the attacher if its volumes are attached, and the resizer; and withSnapshots,
 // which is for a server that has the CustomResourceDefinitions of snapshots, the snapshotter, which does

@@ -25,16 +25,16 @@ type Sidecars struct {
 	Snapshotter func(*snapshotter.Config)
 }
 
-// ProvisionerActor is the name of a driver's provisioner.
+// ProvisionerActor returns the name of a driver's provisioner.
 func ProvisionerActor(driver string) string { return "csi-provisioner/" + driver }
 
-// AttacherActor is the name of a driver's attacher.
+// AttacherActor returns the name of a driver's attacher.
 func AttacherActor(driver string) string { return "csi-attacher/" + driver }
 
-// ResizerActor is the name of a driver's resizer.
+// ResizerActor returns the name of a driver's resizer.
 func ResizerActor(driver string) string { return "csi-resizer/" + driver }
 
-// SnapshotterActor is the name of a driver's snapshotter.
+// SnapshotterActor returns the name of a driver's snapshotter.
 func SnapshotterActor(driver string) string { return "csi-snapshotter/" + driver }
 
 // sidecars returns the actors that call the controller, without the snapshotter.

@@ -54,7 +54,7 @@ func (s *shrinker) fewerActs() {
 	})
 }
 
-// failsWithout says whether a plan still fails when some acts are left out. What happens
+// failsWithout reports whether a plan still fails when some acts are left out. What happens
 // without trouble is then something else, too: it is played first, and tells where the calls
 // are now that the plan's faults strike.
 func (s *shrinker) failsWithout(plan Plan, without []int) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// opening is how many calls there had been when the user of a run acted first.
+// opening is the number of calls there had been when the user of a run acted first.
 type opening struct{ firstCall, firstRPC int }
 
 // openAt notes them at a user's first act.
@@ -30,7 +30,7 @@ func (x *exploration) tell(f *Failure) {
 	f.Cluster, f.Commands, f.Untold = x.commands(f.Plan)
 }
 
-// commands are those of a story (package story) that do what a plan does, in two parts: what
+// commands returns those of a story (package story) that do what a plan does, in two parts: what
 // stands behind its command "cluster", and what comes after that before the user acts first.
 func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err error) {
 	switch {
@@ -54,7 +54,7 @@ func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err
 	return cluster, trouble, nil
 }
 
-// command is that of a fault in a run, which has others, too.
+// command returns that of a fault in a run, which has others, too.
 func (f Fault) command(r *recorded, others []Fault) (string, error) {
 	places, first := r.calls, r.firstCall
 	if f.isCSI() {
@@ -77,7 +77,7 @@ func (f Fault) command(r *recorded, others []Fault) (string, error) {
 	return command, nil
 }
 
-// strikes says whether one of the faults strikes that call at the same moment as f: it is
+// strikes reports whether one of the faults strikes that call at the same moment as f: it is
 // then not counted.
 func strikes(faults []Fault, call int, f Fault) bool {
 	for _, other := range faults {
@@ -88,12 +88,12 @@ func strikes(faults []Fault, call int, f Fault) bool {
 	return false
 }
 
-// after says whether a fault strikes a call that is carried out.
+// after reports whether a fault strikes a call that is carried out.
 func (f Fault) after() bool {
 	return f.Kind == CrashAfter || f.Kind == Lost || f.Kind == CSILost || f.Kind == CSICrashAfter
 }
 
-// text is the command for calls that a place names: "actor verb resource", or for those to
+// text returns the command for calls that a place names: "actor verb resource", or for those to
 // drivers "actor method".
 func (f Fault) text(place []string) string {
 	calls := strings.Join(place[1:], " ")

@@ -16,24 +16,24 @@ import (
 
 // Coverage says how much a number of runs saw, so that "nothing was found" means something.
 type Coverage struct {
-	// States is how many different states of all claims, volumes, pods and attachments there
+	// States is the number of different states of all claims, volumes, pods and attachments there
 	// were, without what differs between any two runs, such as UIDs: phases, who is bound to
 	// whom, which node, whether they are being deleted, and which finalizers they have.
 	States int `json:"states"`
-	// Orders is how many different orders of writes there were.
+	// Orders is the number of different orders of writes there were.
 	Orders int `json:"orders"`
 	// NewState and NewOrder are the last runs that had a state, or an order, that none
 	// before had. Where they are far behind the number of runs, more runs will find little.
 	NewState int `json:"newState"`
 	NewOrder int `json:"newOrder"`
-	// Places is how many places for a fault the plain run has: kinds of calls (an actor, a
+	// Places is the number of places for a fault the plain run has: kinds of calls (an actor, a
 	// verb, a resource) with the kinds of faults that they can meet, and kinds of calls to
 	// drivers. Tried is at how many of them there was a fault.
 	Places int `json:"places"`
 	Tried  int `json:"tried"`
 }
 
-// String is the coverage in one line.
+// String returns the coverage in one line.
 func (c Coverage) String() string {
 	return fmt.Sprintf("%d states (the last new one in run %d), %d orders of writes (the last in run %d), faults at %d of %d places",
 		c.States, c.NewState, c.Orders, c.NewOrder, c.Tried, c.Places)
@@ -127,7 +127,7 @@ func number(text string) uint64 {
 	return h.Sum64()
 }
 
-// abstract is a number for what matters of an object, 0 for those that do not.
+// abstract returns a number for what matters of an object, 0 for those that do not.
 func abstract(obj runtime.Object) uint64 {
 	var parts [8]string
 	switch o := obj.(type) {

@@ -14,7 +14,7 @@ import (
 // end is how a run ended: how many pods ran or had succeeded, and how many claims were bound.
 type end struct{ pods, claims int }
 
-// endOf is a cluster's, and the objects that are not so far.
+// endOf returns a cluster's, and the objects that are not so far.
 func endOf(c *storagesim.Cluster) (e end, waiting []string, err error) {
 	core, ctx := c.Client().CoreV1(), context.Background()
 	pods, err := core.Pods("").List(ctx, metav1.ListOptions{})

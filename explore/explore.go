@@ -24,7 +24,7 @@ const (
 
 // Config says how much to explore. The zero value works.
 type Config struct {
-	// Runs is how many runs there are; default DefaultRuns. The first is the plain one: in
+	// Runs is the number of runs there are; default DefaultRuns. The first is the plain one: in
 	// order, and without faults.
 	Runs int
 	// Budget is a time in the real world after which no run is begun. 0 is no limit.
@@ -32,7 +32,7 @@ type Config struct {
 	// Cluster is what each run begins with. Its Seed and Policy are the run's, and its
 	// disks are in memory; Dir and RealMounts must not be set.
 	Cluster storagesim.Config
-	// Workers is how many runs happen at once; default one for each processor. Results do
+	// Workers is the number of runs happen at once; default one for each processor. Results do
 	// not depend on it.
 	Workers int
 	// Strategies are how plans are made, taken in turns; default all of Strategies.
@@ -41,7 +41,7 @@ type Config struct {
 	Rules []Rule
 	// Except are the names of built-in rules that do not hold for the scenario.
 	Except []string
-	// ShrinkRuns is how many runs a failure may take to be made smaller; default
+	// ShrinkRuns is the number of runs a failure may take to be made smaller; default
 	// DefaultShrinkRuns, negative for none. One with many more steps than the plain run counts
 	// as several.
 	ShrinkRuns int
@@ -80,7 +80,7 @@ func (cfg Config) check() error {
 	return cfg.checkStrategies()
 }
 
-// runs is how many runs there are.
+// runs returns the number of runs there are.
 func (cfg Config) runs() int {
 	if cfg.Runs == 0 {
 		return DefaultRuns
@@ -107,7 +107,7 @@ func (cfg Config) strategies() []string {
 
 // Report is what an exploration did.
 type Report struct {
-	// Runs is how many runs there were: all that were asked for; as many as the strategies
+	// Runs is the number of runs there were: all that were asked for; as many as the strategies
 	// have or the budget allowed, if that is fewer; or up to the first that failed.
 	Runs int
 	// Coverage is what they saw.
@@ -146,7 +146,7 @@ type Failure struct { // it is more than an error
 	choices []uint32
 }
 
-// Rule is the name of the rule that was broken, "" if the run failed otherwise.
+// Rule returns the name of the rule that was broken, "" if the run failed otherwise.
 func (f *Failure) Rule() string {
 	if broken, ok := errors.AsType[*Broken](f.Err); ok {
 		return broken.Rule
@@ -154,7 +154,7 @@ func (f *Failure) Rule() string {
 	return ""
 }
 
-// Error is the reason, the story, and the line that repeats it.
+// Error returns the reason, the story, and the line that repeats it.
 func (f *Failure) Error() string {
 	by := "in order"
 	if f.Strategy != "" {
@@ -208,7 +208,7 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	return x.end(runs, first, err)
 }
 
-// numbers are those of the runs to play, of so many.
+// numbers returns those of the runs to play, of so many.
 func (cfg Config) numbers(runs int) []int {
 	var numbers []int
 	for n := max(1, cfg.First); n <= runs; n++ {
@@ -240,7 +240,7 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	return asError(f)
 }
 
-// asError is nil for a nil failure.
+// asError returns nil for a nil failure.
 func asError(f *Failure) error {
 	if f == nil {
 		return nil
@@ -256,7 +256,7 @@ type exploration struct {
 	planner  *planner
 	base     base // what the plain run told
 	plain    *end // how it ended
-	// plainSteps is how many steps it had.
+	// plainSteps is the number of steps it had.
 	plainSteps uint64
 	covered    *covered
 }
@@ -265,7 +265,7 @@ func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim
 	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered()}
 }
 
-// end is the outcome.
+// end returns the outcome.
 func (x *exploration) end(runs int, failure *Failure, err error) (Report, error) {
 	report := Report{Runs: runs, Coverage: x.covered.coverage()}
 	if failure != nil {
@@ -311,7 +311,7 @@ func difference(first, second string) *NotRepeatable {
 	return &NotRepeatable{First: around(a), Second: around(b)}
 }
 
-// run is the run of that number.
+// run returns the run of that number.
 func (x *exploration) run(number int) *Failure {
 	strategy, plan := x.planner.plan(number)
 	var r recorded
@@ -337,7 +337,7 @@ type recorded struct {
 	opening
 }
 
-// play is one run. What it does is noted in r, if that is given.
+// play returns one run. What it does is noted in r, if that is given.
 func (x *exploration) play(plan Plan, r *recorded) *Failure {
 	policy, err := orderOf(plan)
 	if err != nil {
@@ -365,7 +365,7 @@ func (x *exploration) play(plan Plan, r *recorded) *Failure {
 	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices()}
 }
 
-// of is the configuration of one run's cluster.
+// of returns the configuration of one run's cluster.
 func (cfg Config) of(seed uint64, policy engine.Policy) storagesim.Config {
 	cluster := cfg.Cluster
 	cluster.Seed, cluster.Policy, cluster.Disks = seed, policy, storagesim.MemoryDisks
@@ -402,7 +402,7 @@ func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded) erro
 	return r.finish(c)
 }
 
-// Recovery is how much virtual time a cluster has after all trouble until the rules hold: the
+// Recovery is the virtual time that a cluster has after all trouble until the rules hold: the
 // longest backoffs are of some minutes.
 const Recovery = 20 * time.Minute
 

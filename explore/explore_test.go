@@ -338,7 +338,7 @@ spec:
 `, "NAME", name)
 }
 
-// BenchmarkExplore is one run: of two claims that race for one volume, and of a claim that
+// BenchmarkExplore measures one run: of two claims that race for one volume, and of a claim that
 // is provisioned, runs in a pod, and goes again. Each with the built-in rules and without.
 func BenchmarkExplore(b *testing.B) {
 	for name, scenario := range map[string]func(c *explore.Cluster){

@@ -41,15 +41,15 @@ const (
 	CSIHang = "csi-hang"
 )
 
-// FaultKinds are all of them.
+// FaultKinds returns all of them.
 func FaultKinds() []string {
 	return []string{CrashBefore, CrashAfter, Refused, Conflict, Lost, CSIUnavailable, CSILost, CSICrash, CSICrashAfter, CSIHang}
 }
 
-// apiKinds are those of calls at the API server.
+// apiKinds returns those of calls at the API server.
 func apiKinds() []string { return FaultKinds()[:5] }
 
-// isCSI says whether a fault strikes calls to drivers.
+// isCSI reports whether a fault strikes calls to drivers.
 func (f Fault) isCSI() bool { return strings.HasPrefix(f.Kind, "csi-") }
 
 // inject has a plan's faults strike the cluster from now on.

@@ -52,14 +52,14 @@ type Hold struct {
 	Actor, Resource string
 	// From is the number of the call at the API server with which it begins.
 	From int
-	// For is how long it lasts, in virtual time.
+	// For is the time that it lasts, in virtual time.
 	For time.Duration
 	// Past has a process that starts meanwhile list what there was when it began
 	// (engine.LagFor). Otherwise it has no list until it is over.
 	Past bool
 }
 
-// Size is how much differs from the plain run in order: choices, faults and holds.
+// Size returns the number of differences from the plain run in order: choices, faults and holds.
 func (p Plan) Size() int {
 	n := len(p.Choices) + len(p.Faults) + len(p.Holds)
 	if p.Order != "" {
@@ -71,7 +71,7 @@ func (p Plan) Size() int {
 // version is the first word of a line; it grows when a line would mean something else.
 const version = "x1"
 
-// String is the plan in one line without spaces, for Parse.
+// String returns the plan in one line without spaces, for Parse.
 func (p Plan) String() string {
 	line := []string{version}
 	add := func(name string, values []string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// orderOf is the policy that a plan's Order names, nil for that of Choices.
+// orderOf returns the policy that a plan's Order names, nil for that of Choices.
 func orderOf(p Plan) (engine.Policy, error) {
 	depth, isPCT := strings.CutPrefix(p.Order, "pct")
 	switch {
@@ -42,7 +42,7 @@ func (d *deviating) Choose(n int) int {
 	return int(take % uint32(n)) // the run may be another than the one where it was chosen
 }
 
-// choicesOf are the places where a recorded run left the plain order.
+// choicesOf returns the places where a recorded run left the plain order.
 func choicesOf(recorded []uint32) []Choice {
 	var choices []Choice
 	for at, take := range recorded {
@@ -53,7 +53,7 @@ func choicesOf(recorded []uint32) []Choice {
 	return choices
 }
 
-// pctSteps is how many choices a run is thought to have. Change points lie among them.
+// pctSteps is the number of choices a run is thought to have. Change points lie among them.
 const pctSteps = 1000
 
 // fairAfter is the number of the choice from which pct chooses by chance. A worker that comes

@@ -77,7 +77,7 @@ func (g *guard) write(w trace.Write) {
 	}
 }
 
-// rest is the first rule that is broken at the end.
+// rest returns the first rule that is broken at the end.
 func (g *guard) rest() error {
 	for i, check := range g.checks {
 		if check.Rest == nil {

@@ -44,7 +44,7 @@ const (
 	Liveness     = "what runs in order runs"
 )
 
-// stateless are the built-in rules that need nothing but the run itself.
+// stateless returns the built-in rules that need nothing but the run itself.
 func stateless() []Rule {
 	return []Rule{
 		{OneOwner, func(*storagesim.Cluster) Check { return Check{Write: newOwners().write} }},
@@ -56,7 +56,7 @@ func stateless() []Rule {
 	}
 }
 
-// builtIn are the rules of a configuration. plain is the end of the run in order, nil in
+// builtIn returns the rules of a configuration. plain is the end of the run in order, nil in
 // that run itself.
 func (cfg Config) builtIn(plain *end) []Rule {
 	rules := append(stateless(), Rule{NothingLeaks, func(c *storagesim.Cluster) Check {
@@ -70,7 +70,7 @@ func (cfg Config) builtIn(plain *end) []Rule {
 	return slices.DeleteFunc(rules, func(r Rule) bool { return slices.Contains(cfg.Except, r.Name) })
 }
 
-// newLeaks are the leaks that upstream does not have.
+// newLeaks returns the leaks that upstream does not have.
 func newLeaks(c *storagesim.Cluster) error {
 	err := c.RequireNoLeaks()
 	found, ok := errors.AsType[*storagesim.LeakError](err)

@@ -38,7 +38,7 @@ const (
 	Storm = "storm"
 )
 
-// Strategies are the names of all.
+// Strategies returns the names of all.
 func Strategies() []string {
 	return []string{Crashes, Faults, Pairs, Stale, Delays, Random, PCT, Storm}
 }
@@ -97,7 +97,7 @@ func newPlanner(b base, strategies []string, runs int) *planner {
 	return p
 }
 
-// faultsOf are the faults that a call at the API server can meet.
+// faultsOf returns the faults that a call at the API server can meet.
 func faultsOf(number int, place string) []Fault {
 	var faults []Fault
 	for _, kind := range apiKinds() {
@@ -111,7 +111,7 @@ func faultsOf(number int, place string) []Fault {
 // endless is the size of strategies that use chance.
 const endless = int(^uint(0) >> 1)
 
-// size is how many plans a strategy has.
+// size returns the number of plans a strategy has.
 func (p *planner) size(strategy string) int {
 	switch strategy {
 	case Crashes:
@@ -134,7 +134,7 @@ func (p *planner) size(strategy string) int {
 	return endless
 }
 
-// plan is that of a run, from 1.
+// plan returns that of a run, from 1.
 func (p *planner) plan(run int) (strategy string, plan Plan) {
 	t := p.turns[run-1]
 	rng := rand.New(rand.NewPCG(uint64(t.i), 0xfa017))
@@ -159,7 +159,7 @@ func (p *planner) plan(run int) (strategy string, plan Plan) {
 	return t.strategy, plan
 }
 
-// delays is the i-th plan with one to three choices away from the plain order.
+// delays returns the i-th plan with one to three choices away from the plain order.
 func (p *planner) delays(i int) Plan {
 	rng := rand.New(rand.NewPCG(uint64(i), 0xde1a))
 	at := map[int]uint32{}
@@ -173,7 +173,7 @@ func (p *planner) delays(i int) Plan {
 	return plan
 }
 
-// stale is the plan of a run whose cache falls behind.
+// stale returns the plan of a run whose cache falls behind.
 func (p *planner) stale(rng *rand.Rand, i int) Plan {
 	h := p.follows[i/3%len(p.follows)]
 	h.From, h.For = 1+rng.IntN(len(p.calls)), time.Duration(1+rng.IntN(60))*time.Second
@@ -235,7 +235,7 @@ func (p *placed) add(place string, faults ...Fault) {
 	}
 }
 
-// inTurns are all of them, those at places that were not struck before first.
+// inTurns returns all of them, those at places that were not struck before first.
 func (p *placed) inTurns() []Fault { return slices.Concat(p.rounds...) }
 
 // checkStrategies refuses names that there are not.

@@ -100,7 +100,7 @@ func (b *binder[S, C]) reference(snapshot S) v1.ObjectReference {
 	}
 }
 
-// volumeOfClaim is the volume of a claim of which something is to be taken.
+// volumeOfClaim returns the volume of a claim of which something is to be taken.
 //
 // Upstream: snapshot_controller.go getVolumeFromVolumeSnapshot and isVolumeBoundToClaim, v8.7.
 func (c *controller) volumeOfClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, taken string) (*v1.PersistentVolume, error) {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// nodes are those that the volume is attached to, sorted.
+// nodes returns those that the volume is attached to, sorted.
 func (v *volume) nodes() []string { return slices.Sorted(maps.Keys(v.Attached)) }
 
 // ControllerPublishVolume attaches a volume to a node. The node's server looks for that before
@@ -81,7 +81,7 @@ func (c *controller) mayAttach(v *volume, req *spec.ControllerPublishVolumeReque
 	return nil
 }
 
-// alone says whether an access mode allows one node only.
+// alone reports whether an access mode allows one node only.
 func alone(wanted *spec.VolumeCapability) bool {
 	switch wanted.GetAccessMode().GetMode() {
 	case spec.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY, spec.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER,

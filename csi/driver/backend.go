@@ -67,7 +67,7 @@ type attachment struct {
 	Alone bool `json:"alone,omitempty"`
 }
 
-// idOf is the ID of the volume of a name.
+// idOf returns the ID of the volume of a name.
 func idOf(name string) string { return fmt.Sprintf("vol-%x", sha256.Sum256([]byte(name)))[:20] }
 
 func (b *Backend) dir(id string) string { return path.Join(b.root, volumesDir, id) }
@@ -114,7 +114,7 @@ func (b *Backend) writeJSON(name string, value any) error {
 	return b.disk.Rename(name+".new", name)
 }
 
-// volumes are all, by ID.
+// volumes returns all, by ID.
 func (b *Backend) volumes() ([]*volume, error) {
 	names, err := b.disk.List(b.dir(""))
 	if err != nil {
@@ -134,7 +134,7 @@ func (b *Backend) volumes() ([]*volume, error) {
 	return all, nil
 }
 
-// free is how many bytes new volumes of a node may have; "" is all nodes.
+// free returns the number of bytes new volumes of a node may have; "" is all nodes.
 func (b *Backend) free(node string) int64 { return max(b.cfg.Capacity-b.used[node], 0) }
 
 // start has a controller that starts find the volumes that are there already.
@@ -150,7 +150,7 @@ func (b *Backend) start(d *disk.Disk) error {
 	return err
 }
 
-// open is what a node mounts: "NAME:ID".
+// open returns what a node mounts: "NAME:ID".
 func (b *Backend) open(source string) (*disk.Disk, error) {
 	prefix := b.cfg.Name + ":"
 	if len(source) <= len(prefix) || source[:len(prefix)] != prefix {

@@ -209,7 +209,7 @@ func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *spec.Val
 	}}, nil
 }
 
-// find is the volume of a request.
+// find returns the volume of a request.
 func (b *Backend) find(id string) (*volume, error) {
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
@@ -243,7 +243,7 @@ func (c *controller) ListVolumes(_ context.Context, req *spec.ListVolumesRequest
 	return answer, nil
 }
 
-// page is the part of a list that a request asks for, and the token of what comes after it: the
+// page returns the part of a list that a request asks for, and the token of what comes after it: the
 // number of the next entry.
 func page(length int, token string, most int) (from, to int, next string, err error) {
 	if token != "" {
@@ -257,7 +257,7 @@ func page(length int, token string, most int) (from, to int, next string, err er
 	return from, length, "", nil
 }
 
-// GetCapacity is what is free: with topology, on the node that is asked for, or on all nodes
+// GetCapacity returns what is free: with topology, on the node that is asked for, or on all nodes
 // together, of which none can have a volume larger than its own room.
 func (c *controller) GetCapacity(_ context.Context, req *spec.GetCapacityRequest) (*spec.GetCapacityResponse, error) {
 	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
@@ -278,7 +278,7 @@ func (c *controller) GetCapacity(_ context.Context, req *spec.GetCapacityRequest
 	return answer, nil
 }
 
-// describe is a volume as answers have it.
+// describe returns a volume as answers have it.
 func (c *controller) describe(v *volume) *spec.Volume {
 	answer := &spec.Volume{VolumeId: v.ID, CapacityBytes: v.Size, ContentSource: v.From.describe()}
 	if v.Node != "" {
@@ -289,7 +289,7 @@ func (c *controller) describe(v *volume) *spec.Volume {
 
 func (b *Backend) topologyKey() string { return "topology." + b.cfg.Name + "/node" }
 
-// place is the node that a new volume is for: the first preferred one.
+// place returns the node that a new volume is for: the first preferred one.
 func (c *controller) place(asked *spec.TopologyRequirement) (string, error) {
 	if !c.cfg.Topology {
 		return "", nil

@@ -21,7 +21,7 @@ type content struct {
 	block bool
 }
 
-// contentOf is the snapshot or volume that a new volume is filled with; zero if it is empty.
+// contentOf returns the snapshot or volume that a new volume is filled with; zero if it is empty.
 func (c *controller) contentOf(source *spec.VolumeContentSource) (from content, err error) {
 	switch {
 	case source == nil:
@@ -62,7 +62,7 @@ func (from content) check(v *volume) error {
 	return nil
 }
 
-// describe is the content as answers have it.
+// describe returns the content as answers have it.
 func (from content) describe() *spec.VolumeContentSource {
 	switch {
 	case from.Snapshot != "":

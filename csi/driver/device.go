@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// device is the path of a volume's device on the node.
+// device returns the path of a volume's device on the node.
 func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, path.Base(id)) }
 
 // connect has the node see a volume's device. What is connected already stays.

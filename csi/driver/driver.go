@@ -74,10 +74,10 @@ type Config struct {
 	// goes with NoAttach, Topology and NoSnapshots, which it sets, and without
 	// AttributesClasses: nodes have no resizer and no snapshotter.
 	OnNodes bool
-	// Capacity is how many bytes all volumes may have together, with Topology or OnNodes those
+	// Capacity is the number of bytes all volumes may have together, with Topology or OnNodes those
 	// of each node; default 1 TiB.
 	Capacity int64
-	// MaxVolumes is how many volumes a node can have attached; default 0, no limit.
+	// MaxVolumes is the number of volumes a node can have attached; default 0, no limit.
 	MaxVolumes int64
 	// NoSnapshots has the driver do without snapshots (no capabilities CREATE_DELETE_SNAPSHOT
 	// and LIST_SNAPSHOTS).
@@ -106,7 +106,7 @@ func (cfg Config) Deploy(w csi.World) (deploy.Plan, error) {
 	return d.Deploy(w)
 }
 
-// New is a driver with a backend of its own, for one cluster.
+// New returns a driver with a backend of its own, for one cluster.
 func New(cfg Config) (csi.Driver, error) {
 	if cfg.Name == "" {
 		cfg.Name = Name
@@ -151,7 +151,7 @@ func newBackend(cfg Config) *Backend {
 	return &Backend{cfg: cfg, nodes: map[string]bool{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
 }
 
-// fsTypeOf is the file system type that a driver's nodes mount with.
+// fsTypeOf returns the file system type that a driver's nodes mount with.
 func fsTypeOf(name string) string { return "fuse." + name }
 
 var errNoVolume = errors.New("no such volume")

@@ -24,7 +24,7 @@ type group struct {
 	Members []*snapshot `json:"members"`
 }
 
-// groupIDOf is the ID of the group snapshot of a name.
+// groupIDOf returns the ID of the group snapshot of a name.
 func groupIDOf(name string) string {
 	return fmt.Sprintf("group-%x", sha256.Sum256([]byte(name)))[:22]
 }
@@ -39,7 +39,7 @@ func (b *Backend) loadGroup(id string) (*group, error) {
 	return g, b.readJSON(id, path.Join(groupDir(id), "group.json"), g, errNoGroup)
 }
 
-// groups says whether the driver takes group snapshots.
+// groups reports whether the driver takes group snapshots.
 func (cfg Config) groups() bool { return !cfg.NoSnapshots && !cfg.NoGroupSnapshots }
 
 // GroupControllerGetCapabilities has the one capability that there is.
@@ -82,7 +82,7 @@ func (c *controller) CreateVolumeGroupSnapshot(_ context.Context, req *spec.Crea
 	return &spec.CreateVolumeGroupSnapshotResponse{GroupSnapshot: g.describe()}, nil
 }
 
-// newGroup is the group snapshot that is asked for, before it is taken.
+// newGroup returns the group snapshot that is asked for, before it is taken.
 func (c *controller) newGroup(req *spec.CreateVolumeGroupSnapshotRequest) (*group, error) {
 	g := &group{ID: groupIDOf(req.GetName()), Name: req.GetName()}
 	for _, id := range req.GetSourceVolumeIds() {
@@ -126,17 +126,17 @@ func (c *controller) showMembers(g *group) error {
 	return nil
 }
 
-// isOf says whether a group snapshot is of these volumes.
+// isOf reports whether a group snapshot is of these volumes.
 func (g *group) isOf(volumes []string) bool {
 	return len(g.Members) == len(volumes) && !slices.ContainsFunc(g.Members, func(s *snapshot) bool { return !slices.Contains(volumes, s.Of) })
 }
 
-// has says whether these are the members of a group snapshot; none are given if it does not matter.
+// has reports whether these are the members of a group snapshot; none are given if it does not matter.
 func (g *group) has(ids []string) bool {
 	return len(ids) == 0 || len(g.Members) == len(ids) && !slices.ContainsFunc(g.Members, func(s *snapshot) bool { return !slices.Contains(ids, s.ID) })
 }
 
-// describe is a group snapshot as answers have it.
+// describe returns a group snapshot as answers have it.
 func (g *group) describe() *spec.VolumeGroupSnapshot {
 	answer := &spec.VolumeGroupSnapshot{GroupSnapshotId: g.ID, ReadyToUse: true, CreationTime: timestamppb.New(g.Members[0].Made)}
 	for _, s := range g.Members {
@@ -145,7 +145,7 @@ func (g *group) describe() *spec.VolumeGroupSnapshot {
 	return answer
 }
 
-// findGroup is the group snapshot that a request names. The error is a status, NotFound if there is none.
+// findGroup returns the group snapshot that a request names. The error is a status, NotFound if there is none.
 func (c *controller) findGroup(id string, members []string) (*group, error) {
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "group_snapshot_id is missing")

@@ -19,7 +19,7 @@ func (r *rig) group(name string, of ...string) (*spec.VolumeGroupSnapshot, error
 	return answer.GetGroupSnapshot(), err
 }
 
-// two are two volumes with a file each.
+// two returns two volumes with a file each.
 func (r *rig) two() (data, log string) {
 	data, log = r.create("data", capability()), r.create("log", capability())
 	r.write(data, "file", "one")
@@ -27,7 +27,7 @@ func (r *rig) two() (data, log string) {
 	return data, log
 }
 
-// taken is what the file of a member says.
+// taken returns what the file of a member says.
 func (r *rig) taken(s *spec.Snapshot) string {
 	r.t.Helper()
 	data, err := r.host.Disk().ReadFile("/snapshots/" + s.SnapshotId + "/data/file")

@@ -15,7 +15,7 @@ import (
 // operations a second a volume may have. It is noted, and slows nothing down.
 const mutable = "iops"
 
-// iopsOf is the value of that parameter; "" if it is not there.
+// iopsOf returns the value of that parameter; "" if it is not there.
 func (c *controller) iopsOf(parameters map[string]string) (string, error) {
 	if len(parameters) > 0 && !c.cfg.AttributesClasses {
 		return "", status.Error(codes.InvalidArgument, "mutable_parameters: volumes cannot be modified")

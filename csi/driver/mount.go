@@ -20,7 +20,7 @@ func checkPath(field, at string) error {
 	return nil
 }
 
-// failed is the answer to a failure at a path.
+// failed returns the answer to a failure at a path.
 func failed(field, at string, err error) error {
 	code := codes.Internal
 	switch {
@@ -32,10 +32,10 @@ func failed(field, at string, err error) error {
 	return status.Errorf(code, "%s %s: %v", field, at, err)
 }
 
-// source is what the volume's directory is called by those that mount it.
+// source returns what the volume's directory is called by those that mount it.
 func (n *node) source(v *volume) string { return n.cfg.Name + ":" + v.ID }
 
-// isVolume says whether what is at a path is the volume: its directory, or its device.
+// isVolume reports whether what is at a path is the volume: its directory, or its device.
 func (n *node) isVolume(v *volume, at string) (bool, error) {
 	in, original := n.Backend.disk, path.Join(n.dir(v.ID), "data")
 	if v.Block {
@@ -52,7 +52,7 @@ func (n *node) isVolume(v *volume, at string) (bool, error) {
 	return err == nil && disk.SameFile(has, want), err
 }
 
-// isStaged says whether the node has a volume: its files at the staging path, or its device.
+// isStaged reports whether the node has a volume: its files at the staging path, or its device.
 func (n *node) isStaged(v *volume, staging string) (bool, error) {
 	if v.Block {
 		_, err := n.disk.Lstat(n.device(v.ID))
@@ -80,7 +80,7 @@ func (n *node) mountVolume(v *volume, field, at string, options []string) error 
 	return nil
 }
 
-// isMounted says whether the volume is mounted at a path. That something else is, is an error,
+// isMounted reports whether the volume is mounted at a path. That something else is, is an error,
 // and so is it that there is nothing at all.
 func (n *node) isMounted(v *volume, field, at string) (bool, error) {
 	mounted, err := n.mounter.IsMountPoint(at)

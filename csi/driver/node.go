@@ -193,7 +193,7 @@ func anyCapability() *spec.VolumeCapability {
 	}
 }
 
-// checked is the volume of a request whose fields are complete.
+// checked returns the volume of a request whose fields are complete.
 func (n *node) checked(id, field, at string, wanted *spec.VolumeCapability) (*volume, error) {
 	switch {
 	case id == "":

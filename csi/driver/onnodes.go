@@ -28,7 +28,7 @@ type onNodes struct {
 
 var _ csi.Inventory = (*onNodes)(nil)
 
-// newOnNodes is a driver that keeps volumes on the nodes' own disks.
+// newOnNodes returns a driver that keeps volumes on the nodes' own disks.
 func newOnNodes(cfg Config) (csi.Driver, error) {
 	if cfg.AttributesClasses {
 		return csi.Driver{}, errors.New("driver.Config.AttributesClasses: with OnNodes there is no resizer that would modify volumes")
@@ -61,7 +61,7 @@ func newOnNodes(cfg Config) (csi.Driver, error) {
 	}, nil
 }
 
-// of is the backend of a node.
+// of returns the backend of a node.
 func (o *onNodes) of(node string) *Backend {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,7 +74,7 @@ func (o *onNodes) of(node string) *Backend {
 	return b
 }
 
-// all are the backends that have a disk, in order of their nodes.
+// all returns the backends that have a disk, in order of their nodes.
 func (o *onNodes) all() (list []*Backend) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

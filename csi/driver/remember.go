@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
-// stagedAt is the file that says at which path a volume is staged: mounts do not tell
+// stagedAt returns the file that says at which path a volume is staged: mounts do not tell
 // that from publishing, and a device is not mounted there.
 func (n *node) stagedAt(id string) string {
 	return path.Join("/run", n.cfg.Name, "staged", path.Base(id))
@@ -69,7 +69,7 @@ func (n *node) remember() error {
 	return nil
 }
 
-// volumeOf is the ID of the volume that is mounted: its files, or its device; "" if it is none of
+// volumeOf returns the ID of the volume that is mounted: its files, or its device; "" if it is none of
 // the driver's.
 func (n *node) volumeOf(m mount.MountPoint) string {
 	if m.Type == fsTypeOf(n.cfg.Name) {

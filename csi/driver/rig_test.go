@@ -73,10 +73,10 @@ func newRigOn(t *testing.T, cfg Config, change func(m *machine.Config)) *rig {
 	return r
 }
 
-// capability is one of a volume for one node with files.
+// capability returns one of a volume for one node with files.
 func capability() *spec.VolumeCapability { return anyCapability() }
 
-// blockCapability is one of a raw block volume.
+// blockCapability returns one of a raw block volume.
 func blockCapability() *spec.VolumeCapability {
 	c := anyCapability()
 	c.AccessType = &spec.VolumeCapability_Block{Block: &spec.VolumeCapability_BlockVolume{}}
@@ -90,7 +90,7 @@ func (r *rig) create(name string, c *spec.VolumeCapability) string {
 	return answer.Volume.VolumeId
 }
 
-// attached is a new volume, attached to node-1.
+// attached returns a new volume, attached to node-1.
 func (r *rig) attached(name string, c *spec.VolumeCapability) string {
 	r.t.Helper()
 	id := r.create(name, c)
@@ -119,7 +119,7 @@ func (r *rig) unstage(id, at string) error {
 	return err
 }
 
-// mounts are those of node-1, "SOURCE on TARGET".
+// mounts returns those of node-1, "SOURCE on TARGET".
 func (r *rig) mounts() (list []string) {
 	mounts, err := r.node.Mounter().List()
 	require.NoError(r.t, err)
@@ -129,7 +129,7 @@ func (r *rig) mounts() (list []string) {
 	return list
 }
 
-// files are all names on node-1's disk that are no mount's.
+// files returns all names on node-1's disk that are no mount's.
 func (r *rig) files() (list []string) {
 	var walk func(dir string)
 	walk = func(dir string) {

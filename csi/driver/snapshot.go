@@ -30,7 +30,7 @@ type snapshot struct {
 	Group string `json:"group,omitempty"`
 }
 
-// snapshotIDOf is the ID of the snapshot of a name.
+// snapshotIDOf returns the ID of the snapshot of a name.
 func snapshotIDOf(name string) string {
 	return fmt.Sprintf("snap-%x", sha256.Sum256([]byte(name)))[:21]
 }
@@ -45,7 +45,7 @@ func (b *Backend) loadSnapshot(id string) (*snapshot, error) {
 	return s, b.readJSON(id, path.Join(snapshotDir(id), "snapshot.json"), s, errNoSnapshot)
 }
 
-// snapshots are all, by ID.
+// snapshots returns all, by ID.
 func (b *Backend) snapshots() ([]*snapshot, error) {
 	names, err := b.disk.List(snapshotsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +102,7 @@ func (c *controller) makeSnapshot(s *snapshot) error {
 	return c.writeJSON(path.Join(snapshotDir(s.ID), "snapshot.json"), s)
 }
 
-// describe is a snapshot as answers have it.
+// describe returns a snapshot as answers have it.
 func (s *snapshot) describe() *spec.Snapshot {
 	return &spec.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Of, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Made), ReadyToUse: true, GroupSnapshotId: s.Group}
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// volumeAt is the volume of a request, which must be where the request says.
+// volumeAt returns the volume of a request, which must be where the request says.
 func (n *node) volumeAt(id, at string) (*volume, error) {
 	if at == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_path is missing")

@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-// DefaultRuns is how many runs are enough to find each exhibit with its fix off.
+// DefaultRuns is the number of runs are enough to find each exhibit with its fix off.
 const DefaultRuns = 1000
 
 // An Exhibit is one bug.
@@ -37,7 +37,7 @@ type Exhibit struct {
 	scenario  func(c *storagesim.Cluster, fixed bool) error
 }
 
-// Exhibits are all that there are, by number.
+// Exhibits returns all that there are, by number.
 func Exhibits() []Exhibit {
 	return []Exhibit{
 		forgotten(), timeout(), retries(), madeAgain(), nodeGone(), nodeGoneTooLate(), nodeFull(), volumeFirst(), deletedAttached(),

@@ -90,7 +90,7 @@ func (o *onNodes) make(ctx context.Context, options provisioner.ProvisionOptions
 	return volume, state, err
 }
 
-// reschedules is a backend that lets the scheduler select another node, if it is fixed.
+// reschedules returns a backend that lets the scheduler select another node, if it is fixed.
 func reschedules(fixed bool) *onNodes {
 	if fixed {
 		return &onNodes{refusal: provisioner.ProvisioningReschedule, goesOn: true}

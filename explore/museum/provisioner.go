@@ -68,7 +68,7 @@ func (b *backend) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	return nil
 }
 
-// Volumes is what the backend holds, for the rule that nothing leaks.
+// Volumes returns what the backend holds, for the rule that nothing leaks.
 func (b *backend) Volumes(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(b.holds)), nil
 }
@@ -99,7 +99,7 @@ func forgotten() Exhibit {
 	}
 }
 
-// tidy is the provisioner of a process that begins with a look at what the backend holds.
+// tidy returns the provisioner of a process that begins with a look at what the backend holds.
 func (b *backend) tidy(env control.Env) (provisioner.Provisioner, error) {
 	env.Go("tidy up", func(ctx context.Context) {
 		claims, err := env.Client().CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})

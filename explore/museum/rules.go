@@ -160,7 +160,7 @@ func (p *present) see(w trace.Write) error {
 	return nil
 }
 
-// ownerOf is the claim of a volume, nil if there is none.
+// ownerOf returns the claim of a volume, nil if there is none.
 func (p *present) ownerOf(volume *v1.PersistentVolume) *v1.PersistentVolumeClaim {
 	if volume.Spec.ClaimRef == nil {
 		return nil

@@ -69,7 +69,7 @@ spec:
 `
 )
 
-// diskOn is a volume on a node.
+// diskOn returns a volume on a node.
 func diskOn(node, name string) string {
 	return strings.NewReplacer("NAME", name, "NODE", node).Replace(diskYAML)
 }
@@ -91,7 +91,7 @@ func claimsOf(names ...string) string {
 	return strings.Join(list, "---")
 }
 
-// podWith is a pod with claims; more is what else its spec has.
+// podWith returns a pod with claims; more is what else its spec has.
 func podWith(name, more string, claims ...string) string {
 	var volumes, mounts []string
 	for _, claim := range claims {
