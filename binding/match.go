@@ -60,7 +60,7 @@ func (q *query) bestMatch(volumes []*v1.PersistentVolume) *v1.PersistentVolume {
 
 // match is the rule that decides which volume a claim gets; every search calls it. A
 // volume reserved for the claim is the answer at once, or, if the node cannot reach it,
-// the reason why there is none. Of the others the smallest that passes the filters wins,
+// the reason why no volume fits. Of the others the smallest that passes the filters wins,
 // the first among equals. The zero candidate means that no volume fits.
 func (q *query) match(from candidates) candidate {
 	var best candidate

@@ -193,8 +193,8 @@ func (c *Cache[T]) index(name string) *index[T] {
 // Source implements Feed.
 func (c *Cache[T]) Source() Source { return c.source }
 
-// Replace implements Feed: what is new is added, what differs updated, what is
-// missing deleted, and the handlers hear of it.
+// Replace implements Feed: it adds new objects, updates those that differ, deletes
+// missing ones, and calls the handlers.
 func (c *Cache[T]) Replace(items []Item) {
 	c.synced = true
 	if len(c.items) == 0 { // the first list

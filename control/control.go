@@ -95,7 +95,7 @@ type Clock interface {
 type Backoff struct {
 	// First is the first wait. It must be positive.
 	First time.Duration
-	// Factor is what each wait is multiplied with for the next one; 0 means 1.
+	// Factor multiplies each wait to give the next one; 0 means 1.
 	Factor float64
 	// Max is the longest wait; 0 means any.
 	Max time.Duration
@@ -112,7 +112,7 @@ func (b Backoff) Next() Backoff {
 	return b
 }
 
-// PollFor is Poll in terms of PollBackoff, for drivers.
+// PollFor implements Poll by PollBackoff, for drivers.
 func PollFor(ctx context.Context, env Env, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
 	deadline := env.Now().Add(timeout)
 	return env.PollBackoff(ctx, Backoff{First: interval}, func(ctx context.Context) (bool, error) {
@@ -124,7 +124,7 @@ func PollFor(ctx context.Context, env Env, interval, timeout time.Duration, cond
 	})
 }
 
-// ErrTimeout is what Poll returns when its time is up.
+// ErrTimeout is the error of Poll when its time is up.
 var ErrTimeout = errors.New("timed out waiting for the condition")
 
 // QueueConfig says how a queue's keys are reconciled. Reconcile is required.
@@ -201,10 +201,10 @@ type Recorder interface {
 }
 
 // EventRecorder records events of events.k8s.io/v1, as client-go's
-// tools/events.EventRecorder does: what is said again of the same object in the same
-// resourceVersion, with the same type, reason and action, is a series of one event,
-// whatever the note; of another resourceVersion it is a new event. action is what was
-// tried, for example "Binding". related is another object that takes part, or nil.
+// tools/events.EventRecorder does: events about the same object in the same
+// resourceVersion, with the same type, reason and action, are a series of one event
+// with any note; about another resourceVersion they are a new event. action is the action
+// that was tried, for example "Binding". related is another object that takes part, or nil.
 type EventRecorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
@@ -217,8 +217,8 @@ type Feed interface {
 	// Replace is a list: items is all there is now, in order of key. It comes first, and
 	// again whenever the feed fell too far behind (410 Gone).
 	Replace(items []Item)
-	// Deliver is one change. old is what the feed last saw of the object, nil
-	// when added; object is its last state when deleted.
+	// Deliver delivers one change. old is the object as the feed last saw it, nil
+	// if it was added; object is its last state if it was deleted.
 	Deliver(change Change)
 }
 

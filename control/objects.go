@@ -9,8 +9,8 @@ import (
 )
 
 // Objects calls the API server for objects of any kind, also of kinds for which the client
-// has no methods. It is what client-go's metadata client is to upstream's controllers. The
-// errors are those of the API server.
+// has no methods. Upstream's controllers use client-go's metadata client for this. The
+// API server's errors are returned unchanged.
 type Objects interface {
 	// Get is one object; namespace is "" for kinds without one.
 	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (Object, error)

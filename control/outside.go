@@ -2,7 +2,7 @@ package control
 
 import "context"
 
-// Outside is what an Env may offer beside Env: to wait for the answer of code that has
+// Outside is an optional interface of an Env: it waits for the answer of code that has
 // goroutines of its own, such as a gRPC server.
 type Outside interface {
 	// Await is a yield point, then it calls ask, and then it waits for the channel that ask

@@ -20,7 +20,7 @@ import (
 // Driver is a CSI driver: its servers, and how it is deployed. Name is required, and a
 // Controller, a Node or both.
 type Driver struct {
-	// Name is what classes call it as their provisioner, at most 63 letters, digits, dots
+	// Name is its name as the provisioner of classes, at most 63 letters, digits, dots
 	// and dashes.
 	Name string
 	// Identity is the server of that; default one that answers Name, the capabilities
@@ -71,10 +71,10 @@ type Driver struct {
 	Inventory Inventory
 }
 
-// ControllerSocket is where a controller listens, on its own machine.
+// ControllerSocket is the path of a controller's socket, on its own machine.
 const ControllerSocket = "/csi/csi.sock"
 
-// NodeSocket is where a driver's node server listens.
+// NodeSocket returns the path of the socket of a driver's node server.
 func NodeSocket(driver string) string {
 	return path.Join("/var/lib/kubelet/plugins", driver, "csi.sock")
 }
@@ -136,7 +136,7 @@ func (d Driver) checkFSTypes() error {
 	return nil
 }
 
-// NodeSidecarSocket is where the server of a node listens for sidecars outside, if the driver has
+// NodeSidecarSocket returns the path on which the server of a node listens for sidecars outside, if the driver has
 // NodeController and SidecarSocket: that path, a dot and the node's name.
 func (d Driver) NodeSidecarSocket(node string) string { return d.SidecarSocket + "." + node }
 

@@ -12,23 +12,23 @@ import (
 
 // Types of package deploy, which a cluster knows without linking gRPC.
 type (
-	// World is what a driver's actors are put in.
+	// World holds the parts of a cluster that a driver's actors need.
 	World = deploy.World
-	// Host is where a driver's process runs.
+	// Host is the machine on which a driver's process runs.
 	Host = deploy.Host
 	// Actor is an actor of a driver.
 	Actor = deploy.Actor
 	// Inventory says what a driver holds.
 	Inventory = deploy.Inventory
-	// Holdings is what a driver holds.
+	// Holdings lists what a driver holds.
 	Holdings = deploy.Holdings
-	// Place is where a volume is.
+	// Place is a volume at a node or path.
 	Place = deploy.Place
 )
 
 var _ deploy.Driver = Driver{}
 
-// Deploy implements deploy.Driver: it is what Cluster.InstallCSIDriver runs.
+// Deploy implements deploy.Driver, for Cluster.InstallCSIDriver.
 func (d Driver) Deploy(w World) (deploy.Plan, error) {
 	if err := d.Check(); err != nil {
 		return deploy.Plan{}, err

@@ -6,7 +6,7 @@ import (
 	"github.com/storagesim/storagesim"
 )
 
-// acts are what the user of a scenario does with Cluster.Apply and Cluster.Delete, object by
+// acts records the acts of a scenario's user with Cluster.Apply and Cluster.Delete, object by
 // object, numbered from 1.
 type acts struct {
 	without []int           // those that are left out
@@ -81,8 +81,8 @@ func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 	return false
 }
 
-// moved are faults at the calls that they strike in another run: of the same kind, and after
-// as many of that kind.
+// moved returns the faults at the calls that they strike in another run: of the same kind, and
+// after as many calls of that kind.
 func moved(faults []Fault, from, to base) []Fault {
 	found := slices.Clone(faults)
 	for i, f := range found {

@@ -51,7 +51,7 @@ func newCovered() *covered {
 	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[string]bool{}, tried: map[string]bool{}}
 }
 
-// expect has the places of the plain run be those that there are.
+// expect takes the places of the plain run as all places.
 func (c *covered) expect(b base) {
 	for _, place := range b.calls {
 		for _, f := range faultsOf(0, place) {
@@ -98,7 +98,7 @@ func (c *covered) coverage() Coverage {
 	return out
 }
 
-// seen is what one run saw.
+// seen holds the states that one run saw.
 type seen struct {
 	states map[uint64]bool
 	now    uint64   // the present state: the sum of the objects'

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim"
 )
 
-// end is how a run ended: how many pods ran or had succeeded, and how many claims were bound.
+// end counts, at the end of a run, the pods that ran or had succeeded, and the bound claims.
 type end struct{ pods, claims int }
 
 // endOf returns a cluster's, and the objects that are not so far.

@@ -29,15 +29,15 @@ type Config struct {
 	Runs int
 	// Budget is a time in the real world after which no run is begun. 0 is no limit.
 	Budget time.Duration
-	// Cluster is what each run begins with. Its Seed and Policy are the run's, and its
+	// Cluster is the configuration of each run's cluster. The run sets its Seed and Policy, and its
 	// disks are in memory; Dir and RealMounts must not be set.
 	Cluster storagesim.Config
 	// Workers is the number of runs happen at once; default one for each processor. Results do
 	// not depend on it.
 	Workers int
-	// Strategies are how plans are made, taken in turns; default all of Strategies.
+	// Strategies lists the ways to make plans, taken in turns; default all of Strategies.
 	Strategies []string
-	// Rules are what must hold besides BuiltInRules and what the scenario says.
+	// Rules must hold, beside BuiltInRules and the checks of the scenario.
 	Rules []Rule
 	// Except are the names of built-in rules that do not hold for the scenario.
 	Except []string
@@ -105,12 +105,12 @@ func (cfg Config) strategies() []string {
 	return cfg.Strategies
 }
 
-// Report is what an exploration did.
+// Report is the result of an exploration.
 type Report struct {
 	// Runs is the number of runs there were: all that were asked for; as many as the strategies
 	// have or the budget allowed, if that is fewer; or up to the first that failed.
 	Runs int
-	// Coverage is what they saw.
+	// Coverage sums up the states that the runs saw.
 	Coverage Coverage
 }
 
@@ -122,22 +122,22 @@ type Failure struct { // it is more than an error
 	Strategy string
 	// Plan repeats the failure, with Replay.
 	Plan Plan
-	// Err is what the scenario returned, a *Broken rule, what Close returned, or the panic.
+	// Err is the error of the scenario, a *Broken rule, the error of Close, or the panic.
 	Err error
-	// Story is what happened, with short identifiers (Cluster.Transcript).
+	// Story is the transcript, with short identifiers (Cluster.Transcript).
 	Story string
 	// From is the size of the plan that failed first (Plan.Size, with its order written as
 	// choices), and ShrinkRuns how many runs it took to make it smaller.
 	From, ShrinkRuns int
 
-	// Acts are what the user did with Apply and Delete, object by object, without what is not
-	// needed to fail ("apply pods/default/web"); LeftOut is how many there were more.
+	// Acts lists the user's acts with Apply and Delete, object by object, that the failure
+	// needs ("apply pods/default/web"); LeftOut is how many there were more.
 	Acts    []string
 	LeftOut int
 
-	// Cluster and Commands are those of a story (package story) that do what Plan does: the
-	// words behind its command "cluster", and what comes next, before the user's first act. No
-	// commands can say it if Untold is set, which says why.
+	// Cluster and Commands are commands of a story (package story) that repeat Plan: the
+	// words behind its command "cluster", and the commands before the user's first act. If
+	// Untold is set, no commands can repeat it, and Untold says why.
 	Cluster  string
 	Commands []string
 	Untold   error
@@ -170,15 +170,15 @@ func (f *Failure) Error() string {
 	return text + fmt.Sprintf("replay %s\nthe story:\n%s", f.Plan, f.Story)
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // NotRepeatable is the error of a scenario that does not do the same in two plain runs. It
 // depends on something else than its cluster: the order of a map, the wall clock, chance, or
 // goroutines of its own.
 type NotRepeatable struct { // says what a scenario is
-	// First and Second are where the stories of the two runs differ first, the line before
-	// and that line.
+	// First and Second are the lines at which the stories of the two runs first differ, with the
+	// line before.
 	First, Second string
 }
 
@@ -276,8 +276,8 @@ func (x *exploration) end(runs int, failure *Failure, err error) (Report, error)
 	return report, err
 }
 
-// begin plays the plain run twice, but for acts that are left out: what it does is what plans
-// are made from, and it must repeat.
+// begin plays the plain run twice, without the acts that are left out: plans are made from it,
+// and it must repeat.
 func (x *exploration) begin(without []int) (*Failure, error) {
 	first, second := recorded{plain: true}, recorded{plain: true}
 	failure := x.play(Plan{Without: without}, &first)
@@ -297,7 +297,7 @@ func (x *exploration) begin(without []int) (*Failure, error) {
 	return nil, nil
 }
 
-// difference is where two stories differ.
+// difference returns the first lines in which two stories differ.
 func difference(first, second string) *NotRepeatable {
 	a, b := strings.SplitAfter(first, "\n"), strings.SplitAfter(second, "\n")
 	i := 0
@@ -326,7 +326,7 @@ func (x *exploration) run(number int) *Failure {
 	return f
 }
 
-// recorded is what is noted of a run.
+// recorded holds the notes of a run.
 type recorded struct {
 	base       // if plain is set
 	plain bool // the run is without trouble, and what it does is noted

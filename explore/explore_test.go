@@ -175,7 +175,7 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 	require.ErrorContains(t, explore.Replay(explore.Config{Runs: -1}, "x1", firstComeFirstServed), "negative")
 }
 
-// outer stands for the test of somebody else.
+// outer stands for the test of a user.
 type outer struct {
 	testing.TB
 	fatal string

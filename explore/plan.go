@@ -18,9 +18,9 @@ type Plan struct {
 	// Order says how the next step is chosen: "" as a reader expects (engine.InOrder),
 	// "random" (engine.Seeded), or "pct" with the depth, for example "pct3".
 	Order string
-	// Choices are where the run leaves the plain order, by position. Only without Order.
+	// Choices are the positions at which the run leaves the plain order. Only without Order.
 	Choices []Choice
-	// Faults are what goes wrong, in the order of their places.
+	// Faults are the faults of the run, in the order of their places.
 	Faults []Fault
 	// Holds are caches that fall behind.
 	Holds []Hold
@@ -42,11 +42,11 @@ type Fault struct {
 	// Call is the number of the call, from 1: of those that actors make at the API server, or,
 	// of a kind that begins with "csi-", of those to CSI drivers.
 	Call int
-	// Kind is what happens to it, one of FaultKinds.
+	// Kind is the kind of fault, one of FaultKinds.
 	Kind string
 }
 
-// Hold is a cache that hears of nothing for a while.
+// Hold is a cache that gets no changes for a while.
 type Hold struct {
 	// Actor and Resource say which, as in Cluster.Hold.
 	Actor, Resource string

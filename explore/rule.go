@@ -10,7 +10,7 @@ import (
 // Rule is something that must hold in every run. The built-in ones are checked always
 // (BuiltInRules); a user's own are Config.Rules.
 type Rule struct {
-	// Name is what a failure says is broken.
+	// Name is the name of the rule in a failure.
 	Name string
 	// Begin is called for each run before the scenario, and makes what checks that run.
 	Begin func(c *storagesim.Cluster) Check
@@ -29,16 +29,16 @@ type Check struct {
 type Broken struct { // a rule that is broken
 	// Rule is the rule's name.
 	Rule string
-	// Err is what was wrong.
+	// Err says how the rule was broken.
 	Err error
 }
 
 func (b *Broken) Error() string { return fmt.Sprintf("%s: %v", b.Rule, b.Err) }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (b *Broken) Unwrap() error { return b.Err }
 
-// guard has all rules of one run looked at.
+// guard checks all rules of one run.
 type guard struct {
 	c      *storagesim.Cluster
 	names  []string
@@ -60,7 +60,7 @@ func newGuard(c *storagesim.Cluster, rules []Rule) *guard {
 	return g
 }
 
-// write has the rules look at a write. The run ends at the first that is broken.
+// write checks the rules at a write. The run ends at the first broken rule.
 func (g *guard) write(w trace.Write) {
 	if w.Err != nil || w.Old == w.New || g.broken != nil {
 		return

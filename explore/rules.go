@@ -21,7 +21,7 @@ import (
 //     controller gives a volume that has an owner to another one;
 //   - OneNode: a volume whose access modes allow one node is attached to one, but for
 //     attachments that are being deleted, of which the driver may have detached it;
-//   - NotInUse: no claim goes while a pod on a node uses it, no volume while it is attached;
+//   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached;
 //   - CallOrder: a driver's volume is attached before it is staged, staged before it is
 //     published, and not deleted while it is attached;
 //   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, but for leaks that are known
@@ -84,7 +84,7 @@ func newLeaks(c *storagesim.Cluster) error {
 	return found
 }
 
-// owners are who has which volume.
+// owners maps volumes to the claims that have them.
 type owners struct {
 	claimOf  map[string]types.UID // the bound claim of a volume
 	volumeOf map[types.UID]string // the bound volume of a claim
@@ -142,7 +142,7 @@ func (o *owners) volume(w trace.Write) error {
 	return nil
 }
 
-// places are where volumes are attached.
+// places maps volumes to the nodes to which they are attached.
 type places struct {
 	single   map[string]bool // volumes that may be attached to one node only
 	attached map[string]string
@@ -240,7 +240,7 @@ func (u *uses) volumeGoes(pv *v1.PersistentVolume) error {
 	return nil
 }
 
-// driverState is what the callers of a driver know of its volumes.
+// driverState holds the state of a driver's volumes as its callers know it.
 type driverState struct {
 	attaches, stages bool              // it does these things at all
 	nodeOf           map[string]string // node ID -> machine

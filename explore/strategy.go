@@ -18,9 +18,9 @@ const (
 	// Faults is the same for all other faults: a call that is refused, meets a conflict, loses
 	// its answer, or hangs.
 	Faults = "faults"
-	// Pairs has two of them in one run, in order, chosen by chance.
+	// Pairs plays two of them in one run, in order, chosen by chance.
 	Pairs = "pairs"
-	// Stale has a cache hear of nothing for some time: in one run of three that is all, in one
+	// Stale delivers no changes to a cache for some time: in one run of three that is all, in one
 	// its actor crashes at the beginning and cannot go on before the end, and in one it crashes
 	// meanwhile and lists what there was before, as from an API server that is behind. These are the unobserved, intermediate and stale
 	// states of Sun and others, "Automatic Reliability Testing for Cluster Management
@@ -43,7 +43,7 @@ func Strategies() []string {
 	return []string{Crashes, Faults, Pairs, Stale, Delays, Random, PCT, Storm}
 }
 
-// base is what the plain run in order tells about a scenario.
+// base holds the facts of the plain run in order about a scenario.
 type base struct {
 	calls   []string // the places of calls at the API server, by number
 	rpcs    []string // the places of calls to drivers
@@ -194,7 +194,7 @@ func (p *planner) stale(rng *rand.Rand, i int) Plan {
 	return Plan{Holds: []Hold{h}, Faults: []Fault{crash}}
 }
 
-// some are n different faults by chance, in the order of their calls.
+// some returns n different faults by chance, in the order of their calls.
 func (p *planner) some(rng *rand.Rand, n int) []Fault {
 	all := len(p.crashes) + len(p.faults)
 	var faults []Fault

@@ -78,8 +78,8 @@ func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
 }
 
 // Provisioners of older versions of the library, nfs-subdir among them and the first
-// versions of local-path, ask the server for its version when they start, end if it is none, and
-// decide by it: whether there is storage.k8s.io/v1, finalizers, and what a pod may say.
+// versions of local-path, ask the server for its version when they start, end if they cannot parse it, and
+// decide by it whether there is storage.k8s.io/v1, which finalizers and which fields of pods.
 func TestTheServersVersionIsOneThatProvisionersDecideBy(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	requireVersion(t, c.Client())

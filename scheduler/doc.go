@@ -43,8 +43,8 @@
 // and offers only volumes that the node may reach; and reasons against a node are
 // counted, and put into words only for those that are told (problem). What every decision
 // reads of a node lies together in its nodeInfo, with the index's buckets for it
-// (binding.NodeBuckets). The answers are
-// those of upstream's walk through all volumes: see TestTheIndexAnswersAsTheLinearRuleDoes.
+// (binding.NodeBuckets). The answers
+// equal those of upstream's walk through all volumes: see TestTheIndexAnswersAsTheLinearRuleDoes.
 //
 // # Waiting in the queue
 //
@@ -75,7 +75,7 @@
 //     zone nodes are in order of name, upstream in the order in which they came.
 //   - The result for one pod is not kept for the next (OpportunisticBatching, which
 //     saves time and finds the same).
-//   - Scores are those of NodeResourcesFit (LeastAllocated),
+//   - There are the scores of NodeResourcesFit (LeastAllocated),
 //     NodeResourcesBalancedAllocation, NodeAffinity, TaintToleration and PodTopologySpread
 //     (with the default constraints).
 //   - Restoring the assume cache takes off only the very object that was laid

@@ -24,7 +24,7 @@ const (
 // usageError is an error of the command line.
 type usageError struct{ error }
 
-// quietError has been told already.
+// quietError is an error that was printed already.
 type quietError struct{ error }
 
 // execute runs the command line and returns the exit code.

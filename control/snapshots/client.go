@@ -20,7 +20,7 @@ type Object interface {
 	comparable
 }
 
-// Client calls the API server for objects of one type. Errors are those of the API server.
+// Client calls the API server for objects of one type. It returns the API server's errors.
 type Client[P Object] struct {
 	Objects  control.Objects
 	Resource schema.GroupVersionResource

@@ -33,7 +33,7 @@ const (
 	classed = "volumeGroupSnapshotClassName: groups, "
 )
 
-// newGroupRig is newRig with the definitions of group snapshots, which come after the controller.
+// newGroupRig returns a rig with the definitions of group snapshots, which come after the controller.
 func newGroupRig(t testing.TB, change ...string) enginetest.SnapshotRig {
 	t.Helper()
 	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New())

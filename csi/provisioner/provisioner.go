@@ -35,7 +35,7 @@ type csiProvisioner struct {
 	identity string
 
 	classes *control.Cache[*storage.StorageClass]
-	// csiNodes and nodes are those caches, nil with NodeDeployment, or the one node.
+	// The caches of CSINodes and Nodes are nil with NodeDeployment, which has the one node.
 	csiNodeCache *control.Cache[*storage.CSINode]
 	nodeCache    *control.Cache[*v1.Node]
 	csiNodes     lister[*storage.CSINode]

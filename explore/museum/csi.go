@@ -59,7 +59,7 @@ func withCSI(c *storagesim.Cluster, change func(*csi.Driver)) error {
 	return errors.Join(c.InstallCSIDriver(d), c.RunFor(5*time.Second), c.Apply(csiClaim, csiPod))
 }
 
-// careless is a controller that deletes a volume whoever has it attached.
+// careless is a controller that deletes a volume even if it is attached.
 type careless struct{ spec.ControllerServer }
 
 func (d careless) DeleteVolume(ctx context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {

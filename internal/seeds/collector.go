@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// usualPercent is what GOGC is unless somebody has chosen something else.
+	// usualPercent is the default of GOGC.
 	usualPercent = 100
-	// seedsPercent is what it is while seeds are tried.
+	// seedsPercent is the value of GOGC while seeds are tried.
 	seedsPercent = 400
 )
 
@@ -18,8 +18,8 @@ var collector struct {
 	users int
 }
 
-// collectLess has the garbage collector run a quarter as often until done is called. What a
-// seed makes is a few megabytes and is soon garbage, so that a collection comes every few
+// collectLess makes the garbage collector run a quarter as often until done is called. A seed
+// makes a few megabytes that are soon garbage, so that a collection comes every few
 // seeds, and marks mostly what stays: it was a fifth of the time. A program that has chosen
 // another GOGC keeps it.
 func collectLess() (done func()) {
@@ -38,7 +38,7 @@ func collectLess() (done func()) {
 	}
 }
 
-// setPercent sets GOGC, if it is what it should be.
+// setPercent sets GOGC to to, if it is from.
 func setPercent(from, to int) {
 	if is := debug.SetGCPercent(to); is != from {
 		debug.SetGCPercent(is)

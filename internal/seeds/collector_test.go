@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// percent is GOGC as it is.
+// percent returns GOGC.
 func percent() int {
 	is := debug.SetGCPercent(usualPercent)
 	debug.SetGCPercent(is)

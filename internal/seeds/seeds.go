@@ -1,7 +1,6 @@
 // Package seeds tries seeds on all processors and finds the first that shows something.
 //
-// It is what package explore, its tests' counterpart seedtest and package conformance have
-// in common. What a seed stands for is its caller's: an order of events, a random input or
+// Packages explore, seedtest and conformance use it. The caller decides what a seed stands for: an order of events, a random input or
 // a number in a list. It knows neither clusters nor engines:
 //
 //	found, tried := seeds.First(ctx, seeds.Config{Runs: 1000}, func(seed uint64) *string {
@@ -33,7 +32,7 @@ type Config struct {
 
 // First calls try with the seeds 1 to cfg.Runs, on several processors, until one returns
 // something. It returns that of the smallest seed which found something, however many
-// workers there are, and nil if none did. tried is how many seeds were tried: up to the one
+// workers there are, and nil if none did. tried is the number of seeds tried: up to the one
 // that found something, or, if none did, all that were begun before ctx ended and the
 // budget was spent.
 //

@@ -42,7 +42,7 @@ import (
 // Each calls try with the seeds from 1 on, usually so many. The t that try is given is
 // that seed's own: Fatal, Skip and Cleanup concern it alone, and the test's own t must not
 // be used in try. If seeds fail, the test fails with what the smallest of them logged, and
-// with a command that repeats it. tried is how many seeds were tried.
+// with a command that repeats it. tried is the number of seeds tried.
 //
 // Calls happen at the same time: what they share needs a lock.
 func Each(t testing.TB, usual int, try func(t testing.TB, seed uint64)) (tried int) {
