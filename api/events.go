@@ -37,7 +37,7 @@ type eventEntry struct {
 	written time.Time   // when it was last written
 }
 
-// eventKey is what must be equal for a repeated event to be counted instead of
+// eventKey holds the fields that must be equal for a repeated event to be counted instead of
 // recorded anew. Upstream: client-go tools/record events_cache.go getEventKey,
 // v1.36.
 type eventKey struct {

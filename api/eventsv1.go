@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Events of events.k8s.io/v1 are those of v1 in another form: there is one store, and what
-// is written as one is read as the other.
+// Events of events.k8s.io/v1 are events of v1 in another form: there is one store, and an event
+// written as one can be read as the other.
 
 // isEventsV1 reports whether a request is about events in that form.
 func (s *Server) isEventsV1(req *Request) bool {

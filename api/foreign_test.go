@@ -26,13 +26,13 @@ type Backup struct {
 	Status            BackupStatus `json:"status"`
 }
 
-// BackupSpec is what is wanted.
+// BackupSpec is the desired state.
 type BackupSpec struct {
 	Claim string `json:"claim"`
 	Keep  int    `json:"keep"`
 }
 
-// BackupStatus is what there is.
+// BackupStatus is the observed state.
 type BackupStatus struct {
 	Done bool `json:"done"`
 }

@@ -160,7 +160,7 @@ func drain(t testing.TB, c *api.Cursor) []control.Change {
 	}
 }
 
-// said is changes in short: "ADDED a", "DELETED a".
+// said returns changes in short: "ADDED a", "DELETED a".
 func said(changes []control.Change) []string {
 	var lines []string
 	for _, c := range changes {

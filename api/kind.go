@@ -40,7 +40,7 @@ type Kind struct {
 	Resource string
 	// Singular is kubectl's name for one object; default: the kind in lower case.
 	Singular string
-	// ShortNames are what users may write instead, for example "pvc".
+	// ShortNames are names that users may write instead, for example "pvc".
 	ShortNames []string
 	// Categories are groups of kinds that users may ask for together, for example "all".
 	Categories []string
@@ -97,14 +97,14 @@ type Kind struct {
 	// Scale is the subresource scale of unstructured objects, nil if they have none.
 	Scale *Scale
 
-	// subresources are those besides status, by name.
+	// subresources are the subresources besides status, by name.
 	subresources map[string]subresource
 }
 
 // post answers a request that creates a subresource of an object.
 type post func(s *Server, r *request, obj runtime.Object) (runtime.Object, error)
 
-// object is what the server stores: a typed object, or an unstructured one.
+// object is an object in the store, typed or unstructured.
 type object interface {
 	runtime.Object
 	metav1.Object

@@ -23,7 +23,7 @@ func in(gv schema.GroupVersion, kinds ...Kind) []Kind {
 	return kinds
 }
 
-// names are short names, or versions.
+// names returns a list of short names, or versions.
 func names(list ...string) []string { return list }
 
 // inAll returns the categories of what `kubectl get all` prints.

@@ -63,7 +63,7 @@ func workloadKinds() []Kind {
 	)
 }
 
-// oldKinds are kinds in groups that they have moved from, or exist in twice. Those that a cluster
+// oldKinds returns kinds in groups that they have moved from, or exist in twice. Those that a cluster
 // does not serve any more have no short names, or kubectl would warn that a name means two kinds.
 func oldKinds() []Kind {
 	return append(

@@ -78,7 +78,8 @@ func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts 
 	return outcome{old: old, new: ns}, nil
 }
 
-// checkNamespacePreconditions is checkPreconditions with the error texts for namespaces.
+// checkNamespacePreconditions checks preconditions, as checkPreconditions does, with the error texts for
+// namespaces.
 func (r *request) checkNamespacePreconditions(old *v1.Namespace, p *metav1.Preconditions) error {
 	switch {
 	case p != nil && p.UID != nil && *p.UID != old.UID:

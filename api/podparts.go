@@ -26,7 +26,7 @@ func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.
 	}}
 }
 
-// ephemeralContainers are containers that are added to a pod while it runs.
+// ephemeralContainers returns the subresource that adds containers to a running pod.
 func ephemeralContainers() subresource {
 	return podPart(dropNonEphemeralContainerUpdates, validation.PodEphemeralContainersUpdate)
 }

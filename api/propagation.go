@@ -79,7 +79,7 @@ func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []s
 	return changed
 }
 
-// namespacePropagation is propagationOf for a namespace, which has rules of its own:
+// namespacePropagation returns the propagation for a namespace, which has rules of its own:
 // orphanDependents=false means the foreground.
 // Upstream: registry/core/namespace/storage shouldHaveOrphanFinalizer,
 // shouldHaveDeleteDependentsFinalizer, v1.36.

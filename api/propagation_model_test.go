@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// doomed is what a deletion changes in an object, and what decides about it: a second
+// doomed holds the fields of an object that a deletion changes, and those that decide about it: a second
 // implementation of upstream's rules, line by line, to compare the server with.
 // broken names rules that it gets wrong on purpose: the comparison must notice.
 // Upstream: registry/generic/registry Store.Delete; rest.BeforeDelete, v1.36.
@@ -104,7 +104,7 @@ func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) {
 	}
 }
 
-// orphan is shouldOrphanDependents.
+// orphan implements shouldOrphanDependents.
 func (d *doomed) orphan(opts metav1.DeleteOptions) bool {
 	orphanDependents := opts.OrphanDependents
 	switch {
@@ -127,7 +127,7 @@ func (d *doomed) orphan(opts metav1.DeleteOptions) bool {
 	return d.orphans && d.holds("some kinds orphan by default")
 }
 
-// foreground is shouldDeleteDependents.
+// foreground implements shouldDeleteDependents.
 func (d *doomed) foreground(opts metav1.DeleteOptions) bool {
 	switch {
 	case d.never, opts.OrphanDependents != nil:

@@ -71,7 +71,7 @@ func (r *rig) stored() metav1.Object {
 	return obj.(metav1.Object)
 }
 
-// options are drawn; most preconditions hold.
+// options returns options by chance; most preconditions hold.
 func (r *rig) options() (opts metav1.DeleteOptions) {
 	opts.PropagationPolicy = one(r.rng, nil, nil, new(metav1.DeletePropagationBackground), new(metav1.DeletePropagationForeground), new(metav1.DeletePropagationOrphan))
 	if r.rng.IntN(20) == 0 {

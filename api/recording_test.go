@@ -25,7 +25,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// recorded is what matters here of a recording: see package conformance.
+// recorded holds the used parts of a recording: see package conformance.
 type recorded struct {
 	Steps []struct {
 		Step struct {
@@ -43,7 +43,7 @@ type recorded struct {
 	}
 }
 
-// cut is where recordings cut long messages.
+// cut is the length at which recordings cut long messages.
 const cut = 300
 
 // internalNames: release 1.36 quotes its internal types, whose fields have other names than

@@ -21,8 +21,8 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// The answers in this file are those of a kube-apiserver v1.36.3 to the same requests: code
-// and words. Most were recorded (see package conformance), the rest follow its source.
+// The answers in this file, code and words, come from a kube-apiserver v1.36.3 for the same
+// requests. Most were recorded (see package conformance), the rest follow its source.
 
 // readYAML reads a manifest that may be written in braces.
 func readYAML(manifest string) (runtime.Object, *schema.GroupVersionKind, error) {

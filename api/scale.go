@@ -20,7 +20,7 @@ type Scale struct {
 	Counts func(obj runtime.Object) (spec autoscalingv1.ScaleSpec, status autoscalingv1.ScaleStatus, found bool, err error)
 	// Set changes how many replicas are wanted, of an object that may be changed.
 	Set func(obj runtime.Object, replicas int32) error
-	// Path is where the object says it, for messages: ".spec.replicas".
+	// Path is the path of the field in the object, for messages: ".spec.replicas".
 	Path string
 }
 

@@ -22,7 +22,7 @@ import (
 type subresource struct {
 	// gvk is the kind of object that is sent and answered; the kind's own if it is empty.
 	gvk schema.GroupVersionKind
-	// verbs are what can be done with it.
+	// verbs lists the verbs that it supports.
 	verbs metav1.Verbs
 	// post answers create, and an update where there is no view.
 	post post
@@ -37,7 +37,7 @@ type subresource struct {
 type view struct {
 	show func(obj object) (runtime.Object, error)
 	set  func(obj object, form runtime.Object) error
-	// base is what a patch is applied to, if that is not what is shown.
+	// base returns the object to which a patch is applied, if that is not the shown one.
 	base func(obj object) (runtime.Object, error)
 }
 

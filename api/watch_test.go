@@ -202,7 +202,7 @@ func TestStoppingAWatchEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := fake.New(api.NewServer(api.Config{}), "user")
 		createMap(t, c, configMap("a"))
-		for range 10 { // one event in hand, nobody reads
+		for range 10 { // one event in hand, and no reader
 			w, err := c.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{})
 			require.NoError(t, err)
 			synctest.Wait()

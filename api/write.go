@@ -52,7 +52,7 @@ func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime
 	return r.kind.given(out.answer(), r.shared), nil
 }
 
-// writeLocked is write without the answer.
+// writeLocked does what write does, without the answer.
 func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (outcome, error) {
 	out, err := s.writeOnce(r, do)
 	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {

@@ -147,7 +147,7 @@ type QueueConfig struct {
 	MaxRetries int
 }
 
-// KeysOf returns a QueueConfig.About for a queue whose keys are those of one kind of object:
+// KeysOf returns a QueueConfig.About for a queue with the keys of one kind of object:
 // "namespace/name", or "name" for objects without a namespace.
 func KeysOf(kind string) func(key string) string {
 	return func(key string) string { return trace.Ref{Kind: kind, Name: key}.String() }

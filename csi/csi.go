@@ -49,7 +49,7 @@ type Driver struct {
 	// Spec is that of the CSIDriver object; fields that are not set have their defaults,
 	// attachRequired is true.
 	Spec storagev1.CSIDriverSpec
-	// Options are those of all gRPC servers, such as interceptors.
+	// Options are options of all gRPC servers, such as interceptors.
 	Options []grpc.ServerOption
 	// FSTypes are file systems that the driver's nodes can mount from a source that is on no
 	// node, by type. What they return is closed by the unmounting.

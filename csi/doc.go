@@ -26,15 +26,15 @@
 //	csi-livenessprobe/NAME       package csi/livenessprobe, if Driver.Liveness is set
 //
 // The servers listen on the socket /csi/csi.sock of the host, and on
-// /var/lib/kubelet/plugins/NAME/csi.sock of each node; who calls them does so through package
+// /var/lib/kubelet/plugins/NAME/csi.sock of each node; all callers use package
 // csi/call.
 //
 // # Crashes
 //
 // A driver's process can be crashed as any actor. Its sockets refuse connections until
-// it is back. What Controller keeps in memory is kept, since the value stays the same;
-// a driver made by NewController or Node is made anew, and has forgotten what it has not
-// on its machine's disk. To keep a node's memory, have Node return the same value
+// it is back. Controller keeps its memory, since the value stays the same;
+// a driver made by NewController or Node is made anew, and has only the data
+// on its machine's disk. To keep a node's memory, return the same value from Node
 // again. A handler that panics ends its process.
 //
 // # A driver in another process
@@ -52,11 +52,11 @@
 // seed only if the driver answers alike.
 //
 // The node's files must be on this computer's disk (Config.Disks: DirectoryDisks). The staging and
-// target paths in requests are where they really are, below the node's directory
-// (/tmp/storagesim-1/node-1/var/lib/kubelet/...). What the driver makes at the target path is
-// what the pod sees there. A driver that mounts needs Config.RealMounts, and to run in
-// the same mount namespace as the simulation, for example as its child. Sandboxes end here:
-// the driver's process can do whatever its user may.
+// target paths in requests are the real paths, below the node's directory
+// (/tmp/storagesim-1/node-1/var/lib/kubelet/...). The pod sees the files that the driver makes at
+// the target path. A driver that mounts needs Config.RealMounts, and to run in
+// the same mount namespace as the simulation, for example as its child. There is no sandbox here:
+// the driver's process can do all that its user may.
 //
 // It is the way, too, for a Go driver that does not compile with the version of the CSI
 // specification that this module uses, for example since it has fields of the alpha that
@@ -70,7 +70,7 @@
 // that gets a Warning FailedAttachVolume, "CSINode node-1 does not contain driver NAME", and its
 // volume is attached a second later. Upstream does the same: the attacher does not find the
 // driver in the CSINode (external-attacher v4.13, csi_handler.go getNodeID) and writes that into
-// the VolumeAttachment, and attach/detach turns what is written there into the event
+// the VolumeAttachment, and attach/detach turns this error into the event
 // (csi_attacher.go verifyAttachmentStatus, operation_generator.go GenerateAttachVolumeFunc, v1.36).
 // RunFor(2 * time.Second) between InstallCSIDriver and Apply avoids it.
 //

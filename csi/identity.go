@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// identity is Driver.Identity or its default.
+// identity returns Driver.Identity or its default.
 func (d Driver) identity() spec.IdentityServer {
 	if d.Identity != nil {
 		return d.Identity

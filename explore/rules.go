@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// BuiltInRules are checked in every run, but for those that Config.Except names.
+// BuiltInRules returns the names of the rules that every run checks, except those in Config.Except.
 //
 //   - OneOwner: no two claims are bound to one volume, and no two volumes to one claim; no
 //     controller gives a volume that has an owner to another one;

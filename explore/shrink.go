@@ -68,7 +68,7 @@ func (s *shrinker) failsAs(plan Plan, change func(*Plan)) bool {
 	return s.fails(plan)
 }
 
-// gist is the rule that was broken, and the first line of what was wrong, without what may
+// gist returns the broken rule and the first line of the error, without parts that may
 // differ between two runs: UIDs and numbers.
 func (f *Failure) gist() string {
 	first, _, _ := strings.Cut(f.Err.Error(), "\n")
@@ -77,11 +77,12 @@ func (f *Failure) gist() string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// nearby is how far the number of a call is looked for when a fault before it is gone.
+// nearby is the distance in which the number of a call is looked for when a fault before it is
+// gone.
 const nearby = 5
 
-// one is one of several faults that does it alone, or all of them. Without the others, its
-// call may have another number.
+// one returns one of several faults that is enough to fail, or all of them. Without the others,
+// its call may have another number.
 func (s *shrinker) one(plan Plan) []Fault {
 	if len(plan.Faults) < 2 {
 		return plan.Faults
@@ -97,7 +98,7 @@ func (s *shrinker) one(plan Plan) []Fault {
 	return plan.Faults
 }
 
-// fewChoices is how many choices away from the plain order can be read.
+// fewChoices is the number of choices away from the plain order that a reader can follow.
 const fewChoices = 3
 
 // few looks for a plan with one to three choices that fails as the best one so far, which has
@@ -120,7 +121,7 @@ func (s *shrinker) few() {
 	}
 }
 
-// reduce is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
+// reduce does delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
 // Failure-Inducing Input", IEEE TSE 28, 2002): the smallest list that it finds, made of some
 // of the items in their order, for which fails holds. It holds for all of them. The outcome
 // is such that no single item can be left out, unless fails says that it will not be asked
@@ -161,7 +162,7 @@ func middle[T any](items []T, fails func([]T) bool) []T {
 	return items[len(items)-bisect(len(items), func(n int) bool { return fails(items[len(items)-n:]) }):]
 }
 
-// bisect is a small n, of 0 to most, for which fails holds. It holds for most.
+// bisect returns a small n, of 0 to most, for which fails holds. It holds for most.
 func bisect(most int, fails func(n int) bool) int {
 	for least := 0; least < most; {
 		if n := (least + most) / 2; fails(n) {

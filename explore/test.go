@@ -24,7 +24,7 @@ func Scenario(play func(c *Cluster)) func(c *storagesim.Cluster) error {
 	return scenarioOf(nil, play)
 }
 
-// scenarioOf is Scenario for a test; t is nil outside of one.
+// scenarioOf returns the scenario of play, as Scenario does, for a test; t is nil outside of one.
 func scenarioOf(t testing.TB, play func(c *Cluster)) func(c *storagesim.Cluster) error {
 	return func(c *storagesim.Cluster) error {
 		return seedtest.Try(t, func(t testing.TB) { play(&Cluster{Cluster: c, T: t}) })

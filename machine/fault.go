@@ -29,10 +29,10 @@ type Fault struct {
 	// full disk refuses; or "change", all but the last two, which a read-only file
 	// system refuses.
 	Op string
-	// Path is what it happens to, or a directory above that: an absolute path on the
+	// Path is the path of the operation, or a directory above it: an absolute path on the
 	// machine, in whose elements * stands for anything, as in path.Match. Of a mount
-	// it is the source or the target; of a file that a link leads to, the name used
-	// or where it really is: what pods have mounted is below the volume's directory.
+	// it is the source or the target; of a file behind a link, the name used
+	// or the real path: files in a pod's mount are below the volume's directory.
 	// With Config.RealMounts the kernel does not tell, and only the name used counts.
 	// Removing a tree asks about its top only. The table of mounts (mount.TableDir) is
 	// on no disk but in a kernel's memory, and never fails.
@@ -131,8 +131,8 @@ func (s *Set) ClearFaults() {
 	s.watchAll()
 }
 
-// PauseFaults has no fault strike, nor count anything, or ends that: for somebody who
-// only looks.
+// PauseFaults stops all faults from striking and counting, or ends that: it is for code that only
+// looks.
 func (s *Set) PauseFaults(paused bool) { s.paused.Store(paused) }
 
 func (s *Set) mayStrike() bool { return !s.paused.Load() && s.faults.Any() }
@@ -157,8 +157,8 @@ func (s *Set) watch(m *Machine) {
 	})
 }
 
-// strike returns the error of the fault that strikes an operation, if any. about is what it
-// is about in words, paths the names of that.
+// strike returns the error of the fault that strikes an operation, if any. about names
+// its object in words, paths are the paths of that object.
 func (s *Set) strike(m *Machine, op, about string, paths []string) error {
 	f, struck := s.faults.Strike(func(f Fault) bool {
 		return cmp.Or(f.Machine, m.String()) == m.String() && standsFor(f.Op, op) &&

@@ -21,7 +21,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// runtimeObject is what reactors return.
+// runtimeObject is the type that reactors return.
 type runtimeObject = runtime.Object
 
 func TestWhatStandsBeforeTheServerSeesEveryCallAndMayRefuseItOrChangeItsOutcome(t *testing.T) {

@@ -53,7 +53,7 @@ func (f *forward) React(action testing.Action) (bool, runtime.Object, error) {
 	return (*Clientset)(f).react(action)
 }
 
-// listens reports whether anybody hears of the calls but the server.
+// listens reports whether the calls go to reactors or are recorded, beside the server.
 func (c *Clientset) listens() bool {
 	if c.keeps {
 		return true
@@ -84,7 +84,7 @@ func (c *Clientset) react(action testing.Action) (handled bool, obj runtime.Obje
 	return isRequest(action), nil, nil
 }
 
-// reactToWatch is react for watches.
+// reactToWatch runs the reactors of watches.
 func (c *Clientset) reactToWatch(action testing.Action) (handled bool, w watch.Interface, err error) {
 	c.Lock()
 	defer c.Unlock()
@@ -128,7 +128,7 @@ func (c *Clientset) ClearActions() {
 	c.actions = nil
 }
 
-// Invokes makes the call that an action describes, as a typed client would. If nobody
+// Invokes makes the call that an action describes, as a typed client would. If no reactor
 // answers it, defaultReturn is the answer.
 func (c *Clientset) Invokes(action testing.Action, defaultReturn runtime.Object) (runtime.Object, error) {
 	if !isRequest(action) {

@@ -16,8 +16,8 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// The short way to the server and client-go's, with somebody listening in, must
-// not be told apart by what they answer.
+// The short way to the server and client-go's way with a reactor give the same
+// answers.
 func TestTheShortWayAnswersAsClientGosWayDoes(t *testing.T) {
 	short, _ := newServer()
 	long, _ := newServer()

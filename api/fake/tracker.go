@@ -21,7 +21,7 @@ import (
 
 // Tracker returns the server as the object tracker of client-go's fakes, for tests
 // that seed a clientset through it. What is added goes through the server like
-// any other write, and gets its status by a second one. No reactor hears of it.
+// any other write, and gets its status by a second one. No reactor is called.
 func (c *Clientset) Tracker() testing.ObjectTracker { return tracker{c} }
 
 type tracker struct{ client *Clientset }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// attachVolume is the operation that attaches a volume. After an error the volume is uncertain: the attacher may
+// attachVolume runs the operation that attaches a volume. After an error the volume is uncertain: the attacher may
 // still be working on it.
 // Upstream: operation_generator.go GenerateAttachVolumeFunc, v1.36.
 func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.PersistentVolume, pods []*v1.Pod) error {
@@ -30,7 +30,7 @@ func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.Persiste
 	return nil
 }
 
-// detachVolume is the operation that detaches a volume. After an error the volume is uncertain, and no event is
+// detachVolume runs the operation that detaches a volume. After an error the volume is uncertain, and no event is
 // emitted.
 // Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.36.
 func (c *controller) detachVolume(ctx context.Context, at place, verify bool) error {

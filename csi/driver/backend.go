@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// volumesDir is where the volumes are in the backend's root.
+// volumesDir is the directory of the volumes in the backend's root.
 const volumesDir = "/volumes"
 
 // Backend is the storage of one driver.
@@ -38,14 +38,14 @@ type Backend struct {
 	nodes map[string]bool
 	// mu guards staged and published, which Holdings reads also during a request.
 	mu sync.Mutex
-	// staged and published are what the nodes' servers have mounted, for Holdings. A server
-	// that starts again knows nothing, and finds its own in the node's mount table.
+	// staged and published are the mounts of the nodes' servers, for Holdings. A restarted server
+	// finds its own mounts in the node's mount table.
 	staged, published map[csi.Place]bool
 }
 
 var _ csi.Inventory = (*Backend)(nil)
 
-// volume is what the backend knows of one volume.
+// volume is the backend's record of one volume.
 type volume struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -53,9 +53,9 @@ type volume struct {
 	Block bool   `json:"block,omitempty"`
 	// Node is the only node that can have it, "" if all can.
 	Node string `json:"node,omitempty"`
-	// IOPS is what its VolumeAttributesClass says; "" if it has none.
+	// IOPS is the parameter of its VolumeAttributesClass; "" if it has none.
 	IOPS string `json:"iops,omitempty"`
-	// From is what it was filled with when it was made.
+	// From is its first content.
 	From content `json:"from,omitzero"`
 	// Attached are the nodes that it is attached to, with how.
 	Attached map[string]attachment `json:"attached,omitempty"`

@@ -140,7 +140,7 @@ func (c *controller) existing(found, wanted *volume, req *spec.CreateVolumeReque
 	return &spec.CreateVolumeResponse{Volume: c.describe(found)}, nil
 }
 
-// sizeOf is how large a volume is to be.
+// sizeOf returns the size of a new volume.
 func sizeOf(asked *spec.CapacityRange) (int64, error) {
 	required, limit := asked.GetRequiredBytes(), asked.GetLimitBytes()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// content is what a new volume is filled with.
+// content is the first content of a new volume.
 type content struct {
 	// Snapshot or Volume is an ID.
 	Snapshot string `json:"snapshot,omitempty"`

@@ -50,7 +50,7 @@ func (n *node) disconnect(id string) error {
 	return nil
 }
 
-// disconnectUnused is disconnect for a device that was connected by NodePublishVolume, when it
+// disconnectUnused disconnects a device that NodePublishVolume has connected, when it
 // is published nowhere any more.
 func (n *node) disconnectUnused(id string) error {
 	if !n.cfg.NoStage {

@@ -60,13 +60,13 @@ const Name = "csi.storagesim.io"
 type Config struct {
 	// Name is the driver's name; default Name.
 	Name string
-	// NoAttach has volumes be staged without being attached, as network file systems are
+	// NoAttach stages volumes without attaching them, as network file systems are staged
 	// (attachRequired: false).
 	NoAttach bool
-	// NoStage has the driver do without NodeStageVolume (no capability STAGE_UNSTAGE_VOLUME):
+	// NoStage leaves out NodeStageVolume (no capability STAGE_UNSTAGE_VOLUME):
 	// each pod's volume is mounted by NodePublishVolume.
 	NoStage bool
-	// Topology has each volume be reachable from one node only, the one that the
+	// Topology makes each volume reachable from one node only, the one that the
 	// provisioner prefers. The key is "topology." and the name, then "/node".
 	Topology bool
 	// OnNodes has a controller on each node, with a provisioner beside it (--node-deployment): a
@@ -79,15 +79,15 @@ type Config struct {
 	Capacity int64
 	// MaxVolumes is the number of volumes a node can have attached; default 0, no limit.
 	MaxVolumes int64
-	// NoSnapshots has the driver do without snapshots (no capabilities CREATE_DELETE_SNAPSHOT
+	// NoSnapshots leaves out snapshots (no capabilities CREATE_DELETE_SNAPSHOT
 	// and LIST_SNAPSHOTS).
 	NoSnapshots bool
-	// NoGroupSnapshots has the driver do without snapshots of several volumes at one moment (no capability
+	// NoGroupSnapshots leaves out snapshots of several volumes at one moment (no capability
 	// GROUP_CONTROLLER_SERVICE), as NoSnapshots does too.
 	NoGroupSnapshots bool
-	// NoClones has the driver make no volume from another one (no capability CLONE_VOLUME).
+	// NoClones leaves out volumes made from other volumes (no capability CLONE_VOLUME).
 	NoClones bool
-	// AttributesClasses has volumes take VolumeAttributesClasses with the parameter iops, a
+	// AttributesClasses lets volumes have VolumeAttributesClasses with the parameter iops, a
 	// positive number (capability MODIFY_VOLUME).
 	AttributesClasses bool
 	// StorageCapacity has the provisioner publish the capacity, and the CSIDriver object ask

@@ -36,8 +36,8 @@ func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.Control
 	return &spec.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: !v.Block}, nil
 }
 
-// NodeExpandVolume would have the node's file system take the new size. Here it is only checked
-// that the volume is where the kubelet says.
+// NodeExpandVolume would grow the node's file system to the new size. Here it only checks
+// that the volume is mounted at the kubelet's path.
 func (n *node) NodeExpandVolume(_ context.Context, req *spec.NodeExpandVolumeRequest) (*spec.NodeExpandVolumeResponse, error) {
 	v, err := n.volumeAt(req.GetVolumeId(), req.GetVolumePath())
 	if err != nil {

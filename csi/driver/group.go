@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// groupsDir is where the group snapshots are on the backend's disk.
+// groupsDir is the directory of the group snapshots on the backend's disk.
 const groupsDir = "/groups"
 
-// group is what the backend knows of one group snapshot. Its members are snapshots.
+// group is the backend's record of one group snapshot. Its members are snapshots.
 type group struct {
 	ID      string      `json:"id"`
 	Name    string      `json:"name"`

@@ -185,7 +185,7 @@ func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVol
 	return &spec.NodeUnpublishVolumeResponse{}, nil
 }
 
-// anyCapability is for requests without one.
+// anyCapability returns the capability for requests without one.
 func anyCapability() *spec.VolumeCapability {
 	return &spec.VolumeCapability{
 		AccessMode: &spec.VolumeCapability_AccessMode{Mode: spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},

@@ -69,8 +69,8 @@ func (n *node) remember() error {
 	return nil
 }
 
-// volumeOf returns the ID of the volume that is mounted: its files, or its device; "" if it is none of
-// the driver's.
+// volumeOf returns the ID of the volume that is mounted: its files, or its device; "" if it is not a volume of
+// the driver.
 func (n *node) volumeOf(m mount.MountPoint) string {
 	if m.Type == fsTypeOf(n.cfg.Name) {
 		return strings.TrimPrefix(m.Device, n.cfg.Name+":")

@@ -40,7 +40,7 @@ func newRig(t *testing.T, cfg Config) *rig {
 	return newRigOn(t, cfg, func(m *machine.Config) {})
 }
 
-// newRigOn is newRig on machines that are changed.
+// newRigOn returns a rig on machines that are changed.
 func newRigOn(t *testing.T, cfg Config, change func(m *machine.Config)) *rig {
 	t.Helper()
 	d, err := New(cfg)

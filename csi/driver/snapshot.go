@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// snapshotsDir is where the snapshots are on the backend's disk.
+// snapshotsDir is the directory of the snapshots on the backend's disk.
 const snapshotsDir = "/snapshots"
 
-// snapshot is what the backend knows of one snapshot. Its data are a copy of the volume's.
+// snapshot is the backend's record of one snapshot. Its data are a copy of the volume's.
 type snapshot struct {
 	ID    string    `json:"id"`
 	Name  string    `json:"name"`

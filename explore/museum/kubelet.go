@@ -69,7 +69,7 @@ func deletedThroughAMount() Exhibit {
 	}
 }
 
-// removeAll is rm -rf as it does with real mounts: the files that are mounted are removed, and
+// removeAll does what rm -rf does with real mounts: it removes the mounted files, and
 // the mount point, which is a link on disks in memory, is busy.
 func removeAll(node *disk.Disk, dir string) error {
 	entries, err := node.ReadDir(dir)

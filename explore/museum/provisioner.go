@@ -39,8 +39,8 @@ spec:
 // backend keeps its volumes under their names, so that making one twice makes one.
 type backend struct {
 	holds map[string]bool
-	// late is what Provision says of a volume that it has just made, once: its answer comes
-	// too late. Empty for an answer in time.
+	// late is the state that Provision returns once for a volume that it has just made, as if its
+	// answer came too late. Empty for an answer in time.
 	late provisioner.ProvisioningState
 }
 

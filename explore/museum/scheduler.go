@@ -82,7 +82,7 @@ func makeDisks(c *storagesim.Cluster, node string, names ...string) (err error) 
 	return err
 }
 
-// claimsOf are claims of disks.
+// claimsOf returns claims of disks.
 func claimsOf(names ...string) string {
 	var list []string
 	for _, name := range names {
@@ -91,7 +91,7 @@ func claimsOf(names ...string) string {
 	return strings.Join(list, "---")
 }
 
-// podWith returns a pod with claims; more is what else its spec has.
+// podWith returns a pod with claims; more holds other fields of its spec.
 func podWith(name, more string, claims ...string) string {
 	var volumes, mounts []string
 	for _, claim := range claims {

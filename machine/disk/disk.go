@@ -76,9 +76,9 @@ func (d *Disk) MkdirAll(name string, perm fs.FileMode) error {
 	return d.do("mkdir", name, func(d *Disk, rel string) error { return d.store.MkdirAll(rel, perm) })
 }
 
-// MakeDir is MkdirAll with a mode that holds: a directory that it makes has mode
-// (permission, setuid, setgid and sticky bits), whatever the umask; parents that
-// it makes are 0755 less the umask. One that exists keeps its mode.
+// MakeDir makes a directory and its parents, as MkdirAll does, but with exactly this mode
+// (permission, setuid, setgid and sticky bits), without regard to the umask. Parents that
+// it makes are 0755 less the umask. An existing directory keeps its mode.
 func (d *Disk) MakeDir(name string, mode fs.FileMode) error {
 	const allowed = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 	if mode&^allowed != 0 {

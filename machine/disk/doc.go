@@ -1,19 +1,19 @@
 // Package disk is the file system of one simulated node: a directory of the
 // machine that runs the simulation, which the node takes for its "/" (Open), or
-// memory (InMemory). Whatever is done has the same outcome on both; a test runs random
+// memory (InMemory). Each operation has the same outcome on both; a test runs random
 // programs of file operations on the two and compares. Only a disk in memory can have a
 // size, and limits of projects as XFS and ext4 have them (Limits).
 //
 // The simulation creates directories and runs rm -rf because YAML says so. So
-// this package is a security boundary: whatever a manifest, a container's
-// command or a symbolic link names, nothing outside of the node's directory is
+// this package is a security boundary: no manifest, command of a container
+// or symbolic link can name a file outside so that it works: nothing outside of the node's directory is
 // read, written, listed, linked, chowned or removed. Everything else that
 // touches a node's files goes through a Disk; no other package of the kubelet
 // imports "os" for its file functions.
 //
 // # Paths
 //
-// Paths are those of the node: absolute, with slashes, "/var/openebs/local/x".
+// Paths are paths on the node: absolute, with slashes, "/var/openebs/local/x".
 // A relative path, an empty one, one with a ".." element or a NUL byte, and one
 // longer than Linux allows or with more than 255 elements are refused before
 // anything is touched. "//" and "/./" mean what they mean to a kernel.

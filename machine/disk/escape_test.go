@@ -17,7 +17,7 @@ import (
 )
 
 // machine is a directory that stands for the real machine: the node's directory
-// is in it, and beside it canaries that nobody may touch.
+// is in it, and beside it canaries that must not be touched.
 type machine struct {
 	t      testing.TB
 	dir    string // of the machine

@@ -20,9 +20,9 @@ var errMode = errors.New("unsupported file mode")
 // umask is taken from the mode of what is made in memory.
 const umask = 0o022
 
-// InMemory makes an empty file system that is nowhere on this machine. Everything in
-// it belongs to root, whoever runs the simulation, and its owner can be changed; no
-// permission is asked for. The umask is 022. There are no devices, named pipes and
+// InMemory returns an empty file system in memory. All files in
+// it belong to root, for any user who runs the simulation, and their owner can be changed;
+// permissions are not checked. The umask is 022. There are no devices, named pipes and
 // hard links. now tells when a file was changed.
 func InMemory(now func() time.Time) *Disk {
 	t := &tree{now: now, accounts: accounts{projects: map[uint32]*account{}}}
@@ -366,7 +366,7 @@ func (m *memory) write(n *inode, data []byte) error {
 }
 
 // appendFile takes the time that the new data takes, not that of the whole file: what
-// follows data in the slice's array was never lent to anybody.
+// follows data in the slice's array was never returned to a caller.
 func (m *memory) appendFile(rel string, data []byte) error {
 	return m.existing(rel, true, func(p place) error {
 		switch {

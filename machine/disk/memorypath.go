@@ -81,7 +81,7 @@ func (p *place) enter(element string) error {
 		return ErrOutside
 	}
 	p.file, p.above = p.above[last], p.above[:last]
-	p.dir = nil // it has no name that something could be done to
+	p.dir = nil // it has no name
 	return nil
 }
 

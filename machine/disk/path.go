@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/internal/errno"
 )
 
-// maxPath is Linux's PATH_MAX. maxDepth is how many elements a path may have: a
+// maxPath is Linux's PATH_MAX. maxDepth is the number of elements that a path may have: a
 // kernel has no such limit, but every element costs an openat, and walking a tree
 // costs that for each file.
 const (

@@ -77,7 +77,7 @@ func TestANamedPipeIsNeverWaitedFor(t *testing.T) {
 	})
 }
 
-// Somebody puts a pipe in a directory's place just when it is opened.
+// An attacker puts a pipe in a directory's place just when it is opened.
 func TestAPipeThatTakesADirectorysPlaceIsNeverWaitedFor(t *testing.T) {
 	root := t.TempDir()
 	node, err := disk.Open(root)

@@ -26,8 +26,8 @@ type Limits struct {
 	// Soft, if set, is the size that Space tells of a project, as XFS does. Nothing is
 	// refused because of it: the time of grace past a soft limit never ends here.
 	Soft int64
-	// Err is what is refused past a project's limits with: default syscall.ENOSPC, as
-	// XFS does; ext4 has ErrQuotaExceeded. What does not fit on the disk is always
+	// Err is the error past a project's limits: default syscall.ENOSPC, as on
+	// XFS; ext4 has ErrQuotaExceeded. The error of a full disk is always
 	// syscall.ENOSPC.
 	Err error
 }

@@ -203,7 +203,7 @@ func (r *root) Lstat(rel string) (fs.FileInfo, error) {
 	return r.Root.Lstat(rel)
 }
 
-// lookPlain is Lstat of rel if there is certainly no symbolic link in it.
+// lookPlain returns Lstat of rel if its path certainly has no symbolic link.
 func (r *root) lookPlain(rel string) (fs.FileInfo, bool) {
 	info, err := r.look(rel, noLinks)
 	return info, err == nil

@@ -19,8 +19,7 @@ func openRoot(path string) (*root, error) {
 	return &root{r}, nil
 }
 
-// OpenRoot opens a directory below. What is none is not opened: a named pipe would be
-// waited for.
+// OpenRoot opens a directory below, and nothing else: opening a named pipe would wait.
 func (r *root) OpenRoot(rel string) (*root, error) {
 	if info, err := r.Stat(rel); err != nil {
 		return nil, err
@@ -34,8 +33,7 @@ func (r *root) OpenRoot(rel string) (*root, error) {
 	return &root{sub}, nil
 }
 
-// lookPlain is Lstat of rel if there is certainly no symbolic link in it: nothing is
-// certain here.
+// lookPlain returns false: on this system it cannot be certain that a path has no symbolic link.
 func (r *root) lookPlain(string) (fs.FileInfo, bool) { return nil, false }
 
 // enter opens a directory for several operations: there is no such thing here.

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// MakeSocket makes the file of a unix socket, as bind does: Stat says fs.ModeSocket. Nobody
-// listens there; what does is in package csi/call. A socket that is there already stays,
+// MakeSocket makes the file of a unix socket, as bind does: Stat says fs.ModeSocket. Nothing
+// listens there; package csi/call has the servers. A socket that is there already stays,
 // any other file is an error. Where a directory's file system has no sockets it is
 // an empty file.
 func (d *Disk) MakeSocket(name string) error {

@@ -6,7 +6,7 @@ import (
 )
 
 // store holds the files of a Disk: a directory of the machine that runs the
-// simulation (root), or memory. Paths are those that local gives: relative to the
+// simulation (root), or memory. Paths come from local: relative to the
 // store's own directory, clean, "." for that directory itself. No path and no link
 // leads out of it; what would is refused with ErrOutside, or as os.Root refuses it.
 type store interface {
@@ -38,8 +38,8 @@ type store interface {
 	// enter opens the directory rel for several operations; nil if there is a
 	// symbolic link in rel, or this cannot be done here.
 	enter(rel string) names
-	// limit is Disk.LimitProject, of the whole disk for project 0. The others are those of
-	// Disk.
+	// limit implements Disk.LimitProject, for the whole disk with project 0. The others implement
+	// the methods of Disk.
 	limit(project uint32, limits Limits) error
 	setProject(rel string, project uint32) error
 	space(rel string) (Space, error)

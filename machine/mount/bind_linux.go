@@ -257,17 +257,17 @@ func (b *Bind) UnmountAll() error {
 	return err
 }
 
-// MountSensitive is Mount; there is no mount program that would log anything.
+// MountSensitive calls Mount; there is no mount program that would log anything.
 func (b *Bind) MountSensitive(source, target, fstype string, options, sensitiveOptions []string) error {
 	return b.Mount(source, target, fstype, slices.Concat(options, sensitiveOptions))
 }
 
-// MountSensitiveWithoutSystemd is Mount.
+// MountSensitiveWithoutSystemd calls Mount.
 func (b *Bind) MountSensitiveWithoutSystemd(source, target, fstype string, options, sensitiveOptions []string) error {
 	return b.MountSensitive(source, target, fstype, options, sensitiveOptions)
 }
 
-// MountSensitiveWithoutSystemdWithMountFlags is Mount; flags of a mount program
+// MountSensitiveWithoutSystemdWithMountFlags calls Mount; flags of a mount program
 // are refused.
 func (b *Bind) MountSensitiveWithoutSystemdWithMountFlags(source, target, fstype string, options, sensitiveOptions, mountFlags []string) error {
 	if len(mountFlags) > 0 {

@@ -15,7 +15,7 @@ type namespace struct {
 	own, first string
 	firstErr   error
 	// ownMounts and firstMounts are the numbers of the mounts that each of them sees,
-	// which the kernel gives to one mount only, in whatever namespace; everybody may
+	// which the kernel gives to one mount only in all namespaces; every process may
 	// read them.
 	ownMounts, firstMounts []string
 }

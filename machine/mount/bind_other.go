@@ -15,5 +15,5 @@ func NewBind(Config) (*Bind, error) {
 	return nil, fmt.Errorf("real bind mounts need Linux, and this is %s; use TempDir", runtime.GOOS)
 }
 
-// UnmountAll is never called: there is no Bind.
+// UnmountAll does nothing: this system has no Bind.
 func (b *Bind) UnmountAll() error { return nil }

@@ -1,9 +1,9 @@
-// Package mount mounts for a kubelet: Interface, which is that of
+// Package mount mounts for a kubelet: Interface, the interface of
 // k8s.io/mount-utils; TempDir, which needs no privilege; and Bind, which makes real
 // bind mounts. One suite of tests runs on both. Failing makes any of them fail on
 // purpose.
 //
-// All paths are those of the node (package disk), never of the machine that
+// All paths are paths on the node (package disk), never on the machine that
 // runs the simulation.
 //
 // # TempDir

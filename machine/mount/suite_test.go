@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
-// opener makes a mounter on a node; again, it is what a new process would have.
+// opener makes a mounter on a node; called again, the mounter of a new process.
 type opener func(t *testing.T, node *disk.Disk) mount.Interface
 
 func openTempDir(t *testing.T, node *disk.Disk) mount.Interface {
@@ -109,7 +109,7 @@ func filesOnFiles(t *testing.T, node *disk.Disk, open opener) {
 	require.Empty(t, data)
 }
 
-// places are "source on target" of a mount table.
+// places returns "source on target" of a mount table.
 func places(t *testing.T, m mount.Interface) []string {
 	t.Helper()
 	list, err := m.List()
@@ -340,7 +340,7 @@ func injected(t *testing.T, node *disk.Disk, open opener) {
 	}
 }
 
-// machine is where this machine has the node's "/".
+// machine returns the directory of this machine that is the node's "/".
 func machine(t *testing.T, node *disk.Disk) string {
 	t.Helper()
 	f, err := node.Handle("/")

@@ -41,8 +41,8 @@ func (r record) file() string {
 	return TableDir + "/" + hex.EncodeToString(sum[:16]) + ".json"
 }
 
-// load reads what is mounted. A record whose link is not there is what an
-// interrupted mount or unmount left, or the mount point was removed: no mount.
+// load reads the mounts. A record without its link is not a mount: a mount or unmount was
+// interrupted, or the mount point was removed.
 func (t *TempDir) load() error {
 	table, stale, err := readTable(t.cfg.Dir)
 	if err != nil {

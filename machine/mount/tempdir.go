@@ -195,17 +195,17 @@ func (t *TempDir) restore(at *disk.At, base string, r record) error {
 	return at.Mkdir(base, r.Mode)
 }
 
-// MountSensitive is Mount; without a mount program there is nothing to log.
+// MountSensitive calls Mount; without a mount program there is nothing to log.
 func (t *TempDir) MountSensitive(source, target, fstype string, options, sensitiveOptions []string) error {
 	return t.Mount(source, target, fstype, options)
 }
 
-// MountSensitiveWithoutSystemd is Mount.
+// MountSensitiveWithoutSystemd calls Mount.
 func (t *TempDir) MountSensitiveWithoutSystemd(source, target, fstype string, options, sensitiveOptions []string) error {
 	return t.Mount(source, target, fstype, options)
 }
 
-// MountSensitiveWithoutSystemdWithMountFlags is Mount; there are no mount flags
+// MountSensitiveWithoutSystemdWithMountFlags calls Mount; there are no mount flags
 // without a mount program.
 func (t *TempDir) MountSensitiveWithoutSystemdWithMountFlags(source, target, fstype string, options, sensitiveOptions, mountFlags []string) error {
 	return t.Mount(source, target, fstype, options)

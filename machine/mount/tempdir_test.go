@@ -115,7 +115,7 @@ func TestATableThatIsGoneDoesNotKeepAMountFromBeingUndone(t *testing.T) {
 	require.NoError(t, m.Unmount("/mnt/1"))
 }
 
-// What cannot be read is not taken for no mount: whoever did would clean up after it.
+// A link that cannot be read does not count as no mount: the caller would clean up after it.
 func TestALinkThatCannotBeReadIsNoAnswer(t *testing.T) {
 	node := newNode(t)
 	m := openTempDir(t, node)

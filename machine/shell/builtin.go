@@ -122,7 +122,7 @@ func (s *shell) execWords(argv []string) {
 	}
 }
 
-// commandWords is "command": it runs a command even if there is a function of that name.
+// commandWords implements "command": it runs a command even if there is a function of that name.
 // "command -v NAME" prints what NAME is.
 func (s *shell) commandWords(argv []string) {
 	argv = argv[1:]
@@ -176,7 +176,7 @@ func (s *shell) typeOf(argv []string) {
 	}
 }
 
-// setTrap is "trap": it keeps the command for EXIT. Signals are not delivered, so commands
+// setTrap implements "trap": it keeps the command for EXIT. Signals are not delivered, so commands
 // for them are not kept.
 func (s *shell) setTrap(argv []string) {
 	argv = argv[1:]

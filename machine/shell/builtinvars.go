@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// exportNames is "export", "readonly" and "declare".
+// exportNames implements "export", "readonly" and "declare".
 func (s *shell) exportNames(argv []string) {
 	readonly, exported := argv[0] == "readonly", argv[0] == "export"
 	for _, word := range argv[1:] {
@@ -103,7 +103,7 @@ func (s *shell) unsetNames(argv []string) {
 	}
 }
 
-// setOptions is "set".
+// setOptions implements "set".
 func (s *shell) setOptions(argv []string) {
 	if len(argv) == 1 {
 		for _, name := range slices.Sorted(maps.Keys(s.vars)) {

@@ -71,7 +71,7 @@ func (p *Process) countWidth(names []string) int {
 	return len(strconv.FormatInt(size, 10))
 }
 
-// sorted is "sort": it prints lines in order.
+// sorted implements "sort": it prints lines in order.
 func sorted(p *Process) error {
 	flags, names, err := options(p.Argv, "rnu", "")
 	if err != nil {

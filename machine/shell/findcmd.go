@@ -42,7 +42,7 @@ type batch struct {
 	size        int
 }
 
-// find is "find [PATH...] [EXPRESSION]".
+// find implements "find [PATH...] [EXPRESSION]".
 func find(p *Process) error {
 	f := &finder{p: p, args: p.Argv[1:], maxDepth: 1 << 20}
 	var paths []string

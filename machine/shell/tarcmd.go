@@ -17,7 +17,7 @@ import (
 // maxArchive is the largest size of an archive, in bytes.
 const maxArchive = 64 << 20
 
-// tarCommand is "tar": it packs files and directories into an archive (c), unpacks one (x)
+// tarCommand implements "tar": it packs files and directories into an archive (c), unpacks one (x)
 // or lists one (t), as "kubectl cp" needs it.
 func tarCommand(p *Process) error {
 	argv := slices.DeleteFunc(slices.Clone(p.Argv), func(word string) bool {

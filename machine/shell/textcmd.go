@@ -159,7 +159,7 @@ func head(p *Process) error {
 	})
 }
 
-// tailOf is "tail": it prints the end of files. With -f it then waits for ever.
+// tailOf implements "tail": it prints the end of files. With -f it then waits for ever.
 func tailOf(p *Process) error {
 	n, inBytes, from, flags, names, err := headCount(p, "fFq")
 	if err != nil {
