@@ -37,7 +37,7 @@
 //	server := api.NewServer(api.Config{Registry: registry})
 //
 // Kinds may come and go while the server runs. [Registry.Add] without a scheme registers
-// a kind whose objects are unstructured, which is what a CustomResourceDefinition needs:
+// a kind whose objects are unstructured, as a CustomResourceDefinition needs it:
 // its controller adds an entry with the names, scope and versions of the definition, a
 // Strategy that sets the defaults and drops the fields that its schema does not have, and a
 // Validation that applies the schema. When the definition goes, [Registry.Remove] takes
@@ -109,7 +109,7 @@
 //     the pod gets no condition DisruptionTarget. Nodes do not resize, so that resize refuses
 //     a pod whose containers run, with upstream's words for such a node. Every client may do
 //     everything.
-//   - Admission is what the storage plane needs: NamespaceLifecycle,
+//   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
 //     DefaultTolerationSeconds, Priority, RuntimeClass. Quotas, limit ranges, webhooks
 //     and admission policies are stored and do nothing; for the last two package rest warns

@@ -97,7 +97,7 @@ func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
 
 // OnWrite registers f to be called for every write a client attempts, refused ones and those
 // that changed nothing included, in order. f runs before the client has its
-// answer and must not call the server. Dry runs are not reported, nor is what
+// answer and must not call the server. Dry runs are not reported, nor are events that
 // Event records.
 func (s *Server) OnWrite(f func(trace.Write)) {
 	s.mu.Lock()

@@ -70,8 +70,8 @@ func (s *Server) followed(gvr schema.GroupVersionResource) *store {
 	return st
 }
 
-// retireStores is called when kinds have come or gone. The objects of a kind that is gone
-// are gone with it, and its followers get 410 Gone.
+// retireStores removes the stores of kinds that are gone, with their objects; their followers get
+// 410 Gone. It is called when kinds have come or gone.
 func (s *Server) retireStores() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +168,8 @@ func (s *Server) put(st *store, old, obj object) {
 	s.publish(st, control.Change{Type: watch.Modified, Item: control.Item{Key: k, Object: obj}, Old: old, RV: s.rv, Heartbeat: trace.IsHeartbeat(old, obj)})
 }
 
-// remove takes the object out. last is its final state, a copy that the removal
-// gets to version; old is what was stored.
+// remove removes the object. last is its final state, a copy that gets the version of the
+// removal; old is the stored object.
 func (s *Server) remove(st *store, old, last object) {
 	s.version(last)
 	k := key(last)

@@ -32,7 +32,7 @@ func (v Verdict) String() string {
 
 // Explain returns a verdict on each volume, in the order of volumes: the first filter that
 // it fails. With a node it explains FindMatchingVolume, the scheduler's search, without one
-// FindBestMatchForClaim, the PV controller's. The parameters are those of
+// FindBestMatchForClaim, the PV controller's. The parameters have the same meaning as for
 // FindMatchingVolume. An invalid label selector is an error.
 func Explain(claim *v1.PersistentVolumeClaim, volumes []*v1.PersistentVolume, node *v1.Node, excluded map[string]*v1.PersistentVolume, delayBinding bool) ([]Verdict, error) {
 	q, err := newQuery(claim, node, excluded, delayBinding)

@@ -8,7 +8,7 @@ import (
 )
 
 // Index is a set of volumes that finds the candidates for a claim without a walk over all
-// of them. It decides nothing: its answers are those of FindBestMatchForClaim and
+// of them. It decides nothing: its answers equal those of FindBestMatchForClaim and
 // FindMatchingVolume for its volumes in order of name, except that Choose may pick another
 // of several equal ones.
 //

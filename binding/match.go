@@ -58,7 +58,7 @@ func (q *query) bestMatch(volumes []*v1.PersistentVolume) *v1.PersistentVolume {
 	return nil
 }
 
-// match is the rule that decides which volume a claim gets; every search calls it. A
+// match decides which volume a claim gets; every search calls this rule. A
 // volume reserved for the claim is the answer at once, or, if the node cannot reach it,
 // the reason why no volume fits. Of the others the smallest that passes the filters wins,
 // the first among equals. The zero candidate means that no volume fits.

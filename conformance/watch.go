@@ -155,7 +155,7 @@ func (o *Observation) Writers() []string {
 //   - the writes of each actor to each object are compared in their order; in which order
 //     different actors wrote is chance;
 //   - of a write of a volume's or a claim's finalizers alone it counts whether the actor added or
-//     removed its own: the others in the list are what others had written by then, as in recordings;
+//     removed its own: the other entries in the list depend on other writers, as in recordings;
 //   - when a kubelet writes its node's status is left out: that depends on its rounds;
 //   - the same write once more in a step is chance: a controller was set off again before its cache
 //     knew the first one;

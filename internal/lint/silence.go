@@ -85,7 +85,7 @@ func notInTests(file, _ string) bool { return strings.HasSuffix(file, "_test.go"
 
 var report = regexp.MustCompile(`\.([cC]lose|[fF]lush)\(|\bos\.(Remove|RemoveAll|Setenv|Unsetenv)\(|\bfmt\.Fp?rint(f|ln)?\(`)
 
-// notReports is true for calls whose errors have no one to be told to.
+// notReports reports whether a call's error cannot be reported to a caller.
 func notReports(_, line string) bool { return report.MatchString(line) }
 
 // silenced returns an analyzer that reports what a reports, with a name, except in generated files

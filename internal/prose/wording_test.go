@@ -28,6 +28,59 @@ var unclear = []struct {
 	{regexp.MustCompile(`\?; there are\b`), "prose.OneOf"},
 }
 
+// unclearComment are forms that make a comment hard to follow, with what to write instead. A
+// comment of a function begins with what it does, of a type or field with what it holds.
+var unclearComment = []struct {
+	form    *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`(?i)\b(is|are|was|were) (what|those|how|where|who|whose)\b`), "a noun: the number of, the path of, the requests"},
+	{regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|everybody|whoever)('s)?\b`), "the component, the user or the process by its name"},
+	{regexp.MustCompile(`(?i)\b(dearest|hears? of|lets? go of|made good)\b`), "the most expensive, receives, releases, repeated"},
+	{regexp.MustCompile(`^\w+ has [^.,:]{1,60} (be|do|run|make|come|start|end|go|take|begin|wait|told|asked|attached|detached)\b`), "makes, lets, asks"},
+}
+
+// is matches the rest of a function's comment that says what the function is instead of what it
+// returns or does.
+var is = regexp.MustCompile(`^(is|are|was|were) `)
+
+// comments are the comments of a Go file, each with its place, without those that quote code.
+func comments(t *testing.T, path, text string) (all, ofFunctions map[string]string) {
+	t.Helper()
+	all, ofFunctions = map[string]string{}, map[string]string{}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, text, parser.ParseComments)
+	require.NoError(t, err)
+	for _, group := range file.Comments {
+		all[set.Position(group.Pos()).String()] = strings.Join(strings.Fields(group.Text()), " ")
+	}
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Doc != nil {
+			if rest, ok := strings.CutPrefix(f.Doc.Text(), f.Name.Name+" "); ok {
+				ofFunctions[set.Position(f.Pos()).String()] = rest
+			}
+		}
+	}
+	return all, ofFunctions
+}
+
+// unclearIn says where comments use an unclear form.
+func unclearIn(all, ofFunctions map[string]string) (found []string) {
+	for place, text := range all {
+		for _, rule := range unclearComment {
+			if form := rule.form.FindString(text); form != "" {
+				found = append(found, place+": "+strconv.Quote(form)+"; write "+rule.instead)
+			}
+		}
+	}
+	for place, text := range ofFunctions {
+		if is.MatchString(text) {
+			found = append(found, place+": the comment says what the function is; write what it returns, reports or does")
+		}
+	}
+	return found
+}
+
 // code matches quotations in Markdown: blocks between fences, and words between backticks.
 var code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 
@@ -103,6 +156,11 @@ func TestWhatReadersSeeNamesWhoDoesWhat(t *testing.T) {
 		for _, wrong := range wrongly(readerTexts(t, path, string(text))) {
 			t.Error(wrong)
 		}
+		if source {
+			for _, wrong := range unclearIn(comments(t, path, string(text))) {
+				t.Error(wrong)
+			}
+		}
 		return nil
 	})
 	require.NoError(t, err)
@@ -119,5 +177,14 @@ func TestTheRulesOfWordingFindWhatTheyAreFor(t *testing.T) {
 	}
 	require.Len(t, wrongly(readerTexts(t, "x.go", "package x\n\n// Nobody reads this.\nvar x = \"%q is no place\"\n")), 1)
 	require.Len(t, wrongly(readerTexts(t, "doc.go", "// Package x is for somebody.\npackage x\n")), 1)
+	for comment, want := range map[string]int{
+		"// F is the first of them.":             1,
+		"// F returns the first of them.":        0,
+		"// F returns what is there. It is how.": 1,
+		"// F has the server be told.":           1,
+		"// F waits for somebody.":               1,
+	} {
+		require.Len(t, unclearIn(comments(t, "x.go", "package x\n\n"+comment+"\nfunc F() {}\n")), want, comment)
+	}
 	require.Len(t, wrongly(readerTexts(t, "x.txt", "# Whoever comes first.\nget pv nobody\n")), 1)
 }

@@ -14,7 +14,7 @@ const (
 	// Containerd makes host paths that do not exist, and says of a container that has
 	// ended whether it did so well.
 	Containerd Kind = "containerd"
-	// FakeRuntime is what upstream's own tests run kubelets with: it runs nothing, makes
+	// FakeRuntime is the runtime of upstream's own tests of kubelets: it runs nothing, makes
 	// no host paths, and tells of a container that has ended the exit code only.
 	FakeRuntime Kind = "fakeRuntime"
 )

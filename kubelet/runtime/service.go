@@ -108,8 +108,8 @@ type ContainerConfig struct {
 	Attempt int32
 	// Image is the image's name, with a tag or a digest.
 	Image string
-	// Command and Args are those of the container's specification, with its variables
-	// put in.
+	// Command and Args come from the container's specification, with its variables
+	// replaced.
 	Command, Args []string
 	// WorkingDir is the command's directory; "" means "/".
 	WorkingDir string
@@ -143,7 +143,7 @@ type ContainerStatus struct {
 	State   ContainerState
 	// StartedAt and FinishedAt are zero before it was.
 	StartedAt, FinishedAt time.Time
-	// ExitCode, Reason and Message are those of a container that has ended. Message is
+	// ExitCode, Reason and Message describe the end of a container. Message is
 	// the end of what it printed, if it failed.
 	ExitCode        int32
 	Reason, Message string
@@ -165,7 +165,7 @@ func (s *PodSandboxStatus) Latest(name string) (last, before *ContainerStatus) {
 type ExecConfig struct {
 	// Command is the program and its arguments; it must not be empty.
 	Command []string
-	// Stdin is what it reads, to the end when it reads first; default nothing. The command
+	// Stdin is its standard input, read to the end when it reads first; default nothing. The command
 	// waits for one that is shell.Pending.
 	Stdin io.Reader
 	// Stdout and Stderr receive its output; default none.

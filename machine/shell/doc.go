@@ -63,7 +63,7 @@
 //   - Signals are not delivered: only a trap for EXIT is run.
 //   - An open file is known by its path: what is written to it after it was removed or
 //     renamed is lost.
-//   - Times of files are those of the node's disk, which are not virtual. So "ls -l" shows
+//   - Times of files come from the node's disk and are not virtual. So "ls -l" shows
 //     the time of the call, and tests of times are refused.
 //   - If this process may not change the owner of a file, a note says so, and the command
 //     succeeds.

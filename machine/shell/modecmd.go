@@ -80,7 +80,7 @@ func symbolicMode(from uint64, text string) (bits uint64, ok bool) {
 			return 0, false
 		}
 		if strings.ContainsRune(permissions, 't') {
-			mask |= 0o1000 // it is nobody's
+			mask |= 0o1000 // of no class of users
 		}
 		switch op {
 		case '+':

@@ -152,7 +152,7 @@ func (p *Process) complain(err error) {
 	if err == nil || errors.As(err, &exit) && exit.Text == "" {
 		return
 	}
-	_, _ = fmt.Fprintln(p.Stderr, err) // there is nobody to tell that nothing can be told
+	_, _ = fmt.Fprintln(p.Stderr, err) // a failure of this write cannot be reported
 }
 
 // each calls f for every path, and goes on after errors as these programs

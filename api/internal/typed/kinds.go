@@ -32,7 +32,7 @@ import (
 // The clients of kinds with methods of their own; those of pods and events are in files of
 // their own.
 
-// scaled has the methods of kinds that can be scaled.
+// scaled adds the methods of kinds with a scale.
 type scaled[T object, S object, A comparable] struct{ of typed[T] }
 
 func (c scaled[T, S, A]) GetScale(ctx context.Context, name string, opts metav1.GetOptions) (S, error) {
