@@ -17,57 +17,51 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Driver is a CSI driver: its servers, and how it is deployed. Name is required, and a
-// Controller, a Node or both.
+// Driver is a CSI driver: its servers and their deployment. Name is required, and a Controller, a Node or both.
 type Driver struct {
-	// Name is its name as the provisioner of classes, at most 63 letters, digits, dots
-	// and dashes.
+	// Name is the provisioner's name in classes, at most 63 letters, digits, dots and dashes.
 	Name string
-	// Identity is the server of that; default one that answers Name, the capabilities
-	// that the fields below show, and that it is ready.
+	// Identity is the identity server. The default answers Name, the capabilities that follow from the fields below,
+	// and that it is ready.
 	Identity spec.IdentityServer
-	// Controller is the controller server. The value outlives crashes of its process, and so
-	// does its memory; with NewController instead it is made anew by each life of the
-	// process. If it is a GroupControllerServer too, it is served as that.
+	// Controller is the controller server. The value outlives crashes of its process, and so does its memory;
+	// NewController instead creates a new one in each life of the process. A value that is a GroupControllerServer,
+	// too, also serves as that.
 	Controller    spec.ControllerServer
 	NewController func(h Host) (spec.ControllerServer, error)
-	// NodeController makes the controller server of a driver that has one on each node
-	// (--node-deployment), at the node's socket, with a provisioner beside it that makes volumes for
-	// that node. It stands instead of Controller, and the driver's volumes are not attached
-	// (Spec.AttachRequired false). NodeGetInfo must answer the node's topology.
+	// NodeController creates the controller server of a driver that has one on each node (--node-deployment), at the
+	// node's socket, with a provisioner beside it that creates volumes for that node. It excludes Controller, and
+	// the driver's volumes are not attached (Spec.AttachRequired false). NodeGetInfo must answer the node's
+	// topology.
 	NodeController func(h Host) (spec.ControllerServer, error)
-	// Node makes a node's server, anew for each life of its process.
+	// Node creates a node's server, a new one in each life of its process.
 	Node func(h Host) (spec.NodeServer, error)
 
-	// Endpoint is the address of identity and controller servers that run in another
-	// process, "unix:///run/csi.sock" or "tcp://HOST:PORT", and NodeEndpoint that of a node's.
-	// They stand instead of Controller and Node; see "A driver in another process" in the
-	// package comment, and AtEndpoint.
+	// Endpoint is the address of identity and controller servers in another process, "unix:///run/csi.sock" or
+	// "tcp://HOST:PORT", and NodeEndpoint returns that of a node's server. They replace Controller and Node; see "A
+	// driver in another process" in the package comment, and AtEndpoint.
 	Endpoint     string
 	NodeEndpoint func(node string) string
 
-	// Spec is that of the CSIDriver object; fields that are not set have their defaults,
-	// attachRequired is true.
+	// Spec is the spec of the CSIDriver object. Fields that are not set have their defaults; attachRequired is true.
 	Spec storagev1.CSIDriverSpec
-	// Options are options of all gRPC servers, such as interceptors.
+	// Options are passed to all gRPC servers, such as interceptors.
 	Options []grpc.ServerOption
-	// FSTypes are file systems that the driver's nodes can mount from a source that is on no
-	// node, by type. What they return is closed by the unmounting.
+	// FSTypes holds, by type, file systems that the driver's nodes can mount from a source that is on no node.
+	// Unmounting closes the disks that the functions return.
 	FSTypes map[string]func(source string) (*disk.Disk, error)
-	// Sidecars changes what sidecars are configured with.
+	// Sidecars changes the configurations of the sidecars.
 	Sidecars Sidecars
-	// SidecarSocket, if set, leaves the driver's sidecars to processes outside of the simulation,
-	// such as the real csi-provisioner: it is the path of a unix socket of this computer on
-	// which the identity and controller servers listen for them, as /csi/csi.sock of a
-	// Deployment. The cluster then runs no provisioner, attacher, resizer and snapshotter for
-	// the driver. A controller that panics in a call from outside is not started again. It
-	// is for drivers with Controller, NewController or NodeController, in runs that are live. With
-	// NodeController there is a socket for each node, NodeSidecarSocket.
+	// SidecarSocket, if set, leaves the driver's sidecars to processes outside of the simulation, such as the real
+	// csi-provisioner. It is the path of a unix socket of this computer on which the identity and controller servers
+	// listen for them, like /csi/csi.sock of a Deployment. The cluster then runs no provisioner, attacher, resizer
+	// and snapshotter for the driver. A controller that panics in a call from outside is not started again.
+	// SidecarSocket requires Controller, NewController or NodeController, and a live run. With NodeController each
+	// node has a socket of its own, NodeSidecarSocket.
 	SidecarSocket string
-	// Liveness, if set, has a livenessprobe ask the controller's process whether it is well,
-	// and restart it.
+	// Liveness, if set, adds a livenessprobe, which probes the controller's process and restarts it.
 	Liveness *livenessprobe.Config
-	// Inventory, if set, says what the driver holds. RequireNoLeaks compares it with the API.
+	// Inventory, if set, lists what the driver holds. RequireNoLeaks compares it with the API.
 	Inventory Inventory
 }
 
@@ -136,8 +130,8 @@ func (d Driver) checkFSTypes() error {
 	return nil
 }
 
-// NodeSidecarSocket returns the path on which the server of a node listens for sidecars outside, if the driver has
-// NodeController and SidecarSocket: that path, a dot and the node's name.
+// NodeSidecarSocket returns the path of the socket for outside sidecars on a node, if the driver has NodeController
+// and SidecarSocket: SidecarSocket, a dot and the node's name.
 func (d Driver) NodeSidecarSocket(node string) string { return d.SidecarSocket + "." + node }
 
 // HasController reports whether the driver has a controller.

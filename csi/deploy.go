@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Types of package deploy, which a cluster knows without linking gRPC.
+// Types of package deploy, which a cluster uses without linking gRPC.
 type (
 	// World holds the parts of a cluster that a driver's actors need.
 	World = deploy.World
@@ -18,9 +18,9 @@ type (
 	Host = deploy.Host
 	// Actor is an actor of a driver.
 	Actor = deploy.Actor
-	// Inventory says what a driver holds.
+	// Inventory lists what a driver holds.
 	Inventory = deploy.Inventory
-	// Holdings lists what a driver holds.
+	// Holdings lists volumes, snapshots, attachments and mounts.
 	Holdings = deploy.Holdings
 	// Place is a volume at a node or path.
 	Place = deploy.Place
@@ -49,7 +49,7 @@ func (d Driver) Deploy(w World) (deploy.Plan, error) {
 	if d.Attaches() {
 		plan.AttacherWaits = func(log *trace.Log) string { return attacher.Explain(AttacherActor(d.Name), log) }
 	}
-	cfg := d.ProvisionerConfig(func(control.Env) grpc.ClientConnInterface { return nil }) // to be read only
+	cfg := d.ProvisionerConfig(func(control.Env) grpc.ClientConnInterface { return nil }) // never called: the configuration is only read
 	if library, err := cfg.Library(); err == nil {
 		plan.Provisioner = &library
 		plan.Waits = func(log *trace.Log) string { return provisioner.Explain(cfg, log) }

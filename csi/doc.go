@@ -1,5 +1,5 @@
-// Package csi runs CSI drivers in a cluster: their authors' own gRPC servers, unmodified, with
-// the sidecars that they are deployed with.
+// Package csi runs CSI drivers in a cluster: their authors' own gRPC servers, unmodified, with the sidecars that
+// they are deployed with. Begin with Driver in csi.go and NodeActors in actors.go.
 //
 //	err := cluster.InstallCSIDriver(csi.Driver{
 //		Name:       "csi.example.com",
@@ -25,17 +25,15 @@
 //	csi-provisioner/NAME/node-1  package csi/provisioner, for each node, with Driver.NodeController
 //	csi-livenessprobe/NAME       package csi/livenessprobe, if Driver.Liveness is set
 //
-// The servers listen on the socket /csi/csi.sock of the host, and on
-// /var/lib/kubelet/plugins/NAME/csi.sock of each node; all callers use package
-// csi/call.
+// The servers listen on the socket /csi/csi.sock of the host, and on /var/lib/kubelet/plugins/NAME/csi.sock of each
+// node. Package csi/call carries out the calls.
 //
 // # Crashes
 //
-// A driver's process can be crashed as any actor. Its sockets refuse connections until
-// it is back. Controller keeps its memory, since the value stays the same;
-// a driver made by NewController or Node is made anew, and has only the data
-// on its machine's disk. To keep a node's memory, return the same value from Node
-// again. A handler that panics ends its process.
+// A driver's process can be crashed like any actor. Its sockets refuse connections until it is back. Controller
+// keeps its memory, since the value stays the same; NewController and Node create a new server, which only knows
+// what is on its machine's disk. To keep a node's memory, let Node return the same value again. A handler that
+// panics ends its process.
 //
 // # A driver in another process
 //
@@ -47,36 +45,33 @@
 // The command does that with --csi-endpoint. One process serves one node, as its NodeGetInfo
 // answers one ID; for several nodes set Driver.NodeEndpoint.
 //
-// Such calls take real time. With package live (or storagesim serve) that passes for others,
-// too; in other runs nothing else happens meanwhile, and no virtual time passes. A run repeats from its
-// seed only if the driver answers alike.
+// Such calls take real time. With package live (or storagesim serve) the other actors go on meanwhile; in other runs
+// nothing else happens, and no virtual time passes. A run repeats from its seed only if the driver gives the same
+// answers.
 //
-// The node's files must be on this computer's disk (Config.Disks: DirectoryDisks). The staging and
-// target paths in requests are the real paths, below the node's directory
-// (/tmp/storagesim-1/node-1/var/lib/kubelet/...). The pod sees the files that the driver makes at
-// the target path. A driver that mounts needs Config.RealMounts, and to run in
-// the same mount namespace as the simulation, for example as its child. There is no sandbox here:
-// the driver's process can do all that its user may.
+// The node's files must be on this computer's disk (Config.Disks: DirectoryDisks). The staging and target paths in
+// requests are real paths, below the node's directory (/tmp/storagesim-1/node-1/var/lib/kubelet/...). The pod sees
+// the files that the driver creates at the target path. A driver that mounts needs Config.RealMounts, and
+// must run in the same mount namespace as the simulation, for example as its child. There is no sandbox: the
+// driver's process can do whatever its user may.
 //
-// It is the way, too, for a Go driver that does not compile with the version of the CSI
-// specification that this module uses, for example since it has fields of the alpha that
-// a later version removed.
+// A Go driver runs this way, too, if it does not compile with the version of the CSI specification that this module
+// uses, for example because it has alpha fields that a later version removed.
 //
-// Crash of its actor csi-driver/NAME breaks connections; it does not end the other process.
+// A crash of its actor csi-driver/NAME breaks connections; it does not end the other process.
 //
 // # A pod that comes together with its driver
 //
-// A driver registers with a kubelet within the first two seconds. A pod that is scheduled before
-// that gets a Warning FailedAttachVolume, "CSINode node-1 does not contain driver NAME", and its
-// volume is attached a second later. Upstream does the same: the attacher does not find the
-// driver in the CSINode (external-attacher v4.13, csi_handler.go getNodeID) and writes that into
-// the VolumeAttachment, and attach/detach turns this error into the event
-// (csi_attacher.go verifyAttachmentStatus, operation_generator.go GenerateAttachVolumeFunc, v1.36).
-// RunFor(2 * time.Second) between InstallCSIDriver and Apply avoids it.
+// A driver registers with a kubelet within the first two seconds. A pod that is scheduled before that gets a Warning
+// FailedAttachVolume, "CSINode node-1 does not contain driver NAME", and its volume is attached a second later.
+// Upstream does the same: the attacher does not find the driver in the CSINode (external-attacher v4.13,
+// csi_handler.go getNodeID) and writes that to the VolumeAttachment, from which attach/detach makes the event
+// (csi_attacher.go verifyAttachmentStatus, operation_generator.go GenerateAttachVolumeFunc, v1.36). RunFor(2 *
+// time.Second) between InstallCSIDriver and Apply avoids it.
 //
 // # Deviations
 //
-//   - There are no pods for the driver and its sidecars; nothing restarts with backoff
-//     except as the packages of the sidecars say.
-//   - One attacher and one provisioner for each driver; there is no leader election.
+//   - The driver and its sidecars have no pods. Nothing restarts with backoff except as the packages of the sidecars
+//     say.
+//   - Each driver has one attacher and one provisioner, without leader election.
 package csi

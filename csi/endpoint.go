@@ -12,10 +12,9 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 )
 
-// AtEndpoint returns the driver that listens at an address, "unix:///run/csi.sock" or
-// "tcp://HOST:PORT", in another process. The driver is asked, in real time, for its name,
-// whether it has a controller and whether that attaches, and whether it has a node server;
-// fields of the CSIDriver object beyond that are the caller's to set.
+// AtEndpoint returns the driver that listens at an address, "unix:///run/csi.sock" or "tcp://HOST:PORT", in another
+// process. It asks the driver, in real time, for its name, whether it has a controller and whether that attaches,
+// and whether it has a node server. The caller sets the other fields of the CSIDriver object.
 func AtEndpoint(ctx context.Context, endpoint string) (Driver, error) {
 	conn, err := call.Connect(endpoint)
 	if err != nil {
@@ -29,7 +28,7 @@ func AtEndpoint(ctx context.Context, endpoint string) (Driver, error) {
 	return d, nil
 }
 
-// ask asks a driver what it is.
+// ask calls a driver for its properties.
 func ask(ctx context.Context, conn *grpc.ClientConn, endpoint string) (d Driver, err error) {
 	identity := spec.NewIdentityClient(conn)
 	info, err := identity.GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
@@ -53,13 +52,13 @@ func ask(ctx context.Context, conn *grpc.ClientConn, endpoint string) (d Driver,
 		return d, err
 	}
 	_, err = spec.NewNodeClient(conn).NodeGetInfo(ctx, &spec.NodeGetInfoRequest{})
-	if status.Code(err) != codes.Unimplemented { // any other error may pass
+	if status.Code(err) != codes.Unimplemented { // any other error may be temporary
 		d.NodeEndpoint = func(string) string { return endpoint }
 	}
 	return d, d.Check()
 }
 
-// attaches reports whether a driver has its volumes attached.
+// attaches reports whether a driver attaches its volumes.
 func attaches(ctx context.Context, conn *grpc.ClientConn, hasController bool) (*bool, error) {
 	attach := false
 	if !hasController {
@@ -77,7 +76,7 @@ func attaches(ctx context.Context, conn *grpc.ClientConn, hasController bool) (*
 	return &attach, nil
 }
 
-// checkNode says what is wrong with a driver on one node.
+// checkNode returns an error if a driver cannot run on a node.
 func (d Driver) checkNode(h Host) error {
 	if d.NodeEndpoint == nil {
 		return nil

@@ -15,7 +15,7 @@ func (d Driver) identity() spec.IdentityServer {
 	return identity{driver: d}
 }
 
-// identity answers for a driver whose author has no identity server.
+// identity is the identity server of a driver whose author has none.
 type identity struct {
 	spec.UnimplementedIdentityServer
 	driver Driver

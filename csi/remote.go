@@ -7,14 +7,13 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 )
 
-// ControlPlane returns the sidecars of a driver whose controller listens at Endpoint, for a driver
-// of actors that is not a Cluster's: package remote runs them against another API server. These
-// are the provisioner, the attacher if its volumes are attached, and the resizer; and withSnapshots,
-// which is for a server that has the CustomResourceDefinitions of snapshots, the snapshotter, which does
-// nothing for a driver that cannot take any. They work on the driver's CSIDriver object, CSINodes
-// and VolumeAttachments as they find them there.
+// ControlPlane returns the sidecars of a driver whose controller listens at Endpoint, for another driver of actors
+// than a Cluster: package remote runs them against another API server. They are the provisioner, the attacher if its
+// volumes are attached, the resizer, and withSnapshots the snapshotter, which does nothing for a driver that cannot
+// take snapshots. withSnapshots requires that the server has the CustomResourceDefinitions of snapshots. The
+// sidecars use the driver's CSIDriver object, CSINodes and VolumeAttachments of that server.
 //
-// stop breaks the connection, after the actors have ended. A driver without Endpoint is an error.
+// stop breaks the connection; call it after the actors have ended. A driver without Endpoint is refused.
 func (d Driver) ControlPlane(withSnapshots bool) (actors []control.Actor, stop func(), err error) {
 	if err := d.Check(); err != nil {
 		return nil, nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/storagesim/storagesim/csi/snapshotter"
 )
 
-// Sidecars changes what sidecars are configured with, as the arguments in the author's
-// Deployment do. The driver's name and its socket are set already.
+// Sidecars changes the configurations of sidecars, as the arguments in the author's Deployment do. The driver's name
+// and its socket are set already.
 type Sidecars struct {
 	// Provisioner changes the configuration of the provisioner, for example its
 	// StrictTopology.

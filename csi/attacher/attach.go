@@ -36,9 +36,9 @@ func (a *csiAttacher) syncAttach(ctx context.Context, va *storage.VolumeAttachme
 	return nil
 }
 
-// csiAttach calls ControllerPublishVolume after it has written down that it will. As much
-// as possible is checked before that, because the finalizer keeps the object from being
-// deleted. It returns the object as it is by then, and the driver's publish context.
+// csiAttach calls ControllerPublishVolume, after it has recorded that in the object. It checks as much as possible
+// before, because the finalizer keeps the object from being deleted. It returns the updated object, and the driver's
+// publish context.
 //
 // Upstream: csi_handler.go csiAttach, v4.13.
 func (a *csiAttacher) csiAttach(ctx context.Context, va *storage.VolumeAttachment) (*storage.VolumeAttachment, map[string]string, error) {
@@ -65,7 +65,7 @@ func (a *csiAttacher) csiAttach(ctx context.Context, va *storage.VolumeAttachmen
 		VolumeId:         spec.CSI.VolumeHandle,
 		NodeId:           nodeID,
 		VolumeCapability: capability,
-		// CSI: false for a driver without the capability.
+		// CSI requires false for a driver without the capability.
 		Readonly:      spec.CSI.ReadOnly && a.says.Controller[csi.ControllerServiceCapability_RPC_PUBLISH_READONLY],
 		VolumeContext: spec.CSI.VolumeAttributes,
 		Secrets:       secrets,
@@ -98,8 +98,8 @@ func (a *csiAttacher) specToAttach(ctx context.Context, va *storage.VolumeAttach
 
 var errNoCSI = errors.New("pv spec contained non-csi source that was not migrated")
 
-// specOf returns the spec of the volume that a VolumeAttachment is for: that of a
-// PersistentVolume, which is returned too, or one of its own.
+// specOf returns the spec of the volume that a VolumeAttachment is for: that of a PersistentVolume, which it returns
+// too, or an inline one.
 //
 // Upstream: csi_handler.go getProcessedPVSpec, v4.13.
 func (a *csiAttacher) specOf(va *storage.VolumeAttachment) (*v1.PersistentVolume, *v1.PersistentVolumeSpec, error) {
@@ -121,8 +121,8 @@ func (a *csiAttacher) specOf(va *storage.VolumeAttachment) (*v1.PersistentVolume
 	return pv, &pv.Spec, nil
 }
 
-// addPVFinalizer adds the attacher's finalizer to the volume's, whatever the others are by
-// now: the patch adds one element and names no other.
+// addPVFinalizer adds the attacher's finalizer to the volume, no matter which others it has by now: the patch adds
+// one element and names no other.
 //
 // Upstream: csi_handler.go addPVFinalizer and util.go addFinalizerPatch, v4.13.
 func (a *csiAttacher) addPVFinalizer(ctx context.Context, pv *v1.PersistentVolume) error {
@@ -136,7 +136,7 @@ func (a *csiAttacher) addPVFinalizer(ctx context.Context, pv *v1.PersistentVolum
 	return a.patchVolume(ctx, pv.Name, ops)
 }
 
-// operation is one of a JSON patch.
+// operation is one step of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -173,8 +173,8 @@ func (a *csiAttacher) credentials(ctx context.Context, source *v1.CSIPersistentV
 	return secrets, nil
 }
 
-// nodeID returns what the driver calls the node: as CSINode says or, if that does not know the
-// driver, as the VolumeAttachment was annotated. va is nil if only CSINode will do.
+// nodeID returns the driver's ID of the node, from CSINode or, if that does not have the driver, from the annotation
+// of the VolumeAttachment. va is nil if only CSINode counts.
 //
 // Upstream: csi_handler.go getNodeID, v4.13.
 func (a *csiAttacher) nodeID(node string, va *storage.VolumeAttachment) (string, error) {
@@ -203,8 +203,7 @@ func nodeIDOf(driver, node string, get func(name string) (*storage.CSINode, bool
 	return "", fmt.Errorf("CSINode %s does not contain driver %s", node, driver)
 }
 
-// claim writes the finalizer and the node's ID on the VolumeAttachment, unless they are
-// there. Detaching needs both.
+// claim writes the finalizer and the node's ID to the VolumeAttachment, unless it has them. Detaching needs both.
 //
 // Upstream: csi_handler.go prepareVAFinalizer and prepareVANodeID, v4.13.
 func (a *csiAttacher) claim(ctx context.Context, va *storage.VolumeAttachment, nodeID string) (*storage.VolumeAttachment, error) {

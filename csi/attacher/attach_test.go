@@ -25,7 +25,7 @@ func TestAVolumeIsAttachedAndDetachedInTheRecordedOrder(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	r.attach("pv-1")
 	r.Settle()
-	// The attacher's own write of the finalizer may have it publish again, as recorded, too.
+	// The attacher's own write of the finalizer may make it publish again, as recorded, too.
 	assert.Equal(t, []string{"patch persistentvolumes", "patch volumeattachments", "patch volumeattachments/status"}, slices.Compact(r.writes()))
 	assert.Equal(t, []string{"kubernetes.io/pv-protection", finalizer}, r.pv("pv-1").Finalizers)
 	va := r.va()
@@ -89,7 +89,7 @@ func TestAFailedAttachIsInTheStatusWithItsCodeAndTriedAgainWithBackoff(t *testin
 	for _, c := range r.driver.Calls {
 		at = append(at, c.At.Sub(start).Round(time.Second))
 	}
-	// The second try at once is the attacher's own write of the finalizer.
+	// The second try follows at once from the attacher's own write of the finalizer.
 	assert.Equal(t, []time.Duration{0, 0, time.Second, 5 * time.Second, 13 * time.Second, 29 * time.Second}, at)
 
 	// semantics: section 7.2: ControllerUnpublishVolume is called whenever it may have succeeded.

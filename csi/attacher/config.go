@@ -14,8 +14,8 @@ type Config struct {
 	sidecar.Common
 	// WorkerThreads is the number of VolumeAttachments, and of volumes, that are worked on at once; default 10.
 	WorkerThreads int
-	// ReconcileSync is the interval at which a driver that can list its published volumes is asked for
-	// them; default 1 min.
+	// ReconcileSync is the interval of the calls of ListVolumes, for a driver that can list its published volumes;
+	// default 1 min.
 	ReconcileSync time.Duration
 	// MaxEntries limits the number of volumes that the driver lists in one answer; default 0,
 	// no limit.
@@ -24,7 +24,7 @@ type Config struct {
 	DefaultFSType string
 }
 
-// checked returns the config with its defaults, or what is wrong with it.
+// checked returns the config with its defaults, or an error if it is invalid.
 func (c Config) checked() (Config, error) {
 	err := c.SetDefaults("attacher", 15*time.Second, 10*time.Minute, sidecar.Number{Name: "WorkerThreads", Value: &c.WorkerThreads, Default: 10},
 		sidecar.Time{Name: "ReconcileSync", Value: &c.ReconcileSync, Default: time.Minute})

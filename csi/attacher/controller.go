@@ -33,13 +33,13 @@ type csiAttacher struct {
 
 	vaQueue, pvQueue control.Queue
 
-	// says holds the driver's name and capabilities, as it answered when the attacher started.
+	// says holds the driver's name and capabilities at the start of the attacher.
 	says sidecar.Driver
-	// forceSync are VolumeAttachments whose status is known to be wrong.
+	// forceSync holds VolumeAttachments whose status is known to be wrong.
 	forceSync map[string]bool
 }
 
-// New makes the factory of an attacher. What is wrong with cfg is the factory's error.
+// New returns the factory of an attacher, which refuses an invalid cfg.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		cfg, err := cfg.checked()
@@ -68,7 +68,7 @@ func New(cfg Config) control.Factory {
 	}
 }
 
-// byVolume files VolumeAttachments under the volume that they name.
+// byVolume is the index of VolumeAttachments by the volume that they name.
 const byVolume = "volume"
 
 func volumeOf(va *storage.VolumeAttachment) []string {
@@ -78,7 +78,7 @@ func volumeOf(va *storage.VolumeAttachment) []string {
 	return nil
 }
 
-// start meets the driver; only then is anything worked on.
+// start meets the driver. Before that nothing is worked on.
 func (a *csiAttacher) start(ctx context.Context) {
 	a.says = sidecar.Meet(ctx, a.env, a.conn, a.cfg.Driver, a.cfg.Timeout)
 	a.watch()
@@ -130,9 +130,8 @@ func (a *csiAttacher) enqueueVolume(pv *v1.PersistentVolume) {
 	}
 }
 
-// shouldEnqueueVAChange reports whether a change is another than one of the errors in the
-// status. The attacher writes those itself; if they were worked on, each failure would
-// set off the next try at once, whatever the backoff says.
+// shouldEnqueueVAChange reports whether more has changed than the errors in the status. The attacher writes those
+// itself; if they counted, each failure would trigger the next try at once, without backoff.
 //
 // Upstream: controller.go shouldEnqueueVAChange, v4.13.
 func shouldEnqueueVAChange(old, va *storage.VolumeAttachment) bool {

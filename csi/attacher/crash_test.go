@@ -10,9 +10,8 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// At every yield point there is, the attacher crashes once while it attaches, or while it
-// detaches what is attached or only about to be. Nothing stays published without an object
-// that says so.
+// At each yield point, the attacher crashes once while it attaches, or while it detaches a volume that is attached
+// or about to be. No volume stays published without an object that records it.
 func TestACrashAtAnyPointOfAttachAndDetachLosesNothing(t *testing.T) {
 	attached := func(r *rig) bool { va := r.va(); return va != nil && va.Status.Attached }
 	gone := func(r *rig) bool { return r.va() == nil }
@@ -51,7 +50,7 @@ func TestACrashAtAnyPointOfAttachAndDetachLosesNothing(t *testing.T) {
 	}
 }
 
-// step takes so many steps, or says that done held before.
+// step takes n steps. It stops and returns false when done returns true.
 func (r *rig) step(t *testing.T, n int, done func() bool) (all bool) {
 	t.Helper()
 	for range n {

@@ -12,9 +12,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// syncDetach detaches a volume whose VolumeAttachment is being deleted. Without the
-// finalizer there is nothing to do: nothing was ever published for it, or it was
-// unpublished.
+// syncDetach detaches a volume whose VolumeAttachment is being deleted. Without the finalizer there is nothing to
+// do: the volume was never published for it, or was unpublished.
 //
 // Upstream: csi_handler.go syncDetach, v4.13.
 func (a *csiAttacher) syncDetach(ctx context.Context, va *storage.VolumeAttachment) error {
@@ -61,9 +60,9 @@ func (a *csiAttacher) csiDetach(ctx context.Context, va *storage.VolumeAttachmen
 	return va, nil
 }
 
-// markAsDetached removes the finalizer and then clears the status: a VolumeAttachment that is being
-// deleted without the finalizer counts as detached, whatever its status says. The other way round,
-// the cleared status sets off another ControllerUnpublishVolume (bug 27 of docs/bugs.md).
+// markAsDetached removes the finalizer and then clears the status: a VolumeAttachment that is being deleted and has
+// no finalizer counts as detached, whatever its status says. In the other order, the cleared status would trigger
+// another ControllerUnpublishVolume (bug 27 of docs/bugs.md).
 //
 // Upstream: util.go markAsDetached, v4.13.
 func (a *csiAttacher) markAsDetached(ctx context.Context, va *storage.VolumeAttachment) (*storage.VolumeAttachment, error) {

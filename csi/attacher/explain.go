@@ -5,7 +5,6 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Explain says why the attacher that runs as an actor works on nothing at all: it still waits
-// for its driver. Otherwise it is "". What it did with one VolumeAttachment is in the status of
-// that.
+// Explain says why the attacher that runs as an actor works on nothing: it still waits for its driver. Otherwise it
+// returns "". The status of a VolumeAttachment says what the attacher did with it.
 func Explain(actor string, log *trace.Log) string { return sidecar.Waits(actor, log) }

@@ -2,8 +2,8 @@ package attacher
 
 import "strings"
 
-// annNodeID is an annotation on a VolumeAttachment with the driver's ID of the node. With it the
-// volume can be detached when CSINode no longer knows the driver.
+// annNodeID is an annotation of a VolumeAttachment with the driver's ID of the node. By it the volume can be
+// detached when CSINode no longer has the driver.
 const annNodeID = "csi.alpha.kubernetes.io/node-id"
 
 // GetFinalizerName returns the finalizer of the attacher of a driver, on VolumeAttachments and

@@ -11,8 +11,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// reconcileVA asks the driver which volumes are published where. What differs from a
-// VolumeAttachment's status is attached or detached again, whatever the status says.
+// reconcileVA asks the driver which volumes are published where. Where the answer differs from a VolumeAttachment's
+// status, the volume is attached or detached again, whatever the status says.
 //
 // Upstream: csi_handler.go ReconcileVA, v4.13.
 func (a *csiAttacher) reconcileVA(ctx context.Context) {
@@ -48,7 +48,7 @@ func (a *csiAttacher) reconcileVA(ctx context.Context) {
 func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, error) {
 	published := map[string][]string{}
 	for token := ""; ; {
-		answer, err := a.driver.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: token, MaxEntries: int32(a.cfg.MaxEntries)}) // Upstream's flag is as wide.
+		answer, err := a.driver.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: token, MaxEntries: int32(a.cfg.MaxEntries)}) // upstream's flag has 32 bits, too
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, err
 	}
 }
 
-// consumeForceSync reports whether the status of a VolumeAttachment is known to be wrong, once.
+// consumeForceSync reports whether the status of a VolumeAttachment is known to be wrong, and forgets that.
 //
 // Upstream: csi_handler.go consumeForceSync, v4.13.
 func (a *csiAttacher) consumeForceSync(name string) bool {

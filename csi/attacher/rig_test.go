@@ -29,8 +29,7 @@ const (
 
 var ctx = context.Background()
 
-// rig is an attacher, its driver, volume pv-1 and a CSINode for node-1. The test plays the
-// attach/detach controller.
+// rig is an attacher, its driver, volume pv-1 and a CSINode for node-1. The test plays the attach/detach controller.
 type rig struct {
 	*enginetest.Rig
 	driver *csitest.Driver
@@ -79,7 +78,7 @@ func (r *rig) node(name string) {
 	require.NoError(r, err)
 }
 
-// attach makes the VolumeAttachment va-1, or another, of a volume and node-1.
+// attach creates the VolumeAttachment va-1, which change may rename, of a volume and node-1.
 func (r *rig) attach(volume string, change ...func(*storage.VolumeAttachment)) {
 	r.Helper()
 	va := &storage.VolumeAttachment{

@@ -25,14 +25,14 @@ func (a *csiAttacher) markAsAttached(ctx context.Context, va *storage.VolumeAtta
 	return err
 }
 
-// saveAttachError writes why the volume could not be attached. A gRPC error has its code,
-// too. What goes wrong with that is left for the next try.
+// saveAttachError writes why the volume could not be attached, with the code of a gRPC error. It ignores an error of
+// the write: the next try repeats it.
 //
 // Upstream: csi_handler.go saveAttachError, v4.13.
 func (a *csiAttacher) saveAttachError(ctx context.Context, va *storage.VolumeAttachment, failed error) {
 	failure := &storage.VolumeError{Message: failed.Error(), Time: metav1.NewTime(a.env.Now())}
 	if st, ok := status.FromError(failed); ok {
-		code := int32(st.Code()) // gRPC codes are small.
+		code := int32(st.Code()) // gRPC's codes are small
 		failure.ErrorCode = &code
 	}
 	saved := va.DeepCopy()
@@ -55,7 +55,7 @@ func (a *csiAttacher) saveError(ctx context.Context, va, saved *storage.VolumeAt
 	}
 }
 
-// patchVA writes what differs between the two, as a merge patch.
+// patchVA writes the difference between the two, as a merge patch.
 //
 // Upstream: csi_handler.go patchVA and util.go createMergePatch, v4.13.
 func (a *csiAttacher) patchVA(ctx context.Context, from, to *storage.VolumeAttachment, subresources ...string) (*storage.VolumeAttachment, error) {

@@ -6,8 +6,8 @@ import (
 	storage "k8s.io/api/storage/v1"
 )
 
-// syncTrivial marks everything attached, for drivers that have nothing to attach. It uses no
-// finalizer, so that a deleted VolumeAttachment is gone at once.
+// syncTrivial marks every VolumeAttachment as attached, for drivers without attaching. It uses no finalizer, so that
+// a deleted VolumeAttachment is gone at once.
 //
 // Upstream: trivial_handler.go SyncNewOrUpdatedVolumeAttachment, v4.13.
 func (a *csiAttacher) syncTrivial(ctx context.Context, va *storage.VolumeAttachment) error {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// syncPV takes the attacher's finalizer off a volume that is being deleted, once no
-// VolumeAttachment names it. The patch tests that the finalizer has the index at which it was last
-// seen; if others have changed the list meanwhile, it is refused and tried again.
+// syncPV removes the attacher's finalizer from a volume that is being deleted, once no VolumeAttachment names it.
+// The patch tests that the finalizer still has its index in the list; if the list has changed, the patch is refused
+// and tried again.
 //
 // Upstream: csi_handler.go SyncNewOrUpdatedPersistentVolume and util.go
 // removeFinalizerPatch, v4.13.

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Connect makes a connection to a server in another process, "unix:///run/csi.sock" or
-// "tcp://127.0.0.1:10000". The server need not be there yet.
+// Connect returns a connection to a server in another process, "unix:///run/csi.sock" or "tcp://127.0.0.1:10000".
+// The server may start later.
 func Connect(address string) (*grpc.ClientConn, error) {
 	target, err := targetOf(address)
 	if err != nil {
@@ -23,13 +23,13 @@ func Connect(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 }
 
-// CheckAddress says what is wrong with the address of a server in another process.
+// CheckAddress returns an error if an address of a server in another process is invalid.
 func CheckAddress(address string) error {
 	_, err := targetOf(address)
 	return err
 }
 
-// targetOf returns an address as gRPC takes it.
+// targetOf returns an address in the form of gRPC.
 func targetOf(address string) (string, error) {
 	if file, ok := strings.CutPrefix(address, "unix://"); ok && path.IsAbs(file) {
 		if len(file) > MaxPath {
@@ -45,8 +45,8 @@ func targetOf(address string) (string, error) {
 	return "", fmt.Errorf("%q is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT", address)
 }
 
-// connection returns the one to call by. To a server in another process that was not there at the
-// last call a new one is made: gRPC's own would wait longer each time, in real time.
+// connection returns the connection for a call. If a server in another process was not there at the last call, it
+// opens a new one: gRPC's own would wait longer each time, in real time.
 func (l *Listener) connection() (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,11 +62,11 @@ func (l *Listener) connection() (*grpc.ClientConn, error) {
 	return fresh, nil
 }
 
-// pathFields are the fields of CSI requests that are paths on the node.
+// pathFields holds the fields of CSI requests that are paths on the node.
 var pathFields = []protoreflect.Name{"staging_target_path", "target_path", "volume_path"}
 
-// onThisMachine returns a request as a server in another process gets it: paths on the node are
-// below root, where the node's files are on this machine.
+// onThisMachine returns a request for a server in another process: paths on the node are below root, where the
+// node's files are on this machine.
 func onThisMachine(root string, req any) any {
 	message, ok := req.(proto.Message)
 	if root == "" || !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// BenchmarkCall measures one call of a method that does nothing: over gRPC, as all calls of CSI are
-// made, and of the same server directly.
+// BenchmarkCall measures one call of a method that does nothing: over gRPC, like all calls of CSI, and of the same
+// server directly.
 func BenchmarkCall(b *testing.B) {
 	req := &csi.NodeStageVolumeRequest{VolumeId: "vol-1", StagingTargetPath: "/staging"}
 	b.Run("grpc", func(b *testing.B) {

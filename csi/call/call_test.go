@@ -90,7 +90,7 @@ func (r *rig) as(name string, f func(ctx context.Context, env control.Env, node 
 	require.NoError(r, r.engine.Settle())
 }
 
-// stage calls NodeStageVolume with 15 virtual seconds of time, and says what came of it.
+// stage calls NodeStageVolume with a timeout of 15 virtual seconds, and returns the outcome.
 func (r *rig) stage() (took time.Duration, err error) {
 	r.as("kubelet/node-1", func(ctx context.Context, env control.Env, node csi.NodeClient) {
 		began := env.Now()
@@ -385,8 +385,8 @@ func TestTheSameSeedGivesTheSameCalls(t *testing.T) {
 	require.Positive(t, others, "seeds make a difference")
 }
 
-// twoCallers has two actors call NodeStageVolume, with a deadline of 15 virtual seconds; the
-// first one's server takes real time until it is released.
+// twoCallers runs two actors that call NodeStageVolume, with a deadline of 15 virtual seconds. The first one's
+// server takes real time until it is released.
 func (r *rig) twoCallers() (release func(), ended *[]string) {
 	held := make(chan struct{})
 	r.node.stage = func(ctx context.Context) error {

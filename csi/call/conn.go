@@ -16,7 +16,7 @@ import (
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
 
-// Conn calls the server of one socket as one actor. Dial makes it.
+// Conn calls the server of one socket for one actor. Dial returns it.
 type Conn struct {
 	sockets *Sockets
 	env     control.Env
@@ -24,8 +24,8 @@ type Conn struct {
 	failed  map[string]string // the last errors of routine calls, by method
 }
 
-// Dial returns a connection of the actor whose Env it is to a socket of a machine, "node/node-1".
-// There need be no server, and one that comes later is used.
+// Dial returns a connection of the actor whose Env it is to a socket of a machine, "node/node-1". The server may
+// start later.
 func Dial(s *Sockets, env control.Env, machine, name string) *Conn {
 	return newConn(s, env, socket.At(machine, name))
 }
@@ -61,10 +61,10 @@ type invocation struct {
 	req, answer any
 	opts        []grpc.CallOption
 	driver      string
-	fault       string // what a fault did, in words
+	fault       string // the effect of a fault, in words
 }
 
-// run returns the whole call: faults before it, the call itself, faults after it.
+// run does the whole call: faults before it, the call itself, faults after it.
 func (c *invocation) run() error {
 	if err := c.yield(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c *invocation) run() error {
 	return err
 }
 
-// yield lets others go first, and refuses a call whose context has ended.
+// yield lets other actors run, and refuses a call whose context has ended.
 func (c *invocation) yield() error {
 	if outside, ok := c.env.(control.Outside); ok {
 		outside.Await(c.ctx, func() <-chan struct{} { return nil })
@@ -100,7 +100,7 @@ func (c *invocation) yield() error {
 	return nil
 }
 
-// ask makes the real call, and waits for it.
+// ask makes the real call, and waits for the answer.
 func (c *invocation) ask(l *Listener) (err error) {
 	ctx, cancel := c.contextFor(l)
 	defer cancel()
@@ -136,8 +136,8 @@ func (c *invocation) ask(l *Listener) (err error) {
 	return c.hang()
 }
 
-// contextFor returns what the call is made with. A server in another process is told the caller's
-// deadline in a live run. Else there is none, since the caller's is virtual.
+// contextFor returns the context of the real call. In a live run a server in another process gets the caller's
+// deadline. Otherwise there is no deadline, since the caller's is virtual.
 func (c *invocation) contextFor(l *Listener) (context.Context, context.CancelFunc) {
 	outside, ok := c.env.(control.Outside)
 	if left, ends := control.Remaining(c.ctx, c.env.Now()); ok && ends && l.socket.Address != "" && outside.IsLive() {
@@ -167,7 +167,7 @@ func (c *invocation) hang() error {
 	}
 }
 
-// suffer lets a fault strike, if one matches, and returns the error that the caller gets.
+// suffer applies the fault that matches, if there is one, and returns the error for the caller.
 func (c *invocation) suffer(l *Listener, after bool) error {
 	f := c.strike(after)
 	if f == nil {
@@ -191,7 +191,7 @@ func (c *invocation) suffer(l *Listener, after bool) error {
 	return err
 }
 
-// panicked returns what the caller of a handler gets that panicked: the server's process ends.
+// panicked ends the process of a server whose handler has panicked, and returns the error for the caller.
 func (c *invocation) panicked(l *Listener, f *failure) error {
 	c.fault = fmt.Sprintf("the driver panics in %s, at %s: %v", shortMethod(f.method), f.at, f.value)
 	l.Kill()

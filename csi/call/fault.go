@@ -9,10 +9,10 @@ import (
 	"github.com/storagesim/storagesim/csi/socket"
 )
 
-// Fault is trouble on purpose with gRPC calls.
+// Fault is a deliberate failure of gRPC calls.
 type Fault = socket.Fault
 
-// strike returns the fault that strikes a call, nil if there is none.
+// strike returns the fault that strikes a call, nil if none does.
 func (c *invocation) strike(after bool) *Fault {
 	full := strings.TrimPrefix(c.method, "/")
 	short, volume := full[strings.LastIndex(full, "/")+1:], volumeOf(c.req)
@@ -24,7 +24,7 @@ func (c *invocation) strike(after bool) *Fault {
 	})
 }
 
-// outcome returns what happened in words, for the trace, and what the caller gets for an answer.
+// outcome returns what happened in words, for the trace, and the error for the caller.
 func outcome(f *Fault) (words string, answer error) {
 	when := "before the driver gets it"
 	if f.After {
@@ -47,5 +47,5 @@ func outcome(f *Fault) (words string, answer error) {
 	return "the answer is lost", errBroken()
 }
 
-// errBroken returns what a caller sees whose connection breaks during a call.
+// errBroken returns the error for a caller whose connection breaks during a call.
 func errBroken() error { return status.Error(codes.Unavailable, "error reading from server: EOF") }

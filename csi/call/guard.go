@@ -18,8 +18,7 @@ type failure struct {
 	at     string
 }
 
-// guard recovers the panic of a handler, so that it ends the driver's process instead of the
-// simulation.
+// guard recovers the panic of a handler. It ends the driver's process instead of the simulation.
 func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	returned := false
 	defer func() {
@@ -33,7 +32,7 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 		l.mu.Lock()
 		l.failure = &failure{method: info.FullMethod, value: value, at: panickedAt()}
 		l.mu.Unlock()
-		go l.server.Stop() // breaks the connections; not here, where a call is under way
+		go l.server.Stop() // breaks the connections; in a goroutine, since this call is running
 		answer, err = nil, status.Error(codes.Unavailable, "error reading from server: EOF")
 	}()
 	answer, err = handler(ctx, req)
@@ -57,7 +56,7 @@ func panickedAt() string {
 	return "an unknown place"
 }
 
-// takeFailure returns the failure of a handler, once.
+// takeFailure returns the failure of a handler, and forgets it.
 func (l *Listener) takeFailure() *failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/csi/socket"
 )
 
-// transport has kubelets reach sockets over gRPC.
+// transport connects kubelets to sockets over gRPC.
 type transport struct{ sockets *Sockets }
 
 func (t transport) Node(env control.Env, at socket.Place) socket.Node {
@@ -96,7 +96,7 @@ func (n node) Stats(ctx context.Context, volume, where string) (usage []socket.U
 	return usage, failed(err)
 }
 
-// capability makes the CSI message.
+// capability returns the CSI message.
 func capability(want socket.Capability) *csi.VolumeCapability {
 	mode := csi.VolumeCapability_AccessMode_Mode(csi.VolumeCapability_AccessMode_Mode_value[want.AccessMode])
 	message := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Routine says of a method, such as "Probe", whether it is one that is asked again and again.
+// Routine reports whether a method, such as "Probe", is called again and again.
 func Routine(method string) bool {
 	return slices.Contains([]string{
 		"Probe", "GetPluginInfo", "GetPluginCapabilities", "ControllerGetCapabilities", "NodeGetCapabilities", "GroupControllerGetCapabilities",
@@ -23,7 +23,7 @@ func Routine(method string) bool {
 	}, method)
 }
 
-// record returns what the trace keeps of the call.
+// record returns the trace's record of the call.
 func (c *invocation) record(err error, took time.Duration) trace.RPC {
 	full := strings.TrimPrefix(c.method, "/")
 	service, method, _ := strings.Cut(full, "/")
@@ -44,7 +44,7 @@ func (c *invocation) record(err error, took time.Duration) trace.RPC {
 
 func shortMethod(full string) string { return full[strings.LastIndex(full, "/")+1:] }
 
-// volumeOf returns the volume that a request is about: its ID, or the name of one to be made.
+// volumeOf returns the volume that a request is about: its ID, or the name of a new one.
 func volumeOf(req any) string {
 	switch req := req.(type) {
 	case interface{ GetVolumeId() string }:

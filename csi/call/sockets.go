@@ -17,41 +17,39 @@ import (
 	"github.com/storagesim/storagesim/csi/socket"
 )
 
-// MaxPath is the number of bytes the path of a unix socket may have: Linux keeps 108, the last
-// of which is 0.
+// MaxPath is the number of bytes that the path of a unix socket may have: Linux has room for 108, the last of which
+// is 0.
 const MaxPath = 107
 
-// Sockets are the sockets of a cluster's machines.
+// Sockets holds the sockets of a cluster's machines.
 type Sockets = socket.Table
 
-// Socket says where a server listens.
+// Socket describes a server and the place where it listens.
 type Socket struct {
 	// Machine is the machine, "node/node-1", and Path the socket's absolute path there.
 	Machine, Path string
 	// Driver is the name of the driver in traces and for faults.
 	Driver string
-	// Register adds the services, for example csi.RegisterNodeServer. Options are options of
-	// the server, such as interceptors.
+	// Register adds the services, for example csi.RegisterNodeServer. Options are options of the gRPC server, such as
+	// interceptors.
 	Register func(grpc.ServiceRegistrar)
 	Options  []grpc.ServerOption
-	// Address, if set, is that of a server in another process, as Connect takes it
-	// ("unix:///run/csi.sock"); Register and Options are not used. Root is then the directory
-	// of this computer in which the machine's files are: the server is given paths below it
-	// for those on the machine. Default: paths as they are.
+	// Address, if set, is the address of a server in another process, in the form of Connect
+	// ("unix:///run/csi.sock"); Register and Options are then not used. Root is then the directory of this computer
+	// with the machine's files: paths on the machine are passed to the server as paths below it. Default: unchanged.
 	Address, Root string
-	// Outside, if set, is the path of a unix socket of this computer on which the server listens
-	// as well, for programs that are no part of the simulation. Their calls are no steps of it,
-	// and no faults strike them.
+	// Outside, if set, is the path of a unix socket of this computer on which the server also listens, for programs
+	// outside of the simulation. Their calls are no steps, and no faults strike them.
 	Outside string
-	// Panicked, if set, is called after a handler has panicked and its connections are broken.
-	// It is called in a step of the caller.
+	// Panicked, if set, is called after a handler has panicked and its connections are broken, in a step of the
+	// caller.
 	Panicked func(method string, value any, at string)
-	// Crash, if set, ends the process of the server for a Fault that says so, and has it
-	// start again after Fault.Restart. The listener is killed by then.
+	// Crash, if set, ends the process of the server for a Fault with Crash, and starts it again after Fault.Restart.
+	// The listener is killed before.
 	Crash func(f Fault)
 }
 
-// Listener is a server that listens.
+// Listener is a server on a socket.
 type Listener struct {
 	socket  Socket
 	sockets *Sockets
@@ -63,9 +61,8 @@ type Listener struct {
 	failure *failure // of a handler
 }
 
-// Listen starts a server. Like bind, it refuses a path that is too long, on which a
-// server listens, or at which there is a file. It replaces a socket without a server,
-// as drivers remove theirs when they start.
+// Listen starts a server. Like bind, it refuses a path that is too long, on which a server listens, or at which
+// there is a file. It replaces a socket without a server, as drivers remove theirs when they start.
 func Listen(s *Sockets, what Socket) (*Listener, error) {
 	at := socket.At(what.Machine, what.Path)
 	switch {
@@ -86,13 +83,13 @@ func Listen(s *Sockets, what Socket) (*Listener, error) {
 	return l, nil
 }
 
-// listenerAt returns what listens at a place, nil if nothing does.
+// listenerAt returns the listener at a place, nil if there is none.
 func listenerAt(s *Sockets, at socket.Place) *Listener {
-	l, _ := s.Server(at).(*Listener) // nothing else makes servers
+	l, _ := s.Server(at).(*Listener) // no other type is added
 	return l
 }
 
-// connect makes the one connection that all callers share.
+// connect opens the one connection that all callers share.
 func (l *Listener) connect() (err error) {
 	if l.socket.Address != "" {
 		l.conn, err = Connect(l.socket.Address)
@@ -110,8 +107,8 @@ func (l *Listener) connect() (err error) {
 	return err
 }
 
-// listenOutside has the server listen on a socket of this computer, too. A file that an earlier
-// server left there is replaced.
+// listenOutside makes the server also listen on a socket of this computer. It replaces a file that an earlier server
+// left there.
 func (l *Listener) listenOutside() error {
 	if l.socket.Outside == "" {
 		return nil
@@ -127,8 +124,7 @@ func (l *Listener) listenOutside() error {
 	return nil
 }
 
-// Close ends the server and removes its file, as a process does that exits. Calls under way
-// are broken.
+// Close ends the server and removes its file, like a process that exits. Running calls are broken.
 func (l *Listener) Close() error {
 	if !l.Kill() {
 		return nil
@@ -136,8 +132,7 @@ func (l *Listener) Close() error {
 	return l.sockets.RemoveFile(l.place())
 }
 
-// Kill ends the server and leaves its file, as a process does that is killed. It reports
-// whether it was alive.
+// Kill ends the server and leaves its file, like a process that is killed. It reports whether it was alive.
 func (l *Listener) Kill() bool {
 	l.mu.Lock()
 	alive, conn := !l.closed, l.conn

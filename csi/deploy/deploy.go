@@ -1,4 +1,5 @@
-// Package deploy describes a CSI driver to a cluster: its name and its actors. It does not link gRPC; package csi, whose Driver implements Driver, does.
+// Package deploy describes a CSI driver to a cluster: its name and its actors. It does not link gRPC; package csi,
+// whose Driver implements Driver, does.
 package deploy
 
 import (
@@ -17,7 +18,7 @@ import (
 
 // Driver is a CSI driver that can be deployed: a csi.Driver, or the configuration of one.
 type Driver interface {
-	// Deploy says what is to run in a cluster, or what is wrong with the driver.
+	// Deploy returns the actors to run in a cluster, or an error if the driver is invalid.
 	Deploy(w World) (Plan, error)
 }
 
@@ -30,7 +31,7 @@ type World struct {
 
 // Plan describes the actors of a driver.
 type Plan struct {
-	// Name is the driver's, Spec that of its CSIDriver object.
+	// Name is the driver's name, Spec that of its CSIDriver object.
 	Name string
 	Spec storagev1.CSIDriverSpec
 	// Controller returns the actors of its Deployment, on a host of its own; nil if it has no
@@ -39,17 +40,18 @@ type Plan struct {
 	// Snapshots returns the actors that the Deployment has in addition in a cluster with snapshots;
 	// nil if there are none.
 	Snapshots func(h Host) []Actor
-	// CheckNode says what is wrong with the driver on a node, before it has actors there.
+	// CheckNode returns an error if the driver cannot run on a node. It is called before the driver has actors
+	// there.
 	CheckNode func(h Host) error
-	// FSTypes are file systems that nodes can mount from a source that is on no node, by type.
+	// FSTypes holds, by type, file systems that nodes can mount from a source that is on no node.
 	FSTypes map[string]func(source string) (*disk.Disk, error)
-	// Provisioner is the configuration of the provisioner library in its provisioner; nil if
-	// it has no provisioner. Waits says why that provisioner works on nothing at all, "" if it works.
+	// Provisioner is the configuration of the library in its provisioner; nil if it has no provisioner. Waits says
+	// why that provisioner works on nothing, "" if it works.
 	Provisioner *provisioner.Config
 	Waits       func(log *trace.Log) string
 	// AttacherWaits says the same of its attacher; nil if it has none.
 	AttacherWaits func(log *trace.Log) string
-	// Inventory, if set, says what the driver holds.
+	// Inventory, if set, lists what the driver holds.
 	Inventory Inventory
 }
 
@@ -69,20 +71,20 @@ type Host struct {
 	Now func() time.Time
 }
 
-// Inventory says what a driver holds.
+// Inventory lists what a driver holds.
 type Inventory interface {
-	// Holdings is all of it, in any order.
+	// Holdings returns everything, in any order.
 	Holdings() Holdings
 }
 
 // Holdings lists what a driver holds: volumes, snapshots, attachments and mounts.
 type Holdings struct {
-	// Volumes are the IDs of all volumes.
+	// Volumes holds the IDs of all volumes.
 	Volumes []string
-	// Snapshots are the IDs of all snapshots.
+	// Snapshots holds the IDs of all snapshots.
 	Snapshots []string
-	// Attached, Staged and Published say where volumes are. Staged and Published have the
-	// path, as the kubelet gave it.
+	// Attached, Staged and Published hold the places of volumes. Those of Staged and Published have the path, as the
+	// kubelet gave it.
 	Attached, Staged, Published []Place
 }
 

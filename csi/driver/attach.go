@@ -11,11 +11,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// nodes returns those that the volume is attached to, sorted.
+// nodes returns the nodes that the volume is attached to, sorted.
 func (v *volume) nodes() []string { return slices.Sorted(maps.Keys(v.Attached)) }
 
-// ControllerPublishVolume attaches a volume to a node. The node's server looks for that before
-// it stages the volume.
+// ControllerPublishVolume attaches a volume to a node. The node's server checks that before it stages the volume.
 func (c *controller) ControllerPublishVolume(_ context.Context, req *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {
 	switch {
 	case req.GetVolumeId() == "":
@@ -42,7 +41,7 @@ func (c *controller) ControllerPublishVolume(_ context.Context, req *spec.Contro
 	return &spec.ControllerPublishVolumeResponse{PublishContext: map[string]string{"source": c.cfg.Name + ":" + v.ID}}, nil
 }
 
-// mayAttach says why a volume cannot be attached to a node.
+// mayAttach returns an error if a volume cannot be attached to a node.
 func (c *controller) mayAttach(v *volume, req *spec.ControllerPublishVolumeRequest) error {
 	node := req.GetNodeId()
 	if !c.nodes[node] {
@@ -91,8 +90,7 @@ func alone(wanted *spec.VolumeCapability) bool {
 	return true
 }
 
-// ControllerUnpublishVolume detaches a volume from a node, or from all. What is not attached is
-// detached already.
+// ControllerUnpublishVolume detaches a volume from a node, or from all. A volume that is not attached is no error.
 func (c *controller) ControllerUnpublishVolume(_ context.Context, req *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
 	if req.GetVolumeId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")

@@ -28,18 +28,17 @@ type Backend struct {
 	// requests is held during each request: in live runs they come at the same time.
 	requests sync.Mutex
 	disk     *disk.Disk // of the driver's machine
-	root     string     // where its storage is on the disk; "" for all of it
+	root     string     // directory of the storage on the disk; "" for all of it
 	now      func() time.Time
-	// used are the bytes of all volumes, by the node that has them (volume.Node): sums of what
-	// their files say, kept while the server lives, since reading all files at each
-	// CreateVolume would take longer with each volume.
+	// used holds the bytes of all volumes, by the node that has them (volume.Node). Reading all files at each
+	// CreateVolume would take longer with each volume, so the sums are kept while the server lives.
 	used map[string]int64
-	// nodes are the IDs of the nodes that the driver runs on.
+	// nodes holds the IDs of the nodes that the driver runs on.
 	nodes map[string]bool
 	// mu guards staged and published, which Holdings reads also during a request.
 	mu sync.Mutex
-	// staged and published are the mounts of the nodes' servers, for Holdings. A restarted server
-	// finds its own mounts in the node's mount table.
+	// staged and published hold the mounts of the nodes' servers, for Holdings. A server that starts again finds its
+	// own in the node's mount table.
 	staged, published map[csi.Place]bool
 }
 
@@ -51,13 +50,13 @@ type volume struct {
 	Name  string `json:"name"`
 	Size  int64  `json:"size"`
 	Block bool   `json:"block,omitempty"`
-	// Node is the only node that can have it, "" if all can.
+	// Node is the only node that can use it, "" if all can.
 	Node string `json:"node,omitempty"`
 	// IOPS is the parameter of its VolumeAttributesClass; "" if it has none.
 	IOPS string `json:"iops,omitempty"`
-	// From is its first content.
+	// From is the content that it was created with.
 	From content `json:"from,omitzero"`
-	// Attached are the nodes that it is attached to, with how.
+	// Attached holds the nodes that it is attached to.
 	Attached map[string]attachment `json:"attached,omitempty"`
 }
 
@@ -67,7 +66,7 @@ type attachment struct {
 	Alone bool `json:"alone,omitempty"`
 }
 
-// idOf returns the ID of the volume of a name.
+// idOf returns the ID of the volume with a name.
 func idOf(name string) string { return fmt.Sprintf("vol-%x", sha256.Sum256([]byte(name)))[:20] }
 
 func (b *Backend) dir(id string) string { return path.Join(b.root, volumesDir, id) }
@@ -102,7 +101,7 @@ func (b *Backend) save(v *volume) error {
 	return b.writeJSON(path.Join(b.dir(v.ID), "volume.json"), v)
 }
 
-// writeJSON writes a file in one go.
+// writeJSON writes a file atomically.
 func (b *Backend) writeJSON(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -114,7 +113,7 @@ func (b *Backend) writeJSON(name string, value any) error {
 	return b.disk.Rename(name+".new", name)
 }
 
-// volumes returns all, by ID.
+// volumes returns all volumes, by ID.
 func (b *Backend) volumes() ([]*volume, error) {
 	names, err := b.disk.List(b.dir(""))
 	if err != nil {
@@ -124,7 +123,7 @@ func (b *Backend) volumes() ([]*volume, error) {
 	for _, name := range names {
 		v, err := b.load(path.Clean(name))
 		if errors.Is(err, errNoVolume) {
-			continue // half made: the crash was before volume.json
+			continue // incomplete: the crash was before volume.json
 		}
 		if err != nil {
 			return nil, err
@@ -134,10 +133,10 @@ func (b *Backend) volumes() ([]*volume, error) {
 	return all, nil
 }
 
-// free returns the number of bytes new volumes of a node may have; "" is all nodes.
+// free returns the bytes left for new volumes of a node; "" is all nodes.
 func (b *Backend) free(node string) int64 { return max(b.cfg.Capacity-b.used[node], 0) }
 
-// start has a controller that starts find the volumes that are there already.
+// start prepares a controller that starts, and finds the existing volumes.
 func (b *Backend) start(d *disk.Disk) error {
 	b.disk, b.used = d, map[string]int64{}
 	if err := d.MkdirAll(b.dir(""), 0o755); err != nil {
@@ -150,7 +149,7 @@ func (b *Backend) start(d *disk.Disk) error {
 	return err
 }
 
-// open returns what a node mounts: "NAME:ID".
+// open returns the disk behind a source that a node mounts: "NAME:ID".
 func (b *Backend) open(source string) (*disk.Disk, error) {
 	prefix := b.cfg.Name + ":"
 	if len(source) <= len(prefix) || source[:len(prefix)] != prefix {
@@ -198,7 +197,7 @@ func (b *Backend) oneAtATime(ctx context.Context, req any, _ *grpc.UnaryServerIn
 	return handle(ctx, req)
 }
 
-// note notes that a place is in a set, or is not any more.
+// note adds a place to a set, or removes it.
 func (b *Backend) note(set map[csi.Place]bool, p csi.Place, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

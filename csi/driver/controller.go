@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// defaultSize is the size of a volume whose size is not asked for.
+// defaultSize is the size of a volume if the request names none.
 const defaultSize = 1 << 30
 
-// controller is the controller server, and that of groups.
+// controller is the controller server, and the group controller server.
 type controller struct {
 	spec.UnimplementedControllerServer
 	spec.UnimplementedGroupControllerServer
@@ -49,7 +49,7 @@ func (c *controller) ControllerGetCapabilities(context.Context, *spec.Controller
 	return answer, nil
 }
 
-// CreateVolume makes a volume, or finds the one of that name if it is as asked for.
+// CreateVolume creates a volume, or returns the one of that name if it agrees with the request.
 func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
 	switch {
 	case req.GetName() == "":
@@ -78,7 +78,7 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 	return c.create(wanted, req)
 }
 
-// create makes a volume that is not there yet.
+// create creates a volume that does not exist yet.
 func (c *controller) create(wanted *volume, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
 	from, err := c.contentOf(req.GetVolumeContentSource())
 	if req.GetCapacityRange().GetRequiredBytes() == 0 && req.GetCapacityRange().GetLimitBytes() == 0 {
@@ -103,7 +103,7 @@ func (c *controller) create(wanted *volume, req *spec.CreateVolumeRequest) (*spe
 	return &spec.CreateVolumeResponse{Volume: c.describe(wanted)}, nil
 }
 
-// make makes the volume's files. That it exists is written last.
+// make creates the volume's files. volume.json comes last: with it the volume exists.
 func (c *controller) make(v *volume) error {
 	data := path.Join(c.dir(v.ID), "data")
 	filled := v.From != content{}
@@ -140,7 +140,7 @@ func (c *controller) existing(found, wanted *volume, req *spec.CreateVolumeReque
 	return &spec.CreateVolumeResponse{Volume: c.describe(found)}, nil
 }
 
-// sizeOf returns the size of a new volume.
+// sizeOf returns the size for a new volume.
 func sizeOf(asked *spec.CapacityRange) (int64, error) {
 	required, limit := asked.GetRequiredBytes(), asked.GetLimitBytes()
 	switch {
@@ -154,7 +154,7 @@ func sizeOf(asked *spec.CapacityRange) (int64, error) {
 	return defaultSize, nil
 }
 
-// checkCapabilities refuses what the specification or this driver does not know.
+// checkCapabilities refuses capabilities that the specification or this driver does not have.
 func checkCapabilities(wanted []*spec.VolumeCapability) error {
 	for _, w := range wanted {
 		switch {
@@ -169,7 +169,7 @@ func checkCapabilities(wanted []*spec.VolumeCapability) error {
 	return nil
 }
 
-// DeleteVolume removes a volume. One that is not there is removed already.
+// DeleteVolume removes a volume. A volume that does not exist is no error.
 func (c *controller) DeleteVolume(_ context.Context, req *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
 	if req.GetVolumeId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
@@ -209,7 +209,7 @@ func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *spec.Val
 	}}, nil
 }
 
-// find returns the volume of a request.
+// find returns the volume of a request. Its error is a status.
 func (b *Backend) find(id string) (*volume, error) {
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
@@ -224,7 +224,7 @@ func (b *Backend) find(id string) (*volume, error) {
 	return v, nil
 }
 
-// ListVolumes lists volumes by ID; a token is the number of the next one.
+// ListVolumes lists volumes by ID. A token is the number of the next one.
 func (c *controller) ListVolumes(_ context.Context, req *spec.ListVolumesRequest) (*spec.ListVolumesResponse, error) {
 	all, err := c.volumes()
 	if err != nil {
@@ -243,8 +243,7 @@ func (c *controller) ListVolumes(_ context.Context, req *spec.ListVolumesRequest
 	return answer, nil
 }
 
-// page returns the part of a list that a request asks for, and the token of what comes after it: the
-// number of the next entry.
+// page returns the part of a list that a request asks for, and the token of the rest: the number of the next entry.
 func page(length int, token string, most int) (from, to int, next string, err error) {
 	if token != "" {
 		if from, err = strconv.Atoi(token); err != nil || from < 0 || from > length {
@@ -257,11 +256,11 @@ func page(length int, token string, most int) (from, to int, next string, err er
 	return from, length, "", nil
 }
 
-// GetCapacity returns what is free: with topology, on the node that is asked for, or on all nodes
-// together, of which none can have a volume larger than its own room.
+// GetCapacity returns the free bytes: with topology, on the node of the request, or on all nodes together. Then no
+// volume can be larger than the room on a single node.
 func (c *controller) GetCapacity(_ context.Context, req *spec.GetCapacityRequest) (*spec.GetCapacityResponse, error) {
 	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
-		return &spec.GetCapacityResponse{}, nil //nolint:nilerr // what cannot be made has no capacity
+		return &spec.GetCapacityResponse{}, nil //nolint:nilerr // what cannot be created has no capacity
 	}
 	if !c.cfg.Topology {
 		return &spec.GetCapacityResponse{AvailableCapacity: c.free("")}, nil
@@ -289,7 +288,7 @@ func (c *controller) describe(v *volume) *spec.Volume {
 
 func (b *Backend) topologyKey() string { return "topology." + b.cfg.Name + "/node" }
 
-// place returns the node that a new volume is for: the first preferred one.
+// place returns the node for a new volume: the first preferred one.
 func (c *controller) place(asked *spec.TopologyRequirement) (string, error) {
 	if !c.cfg.Topology {
 		return "", nil

@@ -106,7 +106,7 @@ func TestWhatIsFreeIsKnownWithoutReadingTheOtherVolumes(t *testing.T) {
 	make("first")
 	_, err := r.controller.ControllerExpandVolume(ctx, &spec.ControllerExpandVolumeRequest{VolumeId: idOf("first"), CapacityRange: &spec.CapacityRange{RequiredBytes: 1<<30 + 5}})
 	require.NoError(t, err)
-	make("first") // it is there already
+	make("first") // it exists already
 	require.EqualValues(t, 2<<30-5, free())
 
 	r.controller, err = r.driver.NewController(csi.Host{Machine: r.host, Now: time.Now})
@@ -179,7 +179,7 @@ func TestAVolumeIsAttachedToOneNodeOrToManyAsItsAccessModeSays(t *testing.T) {
 	requireCode(t, codes.InvalidArgument, r.attach("", "node-1", false, capability()), "volume_id is missing")
 	requireCode(t, codes.InvalidArgument, r.attach(one, "", false, capability()), "node_id is missing")
 	requireCode(t, codes.InvalidArgument, r.attach(one, "node-1", false, nil), "volume_capability is missing")
-	for range 2 { // without a node it is all of them
+	for range 2 { // without a node, the capacity of all
 		_, err := r.controller.ControllerUnpublishVolume(ctx, &spec.ControllerUnpublishVolumeRequest{VolumeId: many})
 		require.NoError(t, err)
 		require.Len(t, r.driver.Inventory.Holdings().Attached, 1)
@@ -327,7 +327,7 @@ func TestWhatTheDriverCanDoFollowsFromItsConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg      Config
 		attaches bool
-		services int // the controller services and growth, and topology
+		services int // controller service and expansion, and topology
 	}{
 		"as it is": {Config{}, true, 3}, "without attach": {Config{NoAttach: true}, false, 3}, "with topology": {Config{Topology: true}, true, 4},
 		"without group snapshots": {Config{NoGroupSnapshots: true}, true, 2}, "without snapshots": {Config{NoSnapshots: true}, true, 2},

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// content is the first content of a new volume.
+// content is the source of a new volume: a snapshot, or another volume.
 type content struct {
 	// Snapshot or Volume is an ID.
 	Snapshot string `json:"snapshot,omitempty"`
 	Volume   string `json:"volume,omitempty"`
-	// data is the directory of it, with a volume of size bytes.
+	// data is its directory, of a volume with size bytes.
 	data  string
 	size  int64
 	block bool
@@ -49,7 +49,7 @@ func (c *controller) contentOf(source *spec.VolumeContentSource) (from content, 
 	return from, nil
 }
 
-// check says why a volume cannot be filled with it.
+// check returns an error if a volume cannot be filled with it.
 func (from content) check(v *volume) error {
 	switch {
 	case from == content{}:
@@ -73,8 +73,7 @@ func (from content) describe() *spec.VolumeContentSource {
 	return nil
 }
 
-// copyData makes the directory to with a copy of from, its "data". What a crash has left there is
-// removed first.
+// copyData creates the directory to with a copy of from, its "data". It first removes what a crash has left there.
 func (b *Backend) copyData(from, to string) error {
 	if err := b.disk.RemoveAll(to); err != nil {
 		return err
@@ -85,7 +84,7 @@ func (b *Backend) copyData(from, to string) error {
 	return b.copyTree(from, path.Join(to, "data"))
 }
 
-// copyTree copies a file, a link, or a directory with all that is in it.
+// copyTree copies a file, a link, or a directory with its content.
 func (b *Backend) copyTree(from, to string) error {
 	info, err := b.disk.Lstat(from)
 	switch {
@@ -96,7 +95,7 @@ func (b *Backend) copyTree(from, to string) error {
 		if err != nil {
 			return err
 		}
-		if !path.IsAbs(target) { // links have relative texts, and are made by absolute ones
+		if !path.IsAbs(target) { // Symlink takes an absolute target
 			target = path.Join(path.Dir(to), target)
 		}
 		_, err = b.disk.Symlink(target, to)

@@ -12,7 +12,7 @@ import (
 // device returns the path of a volume's device on the node.
 func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, path.Base(id)) }
 
-// connect has the node see a volume's device. What is connected already stays.
+// connect makes a volume's device visible on the node. A device that is connected stays.
 func (n *node) connect(id string) error {
 	device := n.device(id)
 	if _, err := n.disk.Lstat(device); err == nil {
@@ -31,8 +31,8 @@ func (n *node) connect(id string) error {
 	return nil
 }
 
-// disconnect writes back what is in a volume's device, and takes the device away. What is not
-// connected is disconnected already.
+// disconnect writes the device's content back to the volume, and removes the device. A device that is not connected
+// is no error.
 func (n *node) disconnect(id string) error {
 	data, err := n.disk.ReadFile(n.device(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,8 +50,7 @@ func (n *node) disconnect(id string) error {
 	return nil
 }
 
-// disconnectUnused disconnects a device that NodePublishVolume has connected, when it
-// is published nowhere any more.
+// disconnectUnused disconnects a device that NodePublishVolume has connected, when it is published nowhere any more.
 func (n *node) disconnectUnused(id string) error {
 	if !n.cfg.NoStage {
 		return nil
@@ -66,7 +65,7 @@ func (n *node) disconnectUnused(id string) error {
 	return n.disconnect(id)
 }
 
-// mountDevice bind mounts a volume's device on a file, which it makes.
+// mountDevice bind mounts a volume's device on a file, which it creates.
 func (n *node) mountDevice(v *volume, target string, options []string) error {
 	return n.publish(v, target, options, func() error { return n.disk.WriteFile(target, nil, 0o660) }, func() error {
 		return n.mounter.Mount(n.device(v.ID), target, "", append([]string{"bind"}, options...))

@@ -1,5 +1,5 @@
-// Package driver is the reference CSI driver, csi.storagesim.io: small enough to be read, and
-// complete enough to be an example.
+// Package driver is the reference CSI driver, csi.storagesim.io: small enough to be read, and complete enough to be
+// an example. Begin with CreateVolume in controller.go and NodeStageVolume in node.go.
 //
 // # Its storage
 //
@@ -12,9 +12,9 @@
 //	                          a snapshot, with a copy of the volume's files
 //	/groups/ID/group.json     a group snapshot: which snapshots were taken at one moment
 //
-// So nothing that matters is in the memory of a process, and a crash forgets nothing: a
-// controller that starts sums up the volumes' sizes, and keeps the sum from then on. A
-// volume's ID follows from its name, which makes CreateVolume idempotent.
+// So nothing that matters is in the memory of a process, and a crash loses nothing: a controller that starts adds up
+// the volumes' sizes, and keeps the sum from then on. A volume's ID follows from its name, which makes CreateVolume
+// idempotent.
 //
 // # How a volume comes to a pod
 //
@@ -26,17 +26,16 @@
 //	               file system would, or connects its device; NodePublishVolume bind mounts
 //	               the staging path for a pod
 //
-// The node's server refuses to stage what is not attached to the node, and to publish what is
-// not staged. Requests are checked as the specification demands. A path that is refused is
-// not touched, nor is one where there is something else than the volume. With Config.NoStage
-// NodePublishVolume mounts the volume itself.
+// The node's server refuses to stage a volume that is not attached to the node, and to publish one that is not
+// staged. It checks requests as the specification demands. It does not touch a path that it refuses, or one with
+// something else than the volume. With Config.NoStage NodePublishVolume mounts the volume itself.
 //
-// # What it is not
+// # Limits
 //
-// A device is a file without a size, of which a node has its own copy while it is staged there, so
-// a device on two nodes is two. The size of a volume is checked against the backend's
-// capacity only. Snapshots and clones are copies of all files as they are at that moment, not of
-// blocks. Their owners are not kept: they are the driver's. Snapshots are not counted in the capacity, and outlive their volumes.
+// A device is a file without a fixed size. A node has a copy of it while it is staged there, so a device on two
+// nodes is two devices. The size of a volume is only checked against the backend's capacity. Snapshots and clones
+// are copies of all files at that moment, not of blocks; the files' owners become the driver's. Snapshots do not
+// count in the capacity, and outlive their volumes.
 package driver
 
 import (
@@ -60,38 +59,36 @@ const Name = "csi.storagesim.io"
 type Config struct {
 	// Name is the driver's name; default Name.
 	Name string
-	// NoAttach stages volumes without attaching them, as network file systems are staged
-	// (attachRequired: false).
+	// NoAttach makes volumes that are staged without being attached, like network file systems (attachRequired:
+	// false).
 	NoAttach bool
-	// NoStage leaves out NodeStageVolume (no capability STAGE_UNSTAGE_VOLUME):
-	// each pod's volume is mounted by NodePublishVolume.
+	// NoStage removes NodeStageVolume (no capability STAGE_UNSTAGE_VOLUME): NodePublishVolume mounts each pod's
+	// volume.
 	NoStage bool
-	// Topology makes each volume reachable from one node only, the one that the
-	// provisioner prefers. The key is "topology." and the name, then "/node".
+	// Topology makes each volume reachable from one node only, the one that the provisioner prefers. The key is
+	// "topology." and the name, then "/node".
 	Topology bool
-	// OnNodes has a controller on each node, with a provisioner beside it (--node-deployment): a
-	// volume is a directory of its node's own disk, below /var/lib and the driver's name. It
-	// goes with NoAttach, Topology and NoSnapshots, which it sets, and without
-	// AttributesClasses: nodes have no resizer and no snapshotter.
+	// OnNodes runs a controller on each node, with a provisioner beside it (--node-deployment). A volume is a
+	// directory of its node's own disk, below /var/lib and the driver's name. OnNodes sets NoAttach, Topology and
+	// NoSnapshots, and excludes AttributesClasses: nodes have no resizer and no snapshotter.
 	OnNodes bool
-	// Capacity is the number of bytes all volumes may have together, with Topology or OnNodes those
-	// of each node; default 1 TiB.
+	// Capacity is the number of bytes of all volumes together, with Topology or OnNodes of each node's; default 1
+	// TiB.
 	Capacity int64
-	// MaxVolumes is the number of volumes a node can have attached; default 0, no limit.
+	// MaxVolumes limits the volumes that a node can have attached; default 0, no limit.
 	MaxVolumes int64
-	// NoSnapshots leaves out snapshots (no capabilities CREATE_DELETE_SNAPSHOT
-	// and LIST_SNAPSHOTS).
+	// NoSnapshots removes snapshots (no capabilities CREATE_DELETE_SNAPSHOT and LIST_SNAPSHOTS).
 	NoSnapshots bool
-	// NoGroupSnapshots leaves out snapshots of several volumes at one moment (no capability
-	// GROUP_CONTROLLER_SERVICE), as NoSnapshots does too.
+	// NoGroupSnapshots removes snapshots of several volumes at one moment (no capability GROUP_CONTROLLER_SERVICE).
+	// NoSnapshots does that, too.
 	NoGroupSnapshots bool
-	// NoClones leaves out volumes made from other volumes (no capability CLONE_VOLUME).
+	// NoClones removes creating a volume from another one (no capability CLONE_VOLUME).
 	NoClones bool
-	// AttributesClasses lets volumes have VolumeAttributesClasses with the parameter iops, a
-	// positive number (capability MODIFY_VOLUME).
+	// AttributesClasses lets volumes take VolumeAttributesClasses with the parameter iops, a positive number
+	// (capability MODIFY_VOLUME).
 	AttributesClasses bool
-	// StorageCapacity has the provisioner publish the capacity, and the CSIDriver object ask
-	// the scheduler to look at it.
+	// StorageCapacity makes the provisioner publish the capacity, and the scheduler look at it, by the CSIDriver
+	// object.
 	StorageCapacity bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ControllerExpandVolume makes a volume larger, in use or not. What is as large already stays
-// as it is. A node that has the files of it mounted is told.
+// ControllerExpandVolume makes a volume larger, in use or not. A volume that is large enough stays as it is. The
+// answer says that nodes have to expand a volume with files.
 func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
 	v, err := c.find(req.GetVolumeId())
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.Control
 	return &spec.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: !v.Block}, nil
 }
 
-// NodeExpandVolume would grow the node's file system to the new size. Here it only checks
-// that the volume is mounted at the kubelet's path.
+// NodeExpandVolume would resize the node's file system. Here it only checks that the volume is at the kubelet's
+// path.
 func (n *node) NodeExpandVolume(_ context.Context, req *spec.NodeExpandVolumeRequest) (*spec.NodeExpandVolumeResponse, error) {
 	v, err := n.volumeAt(req.GetVolumeId(), req.GetVolumePath())
 	if err != nil {

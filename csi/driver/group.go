@@ -24,7 +24,7 @@ type group struct {
 	Members []*snapshot `json:"members"`
 }
 
-// groupIDOf returns the ID of the group snapshot of a name.
+// groupIDOf returns the ID of the group snapshot with a name.
 func groupIDOf(name string) string {
 	return fmt.Sprintf("group-%x", sha256.Sum256([]byte(name)))[:22]
 }
@@ -42,7 +42,7 @@ func (b *Backend) loadGroup(id string) (*group, error) {
 // groups reports whether the driver takes group snapshots.
 func (cfg Config) groups() bool { return !cfg.NoSnapshots && !cfg.NoGroupSnapshots }
 
-// GroupControllerGetCapabilities has the one capability that there is.
+// GroupControllerGetCapabilities returns the one capability that the specification has.
 func (c *controller) GroupControllerGetCapabilities(context.Context, *spec.GroupControllerGetCapabilitiesRequest) (*spec.GroupControllerGetCapabilitiesResponse, error) {
 	answer := &spec.GroupControllerGetCapabilitiesResponse{}
 	if c.cfg.groups() {
@@ -53,8 +53,8 @@ func (c *controller) GroupControllerGetCapabilities(context.Context, *spec.Group
 	return answer, nil
 }
 
-// CreateVolumeGroupSnapshot copies the data of several volumes as they are at one moment, or finds the group snapshot of
-// that name.
+// CreateVolumeGroupSnapshot copies the data of several volumes at one moment, or returns the group snapshot of that
+// name.
 func (c *controller) CreateVolumeGroupSnapshot(_ context.Context, req *spec.CreateVolumeGroupSnapshotRequest) (*spec.CreateVolumeGroupSnapshotResponse, error) {
 	switch {
 	case !c.cfg.groups():
@@ -82,7 +82,7 @@ func (c *controller) CreateVolumeGroupSnapshot(_ context.Context, req *spec.Crea
 	return &spec.CreateVolumeGroupSnapshotResponse{GroupSnapshot: g.describe()}, nil
 }
 
-// newGroup returns the group snapshot that is asked for, before it is taken.
+// newGroup returns the requested group snapshot, before it is taken.
 func (c *controller) newGroup(req *spec.CreateVolumeGroupSnapshotRequest) (*group, error) {
 	g := &group{ID: groupIDOf(req.GetName()), Name: req.GetName()}
 	for _, id := range req.GetSourceVolumeIds() {
@@ -96,8 +96,8 @@ func (c *controller) newGroup(req *spec.CreateVolumeGroupSnapshotRequest) (*grou
 	return g, nil
 }
 
-// takeGroup copies the data of all members, and then writes that the group snapshot exists. After a crash before that
-// all are copied anew, so that none is older than the others.
+// takeGroup copies the data of all members, and then writes group.json: with it the group snapshot exists. After a
+// crash before that all are copied again, so that none is older than the others.
 func (c *controller) takeGroup(g *group) error {
 	for _, s := range g.Members {
 		if err := c.copyData(path.Join(c.dir(s.Of), "data"), snapshotDir(s.ID)); err != nil {
@@ -113,7 +113,7 @@ func (c *controller) takeGroup(g *group) error {
 	return c.showMembers(g)
 }
 
-// showMembers writes that the members exist.
+// showMembers writes the members' snapshot.json: with it each exists.
 func (c *controller) showMembers(g *group) error {
 	for _, s := range g.Members {
 		if _, err := c.loadSnapshot(s.ID); !errors.Is(err, errNoSnapshot) {
@@ -131,7 +131,7 @@ func (g *group) isOf(volumes []string) bool {
 	return len(g.Members) == len(volumes) && !slices.ContainsFunc(g.Members, func(s *snapshot) bool { return !slices.Contains(volumes, s.Of) })
 }
 
-// has reports whether these are the members of a group snapshot; none are given if it does not matter.
+// has reports whether a group snapshot has these members. It is true if none are given.
 func (g *group) has(ids []string) bool {
 	return len(ids) == 0 || len(g.Members) == len(ids) && !slices.ContainsFunc(g.Members, func(s *snapshot) bool { return !slices.Contains(ids, s.ID) })
 }
@@ -145,7 +145,7 @@ func (g *group) describe() *spec.VolumeGroupSnapshot {
 	return answer
 }
 
-// findGroup returns the group snapshot that a request names. The error is a status, NotFound if there is none.
+// findGroup returns the group snapshot that a request names. The error is a status, NotFound if it does not exist.
 func (c *controller) findGroup(id string, members []string) (*group, error) {
 	if id == "" {
 		return nil, status.Error(codes.InvalidArgument, "group_snapshot_id is missing")
@@ -162,7 +162,7 @@ func (c *controller) findGroup(id string, members []string) (*group, error) {
 	return g, nil
 }
 
-// GetVolumeGroupSnapshot finds a group snapshot.
+// GetVolumeGroupSnapshot returns a group snapshot.
 func (c *controller) GetVolumeGroupSnapshot(_ context.Context, req *spec.GetVolumeGroupSnapshotRequest) (*spec.GetVolumeGroupSnapshotResponse, error) {
 	g, err := c.findGroup(req.GetGroupSnapshotId(), req.GetSnapshotIds())
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *controller) GetVolumeGroupSnapshot(_ context.Context, req *spec.GetVolu
 	return &spec.GetVolumeGroupSnapshotResponse{GroupSnapshot: g.describe()}, nil
 }
 
-// DeleteVolumeGroupSnapshot removes a group snapshot with its members. One that is not there is removed already.
+// DeleteVolumeGroupSnapshot removes a group snapshot with its members. One that does not exist is no error.
 func (c *controller) DeleteVolumeGroupSnapshot(_ context.Context, req *spec.DeleteVolumeGroupSnapshotRequest) (*spec.DeleteVolumeGroupSnapshotResponse, error) {
 	g, err := c.findGroup(req.GetGroupSnapshotId(), req.GetSnapshotIds())
 	switch {

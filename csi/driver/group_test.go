@@ -27,7 +27,7 @@ func (r *rig) two() (data, log string) {
 	return data, log
 }
 
-// taken returns what the file of a member says.
+// taken returns the content of the file of a member.
 func (r *rig) taken(s *spec.Snapshot) string {
 	r.t.Helper()
 	data, err := r.host.Disk().ReadFile("/snapshots/" + s.SnapshotId + "/data/file")

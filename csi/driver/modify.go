@@ -11,11 +11,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// mutable is the one parameter of VolumeAttributesClasses that the driver knows: how many
-// operations a second a volume may have. It is noted, and slows nothing down.
+// mutable is the only parameter of VolumeAttributesClasses that the driver knows: the number of operations a second.
+// It is recorded, and limits nothing.
 const mutable = "iops"
 
-// iopsOf returns the value of that parameter; "" if it is not there.
+// iopsOf returns the value of that parameter; "" if it is missing.
 func (c *controller) iopsOf(parameters map[string]string) (string, error) {
 	if len(parameters) > 0 && !c.cfg.AttributesClasses {
 		return "", status.Error(codes.InvalidArgument, "mutable_parameters: volumes cannot be modified")
@@ -31,7 +31,7 @@ func (c *controller) iopsOf(parameters map[string]string) (string, error) {
 	return parameters[mutable], nil
 }
 
-// ControllerModifyVolume changes what a VolumeAttributesClass says of a volume.
+// ControllerModifyVolume changes the parameter of a volume.
 func (c *controller) ControllerModifyVolume(_ context.Context, req *spec.ControllerModifyVolumeRequest) (*spec.ControllerModifyVolumeResponse, error) {
 	v, err := c.find(req.GetVolumeId())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// checkPath refuses a path that can be none of the node's.
+// checkPath refuses a path that no node has.
 func checkPath(field, at string) error {
 	if err := disk.Check(at); err != nil {
 		return status.Errorf(codes.InvalidArgument, "%s: %v", field, err)
@@ -20,7 +20,7 @@ func checkPath(field, at string) error {
 	return nil
 }
 
-// failed returns the answer to a failure at a path.
+// failed returns the answer after an error at a path.
 func failed(field, at string, err error) error {
 	code := codes.Internal
 	switch {
@@ -32,10 +32,10 @@ func failed(field, at string, err error) error {
 	return status.Errorf(code, "%s %s: %v", field, at, err)
 }
 
-// source returns what the volume's directory is called by those that mount it.
+// source returns the source of the mounts of a volume's directory.
 func (n *node) source(v *volume) string { return n.cfg.Name + ":" + v.ID }
 
-// isVolume reports whether what is at a path is the volume: its directory, or its device.
+// isVolume reports whether the volume is at a path: its directory, or its device.
 func (n *node) isVolume(v *volume, at string) (bool, error) {
 	in, original := n.Backend.disk, path.Join(n.dir(v.ID), "data")
 	if v.Block {
@@ -80,8 +80,8 @@ func (n *node) mountVolume(v *volume, field, at string, options []string) error 
 	return nil
 }
 
-// isMounted reports whether the volume is mounted at a path. That something else is, is an error,
-// and so is it that there is nothing at all.
+// isMounted reports whether the volume is mounted at a path. It returns an error if something else is mounted there,
+// or the path does not exist.
 func (n *node) isMounted(v *volume, field, at string) (bool, error) {
 	mounted, err := n.mounter.IsMountPoint(at)
 	if err != nil || !mounted {
@@ -101,15 +101,15 @@ func failedUnlessNil(field, at string, err error) error {
 	return failed(field, at, err)
 }
 
-// makeAndMount makes a directory for a pod, and mounts a source there. What it made it removes
-// if that fails.
+// makeAndMount creates a directory for a pod, and mounts a source there. If that fails, it removes what it has
+// created.
 func (n *node) makeAndMount(v *volume, target, source, fstype string, options []string) error {
 	return n.publish(v, target, options, func() error { return n.disk.Mkdir(target, 0o750) }, func() error {
 		return n.mounter.Mount(source, target, fstype, options)
 	})
 }
 
-// publish makes a target, if it is not there, and mounts on it.
+// publish creates a target, if it does not exist, and mounts on it.
 func (n *node) publish(v *volume, target string, options []string, mk, mount func() error) error {
 	_, err := n.disk.Lstat(target)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -135,7 +135,8 @@ func (n *node) publish(v *volume, target string, options []string, mk, mount fun
 	return nil
 }
 
-// checkReadOnly refuses to publish a volume where it is published in the other way.
+// checkReadOnly refuses to publish a volume at a target where it is published read-only instead of writable, or the
+// reverse.
 func (n *node) checkReadOnly(v *volume, target string, readOnly bool) error {
 	list, err := n.mounter.List()
 	if err != nil {
@@ -149,8 +150,8 @@ func (n *node) checkReadOnly(v *volume, target string, readOnly bool) error {
 	return nil
 }
 
-// unmount unmounts a volume from a path, if it is mounted there. v is nil if the volume does not exist
-// any more: then it is whatever is mounted.
+// unmount unmounts a volume from a path, if it is mounted there. v is nil if the volume does not exist any more:
+// then any mount counts.
 func (n *node) unmount(v *volume, field, at string) error {
 	mounted, err := n.mounter.IsMountPoint(at)
 	if err != nil || !mounted {
@@ -172,7 +173,7 @@ func (n *node) unmount(v *volume, field, at string) error {
 	return nil
 }
 
-// removeTarget removes what was made to be mounted on: an empty directory or file.
+// removeTarget removes an empty directory or file that was created as a mount point.
 func (n *node) removeTarget(target string) error {
 	info, err := n.disk.Lstat(target)
 	if err == nil && !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > 0) {

@@ -45,8 +45,7 @@ func (n *node) NodeGetInfo(context.Context, *spec.NodeGetInfoRequest) (*spec.Nod
 	return answer, nil
 }
 
-// NodeStageVolume mounts the volume on the node, once for all pods. The caller has made the
-// directory.
+// NodeStageVolume mounts the volume on the node, once for all pods. The caller has created the directory.
 func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
 	if n.cfg.NoStage {
 		return nil, status.Error(codes.Unimplemented, "the driver has no capability STAGE_UNSTAGE_VOLUME")
@@ -79,7 +78,7 @@ func (n *node) isAttached(v *volume) error {
 	return nil
 }
 
-// NodeUnstageVolume takes the mount of NodeStageVolume away.
+// NodeUnstageVolume removes the mount of NodeStageVolume.
 func (n *node) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeRequest) (*spec.NodeUnstageVolumeResponse, error) {
 	if n.cfg.NoStage {
 		return nil, status.Error(codes.Unimplemented, "the driver has no capability STAGE_UNSTAGE_VOLUME")
@@ -102,8 +101,8 @@ func (n *node) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeR
 	return &spec.NodeUnstageVolumeResponse{}, nil
 }
 
-// NodePublishVolume bind mounts what is staged for one pod: its directory, or its device. The
-// caller has made the directory in which the target is to be.
+// NodePublishVolume bind mounts the staged directory or device for one pod. The caller has created the parent
+// directory of the target.
 func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
 	target := req.GetTargetPath()
 	v, err := n.checked(req.GetVolumeId(), "target_path", target, req.GetVolumeCapability())
@@ -160,7 +159,7 @@ func (n *node) publishDirectly(v *volume, target string, options []string) error
 	return n.mountDevice(v, target, options)
 }
 
-// NodeUnpublishVolume takes the mount of NodePublishVolume away, and what was made for it.
+// NodeUnpublishVolume removes the mount of NodePublishVolume, and its mount point.
 func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVolumeRequest) (*spec.NodeUnpublishVolumeResponse, error) {
 	target := req.GetTargetPath()
 	v, err := n.checked(req.GetVolumeId(), "target_path", target, anyCapability())
@@ -185,7 +184,7 @@ func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVol
 	return &spec.NodeUnpublishVolumeResponse{}, nil
 }
 
-// anyCapability returns the capability for requests without one.
+// anyCapability returns a capability for requests without one.
 func anyCapability() *spec.VolumeCapability {
 	return &spec.VolumeCapability{
 		AccessMode: &spec.VolumeCapability_AccessMode{Mode: spec.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},

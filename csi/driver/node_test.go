@@ -18,7 +18,7 @@ func TestAPodsVolumeIsABindMountOfTheStagingPathAndNotASecondMountOfTheSource(t 
 	r := newRig(t, Config{})
 	id := r.attached("data", capability())
 	require.NoError(t, r.stage(id, staging, capability()))
-	delete(r.driver.FSTypes, fsTypeOf(Name)) // from now on nothing can be mounted from the source
+	delete(r.driver.FSTypes, fsTypeOf(Name)) // now nothing can be mounted from the source
 	require.NoError(t, r.publish(id, staging, target, false, capability()))
 
 	require.NoError(t, r.node.Disk().WriteFile(target+"/file", []byte("hello"), 0o644))
@@ -114,7 +114,7 @@ func TestWhatIsWrittenToADeviceIsOnTheVolumeWhenItIsUnstaged(t *testing.T) {
 	require.Equal(t, "blocks", string(data))
 }
 
-// The calls that are refused, and leave everything as it was.
+// The calls that are refused, and change nothing.
 func TestANodesServerRefusesPathsThatItWasNotGivenAndTouchesNothing(t *testing.T) {
 	r := newRig(t, Config{})
 	id, other, raw := r.attached("data", capability()), r.attached("other", capability()), r.attached("raw", blockCapability())

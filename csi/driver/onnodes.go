@@ -86,7 +86,7 @@ func (o *onNodes) all() (list []*Backend) {
 	return list
 }
 
-// open opens a volume, on whatever node it is.
+// open opens a volume, on any node.
 func (o *onNodes) open(source string) (*disk.Disk, error) {
 	for _, b := range o.all() {
 		if d, err := b.open(source); !errors.Is(err, errNoVolume) {

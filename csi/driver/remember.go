@@ -13,13 +13,13 @@ import (
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
-// stagedAt returns the file that says at which path a volume is staged: mounts do not tell
-// that from publishing, and a device is not mounted there.
+// stagedAt returns the file with the path at which a volume is staged. A mount does not tell staging from
+// publishing, and a device is not mounted at the staging path.
 func (n *node) stagedAt(id string) string {
 	return path.Join("/run", n.cfg.Name, "staged", path.Base(id))
 }
 
-// noteStaging writes that file.
+// noteStaging writes the file stagedAt.
 func (n *node) noteStaging(id, staging string) error {
 	file := n.stagedAt(id)
 	err := n.disk.MkdirAll(path.Dir(file), 0o755)
@@ -32,8 +32,8 @@ func (n *node) noteStaging(id, staging string) error {
 	return nil
 }
 
-// remember has a server that starts find what an earlier one has staged and published on the
-// node. What the earlier one had in memory is forgotten.
+// remember finds, for a server that starts, the volumes that an earlier one has staged and published on the node. It
+// replaces the records of the earlier one.
 func (n *node) remember() error {
 	mounts, err := n.mounter.List()
 	if err != nil {
@@ -69,8 +69,7 @@ func (n *node) remember() error {
 	return nil
 }
 
-// volumeOf returns the ID of the volume that is mounted: its files, or its device; "" if it is not a volume of
-// the driver.
+// volumeOf returns the ID of the volume that is mounted: its files, or its device; "" for a mount of something else.
 func (n *node) volumeOf(m mount.MountPoint) string {
 	if m.Type == fsTypeOf(n.cfg.Name) {
 		return strings.TrimPrefix(m.Device, n.cfg.Name+":")

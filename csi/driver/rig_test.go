@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Paths as a kubelet gives them. The directories of staging and target are there.
+// Paths as a kubelet gives them. The directories of staging and target exist.
 const (
 	staging = "/var/lib/kubelet/plugins/kubernetes.io/csi/globalmount"
 	target  = "/var/lib/kubelet/pods/1/mount"
@@ -40,7 +40,7 @@ func newRig(t *testing.T, cfg Config) *rig {
 	return newRigOn(t, cfg, func(m *machine.Config) {})
 }
 
-// newRigOn returns a rig on machines that are changed.
+// newRigOn returns a rig on machines that change has prepared.
 func newRigOn(t *testing.T, cfg Config, change func(m *machine.Config)) *rig {
 	t.Helper()
 	d, err := New(cfg)
@@ -73,10 +73,10 @@ func newRigOn(t *testing.T, cfg Config, change func(m *machine.Config)) *rig {
 	return r
 }
 
-// capability returns one of a volume for one node with files.
+// capability returns the capability of a volume for one node with files.
 func capability() *spec.VolumeCapability { return anyCapability() }
 
-// blockCapability returns one of a raw block volume.
+// blockCapability returns the capability of a raw block volume.
 func blockCapability() *spec.VolumeCapability {
 	c := anyCapability()
 	c.AccessType = &spec.VolumeCapability_Block{Block: &spec.VolumeCapability_BlockVolume{}}
@@ -119,7 +119,7 @@ func (r *rig) unstage(id, at string) error {
 	return err
 }
 
-// mounts returns those of node-1, "SOURCE on TARGET".
+// mounts returns the mounts of node-1, "SOURCE on TARGET".
 func (r *rig) mounts() (list []string) {
 	mounts, err := r.node.Mounter().List()
 	require.NoError(r.t, err)
@@ -129,7 +129,7 @@ func (r *rig) mounts() (list []string) {
 	return list
 }
 
-// files returns all names on node-1's disk that are no mount's.
+// files returns all names on node-1's disk that are not in a mount.
 func (r *rig) files() (list []string) {
 	var walk func(dir string)
 	walk = func(dir string) {

@@ -30,7 +30,7 @@ type snapshot struct {
 	Group string `json:"group,omitempty"`
 }
 
-// snapshotIDOf returns the ID of the snapshot of a name.
+// snapshotIDOf returns the ID of the snapshot with a name.
 func snapshotIDOf(name string) string {
 	return fmt.Sprintf("snap-%x", sha256.Sum256([]byte(name)))[:21]
 }
@@ -45,7 +45,7 @@ func (b *Backend) loadSnapshot(id string) (*snapshot, error) {
 	return s, b.readJSON(id, path.Join(snapshotDir(id), "snapshot.json"), s, errNoSnapshot)
 }
 
-// snapshots returns all, by ID.
+// snapshots returns all snapshots, by ID.
 func (b *Backend) snapshots() ([]*snapshot, error) {
 	names, err := b.disk.List(snapshotsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,14 +57,14 @@ func (b *Backend) snapshots() ([]*snapshot, error) {
 		switch {
 		case failed == nil:
 			all = append(all, s)
-		case !errors.Is(failed, errNoSnapshot): // half made: the crash was before snapshot.json
+		case !errors.Is(failed, errNoSnapshot): // incomplete: the crash was before snapshot.json
 			err = errors.Join(err, failed)
 		}
 	}
 	return all, err
 }
 
-// CreateSnapshot copies the data of a volume, or finds the snapshot of that name.
+// CreateSnapshot copies the data of a volume, or returns the snapshot of that name.
 func (c *controller) CreateSnapshot(_ context.Context, req *spec.CreateSnapshotRequest) (*spec.CreateSnapshotResponse, error) {
 	switch {
 	case c.cfg.NoSnapshots:
@@ -94,7 +94,7 @@ func (c *controller) CreateSnapshot(_ context.Context, req *spec.CreateSnapshotR
 	return &spec.CreateSnapshotResponse{Snapshot: s.describe()}, nil
 }
 
-// makeSnapshot makes the snapshot's files. That it exists is written last.
+// makeSnapshot creates the snapshot's files. snapshot.json comes last: with it the snapshot exists.
 func (c *controller) makeSnapshot(s *snapshot) error {
 	if err := c.copyData(path.Join(c.dir(s.Of), "data"), snapshotDir(s.ID)); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *snapshot) describe() *spec.Snapshot {
 	return &spec.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Of, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Made), ReadyToUse: true, GroupSnapshotId: s.Group}
 }
 
-// DeleteSnapshot removes a snapshot. One that is not there is removed already.
+// DeleteSnapshot removes a snapshot. A snapshot that does not exist is no error.
 func (c *controller) DeleteSnapshot(_ context.Context, req *spec.DeleteSnapshotRequest) (*spec.DeleteSnapshotResponse, error) {
 	if req.GetSnapshotId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "snapshot_id is missing")

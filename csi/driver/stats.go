@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// volumeAt returns the volume of a request, which must be where the request says.
+// volumeAt returns the volume of a request. It must be at the path of the request.
 func (n *node) volumeAt(id, at string) (*volume, error) {
 	if at == "" {
 		return nil, status.Error(codes.InvalidArgument, "volume_path is missing")
@@ -25,7 +25,7 @@ func (n *node) volumeAt(id, at string) (*volume, error) {
 	return v, nil
 }
 
-// NodeGetVolumeStats says how full a volume is.
+// NodeGetVolumeStats returns the usage of a volume.
 func (n *node) NodeGetVolumeStats(_ context.Context, req *spec.NodeGetVolumeStatsRequest) (*spec.NodeGetVolumeStatsResponse, error) {
 	v, err := n.volumeAt(req.GetVolumeId(), req.GetVolumePath())
 	if err != nil {

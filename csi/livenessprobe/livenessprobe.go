@@ -1,10 +1,10 @@
-// Package livenessprobe answers /healthz by asking a CSI driver's Probe, and plays the kubelet
-// that asks it and restarts the driver's container.
+// Package livenessprobe answers /healthz by calling a CSI driver's Probe. It also plays the kubelet that asks for it
+// and restarts the driver's container. Begin with probe.
 //
 // Upstream: livenessprobe cmd/livenessprobe, v2.19; pkg/kubelet/prober, v1.36.
 //
-// Deviations: there is no HTTP between the two, only its status codes and bodies. The
-// container is started again at once, and readiness of pods is not touched.
+// Deviations: HTTP is not used, only its status codes and bodies. The container is restarted at once, and readiness
+// of pods is not changed.
 package livenessprobe
 
 import (
@@ -31,14 +31,13 @@ type Config struct {
 
 	// ProbeTimeout is the time that a call of Probe may take; default 1 s, upstream's.
 	ProbeTimeout time.Duration
-	// Period is the number of times that the kubelet asks (periodSeconds), and FailureThreshold how
-	// many failures one after the other restart the container; defaults 10 s and 3, those of
-	// pods.
+	// Period is the interval of the probes (periodSeconds), and FailureThreshold the number of failures in a row
+	// that restart the container; defaults 10 s and 3, those of pods.
 	Period           time.Duration
 	FailureThreshold int
 }
 
-// New makes the factory of a livenessprobe.
+// New returns the factory of a livenessprobe.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		if err := cfg.setDefaults(); err != nil {
@@ -73,10 +72,10 @@ type prober struct {
 	cfg    Config
 	env    control.Env
 	driver spec.IdentityClient
-	failed int // one after the other
+	failed int // in a row
 }
 
-// probe returns one round of the kubelet.
+// probe does one round of the kubelet.
 //
 // Upstream: pkg/kubelet/prober/worker.go doProbe, v1.36.
 func (p *prober) probe(ctx context.Context) {
@@ -96,8 +95,7 @@ func (p *prober) probe(ctx context.Context) {
 	p.cfg.Restart()
 }
 
-// Healthz returns the answer of GET /healthz: its status and its body. The deadline of ctx is the
-// probe's.
+// Healthz returns the status and the body of the answer to GET /healthz. The deadline of ctx is the probe's.
 //
 // Upstream: main.go checkHealth, v2.19.
 func Healthz(ctx context.Context, driver spec.IdentityClient) (code int, body string) {
@@ -111,8 +109,7 @@ func Healthz(ctx context.Context, driver spec.IdentityClient) (code int, body st
 	return http.StatusOK, "ok"
 }
 
-// Handler serves /healthz for a driver in another process, in real time; timeout is the
-// probe's.
+// Handler serves /healthz for a driver in another process, in real time. timeout is the probe's.
 func Handler(driver spec.IdentityClient, timeout time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, req *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// namedSource returns what the claim names as the source of its data, or nil; where both fields are set,
+// namedSource returns the object that the claim names as the source of its data, or nil; if both fields are set,
 // dataSource.
 func namedSource(claim *v1.PersistentVolumeClaim) *v1.ObjectReference {
 	if source := claim.Spec.DataSource; source != nil {
@@ -38,8 +38,8 @@ func deref(s *string) string {
 	return *s
 }
 
-// dataSource returns what the claim's volume is to be filled from, or nil. One in another namespace must be
-// granted there.
+// dataSource returns the object that the claim's volume is to be filled from, or nil. A source in another namespace
+// needs a grant there.
 //
 // Upstream: controller.go dataSource, v6.3.
 func (p *csiProvisioner) dataSource(ctx context.Context, claim *v1.PersistentVolumeClaim) (*v1.ObjectReference, error) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Upstream does not look at the handle or the segments that a driver answers with: the API
-// server refuses the PersistentVolume, and the claim waits until the driver answers properly.
+// server refuses the PersistentVolume, and the claim waits until the driver answers correctly.
 func TestAnAnswerThatMakesNoVolumeIsTriedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(*csi.CreateVolumeResponse)

@@ -18,7 +18,7 @@ type provisionWrapper struct {
 	capacity *capacity.Controller
 }
 
-// withCapacity returns the provisioner, with the capacity published beside it.
+// withCapacity returns the provisioner, with a controller beside it that publishes the capacity.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
 func (p *csiProvisioner) withCapacity() *provisionWrapper {
@@ -39,8 +39,8 @@ func (p *provisionWrapper) Start(ctx context.Context) {
 	p.capacity.Start(p.segment)
 }
 
-// Provision implements provisioner.Provisioner. Where the volume is tells what has changed; what
-// else has changed is found by the next poll.
+// Provision implements provisioner.Provisioner. It refreshes the capacity of the volume's topology; the next poll
+// finds other changes.
 func (p *provisionWrapper) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	pv, state, err := p.csiProvisioner.Provision(ctx, options)
 	switch {

@@ -23,7 +23,7 @@ import (
 // room is the capacity of a driver in each zone.
 type room map[string]int64
 
-// withRoom publishes it.
+// withRoom makes the provisioner publish it.
 func (left room) withRoom(d *csitest.Driver, c *provisioner.Config) {
 	d.Capacity = func(req *csi.GetCapacityRequest) *csi.GetCapacityResponse {
 		return &csi.GetCapacityResponse{AvailableCapacity: left[req.GetAccessibleTopology().GetSegments()[zoneKey]]}

@@ -13,25 +13,22 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// Config configures one provisioner. Driver and Dial are required; the other fields have
-// upstream's defaults.
+// Config configures one provisioner. Driver and Dial are required. The other fields have upstream's defaults.
 type Config struct {
 	// Driver is the name of the CSI driver, by which classes name their provisioner.
 	Driver string
-	// Dial returns a connection to the driver for one life of the actor. It must not make a
-	// call. control.WithTimeout sets the deadlines of calls.
+	// Dial returns a connection to the driver for one life of the actor. It must not call anything. Calls have the
+	// deadlines of control.WithTimeout.
 	Dial func(env control.Env) grpc.ClientConnInterface
 	// Actor is the name of the actor that runs it, for Explain; default: Driver.
 	Actor string
 
-	// Timeout of one call of the driver; default 10 s.
+	// Timeout is the longest time of one call of the driver; default 10 s.
 	Timeout time.Duration
-	// RetryIntervalStart is the time that after a failure it is tried again, doubled each time
-	// up to RetryIntervalMax; defaults 1 s and 5 min. RetryIntervalMax is also how long a
-	// claim is left alone after InvalidArgument.
+	// RetryIntervalStart is the time from a failure to the next try. It doubles with each failure up to
+	// RetryIntervalMax; defaults 1 s and 5 min. RetryIntervalMax is also the wait after InvalidArgument.
 	RetryIntervalStart, RetryIntervalMax time.Duration
-	// WorkerThreads is the number of claims, and how many volumes, are worked on at once;
-	// default 100.
+	// WorkerThreads is the number of claims, and of volumes, that are worked on at once; default 100.
 	WorkerThreads int
 	// VolumeNamePrefix begins the names of volumes, before "-" and the claim's UID; default
 	// "pvc".
@@ -52,25 +49,25 @@ type Config struct {
 	// ControllerPublishReadOnly makes volumes of claims with the one access mode
 	// ReadOnlyMany read-only.
 	ControllerPublishReadOnly bool
-	// CrossNamespaceVolumeDataSource is the feature gate of that name: a claim may be filled from a
-	// source in another namespace that a ReferenceGrant there allows. Default false: such a claim gets
-	// no volume. The API server needs its gate, too.
+	// CrossNamespaceVolumeDataSource is the feature gate of that name: a claim may be filled from a source in
+	// another namespace that a ReferenceGrant there allows. Default false: such a claim gets no volume. The API
+	// server needs its gate, too.
 	CrossNamespaceVolumeDataSource bool
-	// EnableCapacity publishes how much room the driver has, as Capacity says. Default false.
+	// EnableCapacity publishes the driver's capacity, as configured by Capacity. Default false.
 	EnableCapacity bool
 	Capacity       Capacity
-	// NodeDeployment, if set, has the provisioner run on one node, for volumes of that node.
+	// NodeDeployment, if set, makes the provisioner run on one node, for volumes of that node.
 	NodeDeployment *NodeDeployment
-	// Counters, if set, are the library's.
+	// Counters, if set, counts the work of the library.
 	Counters *provisioner.Counters
 }
 
-// Capacity says how the driver's room is published; see package csi/capacity. It counts with
-// EnableCapacity only.
+// Capacity configures the publication of the driver's capacity; see package csi/internal/capacity. It has an effect
+// only with EnableCapacity.
 type Capacity struct {
-	// PollInterval is the number of times that the driver is asked anyway; default 1 min.
+	// PollInterval is the interval at which the driver is asked without other reason; default 1 min.
 	PollInterval time.Duration
-	// ImmediateBinding publishes it for classes with immediate binding, too.
+	// ImmediateBinding publishes the capacity for classes with immediate binding, too.
 	ImmediateBinding bool
 	// Namespace is the namespace of the CSIStorageCapacity objects; default "default".
 	Namespace string
@@ -78,7 +75,7 @@ type Capacity struct {
 	Owner *metav1.OwnerReference
 }
 
-// checked returns the config with its defaults, or what is wrong with it.
+// checked returns the config with its defaults, or an error if it is invalid.
 func (c Config) checked() (Config, error) {
 	var onNode NodeDeployment
 	if c.NodeDeployment != nil {
@@ -131,13 +128,13 @@ func (c Config) Library() (provisioner.Config, error) {
 		RetryIntervalMax:         c.RetryIntervalMax,
 		AddFinalizer:             true,
 		Counters:                 c.Counters,
-		// A PersistentVolume that cannot be created is tried again for as long as it takes, and
-		// its volume is not deleted (bug 3 of docs/bugs.md).
+		// A PersistentVolume that cannot be created is retried without limit, and its volume is not deleted (bug 3
+		// of docs/bugs.md).
 		CreateProvisionedPVLimiter: &control.RateLimiter{},
 	}
 	if c.VolumeNamePrefix != "pvc" || c.VolumeNameUUIDLength != 0 {
 		library.VolumeName = func(claim *v1.PersistentVolumeClaim) string {
-			name, _ := makeVolumeName(c.VolumeNamePrefix, string(claim.UID), c.VolumeNameUUIDLength) // what has no name is refused
+			name, _ := makeVolumeName(c.VolumeNamePrefix, string(claim.UID), c.VolumeNameUUIDLength) // a volume without a valid name is refused later
 			return name
 		}
 	}
@@ -150,7 +147,7 @@ type startable interface {
 	provisioner.Starter
 }
 
-// build makes the provisioner for one life of its actor.
+// build returns the provisioner for one life of its actor.
 func (c Config) build(env control.Env) (provisioner.Provisioner, error) {
 	p := newCSIProvisioner(c, env)
 	var built startable = p
@@ -163,7 +160,7 @@ func (c Config) build(env control.Env) (provisioner.Provisioner, error) {
 	return built, nil
 }
 
-// New makes the factory of a provisioner. What is wrong with cfg is the factory's error.
+// New returns the factory of a provisioner, which refuses an invalid cfg.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		library, err := cfg.Library()

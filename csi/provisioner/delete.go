@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Delete has the driver delete the volume.
+// Delete calls the driver to delete the volume.
 //
 // Upstream: controller.go Delete, v6.3.
 func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
@@ -30,7 +30,7 @@ func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume
 		return err
 	}
 	ctx = control.WithTimeout(ctx, p.env, p.cfg.Timeout)
-	// A driver that attaches nothing has no attachments that matter.
+	// For a driver without attaching, attachments do not matter.
 	if p.can(csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME) {
 		if err := canDeleteVolume(volume, p.attachments.ByIndex(byVolume, volume.Name)); err != nil {
 			return err
@@ -40,8 +40,8 @@ func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume
 	return err
 }
 
-// byVolume is the index of VolumeAttachments by the name of their PersistentVolume. Upstream
-// goes through all of them at each deletion.
+// byVolume is the index of VolumeAttachments by the name of their PersistentVolume. Upstream searches all of them at
+// each deletion.
 const byVolume = "volume"
 
 func volumeNames(va *storage.VolumeAttachment) []string {
@@ -63,8 +63,8 @@ func canDeleteVolume(volume *v1.PersistentVolume, attachments []*storage.VolumeA
 	return nil
 }
 
-// handleSecretsForDeletion reads the secret that the volume's annotations name or, if it
-// has no such annotations, that of its class. A secret that cannot be read is done without.
+// handleSecretsForDeletion reads the secret that the volume's annotations name or, without such annotations, that of
+// its class. If a secret cannot be read, none is used.
 //
 // Upstream: controller.go handleSecretsForDeletion and getSecretsFromSC, v6.3.
 func (p *csiProvisioner) handleSecretsForDeletion(ctx context.Context, volume *v1.PersistentVolume) (map[string]string, error) {
@@ -90,8 +90,7 @@ func (p *csiProvisioner) handleSecretsForDeletion(ctx context.Context, volume *v
 	return secrets, nil
 }
 
-// secretOfClass returns the secret that the volume's class names, as far as class and claim are
-// known.
+// secretOfClass returns the secret that the volume's class names, if class and claim are known.
 func (p *csiProvisioner) secretOfClass(volume *v1.PersistentVolume) (*v1.SecretReference, error) {
 	class, ok := p.classes.Get(binding.GetPersistentVolumeClass(volume))
 	if !ok || volume.Spec.ClaimRef == nil {

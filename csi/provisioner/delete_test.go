@@ -153,7 +153,7 @@ func TestACrashAtAnyPointMakesOneVolumeAndDeletesIt(t *testing.T) {
 	}
 }
 
-// step takes so many steps, or says that done held before.
+// step takes n steps. It stops and returns false when done returns true.
 func (r *rig) step(n int, done func() bool) (all bool) {
 	r.Helper()
 	for range n {

@@ -1,37 +1,33 @@
-// Package provisioner is the CSI sidecar that makes and deletes volumes: it turns claims
-// into CreateVolume, and released volumes into DeleteVolume, of one CSI driver. It models
-// kubernetes-csi/external-provisioner v6.3.
+// Package provisioner is the CSI sidecar that creates and deletes volumes: for claims it calls CreateVolume, and for
+// released volumes DeleteVolume, of one CSI driver. It models kubernetes-csi/external-provisioner v6.3. Begin with
+// Provision in provision.go.
 //
-// It is a provisioner.Provisioner on the library of package provisioner, which decides when
-// a claim gets a volume, keeps the finalizer, saves the PersistentVolume and retries;
-// this package has csiProvisioner.Provision and Delete.
+// It is a provisioner.Provisioner on the library of package provisioner. The library decides when a claim gets a
+// volume, keeps the finalizer, saves the PersistentVolume and retries; this package has csiProvisioner.Provision and
+// Delete.
 //
 // # Provision
 //
-// prepare.go checks the claim and its class, in this order: the data source, the driver's
-// capabilities, the selector, the file system, the access modes (capability.go), the
-// topology (topology.go), the secrets (secrets.go), the other parameters and the
-// VolumeAttributesClass. provision.go calls CreateVolume, acts on its error (state.go) and
-// makes the PersistentVolume of its answer (volume.go).
+// prepare.go checks the claim and its class, in this order: the data source, the driver's capabilities, the
+// selector, the file system, the access modes (capability.go), the topology (topology.go), the secrets (secrets.go),
+// the other parameters and the VolumeAttributesClass. provision.go calls CreateVolume, handles its error (state.go)
+// and builds the PersistentVolume from its answer (volume.go).
 //
-// An error before CreateVolume leaves the state as it was (NoChange) where an earlier call
-// may still be at work. An error of CreateVolume is final, except for the codes that
-// leave open whether a volume was made: Canceled, DeadlineExceeded, Unavailable, Aborted,
-// and any error that is not from gRPC. Then CreateVolume is repeated under the same name
-// until there is a final answer, also when the claim has been deleted. ResourceExhausted
-// gives the claim back to the scheduler, if the driver has topology and the claim a
-// selected node.
+// An error before CreateVolume leaves the state unchanged (NoChange), since an earlier call may still be running. An
+// error of CreateVolume is final, except for the codes that do not tell whether a volume was created: Canceled,
+// DeadlineExceeded, Unavailable, Aborted, and any error that is not from gRPC. Then CreateVolume is repeated under
+// the same name until there is a final answer, also when the claim has been deleted. ResourceExhausted returns the
+// claim to the scheduler, if the driver has topology and the claim a selected node.
 //
-// A volume smaller than asked for is deleted again.
+// A volume smaller than requested is deleted again.
 //
 // # Topology
 //
-// A driver with VOLUME_ACCESSIBILITY_CONSTRAINTS is told where the volume must be
-// reachable (requisite) and in which order it should try (preferred). The keys come from
-// the driver's entry in CSINode; the values are labels of nodes. Without a selected
-// node, preferred begins at a place that depends on the claim's name, so that the claims of a
-// StatefulSet are spread. The result for a claim is kept until the claim is done,
-// so that a repeated CreateVolume asks for the same.
+// For a driver with VOLUME_ACCESSIBILITY_CONSTRAINTS the request says from where the volume must be reachable
+// (requisite) and in which order to try (preferred). The keys come from the driver's entry in CSINode; the values
+// are labels of nodes. Without a selected node, the start of preferred depends on the claim's name, so that the
+// claims of a StatefulSet are spread. The result is kept until the claim is done, so that a repeated CreateVolume
+// has the same request.
 //
 // # Sources
 //
@@ -45,21 +41,20 @@
 //
 // # Delete
 //
-// delete.go refuses while a VolumeAttachment names the volume, if the driver attaches
-// volumes at all. The secret is that of the annotations of the PersistentVolume; if it
-// is gone, DeleteVolume is called without.
+// delete.go refuses while a VolumeAttachment names the volume, if the driver attaches volumes at all. The
+// annotations of the PersistentVolume name the secret; if it is gone, DeleteVolume is called without one.
 //
 // # Capacity
 //
-// With Config.EnableCapacity the provisioner publishes the driver's capacity, see package
-// csi/internal/capacity. capacity.go triggers a new GetCapacity where volumes come and go.
+// With Config.EnableCapacity the provisioner publishes the driver's capacity, see package csi/internal/capacity.
+// capacity.go triggers a new GetCapacity after volumes were created or deleted.
 //
 // # On each node
 //
-// With Config.NodeDeployment the provisioner runs on one node (node.go): it makes volumes for claims
-// whose selected-node is its node, and deletes those that its node can reach. A claim that binds
-// immediately has no selected node. The provisioners of all nodes then wait for up to BaseDelay, look
-// whether there is room, and the first one writes its node's name; one that loses waits longer.
+// With Config.NodeDeployment the provisioner runs on one node (node.go): it creates volumes for claims whose
+// selected-node is its node, and deletes those that its node can reach. A claim that binds immediately has no
+// selected node. The provisioners of all nodes then wait for up to BaseDelay and check the capacity, and the first
+// one writes its node's name; the others wait longer after that.
 //
 // # Deviations from upstream
 //
@@ -68,9 +63,9 @@
 //   - In-tree volumes are not migrated to CSI.
 //   - The time that a node waits before it takes a claim depends on the names of both, and on the
 //     order that a run chooses (Env.Choose); upstream's depends on chance alone.
-//   - An answer to CreateVolume without a volume is an error. Upstream's process panics.
+//   - An answer of CreateVolume without a volume is an error. Upstream's process panics.
 //   - The identity in the volume's attributes has a number that depends on the driver's name,
 //     instead of a random one.
-//   - The library looks at all claims again after 15 minutes, not after an hour.
-//   - The deviations that packages provisioner and sidecar list.
+//   - The library resyncs all claims after 15 minutes, not after an hour.
+//   - Those that packages provisioner and sidecar list.
 package provisioner

@@ -23,8 +23,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// NodeDeployment is a provisioner that runs on one node, beside the driver there, and makes
-// volumes for that node only.
+// NodeDeployment configures a provisioner that runs on one node, beside the driver there, and creates volumes for
+// that node only.
 //
 // Upstream: controller.go NodeDeployment, v6.3.
 type NodeDeployment struct {
@@ -33,18 +33,18 @@ type NodeDeployment struct {
 	// NoImmediateBinding leaves claims with immediate binding alone. Otherwise the provisioners
 	// of all nodes try to take them, by writing their node's name to the claim.
 	NoImmediateBinding bool
-	// BaseDelay is the time that it waits at most before it tries to take a claim for the first
-	// time, doubled each time up to MaxDelay; defaults 20 s and 60 s.
+	// BaseDelay is the longest wait before the first attempt to take a claim. It doubles with each attempt up to
+	// MaxDelay; defaults 20 s and 60 s.
 	BaseDelay, MaxDelay time.Duration
 }
 
-// lister is a cache, or what stands for one.
+// lister reads a cache or its replacement.
 type lister[T any] interface {
 	Get(key string) (T, bool)
 	All() iter.Seq[T]
 }
 
-// only is a list of one object.
+// only is a lister of one object.
 type only[T metav1.Object] struct{ object T }
 
 func (o only[T]) Get(key string) (T, bool) {
@@ -66,7 +66,7 @@ type nodeProvisioner struct {
 	NodeDeployment
 	claims *control.Cache[*v1.PersistentVolumeClaim]
 	node   *v1.Node // its labels are the node's topology
-	// attempts is the number of times that a claim could not be taken, by UID.
+	// attempts is the number of failed attempts to take a claim, by UID.
 	attempts map[types.UID]int
 }
 
@@ -85,7 +85,7 @@ func newNodeProvisioner(p *csiProvisioner, inner startable) *nodeProvisioner {
 	return n
 }
 
-// Start implements provisioner.Starter. The node's own answer stands for the objects of all nodes.
+// Start implements provisioner.Starter. The node's own answer replaces the objects of all nodes.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
 func (n *nodeProvisioner) Start(ctx context.Context) {
@@ -109,7 +109,7 @@ func (n *nodeProvisioner) Start(ctx context.Context) {
 
 // nodeInfo asks the driver about the node until it answers.
 //
-// Upstream: pkg/controller/node.go GetNodeInfo, v6.3; its program ends where this one waits.
+// Upstream: pkg/controller/node.go GetNodeInfo, v6.3; its program ends instead of waiting.
 func (n *nodeProvisioner) nodeInfo(ctx context.Context) *csi.NodeGetInfoResponse {
 	for {
 		info, err := csi.NewNodeClient(n.conn).NodeGetInfo(control.WithTimeout(ctx, n.env, n.cfg.Timeout), &csi.NodeGetInfoRequest{})
@@ -124,14 +124,14 @@ func (n *nodeProvisioner) nodeInfo(ctx context.Context) *csi.NodeGetInfoResponse
 // SupportsBlock implements provisioner.BlockProvisioner.
 func (n *nodeProvisioner) SupportsBlock(ctx context.Context) bool { return n.inner.SupportsBlock(ctx) }
 
-// ShouldProvision implements provisioner.Qualifier. A claim that is for no node yet may be taken
-// here; it is provisioned for when the claim comes back with the node's name.
+// ShouldProvision implements provisioner.Qualifier. A claim without a node may be taken here; it is provisioned for
+// when it returns with the node's name.
 //
 // Upstream: controller.go ShouldProvision, v6.3.
 func (n *nodeProvisioner) ShouldProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) bool {
 	class, ok := n.classes.Get(binding.GetPersistentVolumeClaimClass(claim))
 	if !ok {
-		return true // Provision says what is wrong
+		return true // Provision returns the error
 	}
 	owned, err := n.checkNode(ctx, claim, class)
 	return owned || err != nil
@@ -154,7 +154,7 @@ func (n *nodeProvisioner) Provision(ctx context.Context, options provisioner.Pro
 	return n.inner.Provision(ctx, options)
 }
 
-// Delete implements provisioner.Provisioner. It leaves alone what other nodes have.
+// Delete implements provisioner.Provisioner. It ignores volumes of other nodes.
 //
 // Upstream: controller.go Delete and topology.go VolumeIsAccessible, v6.3.
 func (n *nodeProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
@@ -164,8 +164,8 @@ func (n *nodeProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolum
 	return n.inner.Delete(ctx, volume)
 }
 
-// checkNode reports whether the claim is for this node. One that is for none, and whose class binds
-// at once, it tries to take.
+// checkNode reports whether the claim is for this node. If it is for none, and its class binds at once, checkNode
+// tries to take it.
 //
 // Upstream: controller.go checkNode, v6.3.
 func (n *nodeProvisioner) checkNode(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass) (bool, error) {
@@ -186,8 +186,8 @@ func (n *nodeProvisioner) checkNode(ctx context.Context, claim *v1.PersistentVol
 	return false, nil
 }
 
-// becomeOwner waits for a while, and then writes the node's name to the claim, unless another node
-// was faster or the node has too little room.
+// becomeOwner waits for a while, and then writes the node's name to the claim, unless another node was faster or the
+// node has too little capacity.
 //
 // Upstream: controller.go becomeOwner, v6.3.
 func (n *nodeProvisioner) becomeOwner(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass) error {
@@ -221,7 +221,7 @@ func (n *nodeProvisioner) becomeOwner(ctx context.Context, claim *v1.PersistentV
 	}
 }
 
-// wait waits before the next attempt, and says whether another node has taken the claim meanwhile.
+// wait waits before the next attempt. It reports whether another node has taken the claim meanwhile.
 func (n *nodeProvisioner) wait(ctx context.Context, claim *v1.PersistentVolumeClaim) (current *v1.PersistentVolumeClaim, taken bool, err error) {
 	end := n.env.Now().Add(n.delay(claim.UID))
 	interval := max(n.BaseDelay/100, 10*time.Millisecond)
@@ -244,11 +244,11 @@ func (n *nodeProvisioner) wait(ctx context.Context, claim *v1.PersistentVolumeCl
 	}
 }
 
-// jitters is into how many parts the base delay is divided for chance.
+// jitters is the number of possible random parts of the base delay.
 const jitters = 100
 
-// delay returns the time that to wait before the next attempt: up to BaseDelay less than BaseDelay doubled for
-// each earlier attempt. How much less depends on node and claim, and on chance.
+// delay returns the wait before the next attempt: at most BaseDelay, doubled for each earlier attempt, minus a part
+// of BaseDelay that depends on node, claim and chance.
 //
 // Upstream: ratelimiter.go When, v6.3, where it depends on chance alone.
 func (n *nodeProvisioner) delay(uid types.UID) time.Duration {
@@ -260,7 +260,7 @@ func (n *nodeProvisioner) delay(uid types.UID) time.Duration {
 	return max(full-n.BaseDelay*time.Duration(part)/jitters, 0)
 }
 
-// checkCapacity asks the driver whether there is room for the claim on the node.
+// checkCapacity asks the driver whether the node has the capacity for the claim.
 //
 // Upstream: controller.go checkCapacity, v6.3.
 func (n *nodeProvisioner) checkCapacity(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass) (bool, error) {
@@ -290,7 +290,7 @@ func (n *nodeProvisioner) checkCapacity(ctx context.Context, claim *v1.Persisten
 	return false, nil
 }
 
-// getNameWithMaxLength joins base and suffix; what is too long is shortened, with a hash of it.
+// getNameWithMaxLength joins base and suffix. If the result is too long, it shortens base and adds a hash of it.
 //
 // Upstream: cmd/csi-provisioner/util.go getNameWithMaxLength, v6.3.
 func getNameWithMaxLength(base, suffix string, most int) string {

@@ -10,8 +10,8 @@ import (
 // Parameters of classes that are for the sidecar, not for the driver, begin with this.
 const csiParameterPrefix = "csi.storage.k8s.io/"
 
-// fsTypeKey is the parameter that names the file system. The older key "fstype", in any
-// case, is still read, and passed on to the driver.
+// fsTypeKey is the parameter that names the file system. The older key "fstype", in upper or lower case, is still
+// read, and passed on to the driver.
 const fsTypeKey = csiParameterPrefix + "fstype"
 
 // Parameters that Config.ExtraCreateMetadata adds.
@@ -37,8 +37,8 @@ func fsTypeOf(parameters map[string]string) (string, error) {
 	return fsType, nil
 }
 
-// removePrefixedParameters returns the parameters that the driver gets. A key with the sidecar's
-// prefix that the sidecar does not know is an error.
+// removePrefixedParameters returns the parameters that the driver gets. It refuses a key with the sidecar's prefix
+// that the sidecar does not know.
 //
 // Upstream: controller.go removePrefixedParameters, v6.3.
 func removePrefixedParameters(parameters map[string]string) (map[string]string, error) {

@@ -15,19 +15,19 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// prepareProvisionResult holds the request of CreateVolume, and the fields of the volume that are
-// not from the driver's answer.
+// prepareProvisionResult holds the request of CreateVolume, and the fields of the volume that do not come from the
+// driver's answer.
 type prepareProvisionResult struct {
 	fsType string
 	req    *csi.CreateVolumeRequest
 	// source has no handle and no attributes yet.
 	source *v1.CSIPersistentVolumeSource
-	// deletion and modify are the secrets that are noted in annotations; nil if there are none.
+	// deletion and modify refer to the secrets that are written to annotations; nil if there are none.
 	deletion, modify *v1.SecretReference
 }
 
-// prepareProvision checks the claim and its class and asks nothing of the driver. The state
-// counts only with an error.
+// prepareProvision checks the claim and its class. It does not call the driver. The state is valid only with an
+// error.
 //
 // Upstream: controller.go prepareProvision, v6.3.
 func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, node string) (*prepareProvisionResult, provisioner.ProvisioningState, error) {
@@ -74,8 +74,8 @@ func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.Persist
 	return result, provisioner.ProvisioningNoChange, nil
 }
 
-// required returns what the claim needs of the driver. A data source that is neither a snapshot
-// nor a claim is someone else's business.
+// required returns the capabilities that the claim needs. A data source that is neither a snapshot nor a claim is
+// left to its volume populator.
 func (p *csiProvisioner) required(ctx context.Context, claim *v1.PersistentVolumeClaim) (requiredCapabilities, error) {
 	rc := requiredCapabilities{modifyVolume: attributesClass(claim) != ""}
 	source, err := p.dataSource(ctx, claim)
@@ -135,7 +135,7 @@ func (p *csiProvisioner) request(claim *v1.PersistentVolumeClaim, class *storage
 	}, nil
 }
 
-// resolveSecrets reads the provisioner's secret and notes where those of the other calls are.
+// resolveSecrets reads the provisioner's secret and records the references to those of the other calls.
 func (p *csiProvisioner) resolveSecrets(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, result *prepareProvisionResult) error {
 	own, err := getSecretReference(provisionerSecrets(), class.Parameters, result.req.GetName(), claim)
 	if err != nil {
@@ -172,7 +172,7 @@ func attributesClass(claim *v1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// mutableParameters returns those of the claim's VolumeAttributesClass.
+// mutableParameters sets the parameters of the claim's VolumeAttributesClass in the request.
 func (p *csiProvisioner) mutableParameters(ctx context.Context, claim *v1.PersistentVolumeClaim, req *csi.CreateVolumeRequest) (provisioner.ProvisioningState, error) {
 	name := attributesClass(claim)
 	if name == "" {

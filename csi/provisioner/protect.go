@@ -18,7 +18,7 @@ import (
 // snapshotFinalizer is on snapshots that a volume is being restored from.
 const snapshotFinalizer = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
 
-// snapshotOrphanSweepInterval is the number of times that finalizers of snapshots are looked for that an earlier life has
+// snapshotOrphanSweepInterval is the interval at which finalizers of snapshots are removed that an earlier life has
 // left.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go, v6.3.
@@ -33,7 +33,7 @@ func (p *csiProvisioner) FollowClaims(claims *control.Cache[*v1.PersistentVolume
 	})
 }
 
-// protect starts what removes the finalizers of sources.
+// protect starts the removal of the finalizers of sources.
 //
 // Upstream: clone_controller.go and snapshot_finalizer_controller.go, v6.3.
 func (p *csiProvisioner) protect(ctx context.Context) {
@@ -55,7 +55,7 @@ func (p *csiProvisioner) enqueueCloned(claim *v1.PersistentVolumeClaim) {
 	}
 }
 
-// setCloneFinalizer keeps a claim that is being cloned.
+// setCloneFinalizer protects a claim that is being cloned.
 //
 // Upstream: controller.go setCloneFinalizer, v6.3.
 func (p *csiProvisioner) setCloneFinalizer(ctx context.Context, source *v1.ObjectReference) error {
@@ -72,7 +72,7 @@ func (p *csiProvisioner) setCloneFinalizer(ctx context.Context, source *v1.Objec
 	return err
 }
 
-// syncCloned lets a claim that is being deleted go when no clone of it is pending.
+// syncCloned removes the finalizer of a claim that is being deleted when no clone of it is pending.
 //
 // Upstream: clone_controller.go syncClaim, v6.3.
 func (p *csiProvisioner) syncCloned(ctx context.Context, key string) error {
@@ -99,7 +99,7 @@ func without(list []string, one string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == one })
 }
 
-// setSnapshotFinalizer keeps a snapshot that a volume is being restored from.
+// setSnapshotFinalizer protects a snapshot that a volume is being restored from.
 //
 // Upstream: controller.go setSnapshotFinalizer, v6.3.
 func (p *csiProvisioner) setSnapshotFinalizer(ctx context.Context, source *v1.ObjectReference) error {
@@ -113,8 +113,8 @@ func (p *csiProvisioner) setSnapshotFinalizer(ctx context.Context, source *v1.Ob
 	return err
 }
 
-// removeSnapshotFinalizer lets a snapshot go when the claim's volume is restored. If that fails, the sweep
-// does it.
+// removeSnapshotFinalizer removes the finalizer when the claim's volume is restored. If that fails, the sweep does
+// it.
 //
 // Upstream: controller.go Provision and removeSnapshotFinalizer, v6.3.
 func (p *csiProvisioner) removeSnapshotFinalizer(ctx context.Context, claim *v1.PersistentVolumeClaim) {
@@ -130,8 +130,8 @@ func (p *csiProvisioner) removeSnapshotFinalizer(ctx context.Context, claim *v1.
 	}
 }
 
-// sweep removes the finalizers of snapshots from which no pending claim is restored. In a cluster without
-// snapshots it asks nothing.
+// sweep removes the finalizers of snapshots from which no pending claim is restored. In a cluster without snapshots
+// it makes no call.
 //
 // Upstream: snapshot_finalizer_controller.go sweepOrphanedFinalizers, v6.3.
 func (p *csiProvisioner) sweep(ctx context.Context) {
@@ -155,7 +155,7 @@ func (p *csiProvisioner) sweep(ctx context.Context) {
 	}
 }
 
-// isBeingRestored reports whether a pending claim is to be restored from a snapshot, by key.
+// isBeingRestored reports whether a pending claim is to be restored from the snapshot with this key.
 //
 // Upstream: snapshot_finalizer_controller.go buildPendingSnapshotIndex, v6.3.
 func (p *csiProvisioner) isBeingRestored(key string) bool {

@@ -13,12 +13,11 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// deleteVolumeRetryCount is the number of times that a volume that will not do is tried to be deleted
-// before the failure is shown.
+// deleteVolumeRetryCount is the number of tries to delete an unusable volume before the failure is reported.
 const deleteVolumeRetryCount = 5
 
-// Provision asks the driver to make a volume and returns the PersistentVolume for
-// it. A crash after CreateVolume loses nothing: the next try asks for the same name.
+// Provision calls the driver to create a volume and returns its PersistentVolume. A crash after CreateVolume loses
+// nothing: the next try uses the same name.
 //
 // Upstream: controller.go Provision, v6.3.
 func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
@@ -34,8 +33,7 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	}
 	answer, err := p.driver.CreateVolume(control.WithTimeout(ctx, p.env, p.cfg.Timeout), result.req)
 	if err != nil {
-		// Another node helps only where the driver looks at nodes, and the scheduler can
-		// choose one.
+		// Another node helps only if the driver has topology, and the scheduler can choose one.
 		state := checkError(err, p.supportsTopology() && options.SelectedNodeName != "")
 		if state == provisioner.ProvisioningFinished || state == provisioner.ProvisioningReschedule {
 			p.topologies.forget(claim.UID)
@@ -56,8 +54,7 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	return p.persistentVolume(options, result, answer.GetVolume()), provisioner.ProvisioningFinished, nil
 }
 
-// storageProvisioner returns the provisioner that the PV controller has asked to provision for the
-// claim.
+// storageProvisioner returns the provisioner that the PV controller has asked to provision for the claim.
 func storageProvisioner(claim *v1.PersistentVolumeClaim) string {
 	if name, ok := claim.Annotations[binding.AnnStorageProvisioner]; ok {
 		return name
@@ -65,8 +62,8 @@ func storageProvisioner(claim *v1.PersistentVolumeClaim) string {
 	return claim.Annotations[binding.AnnBetaStorageProvisioner]
 }
 
-// refuseSmaller deletes a volume that is smaller than asked for, and says so. A volume
-// of unknown size, 0, will do.
+// refuseSmaller deletes a volume that is smaller than requested, and returns an error. A volume of unknown size, 0,
+// is accepted.
 func (p *csiProvisioner) refuseSmaller(ctx context.Context, volume *csi.Volume, req *csi.CreateVolumeRequest) error {
 	got, want := volume.GetCapacityBytes(), req.GetCapacityRange().GetRequiredBytes()
 	if got == 0 || got >= want {
@@ -79,7 +76,7 @@ func (p *csiProvisioner) refuseSmaller(ctx context.Context, volume *csi.Volume, 
 	return err
 }
 
-// cleanupVolume deletes a volume that no object stands for.
+// cleanupVolume deletes a volume that has no object.
 //
 // Upstream: controller.go cleanupVolume, v6.3.
 func (p *csiProvisioner) cleanupVolume(ctx context.Context, id string, secrets map[string]string) (err error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// csiProvisioner makes and deletes the volumes of one driver.
+// csiProvisioner creates and deletes the volumes of one driver.
 //
 // Upstream: pkg/controller/controller.go csiProvisioner, v6.3.
 type csiProvisioner struct {
@@ -29,13 +29,13 @@ type csiProvisioner struct {
 
 	conn   grpc.ClientConnInterface
 	driver csi.ControllerClient
-	// says holds the driver's name and capabilities, as it answered when the provisioner started.
+	// says holds the driver's name and capabilities at the start of the provisioner.
 	says sidecar.Driver
-	// identity tells this life of the provisioner from others; volumes carry it.
+	// identity distinguishes this life of the provisioner from others. It is written to volumes.
 	identity string
 
 	classes *control.Cache[*storage.StorageClass]
-	// The caches of CSINodes and Nodes are nil with NodeDeployment, which has the one node.
+	// csiNodes and nodes read these caches, which are nil with NodeDeployment, or then the one node.
 	csiNodeCache *control.Cache[*storage.CSINode]
 	nodeCache    *control.Cache[*v1.Node]
 	csiNodes     lister[*storage.CSINode]
@@ -44,7 +44,7 @@ type csiProvisioner struct {
 	segment     map[string]string
 	attachments *control.Cache[*storage.VolumeAttachment]
 
-	// claims are the library's; cloned has those that are being deleted and may have clones in the making.
+	// claims is the library's cache. cloned holds claims that are being deleted and may have pending clones.
 	claims *control.Cache[*v1.PersistentVolumeClaim]
 	cloned control.Queue
 
@@ -100,8 +100,8 @@ func (p *csiProvisioner) meet(ctx context.Context) sidecar.Driver {
 	return sidecar.Meet(ctx, p.env, p.conn, p.cfg.Driver, p.cfg.Timeout)
 }
 
-// SupportsBlock implements provisioner.BlockProvisioner. CSI has no way to ask; a driver
-// without block volumes refuses CreateVolume.
+// SupportsBlock implements provisioner.BlockProvisioner. CSI has no call for it; a driver without block volumes
+// refuses CreateVolume.
 func (p *csiProvisioner) SupportsBlock(context.Context) bool { return true }
 
 func (p *csiProvisioner) supportsTopology() bool { return p.says.SupportsTopology() }
@@ -110,10 +110,10 @@ func (p *csiProvisioner) can(what csi.ControllerServiceCapability_RPC_Type) bool
 	return p.says.Controller[what]
 }
 
-// requiredCapabilities are the capabilities that a claim needs beside making and deleting volumes.
+// requiredCapabilities holds the capabilities that a claim needs beside creating and deleting volumes.
 type requiredCapabilities struct{ snapshot, clone, modifyVolume bool }
 
-// checkDriverCapabilities says what the driver lacks.
+// checkDriverCapabilities returns an error if the driver lacks a capability.
 //
 // Upstream: controller.go checkDriverCapabilities, v6.3.
 func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error {
@@ -132,7 +132,7 @@ func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error 
 	return nil
 }
 
-// makeVolumeName returns the same name at every try. length 0 keeps the whole UID.
+// makeVolumeName returns the name of a claim's volume, the same at every try. length 0 keeps the whole UID.
 //
 // Upstream: controller.go makeVolumeName, v6.3.
 func makeVolumeName(prefix, uid string, length int) (string, error) {

@@ -41,7 +41,7 @@ func newRig(t testing.TB, cfg engine.Config, changes ...change) *rig {
 	return &rig{enginetest.New(t, cfg, actor, provisioner.New(pcfg)), driver}
 }
 
-// class makes the class fast with these parameters.
+// class creates the class fast with these parameters.
 func (r *rig) class(parameters map[string]string, changes ...func(*storage.StorageClass)) {
 	r.Helper()
 	class := &storage.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: csitest.Name, Parameters: parameters}
@@ -52,7 +52,7 @@ func (r *rig) class(parameters map[string]string, changes ...func(*storage.Stora
 	require.NoError(r, err)
 }
 
-// claim makes a claim as it is when the PV controller has asked for a volume.
+// claim creates a claim in the state after the PV controller has asked for a volume.
 func (r *rig) claim(name string, changes ...func(*v1.PersistentVolumeClaim)) *v1.PersistentVolumeClaim {
 	r.Helper()
 	claim := &v1.PersistentVolumeClaim{
@@ -74,7 +74,7 @@ func onNode(name string) func(*v1.PersistentVolumeClaim) {
 	return func(claim *v1.PersistentVolumeClaim) { claim.Annotations[binding.AnnSelectedNode] = name }
 }
 
-// forget deletes a claim, whatever protects it.
+// forget deletes a claim and its finalizers.
 func (r *rig) forget(name string) {
 	r.Helper()
 	claims := r.User.CoreV1().PersistentVolumeClaims("default")
@@ -86,7 +86,7 @@ func (r *rig) forget(name string) {
 	require.NoError(r, claims.Delete(ctx, name, metav1.DeleteOptions{}))
 }
 
-// release marks a volume released, and takes its protection away.
+// release marks a volume released, and removes its protection.
 func (r *rig) release(name string) {
 	r.Helper()
 	volumes := r.User.CoreV1().PersistentVolumes()
@@ -107,7 +107,7 @@ func (r *rig) volumes() []v1.PersistentVolume {
 	return list.Items
 }
 
-// volume returns the only one.
+// volume returns the only volume.
 func (r *rig) volume() *v1.PersistentVolume {
 	r.Helper()
 	list := r.volumes()
@@ -136,7 +136,7 @@ func (r *rig) failed() string {
 	return ""
 }
 
-// nodes makes nodes with the driver and a zone each.
+// nodes creates nodes with the driver and a zone each.
 func (r *rig) nodes(zones map[string]string) {
 	r.Helper()
 	for _, name := range []string{"node-1", "node-2", "node-3"} {
@@ -154,7 +154,7 @@ func (r *rig) nodes(zones map[string]string) {
 	}
 }
 
-// plainNode makes a node without the driver.
+// plainNode creates a node without the driver.
 func (r *rig) plainNode(name string) {
 	r.Helper()
 	_, err := r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

@@ -9,7 +9,7 @@ import (
 	"github.com/storagesim/storagesim/internal/secretref"
 )
 
-// secretParams are the keys under which a class names the secret of one kind of call.
+// secretParams holds the keys under which a class names the secret of one kind of call.
 //
 // Upstream: controller.go secretParamsMap, v6.3.
 type secretParams struct {
@@ -41,7 +41,7 @@ func controllerExpandSecrets() secretParams { return params("ControllerExpand", 
 func nodeExpandSecrets() secretParams       { return params("NodeExpand", "node-expand-") }
 func controllerModifySecrets() secretParams { return params("ControllerModify", "controller-modify-") }
 
-// roles returns the secrets of all kinds of calls.
+// roles returns the secretParams of all kinds of calls.
 func roles() []secretParams {
 	return []secretParams{
 		provisionerSecrets(), controllerPublishSecrets(), nodeStageSecrets(), nodePublishSecrets(),
@@ -75,10 +75,9 @@ func (s secretParams) templates(parameters map[string]string) (name, namespace s
 	return name, namespace, nil
 }
 
-// getSecretReference returns a reference to the secret that a class names for one kind of call, or
-// nil if it names none. It does not read the secret. Templates may use ${pv.name} and ${pvc.namespace};
-// that of the name also ${pvc.name} and ${pvc.annotations['KEY']}, which users of claims
-// choose.
+// getSecretReference returns the reference to the secret that a class names for one kind of call, or nil if it names
+// none. It does not read the secret. Templates may use ${pv.name} and ${pvc.namespace}; that of the name also
+// ${pvc.name} and ${pvc.annotations['KEY']}, which users of claims choose.
 //
 // Upstream: controller.go getSecretReference, v6.3.
 func getSecretReference(secret secretParams, parameters map[string]string, pvName string, claim *v1.PersistentVolumeClaim) (*v1.SecretReference, error) {

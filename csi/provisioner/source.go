@@ -142,7 +142,7 @@ func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVo
 	}}, nil
 }
 
-// resourceOf returns what a claim, which may be nil, asks for in bytes.
+// resourceOf returns the bytes that a claim, which may be nil, requests.
 func resourceOf(claim *v1.PersistentVolumeClaim) int64 {
 	if claim == nil {
 		return 0
@@ -167,7 +167,7 @@ func noClaim(name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumeclaim"}, name)
 }
 
-// refuseEmpty deletes a volume that the driver has not filled, and says so.
+// refuseEmpty deletes a volume that the driver has not filled, and returns an error.
 //
 // Upstream: controller.go Provision, v6.3.
 func (p *csiProvisioner) refuseEmpty(ctx context.Context, claim *v1.PersistentVolumeClaim, volume *csi.Volume, req *csi.CreateVolumeRequest) error {

@@ -14,12 +14,12 @@ import (
 func checkError(err error, mayReschedule bool) provisioner.ProvisioningState {
 	st, ok := status.FromError(err)
 	if !ok {
-		// The call did not begin; an earlier one may still be at work.
+		// The call did not begin; an earlier one may still be running.
 		return provisioner.ProvisioningInBackground
 	}
 	switch st.Code() {
 	case codes.ResourceExhausted:
-		// No space, and nothing goes on. There may be space elsewhere.
+		// No space, and nothing is running. There may be space elsewhere.
 		if mayReschedule {
 			return provisioner.ProvisioningReschedule
 		}
@@ -27,7 +27,7 @@ func checkError(err error, mayReschedule bool) provisioner.ProvisioningState {
 	case codes.Canceled, // by the client
 		codes.DeadlineExceeded, // the answer did not come in time
 		codes.Unavailable,      // the connection broke
-		codes.Aborted:          // CSI: another call for this volume is at work
+		codes.Aborted:          // CSI: another call for this volume is running
 		return provisioner.ProvisioningInBackground
 	}
 	return provisioner.ProvisioningFinished

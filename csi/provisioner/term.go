@@ -14,13 +14,12 @@ import (
 // topologySegment is a key and its value.
 type topologySegment struct{ Key, Value string }
 
-// topologyTerm is a place: all of its segments, sorted by key.
+// topologyTerm is a topology: all of its segments, sorted by key.
 //
 // Upstream: topology.go topologyTerm, v6.3.
 type topologyTerm []topologySegment
 
-// topologyOf returns a node's place in terms of the keys; false if it lacks one of them. There is
-// no place without keys.
+// topologyOf returns a node's topology in these keys; false if the node lacks one of them, or there are no keys.
 func topologyOf(labels map[string]string, keys []string) (topologyTerm, bool) {
 	term := topologyTerm{}
 	for _, key := range keys {
@@ -34,8 +33,7 @@ func topologyOf(labels map[string]string, keys []string) (topologyTerm, bool) {
 	return term, len(term) > 0
 }
 
-// flatten multiplies out a class's allowedTopologies: zone a or b and rack 1 or 2 are four
-// places.
+// flatten returns all combinations of a class's allowedTopologies: zone a or b and rack 1 or 2 are four topologies.
 //
 // Upstream: topology.go flatten, v6.3.
 func flatten(allowed []v1.TopologySelectorTerm) []topologyTerm {
@@ -94,9 +92,9 @@ func toCSITopology(terms []topologyTerm) []*csi.Topology {
 	return topologies
 }
 
-// getPVCNameHashAndIndexOffset spreads the claims of a StatefulSet, which are named
-// CLAIM-SET-INDEX: they get the hash of SET and their index. All claims of one replica
-// get the same, so that its pod can reach all their volumes.
+// getPVCNameHashAndIndexOffset spreads the claims of a StatefulSet, which are named CLAIM-SET-INDEX: it returns the
+// hash of SET and the index. They are equal for all claims of one replica, so that its pod can reach all their
+// volumes.
 //
 // Upstream: topology.go getPVCNameHashAndIndexOffset, v6.3.
 func getPVCNameHashAndIndexOffset(name string) (hash, index uint32) {

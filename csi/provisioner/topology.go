@@ -12,10 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// GenerateAccessibilityRequirements returns the topologies from which the claim's volume must be
-// reachable.
-// node is the selected node, or "". nil means that the driver may choose freely. An error
-// with NotFound says that the node is gone.
+// GenerateAccessibilityRequirements returns the topologies from which the claim's volume must be reachable. node is
+// the selected node, or "". nil means that the driver may choose freely. The error is NotFound if the node is gone.
 //
 // Upstream: topology.go GenerateAccessibilityRequirements, v6.3.
 func (p *csiProvisioner) GenerateAccessibilityRequirements(claim *v1.PersistentVolumeClaim, allowed []v1.TopologySelectorTerm, node string) (*csi.TopologyRequirement, error) {
@@ -37,7 +35,7 @@ func (p *csiProvisioner) GenerateAccessibilityRequirements(claim *v1.PersistentV
 	switch {
 	case node == "":
 		hash, index := getPVCNameHashAndIndexOffset(claim.Name)
-		preferred = rotate(requisite, int((hash+index)%uint32(len(requisite)))) // A list is not that long.
+		preferred = rotate(requisite, int((hash+index)%uint32(len(requisite)))) // the list is short
 	case !p.cfg.StrictTopology:
 		at := slices.IndexFunc(requisite, func(t topologyTerm) bool { return t.subset(selected) })
 		if at < 0 {
@@ -52,7 +50,7 @@ func rotate(terms []topologyTerm, first int) []topologyTerm {
 	return slices.Concat(terms[first:], terms[:first])
 }
 
-// selectedTopology returns the driver's topology keys and the selected node's place.
+// selectedTopology returns the driver's topology keys and the selected node's topology.
 //
 // Upstream: topology.go topologyKeysLookup and getTopologyFromNodeName, v6.3.
 func (p *csiProvisioner) selectedTopology(uid types.UID, node string) (keys []string, selected topologyTerm, err error) {
@@ -63,7 +61,7 @@ func (p *csiProvisioner) selectedTopology(uid types.UID, node string) (keys []st
 			return nil, nil, fmt.Errorf("failed to get selected CSINode %s: %w", node, apierrors.NewNotFound(storage.Resource("csinode"), node))
 		}
 		if keys = getTopologyKeys(csiNode, p.cfg.Driver); len(keys) == 0 {
-			// The node's driver is not there, or not yet again.
+			// The driver is not registered on the node, or not again yet.
 			return nil, nil, fmt.Errorf("no topology key found for node %s", node)
 		}
 		known.keys = keys
@@ -104,8 +102,8 @@ func (p *csiProvisioner) requisite(uid types.UID, allowed []v1.TopologySelectorT
 	return terms, err
 }
 
-// aggregateTopologies returns the places of all nodes that have the driver's keys: those of the
-// selected node or, without one, of any node where the driver runs.
+// aggregateTopologies returns the topologies of all nodes that have the driver's keys: the keys of the selected node
+// or, without one, of any node where the driver runs.
 //
 // Upstream: topology.go aggregateTopologies, v6.3.
 func (p *csiProvisioner) aggregateTopologies(uid types.UID, node string, keys []string) ([]topologyTerm, error) {
@@ -135,7 +133,7 @@ func (p *csiProvisioner) aggregateTopologies(uid types.UID, node string, keys []
 	return terms, nil
 }
 
-// keysOfAnyNode returns the keys that the driver registered on some node.
+// keysOfAnyNode returns the keys that the driver registered on any node.
 func (p *csiProvisioner) keysOfAnyNode() []string {
 	var registered []*storage.CSINode
 	for csiNode := range p.csiNodes.All() {
@@ -159,7 +157,7 @@ func getTopologyKeys(csiNode *storage.CSINode, driver string) []string {
 	return nil
 }
 
-// topologyStore holds the topology of claims whose volume is not made yet, by UID.
+// topologyStore holds the topology of claims whose volume is not created yet, by UID.
 //
 // Upstream: cache.go InMemoryStore, v6.3.
 type topologyStore map[types.UID]*topologyInfo

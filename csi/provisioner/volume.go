@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// provisionerIDKey is which life of a provisioner made the volume, among its attributes.
+// provisionerIDKey is an attribute of volumes: the identity of the provisioner's life that created the volume.
 const provisionerIDKey = "storage.kubernetes.io/csiProvisionerIdentity"
 
 // Annotations of volumes that name secrets of calls to come.
@@ -23,7 +23,7 @@ const (
 	annModifySecretNamespace   = "volume.kubernetes.io/controller-modify-secret-namespace"
 )
 
-// persistentVolume returns the object for what the driver made.
+// persistentVolume returns the object for the volume of an answer.
 //
 // Upstream: controller.go Provision, v6.3.
 func (p *csiProvisioner) persistentVolume(options provisioner.ProvisionOptions, result *prepareProvisionResult, made *csi.Volume) *v1.PersistentVolume {
@@ -63,8 +63,8 @@ func (p *csiProvisioner) persistentVolume(options provisioner.ProvisionOptions, 
 	return pv
 }
 
-// annotateSecrets notes the secrets that deleting and modifying the volume take. Without a
-// secret for deletion, the annotations are there and empty.
+// annotateSecrets writes the references to the secrets for deletion and modification. Without a secret for deletion,
+// these annotations are empty.
 func annotateSecrets(pv *v1.PersistentVolume, result *prepareProvisionResult) {
 	deletion := result.deletion
 	if deletion == nil {
@@ -78,7 +78,7 @@ func annotateSecrets(pv *v1.PersistentVolume, result *prepareProvisionResult) {
 	}
 }
 
-// onlyReaders reports whether the volume is for readers on many nodes and nothing else.
+// onlyReaders reports whether all capabilities are for readers on many nodes.
 func onlyReaders(capabilities []*csi.VolumeCapability) bool {
 	return len(capabilities) == 1 && capabilities[0].GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
 }

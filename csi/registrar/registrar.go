@@ -1,10 +1,10 @@
-// Package registrar is the node-driver-registrar: it asks a driver for its name and tells
-// the kubelet of it, on a socket in the directory that the kubelet watches.
+// Package registrar is the node-driver-registrar: it asks a driver for its name and registers it with the kubelet,
+// by a socket in the directory that the kubelet watches. Begin with run.
 //
 // Upstream: node-driver-registrar cmd/csi-node-driver-registrar, v2.17.
 //
-// Deviations: there is no HTTP server for health, and a process that upstream ends, so that its
-// container is started again, waits 10 seconds and begins anew.
+// Deviations: there is no HTTP server for health. Where upstream's process ends, so that its container is restarted,
+// this one waits 10 seconds and begins again.
 package registrar
 
 import (
@@ -26,12 +26,12 @@ import (
 // RegistryDir is the directory in which kubelets look for registration sockets.
 const RegistryDir = "/var/lib/kubelet/plugins_registry"
 
-// operationTimeout is the time that the driver may take to say its name.
+// operationTimeout is the time that the driver has to answer its name.
 //
 // Upstream: main.go --timeout, v2.17.
 const operationTimeout = time.Second
 
-// restart is the time that a container that failed stays down: a kubelet's first backoff.
+// restart is the time that a failed container stays down: a kubelet's first backoff.
 const restart = 10 * time.Second
 
 // Config configures one registrar. All fields but Crash are required.
@@ -44,12 +44,12 @@ type Config struct {
 	Crash func(f call.Fault)
 }
 
-// RegistrationSocket returns the path of the socket on which a driver of that name is registered.
+// RegistrationSocket returns the path of the socket on which a driver is registered.
 //
 // Upstream: node_register.go buildSocketPath, v2.17.
 func RegistrationSocket(driver string) string { return path.Join(RegistryDir, driver+"-reg.sock") }
 
-// New makes the factory of a registrar.
+// New returns the factory of a registrar.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		r := &registrar{cfg: cfg, env: env}
@@ -63,7 +63,7 @@ type registrar struct {
 	env control.Env
 }
 
-// run registers the driver, again and again if that fails.
+// run registers the driver, and begins again after a failure.
 //
 // Upstream: main.go main, v2.17.
 func (r *registrar) run(ctx context.Context) {
@@ -75,10 +75,9 @@ func (r *registrar) run(ctx context.Context) {
 	}
 }
 
-// register waits for the driver, asks its name, and serves the kubelet until that
-// refuses the driver.
+// register waits for the driver, asks for its name, and serves the kubelet until that refuses the driver.
 func (r *registrar) register(ctx context.Context) error {
-	// Upstream: csi-lib-utils connection.Connect, v0.22: it tries until a server listens.
+	// Upstream: csi-lib-utils connection.Connect, v0.22, which tries until a server listens.
 	listening := func(context.Context) (bool, error) {
 		return r.cfg.Sockets.Listening(r.cfg.Machine, r.cfg.Socket), nil
 	}
@@ -99,7 +98,7 @@ func (r *registrar) register(ctx context.Context) error {
 	return r.serve(ctx, info.GetName())
 }
 
-// serve has the registration server listen until the kubelet refuses the driver.
+// serve runs the registration server until the kubelet refuses the driver.
 //
 // Upstream: node_register.go nodeRegister, v2.17.
 func (r *registrar) serve(ctx context.Context, driver string) error {
@@ -129,18 +128,18 @@ func (r *registrar) serve(ctx context.Context, driver string) error {
 type registrationServer struct {
 	registerapi.UnimplementedRegistrationServer
 	driver, endpoint string
-	refused          atomic.Pointer[string] // why the kubelet does not want the driver
+	refused          atomic.Pointer[string] // the kubelet's reason to refuse the driver
 }
 
-// GetInfo says who the driver is.
+// GetInfo returns the driver's name and endpoint.
 func (s *registrationServer) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
 	return &registerapi.PluginInfo{
 		Type: registerapi.CSIPlugin, Name: s.driver, Endpoint: s.endpoint, SupportedVersions: []string{"1.0.0"},
 	}, nil
 }
 
-// NotifyRegistrationStatus hears what became of the registration. Upstream ends its process
-// if that failed.
+// NotifyRegistrationStatus receives the outcome of the registration. Upstream ends its process if the registration
+// failed.
 func (s *registrationServer) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
 	if !status.GetPluginRegistered() {
 		why := status.GetError()

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
-// resizeController has the volumes of one driver grow.
+// resizeController makes volumes of one driver larger.
 //
 // Upstream: pkg/controller/controller.go resizeController, v2.2.
 type resizeController struct {
@@ -37,17 +37,17 @@ type resizeController struct {
 	ownClaims  written[*v1.PersistentVolumeClaim]
 	ownVolumes written[*v1.PersistentVolume]
 
-	// says holds the driver's name and capabilities, as it answered when the resizer started.
+	// says holds the driver's name and capabilities at the start of the resizer.
 	says sidecar.Driver
-	// inUse are claims whose volume cannot grow while it is in use.
+	// inUse holds claims whose volume cannot grow while it is in use.
 	inUse map[types.UID]bool
-	// final are claims, by key, whose last failure left nothing under way.
+	// final holds claims, by key, after whose last failure nothing can still be running.
 	final map[string]bool
-	// slow are claims that are tried again slowly.
+	// slow holds claims that are retried slowly.
 	slow slowSet
 }
 
-// New makes the factory of a resizer. What is wrong with cfg is the factory's error.
+// New returns the factory of a resizer, which refuses an invalid cfg.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		cfg, err := cfg.checked()
@@ -68,13 +68,12 @@ func New(cfg Config) control.Factory {
 	}
 }
 
-// syncedPollPeriod is the number of times that the caches are asked whether they have had their first lists.
+// syncedPollPeriod is the interval at which start asks whether the caches have had their first lists.
 //
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond
 
-// start meets the driver. Only if that can make volumes larger, or change them, objects are
-// followed.
+// start meets the driver. Objects are followed only if the driver can make volumes larger, or modify them.
 //
 // Upstream: cmd/csi-resizer/main.go main, v2.2.
 func (c *resizeController) start(ctx context.Context) {
@@ -148,7 +147,7 @@ func (c *resizeController) enqueueAll() {
 
 func (c *resizeController) addPVC(claim *v1.PersistentVolumeClaim) { c.queue.Add(control.Key(claim)) }
 
-// updatePVC leaves out what does not matter for the size.
+// updatePVC queues a claim unless the change does not matter for the size.
 //
 // Upstream: controller.go updatePVC, v2.2.
 func (c *resizeController) updatePVC(old, claim *v1.PersistentVolumeClaim) {
@@ -167,8 +166,8 @@ func (c *resizeController) deletePVC(claim *v1.PersistentVolumeClaim) {
 	delete(c.slow, key)
 }
 
-// syncPVC expands the volume of a claim that asks for more than it has, and removes the
-// annotation of one that a node has done with.
+// syncPVC expands the volume of a claim that requests more than it has. It removes the annotation of a volume that a
+// node has expanded.
 //
 // Upstream: controller.go syncPVC, v2.2.
 func (c *resizeController) syncPVC(ctx context.Context, key string) error {
@@ -193,7 +192,7 @@ func (c *resizeController) syncPVC(ctx context.Context, key string) error {
 	return c.expandAndRecover(ctx, claim, pv)
 }
 
-// pvcNeedResize reports whether a claim asks for more than it has.
+// pvcNeedResize reports whether a claim requests more than it has.
 //
 // Upstream: controller.go pvcNeedResize, v2.2.
 func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
@@ -201,7 +200,7 @@ func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == v1.ClaimBound && asks.Cmp(has) > 0
 }
 
-// expands reports whether the volume is this driver's and the claim's.
+// expands reports whether the volume belongs to this driver and to the claim.
 //
 // Upstream: expand_and_recover.go pvCanBeExpanded and csi_resizer.go CanSupport, v2.2.
 func (c *resizeController) expands(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {

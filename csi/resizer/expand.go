@@ -22,7 +22,7 @@ const (
 	fileSystemResizeRequired = "FileSystemResizeRequired"
 )
 
-// expandAndRecover expands a volume, or goes on with what was begun.
+// expandAndRecover expands a volume, or continues an expansion.
 //
 // Upstream: expand_and_recover.go expandAndRecover, v2.2.
 func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
@@ -58,8 +58,8 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 	return nil
 }
 
-// sizeToExpandTo returns the size that the volume is to have next, and whether there is anything to do
-// for it now. What was begun and may be under way comes before what the claim asks for.
+// sizeToExpandTo returns the next size for the volume, and whether there is anything to do for it now. An expansion
+// that may be running comes before the request of the claim.
 //
 // Upstream: expand_and_recover.go expandAndRecover, v2.2.
 func (c *resizeController) sizeToExpandTo(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (resource.Quantity, bool) {
@@ -75,7 +75,7 @@ func (c *resizeController) sizeToExpandTo(claim *v1.PersistentVolumeClaim, pv *v
 	case v1.PersistentVolumeClaimNodeResizeInfeasible:
 		return begun, true
 	case v1.PersistentVolumeClaimNodeResizePending, v1.PersistentVolumeClaimNodeResizeInProgress:
-		return begun, is.Cmp(begun) < 0 // else the node goes first
+		return begun, is.Cmp(begun) < 0 // else the node has to finish first
 	case v1.PersistentVolumeClaimControllerResizeInProgress:
 		if !c.final[control.Key(claim)] {
 			return begun, true
@@ -84,8 +84,8 @@ func (c *resizeController) sizeToExpandTo(claim *v1.PersistentVolumeClaim, pv *v
 	return asked, true
 }
 
-// sizeOfExpanded returns the size for a volume that is as large as the claim asks already: the
-// claim was not told yet, the node failed, or the user asks for less than before.
+// sizeOfExpanded returns the size for a volume that is as large as the request already: the claim does not have the
+// size yet, the node failed, or the user requests less than before.
 func (c *resizeController) sizeOfExpanded(claim *v1.PersistentVolumeClaim, asked, begun resource.Quantity, known bool) (resource.Quantity, bool) {
 	switch resizeStatus(claim) {
 	case v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizePending:
@@ -114,7 +114,7 @@ func hasFileSystemResizePending(claim *v1.PersistentVolumeClaim) bool {
 	return false
 }
 
-// callResizeOnPlugin has the driver expand a volume, and writes what comes of it.
+// callResizeOnPlugin calls the driver to expand a volume, and writes the result.
 //
 // Upstream: expand_and_recover.go callResizeOnPlugin, v2.2.
 func (c *resizeController) callResizeOnPlugin(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, size resource.Quantity) error {
@@ -138,8 +138,7 @@ func (c *resizeController) callResizeOnPlugin(ctx context.Context, claim *v1.Per
 	return c.markOverallExpansionAsFinished(ctx, claim, got)
 }
 
-// resizeFailed remembers what kind of failure it was, and tells the claim of one that is
-// final.
+// resizeFailed records the kind of failure, and writes a final one to the claim.
 func (c *resizeController) resizeFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, failure error) error {
 	key := control.Key(claim)
 	if st, ok := status.FromError(failure); ok && st.Code() == codes.FailedPrecondition && c.pods != nil {
@@ -158,13 +157,13 @@ func (c *resizeController) resizeFailed(ctx context.Context, claim *v1.Persisten
 	return c.markControllerExpansionFailed(ctx, claim, failure, infeasible)
 }
 
-// isFinalError reports whether nothing goes on any more after an error.
+// isFinalError reports whether nothing can still be running after an error.
 //
 // Upstream: pkg/util/util.go IsFinalError, v2.2.
 func isFinalError(err error) bool {
 	st, ok := status.FromError(err)
 	if !ok {
-		return false // it did not come to a call, and an earlier one may be at work
+		return false // the call did not begin, and an earlier one may be running
 	}
 	switch st.Code() {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted:
@@ -173,7 +172,7 @@ func isFinalError(err error) bool {
 	return true
 }
 
-// isInfeasibleError reports whether what was asked for can never be.
+// isInfeasibleError reports whether the request can never succeed.
 //
 // Upstream: pkg/util/util.go IsInfeasibleError, v2.2.
 func isInfeasibleError(err error) bool {
@@ -184,7 +183,7 @@ func isInfeasibleError(err error) bool {
 	return false
 }
 
-// byClaim files pods that have not ended under the claims that they name.
+// byClaim is the index of pods that have not ended by the claims that they name.
 const byClaim = "claim"
 
 func claimsOf(pod *v1.Pod) []string {
@@ -200,7 +199,7 @@ func claimsOf(pod *v1.Pod) []string {
 	return keys
 }
 
-// isUsed reports whether a pod has the claim.
+// isUsed reports whether a pod uses the claim.
 //
 // Upstream: inuse_pvc_store.go checkForUse, v2.2.
 func (c *resizeController) isUsed(claim *v1.PersistentVolumeClaim) bool {

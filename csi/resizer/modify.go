@@ -43,14 +43,12 @@ type modifyController struct {
 
 	classes *control.Cache[*storage.VolumeAttributesClass]
 	queue   control.Queue
-	// uncertain are claims, by key, for which it is open what the last call has done: the
-	// target stays the same until that is known.
+	// uncertain holds claims, by key, whose last call has no final answer. Until then the target stays the same.
 	uncertain map[string]bool
 	slow      slowSet
 }
 
-// modify brings a claim's volume to the class that the claim asks for, or goes on with what was
-// begun.
+// modify changes a claim's volume to the class that the claim requests, or continues a change.
 //
 // Upstream: modify_volume.go modify, v2.2.
 func (c *modifyController) modify(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
@@ -82,7 +80,7 @@ func deref(name *string) string {
 	return *name
 }
 
-// getTargetVAC returns the class of that name.
+// getTargetVAC returns the class with a name.
 //
 // Upstream: modify_volume.go getTargetVAC, v2.2.
 func (c *modifyController) getTargetVAC(claim *v1.PersistentVolumeClaim, name string) (*storage.VolumeAttributesClass, error) {
@@ -94,8 +92,7 @@ func (c *modifyController) getTargetVAC(claim *v1.PersistentVolumeClaim, name st
 	return class, nil
 }
 
-// validateVACAndModifyVolumeWithTarget begins a change. A class that does not exist leaves it
-// pending.
+// validateVACAndModifyVolumeWithTarget begins a change. If the class does not exist, the change stays pending.
 //
 // Upstream: modify_volume.go validateVACAndModifyVolumeWithTarget, v2.2.
 func (c *modifyController) validateVACAndModifyVolumeWithTarget(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
@@ -112,7 +109,7 @@ func (c *modifyController) validateVACAndModifyVolumeWithTarget(ctx context.Cont
 	return c.controllerModifyVolumeWithTarget(ctx, claim, pv, class)
 }
 
-// controllerModifyVolumeWithTarget calls the driver, and writes what came of it.
+// controllerModifyVolumeWithTarget calls the driver, and writes the result.
 //
 // Upstream: modify_volume.go controllerModifyVolumeWithTarget and callModifyVolumeOnPlugin, v2.2.
 func (c *modifyController) controllerModifyVolumeWithTarget(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, class *storage.VolumeAttributesClass) error {
@@ -174,8 +171,7 @@ func (c *modifyController) callModify(ctx context.Context, claim *v1.PersistentV
 	return err
 }
 
-// modifySecret returns a reference to the secret in the volume's annotations, or to that of
-// expansions.
+// modifySecret returns the reference to the secret in the volume's annotations, or to that of expansions.
 //
 // Upstream: csi_modifier.go getModifyCredentials, v2.2.
 func modifySecret(pv *v1.PersistentVolume) *v1.SecretReference {
@@ -186,8 +182,8 @@ func modifySecret(pv *v1.PersistentVolume) *v1.SecretReference {
 	return ref
 }
 
-// delayModificationIfRecentlyInfeasible returns an error as long as a claim waits to be tried again
-// slowly. One that asks for another class does not.
+// delayModificationIfRecentlyInfeasible returns an error as long as a claim waits for a slow retry. A claim that
+// requests another class does not wait.
 //
 // Upstream: modify_volume.go delayModificationIfRecentlyInfeasible, v2.2.
 func (c *modifyController) delayModificationIfRecentlyInfeasible(claim *v1.PersistentVolumeClaim, key string) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// modifying returns a driver that can change volumes, and nothing else.
+// modifying makes a driver able to modify volumes, and nothing else.
 func modifying(d *csitest.Driver, _ *resizer.Config) {
 	d.Controller = append(d.Controller[:len(d.Controller)-1], csi.ControllerServiceCapability_RPC_MODIFY_VOLUME)
 }
@@ -34,7 +34,7 @@ func newModifyRig(t testing.TB, cfg engine.Config, change ...func(*csitest.Drive
 	return r
 }
 
-// attributes makes a VolumeAttributesClass.
+// attributes creates a VolumeAttributesClass.
 func (r *rig) attributes(name string) {
 	r.Helper()
 	_, err := r.User.StorageV1().VolumeAttributesClasses().Create(ctx, &storage.VolumeAttributesClass{
@@ -43,7 +43,7 @@ func (r *rig) attributes(name string) {
 	require.NoError(r, err)
 }
 
-// askFor has the user ask for another class.
+// askFor sets another class in the claim, as a user does.
 func (r *rig) askFor(name *string) {
 	r.Helper()
 	claim := r.claim()

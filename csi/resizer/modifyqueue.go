@@ -15,7 +15,7 @@ func (c *resizeController) modifies() bool {
 	return c.says.Controller[csi.ControllerServiceCapability_RPC_MODIFY_VOLUME]
 }
 
-// newModifyController makes the controller; its queue is worked on from now on.
+// newModifyController returns the controller, whose queue starts at once.
 //
 // Upstream: controller.go NewModifyController, v2.2.
 func newModifyController(c *resizeController) *modifyController {
@@ -30,7 +30,7 @@ func newModifyController(c *resizeController) *modifyController {
 	return m
 }
 
-// begin follows the claims. What an earlier life had in progress is uncertain.
+// begin follows the claims. A change that an earlier life had in progress is uncertain.
 //
 // Upstream: controller.go init and initUncertainPVCs, v2.2.
 func (c *modifyController) begin() {
@@ -50,7 +50,7 @@ func (c *modifyController) begin() {
 	})
 }
 
-// updatePVC leaves out what does not matter for the class.
+// updatePVC queues a claim unless the change does not matter for the class.
 //
 // Upstream: controller.go updatePVC, v2.2.
 func (c *modifyController) updatePVC(old, claim *v1.PersistentVolumeClaim) {
@@ -70,7 +70,7 @@ func (c *modifyController) deletePVC(claim *v1.PersistentVolumeClaim) {
 	delete(c.slow, key)
 }
 
-// syncPVC looks at a claim that is bound to a volume of the driver.
+// syncPVC syncs a claim that is bound to a volume of the driver.
 //
 // Upstream: controller.go syncPVC, v2.2.
 func (c *modifyController) syncPVC(ctx context.Context, key string) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// markModifyStatus writes how far a change is. What is pending has no conditions of its own.
+// markModifyStatus writes the progress of a change. A pending change has no conditions.
 //
 // Upstream: modify_status.go markControllerModifyVolumeStatus, v2.2.
 func (c *modifyController) markModifyStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, is v1.PersistentVolumeClaimModifyVolumeStatus, failure error) (*v1.PersistentVolumeClaim, error) {
@@ -35,7 +35,7 @@ func (c *modifyController) markModifyStatus(ctx context.Context, claim *v1.Persi
 	return patched, nil
 }
 
-// modifyConditions returns those of a change that is begun, or has failed.
+// modifyConditions returns the conditions of a change that runs, or has failed.
 func (c *modifyController) modifyConditions(target string, failure error) []v1.PersistentVolumeClaimCondition {
 	now := metav1.NewTime(c.env.Now())
 	modifying := v1.PersistentVolumeClaimCondition{Type: v1.PersistentVolumeClaimVolumeModifyingVolume, Status: v1.ConditionTrue, LastProbeTime: now}
@@ -54,8 +54,8 @@ func (c *modifyController) modifyConditions(target string, failure error) []v1.P
 	}}
 }
 
-// mergeConditions replaces conditions by new ones of their types, and puts the others last. The
-// time of the transition stays as long as reason and status are the same.
+// mergeConditions replaces conditions by new ones of the same types, and puts the others last. The time of the
+// transition stays as long as reason and status stay.
 //
 // Upstream: pkg/util/util.go MergePVCConditions, v2.2.
 func mergeConditions(old, added []v1.PersistentVolumeClaimCondition) []v1.PersistentVolumeClaimCondition {
@@ -75,8 +75,7 @@ func mergeConditions(old, added []v1.PersistentVolumeClaimCondition) []v1.Persis
 	return merged
 }
 
-// markModifyCompleted writes the class that the volume has now: first to the volume, then to the
-// claim.
+// markModifyCompleted writes the volume's new class: first to the volume, then to the claim.
 //
 // Upstream: modify_status.go markControllerModifyVolumeCompleted, v2.2.
 func (c *modifyController) markModifyCompleted(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
@@ -97,7 +96,7 @@ func (c *modifyController) markModifyCompleted(ctx context.Context, claim *v1.Pe
 	return nil
 }
 
-// rolledBack ends a change of a claim that asks for no class any more.
+// rolledBack ends a change of a claim that requests no class any more.
 //
 // Upstream: modify_volume.go rolledBack, and modify_status.go markRolledBack, v2.2.
 func (c *modifyController) rolledBack(ctx context.Context, claim *v1.PersistentVolumeClaim) error {

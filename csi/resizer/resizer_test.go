@@ -27,8 +27,8 @@ const actor = "csi-resizer"
 
 var ctx = context.Background()
 
-// rig is a resizer, its driver, and claim data bound to volume pv-1, of 1Gi. The test plays the
-// kubelet and the user.
+// rig is a resizer, its driver, and claim data bound to volume pv-1, of 1Gi. The test plays the kubelet and the
+// user.
 type rig struct {
 	*enginetest.Rig
 	driver *csitest.Driver
@@ -88,7 +88,7 @@ func (r *rig) pv() *v1.PersistentVolume {
 	return pv
 }
 
-// ask has the user ask for another size.
+// ask requests another size, as a user does.
 func (r *rig) ask(size string) {
 	r.Helper()
 	claim := r.claim()
@@ -97,7 +97,7 @@ func (r *rig) ask(size string) {
 	require.NoError(r, err)
 }
 
-// nodeDone has the kubelet write that the claim has a size.
+// nodeDone writes the claim's new size, as the kubelet does.
 func (r *rig) nodeDone(size string) {
 	r.Helper()
 	claim := r.claim()
@@ -112,7 +112,7 @@ func (r *rig) runFor(d time.Duration) {
 	require.NoError(r, r.Engine.RunFor(d))
 }
 
-// asked returns the sizes that the driver was asked for, with the code of failures.
+// asked returns the sizes in the calls of the driver, with the code of failures.
 func (r *rig) asked() []string {
 	var sizes []string
 	for _, c := range r.driver.Calls {

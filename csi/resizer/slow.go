@@ -6,13 +6,13 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// slowSet are claims that failed in a way that cannot change by itself, by key, with the time
-// since when they are tried again slowly.
+// slowSet holds claims, by key, with a failure that does not pass by itself, and the time at which slow retries
+// began.
 //
 // Upstream: csi-lib-utils slowset/slowset.go, v0.25.
 type slowSet map[string]time.Time
 
-// contains reports whether a claim failed so less than retry ago.
+// contains reports whether a claim was added less than retry ago.
 //
 // Upstream: slowset.go Contains, v0.25.
 func (s slowSet) contains(clock control.Clock, key string, retry time.Duration) bool {
@@ -24,7 +24,7 @@ func (s slowSet) contains(clock control.Clock, key string, retry time.Duration) 
 	return ok
 }
 
-// add adds a claim, unless it is there already.
+// add adds a claim, unless the set has it.
 //
 // Upstream: slowset.go Add, v0.25.
 func (s slowSet) add(clock control.Clock, key string) {

@@ -14,8 +14,8 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// markControllerResizeInProgress writes the size that is being made. If it was so before, the
-// conditions of before stay.
+// markControllerResizeInProgress writes the size of an expansion that begins. If it was in progress before, the
+// conditions stay.
 //
 // Upstream: resize_status.go markControllerResizeInProgress, v2.2.
 func (c *resizeController) markControllerResizeInProgress(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity, updateStatus bool) (*v1.PersistentVolumeClaim, error) {
@@ -51,8 +51,7 @@ func (c *resizeController) markForPendingNodeExpansion(ctx context.Context, clai
 	return nil
 }
 
-// markOverallExpansionAsFinished writes that the claim has the new size, and that no node has
-// anything to do for it.
+// markOverallExpansionAsFinished writes that the claim has the new size, and that nodes have nothing left to do.
 //
 // Upstream: resize_status.go markOverallExpansionAsFinished, v2.2.
 func (c *resizeController) markOverallExpansionAsFinished(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
@@ -69,8 +68,7 @@ func (c *resizeController) markOverallExpansionAsFinished(ctx context.Context, c
 	return nil
 }
 
-// markControllerExpansionFailed writes a condition that says why, also if the claim has
-// changed meanwhile.
+// markControllerExpansionFailed writes a condition with the error, also if the claim has changed meanwhile.
 //
 // Upstream: resize_status.go markControllerExpansionInfeasible and
 // markControllerExpansionFailedCondition, v2.2.
@@ -102,8 +100,8 @@ func (c *resizeController) patchClaim(ctx context.Context, claim *v1.PersistentV
 	return patched, nil
 }
 
-// updatePVCapacity writes the new size to the volume. before is the size that the claim had, to
-// be remembered until a node has done its part.
+// updatePVCapacity writes the new size to the volume. before is the claim's old size, which is kept in an annotation
+// until a node has done its part.
 //
 // Upstream: controller.go updatePVCapacity, v2.2.
 func (c *resizeController) updatePVCapacity(ctx context.Context, pv *v1.PersistentVolume, before, size resource.Quantity, onNode bool) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
 )
 
-// resize calls the driver, if its controller has a part in it. It returns the size that the
-// volume has then, and whether nodes have work to do.
+// resize calls the driver, if its controller expands volumes. It returns the size of the volume then, and whether
+// nodes have work to do.
 //
 // Upstream: pkg/resizer/csi_resizer.go and trivial_resizer.go Resize, v2.2.
 func (c *resizeController) resize(ctx context.Context, pv *v1.PersistentVolume, size resource.Quantity) (resource.Quantity, bool, error) {

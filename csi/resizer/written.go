@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// written are objects as this controller wrote them last, by key. Upstream puts them into the
-// informer's store, so that it does not work on what is older.
+// written holds the versions that this controller has written, by key. Upstream puts them into the informer's store,
+// so that it does not use older ones.
 type written[T metav1.Object] map[string]T
 
 // newest returns the object of the cache, or the written one as long as that is newer.

@@ -19,7 +19,8 @@ import (
 	"github.com/storagesim/storagesim/internal/enginetest"
 )
 
-// newGroupRig returns a rig with the definitions of group snapshots, which come after the sidecar, and a driver that takes them.
+// newGroupRig returns a rig with the definitions of group snapshots, which come after the sidecar, and a driver that
+// takes them.
 func newGroupRig(t testing.TB, change ...func(*csitest.Driver)) *rig {
 	t.Helper()
 	r := newRig(t, append([]func(*csitest.Driver){func(d *csitest.Driver) { d.Groups = map[string][]string{} }}, change...)...)

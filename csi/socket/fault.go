@@ -8,9 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Fault is trouble on purpose with gRPC calls. Empty fields match anything. Exactly one of
-// Code, Hang, Delay and Crash says what happens, or none, and then the answer is lost if
-// After is set.
+// Fault is a deliberate failure of gRPC calls. Empty fields match anything. At most one of Code, Hang, Delay and
+// Crash says what happens; without any, After must be set, and the answer is lost.
 type Fault struct {
 	// Caller is the actor that calls, "kubelet/node-1"; Machine the machine whose socket it uses,
 	// "node/node-1"; Driver the name of the driver.
@@ -19,12 +18,12 @@ type Fault struct {
 	Method string
 	// Volume is the volume_id or, for CreateVolume, the name in the request.
 	Volume string
-	// Skip lets so many matching calls pass first.
+	// Skip is the number of matching calls that pass first.
 	Skip int
-	// Times is the number of calls it then strikes: default 1, negative until Table.ClearFaults.
+	// Times is the number of calls that it then strikes: default 1; if negative, all until Table.ClearFaults.
 	Times int
-	// After strikes when the driver has carried the call out, but before the caller has its
-	// answer. Otherwise the driver does not get the call.
+	// After strikes after the driver has carried the call out, before the caller has its answer. Otherwise the
+	// driver does not get the call.
 	After bool
 
 	// Code is the code that the caller gets, and Message the text with it.
@@ -32,8 +31,8 @@ type Fault struct {
 	Message string
 	// Hang drops the answer: the caller waits for its deadline.
 	Hang bool
-	// Delay is the time that the call takes, in virtual time: before the driver gets it, or with
-	// After until its answer comes.
+	// Delay is the virtual time that the call takes: before the driver gets it, or with After until its answer
+	// comes.
 	Delay time.Duration
 	// Crash ends the driver's process: the caller sees Unavailable. It starts again after
 	// Restart, at once by default.
@@ -41,8 +40,8 @@ type Fault struct {
 	Restart time.Duration
 }
 
-// Inject adds a fault. It says what is wrong with one that makes no sense. Of several that
-// match, the one added first strikes.
+// Inject adds a fault, or returns an error if the fault is invalid. Of several that match, the one added first
+// strikes.
 func (t *Table) Inject(f Fault) error {
 	what := 0
 	for _, set := range []bool{f.Code != codes.OK, f.Hang, f.Delay > 0, f.Crash} {
@@ -71,10 +70,10 @@ func (t *Table) Inject(f Fault) error {
 	return nil
 }
 
-// ClearFaults ends all trouble with calls.
+// ClearFaults removes all faults.
 func (t *Table) ClearFaults() { t.faults.Clear() }
 
-// Strike returns the first fault that matches, nil if there is none.
+// Strike returns the first fault that matches, nil if none does.
 func (t *Table) Strike(matches func(Fault) bool) *Fault {
 	if !t.faults.Any() {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 // Methods returns the methods that faults can strike, "csi.v1.Node/NodeStageVolume": those of the CSI
 // specification's services, and of the registration of plugins.
+// specification's services, and of the registration of plugins.
 func Methods() []string {
 	var all []string
 	for _, s := range []struct{ service, methods string }{
@@ -28,7 +29,7 @@ func Methods() []string {
 	return all
 }
 
-// checkMethod says what is wrong with Fault.Method.
+// checkMethod returns an error if Fault.Method is invalid.
 func checkMethod(method string) error {
 	all := Methods()
 	method = strings.TrimPrefix(method, "/")

@@ -8,27 +8,25 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Transport reaches the servers on a node's sockets for its kubelet. A connection is that of
-// the actor whose Env it is. There need be no server: then each call says so.
+// Transport reaches the servers on a node's sockets for its kubelet. Calls on a connection are made by the actor
+// whose Env it was opened with. If no server listens, each call returns an error.
 type Transport interface {
 	Node(env control.Env, at Place) Node
 	Registrar(env control.Env, at Place) Registrar
 }
 
-// Node is a driver's node service, in the words of the CSI specification. Its errors are a
-// Failure.
+// Node is a driver's node service, with the names of the CSI specification. Its errors are a Failure.
 type Node interface {
-	// Info returns the answer of NodeGetInfo, Capabilities the names in that of
-	// NodeGetCapabilities.
+	// Info returns the answer of NodeGetInfo, Capabilities the names in the answer of NodeGetCapabilities.
 	Info(ctx context.Context) (Info, error)
 	Capabilities(ctx context.Context) ([]string, error)
 	Stage(ctx context.Context, request StageRequest) error
 	Unstage(ctx context.Context, volume, stagingTargetPath string) error
 	Publish(ctx context.Context, request PublishRequest) error
 	Unpublish(ctx context.Context, volume, targetPath string) error
-	// Expand is NodeExpandVolume.
+	// Expand calls NodeExpandVolume.
 	Expand(ctx context.Context, request ExpandRequest) error
-	// Stats returns the answer of NodeGetVolumeStats; nil if it says nothing about usage.
+	// Stats returns the answer of NodeGetVolumeStats; nil if it has nothing about usage.
 	Stats(ctx context.Context, volume, volumePath string) ([]Usage, error)
 }
 
@@ -49,14 +47,14 @@ type Info struct {
 	Topology   map[string]string
 }
 
-// StageRequest is NodeStageVolumeRequest.
+// StageRequest holds the fields of NodeStageVolumeRequest.
 type StageRequest struct {
 	VolumeId, StagingTargetPath            string
 	PublishContext, VolumeContext, Secrets map[string]string
 	VolumeCapability                       Capability
 }
 
-// PublishRequest is NodePublishVolumeRequest.
+// PublishRequest holds the fields of NodePublishVolumeRequest.
 type PublishRequest struct {
 	VolumeId, StagingTargetPath, TargetPath string
 	Readonly                                bool
@@ -64,7 +62,7 @@ type PublishRequest struct {
 	VolumeCapability                        Capability
 }
 
-// ExpandRequest is NodeExpandVolumeRequest.
+// ExpandRequest holds the fields of NodeExpandVolumeRequest.
 type ExpandRequest struct {
 	VolumeId, VolumePath, StagingTargetPath string
 	RequiredBytes                           int64
@@ -83,13 +81,13 @@ type Capability struct {
 	VolumeMountGroup string
 }
 
-// Usage says how full a volume is, in a unit: UsageBytes, UsageFiles or an unknown one.
+// Usage is the usage of a volume in one unit: UsageBytes, UsageFiles or an unknown one.
 type Usage struct {
 	Unit                   string
 	Available, Total, Used int64
 }
 
-// Failure is an error of a call: its code in gRPC. The text is that of gRPC's error.
+// Failure is an error of a call, with its gRPC code. The text is that of gRPC's error.
 type Failure interface {
 	error
 	Code() codes.Code
@@ -99,7 +97,7 @@ type Failure interface {
 // Failure.
 type Registrar interface {
 	GetInfo(ctx context.Context) (Plugin, error)
-	// NotifyRegistrationStatus tells the plugin what is wrong; "" that it is registered.
+	// NotifyRegistrationStatus tells the plugin its problem; "" means that it is registered.
 	NotifyRegistrationStatus(ctx context.Context, problem string) error
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Table is the sockets of a cluster's machines. The zero value has none and no disks.
-// Its methods are safe for concurrent use, except that hooks are called by those who change it.
+// Table holds the sockets of a cluster's machines. The zero value has none and no disks. Its methods are safe for
+// concurrent use, but hooks run in the goroutine that changes the table.
 type Table struct {
-	// Disk is the disk of a machine, "node/node-1"; nil if there is no such machine. If it
-	// is not set, sockets have no files.
+	// Disk returns the disk of a machine, "node/node-1"; nil if there is no such machine. If Disk is not set,
+	// sockets have no files.
 	Disk func(machine string) *disk.Disk
 
 	mu        sync.Mutex
@@ -30,20 +30,18 @@ type Table struct {
 // Place is the address of a socket: the machine, "node/node-1", and the clean path on its disk.
 type Place struct{ Machine, Path string }
 
-// At returns a place whose path may not be clean.
+// At returns a place. name may be a path that is not clean.
 func At(machine, name string) Place { return Place{machine, path.Clean(name)} }
 
 func (p Place) String() string { return p.Path + " on " + p.Machine }
 
 // Server listens on a socket.
 type Server interface {
-	// Kill ends it and leaves its file, as with a process that is killed. It reports whether
-	// it was alive.
+	// Kill ends the server and leaves its file, like a process that is killed. It reports whether it was alive.
 	Kill() bool
 }
 
-// Add makes the file of a socket and has the server that start makes listen there, by the
-// transport of those who will call it.
+// Add creates the file of a socket and starts a server there. Callers reach it by the transport.
 func (t *Table) Add(at Place, by Transport, start func() (Server, error)) error {
 	if err := t.makeFile(at); err != nil {
 		return err
@@ -62,7 +60,7 @@ func (t *Table) Add(at Place, by Transport, start func() (Server, error)) error 
 	return nil
 }
 
-// Drop forgets a server that has ended. Its file stays.
+// Drop removes a server that has ended. Its file stays.
 func (t *Table) Drop(at Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +81,7 @@ func (t *Table) RemoveFile(at Place) error {
 	return nil
 }
 
-// HasFile reports whether there is a file at the path of a socket.
+// HasFile reports whether a file exists at the path of a socket.
 func (t *Table) HasFile(at Place) bool {
 	if t.Disk == nil {
 		return false
@@ -109,7 +107,7 @@ func (t *Table) Close() {
 	}
 }
 
-// Server returns what listens at a place, nil if nothing does.
+// Server returns the server at a place, nil if none listens.
 func (t *Table) Server(at Place) Server {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,8 +117,7 @@ func (t *Table) Server(at Place) Server {
 // Listening reports whether a server listens there.
 func (t *Table) Listening(machine, name string) bool { return t.Server(At(machine, name)) != nil }
 
-// In returns the sockets in a directory of a machine, and below it, on which a server listens:
-// their paths, sorted.
+// In returns the paths of the sockets in a directory of a machine, and below it, on which a server listens, sorted.
 func (t *Table) In(machine, dir string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +131,7 @@ func (t *Table) In(machine, dir string) []string {
 	return found
 }
 
-// Transport returns what reaches the servers; nil while none has listened.
+// Transport returns the transport to the servers; nil before the first has listened.
 func (t *Table) Transport() Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +142,7 @@ func isBelow(name, dir string) bool {
 	return strings.HasPrefix(name, strings.TrimSuffix(path.Clean(dir), "/")+"/")
 }
 
-// makeFile makes the file of a socket, and its directory.
+// makeFile creates the file of a socket, and its directory.
 func (t *Table) makeFile(at Place) error {
 	if t.Disk == nil {
 		return nil
@@ -160,15 +157,15 @@ func (t *Table) makeFile(at Place) error {
 	return nil
 }
 
-// watcher is told of sockets that come and go.
+// watcher is a subscription to sockets that come and go.
 type watcher struct {
 	machine, dir string
 	changed      func(name string)
 }
 
-// Watch has changed called with the path of a socket in a directory of a machine, or below
-// it, when a server begins to listen there, and when it removes the file. stop ends that.
-// changed is called in the step of who listens, and must not wait.
+// Watch calls changed with the path of a socket in a directory of a machine, or below it, when a server begins to
+// listen there, and when it removes the file. stop ends that. changed runs in the step of the server that listens,
+// and must not wait.
 func (t *Table) Watch(machine, dir string, changed func(name string)) (stop func()) {
 	w := &watcher{machine, path.Clean(dir), changed}
 	t.mu.Lock()

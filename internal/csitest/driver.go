@@ -1,5 +1,5 @@
-// Package csitest has a CSI driver for tests of the sidecars: it does as it is told, and says
-// what it was asked.
+// Package csitest has a CSI driver for tests of the sidecars. The test sets its answers, and it records its calls.
+// Begin with Driver.
 package csitest
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Name is the driver's name, unless it is told another.
+// Name is the driver's default name.
 const Name = "plain.csi.example.com"
 
-// A Failure is an error that calls of one method return.
+// A Failure makes calls of one method slow, or return an error.
 type Failure struct {
 	// Method is, for example, "CreateVolume".
 	Method string
-	// Code of the answer; OK with Takes is only slow.
+	// Code is the code of the answer; with OK and Takes the call is only slow.
 	Code codes.Code
-	// After lets the driver do the work first.
+	// After makes the driver do the work before it fails.
 	After bool
 	// Times is the number of calls that fail; 0 means all.
 	Times int
-	// Takes is the time that it takes until the answer.
+	// Takes is the time until the answer.
 	Takes time.Duration
 }
 
@@ -44,53 +44,53 @@ type Call struct {
 	Code    codes.Code
 }
 
-// Driver is a driver in memory, with the answers of the driver of the recordings. It survives
-// crashes of those who call it.
+// Driver is a driver in memory, with the answers of the recordings' driver. It survives crashes of its callers.
 type Driver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
 	csi.UnimplementedGroupControllerServer
 	csi.UnimplementedNodeServer
 
-	// Name is its name; default Name.
+	// Name is its name; New sets the constant Name.
 	Name string
-	// Services and Controller are its capabilities.
+	// Services and Controller hold its capabilities.
 	Services   []csi.PluginCapability_Service_Type
 	Controller []csi.ControllerServiceCapability_RPC_Type
-	// Size is the size of volumes it makes; default as asked for.
+	// Size is the size of the volumes that it creates; default the requested one.
 	Size int64
-	// Topology is the topology of volumes; default the first preferred one.
+	// Topology is the topology of the volumes that it creates; default the first preferred one.
 	Topology []*csi.Topology
-	// NothingOnNodes has a volume grow without any work on nodes.
+	// NothingOnNodes makes volumes grow without any work on nodes.
 	NothingOnNodes bool
 	// Capacity, if set, answers GetCapacity.
 	Capacity func(*csi.GetCapacityRequest) *csi.GetCapacityResponse
 	// Node, if set, answers NodeGetInfo.
 	Node *csi.NodeGetInfoResponse
-	// NotReady has Probe say so.
+	// NotReady makes Probe answer that the driver is not ready.
 	NotReady bool
-	// Failures strike in order.
+	// Failures are applied in order.
 	Failures []*Failure
-	// OnCall, if set, is called with each such call before it is served.
+	// OnCall, if set, is called with each call in Calls before it is served.
 	OnCall func(method string, req proto.Message)
 
 	// Answer, if set, changes the answer to CreateVolume.
 	Answer func(*csi.CreateVolumeResponse)
 
-	// Volumes are the names of its volumes, by ID, and Published the nodes of each.
+	// Volumes holds the names of its volumes, by ID, and Published the nodes of each.
 	Volumes   map[string]string
 	Published map[string][]string
-	// Snapshots are the volumes of its snapshots, by ID.
+	// Snapshots holds the volumes of its snapshots, by ID.
 	Snapshots map[string]string
-	// Groups are the snapshots of its group snapshots, by ID; nil if it takes none.
+	// Groups holds the snapshots of its group snapshots, by ID; nil if it takes none.
 	Groups map[string][]string
-	// Unready is the number of calls of CreateSnapshot and CreateVolumeGroupSnapshot answer that the snapshot is not ready yet.
+	// Unready is the number of calls of CreateSnapshot and CreateVolumeGroupSnapshot that answer that the snapshot
+	// is not ready yet.
 	Unready int
 	// Calls lists the calls of the controller and group controller services, in order.
 	Calls []Call
 }
 
-// New returns a driver with a controller service that makes and attaches volumes.
+// New returns a driver with a controller service that creates and attaches volumes.
 func New() *Driver {
 	return &Driver{
 		Name:     Name,
@@ -105,7 +105,7 @@ func New() *Driver {
 // Fail adds a failure.
 func (d *Driver) Fail(f Failure) { d.Failures = append(d.Failures, &f) }
 
-// Methods returns the methods called, in order; "CreateVolume Internal" where there was an error.
+// Methods returns the methods called, in order, with the code of an error: "CreateVolume Internal".
 func (d *Driver) Methods() []string {
 	var methods []string
 	for _, c := range d.Calls {
@@ -129,7 +129,7 @@ func Last[T proto.Message](d *Driver) T {
 	return none
 }
 
-// Dial returns a connection to the driver; it serves as Config.Dial of the sidecars.
+// Dial returns a connection to the driver. It is the Config.Dial of the sidecars.
 func (d *Driver) Dial(env control.Env) grpc.ClientConnInterface { return conn{d, env} }
 
 // conn calls the driver's methods through the tables that gRPC's servers use.

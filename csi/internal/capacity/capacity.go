@@ -26,7 +26,7 @@ type Controller struct {
 	csiNodes   *control.Cache[*storage.CSINode]
 	classes    *control.Cache[*storage.StorageClass]
 	published  *control.Cache[*storage.CSIStorageCapacity]
-	fixed      segment // the only one, if it is not nil
+	fixed      segment // the only segment, if it is not nil
 	segments   map[string]segment
 	capacities map[string]*workItem
 }
@@ -44,8 +44,8 @@ func keyOf(class string, s segment) string { return "class " + class + " at {" +
 // deletion begins the keys of objects that are to be deleted.
 const deletion = "delete "
 
-// New makes the controller in the factory of an actor that has these caches, those of nodes nil if
-// there is only the one node. It begins with Start.
+// New returns the controller for an actor with these caches. The caches of nodes are nil if there is only one node.
+// Start starts it.
 //
 // Upstream: capacity.go NewCentralCapacityController, v6.3.
 func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageClass], nodes *control.Cache[*v1.Node], csiNodes *control.Cache[*storage.CSINode]) *Controller {
@@ -66,8 +66,8 @@ func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageCla
 	return c
 }
 
-// Start begins to publish. It is called when the driver answers. only, if it is not nil, is the only
-// segment: that of the node on which the provisioner runs. Otherwise all nodes have segments.
+// Start starts to publish. Call it when the driver answers. only, if it is not nil, is the only segment: that of the
+// node on which the provisioner runs. Otherwise all nodes have segments.
 //
 // Upstream: capacity.go prepare, v6.3.
 func (c *Controller) Start(only map[string]string) {
@@ -91,7 +91,7 @@ func (c *Controller) watch() {
 	}
 }
 
-// watchNodes calls changed when segments change.
+// watchNodes calls changed when segments may have changed.
 //
 // Upstream: pkg/capacity/topology/nodes.go NewNodeTopology, v6.3.
 func (c *Controller) watchNodes(changed func()) {
@@ -115,7 +115,7 @@ func (c *Controller) watchNodes(changed func()) {
 	})
 }
 
-// syncTopology finds the segments again. Changes that come together are looked at once.
+// syncTopology finds the segments again, once for changes that come together.
 func (c *Controller) syncTopology(context.Context, string) error {
 	if c.ready {
 		c.onTopologyChanges()
@@ -193,7 +193,7 @@ func (c *Controller) removeWorkItem(key string) {
 	}
 }
 
-// refresh asks the driver again for some pairs.
+// refresh queues some pairs, so that the driver is asked again.
 func (c *Controller) refresh(which func(*workItem) bool) {
 	for _, key := range slices.Sorted(maps.Keys(c.capacities)) {
 		if which(c.capacities[key]) {
@@ -223,7 +223,7 @@ func (c *Controller) RefreshSC(class string) {
 	c.refresh(func(item *workItem) bool { return item.class == class })
 }
 
-// processNextWorkItem works on a pair, or deletes an object.
+// processNextWorkItem processes a pair, or deletes an object.
 //
 // Upstream: capacity.go processNextWorkItem, v6.3.
 func (c *Controller) processNextWorkItem(ctx context.Context, key string) error {

@@ -13,7 +13,7 @@ const (
 	ManagedByLabel  = "csi.storage.k8s.io/managed-by"
 )
 
-// Config configures what is published. All fields but those with a default are required.
+// Config configures the publication. All fields without a default are required, except Owner.
 type Config struct {
 	// Driver is the driver's name, and Controller calls it.
 	Driver     string
@@ -24,11 +24,11 @@ type Config struct {
 	ManagedBy string
 	// Owner, if set, owns the objects, as the driver's Deployment does on a cluster.
 	Owner *metav1.OwnerReference
-	// PollInterval is the number of times that the driver is asked anyway.
+	// PollInterval is the interval at which the driver is asked without other reason.
 	PollInterval time.Duration
 	// ImmediateBinding publishes the capacity for classes with immediate binding, too.
 	ImmediateBinding bool
-	// Timeout is that of one call of the driver.
+	// Timeout limits one call of the driver.
 	Timeout time.Duration
 	// RetryIntervalStart and RetryIntervalMax bound the backoff after a failure.
 	RetryIntervalStart, RetryIntervalMax time.Duration

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// segment is a place: values of the driver's topology keys. It is never changed.
+// segment is a set of values of the driver's topology keys. It is never changed.
 //
 // Upstream: pkg/capacity/topology/topology.go Segment, v6.3.
 type segment map[string]string
 
-// String returns the same for equal segments, and in order of key.
+// String returns the same text for equal segments, in order of key.
 func (s segment) String() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -24,14 +24,14 @@ func (s segment) String() string {
 	return strings.Join(parts, ",")
 }
 
-// GetLabelSelector selects the nodes of the segment.
+// GetLabelSelector returns the selector of the segment's nodes.
 //
 // Upstream: topology.go GetLabelSelector, v6.3.
 func (s segment) GetLabelSelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: maps.Clone(s)}
 }
 
-// segmentOf returns the segment that a selector stands for. Selectors of the controller are labels only.
+// segmentOf returns the segment of a selector. The controller's selectors have only labels.
 func segmentOf(selector *metav1.LabelSelector) (segment, bool) {
 	if selector == nil || len(selector.MatchExpressions) > 0 {
 		return nil, false
@@ -53,8 +53,8 @@ func termToSegment(term v1.NodeSelectorTerm) (segment, bool) {
 	return found, len(term.MatchFields) == 0
 }
 
-// findSegments returns the segments of all nodes on which the driver is registered, by String. A
-// node whose labels are not there yet does not count.
+// findSegments returns the segments of all nodes on which the driver is registered, by String. A node whose labels
+// do not exist yet does not count.
 //
 // Upstream: pkg/capacity/topology/nodes.go sync, v6.3.
 func (c *Controller) findSegments() map[string]segment {
@@ -82,7 +82,7 @@ nodes:
 	return found
 }
 
-// driverTopologyKeys returns the keys that the driver registered, and whether it did.
+// driverTopologyKeys returns the keys that the driver has registered, and whether it is registered.
 //
 // Upstream: nodes.go driverTopologyKeys, v6.3.
 func driverTopologyKeys(csiNode *storage.CSINode, driver string) ([]string, bool) {

@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// syncCapacity asks the driver, and makes or updates the object. The object that was written is
-// taken from the cache when it comes.
+// syncCapacity asks the driver, and creates or updates the object. The new version is recorded when the cache
+// delivers it.
 //
 // Upstream: capacity.go syncCapacity, v6.3.
 func (c *Controller) syncCapacity(ctx context.Context, key string) error {
@@ -86,7 +86,7 @@ func (c *Controller) deleteCapacity(ctx context.Context, object string) error {
 	return err
 }
 
-// onCAddOrUpdate takes an object for its pair, or has it deleted.
+// onCAddOrUpdate records an object for its pair, or queues it for deletion.
 //
 // Upstream: capacity.go onCAddOrUpdate, v6.3.
 func (c *Controller) onCAddOrUpdate(capacity *storage.CSIStorageCapacity) {
@@ -94,7 +94,7 @@ func (c *Controller) onCAddOrUpdate(capacity *storage.CSIStorageCapacity) {
 		return
 	}
 	if !c.isManaged(capacity) {
-		c.forget(capacity) // it may have been ours
+		c.forget(capacity) // it may have been ours before
 		return
 	}
 	if s, ok := segmentOf(capacity.NodeTopology); ok {
@@ -107,12 +107,12 @@ func (c *Controller) onCAddOrUpdate(capacity *storage.CSIStorageCapacity) {
 	c.queue.Add(deletion + control.Key(capacity))
 }
 
-// onCDelete makes an object again that others have deleted.
+// onCDelete queues the pair of an object that was deleted, so that it is created again.
 //
 // Upstream: capacity.go onCDelete, v6.3.
 func (c *Controller) onCDelete(capacity *storage.CSIStorageCapacity) { c.forget(capacity) }
 
-// forget has the pair of an object get another one.
+// forget removes an object from its pair, which is queued to get another one.
 func (c *Controller) forget(capacity *storage.CSIStorageCapacity) {
 	s, ok := segmentOf(capacity.NodeTopology)
 	if !ok {
@@ -135,7 +135,7 @@ func (c *Controller) isOwnedByUs(capacity *storage.CSIStorageCapacity) bool {
 	return false
 }
 
-// isManaged reports whether an object is this controller's: by its labels and its namespace.
+// isManaged reports whether an object is this controller's, by its labels and its namespace.
 //
 // Upstream: capacity.go isManaged, v6.3.
 func (c *Controller) isManaged(capacity *storage.CSIStorageCapacity) bool {

@@ -27,9 +27,9 @@ func Capability(spec *v1.PersistentVolumeSpec, mode csi.VolumeCapability_AccessM
 	return capability
 }
 
-// AccessMode returns CSI's access mode for the modes of a volume or claim: the widest wins.
-// singleNodeMultiWriter says whether the driver has that capability, which tells several
-// writers on one node from a single one. Combinations for which CSI has no mode are errors.
+// AccessMode returns CSI's access mode for the modes of a volume or claim: the widest wins. singleNodeMultiWriter is
+// true if the driver has that capability, which distinguishes several writers on one node from a single one. It
+// refuses combinations for which CSI has no mode.
 //
 // Upstream: csi-lib-utils accessmodes/access_modes.go ToCSIAccessMode, v0.25.
 func AccessMode(modes []v1.PersistentVolumeAccessMode, singleNodeMultiWriter bool) (csi.VolumeCapability_AccessMode_Mode, error) {

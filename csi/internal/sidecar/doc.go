@@ -1,7 +1,6 @@
-// Package sidecar has the parts that the CSI sidecars share: they meet their driver when
-// they start (Meet), translate access modes of Kubernetes to CSI's
-// (AccessMode), read secrets (Credentials), and check their
-// configuration (Check).
+// Package sidecar has the parts that the CSI sidecars share: they meet their driver when they start (Meet),
+// translate access modes of Kubernetes to CSI's (AccessMode), read secrets (Credentials), and check their
+// configuration (Common, Check).
 //
 // It models kubernetes-csi/csi-lib-utils v0.25 as the sidecars use it.
 //
@@ -17,7 +16,7 @@
 //
 // # Deviations from upstream
 //
-//   - A sidecar is told the name of its driver, and does not start while the driver says
-//     that it has another. Upstream's takes any name, which then matches no class.
+//   - A sidecar gets the name of its driver, and does not start while the driver answers another name. Upstream's
+//     takes any name, which then matches no class.
 //   - There is no leader election: a driver has one set of sidecars.
 package sidecar

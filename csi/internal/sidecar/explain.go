@@ -7,8 +7,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Waits says why a sidecar, the actor of that name, works on nothing at all: it still waits
-// for its driver. Otherwise it is "".
+// Waits says why a sidecar, the actor of that name, works on nothing: it still waits for its driver. Otherwise it
+// returns "".
 func Waits(actor string, log *trace.Log) string {
 	for _, entry := range slices.Backward(log.Entries()) {
 		if entry.Actor != actor {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Intervals of the container that a sidecar runs in, and of its probes.
+// Intervals of the restarts of a sidecar's container, and of its probes.
 const (
 	probeInterval = time.Second
 	firstRestart  = 10 * time.Second
@@ -27,10 +27,9 @@ const (
 type Driver struct {
 	// Name is the driver's answer to GetPluginInfo.
 	Name string
-	// Services are the plugin capabilities.
+	// Services holds the plugin capabilities.
 	Services map[csi.PluginCapability_Service_Type]bool
-	// Controller are the capabilities of the controller service; none if there is no such
-	// service.
+	// Controller holds the capabilities of the controller service; it is empty without such a service.
 	Controller map[csi.ControllerServiceCapability_RPC_Type]bool
 }
 
@@ -44,9 +43,8 @@ func (d Driver) SupportsTopology() bool {
 	return d.Services[csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS]
 }
 
-// Meet waits until the driver answers, and returns what it says of itself. name is the name
-// that the driver must have; timeout is that of one call. What goes wrong is written to
-// the trace, about the CSIDriver of that name.
+// Meet waits until the driver answers, and returns its answers. name is the name that the driver must have; timeout
+// limits one call. Errors are written to the trace, about the CSIDriver of that name.
 func Meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, name string, timeout time.Duration) Driver {
 	delay := time.Duration(0)
 	for {
@@ -60,10 +58,10 @@ func Meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, n
 	}
 }
 
-// NotMet begins what the trace says of a sidecar that cannot start.
+// NotMet begins the decision in the trace of a sidecar that cannot start.
 const NotMet = "cannot start: "
 
-// meet returns one life of the container before its controllers run.
+// meet does what one life of the container does before its controllers run.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3; cmd/csi-attacher/main.go
 // main, v4.13.
@@ -94,8 +92,8 @@ func meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, n
 	return driver, nil
 }
 
-// probeForever waits until the driver is there and says that it is ready. Any error but a
-// timeout, and that there is no driver yet, is returned.
+// probeForever waits until the driver exists and is ready. It returns any error except a timeout and a missing
+// driver.
 //
 // Upstream: csi-lib-utils connection/connection.go Connect and rpc/common.go ProbeForever,
 // v0.25.
@@ -106,7 +104,7 @@ func probeForever(ctx context.Context, env control.Env, conn grpc.ClientConnInte
 		if code := status.Code(err); err != nil && code != codes.DeadlineExceeded && code != codes.Unavailable {
 			return fmt.Errorf("CSI driver probe failed: %w", err)
 		}
-		// An answer without a word on readiness means ready.
+		// Readiness that is not set means ready.
 		if err == nil && (answer.GetReady() == nil || answer.GetReady().GetValue()) {
 			return nil
 		}
@@ -146,7 +144,7 @@ func controllerCapabilities(ctx context.Context, conn grpc.ClientConnInterface) 
 	return found, nil
 }
 
-// TakesGroups reports whether a driver takes group snapshots. One that does not answer does not.
+// TakesGroups reports whether a driver takes group snapshots. Without an answer it returns false.
 //
 // Upstream: csi-lib-utils rpc/common.go GetGroupControllerCapabilities, v0.25.
 func TakesGroups(ctx context.Context, groups csi.GroupControllerClient) bool {

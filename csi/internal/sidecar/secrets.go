@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Credentials returns the values of a secret, read from the API server now; none if ref is nil.
-// The error is the API server's.
+// Credentials returns the values of a secret, read from the API server; none if ref is nil. The error is the API
+// server's.
 func Credentials(ctx context.Context, client kubernetes.Interface, ref *v1.SecretReference) (map[string]string, error) {
 	if ref == nil {
 		return nil, nil
