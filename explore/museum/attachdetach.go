@@ -2,8 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -15,15 +13,22 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-// moves has a pod deleted by force, and another one use its volume on node-2.
-func moves(c *storagesim.Cluster, _ bool) error {
-	err := errors.Join(withCSI(c, func(*csi.Driver) {}), c.RunFor(2*time.Minute))
+// moves deletes a pod by force, and runs another one that uses its volume on node-2.
+func moves(c *explore.Cluster, _ bool) {
+	withCSI(c, func(*csi.Driver) {})
+	c.RunFor(2 * time.Minute)
+	deleteByForce(c, "web")
+	c.Apply(pod("web-2", "nodeName: node-2", "data"))
+	c.RunFor(5 * time.Minute)
+}
+
+// deleteByForce deletes a pod, if it is there: the explorer may have left it out.
+func deleteByForce(c *explore.Cluster, pod string) {
 	now := int64(0)
-	if gone := c.Client().CoreV1().Pods("default").Delete(context.Background(), "web", metav1.DeleteOptions{GracePeriodSeconds: &now}); !apierrors.IsNotFound(gone) {
-		err = errors.Join(err, gone) // the explorer may have left the pod out
+	err := c.Client().CoreV1().Pods("default").Delete(context.Background(), pod, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	if !apierrors.IsNotFound(err) {
+		c.Must(err)
 	}
-	second := strings.NewReplacer("name: web", "name: web-2", "node-1", "node-2").Replace(csiPod)
-	return errors.Join(err, c.Apply(second), c.RunFor(5*time.Minute))
 }
 
 func forcedFromHealthyNode() Exhibit {

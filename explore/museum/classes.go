@@ -2,7 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,54 +20,6 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-const (
-	localClass = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: local}
-provisioner: kubernetes.io/no-provisioner
-volumeBindingMode: Immediate
-`
-	// localVolumes are one on each of two nodes, and a pod that must run on node-1 wants one.
-	localVolumes = `
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: pv-1}
-spec:
-  storageClassName: local
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  local: {path: /disk}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1]}]}]}}
----
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: pv-2}
-spec:
-  storageClassName: local
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  local: {path: /disk}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-2]}]}]}}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec:
-  storageClassName: local
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec:
-  nodeSelector: {kubernetes.io/hostname: node-1}
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: data, mountPath: /data}]}]
-`
-)
-
 func boundElsewhere() Exhibit {
 	return Exhibit{
 		Number: 18, Name: "Immediate binding and local volumes",
@@ -80,20 +31,26 @@ func boundElsewhere() Exhibit {
 		configure: func(cfg *storagesim.Config, _ bool) {
 			cfg.Only = []string{storagesim.PVController, storagesim.Scheduler}
 		},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			class := localClass
+		scenario: func(c *explore.Cluster, fixed bool) {
+			mode := "Immediate"
 			if fixed {
-				class = strings.Replace(class, "Immediate", "WaitForFirstConsumer", 1)
+				mode = "WaitForFirstConsumer"
 			}
-			return errors.Join(c.MakeDir("node/node-1", "/disk", 0o755), c.MakeDir("node/node-2", "/disk", 0o755), c.Apply(class), c.Settle(), c.Apply(localVolumes), c.RunFor(time.Minute))
+			c.MakeDir("node/node-1", "/disk", 0o755)
+			c.MakeDir("node/node-2", "/disk", 0o755)
+			c.Apply(storageClass("local", "kubernetes.io/no-provisioner", mode))
+			c.Settle()
+			c.Apply(localVolume("pv-1", "local", "1Gi", "node-1", "/disk"), localVolume("pv-2", "local", "1Gi", "node-2", "/disk"),
+				claims("local", "1Gi", "data"), pod("web", "nodeSelector: {kubernetes.io/hostname: node-1}", "data"))
+			c.RunFor(time.Minute)
 		},
 	}
 }
 
-// filesOnly is a backend that says it can make block volumes, and makes others.
+// filesOnly is a backend that claims to make block volumes, and makes file systems.
 type filesOnly struct{ backend }
 
-// SupportsBlock says what is not true.
+// SupportsBlock returns true, which is wrong.
 func (*filesOnly) SupportsBlock(context.Context) bool { return true }
 
 func wrongMode() Exhibit {
@@ -104,10 +61,11 @@ func wrongMode() Exhibit {
 		Fix:       "claim and volume get the event VolumeMismatch",
 		Rule:      ToldWhy, Replay: "x1",
 		configure: without(storagesim.PVController, func(e *env) { e.silent = "VolumeMismatch" }),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
+		scenario: func(c *explore.Cluster, _ bool) {
 			b := &filesOnly{}
-			return errors.Join(start(c, &b.backend, func(cfg *provisioner.Config) { cfg.Provisioner = b }),
-				c.Apply(strings.Replace(claim, "spec:", "spec:\n  volumeMode: Block", 1)), c.Settle())
+			start(c, &b.backend, provisioner.Config{Provisioner: b})
+			c.Apply(strings.Replace(backendClaim(), "spec:", "spec:\n  volumeMode: Block", 1))
+			c.Settle()
 		},
 	}
 }
@@ -138,10 +96,12 @@ func lateDefault() Exhibit {
 		Fix:       "the PV controller gives the default class to claims that have none",
 		Rule:      DefaultForAll, Replay: "x1",
 		configure: without(storagesim.PVController, func(e *env) { e.show = unmarked }),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			marked := strings.Replace(class, "{name: disk}", `{name: disk, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}`, 1)
-			return errors.Join(start(c, &backend{}, func(*provisioner.Config) {}), c.Apply(strings.Replace(claim, "  storageClassName: disk\n", "", 1)),
-				c.RunFor(10*time.Second), c.Apply(marked), c.RunFor(time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			start(c, &backend{}, provisioner.Config{})
+			c.Apply(strings.Replace(backendClaim(), "  storageClassName: disk\n", "", 1))
+			c.RunFor(10 * time.Second)
+			c.Apply(strings.Replace(backendClass("Immediate"), "{name: disk}", `{name: disk, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}`, 1))
+			c.RunFor(time.Minute)
 		},
 	}
 }

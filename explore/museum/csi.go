@@ -2,7 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -22,41 +21,14 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-const (
-	csiClaim = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: csi}
-provisioner: csi.storagesim.io
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec:
-  storageClassName: csi
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
-`
-	csiPod = `
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec:
-  nodeName: node-1
-  terminationGracePeriodSeconds: 1
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: data, mountPath: /data}]}]
-`
-)
-
-// withCSI runs the reference driver, changed, and has a pod on node-1 use a volume of it.
-func withCSI(c *storagesim.Cluster, change func(*csi.Driver)) error {
+// withCSI runs the reference driver, changed, and a pod on node-1 that uses a volume of it.
+func withCSI(c *explore.Cluster, change func(*csi.Driver)) {
 	d, err := driver.New(driver.Config{})
-	if err != nil {
-		return err
-	}
+	c.Must(err)
 	change(&d)
-	return errors.Join(c.InstallCSIDriver(d), c.RunFor(5*time.Second), c.Apply(csiClaim, csiPod))
+	c.InstallCSIDriver(d)
+	c.RunFor(5 * time.Second)
+	c.Apply(storageClass("csi", driver.Name, "Immediate"), claims("csi", "1Gi", "data"), pod("web", "nodeName: node-1", "data"))
 }
 
 // careless is a controller that deletes a volume even if it is attached.
@@ -78,14 +50,17 @@ func deletedAttached() Exhibit {
 		Rule:      explore.CallOrder, Replay: "x1",
 		actors: []string{storagesim.AttachDetach}, nodes: []string{"node-1"},
 		configure: without(csi.ProvisionerActor(driver.Name), func(e *env) { e.show = noAttachments }),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(withCSI(c, func(d *csi.Driver) {
+		scenario: func(c *explore.Cluster, _ bool) {
+			withCSI(c, func(d *csi.Driver) {
 				makes := d.NewController
 				d.NewController = func(h csi.Host) (spec.ControllerServer, error) {
 					s, err := makes(h)
 					return careless{s}, err
 				}
-			}), c.RunFor(2*time.Minute), c.Delete("pod/web", "pvc/data"), c.RunFor(time.Minute))
+			})
+			c.RunFor(2 * time.Minute)
+			c.Delete("pod/web", "pvc/data")
+			c.RunFor(time.Minute)
 		},
 	}
 }
@@ -111,8 +86,11 @@ func unpublishedTwice() Exhibit {
 				return statusFirst{c}
 			}
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(withCSI(c, func(*csi.Driver) {}), c.RunFor(time.Minute), c.Delete("pod/web"), c.RunFor(time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			withCSI(c, func(*csi.Driver) {})
+			c.RunFor(time.Minute)
+			c.Delete("pod/web")
+			c.RunFor(time.Minute)
 		},
 	}
 }
@@ -148,9 +126,12 @@ func neverUnstaged() Exhibit {
 		configure: unfixed(func(cfg *storagesim.Config) {
 			cfg.Kubelet = func(cfg *kubelet.Config) { cfg.Uncertain = func(error) bool { return false } }
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(c.InjectCSI(call.Fault{Method: "NodeStageVolume", Hang: true, After: true, Times: -1}),
-				withCSI(c, func(*csi.Driver) {}), c.RunFor(time.Minute), c.Delete("pod/web"), c.RunFor(5*time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			c.InjectCSI(call.Fault{Method: "NodeStageVolume", Hang: true, After: true, Times: -1})
+			withCSI(c, func(*csi.Driver) {})
+			c.RunFor(time.Minute)
+			c.Delete("pod/web")
+			c.RunFor(5 * time.Minute)
 		},
 	}
 }

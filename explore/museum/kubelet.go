@@ -1,36 +1,33 @@
 package museum
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/machine/disk"
+	memdisk "github.com/storagesim/storagesim/machine/disk"
 )
 
 // kept is a file of a user on the volume disk-1.
 const kept = "/disks/disk-1/keep"
 
-// ended has a pod use disk-1, and deletes it, ten seconds later by force if it is still there.
-func ended(c *storagesim.Cluster, _ bool) error {
-	err := errors.Join(makeDisks(c, "node-1", "disk-1"), c.WriteFile("node/node-1", kept, []byte("kept")),
-		c.Apply(diskClass, diskOn("node-1", "disk-1"), claimsOf("a"), podWith("web", "", "a")), c.RunFor(time.Minute),
-		c.Delete("pod/web"), c.RunFor(10*time.Second))
-	now := int64(0)
-	if gone := c.Client().CoreV1().Pods("default").Delete(context.Background(), "web", metav1.DeleteOptions{GracePeriodSeconds: &now}); !apierrors.IsNotFound(gone) {
-		err = errors.Join(err, gone)
-	}
-	return errors.Join(err, c.RunFor(time.Minute))
+// ended runs a pod with disk-1 and deletes it, ten seconds later by force if it is still there.
+func ended(c *explore.Cluster, _ bool) {
+	makeDisks(c, "node-1", "disk-1")
+	c.WriteFile("node/node-1", kept, "kept")
+	c.Apply(disksClass(), disk("node-1", "disk-1"), diskClaims("a"), pod("web", "", "a"))
+	c.RunFor(time.Minute)
+	c.Delete("pod/web")
+	c.RunFor(10 * time.Second)
+	deleteByForce(c, "web")
+	c.RunFor(time.Minute)
 }
 
 // forget makes a kubelet know its mounts from memory only.
@@ -69,9 +66,9 @@ func deletedThroughAMount() Exhibit {
 	}
 }
 
-// removeAll does what rm -rf does with real mounts: it removes the mounted files, and
-// the mount point, which is a link on disks in memory, is busy.
-func removeAll(node *disk.Disk, dir string) error {
+// removeAll does what rm -rf does with real mounts: it removes the files that are mounted, and the
+// mount point, which is a link on disks in memory, is busy.
+func removeAll(node *memdisk.Disk, dir string) error {
 	entries, err := node.ReadDir(dir)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type Exhibit struct {
 	// configure, if set, changes the cluster's Config before each run; most take the fix out of a
 	// controller unless fixed.
 	configure func(cfg *storagesim.Config, fixed bool)
-	scenario  func(c *storagesim.Cluster, fixed bool) error
+	scenario  func(c *explore.Cluster, fixed bool)
 }
 
 // Exhibits returns all that there are, by number.
@@ -62,7 +62,7 @@ func (e Exhibit) Play(fixed bool) error {
 }
 
 func (e Exhibit) play(fixed bool) func(*storagesim.Cluster) error {
-	return func(c *storagesim.Cluster) error { return e.scenario(c, fixed) }
+	return explore.Scenario(func(c *explore.Cluster) { e.scenario(c, fixed) })
 }
 
 // config returns what is explored.

@@ -18,29 +18,6 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-const podOnSomeNode = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: disk}
-provisioner: example.com/disk
-volumeBindingMode: WaitForFirstConsumer
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec:
-  storageClassName: disk
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec:
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
-`
-
 // onNodes is a backend that makes volumes on the node that was selected.
 type onNodes struct {
 	backend
@@ -48,7 +25,7 @@ type onNodes struct {
 	refusal provisioner.ProvisioningState // its answer when the node is gone or full
 	full    string                        // a node without room
 	on      map[string]string             // the nodes of volumes
-	goesOn  bool                          // with what it has begun, whatever became of the node
+	goesOn  bool                          // finishes a volume that it has begun, even if the node is gone
 }
 
 func (o *onNodes) run(env control.Env) (provisioner.Provisioner, error) {
@@ -90,7 +67,7 @@ func (o *onNodes) make(ctx context.Context, options provisioner.ProvisionOptions
 	return volume, state, err
 }
 
-// reschedules returns a backend that lets the scheduler select another node, if it is fixed.
+// reschedules returns a backend that, if fixed, lets the scheduler select another node.
 func reschedules(fixed bool) *onNodes {
 	if fixed {
 		return &onNodes{refusal: provisioner.ProvisioningReschedule, goesOn: true}
@@ -98,36 +75,29 @@ func reschedules(fixed bool) *onNodes {
 	return &onNodes{refusal: provisioner.ProvisioningFinished, goesOn: true}
 }
 
-// playOnNodes has a pod want a volume on one of two nodes, which are objects without a
-// kubelet, and something happen to the one that was selected ten seconds later.
-func playOnNodes(c *storagesim.Cluster, o *onNodes, happens func(node string) error) error {
+// playOnNodes runs a pod that wants a volume on one of two nodes, which are objects without a
+// kubelet. Ten seconds later something happens to the node that was selected.
+func playOnNodes(c *explore.Cluster, o *onNodes, happens func(node string)) {
 	o.holds, o.on = map[string]bool{}, map[string]string{}
-	err := errors.Join(addNodes(c, "node-1", "node-2"), c.AddProvisionController(provisioner.Config{Name: backendName, New: o.run}), c.Apply(podOnSomeNode), c.RunFor(10*time.Second))
-	if err != nil {
-		return err
+	addNodes(c, "node-1", "node-2")
+	c.AddProvisionController(provisioner.Config{Name: backendName, New: o.run})
+	c.Apply(backendClass("WaitForFirstConsumer"), backendClaim(), pod("web", "", "data"))
+	c.RunFor(10 * time.Second)
+	if node := c.Claim("data").Annotations[binding.AnnSelectedNode]; node != "" {
+		happens(node)
 	}
-	data, err := c.Claim("data")
-	if err != nil {
-		return err
-	}
-	if node := data.Annotations[binding.AnnSelectedNode]; node != "" {
-		err = happens(node)
-	}
-	return errors.Join(err, c.RunFor(time.Hour))
+	c.RunFor(time.Hour)
 }
 
 // addNodes creates nodes that are objects without a kubelet.
-func addNodes(c *storagesim.Cluster, names ...string) error {
+func addNodes(c *explore.Cluster, names ...string) {
 	for _, name := range names {
 		_, err := c.Client().CoreV1().Nodes().Create(context.Background(), &v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
 			Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("110")}},
 		}, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
+		c.Must(err)
 	}
-	return nil
 }
 
 func nodeGone() Exhibit {
@@ -138,14 +108,14 @@ func nodeGone() Exhibit {
 		Fix:       "the provisioner answers Reschedule where it answered Finished",
 		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
 		actors: []string{storagesim.Scheduler},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			return playOnNodes(c, reschedules(fixed), func(node string) error { return deleteNode(c, node) })
+		scenario: func(c *explore.Cluster, fixed bool) {
+			playOnNodes(c, reschedules(fixed), func(node string) { deleteNode(c, node) })
 		},
 	}
 }
 
-func deleteNode(c *storagesim.Cluster, node string) error {
-	return c.Client().CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{})
+func deleteNode(c *explore.Cluster, node string) {
+	c.Must(c.Client().CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}))
 }
 
 func nodeGoneTooLate() Exhibit {
@@ -156,10 +126,10 @@ func nodeGoneTooLate() Exhibit {
 		Fix:       "the provisioner goes on with what it has begun",
 		Rule:      explore.NothingLeaks, Replay: "x1;faults=5:crash;holds=5:55s:example.com/disk:persistentvolumeclaims",
 		actors: []string{storagesim.Scheduler},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
+		scenario: func(c *explore.Cluster, fixed bool) {
 			o := reschedules(true)
 			o.goesOn = fixed
-			return playOnNodes(c, o, func(node string) error { return deleteNode(c, node) })
+			playOnNodes(c, o, func(node string) { deleteNode(c, node) })
 		},
 	}
 }
@@ -172,13 +142,13 @@ func nodeFull() Exhibit {
 		Fix:       "the provisioner answers Reschedule where it answered Finished",
 		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
 		actors: []string{storagesim.Scheduler},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
+		scenario: func(c *explore.Cluster, fixed bool) {
 			o := reschedules(fixed)
-			return playOnNodes(c, o, func(node string) error {
+			playOnNodes(c, o, func(node string) {
 				o.full = node
 				_, err := c.Client().CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType,
 					[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
-				return err
+				c.Must(err)
 			})
 		},
 	}

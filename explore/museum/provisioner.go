@@ -2,7 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -10,37 +9,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-const (
-	backendName = "example.com/disk"
+const backendName = "example.com/disk"
 
-	class = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: disk}
-provisioner: example.com/disk
-`
-	claim = `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec:
-  storageClassName: disk
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
-`
-)
+// backendClass returns the class of the backend, "disk".
+func backendClass(bindingMode string) string { return storageClass("disk", backendName, bindingMode) }
+
+// backendClaim returns the claim "data" of that class.
+func backendClaim() string { return claims("disk", "1Gi", "data") }
 
 // backend keeps its volumes under their names, so that making one twice makes one.
 type backend struct {
 	holds map[string]bool
-	// late is the state that Provision returns once for a volume that it has just made, as if its
-	// answer came too late. Empty for an answer in time.
+	// late is the state that Provision returns once, with an error, after it has made the volume:
+	// its answer comes too late. Empty for an answer in time.
 	late provisioner.ProvisioningState
 }
 
@@ -68,17 +54,21 @@ func (b *backend) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	return nil
 }
 
-// Volumes returns what the backend holds, for the rule that nothing leaks.
+// Volumes lists what the backend holds, for the rule that nothing leaks.
 func (b *backend) Volumes(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(b.holds)), nil
 }
 
-// start runs the backend's provisioner on a cluster with its class.
-func start(c *storagesim.Cluster, b *backend, change func(*provisioner.Config)) error {
+// start runs the provisioner of a backend, with its class. cfg's Name is set.
+func start(c *explore.Cluster, b *backend, cfg provisioner.Config) {
 	b.holds = map[string]bool{}
-	cfg := provisioner.Config{Name: backendName, Provisioner: b}
-	change(&cfg)
-	return errors.Join(c.AddProvisionController(cfg), c.Apply(class), c.Settle())
+	cfg.Name = backendName
+	if cfg.New == nil && cfg.Provisioner == nil {
+		cfg.Provisioner = b
+	}
+	c.AddProvisionController(cfg)
+	c.Apply(backendClass("Immediate"))
+	c.Settle()
 }
 
 func forgotten() Exhibit {
@@ -88,18 +78,22 @@ func forgotten() Exhibit {
 		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/486",
 		Fix:       "the provisioner, when it starts, deletes what has neither a claim nor a PersistentVolume",
 		Rule:      NoAssetIsLost, Replay: "x1;faults=2:crash;holds=2:35s:example.com/disk:persistentvolumes",
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			b := &backend{}
-			return errors.Join(start(c, b, func(cfg *provisioner.Config) {
-				if fixed {
-					cfg.Provisioner, cfg.New = nil, b.tidy
-				}
-			}), c.Apply(claim), c.RunFor(10*time.Second), c.Delete("pvc/data"), c.RunFor(time.Minute), c.Settle())
+		scenario: func(c *explore.Cluster, fixed bool) {
+			b, cfg := &backend{}, provisioner.Config{}
+			if fixed {
+				cfg.New = b.tidy
+			}
+			start(c, b, cfg)
+			c.Apply(backendClaim())
+			c.RunFor(10 * time.Second)
+			c.Delete("pvc/data")
+			c.RunFor(time.Minute)
+			c.Settle()
 		},
 	}
 }
 
-// tidy returns the provisioner of a process that begins with a look at what the backend holds.
+// tidy returns a provisioner that, when it starts, deletes what belongs to no object.
 func (b *backend) tidy(env control.Env) (provisioner.Provisioner, error) {
 	env.Go("tidy up", func(ctx context.Context) {
 		claims, err := env.Client().CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
@@ -129,13 +123,16 @@ func timeout() Exhibit {
 		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/131",
 		Fix:       "the backend answers Background where it answered Finished",
 		Rule:      explore.NothingLeaks, Replay: "x1",
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
+		scenario: func(c *explore.Cluster, fixed bool) {
 			b := &backend{late: provisioner.ProvisioningFinished}
 			if fixed {
 				b.late = provisioner.ProvisioningInBackground
 			}
-			return errors.Join(start(c, b, func(*provisioner.Config) {}),
-				c.Apply(claim), c.RunFor(time.Second), c.Delete("pvc/data"), c.Settle())
+			start(c, b, provisioner.Config{})
+			c.Apply(backendClaim())
+			c.RunFor(time.Second)
+			c.Delete("pvc/data")
+			c.Settle()
 		},
 	}
 }
@@ -148,14 +145,14 @@ func retries() Exhibit {
 		Fix:       "provisioner.Config.CreateProvisionedPVLimiter: the volume is saved by a queue",
 		Rule:      MadeOnce, Replay: "x1;faults=2:refused",
 		except: []string{explore.NothingLeaks}, // a lost answer leaves an object whose volume is deleted
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			return errors.Join(start(c, &backend{}, func(cfg *provisioner.Config) {
-				if fixed {
-					cfg.CreateProvisionedPVLimiter = &control.RateLimiter{Base: time.Second, Max: time.Minute}
-				} else {
-					cfg.CreateProvisionedPVRetryCount = 1
-				}
-			}), c.Apply(claim), c.Settle())
+		scenario: func(c *explore.Cluster, fixed bool) {
+			cfg := provisioner.Config{CreateProvisionedPVRetryCount: 1}
+			if fixed {
+				cfg = provisioner.Config{CreateProvisionedPVLimiter: &control.RateLimiter{Base: time.Second, Max: time.Minute}}
+			}
+			start(c, &backend{}, cfg)
+			c.Apply(backendClaim())
+			c.Settle()
 		},
 	}
 }
@@ -167,16 +164,18 @@ func volumeFirst() Exhibit {
 		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/546",
 		Fix:       "provisioner.Config.AddFinalizer: a finalizer of the provisioner keeps the object",
 		Rule:      explore.NothingLeaks, Replay: "x1",
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			err := errors.Join(start(c, &backend{}, func(cfg *provisioner.Config) { cfg.AddFinalizer = fixed }), c.Apply(claim), c.Settle())
-			if err != nil {
-				return err
+		scenario: func(c *explore.Cluster, fixed bool) {
+			start(c, &backend{}, provisioner.Config{AddFinalizer: fixed})
+			c.Apply(backendClaim())
+			c.Settle()
+			name := c.Claim("data").Spec.VolumeName
+			if name == "" {
+				return
 			}
-			data, err := c.Claim("data")
-			if err != nil || data.Spec.VolumeName == "" {
-				return err
-			}
-			return errors.Join(c.Delete("pv/"+data.Spec.VolumeName), c.Settle(), c.Delete("pvc/data"), c.Settle())
+			c.Delete("pv/" + name)
+			c.Settle()
+			c.Delete("pvc/data")
+			c.Settle()
 		},
 	}
 }

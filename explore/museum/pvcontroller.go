@@ -2,7 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,60 +15,11 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-const (
-	manualVolume = `
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: only}
-spec:
-  storageClassName: manual
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  hostPath: {path: /data}
-`
-	manualClaim = `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec:
-  storageClassName: manual
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
-`
-	otherClaim = `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: other}
-spec:
-  storageClassName: manual
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
-`
-	laterClass = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: manual}
-provisioner: kubernetes.io/no-provisioner
-volumeBindingMode: WaitForFirstConsumer
-`
-	podWithData = `
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec:
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
-`
-	podOnANode = `
-apiVersion: v1
-kind: Pod
-metadata: {name: web}
-spec:
-  nodeName: node-1
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-  containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}]
-`
-)
+// manualVolume returns the one volume "only".
+func manualVolume() string { return volume("only", "manual", "1Gi", "hostPath: {path: /data}") }
+
+// manualClaims returns claims that can have it.
+func manualClaims(names ...string) string { return claims("manual", "1Gi", names...) }
 
 // unfixed returns an Exhibit.configure that takes the fix out.
 func unfixed(change func(*storagesim.Config)) func(*storagesim.Config, bool) {
@@ -97,8 +47,9 @@ func twoClaims() Exhibit {
 				return unlocked{c}
 			}
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(c.Apply(manualVolume, manualClaim, otherClaim), c.Settle())
+		scenario: func(c *explore.Cluster, _ bool) {
+			c.Apply(manualVolume(), manualClaims("data", "other"))
+			c.Settle()
 		},
 	}
 }
@@ -127,8 +78,12 @@ func cacheWithoutClaim() Exhibit {
 				return noLiveClaims{c}
 			}
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(addNodes(c, "node-1"), c.Apply(laterClass, manualVolume), c.RunFor(time.Second), c.Apply(manualClaim, podWithData), c.RunFor(time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			addNodes(c, "node-1")
+			c.Apply(storageClass("manual", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"), manualVolume())
+			c.RunFor(time.Second)
+			c.Apply(manualClaims("data"), pod("web", "", "data"))
+			c.RunFor(time.Minute)
 		},
 	}
 }
@@ -152,17 +107,23 @@ func zombieVolume() Exhibit {
 		configure: unfixed(func(cfg *storagesim.Config) {
 			cfg.PVController.Remember = func(_, _ *v1.PersistentVolume) bool { return true }
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			late := engine.Fault{Actor: storagesim.PVController, Verb: "update", Resource: "persistentvolumes/status", After: true, Delay: 10 * time.Second}
-			return errors.Join(c.Apply(manualVolume), c.Settle(), c.Inject(late), c.Apply(manualClaim), c.RunFor(time.Second), removeVolume(c), c.RunFor(time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			c.Apply(manualVolume())
+			c.Settle()
+			c.Inject(engine.Fault{Actor: storagesim.PVController, Verb: "update", Resource: "persistentvolumes/status", After: true, Delay: 10 * time.Second})
+			c.Apply(manualClaims("data"))
+			c.RunFor(time.Second)
+			removeVolume(c)
+			c.RunFor(time.Minute)
 		},
 	}
 }
 
-// removeVolume deletes the volume without its finalizers, as users do who are tired of waiting.
-func removeVolume(c *storagesim.Cluster) error {
+// removeVolume removes the volume's finalizers and deletes it, as users do who are tired of waiting.
+func removeVolume(c *explore.Cluster) {
 	_, err := c.Client().CoreV1().PersistentVolumes().Patch(context.Background(), "only", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	return errors.Join(err, c.Delete("pv/only"))
+	c.Must(err)
+	c.Delete("pv/only")
 }
 
 func nameUsedAgain() Exhibit {
@@ -175,23 +136,25 @@ func nameUsedAgain() Exhibit {
 		configure: unfixed(func(cfg *storagesim.Config) {
 			cfg.PVController.SameClaim = func(*v1.PersistentVolumeClaim, types.UID) bool { return true }
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(c.Apply(manualVolume, manualClaim), c.Settle(), c.Delete("pvc/data"), untilGone(c, "data"), c.Apply(manualClaim), c.Settle())
+		scenario: func(c *explore.Cluster, _ bool) {
+			c.Apply(manualVolume(), manualClaims("data"))
+			c.Settle()
+			c.Delete("pvc/data")
+			untilGone(c, "data")
+			c.Apply(manualClaims("data"))
+			c.Settle()
 		},
 	}
 }
 
-// untilGone has the cluster work until the claim is gone, if that is soon.
-func untilGone(c *storagesim.Cluster, claim string) error {
+// untilGone runs until the claim is gone, for at most 100 steps.
+func untilGone(c *explore.Cluster, claim string) {
 	for range 100 {
-		if _, err := c.Claim(claim); apierrors.IsNotFound(err) {
-			return nil
+		if _, err := c.Cluster.Claim(claim); apierrors.IsNotFound(err) {
+			return
 		}
-		if _, err := c.Step(); err != nil {
-			return err
-		}
+		c.Step()
 	}
-	return nil
 }
 
 func protectionBelievesCache() Exhibit {
@@ -204,8 +167,12 @@ func protectionBelievesCache() Exhibit {
 		configure: without(storagesim.PVCProtection, func(e *env) {
 			e.pods = func(c corev1client.PodInterface) corev1client.PodInterface { return noLivePods{c} }
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(c.Apply(manualVolume, manualClaim), c.Settle(), c.Apply(podOnANode), c.Delete("pvc/data"), c.Settle())
+		scenario: func(c *explore.Cluster, _ bool) {
+			c.Apply(manualVolume(), manualClaims("data"))
+			c.Settle()
+			c.Apply(pod("web", "nodeName: node-1", "data"))
+			c.Delete("pvc/data")
+			c.Settle()
 		},
 	}
 }

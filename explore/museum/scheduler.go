@@ -2,7 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,38 +16,7 @@ import (
 	"github.com/storagesim/storagesim/scheduler"
 )
 
-const (
-	diskClass = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: disks}
-provisioner: kubernetes.io/no-provisioner
-volumeBindingMode: WaitForFirstConsumer
-`
-	diskYAML = `
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: NAME}
-spec:
-  storageClassName: disks
-  capacity: {storage: 5Gi}
-  accessModes: [ReadWriteOnce]
-  local: {path: /disks/NAME}
-  nodeAffinity:
-    required:
-      nodeSelectorTerms:
-      - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [NODE]}]
-`
-	diskClaim = `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: NAME}
-spec:
-  storageClassName: disks
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 5Gi}}
-`
-	replicaSet = `
+const replicaSet = `
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
@@ -67,47 +35,23 @@ spec:
       accessModes: [ReadWriteOnce]
       resources: {requests: {storage: 5Gi}}
 `
-)
 
-// diskOn returns a volume on a node.
-func diskOn(node, name string) string {
-	return strings.NewReplacer("NAME", name, "NODE", node).Replace(diskYAML)
+// disksClass returns the class of disks and diskClaims.
+func disksClass() string {
+	return storageClass("disks", "kubernetes.io/no-provisioner", "WaitForFirstConsumer")
 }
 
-// makeDisks makes the directories of such volumes.
-func makeDisks(c *storagesim.Cluster, node string, names ...string) (err error) {
+// disk returns a volume on a node.
+func disk(node, name string) string { return localVolume(name, "disks", "5Gi", node, "/disks/"+name) }
+
+// diskClaims returns claims of disks.
+func diskClaims(names ...string) string { return claims("disks", "5Gi", names...) }
+
+// makeDisks makes the directories of a node's disks.
+func makeDisks(c *explore.Cluster, node string, names ...string) {
 	for _, name := range names {
-		err = errors.Join(err, c.MakeDir("node/"+node, "/disks/"+name, 0o755))
+		c.MakeDir("node/"+node, "/disks/"+name, 0o755)
 	}
-	return err
-}
-
-// claimsOf returns claims of disks.
-func claimsOf(names ...string) string {
-	var list []string
-	for _, name := range names {
-		list = append(list, strings.ReplaceAll(diskClaim, "NAME", name))
-	}
-	return strings.Join(list, "---")
-}
-
-// podWith returns a pod with claims; more holds other fields of its spec.
-func podWith(name, more string, claims ...string) string {
-	var volumes, mounts []string
-	for _, claim := range claims {
-		volumes = append(volumes, fmt.Sprintf("{name: %[1]s, persistentVolumeClaim: {claimName: %[1]s}}", claim))
-		mounts = append(mounts, fmt.Sprintf("{name: %[1]s, mountPath: /%[1]s}", claim))
-	}
-	return fmt.Sprintf(`
-apiVersion: v1
-kind: Pod
-metadata: {name: %s}
-spec:
-  %s
-  terminationGracePeriodSeconds: 1
-  volumes: [%s]
-  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [%s]}]
-`, name, more, strings.Join(volumes, ", "), strings.Join(mounts, ", "))
 }
 
 func oldDecision() Exhibit {
@@ -126,14 +70,19 @@ func oldDecision() Exhibit {
 				return func(env control.Env) error { return scheduler.New(scheduler.Config{Decide: onceForAll()})(env) }
 			}
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(makeDisks(c, "node-1", "disk-1", "disk-2"), c.Apply(diskClass, diskOn("node-1", "disk-1"), diskOn("node-1", "disk-2"), claimsOf("a", "b")), c.Settle(),
-				c.Apply(podWith("web", "", "a")), c.RunFor(500*time.Millisecond), c.Apply(podWith("other", "", "b")), c.RunFor(time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			makeDisks(c, "node-1", "disk-1", "disk-2")
+			c.Apply(disksClass(), disk("node-1", "disk-1"), disk("node-1", "disk-2"), diskClaims("a", "b"))
+			c.Settle()
+			c.Apply(pod("web", "", "a"))
+			c.RunFor(500 * time.Millisecond)
+			c.Apply(pod("other", "", "b"))
+			c.RunFor(time.Minute)
 		},
 	}
 }
 
-// onceForAll keeps what was found for a pod on a node.
+// onceForAll looks for the volumes of a pod on a node once and keeps the result.
 func onceForAll() scheduler.Decide {
 	kept := map[string]*scheduler.PodVolumes{}
 	return func(pod *v1.Pod, node string, find func() (*scheduler.PodVolumes, error)) (*scheduler.PodVolumes, error) {
@@ -155,14 +104,17 @@ func halves() Exhibit {
 		Fix:       "the user reserves both volumes with spec.claimRef",
 		Rule:      NoHalf, Replay: "x1;faults=6:refused", except: []string{explore.Liveness},
 		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			first, second := diskOn("node-1", "disk-1"), diskOn("node-1", "disk-2")
+		scenario: func(c *explore.Cluster, fixed bool) {
+			first, second := disk("node-1", "disk-1"), disk("node-1", "disk-2")
 			if fixed {
 				first += "  claimRef: {namespace: default, name: a}\n"
 				second += "  claimRef: {namespace: default, name: b}\n"
 			}
-			return errors.Join(makeDisks(c, "node-1", "disk-1", "disk-2"), c.Apply(diskClass, first, second, claimsOf("a", "b", "c")), c.Settle(),
-				c.Apply(podWith("two", "", "a", "b"), podWith("one", "", "c")), c.RunFor(time.Minute))
+			makeDisks(c, "node-1", "disk-1", "disk-2")
+			c.Apply(disksClass(), first, second, diskClaims("a", "b", "c"))
+			c.Settle()
+			c.Apply(pod("two", "", "a", "b"), pod("one", "", "c"))
+			c.RunFor(time.Minute)
 		},
 	}
 }
@@ -182,9 +134,15 @@ func oldClaim() Exhibit {
 				})
 			}
 		},
-		scenario: func(c *storagesim.Cluster, _ bool) error {
-			return errors.Join(makeDisks(c, "node-1", "disk-1"), makeDisks(c, "node-2", "disk-2"), c.Apply(diskClass, replicaSet, diskOn("node-1", "disk-1")), c.RunFor(time.Minute), c.Apply(diskOn("node-2", "disk-2")),
-				c.RunFor(10*time.Second), c.Delete("pvc/data-db-0", "pod/db-0"), c.RunFor(time.Minute))
+		scenario: func(c *explore.Cluster, _ bool) {
+			makeDisks(c, "node-1", "disk-1")
+			makeDisks(c, "node-2", "disk-2")
+			c.Apply(disksClass(), replicaSet, disk("node-1", "disk-1"))
+			c.RunFor(time.Minute)
+			c.Apply(disk("node-2", "disk-2"))
+			c.RunFor(10 * time.Second)
+			c.Delete("pvc/data-db-0", "pod/db-0")
+			c.RunFor(time.Minute)
 		},
 	}
 }
@@ -220,12 +178,14 @@ func bypassed() Exhibit {
 		Fix:       "the user writes a nodeSelector in place of spec.nodeName",
 		Rule:      NoConsumerWaits, Replay: "x1",
 		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
+		scenario: func(c *explore.Cluster, fixed bool) {
 			where := "nodeName: node-1"
 			if fixed {
 				where = "nodeSelector: {kubernetes.io/hostname: node-1}"
 			}
-			return errors.Join(makeDisks(c, "node-1", "disk-1"), c.Apply(diskClass, diskOn("node-1", "disk-1"), claimsOf("a"), podWith("web", where, "a")), c.RunFor(time.Minute))
+			makeDisks(c, "node-1", "disk-1")
+			c.Apply(disksClass(), disk("node-1", "disk-1"), diskClaims("a"), pod("web", where, "a"))
+			c.RunFor(time.Minute)
 		},
 	}
 }
@@ -238,13 +198,18 @@ func twoWriters() Exhibit {
 		Fix:       "the user writes ReadWriteOncePod in place of ReadWriteOnce",
 		Rule:      OneWriter, Replay: "x1",
 		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
-			storage := diskOn("node-1", "disk-1") + "---" + claimsOf("a")
+		scenario: func(c *explore.Cluster, fixed bool) {
+			storage := disk("node-1", "disk-1") + "---" + diskClaims("a")
 			if fixed {
 				storage = strings.ReplaceAll(storage, "ReadWriteOnce", "ReadWriteOncePod")
 			}
-			return errors.Join(makeDisks(c, "node-1", "disk-1"), c.Apply(diskClass, storage, podWith("old", "", "a")), c.RunFor(time.Minute),
-				c.Apply(podWith("new", "", "a")), c.RunFor(time.Minute), c.Delete("pod/old"), c.RunFor(time.Minute))
+			makeDisks(c, "node-1", "disk-1")
+			c.Apply(disksClass(), storage, pod("old", "", "a"))
+			c.RunFor(time.Minute)
+			c.Apply(pod("new", "", "a"))
+			c.RunFor(time.Minute)
+			c.Delete("pod/old")
+			c.RunFor(time.Minute)
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner"
@@ -55,12 +55,15 @@ func madeAgain() Exhibit {
 				return noLiveVolumes{c}
 			}
 		}),
-		scenario: func(c *storagesim.Cluster, _ bool) error {
+		scenario: func(c *explore.Cluster, _ bool) {
 			s := &slowBackend{}
-			err := errors.Join(start(c, &s.backend, func(cfg *provisioner.Config) {
-				cfg.Provisioner, cfg.New = nil, s.run
-			}), c.Apply(claim), c.RunFor(time.Second), c.Apply(claimWithLabel), c.RunFor(11*time.Second))
-			return errors.Join(err, c.Delete("pvc/data"), c.Settle())
+			start(c, &s.backend, provisioner.Config{New: s.run})
+			c.Apply(backendClaim())
+			c.RunFor(time.Second)
+			c.Apply(strings.Replace(backendClaim(), "{name: data}", "{name: data, labels: {app: web}}", 1))
+			c.RunFor(11 * time.Second)
+			c.Delete("pvc/data")
+			c.Settle()
 		},
 	}
 }
@@ -73,16 +76,6 @@ type noLiveVolumes struct {
 func (noLiveVolumes) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1.PersistentVolume, error) {
 	return nil, apierrors.NewNotFound(v1.Resource("persistentvolumes"), name)
 }
-
-const claimWithLabel = `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data, labels: {app: web}}
-spec:
-  storageClassName: disk
-  accessModes: [ReadWriteOnce]
-  resources: {requests: {storage: 1Gi}}
-`
 
 // looksAgain is a backend that may read a claim again before it makes its volume.
 type looksAgain struct {
@@ -117,11 +110,17 @@ func oldUID() Exhibit {
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/105131",
 		Fix:       "the provisioner reads the claim before it makes a volume",
 		Rule:      ForLivingClaims, Replay: "x1;choices=54:2",
-		scenario: func(c *storagesim.Cluster, fixed bool) error {
+		scenario: func(c *explore.Cluster, fixed bool) {
 			l := &looksAgain{looks: fixed}
-			return errors.Join(start(c, &l.backend, func(cfg *provisioner.Config) { cfg.Provisioner, cfg.New = nil, l.run }),
-				c.Hold(backendName, "persistentvolumeclaims"), c.Apply(claim), c.Settle(), c.Delete("pvc/data"), c.Settle(), c.Apply(claim),
-				c.Release(backendName, "persistentvolumeclaims"), c.Settle())
+			start(c, &l.backend, provisioner.Config{New: l.run})
+			c.Hold(backendName, "persistentvolumeclaims")
+			c.Apply(backendClaim())
+			c.Settle()
+			c.Delete("pvc/data")
+			c.Settle()
+			c.Apply(backendClaim())
+			c.Release(backendName, "persistentvolumeclaims")
+			c.Settle()
 		},
 	}
 }
