@@ -67,7 +67,7 @@ func (l *changeLog) after(rv uint64) (uint64, bool) {
 	return l.first() + uint64(n), rv >= l.compacted
 }
 
-// bookmarkEvery is the number of times that followers that asked for bookmarks are offered one.
+// bookmarkEvery is the interval at which followers that asked for bookmarks are offered one.
 const bookmarkEvery = time.Minute
 
 // publish appends a change to the log and wakes the followers it may concern.

@@ -27,7 +27,7 @@ type testDriver struct {
 	// topology says that nodes are in zones: z1 and z2.
 	topology bool
 	volumes  map[string]*csipb.Volume // by name
-	// notReady is the number of times that more CreateSnapshot says that the snapshot is not ready yet.
+	// notReady is the number of further answers of CreateSnapshot that the snapshot is not ready yet.
 	notReady int
 }
 

@@ -91,7 +91,7 @@ type Clock interface {
 	Poll(ctx context.Context, interval, timeout time.Duration, cond func(ctx context.Context) (bool, error)) error
 }
 
-// Backoff is the time that to wait, again and again.
+// Backoff describes waits that grow.
 type Backoff struct {
 	// First is the first wait. It must be positive.
 	First time.Duration

@@ -29,7 +29,7 @@ type crashLoop struct {
 	next time.Duration // the backoff after the next end
 }
 
-// after returns the time that the process stays down that ends at now.
+// after returns the time until the process starts again, for a process that ends at now.
 func (c *crashLoop) after(now time.Time) time.Duration {
 	if c.next == 0 || now.Sub(c.last) > crashLoopReset {
 		c.next = 0

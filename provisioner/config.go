@@ -39,7 +39,7 @@ type Config struct {
 	// Threadiness is the number of claims, and how many volumes, are worked on at
 	// once; default 4.
 	Threadiness int
-	// ResyncPeriod is the number of times that all claims and volumes are looked at again;
+	// ResyncPeriod is the interval at which all claims and volumes are looked at again;
 	// default 15 minutes.
 	ResyncPeriod time.Duration
 	// FailedProvisionThreshold is the number of times that a failing claim is tried again

@@ -23,7 +23,7 @@ const (
 
 // Config configures the controller. The zero value works.
 type Config struct {
-	// ResyncPeriod is the number of times that all claims and volumes are looked at again; default
+	// ResyncPeriod is the interval at which all claims and volumes are looked at again; default
 	// 15 s.
 	ResyncPeriod time.Duration
 	// Deleters are the in-tree plugins that can delete a volume's asset, by plugin name,

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// bindPollInterval is the number of times that BindPodVolumes looks whether the others are
+// bindPollInterval is the interval at which BindPodVolumes looks whether the other actors are
 // done. Upstream: binder.go BindPodVolumes, v1.36.
 const bindPollInterval = time.Second
 

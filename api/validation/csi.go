@@ -14,7 +14,7 @@ import (
 
 const (
 	maxNodeID = 256 // characters
-	// minUpdatePeriodSeconds is the number of times that a driver may ask for its limits at most.
+	// minUpdatePeriodSeconds is the shortest interval at which a driver may be asked for its limits.
 	minUpdatePeriodSeconds = 10
 
 	// Bounds of the life of a token that a driver asks for, in seconds.

@@ -28,7 +28,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Interval is the number of times that a pod is looked at.
+// Interval is the interval at which a pod is looked at.
 const Interval = time.Second
 
 // Runner runs helper pods.

@@ -68,7 +68,7 @@ func (d describer) labels(title string, labels map[string]string) {
 	d.lines(0, title, lines)
 }
 
-// maxAnnotation is the time that an annotation may be on one line.
+// maxAnnotation is the length that an annotation may have on one line.
 const maxAnnotation = 140
 
 // annotations writes them one below the other, long ones on lines of their own.

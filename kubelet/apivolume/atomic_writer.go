@@ -24,7 +24,7 @@ const (
 	timestamp      = "..2006_01_02_15_04_05."
 )
 
-// maxFileName is the time that a file's name may be.
+// maxFileName is the longest name of a file, in bytes.
 const maxFileName = 255
 
 // FileProjection is one file of a volume.

@@ -16,8 +16,8 @@ import (
 // RegistryDir is the directory of the sockets with which drivers register.
 const RegistryDir = "/var/lib/kubelet/plugins_registry"
 
-// loopSleepDuration is the number of times that upstream compares the sockets that there are with those
-// that are registered. Here a socket waits for the next round only if it is new or gone.
+// loopSleepDuration is the interval at which upstream compares the existing sockets with the
+// registered ones. Here a socket waits for the next round only if it is new or gone.
 //
 // Upstream: plugin_manager.go loopSleepDuration, v1.36.
 const loopSleepDuration = time.Second

@@ -88,7 +88,7 @@ func (p *program) play(t *testing.T, seed uint64, user func(c *storagesim.Cluste
 // host answers the requests of one run.
 type host struct {
 	transport http.RoundTripper
-	ctx       context.Context
+	ctx       context.Context // of all requests
 	last      uint32
 
 	mu     sync.Mutex

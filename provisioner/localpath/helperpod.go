@@ -30,7 +30,7 @@ const (
 	//
 	// Upstream: provisioner.go HelperPodNameMaxLength, v0.0.37.
 	maxHelperPodName = 128
-	// helperPodInterval is the number of times that a helper pod is looked at.
+	// helperPodInterval is the interval at which a helper pod is looked at.
 	helperPodInterval = time.Second
 )
 

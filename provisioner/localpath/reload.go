@@ -19,7 +19,7 @@ const (
 	keyHelperPod = "helperPod.yaml"
 )
 
-// configCheckInterval is the number of times that the configuration is read again.
+// configCheckInterval is the interval at which the configuration is read again.
 //
 // Upstream: provisioner.go ConfigFileCheckInterval, v0.0.37.
 const configCheckInterval = 30 * time.Second

@@ -21,7 +21,7 @@ const VACActorName = "volumeattributesclass-protection-controller"
 // byVAC is an index by the names of VolumeAttributesClasses.
 const byVAC = "vac"
 
-// syncedPollPeriod is the number of times that the caches are asked whether they have had their first lists.
+// syncedPollPeriod is the interval at which the caches are asked whether they have had their first lists.
 //
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond

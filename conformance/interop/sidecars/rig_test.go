@@ -203,7 +203,7 @@ func (r *rig) step(name string, do func(), is func() bool) {
 	r.seen = append(r.seen, seen)
 }
 
-// rest is the time that nothing is written or called before a step is over: longer than the real
+// rest is the time without a write or call after which a step is over: longer than the real
 // sidecars wait before they try again what has failed once.
 const rest = 1500 * time.Millisecond
 
