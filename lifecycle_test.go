@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagesim/storagesim/internal/seedtest"
-	"github.com/storagesim/storagesim/storagesimtest"
-
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +17,10 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 // requireNoGoroutines waits for goroutines that are ending to be gone.
@@ -71,7 +71,7 @@ func TestClosingAtAnyMomentLeavesNoGoroutine(t *testing.T) {
 		c, err := storagesim.New(storagesim.Config{Seed: uint64(i)})
 		require.NoError(t, err)
 		require.NoError(t, c.InstallOpenEBS())
-		require.NoError(t, c.Apply(mainStory...))
+		require.NoError(t, c.Apply(clustertest.MainStory...))
 		for range i * 15 {
 			_, err := c.Step()
 			require.NoError(t, err)
@@ -89,7 +89,7 @@ func wholeLife(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluster {
 	c := storagesimtest.New(t, cfg)
 	c.InstallOpenEBS()
 	c.Inject(engine.Fault{Verb: "create", Resource: "pv", After: true, Crash: true, Restart: time.Second})
-	c.Apply(mainStory...)
+	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	c.Delete("pod/hello-local-hostpath-pod", "pvc/local-hostpath-pvc")
 	c.RunFor(time.Hour)
@@ -160,7 +160,7 @@ func TestInformersInGoroutinesFollowARunningCluster(t *testing.T) {
 		}
 		t.Fatal("the goroutines never saw it")
 	}
-	require.NoError(t, c.Apply(mainStory...))
+	require.NoError(t, c.Apply(clustertest.MainStory...))
 	settleUntil(func() bool {
 		claim, err := c.Claim("local-hostpath-pvc")
 		return err == nil && claim.Status.Phase == v1.ClaimBound && claim.Labels["seen"] == "yes" && len(volumes.GetStore().List()) == 1
@@ -188,7 +188,7 @@ func TestTheMainStorySurvivesACrashAfterAnyStep(t *testing.T) {
 		defer c.Close()
 		require.NoError(t, c.InstallOpenEBS())
 		require.NoError(t, c.Settle())
-		require.NoError(t, c.Apply(mainStory...))
+		require.NoError(t, c.Apply(clustertest.MainStory...))
 		for ; !running(c) && steps != crashAfter; steps++ {
 			_, err := c.Step()
 			require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestTheMainStorySurvivesACrashAfterAnyStep(t *testing.T) {
 func TestDaysPassAndNothingHappens(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{StepLimit: 5000})
 	c.InstallOpenEBS()
-	c.Apply(mainStory...)
+	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	story := c.Story()
 	c.RunFor(2 * 24 * time.Hour)
@@ -271,19 +271,27 @@ type fakeTest struct {
 	failed   bool
 }
 
-func (f *fakeTest) Helper()                {}
-func (f *fakeTest) Name() string           { return "fake" }
-func (f *fakeTest) Failed() bool           { return f.failed }
+func (f *fakeTest) Helper() {}
+
+func (f *fakeTest) Name() string { return "fake" }
+
+func (f *fakeTest) Failed() bool { return f.failed }
+
 func (f *fakeTest) Cleanup(cleanup func()) { f.cleanups = append(f.cleanups, cleanup) }
+
 func (f *fakeTest) Logf(format string, args ...any) {
 	f.logs = append(f.logs, fmt.Sprintf(format, args...))
 }
+
 func (f *fakeTest) FailNow() { f.failed = true; runtime.Goexit() }
+
 func (f *fakeTest) Fatalf(format string, args ...any) {
 	f.Logf(format, args...)
 	f.FailNow()
 }
+
 func (f *fakeTest) Fatal(args ...any) { f.Fatalf("%s", fmt.Sprint(args...)) }
+
 func (f *fakeTest) Errorf(format string, args ...any) {
 	f.Logf(format, args...)
 	f.failed = true

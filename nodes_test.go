@@ -2,7 +2,9 @@ package storagesim_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -121,4 +124,26 @@ func TestNoNodesAndAnEmptyListAreTheSameAndNoNodesMeansNone(t *testing.T) {
 	require.Equal(t, []string{"node/late"}, c.Machines())
 	_, err := storagesim.New(storagesim.Config{NoNodes: true, Nodes: storagesim.Nodes("a")})
 	require.ErrorContains(t, err, "Config.NoNodes: true, and there are 1 Nodes")
+}
+
+// BenchmarkIdleNodes lets ten minutes pass in which nothing happens but that nodes say that
+// they are alive: each renews its lease every 10 s, and reports its status every 5 minutes.
+func BenchmarkIdleNodes(b *testing.B) {
+	for _, nodes := range []int{1, 300, 5_000} {
+		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			nodes := clustertest.BenchSize(nodes)
+			names := make([]string, nodes)
+			for i := range names {
+				names[i] = fmt.Sprintf("node-%04d", i)
+			}
+			c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(names...), Disks: storagesim.MemoryDisks})
+			clustertest.Must(b, err)
+			defer func() { _ = c.Close() }()
+			const idle = 10 * time.Minute
+			for b.Loop() {
+				clustertest.Must(b, c.RunFor(idle))
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(idle.Seconds()/10)/float64(nodes), "µs/renewal")
+		})
+	}
 }

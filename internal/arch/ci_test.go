@@ -94,6 +94,42 @@ func TestTheTestsThatTheScriptsNameExist(t *testing.T) {
 	}
 }
 
+// A benchmark that moves to another package would otherwise leave behind a command that measures nothing.
+func TestTheBenchmarksThatTheDocumentsRunExist(t *testing.T) {
+	files, _ := goFiles(t)
+	commands := 0
+	for _, doc := range []string{"benchmarks.md", "benchmarks-binding.md"} {
+		for line := range strings.Lines(read(t, "docs", doc)) {
+			command := regexp.MustCompile(`^(?:GOGC=\d+ )?go test -run '\^\$' -bench '?([^' ]+)'?[^#]* (\./\S*|\.)(?:\s|$)|^go test (\./\S+) .*-bench \. `).FindStringSubmatch(line)
+			if command == nil {
+				require.False(t, strings.HasPrefix(line, "go test"), "%s: which benchmarks does this run? %s", doc, line)
+				continue
+			}
+			commands++
+			dir := path.Clean(command[2] + command[3])
+			for pattern := range strings.SplitSeq(command[1], "|") {
+				pattern, _, _ = strings.Cut(pattern, "/")
+				re := regexp.MustCompile(`^Benchmark\w*` + strings.TrimSuffix(pattern, "$"))
+				require.True(t, declares(files, dir, re), "%s: no benchmark in %s matches %q", doc, dir, pattern)
+			}
+		}
+	}
+	require.NotZero(t, commands)
+}
+
+// declares reports whether a package in that directory has a function whose name matches.
+func declares(files map[string]*ast.File, dir string, name *regexp.Regexp) bool {
+	for file, f := range files {
+		if path.Dir(file) == dir && slices.ContainsFunc(f.Decls, func(decl ast.Decl) bool {
+			fn, ok := decl.(*ast.FuncDecl)
+			return ok && fn.Recv == nil && name.MatchString(fn.Name.Name)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // A package that starts goroutines, in its code or its tests, runs under the race detector, and what
 // the list names exists: a package that is renamed would otherwise drop out of it.
 func TestPackagesWithGoroutinesRunUnderTheRaceDetector(t *testing.T) {

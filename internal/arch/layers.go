@@ -49,7 +49,7 @@ func Layers() []Layer {
 		{Name: "serving", Tops: []string{"live/serve"}, May: append(slices.Clone(cluster), "live")},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},
 		{Name: "museum", Tops: []string{"explore/museum"}, May: append(slices.Clone(cluster), "exploration")},
-		{Name: "test support", Tops: []string{"internal/clustertest", "internal/enginetest", "internal/csitest", "internal/volumetest", "internal/outside"}, May: append(slices.Clone(cluster), "scripts")},
+		{Name: "test support", Tops: []string{"internal/clustertest", "internal/enginetest", "internal/csitest", "internal/volumetest", "internal/outside"}, May: append(slices.Clone(cluster), "scripts", "exploration")},
 		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "museum", "serving", "remote", "test support")},
 	}
 }

@@ -1,0 +1,57 @@
+package leaks_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+// lostDirectory is a cluster with a directory of OpenEBS's that no volume uses, and
+// the leak that it is.
+func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
+	t.Helper()
+	c = storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c.InstallOpenEBS()
+	c.Apply(clustertest.MainStory...)
+	c.Settle()
+	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName
+	c.Delete("pod/hello-local-hostpath-pod")
+	c.Settle()
+	c.Inject(engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "pods", Times: -1, Err: syscall.EIO})
+	c.Crash(openebs.ProvisionerName)
+	c.Delete("pvc/local-hostpath-pvc", "pv/"+pv)
+	c.Settle()
+	return c, "directory /var/openebs/local/" + pv + " on node-1, which no volume uses (made by openebs.io/local)"
+}
+
+// Trouble hides no leak, and looking for leaks uses up no trouble.
+func TestTheSearchForLeaksMeetsNoTroubleOfMachines(t *testing.T) {
+	c, lost := lostDirectory(t)
+	clustertest.RequireLeaks(t, c, lost)
+	c.InjectMachine(machine.Fault{Err: syscall.EIO})
+	clustertest.RequireLeaks(t, c, lost)
+	require.Empty(t, clustertest.Strikes(c.Cluster))
+	require.ErrorIs(t, c.Cluster.WriteFile("node/node-1", "/x", nil), syscall.EIO)
+}
+
+func TestTheSearchForLeaksSaysWhereItCannotLook(t *testing.T) {
+	c, _ := lostDirectory(t)
+	above := filepath.Join(c.Dir(), "node-1/var/openebs")
+	require.NoError(t, os.RemoveAll(above))
+	c.RequireNoLeaks()
+	c.WriteFile("node/node-1", "/var/openebs", "a file has nothing below it")
+	c.RequireNoLeaks()
+	require.NoError(t, os.Remove(above))
+	require.NoError(t, os.Symlink("openebs", above))
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "node node-1: lstat /var/openebs/local/pvc-")
+}

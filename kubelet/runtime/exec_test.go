@@ -1,0 +1,148 @@
+package runtime_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+// podOf is a pod on node-1 with containers c and d and an emptyDir at /data.
+func podOf(name, commandOfC string) string {
+	container := func(name, command string) string {
+		return `{name: ` + name + `, image: busybox, command: ` + command + `, volumeMounts: [{name: data, mountPath: /data}]}`
+	}
+	return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {nodeName: node-1, volumes: [{name: data, emptyDir: {}}],
+  containers: [` + container("c", commandOfC) + `, ` + container("d", "[sleep, infinity]") + `]}}`
+}
+
+const prints = `[sh, -c, "echo begins $HOSTNAME; sleep 30; echo fails; exit 3"]`
+
+func memory(t *testing.T) *storagesimtest.Cluster {
+	t.Helper()
+	return storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+}
+
+func TestACommandIsRunInAContainerOfAPod(t *testing.T) {
+	c := memory(t)
+	c.Apply(podOf("web", "[sleep, infinity]"))
+	c.Settle()
+	result, err := c.Exec("web", "", "sh", "-c", "echo kept > /data/x; hostname; echo oops >&2; exit 4")
+	require.NoError(t, err)
+	require.Equal(t, storagesim.ExecResult{Stdout: "web\n", Stderr: "oops\n", ExitCode: 4}, result)
+	result, err = c.Exec("default/web", "d", "cat", "/data/x")
+	require.NoError(t, err)
+	require.Equal(t, storagesim.ExecResult{Stdout: "kept\n"}, result)
+	require.Contains(t, c.Story(), `runs "sh -c`)
+}
+
+func TestVirtualTimePassesForEverybodyWhileACommandSleeps(t *testing.T) {
+	c := memory(t)
+	c.Apply(podOf("web", `[sh, -c, "while true; do echo x >> /data/x; sleep 60; done"]`))
+	c.Settle()
+	began := c.Now()
+	result, err := c.Exec("web", "d", "sh", "-c", "sleep 300; wc -l < /data/x")
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Minute, c.Now().Sub(began))
+	require.Contains(t, []string{"5", "6"}, strings.TrimSpace(result.Stdout))
+
+	for _, command := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/data/x"}, {"sh", "-c", "while true; do sleep 3600; done"}} {
+		_, err = c.Exec("web", "d", command...)
+		require.EqualError(t, err, "the command has not ended after 24h0m0s of virtual time, or waits for ever; it was stopped")
+	}
+}
+
+func TestACommandReadsAndWritesStreams(t *testing.T) {
+	c := memory(t)
+	c.Apply(podOf("web", "[sleep, infinity]"))
+	c.Settle()
+	var out bytes.Buffer
+	code, err := c.ExecStreams("web", "c", runtime.ExecConfig{
+		Command: []string{"sh", "-c", "while read line; do echo \"<$line>\"; done; cat /nothing"},
+		Stdin:   strings.NewReader("one\ntwo\n"), Stdout: &out, Stderr: &out,
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, code)
+	require.True(t, strings.HasPrefix(out.String(), "<one>\n<two>\ncat: "), out.String())
+}
+
+// Upstream: pkg/registry/core/pod/strategy.go, kubelet_pods.go GetExec, kubectl exec, v1.36.
+func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
+	c := memory(t)
+	c.Apply(podOf("web", "[sh, -c, 'exit 1']"))
+	c.Apply(strings.Replace(podOf("unplaced", "[sleep, '1']"), "nodeName: node-1, ", "nodeSelector: {no: such}, ", 1))
+	c.Apply(strings.Replace(podOf("done", "['true']"), "spec: {", "spec: {restartPolicy: Never, ", 1))
+	c.Settle()
+	c.Apply(strings.Replace(podOf("lost", "[sleep, '1']"), "node-1", "node-9", 1))
+	_, err := c.Exec("done", "d", "true")
+	require.NoError(t, err)
+	for _, test := range []struct {
+		pod, container string
+		command        []string
+		want           string
+	}{
+		{"wbe", "", []string{"ls"}, `pods "wbe" not found`},
+		{"web", "e", []string{"ls"}, `container e is not valid for pod web; expected one of c, d`},
+		{"web", "c", []string{"ls"}, `unable to upgrade connection: container not found ("c"): it waits: CrashLoopBackOff`},
+		{"done", "c", []string{"ls"}, `unable to upgrade connection: container not found ("c"): it has ended with exit code 0`},
+		{"web", "d", nil, `you must specify at least one command for the container`},
+		{"unplaced", "", []string{"ls"}, `pod unplaced does not have a host assigned`},
+		{"lost", "", []string{"ls"}, `no node is called "node-9"`},
+	} {
+		_, err := c.Exec(test.pod, test.container, test.command...)
+		require.ErrorContains(t, err, test.want)
+	}
+	result, err := c.Exec("web", "d", "catt", "/data/x")
+	require.NoError(t, err)
+	require.EqualValues(t, 127, result.ExitCode)
+	require.Contains(t, result.Stderr, `catt: not found; this simulation has no such program, and its image is not known to start with it (did you mean "cat"?); expected one of [, ash,`)
+
+	require.NoError(t, c.Cluster.Stop("kubelet/node-1"))
+	_, err = c.Exec("web", "d", "ls")
+	require.Regexp(t, `^error dialing backend: dial tcp 172\.18\.\d+\.\d+:10250: connect: connection refused$`, err.Error())
+	_, err = c.Logs("web", "d", false)
+	require.Regexp(t, `^Get "https://172\.18\.(\d+\.\d+):10250/containerLogs/default/web/d": dial tcp 172\.18\.(\d+\.\d+):10250: connect: connection refused$`, err.Error())
+}
+
+func TestACommandIsStoppedWhenItsContainerOrItsKubeletGoesMeanwhile(t *testing.T) {
+	c := memory(t)
+	c.Apply(podOf("web", "[sleep, '100']"))
+	c.Settle()
+	result, err := c.Exec("web", "c", "sleep", "200")
+	require.NoError(t, err)
+	require.EqualValues(t, 137, result.ExitCode, "the container has ended meanwhile")
+
+	require.NoError(t, c.Cluster.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "pods/status", Crash: true, Restart: time.Hour}))
+	_, err = c.Exec("web", "d", "sleep", "300")
+	require.ErrorContains(t, err, "the connection to the container was lost, and the command stopped: dial tcp 172.18.")
+}
+
+func TestTheLogsOfAContainerAndOfTheOneBeforeIt(t *testing.T) {
+	c := memory(t)
+	c.Apply(podOf("web", prints))
+	c.Settle()
+	c.RunFor(10 * time.Second)
+	text, err := c.Logs("web", "c", false)
+	require.NoError(t, err)
+	require.Equal(t, "begins web\n", text)
+	_, err = c.Logs("web", "c", true)
+	require.EqualError(t, err, `previous terminated container "c" in pod "web" not found`)
+	c.RunFor(35 * time.Second) // it has failed, and runs again
+	text, err = c.Logs("web", "", true)
+	require.NoError(t, err)
+	require.Equal(t, "begins web\nfails\n", text)
+	_, err = c.Logs("web", "e", false)
+	require.ErrorContains(t, err, `container e is not valid for pod web; expected one of c, d`)
+
+	c.Apply(strings.Replace(podOf("never", "[sleep, '1']"), "image: busybox", "image: mine, imagePullPolicy: Never", 1))
+	c.Settle()
+	_, err = c.Logs("never", "c", false)
+	require.EqualError(t, err, `container "c" in pod "never" is waiting to start: ErrImageNeverPull`)
+}

@@ -1,0 +1,89 @@
+package provisioner_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/storagesimtest"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// callsOf are the calls in the trace, as sentences.
+func callsOf(c *storagesimtest.Cluster) (calls []string) {
+	for _, entry := range c.Records() {
+		if call, ok := entry.Record.(trace.Call); ok {
+			calls = append(calls, entry.Actor+" "+call.String())
+		}
+	}
+	return calls
+}
+
+func TestEachCallOfAProvisionerIsARecordWithItsResultAndItsTime(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{NFSServers: []storagesim.NFSServer{{Name: "nas", Exports: []string{"/srv"}}}})
+	faulty := &provisioner.Faulty{}
+	faulty.OnProvision(provisioner.Answer{Err: errors.New("busy"), State: provisioner.ProvisioningInBackground}, provisioner.Answer{AnswerLost: true})
+	faulty.OnDelete(provisioner.Answer{Err: errors.New("in use")}, provisioner.Answer{Err: &provisioner.IgnoredError{Reason: "it is theirs"}})
+	c.AddProvisionController(provisioner.Config{Name: clustertest.ShelfName, New: func(env control.Env) (provisioner.Provisioner, error) {
+		faulty.Provisioner = &clustertest.Slow{Env: env, Server: c.NFSServer("nas").Disk()}
+		return faulty, nil
+	}})
+	c.Apply(clustertest.ShelfClass, clustertest.ShelfClaim("data"))
+	c.RunFor(10 * time.Minute)
+	pv := "pvc-" + string(c.Claim("data").UID)
+	provision, del := "example.com/shelf Provision of pvc default/data returns ", "example.com/shelf Delete of pv "+pv+" "
+	require.Equal(t, []string{
+		provision + "an error (Background) after 0s: busy",
+		provision + "an error (Background) after 10s: the answer was lost",
+		provision + "pv " + pv + " after 10s",
+	}, callsOf(c))
+	c.Delete("pvc/data")
+	c.RunFor(time.Hour)
+	require.Equal(t, []string{
+		del + "returns an error (Error) after 0s: in use",
+		del + "returns an error (Ignored) after 0s: ignored because it is theirs",
+		del + "succeeds after 0s",
+	}, callsOf(c)[3:])
+
+	require.NotContains(t, c.Story(), "Provision of pvc")
+	require.NotContains(t, c.Transcript(0), "Provision of pvc")
+	details := c.Tell(trace.Telling{Details: true})
+	for _, call := range callsOf(c) {
+		require.Contains(t, details, strings.TrimPrefix(call, clustertest.ShelfName+" "))
+	}
+	require.Equal(t, c.Story(), c.Tell(trace.Telling{}))
+}
+
+func TestTheRecordsOfAStoryAreLinesOfJSON(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.InstallOpenEBS()
+	c.Apply(clustertest.MainStory...)
+	c.Settle()
+	c.Crash(storagesim.Scheduler)
+	c.Settle()
+	text, err := trace.JSON(c.Records())
+	require.NoError(t, err)
+	again, err := trace.JSON(c.Records())
+	require.NoError(t, err)
+	require.Equal(t, text, again)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	require.Len(t, lines, len(c.Records()))
+	var types []string
+	for i, line := range lines {
+		var record struct{ Actor, Type, Topic, Text string }
+		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		require.Equal(t, c.Records()[i].Record.String(), record.Text)
+		types = append(types, record.Type)
+	}
+	slices.Sort(types)
+	require.Subset(t, slices.Compact(types), []string{"Asset", "Call", "Command", "Crashed", "Event", "Mount", "Write"})
+}

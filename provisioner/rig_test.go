@@ -1,0 +1,176 @@
+package provisioner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// shelfRig is a control plane without nodes and the shelf's provisioner, with
+// trouble before it. It watches for what must never happen.
+type shelfRig struct {
+	*storagesim.Cluster
+	shelf  *clustertest.Shelf
+	faulty *provisioner.Faulty
+	unsafe []string
+
+	claims   map[string]*v1.PersistentVolumeClaim // by UID, as they are
+	volumeOf map[string]string                    // claim's UID -> its volume, while there is one
+	hadOne   map[string]bool                      // UIDs of claims that ever had one
+	emptied  map[string]bool                      // volumes whose asset StoreVolume deleted: a quirk
+}
+
+func newShelfRig(cfg storagesim.Config, change ...func(*provisioner.Config)) (*shelfRig, error) {
+	cfg.NoNodes = true
+	if cfg.Only == nil {
+		cfg.Only = shelfConfig().Only
+	}
+	c, err := storagesim.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return shelfRigOf(c, change...)
+}
+
+// shelfConfig is the configuration of a shelf rig's cluster.
+func shelfConfig() storagesim.Config {
+	return storagesim.Config{
+		NoNodes: true,
+		Only:    []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection},
+	}
+}
+
+// shelfRigOf is newShelfRig for a cluster that there is.
+func shelfRigOf(c *storagesim.Cluster, change ...func(*provisioner.Config)) (*shelfRig, error) {
+	s := clustertest.NewShelf()
+	x := &shelfRig{
+		Cluster: c, shelf: s, faulty: &provisioner.Faulty{Provisioner: s},
+		claims: map[string]*v1.PersistentVolumeClaim{}, volumeOf: map[string]string{}, hadOne: map[string]bool{}, emptied: map[string]bool{},
+	}
+	c.Server().OnWrite(x.watch)
+	// provisioner/doc.go: StoreVolume cannot know that a try succeeded whose answer
+	// was lost, and after its last one it deletes the asset of a volume that is
+	// there.
+	s.OnClean = func(volume *v1.PersistentVolume) {
+		x.emptied[volume.Name] = x.volumeOf[string(volume.Spec.ClaimRef.UID)] == volume.Name
+	}
+	pc := provisioner.Config{Name: clustertest.ShelfName, Provisioner: x.faulty}
+	for _, f := range change {
+		f(&pc)
+	}
+	return x, errors.Join(c.AddProvisionController(pc), c.Apply(clustertest.ShelfClass), c.Settle())
+}
+
+func (x *shelfRig) violated(format string, args ...any) {
+	x.unsafe = append(x.unsafe, fmt.Sprintf(format, args...))
+}
+
+func (x *shelfRig) safe() error {
+	if len(x.unsafe) == 0 {
+		return nil
+	}
+	return errors.New("unsafe: " + strings.Join(x.unsafe, "; "))
+}
+
+// watch checks after every write that a claim has one volume at most, and that a
+// bound claim's volume is on the shelf.
+func (x *shelfRig) watch(w trace.Write) {
+	if w.Err != nil {
+		return
+	}
+	switch w.Kind {
+	case "PersistentVolume":
+		volume, _ := w.New.(*v1.PersistentVolume)
+		old, _ := w.Old.(*v1.PersistentVolume)
+		switch {
+		case old == nil:
+			uid := string(volume.Spec.ClaimRef.UID)
+			if other := x.volumeOf[uid]; other != "" {
+				x.violated("claim %s has the volumes %s and %s", uid, other, volume.Name)
+			}
+			x.volumeOf[uid], x.hadOne[uid] = volume.Name, true
+		case volume == nil:
+			delete(x.volumeOf, string(old.Spec.ClaimRef.UID))
+		}
+	case "PersistentVolumeClaim":
+		if claim, ok := w.New.(*v1.PersistentVolumeClaim); ok {
+			x.claims[string(claim.UID)] = claim
+		} else {
+			delete(x.claims, string(w.Old.(*v1.PersistentVolumeClaim).UID))
+		}
+	}
+	for _, claim := range x.claims {
+		if claim.Status.Phase == v1.ClaimBound && claim.DeletionTimestamp == nil && !x.shelf.Holds[claim.Spec.VolumeName] && !x.emptied[claim.Spec.VolumeName] {
+			x.violated("claim %s is bound to %s, which is not on the shelf", claim.Name, claim.Spec.VolumeName)
+		}
+	}
+}
+
+// crashes is how often the provisioner has crashed so far.
+func (x *shelfRig) crashes() int {
+	n := 0
+	for _, entry := range x.Engine().Trace().Entries() {
+		if _, ok := entry.Record.(trace.Crashed); ok && entry.Actor == clustertest.ShelfName {
+			n++
+		}
+	}
+	return n
+}
+
+// bound says whether the claim is.
+func (x *shelfRig) bound(name string) bool {
+	claim, err := x.Claim(name)
+	return err == nil && claim.Status.Phase == v1.ClaimBound
+}
+
+// says are the reasons of the events about an object, sorted, each once.
+func (x *shelfRig) says(name string) []string {
+	list, err := x.Client().CoreV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var reasons []string
+	for _, event := range list.Items {
+		if event.InvolvedObject.Name == name {
+			reasons = append(reasons, event.Reason)
+		}
+	}
+	slices.Sort(reasons)
+	return slices.Compact(reasons)
+}
+
+// lastMessage is what the last event of that reason about an object says.
+func (x *shelfRig) lastMessage(t require.TestingT, name, reason string) string {
+	list, err := x.Client().CoreV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	message := ""
+	for _, event := range list.Items {
+		if event.InvolvedObject.Name == name && event.Reason == reason {
+			message = event.Message
+		}
+	}
+	return message
+}
+
+// countNodeRemovals counts the writes that take selected-node off a claim.
+func countNodeRemovals(n *int) func(trace.Write) {
+	return func(w trace.Write) {
+		old, _ := w.Old.(*v1.PersistentVolumeClaim)
+		claim, _ := w.New.(*v1.PersistentVolumeClaim)
+		if w.Err == nil && old != nil && claim != nil && old.Annotations[binding.AnnSelectedNode] != "" && claim.Annotations[binding.AnnSelectedNode] == "" {
+			*n++
+		}
+	}
+}
