@@ -163,7 +163,7 @@ func TestExplainSaysWhereAProvisionerPanickedAndWhenItStartsAgain(t *testing.T) 
 	c.Apply(clustertest.ShelfClass, clustertest.ShelfClaim("bad"))
 	c.Settle()
 	why := c.Explain("pvc/bad")
-	require.Regexp(t, `(?m)^  provisioner example.com/shelf panicked at 0:01:10 in Provision of pvc default/bad, at [\w.-]+/explain_helper_test\.go:\d+: oh; no$`, why)
+	require.Regexp(t, `(?m)^  provisioner example.com/shelf panicked at 0:01:10 in Provision of pvc default/bad, at [\w.-]+/helperpods_test\.go:\d+: oh; no$`, why)
 	requireLines(t, why, "  the process of provisioner example.com/shelf is down and starts again at 0:02:30")
 	require.Contains(t, c.Explain("pvc/bad"), "example.com/shelf said Normal Provisioning", "the rest is explained as ever")
 }
