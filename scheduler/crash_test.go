@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,15 +22,14 @@ import (
 // The scheduler's process ends anywhere in PreBind and starts again at once.
 // semantics: section 2.3, no API rollback.
 func TestASchedulerThatCrashesAnywhereInPreBindGoesOn(t *testing.T) {
-	everyStep(t, func(x *prebind) error {
+	everyStep(t, func(x *prebind) {
 		written := x.written()
-		if err := errors.Join(x.Crash(storagesim.Scheduler), x.settled()); err != nil {
-			return err
-		}
+		x.Crash(storagesim.Scheduler)
+		x.settled()
 		if now := x.written(); !strings.HasPrefix(now, written) {
-			return fmt.Errorf("before the crash %q was written, and in the end it is %q", written, now)
+			x.T.Fatalf("before the crash %q was written, and in the end it is %q", written, now)
 		}
-		return x.cleared()
+		x.cleared()
 	})
 }
 
@@ -44,13 +42,14 @@ func TestASchedulerThatCrashesAtAnyCallAndComesBackLaterGoesOn(t *testing.T) {
 				t.Parallel()
 				seedtest.Each(t, 2, func(t testing.TB, seed uint64) {
 					for skip, crashed := 0, true; crashed; skip++ {
-						x, err := newPrebind(seed)
-						require.NoError(t, err)
-						require.NoError(t, x.Inject(engine.Fault{Actor: storagesim.Scheduler, Skip: skip, After: after, Crash: true, Restart: down}))
-						require.NoError(t, x.settled(), "crash at call %d\n%s", skip, x.Story())
-						crashed = clustertest.ContainsLine(x.Story(), storagesim.Scheduler, "starts again")
-						require.NoError(t, x.cleared(), "crash at call %d\n%s", skip, x.Story())
-						require.NoError(t, x.Close())
+						err := seedtest.Try(t, func(t testing.TB) {
+							x := newPrebind(t, seed)
+							x.Inject(engine.Fault{Actor: storagesim.Scheduler, Skip: skip, After: after, Crash: true, Restart: down})
+							x.settled()
+							crashed = clustertest.ContainsLine(x.Story(), storagesim.Scheduler, "starts again")
+							x.cleared()
+						})
+						require.NoError(t, err, "crash at call %d", skip)
 						require.True(t, crashed || skip >= 4, "nomination, disk, cache, binding: %d calls", skip)
 					}
 				})
@@ -60,41 +59,37 @@ func TestASchedulerThatCrashesAtAnyCallAndComesBackLaterGoesOn(t *testing.T) {
 }
 
 func TestANodeDeletedAnywhereInPreBind(t *testing.T) {
-	everyStep(t, func(x *prebind) error {
+	everyStep(t, func(x *prebind) {
 		node := x.chosen()
-		if err := x.Client().CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-		if err := errors.Join(x.stopsWaiting(fmt.Sprintf("failed to get node %q", node)), x.Settle(), x.RunFor(flushed)); err != nil {
-			return err
-		}
+		x.Must(x.Client().CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}))
+		x.stopsWaiting(fmt.Sprintf("failed to get node %q", node))
+		x.Settle()
+		x.RunFor(flushed)
 		// What had been written ties the pod to the node that is gone; without that it
 		// finds another.
 		if x.nodeOf("web") == "" {
-			if x.written() == "" {
-				return errors.New("nothing ties the pod to the node, and it goes to no other")
-			}
-			if err := x.node(node); err != nil {
-				return err
-			}
+			require.NotEmpty(x.T, x.written(), "nothing ties the pod to the node, and it goes to no other")
+			x.node(node)
 		}
-		return errors.Join(x.settled(), x.cleared())
+		x.settled()
+		x.cleared()
 	})
 }
 
 // semantics: section 2 must 7
 func TestAPodDeletedAnywhereInPreBind(t *testing.T) {
-	everyStep(t, func(x *prebind) error {
+	everyStep(t, func(x *prebind) {
 		bound := x.nodeOf("web") != ""
-		if err := x.deletePod("web"); err != nil {
-			return err
-		}
+		x.deletePod("web")
 		if !bound {
-			if err := x.stopsWaiting("pod does not exist any more", `pods "web" not found`); err != nil {
-				return err
-			}
+			x.stopsWaiting("pod does not exist any more", `pods "web" not found`)
 		}
-		return errors.Join(x.Settle(), x.RunFor(flushed), x.consistent(), x.pod("web", "", "disk", "cache"), x.settled(), x.cleared())
+		x.Settle()
+		x.RunFor(flushed)
+		x.consistent()
+		x.pod("web", "", "disk", "cache")
+		x.settled()
+		x.cleared()
 	})
 }
 
@@ -104,24 +99,21 @@ func TestAPodDeletedAnywhereInPreBind(t *testing.T) {
 func TestAPodReplacedAnywhereInPreBind(t *testing.T) {
 	for _, only := range []string{"", "node-1", "node-2"} {
 		t.Run("for "+only, func(t *testing.T) {
-			everyStep(t, func(x *prebind) error {
-				if err := errors.Join(x.deletePod("web"), x.pod("web", only, "disk", "cache"), x.Settle(), x.RunFor(flushed)); err != nil {
-					return err
-				}
+			everyStep(t, func(x *prebind) {
+				x.replaced(only)
+				x.Settle()
+				x.RunFor(flushed)
 				if x.nodeOf("web") == "" {
-					why, err := x.Explain("pod/web")
-					if err != nil || only == "" || !strings.Contains(x.written(), "node-") {
-						return fmt.Errorf("the new pod has no node, and %q is written: %s: %w", x.written(), why, err)
+					why := x.Explain("pod/web")
+					if only == "" || !strings.Contains(x.written(), "node-") {
+						x.T.Fatalf("the new pod has no node, and %q is written: %s", x.written(), why)
 					}
-					// Its volumes are on the other node, where they stay.
-					err = errors.Join(x.deletePod("web"), x.pod("web", "", "disk", "cache"))
-					if err != nil {
-						return err
-					}
+					x.replaced("") // its volumes are on the other node, where they stay
 				} else if node := x.nodeOf("web"); only != "" && node != only {
-					return fmt.Errorf("the new pod is on %s", node)
+					x.T.Fatalf("the new pod is on %s", node)
 				}
-				return errors.Join(x.settled(), x.cleared())
+				x.settled()
+				x.cleared()
 			})
 		})
 	}
@@ -130,33 +122,25 @@ func TestAPodReplacedAnywhereInPreBind(t *testing.T) {
 func TestAClaimDeletedAnywhereInPreBind(t *testing.T) {
 	for _, name := range []string{"disk", "cache"} {
 		t.Run(name, func(t *testing.T) {
-			everyStep(t, func(x *prebind) error {
-				if err := x.Delete("pvc/" + name); err != nil {
-					return err
-				}
-				says := []string{
+			everyStep(t, func(x *prebind) {
+				x.Delete("pvc/" + name)
+				x.stopsWaiting(
 					fmt.Sprintf("persistentvolumeclaims \"default/%s\" not found", name),
 					fmt.Sprintf("persistentvolumeclaims %q not found", name),
 					fmt.Sprintf("Operation cannot be fulfilled on persistentvolumeclaims %q: the object has been modified", name), // by its deletion
-				}
-				if err := errors.Join(x.stopsWaiting(says...), x.Settle(), x.RunFor(flushed)); err != nil {
-					return err
-				}
+				)
+				x.Settle()
+				x.RunFor(flushed)
 				if x.tooLate(name) {
 					x.unsafe = nil
-					if err := errors.Join(x.deletePod("web"), x.pod("web", "", "disk", "cache")); err != nil {
-						return err
-					}
+					x.replaced("")
 				}
-				if err := x.consistent(); err != nil {
-					return err
-				}
+				x.consistent()
 				if x.nodeOf("web") == "" {
-					if err := x.claimAnew(name); err != nil {
-						return err
-					}
+					x.claimAnew(name)
 				}
-				return errors.Join(x.settled(), x.cleared())
+				x.settled()
+				x.cleared()
 			})
 		})
 	}
@@ -181,13 +165,11 @@ func (x *prebind) tooLate(claim string) bool {
 
 // claimAnew makes the claim again. Its old disk is free again when somebody says so;
 // what the rack had made is gone by itself.
-func (x *prebind) claimAnew(name string) error {
+func (x *prebind) claimAnew(name string) {
 	for _, disk := range []string{"disk-1", "disk-2"} {
 		if x.volumes[disk].Status.Phase == v1.VolumeReleased {
-			if err := x.free(disk); err != nil {
-				return err
-			}
+			x.free(disk)
 		}
 	}
-	return x.claim(name, "5Gi", map[string]string{"disk": "local", "cache": "made"}[name])
+	x.claim(name, "5Gi", map[string]string{"disk": "local", "cache": "made"}[name])
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 // BenchmarkDelayedBinding schedules n pods over 1,000 nodes, each with a claim that
@@ -39,18 +40,18 @@ func bindDelayed(b *testing.B, class string, n int) {
 	defer func() { _ = r.Close() }()
 	if class == "local" {
 		for i := range n {
-			clustertest.Must(b, r.volume(fmt.Sprintf("v-%06d", i), "1Gi", fmt.Sprintf("node-%04d", i%nodes)))
+			r.volume(fmt.Sprintf("v-%06d", i), "1Gi", fmt.Sprintf("node-%04d", i%nodes))
 		}
 	}
-	clustertest.Must(b, r.Settle())
+	r.Settle()
 	b.StartTimer()
 	began := time.Now()
 	for i := range n {
 		name := fmt.Sprintf("p-%06d", i)
-		clustertest.Must(b, r.claim(name, "1Gi", class))
-		clustertest.Must(b, r.pod(name, "", name))
+		r.claim(name, "1Gi", class)
+		r.pod(name, "", name)
 	}
-	clustertest.Must(b, r.Settle())
+	r.Settle()
 	b.StopTimer()
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "pods/s")
 	requireAllPlaced(b, r, n)
@@ -63,12 +64,12 @@ func newDelayedRig(b *testing.B, nodes int) *rig {
 	b.Helper()
 	c, err := storagesim.New(storagesim.Config{NoNodes: true})
 	clustertest.Must(b, err)
-	r := &rig{Cluster: c}
+	r := &rig{Cluster: &storagesimtest.Cluster{Cluster: c, T: b}}
 	clustertest.Must(b, c.AddProvisioner(rackName, &rack{holds: map[string]bool{}}))
-	clustertest.Must(b, r.class("local", binding.NotSupportedProvisioner))
-	clustertest.Must(b, r.class("made", rackName))
+	r.class("local", binding.NotSupportedProvisioner)
+	r.class("made", rackName)
 	for i := range nodes {
-		clustertest.Must(b, r.node(fmt.Sprintf("node-%04d", i)))
+		r.node(fmt.Sprintf("node-%04d", i))
 	}
 	return r
 }

@@ -1,8 +1,6 @@
 package scheduler_test
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -28,56 +25,49 @@ type prebind struct {
 	gone  string // the node that trouble took
 }
 
-func newPrebind(seed uint64) (*prebind, error) {
-	r, err := newRig(storagesim.Config{Seed: seed}, "node-1", "node-2")
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.addRack()
-	slow := engine.Fault{Actor: rackName, Verb: "create", Resource: "pv", Delay: 2500 * time.Millisecond}
-	return &prebind{rig: r, rack: p}, errors.Join(err, r.Inject(slow),
-		r.volume("disk-1", "5Gi", "node-1"), r.volume("disk-2", "5Gi", "node-2"),
-		r.claim("disk", "5Gi", "local"), r.claim("cache", "5Gi", "made"), r.Settle(),
-		r.pod("web", "", "disk", "cache"))
+func newPrebind(t testing.TB, seed uint64) *prebind {
+	t.Helper()
+	r := newRig(t, storagesim.Config{Seed: seed}, "node-1", "node-2")
+	p := r.addRack()
+	r.Inject(engine.Fault{Actor: rackName, Verb: "create", Resource: "pv", Delay: 2500 * time.Millisecond})
+	r.volume("disk-1", "5Gi", "node-1")
+	r.volume("disk-2", "5Gi", "node-2")
+	r.claim("disk", "5Gi", "local")
+	r.claim("cache", "5Gi", "made")
+	r.Settle()
+	r.pod("web", "", "disk", "cache")
+	return &prebind{rig: r, rack: p}
 }
 
 // step takes so many steps.
-func (x *prebind) step(n int) error {
+func (x *prebind) step(n int) {
 	for ; x.steps < n; x.steps++ {
-		if _, err := x.Step(); err != nil {
-			return err
-		}
+		x.Step()
 	}
-	return nil
 }
 
 // window is after how many steps the scheduler has made its first write, and after how
 // many the pod has its node: between the two are all yield points of BindPodVolumes.
-func window(seed uint64) (first, last int, err error) {
-	x, err := newPrebind(seed)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer x.Close()
-	for ; x.nodeOf("web") == ""; err = x.step(x.steps + 1) {
-		if err != nil || x.steps > 10_000 {
-			return 0, 0, fmt.Errorf("the pod gets no node: %w", err)
-		}
+func window(t testing.TB, seed uint64) (first, last int) {
+	t.Helper()
+	x := newPrebind(t, seed)
+	for ; x.nodeOf("web") == ""; x.step(x.steps + 1) {
+		require.LessOrEqual(t, x.steps, 10_000, "the pod gets no node")
 		if first == 0 && x.pods["default/web"].Status.NominatedNodeName != "" {
 			first = x.steps
 		}
 	}
-	return first, x.steps, nil
+	return first, x.steps
 }
 
 // everyStep plays a run for each step of the window, and trouble after it.
-func everyStep(t *testing.T, play func(x *prebind) error) {
+func everyStep(t *testing.T, play func(x *prebind)) {
 	t.Helper()
 	eachStep(t, window, play)
 }
 
 // eachStep does so for the steps of any window, and with -short for every fifth of them.
-func eachStep(t *testing.T, window func(seed uint64) (first, last int, err error), play func(x *prebind) error) {
+func eachStep(t *testing.T, window func(t testing.TB, seed uint64) (first, last int), play func(x *prebind)) {
 	t.Helper()
 	stride := 1
 	if testing.Short() {
@@ -85,18 +75,16 @@ func eachStep(t *testing.T, window func(seed uint64) (first, last int, err error
 	}
 	t.Parallel()
 	seedtest.Each(t, 1, func(t testing.TB, seed uint64) {
-		first, last, err := window(seed)
-		require.NoError(t, err)
+		first, last := window(t, seed)
 		require.Greater(t, last-first, 12, "writes, polls, and what the others do meanwhile")
 		for n := first; n <= last; n += stride {
-			x, err := newPrebind(seed)
-			require.NoError(t, err)
-			require.NoError(t, x.step(n))
-			x.mark = x.Engine().Trace().Len()
-			if err := play(x); err != nil {
-				t.Fatalf("after step %d of %d to %d: %v\n%s", n, first, last, err, x.Story())
-			}
-			require.NoError(t, x.Close())
+			err := seedtest.Try(t, func(t testing.TB) {
+				x := newPrebind(t, seed)
+				x.step(n)
+				x.mark = x.Engine().Trace().Len()
+				play(x)
+			})
+			require.NoError(t, err, "after step %d of %d to %d", n, first, last)
 		}
 	})
 }
@@ -114,50 +102,62 @@ func (x *prebind) since(actor string) []any {
 
 // stopsWaiting lets one poll's time pass. By then the binding cycle that was under way
 // has ended: with an error that says one of these things, or with the pod's binding.
-func (x *prebind) stopsWaiting(says ...string) error {
+func (x *prebind) stopsWaiting(says ...string) {
+	x.T.Helper()
 	if x.nodeOf("web") != "" {
-		return nil // it had ended before
+		return // it had ended before
 	}
-	if err := x.RunFor(time.Second); err != nil {
-		return err
-	}
+	x.RunFor(time.Second)
 	for _, record := range x.since(storagesim.Scheduler) {
 		switch r := record.(type) {
 		case trace.Write:
 			if r.Subresource == "binding" {
-				return nil // it had looked for the last time before
+				return // it had looked for the last time before
 			}
 		case trace.Event:
 			if r.Reason != "FailedScheduling" {
 				continue
 			}
 			if !slices.ContainsFunc(says, func(part string) bool { return strings.Contains(r.Message, part) }) {
-				return fmt.Errorf("the binding cycle ends with %q, and not with one of %q", r.Message, says)
+				x.T.Fatalf("the binding cycle ends with %q, and not with one of %q", r.Message, says)
 			}
-			return nil
+			return
 		}
 	}
-	return errors.New("the binding cycle still waits after a poll")
+	x.T.Fatal("the binding cycle still waits after a poll")
 }
 
-// settled is when nothing is left to come. The pod has its node then, and all of its
-// volumes there.
-func (x *prebind) settled() error {
-	if err := errors.Join(x.Settle(), x.RunFor(flushed), x.Settle()); err != nil {
-		return err
-	}
-	return errors.Join(x.placed("web"), x.consistent())
+// settled lets so much time pass that nothing is left to come. The pod has its node then,
+// and all of its volumes there.
+func (x *prebind) settled() {
+	x.T.Helper()
+	x.Settle()
+	x.RunFor(flushed)
+	x.Settle()
+	x.placed("web")
+	x.consistent()
 }
 
 // cleared deletes pod and claims. Nothing is left then but the disks.
-func (x *prebind) cleared() error {
-	if err := errors.Join(x.deletePod("web"), clustertest.IgnoreMissing(x.Delete("pvc/disk")), clustertest.IgnoreMissing(x.Delete("pvc/cache")), x.Settle(), x.RunFor(flushed)); err != nil {
-		return err
-	}
+func (x *prebind) cleared() {
+	x.T.Helper()
+	x.deletePod("web")
+	x.deleteClaimIfThere("disk")
+	x.deleteClaimIfThere("cache")
+	x.Settle()
+	x.RunFor(flushed)
 	if len(x.rack.holds) > 0 || len(x.volumes) != 2 || len(x.claims) > 0 {
-		return fmt.Errorf("left behind: rack %v, volumes %d, claims %d", x.rack.holds, len(x.volumes), len(x.claims))
+		x.T.Fatalf("left behind: rack %v, volumes %d, claims %d", x.rack.holds, len(x.volumes), len(x.claims))
 	}
-	return errors.Join(x.RequireNoLeaks(), x.safe())
+	x.RequireNoLeaks()
+	x.safe()
+}
+
+// replaced deletes the pod web and makes it anew, on node only unless that is "".
+func (x *prebind) replaced(only string) {
+	x.T.Helper()
+	x.deletePod("web")
+	x.pod("web", only, "disk", "cache")
 }
 
 // chosen is the node that the scheduler has chosen.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim"
@@ -34,15 +33,11 @@ type race struct {
 	lost   int  // writes of the volume that the scheduler tried in vain
 }
 
-func newRace(c *explore.Cluster) (*race, error) {
+func newRace(c *explore.Cluster) *race {
 	rng := rand.New(rand.NewPCG(c.Seed(), 2))
 	nodes := []string{"node-1", "node-2", "node-3"}[:1+rng.IntN(3)]
 	anyNode := func() string { return append([]string{""}, nodes...)[rng.IntN(len(nodes)+1)] }
-	r, err := rigOf(c.Cluster, nodes...)
-	if err != nil {
-		return nil, err
-	}
-	x := &race{rig: r, rng: rng, home: anyNode(), wants: map[string]string{"one": "", "two": ""}, calmly: rng.IntN(3) == 0}
+	x := &race{rig: rigOf(c, nodes...), rng: rng, home: anyNode(), wants: map[string]string{"one": "", "two": ""}, calmly: rng.IntN(3) == 0}
 	x.Server().OnWrite(func(w trace.Write) {
 		if w.Err != nil && w.Actor == storagesim.Scheduler && w.Kind == "PersistentVolume" {
 			x.lost++
@@ -56,53 +51,47 @@ func newRace(c *explore.Cluster) (*race, error) {
 			x.rivals = append(x.rivals, pod)
 		}
 	}
-	return x, nil
+	return x
 }
 
 // start makes everything, in any order and with any number of steps between. Unless
 // it goes calmly, somebody touches the volume now and then, and somebody may want it
 // whom no scheduler serves.
-func (x *race) start() error {
-	volume := func() error { return x.volume("only", "5Gi", x.home) }
-	todo := []func() error{
-		func() error { return x.claim("one", "5Gi", "local") },
-		func() error { return x.claim("two", fmt.Sprintf("%dGi", 1+x.rng.IntN(5)), "local") },
-		func() error { return x.pod("one", x.wants["one"], "one") },
-		func() error { return x.pod("two", x.wants["two"], "two") },
+func (x *race) start() {
+	volume := func() { x.volume("only", "5Gi", x.home) }
+	todo := []func(){
+		func() { x.claim("one", "5Gi", "local") },
+		func() { x.claim("two", fmt.Sprintf("%dGi", 1+x.rng.IntN(5)), "local") },
+		func() { x.pod("one", x.wants["one"], "one") },
+		func() { x.pod("two", x.wants["two"], "two") },
 	}
 	if x.calmly {
-		if err := errors.Join(volume(), x.Settle()); err != nil {
-			return err
-		}
+		volume()
+		x.Settle()
 	} else {
-		touch := func() error { return clustertest.IgnoreMissing(x.touch("only")) }
+		touch := func() { x.touch("only") }
 		todo = append(todo, volume, touch, touch, touch)
 		if x.rng.IntN(3) == 0 {
 			todo = append(todo, x.inject)
 		}
 		if x.rng.IntN(4) == 0 {
-			todo = append(todo, func() error { return x.claimOf("three", "only") })
+			todo = append(todo, func() { x.claimOf("three", "only") })
 		}
 		if x.rng.IntN(4) == 0 {
-			todo = append(todo, func() error { return clustertest.IgnoreMissing(x.deletePod("one")) })
+			todo = append(todo, func() { x.Must(clustertest.IgnoreMissing(x.podDeletion("one"))) })
 		}
 	}
 	x.rng.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
 	for _, f := range todo {
-		if err := f(); err != nil {
-			return err
-		}
+		f()
 		for range x.rng.IntN(3) * x.rng.IntN(16) {
-			if _, err := x.Step(); err != nil {
-				return err
-			}
+			x.Step()
 		}
 	}
-	return nil
 }
 
 // inject has calls fail, processes crash and caches fall behind.
-func (x *race) inject() error {
+func (x *race) inject() {
 	actors := []string{storagesim.Scheduler, storagesim.Scheduler, storagesim.PVController}
 	answers := []error{
 		apierrors.NewConflict(control.PersistentVolumes().GroupResource(), "only", errors.New("somebody was faster")),
@@ -121,30 +110,27 @@ func (x *race) inject() error {
 		case 2:
 			f.Delay = time.Duration(1+x.rng.IntN(5)) * time.Second
 		}
-		if err := x.Inject(f); err != nil {
-			return err
-		}
+		x.Inject(f)
 	}
 	for range x.rng.IntN(3) {
 		resources := []string{"persistentvolumes", "persistentvolumeclaims", "pods", "nodes"}
 		hold := [2]string{actors[x.rng.IntN(3)], resources[x.rng.IntN(4)]}
-		if err := x.Hold(hold[0], hold[1]); err == nil { // the PV controller has no cache of nodes
+		if err := x.Cluster.Cluster.Hold(hold[0], hold[1]); err == nil { // the PV controller has no cache of nodes
 			x.held = append(x.held, hold)
 		}
 	}
-	return nil
 }
 
 // calm ends the trouble and lets so much time pass that nothing is still to come.
-func (x *race) calm() error {
+func (x *race) calm() {
 	x.Engine().ClearFaults()
 	for _, h := range x.held {
-		if err := x.Release(h[0], h[1]); err != nil {
-			return err
-		}
+		x.Release(h[0], h[1])
 	}
 	x.held = nil
-	return errors.Join(x.Settle(), x.RunFor(flushed), x.Settle())
+	x.Settle()
+	x.RunFor(flushed)
+	x.Settle()
 }
 
 // winner is the pod that has a node. If a pod could have one, one has; and if the
@@ -166,7 +152,7 @@ func (x *race) winner() (string, error) {
 	case len(placed) == 1:
 		return placed[0], nil
 	case len(x.rivals) > 0 && (owner == "" || slices.Contains(x.rivals, owner)):
-		why, _ := x.Explain("pod/" + x.rivals[0])
+		why, _ := x.Cluster.Cluster.Explain("pod/" + x.rivals[0])
 		return "", fmt.Errorf("%q could run, and nobody does: %s", x.rivals, why)
 	}
 	return "", nil
@@ -180,41 +166,45 @@ func (x *race) owner() string {
 	return ""
 }
 
-// play is the whole run. Its error is what went wrong.
-func (x *race) play() error {
-	if err := errors.Join(x.start(), x.RunFor(time.Duration(x.rng.IntN(30))*time.Second), x.calm(), x.consistent()); err != nil {
-		return err
-	}
+// play is the whole run.
+func (x *race) play() {
+	x.start()
+	x.RunFor(time.Duration(x.rng.IntN(30)) * time.Second)
+	x.calm()
+	x.consistent()
 	if x.calmly && x.lost > 0 {
-		return fmt.Errorf("the scheduler tries to give the volume away %d times after it has given it away", x.lost)
+		x.T.Fatalf("the scheduler tries to give the volume away %d times after it has given it away", x.lost)
 	}
 	winner, err := x.winner()
-	if err != nil || winner == "" {
-		return err
+	x.Must(err)
+	if winner != "" {
+		x.nextInLine(winner)
+		x.consistent()
 	}
-	return errors.Join(x.nextInLine(winner), x.consistent())
 }
 
 // nextInLine: the other pod gets its volume, be it a new one or the same when the
 // winner has no more use for it.
-func (x *race) nextInLine(winner string) error {
+func (x *race) nextInLine(winner string) {
 	loser := map[string]string{"one": "two", "two": "one"}[winner]
 	if x.pods["default/"+loser] == nil {
-		return nil
+		return
 	}
-	var err error
 	if x.rng.IntN(2) == 0 {
-		err = x.volume("another", "5Gi", "")
+		x.volume("another", "5Gi", "")
 	} else {
-		err = errors.Join(x.deletePod(winner), x.Delete("pvc/"+winner), clustertest.IgnoreMissing(x.Delete("pvc/three")), x.Settle(), x.free("only"))
+		x.deletePod(winner)
+		x.Delete("pvc/" + winner)
+		x.deleteClaimIfThere("three")
+		x.Settle()
+		x.free("only")
 		if x.home != "" && x.wants[loser] != "" && x.wants[loser] != x.home {
-			return err // it is of no use there
+			return // it is of no use there
 		}
 	}
-	if err := errors.Join(err, x.Settle(), x.RunFor(flushed)); err != nil {
-		return err
-	}
-	return x.placed(loser)
+	x.Settle()
+	x.RunFor(flushed)
+	x.placed(loser)
 }
 
 // semantics: section 2 must 2; bugs 10 and 19. CI tries more seeds.
@@ -224,9 +214,7 @@ func TestTwoPodsRacingForOneVolumeAreNeverBothServedNorBothStuck(t *testing.T) {
 }
 
 func twoPodsRace(c *explore.Cluster) {
-	x, err := newRace(c)
-	require.NoError(c.T, err)
-	require.NoError(c.T, x.play())
+	newRace(c).play()
 }
 
 // BenchmarkTwoPodsRace is one run of one seed after the other: a cluster is made, two pods race

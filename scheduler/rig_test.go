@@ -1,16 +1,17 @@
 package scheduler_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -18,7 +19,7 @@ import (
 // it should be when it has a node. It watches every write for what must never
 // happen.
 type rig struct {
-	*storagesim.Cluster
+	*storagesimtest.Cluster
 	unsafe []string
 
 	nodes   map[string]*v1.Node
@@ -29,16 +30,13 @@ type rig struct {
 
 // newRig has the nodes named, the class "local" for volumes that exist and the
 // class "made", both WaitForFirstConsumer.
-func newRig(cfg storagesim.Config, nodes ...string) (*rig, error) {
+func newRig(t testing.TB, cfg storagesim.Config, nodes ...string) *rig {
+	t.Helper()
 	cfg.NoNodes = true
 	if cfg.Only == nil {
 		cfg.Only = rigConfig().Only
 	}
-	c, err := storagesim.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return rigOf(c, nodes...)
+	return rigOf(storagesimtest.New(t, cfg), nodes...)
 }
 
 // rigConfig is the configuration of a rig's cluster.
@@ -50,29 +48,32 @@ func rigConfig() storagesim.Config {
 }
 
 // rigOf is newRig for a cluster that there is.
-func rigOf(c *storagesim.Cluster, nodes ...string) (*rig, error) {
+func rigOf(c *storagesimtest.Cluster, nodes ...string) *rig {
+	c.T.Helper()
 	r := &rig{
 		Cluster: c, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{},
 		claims: map[string]*v1.PersistentVolumeClaim{}, volumes: map[string]*v1.PersistentVolume{},
 	}
 	c.Server().OnWrite(r.watch)
-	errs := []error{r.class("local", binding.NotSupportedProvisioner), r.class("made", rackName)}
+	r.class("local", binding.NotSupportedProvisioner)
+	r.class("made", rackName)
 	for _, node := range nodes {
-		errs = append(errs, r.node(node))
+		r.node(node)
 	}
-	return r, errors.Join(append(errs, r.Settle())...)
+	r.Settle()
+	return r
 }
 
 func (r *rig) violated(format string, args ...any) {
 	r.unsafe = append(r.unsafe, fmt.Sprintf(format, args...))
 }
 
-// safe says what has happened that must never happen.
-func (r *rig) safe() error {
-	if len(r.unsafe) == 0 {
-		return nil
+// safe fails the test with what has happened that must never happen.
+func (r *rig) safe() {
+	r.T.Helper()
+	if len(r.unsafe) > 0 {
+		r.T.Fatalf("unsafe: %s", strings.Join(r.unsafe, "; "))
 	}
-	return errors.New("unsafe: " + strings.Join(r.unsafe, "; "))
 }
 
 // watch hears of every write.
@@ -194,9 +195,10 @@ func (r *rig) hasItsVolumes(pod *v1.Pod) error {
 	return nil
 }
 
-// consistent is what must hold at rest beside safe: every claim that is bound has its
+// consistent checks what must hold at rest beside safe: every claim that is bound has its
 // volume, and no volume is kept for a claim that has another.
-func (r *rig) consistent() error {
+func (r *rig) consistent() {
+	r.T.Helper()
 	for _, name := range slices.Sorted(maps.Keys(r.volumes)) {
 		pv := r.volumes[name]
 		if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID == "" {
@@ -204,27 +206,33 @@ func (r *rig) consistent() error {
 		}
 		claim := r.claims[ownerOf(pv)]
 		if claim != nil && claim.UID == pv.Spec.ClaimRef.UID && claim.Spec.VolumeName != name {
-			return fmt.Errorf("pv %s is kept for claim %s, which has pv %q", name, claim.Name, claim.Spec.VolumeName)
+			r.T.Fatalf("pv %s is kept for claim %s, which has pv %q", name, claim.Name, claim.Spec.VolumeName)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.claims)) {
 		claim := r.claims[key]
 		if claim.Status.Phase == v1.ClaimBound && r.volumes[claim.Spec.VolumeName] == nil {
-			return fmt.Errorf("claim %s is bound to pv %s, which does not exist", claim.Name, claim.Spec.VolumeName)
+			r.T.Fatalf("claim %s is bound to pv %s, which does not exist", claim.Name, claim.Spec.VolumeName)
 		}
 	}
-	return r.safe()
+	r.safe()
 }
 
-// placed says which of the pods have no node, and why.
-func (r *rig) placed(pods ...string) error {
+// placed fails the test if one of the pods has no node.
+func (r *rig) placed(pods ...string) {
+	r.T.Helper()
 	for _, name := range pods {
-		if pod := r.pods["default/"+name]; pod == nil || pod.Spec.NodeName == "" {
-			why, _ := r.Explain("pod/" + name)
-			return fmt.Errorf("pod %s has no node: %s", name, why)
-		}
+		r.Must(r.placement(name))
 	}
-	return nil
+}
+
+// placement returns an error if the pod has no node, which says why.
+func (r *rig) placement(name string) error {
+	if r.nodeOf(name) != "" {
+		return nil
+	}
+	why, _ := r.Cluster.Cluster.Explain("pod/" + name)
+	return fmt.Errorf("pod %s has no node: %s", name, why)
 }
 
 func ownerOf(pv *v1.PersistentVolume) string {

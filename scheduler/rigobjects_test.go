@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,26 +17,29 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-func (r *rig) node(name string) error {
+func (r *rig) node(name string) {
+	r.T.Helper()
 	_, err := r.Client().CoreV1().Nodes().Create(context.Background(), &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
 		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
 		}},
 	}, metav1.CreateOptions{})
-	return err
+	r.Must(err)
 }
 
-func (r *rig) class(name, provisionerName string) error {
+func (r *rig) class(name, provisionerName string) {
+	r.T.Helper()
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	_, err := r.Client().StorageV1().StorageClasses().Create(context.Background(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisionerName, VolumeBindingMode: &mode,
 	}, metav1.CreateOptions{})
-	return err
+	r.Must(err)
 }
 
 // volume makes a local volume of class "local"; node "" is everywhere.
-func (r *rig) volume(name, size, node string) error {
+func (r *rig) volume(name, size, node string) {
+	r.T.Helper()
 	pv := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PersistentVolumeSpec{
 		AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: "local",
 		Capacity:                      v1.ResourceList{v1.ResourceStorage: resource.MustParse(size)},
@@ -46,10 +48,11 @@ func (r *rig) volume(name, size, node string) error {
 		NodeAffinity:                  clustertest.OnNode(node),
 	}}
 	_, err := r.Client().CoreV1().PersistentVolumes().Create(context.Background(), pv, metav1.CreateOptions{})
-	return err
+	r.Must(err)
 }
 
-func (r *rig) claim(name, size, class string) error {
+func (r *rig) claim(name, size, class string) {
+	r.T.Helper()
 	_, err := r.Client().CoreV1().PersistentVolumeClaims("default").Create(context.Background(), &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1.PersistentVolumeClaimSpec{
@@ -57,11 +60,12 @@ func (r *rig) claim(name, size, class string) error {
 			Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse(size)}},
 		},
 	}, metav1.CreateOptions{})
-	return err
+	r.Must(err)
 }
 
 // claimOf makes a claim that names its volume.
-func (r *rig) claimOf(name, volume string) error {
+func (r *rig) claimOf(name, volume string) {
+	r.T.Helper()
 	class := "local"
 	_, err := r.Client().CoreV1().PersistentVolumeClaims("default").Create(context.Background(), &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -70,19 +74,27 @@ func (r *rig) claimOf(name, volume string) error {
 			Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}, metav1.CreateOptions{})
-	return err
+	r.Must(err)
+}
+
+// deleteClaimIfThere deletes a claim, or does nothing without it.
+func (r *rig) deleteClaimIfThere(name string) {
+	r.T.Helper()
+	r.Must(clustertest.IgnoreMissing(r.Cluster.Cluster.Delete("pvc/" + name)))
 }
 
 // touch changes something about a volume that matters to nobody but gives it a new
-// version.
-func (r *rig) touch(volume string) error {
+// version. Without the volume it does nothing.
+func (r *rig) touch(volume string) {
+	r.T.Helper()
 	_, err := r.Client().CoreV1().PersistentVolumes().Patch(context.Background(), volume, types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"at-%d"}}}`, r.Engine().Steps()), metav1.PatchOptions{})
-	return err
+	r.Must(clustertest.IgnoreMissing(err))
 }
 
 // pod makes a pod that uses the claims, on node only unless that is "".
-func (r *rig) pod(name, node string, claims ...string) error {
+func (r *rig) pod(name, node string, claims ...string) {
+	r.T.Helper()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}}}
 	if node != "" {
 		pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: node}
@@ -93,21 +105,28 @@ func (r *rig) pod(name, node string, claims ...string) error {
 		}})
 	}
 	_, err := r.Client().CoreV1().Pods("default").Create(context.Background(), pod, metav1.CreateOptions{})
-	return err
+	r.Must(err)
 }
 
 // deletePod deletes at once: there is no kubelet to wait for.
-func (r *rig) deletePod(name string) error {
+func (r *rig) deletePod(name string) {
+	r.T.Helper()
+	r.Must(r.podDeletion(name))
+}
+
+// podDeletion deletes a pod, as deletePod does, and returns the API's answer.
+func (r *rig) podDeletion(name string) error {
 	now := int64(0)
 	return r.Client().CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 }
 
 // free gives a Released volume to whoever wants it, as an administrator does who has
 // wiped it.
-func (r *rig) free(volume string) error {
+func (r *rig) free(volume string) {
+	r.T.Helper()
 	_, err := r.Client().CoreV1().PersistentVolumes().Patch(context.Background(), volume, types.MergePatchType,
 		[]byte(`{"spec":{"claimRef":null}}`), metav1.PatchOptions{})
-	return err
+	r.Must(err)
 }
 
 // nodeOf is the node of a pod, "" without pod or node.
@@ -156,10 +175,12 @@ func (p *rack) Volumes(context.Context) ([]string, error) {
 }
 
 // addRack adds the provisioner, with nodes that are full.
-func (r *rig) addRack(full ...string) (*rack, error) {
+func (r *rig) addRack(full ...string) *rack {
 	p := &rack{full: map[string]bool{}, holds: map[string]bool{}}
 	for _, node := range full {
 		p.full[node] = true
 	}
-	return p, errors.Join(r.AddProvisioner(rackName, p), r.Settle())
+	r.AddProvisioner(rackName, p)
+	r.Settle()
+	return p
 }

@@ -2,8 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,60 +21,57 @@ import (
 // creation to its binding; meanwhile something happens that it should know. What it
 // does in ignorance harms nobody, and after the cache has caught up it does what is
 // right.
-func staleFrom(t *testing.T, resource string, meanwhile, afterwards func(x *prebind) error) {
+func staleFrom(t *testing.T, resource string, meanwhile, afterwards func(x *prebind)) {
 	t.Helper()
-	whole := func(seed uint64) (int, int, error) {
-		_, last, err := window(seed)
-		return 0, last, err
+	whole := func(t testing.TB, seed uint64) (int, int) {
+		_, last := window(t, seed)
+		return 0, last
 	}
-	eachStep(t, whole, func(x *prebind) error {
+	eachStep(t, whole, func(x *prebind) {
 		long := 30 * time.Second
 		if x.steps%3 == 0 {
 			long = 11 * time.Minute // longer than the scheduler waits for volumes
 		}
-		if err := errors.Join(x.Hold(storagesim.Scheduler, resource), meanwhile(x), x.RunFor(long), x.safe()); err != nil {
-			return err
-		}
-		if err := errors.Join(x.Release(storagesim.Scheduler, resource), x.Settle(), x.RunFor(flushed), afterwards(x)); err != nil {
-			return err
-		}
-		return errors.Join(x.settled(), x.cleared())
+		x.Hold(storagesim.Scheduler, resource)
+		meanwhile(x)
+		x.RunFor(long)
+		x.safe()
+		x.Release(storagesim.Scheduler, resource)
+		x.Settle()
+		x.RunFor(flushed)
+		afterwards(x)
+		x.settled()
+		x.cleared()
 	})
 }
 
 // Somebody else takes a disk, or tries to.
 func TestAStaleCacheOfVolumesGivesNoVolumeTwice(t *testing.T) {
 	staleFrom(t, "persistentvolumes",
-		func(x *prebind) error { return x.claimOf("thief", "disk-1") },
-		func(x *prebind) error {
+		func(x *prebind) { x.claimOf("thief", "disk-1") },
+		func(x *prebind) {
 			web, thief := x.claims["default/disk"], x.claims["default/thief"]
 			if x.nodeOf("web") == "" || bound(thief) == (web.Spec.VolumeName == "disk-1") {
-				return fmt.Errorf("web is on %q with %q, the thief has %q", x.nodeOf("web"), web.Spec.VolumeName, thief.Spec.VolumeName)
+				x.T.Fatalf("web is on %q with %q, the thief has %q", x.nodeOf("web"), web.Spec.VolumeName, thief.Spec.VolumeName)
 			}
-			return x.Delete("pvc/thief")
+			x.Delete("pvc/thief")
 		})
 }
 
 // Somebody edits both claims.
 func TestAStaleCacheOfClaimsLosesNoEdit(t *testing.T) {
 	staleFrom(t, "persistentvolumeclaims",
-		func(x *prebind) error {
+		func(x *prebind) {
 			for _, claim := range []string{"disk", "cache"} {
 				_, err := x.Client().CoreV1().PersistentVolumeClaims("default").Patch(context.Background(), claim, types.MergePatchType,
 					[]byte(`{"metadata":{"annotations":{"edited":"yes"}}}`), metav1.PatchOptions{})
-				if err != nil {
-					return err
-				}
+				x.Must(err)
 			}
-			return nil
 		},
-		func(x *prebind) error {
+		func(x *prebind) {
 			for _, claim := range []string{"disk", "cache"} {
-				if x.claims["default/"+claim].Annotations["edited"] != "yes" {
-					return fmt.Errorf("the edit of claim %s is lost", claim)
-				}
+				require.Equal(x.T, "yes", x.claims["default/"+claim].Annotations["edited"], "the edit of claim %s is lost", claim)
 			}
-			return nil
 		})
 }
 
@@ -84,39 +79,40 @@ func TestAStaleCacheOfClaimsLosesNoEdit(t *testing.T) {
 // volumes: nothing done for the old one reaches it.
 func TestAStaleCacheOfPodsBindsNoPodForAnother(t *testing.T) {
 	staleFrom(t, "pods",
-		func(x *prebind) error {
+		func(x *prebind) {
 			other := "node-2"
 			if x.chosen() == other {
 				other = "node-1"
 			}
-			return errors.Join(x.deletePod("web"), x.pod("web", other))
+			x.deletePod("web")
+			x.pod("web", other)
 		},
-		func(*prebind) error { return nil })
+		func(*prebind) {})
 }
 
 // The node goes. The scheduler may still bind the pod to it, and nobody stops it; as on
 // a cluster the pod is collected then. What ties it to the node waits for the node.
 func TestAStaleCacheOfNodesSendsThePodNowhereWithoutItsVolumes(t *testing.T) {
 	staleFrom(t, "nodes",
-		func(x *prebind) error {
+		func(x *prebind) {
 			if x.gone = x.chosen(); x.gone == "" {
 				x.gone = "node-1"
 			}
-			return x.Client().CoreV1().Nodes().Delete(context.Background(), x.gone, metav1.DeleteOptions{})
+			x.Must(x.Client().CoreV1().Nodes().Delete(context.Background(), x.gone, metav1.DeleteOptions{}))
 		},
-		func(x *prebind) error {
+		func(x *prebind) {
 			if x.nodeOf("web") == x.gone {
-				if err := errors.Join(x.deletePod("web"), x.pod("web", "", "disk", "cache"), x.Settle(), x.RunFor(flushed)); err != nil {
-					return err
-				}
+				x.replaced("")
+				x.Settle()
+				x.RunFor(flushed)
 			}
 			switch node := x.nodeOf("web"); {
 			case node == x.gone:
-				return fmt.Errorf("the pod is bound to %s, known to be gone", node)
+				x.T.Fatalf("the pod is bound to %s, known to be gone", node)
 			case node == "" && x.written() == "":
-				return errors.New("nothing ties the pod to the node, and it goes to no other")
+				x.T.Fatal("nothing ties the pod to the node, and it goes to no other")
 			}
-			return x.node(x.gone)
+			x.node(x.gone)
 		})
 }
 
@@ -125,33 +121,41 @@ func TestAStaleCacheOfNodesSendsThePodNowhereWithoutItsVolumes(t *testing.T) {
 // semantics: section 2.3, checkBindings
 func TestTheSchedulerWaitsForTheNewsOfItsOwnWrites(t *testing.T) {
 	for _, resource := range []string{"persistentvolumes", "persistentvolumeclaims"} {
-		x, err := newPrebind(0)
-		require.NoError(t, err)
-		require.NoError(t, x.RunUntil(func() bool { return x.chosen() != "" }))
-		require.NoError(t, x.Hold(storagesim.Scheduler, resource))
-		require.NoError(t, x.RunFor(9*time.Minute))
-		require.NotEmpty(t, x.written())
-		require.Empty(t, x.nodeOf("web"))
-		require.NotContains(t, x.Story(), "FailedScheduling", resource)
-		require.NoError(t, x.Release(storagesim.Scheduler, resource))
-		require.NoError(t, x.RunFor(time.Second))
-		require.NoError(t, errors.Join(x.placed("web"), x.consistent()), resource)
-		require.NoError(t, x.Close())
+		t.Run(resource, func(t *testing.T) {
+			x := newPrebind(t, 0)
+			x.RunUntil(func() bool { return x.chosen() != "" })
+			x.Hold(storagesim.Scheduler, resource)
+			x.RunFor(9 * time.Minute)
+			require.NotEmpty(t, x.written())
+			require.Empty(t, x.nodeOf("web"))
+			require.NotContains(t, x.Story(), "FailedScheduling")
+			x.Release(storagesim.Scheduler, resource)
+			x.RunFor(time.Second)
+			x.placed("web")
+			x.consistent()
+		})
 	}
 }
 
 // What the scheduler has decided counts for it, although its cache has not heard of it.
 // semantics: section 2 must 2
 func TestAVolumeGivenAwayAndNotYetSeenGivenIsNotGivenAgain(t *testing.T) {
-	r, err := newRig(storagesim.Config{}, "node-1")
-	require.NoError(t, err)
-	defer r.Close()
-	require.NoError(t, errors.Join(r.volume("disk", "5Gi", "node-1"), r.claim("a", "5Gi", "local"), r.claim("b", "5Gi", "local"), r.Settle(),
-		r.Hold(storagesim.Scheduler, "persistentvolumes"), r.pod("first", "", "a"), r.RunFor(5*time.Second),
-		r.pod("second", "", "b"), r.RunFor(time.Minute)))
-	require.ErrorContains(t, r.placed("second"), "didn't find available persistent volumes to bind")
+	r := newRig(t, storagesim.Config{}, "node-1")
+	r.volume("disk", "5Gi", "node-1")
+	r.claim("a", "5Gi", "local")
+	r.claim("b", "5Gi", "local")
+	r.Settle()
+	r.Hold(storagesim.Scheduler, "persistentvolumes")
+	r.pod("first", "", "a")
+	r.RunFor(5 * time.Second)
+	r.pod("second", "", "b")
+	r.RunFor(time.Minute)
+	require.ErrorContains(t, r.placement("second"), "didn't find available persistent volumes to bind")
 	require.NotContains(t, r.Story(), "pvc default/b gets pv disk")
-	require.NoError(t, errors.Join(r.Release(storagesim.Scheduler, "persistentvolumes"), r.Settle(), r.placed("first"), r.consistent()))
+	r.Release(storagesim.Scheduler, "persistentvolumes")
+	r.Settle()
+	r.placed("first")
+	r.consistent()
 }
 
 const lateSetYAML = `
