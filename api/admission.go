@@ -8,7 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 )
 
 var (

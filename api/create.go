@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 

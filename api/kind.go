@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // Kind is one entry of a [Registry]. It holds all that a server knows about a kind of object.

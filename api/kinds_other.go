@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // networkKinds returns those of networking.k8s.io and discovery.k8s.io.

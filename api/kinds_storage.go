@@ -3,8 +3,8 @@ package api
 import (
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // storageKinds returns those of storage.k8s.io.

@@ -10,8 +10,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // appsKinds returns those of apps.

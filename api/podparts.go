@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // part is the part of an object that a subresource writes. The request has the whole object,

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/internal/prose"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/internal/registrar"
 	"github.com/storagesim/storagesim/csi/livenessprobe"
 	"github.com/storagesim/storagesim/csi/provisioner"
-	"github.com/storagesim/storagesim/csi/registrar"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -21,7 +21,7 @@
 //	csi-snapshotter/NAME         package csi/snapshotter, after Cluster.InstallSnapshots; at work if the
 //	                             driver can take snapshots
 //	csi-driver/NAME/node-1       the identity and node servers, for each node
-//	csi-registrar/NAME/node-1    package csi/registrar, for each node
+//	csi-registrar/NAME/node-1    package csi/internal/registrar, for each node
 //	csi-provisioner/NAME/node-1  package csi/provisioner, for each node, with Driver.NodeController
 //	csi-livenessprobe/NAME       package csi/livenessprobe, if Driver.Liveness is set
 //

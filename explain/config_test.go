@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/kubelet/emptydir"
+	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -131,7 +131,7 @@ func TestAPodIsExplainedByThePluginsOfItsKubelet(t *testing.T) {
 	for _, tt := range []struct {
 		plugins func() []volume.VolumePlugin
 		says    bool
-	}{{nil, false}, {func() []volume.VolumePlugin { return []volume.VolumePlugin{emptydir.NewPlugin()} }, true}} {
+	}{{nil, false}, {func() []volume.VolumePlugin { return []volume.VolumePlugin{local.NewPlugin()} }, true}} {
 		c := storagesimtest.New(t, storagesim.Config{VolumePlugins: tt.plugins})
 		c.Apply(pod)
 		c.Settle()

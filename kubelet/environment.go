@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/apivolume"
+	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
 )
 
 // environment returns the part of a container's environment that is known from the pod:

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/kubelet/apivolume"
-	"github.com/storagesim/storagesim/kubelet/emptydir"
-	"github.com/storagesim/storagesim/kubelet/hostpath"
+	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
+	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
+	"github.com/storagesim/storagesim/kubelet/internal/hostpath"
 	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/kubelet/internal/nodestatus"
 	"github.com/storagesim/storagesim/kubelet/local"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/emptydir"
+	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
 	"github.com/storagesim/storagesim/volume"
 )
 

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/clustertest"
 	"github.com/storagesim/storagesim/kubelet"
-	"github.com/storagesim/storagesim/kubelet/emptydir"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/volume"
@@ -109,11 +109,20 @@ type scratch struct{ volume.VolumePlugin }
 
 func (scratch) GetPluginName() string { return "example.com/scratch" }
 
+// defaultPlugin returns the kubelet's plugin of that name.
+func defaultPlugin(t *testing.T, name string) volume.VolumePlugin {
+	t.Helper()
+	plugins := kubelet.DefaultPlugins()
+	at := slices.IndexFunc(plugins, func(p volume.VolumePlugin) bool { return p.GetPluginName() == name })
+	require.GreaterOrEqual(t, at, 0, name)
+	return plugins[at]
+}
+
 func TestTwoPluginsForOneVolumeUntilTheKubeletIsStartedWithoutOneOfThem(t *testing.T) {
 	installed := true
 	c := storagesimtest.New(t, storagesim.Config{VolumePlugins: func() []volume.VolumePlugin {
 		if installed {
-			return append(kubelet.DefaultPlugins(), scratch{emptydir.NewPlugin()})
+			return append(kubelet.DefaultPlugins(), scratch{defaultPlugin(t, "kubernetes.io/empty-dir")})
 		}
 		return kubelet.DefaultPlugins()
 	}})

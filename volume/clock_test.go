@@ -14,24 +14,24 @@ import (
 )
 
 func TestAPluginThatWaitsEndsWithItsContextAndHasDoneNothing(t *testing.T) {
-	h, slow := newHost(t), &volumetest.Slow{Driver: "slow.example.com", Takes: 3 * time.Second}
-	m, err := h.mounter(slow.NewPlugin(), pvSpec(v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: slow.Driver}}), "a")
+	h, slow := volumetest.NewNode(t), &volumetest.Slow{Driver: "slow.example.com", Takes: 3 * time.Second}
+	m, err := h.MounterOf(slow.NewPlugin(), volumetest.PVSpec(v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: slow.Driver}}), "a")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, m.SetUp(ctx, volume.MounterArgs{}), context.Canceled)
-	_, err = h.node.Stat(m.GetPath())
+	_, err = h.FS.Stat(m.GetPath())
 	require.Error(t, err)
 
 	before := h.Now()
 	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, before.Add(3*time.Second), h.Now())
-	_, err = h.node.Stat(m.GetPath())
+	_, err = h.FS.Stat(m.GetPath())
 	require.NoError(t, err)
 }
 
 func TestAHostPollsUntilItsTimeIsUp(t *testing.T) {
-	h, asked := newHost(t), 0
+	h, asked := volumetest.NewNode(t), 0
 	ask := func(context.Context) (bool, error) { asked++; return asked == 5, nil }
 	require.ErrorIs(t, h.Poll(context.Background(), time.Second, 3*time.Second, ask), control.ErrTimeout)
 	require.Equal(t, 3, asked)

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/kubelet/emptydir"
-	"github.com/storagesim/storagesim/kubelet/hostpath"
+	"github.com/storagesim/storagesim/internal/volumetest"
 	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -23,20 +23,14 @@ type named struct {
 func (n named) GetPluginName() string          { return n.name }
 func (n named) Init(h volume.VolumeHost) error { return n.err }
 
-func pvSpec(source v1.PersistentVolumeSource) *volume.Spec {
-	pv := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{PersistentVolumeSource: source}}
-	pv.Name = "pv"
-	return volume.NewSpecFromPersistentVolume(pv, false)
-}
-
 func TestExactlyOnePluginTakesAVolume(t *testing.T) {
-	pm, err := volume.InitPlugins([]volume.VolumePlugin{local.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}, nil)
+	slow := &volumetest.Slow{Driver: "slow.example.com"}
+	pm, err := volume.InitPlugins([]volume.VolumePlugin{local.NewPlugin(), nfs.NewPlugin(), slow.NewPlugin()}, nil)
 	require.NoError(t, err)
-	hostPath := &v1.HostPathVolumeSource{Path: "/x"}
 	for want, spec := range map[string]*volume.Spec{
-		local.PluginName:    pvSpec(v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/x"}}),
-		hostpath.PluginName: pvSpec(v1.PersistentVolumeSource{HostPath: hostPath}),
-		emptydir.PluginName: volume.NewSpecFromVolume(&v1.Volume{Name: "e", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}),
+		local.PluginName:      volumetest.PVSpec(v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/x"}}),
+		nfs.PluginName:        volumetest.PVSpec(v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{Server: "s", Path: "/x"}}),
+		volumetest.SlowPlugin: volumetest.PVSpec(v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: slow.Driver}}),
 	} {
 		plugin, err := pm.FindPluginBySpec(spec)
 		require.NoError(t, err)
@@ -44,9 +38,9 @@ func TestExactlyOnePluginTakesAVolume(t *testing.T) {
 	}
 	_, err = pm.FindPluginBySpec(nil)
 	require.ErrorContains(t, err, "volume spec is nil")
-	_, err = pm.FindPluginBySpec(pvSpec(v1.PersistentVolumeSource{NFS: &v1.NFSVolumeSource{}}))
+	_, err = pm.FindPluginBySpec(volumetest.PVSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/x"}}))
 	require.ErrorIs(t, err, volume.ErrNoPluginMatched)
-	require.ErrorContains(t, err, `PersistentVolume "pv" of kind nfs`)
+	require.ErrorContains(t, err, `PersistentVolume "pv" of kind hostPath`)
 	_, err = pm.FindPluginByName("example.com/none")
 	require.ErrorContains(t, err, "no volume plugin matched name: example.com/none")
 }
@@ -54,7 +48,7 @@ func TestExactlyOnePluginTakesAVolume(t *testing.T) {
 func TestTwoPluginsForOneVolumeAreAnErrorThatNamesThem(t *testing.T) {
 	pm, err := volume.InitPlugins([]volume.VolumePlugin{local.NewPlugin(), named{local.NewPlugin(), "example.com/local", nil}}, nil)
 	require.NoError(t, err)
-	_, err = pm.FindPluginBySpec(pvSpec(v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{}}))
+	_, err = pm.FindPluginBySpec(volumetest.PVSpec(v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{}}))
 	require.EqualError(t, err, "multiple volume plugins matched: example.com/local,kubernetes.io/local-volume")
 }
 

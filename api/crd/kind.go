@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/strategy"
-	"github.com/storagesim/storagesim/api/validation"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // kind returns the entry of the definitions themselves.

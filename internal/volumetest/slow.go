@@ -26,13 +26,16 @@ type Slow struct {
 // NewPlugin makes the plugin, as kubelet.Config.Plugins wants it.
 func (s *Slow) NewPlugin() volume.VolumePlugin { return &slowPlugin{Slow: s} }
 
+// SlowPlugin is the name of its plugin.
+const SlowPlugin = "example.com/slow"
+
 type slowPlugin struct {
 	*Slow
 	host volume.VolumeHost
 }
 
 func (p *slowPlugin) Init(host volume.VolumeHost) error                      { p.host = host; return nil }
-func (p *slowPlugin) GetPluginName() string                                  { return "example.com/slow" }
+func (p *slowPlugin) GetPluginName() string                                  { return SlowPlugin }
 func (p *slowPlugin) RequiresRemount(*volume.Spec) bool                      { return false }
 func (p *slowPlugin) SupportsMountOption() bool                              { return false }
 func (p *slowPlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 )
 
 // Manifests that are accepted as they stand; the tables change one thing in them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/kubelet/apivolume"
+	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
-	"github.com/storagesim/storagesim/api/strategy"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 )
 
 // A refusal is a change of a good manifest and what is wrong with it then.

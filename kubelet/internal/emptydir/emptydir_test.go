@@ -1,0 +1,80 @@
+package emptydir_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagesim/storagesim/internal/volumetest"
+	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
+	"github.com/storagesim/storagesim/volume"
+)
+
+func TestAnEmptyDirSaysWhatItCannotGive(t *testing.T) {
+	limit := resource.MustParse("1Gi")
+	setUp := func(source v1.EmptyDirVolumeSource) ([]string, error) {
+		h := volumetest.NewNode(t)
+		m, err := h.MounterOf(emptydir.NewPlugin(), volumetest.PodSpec("tmp", v1.VolumeSource{EmptyDir: &source}), "a")
+		require.NoError(t, err)
+		err = m.SetUp(context.Background(), volume.MounterArgs{})
+		if err == nil {
+			require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}), "again, and it says nothing more")
+			info, err := h.FS.Stat(m.GetPath())
+			require.NoError(t, err)
+			require.Equal(t, fs.FileMode(0o777), info.Mode().Perm())
+		}
+		return h.Notes, err
+	}
+	notes, err := setUp(v1.EmptyDirVolumeSource{})
+	require.NoError(t, err)
+	require.Empty(t, notes)
+	notes, err = setUp(v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory, SizeLimit: &limit})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"pod : volume tmp is an ordinary directory, not one in memory", "pod : the sizeLimit 1Gi of volume tmp is not enforced",
+	}, notes)
+	_, err = setUp(v1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"})
+	require.ErrorContains(t, err, `storage medium "HugePages-2Mi" is not supported`)
+	_, err = setUp(v1.EmptyDirVolumeSource{Medium: "Tape"})
+	require.EqualError(t, err, `unknown storage medium "Tape"`)
+}
+
+// Upstream: empty_dir.go SetUpAt, v1.36, which passes no policy on.
+func TestAnEmptyDirKnowsNoFSGroupChangePolicy(t *testing.T) {
+	h := volumetest.NewNode(t)
+	m, err := h.MounterOf(emptydir.NewPlugin(), volumetest.PodSpec("tmp", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}), "a")
+	require.NoError(t, err)
+	require.NoError(t, h.FS.MkdirAll(m.GetPath(), 0o755))
+	require.NoError(t, h.FS.Chmod(m.GetPath(), fs.ModeSetgid|0o777))
+	require.NoError(t, h.FS.WriteFile(m.GetPath()+"/file", nil, 0o600))
+	group, policy := int64(os.Getgid()), v1.FSGroupChangeOnRootMismatch
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{FsGroup: &group, FSGroupChangePolicy: &policy}))
+	require.Equal(t, fs.FileMode(0o660), h.Mode(m.GetPath()+"/file"))
+}
+
+// A note that a volume is ready, and no directory, or the other way round.
+func TestAnEmptyDirIsReadyIfItsDirectoryIsThereToo(t *testing.T) {
+	h := volumetest.NewNode(t)
+	m, err := h.MounterOf(emptydir.NewPlugin(), volumetest.PodSpec("tmp", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}), "a")
+	require.NoError(t, err)
+	notes := "/var/lib/kubelet/pods/a/plugins/kubernetes.io~empty-dir/tmp"
+	require.False(t, volume.IsReady(h.FS, notes))
+	require.NoError(t, h.FS.MkdirAll(notes+"/ready", 0o755))
+	require.False(t, volume.IsReady(h.FS, notes), "a directory is no note")
+	require.NoError(t, h.FS.Remove(notes+"/ready"))
+	require.NoError(t, volume.SetReady(h.FS, notes))
+	require.True(t, volume.IsReady(h.FS, notes))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
+	require.Equal(t, fs.ModeDir|0o777, h.Mode(m.GetPath()))
+	require.NoError(t, h.FS.Chmod(m.GetPath(), 0o700))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
+	require.Equal(t, fs.ModeDir|0o700, h.Mode(m.GetPath()))
+	require.NoError(t, h.FS.RemoveAll(notes))
+	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
+	require.Equal(t, fs.ModeDir|0o777, h.Mode(m.GetPath()))
+}
