@@ -40,6 +40,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("what is public is in the table of ARCHITECTURE.md", func(t *testing.T) {
+		found, err := arch.CheckPublic(top)
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("no file names a place on one machine", func(t *testing.T) {
 		found, err := arch.CheckText(top, arch.NoText())
 		require.NoError(t, err)
@@ -152,6 +157,37 @@ func TestAnImportThatMakesProgramsLargeIsFound(t *testing.T) {
 			fsys["cluster.go"] = &fstest.MapFile{Data: []byte("package p\nimport " + module + "/explain\"\n")}
 			fsys["explain/explain.go"] = &fstest.MapFile{Data: []byte("package p\nimport " + module + "/kubelet\"\n")}
 			found, err := arch.CheckLinked(fsys, arch.Light())
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestAPublicPackageThatIsNotInTheTableIsFound(t *testing.T) {
+	tests := map[string]struct {
+		row  string // of lessons
+		want string // "" if it is allowed
+	}{
+		"all are there":          {"`kubelet`, `kubelet/local`", ""},
+		"one is missing":         {"`kubelet`", "ARCHITECTURE.md: public package kubelet/local is not in the table"},
+		"one is gone":            {"`kubelet`, `kubelet/local`, `kubelet/old`", "ARCHITECTURE.md:4: kubelet/old is no public package"},
+		"one is internal":        {"`kubelet`, `kubelet/local`, `kubelet/internal/layout`", "kubelet/internal/layout is no public package"},
+		"one is a command":       {"`kubelet`, `kubelet/local`, `cmd/x`", "cmd/x is no public package"},
+		"one has only tests":     {"`kubelet`, `kubelet/local`, `docs`", "docs is no public package"},
+		"one is there twice":     {"`kubelet`, `kubelet/local`, `kubelet`", "ARCHITECTURE.md:4: kubelet is in the table twice"},
+		"one is in another row":  {"`kubelet`, `kubelet/local`, `storagesim`", "storagesim is in the table twice"},
+		"one stands for several": {"`kubelet`, `kubelet/local`, `kubelet/*`", "kubelet/* is no public package"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			fsys := fstest.MapFS{"ARCHITECTURE.md": {Data: []byte("| | packages |\n| --- | --- |\n| **API** | `storagesim` |\n| **lesson** | " + tt.row + " |\n")}}
+			for file, pkg := range map[string]string{
+				"cluster.go": "storagesim", "kubelet/a.go": "kubelet", "kubelet/local/a.go": "local", "kubelet/internal/layout/a.go": "layout",
+				"internal/arch/a.go": "arch", "examples/x/a.go": "main", "examples/x/y/a.go": "y", "cmd/x/a.go": "main", "docs/a_test.go": "docs",
+			} {
+				fsys[file] = &fstest.MapFile{Data: []byte("package " + pkg + "\n")}
+			}
+			found, err := arch.CheckPublic(fsys)
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})
