@@ -116,6 +116,11 @@ type Config struct {
 	Dir string
 	// Disks chooses directories or memory for the machines' files; default DirectoryDisks.
 	Disks Disks
+	// DiskSize is the number of bytes that each machine's files may take with MemoryDisks; default
+	// machine.DefaultSize (256 MiB), negative for no limit. What goes past it fails with ENOSPC. A
+	// node whose Capacity has ephemeral-storage has a disk of that size. df and the node's status
+	// tell it.
+	DiskSize int64
 	// RealMounts makes nodes use the kernel's bind mounts instead of links that look like
 	// them (see mount.Bind): read-only is enforced, a mount hides the files below it, a volume in
 	// use is busy. They need Linux and a process that may mount in a mount namespace of
@@ -255,6 +260,8 @@ func (cfg Config) checkDisks() error {
 	switch {
 	case cfg.Disks != DirectoryDisks && cfg.Disks != MemoryDisks:
 		return fmt.Errorf("Config.Disks: there is no kind %d; there are DirectoryDisks and MemoryDisks", cfg.Disks)
+	case cfg.DiskSize != 0 && cfg.Disks != MemoryDisks:
+		return fmt.Errorf("Config.DiskSize: %d: only MemoryDisks have a size", cfg.DiskSize)
 	case cfg.Disks == MemoryDisks && cfg.Dir != "":
 		return fmt.Errorf("Config.Dir: %q: with MemoryDisks nothing is written there", cfg.Dir)
 	case cfg.Disks == MemoryDisks && cfg.RealMounts:

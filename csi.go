@@ -57,7 +57,7 @@ func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
 	}
 	c.csiDrivers = append(c.csiDrivers, plan)
 	if plan.Controller != nil {
-		host, err := c.addMachine(machine.Host, plan.Name)
+		host, err := c.addMachine(machine.Host, plan.Name, c.cfg.DiskSize)
 		if err != nil {
 			return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
 		}

@@ -23,9 +23,9 @@ func dirOf(kind machine.Kind, name string) string {
 	return name
 }
 
-// addMachine adds a machine, with a directory or a disk in memory.
-func (c *Cluster) addMachine(kind machine.Kind, name string) (*machine.Machine, error) {
-	cfg := machine.Config{Kind: kind, Name: name, Now: c.Now, Remote: c.remote, RealMounts: c.cfg.RealMounts}
+// addMachine adds a machine, with a directory or a disk in memory of this size.
+func (c *Cluster) addMachine(kind machine.Kind, name string, size int64) (*machine.Machine, error) {
+	cfg := machine.Config{Kind: kind, Name: name, Size: size, Now: c.Now, Remote: c.remote, RealMounts: c.cfg.RealMounts}
 	if c.cfg.Disks != MemoryDisks {
 		if err := c.makeDir(); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	if c.cfg.RealMounts {
 		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts nodes make bind mounts only", name)
 	}
-	m, err := c.addMachine(machine.NFSServer, name)
+	m, err := c.addMachine(machine.NFSServer, name, c.cfg.DiskSize)
 	if err != nil {
 		return nil, fmt.Errorf("NFS server %s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ func (c *Cluster) AddNode(node Node) error {
 
 // addNode adds the node's machine and starts its kubelet.
 func (c *Cluster) addNode(node Node) error {
-	m, err := c.addMachine(machine.Node, node.Name)
+	m, err := c.addMachine(machine.Node, node.Name, cmp.Or(node.Capacity.StorageEphemeral().Value(), c.cfg.DiskSize))
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}

@@ -45,7 +45,8 @@ const (
 type Config struct {
 	// Node is the template of the Node object that the kubelet registers: name,
 	// labels, annotations, taints, and if given spec.podCIDR, status.capacity
-	// and status.addresses. Default capacity: 64 CPUs, 64Gi, 110 pods. Without a
+	// and status.addresses. Default capacity: 64 CPUs, 64Gi, 110 pods, and the size of
+	// Root as ephemeral-storage if it has one. Without a
 	// podCIDR the pods' addresses are made of the node's name.
 	Node v1.Node
 	// Root is the node's file system.
@@ -143,7 +144,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
-	node, err := nodestatus.New(env, &cfg.Node, cfg.Runtime.Version(), cfg.CSIDrivers)
+	node, err := nodestatus.New(env, sized(&cfg.Node, cfg.Root), cfg.Runtime.Version(), cfg.CSIDrivers)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,6 +43,10 @@ type Config struct {
 	// Dir is the directory, on the machine that runs the simulation, that has this
 	// machine's files. It is made if there is none. Default: the files are in memory.
 	Dir string
+	// Size is the number of bytes that files in memory may take; default DefaultSize, negative for
+	// no limit. There may be one file, directory or link for each 4 KiB of it. What goes past it
+	// fails with ENOSPC.
+	Size int64
 	// Now is the time at which files in memory change; it is required for them.
 	Now func() time.Time
 	// Remote finds what is mounted with a file system type; see mount.Config.
@@ -49,6 +54,23 @@ type Config struct {
 	// RealMounts has the kernel mount; see mount.Bind. It needs Dir.
 	RealMounts bool
 }
+
+// DefaultSize is the number of bytes that a machine's files in memory may take: enough for manifests,
+// volumes and programs of a test, and little enough for several full disks in one process.
+const DefaultSize = 256 << 20
+
+// inMemory makes a disk in memory of the configured size.
+func inMemory(cfg Config) (*disk.Disk, error) {
+	d := disk.InMemory(cfg.Now)
+	if cfg.Size < 0 {
+		return d, nil
+	}
+	size := cmp.Or(cfg.Size, DefaultSize)
+	return d, d.Limit(disk.Limits{Bytes: size, Inodes: max(1, size/bytesPerFile)})
+}
+
+// bytesPerFile is the size of a disk for each file that it may have, as mkfs(8) chooses it.
+const bytesPerFile = 4 << 10
 
 // Machine is a computer of the cluster. Set.Add makes it.
 type Machine struct {
@@ -65,8 +87,11 @@ type Machine struct {
 func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machine, err error) {
 	m = &Machine{kind: cfg.Kind, name: cfg.Name, dir: cfg.Dir}
 	if cfg.Dir == "" {
-		m.disk = disk.InMemory(cfg.Now)
-	} else if m.disk, err = disk.Open(cfg.Dir); err != nil {
+		m.disk, err = inMemory(cfg)
+	} else {
+		m.disk, err = disk.Open(cfg.Dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var mounter mount.Interface

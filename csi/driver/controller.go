@@ -116,6 +116,9 @@ func (c *controller) make(v *volume) error {
 	if err != nil {
 		return err
 	}
+	if err := c.bound(v); err != nil {
+		return err
+	}
 	if v.Block && !filled {
 		if err := c.disk.WriteFile(path.Join(data, "device"), nil, 0o660); err != nil {
 			return err

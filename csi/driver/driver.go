@@ -33,7 +33,8 @@
 // # Limits
 //
 // A device is a file without a fixed size. A node has a copy of it while it is staged there, so a device on two
-// nodes is two devices. The size of a volume is only checked against the backend's capacity. Snapshots and clones
+// nodes is two devices. On a disk in memory a volume's files cannot take more than its size (ENOSPC); on a directory the size is
+// only checked against the backend's capacity. Snapshots and clones
 // are copies of all files at that moment, not of blocks; the files' owners become the driver's. Snapshots do not
 // count in the capacity, and outlive their volumes.
 package driver

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -28,7 +29,7 @@ func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.Control
 			return nil, status.Errorf(codes.OutOfRange, "volume %s is to grow by %d bytes, and %d are free", v.ID, more, free)
 		}
 		v.Size = size
-		if err := c.save(v); err != nil {
+		if err := errors.Join(c.save(v), c.bound(v)); err != nil {
 			return nil, status.Error(codes.Internal, err.Error())
 		}
 		c.used[v.Node] += more

@@ -83,6 +83,13 @@ func (n *Node) registerNode(ctx context.Context) (*v1.Node, error) {
 	return patchNode(ctx, n.env.Client(), node, reconciled)
 }
 
+// DefaultCapacity returns the resources of a node whose template has none.
+func DefaultCapacity() v1.ResourceList {
+	return v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}
+}
+
 // nodeTemplate returns the template with defaults for the fields that it leaves out.
 func nodeTemplate(template *v1.Node, version runtime.Version) *v1.Node {
 	node := template.DeepCopy()
@@ -95,9 +102,7 @@ func nodeTemplate(template *v1.Node, version runtime.Version) *v1.Node {
 	host, _ := addresses(node.Name)
 	status := &node.Status
 	if len(status.Capacity) == 0 {
-		status.Capacity = v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
-		}
+		status.Capacity = DefaultCapacity()
 	}
 	if len(status.Allocatable) == 0 {
 		status.Allocatable = status.Capacity.DeepCopy()
