@@ -558,3 +558,12 @@ func TestAMissingNFSServerIsHinted(t *testing.T) {
 	_, out, _ = command(t, strings.Replace(pod, "10.0.0.1", "fd00::1", 1), "run", "-f", "-")
 	require.Contains(t, out, "  hint: --nfs [fd00::1]:/data adds a server that exports it\n")
 }
+
+func TestALineBreakInAListOfNodesIsRefused(t *testing.T) {
+	for _, verb := range []string{"run", "serve"} {
+		code, out, errOut := command(t, "", verb, "--nodes", "a\nb")
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, out)
+		assert.Contains(t, errOut, "there is a line break in it; separate names by commas")
+	}
+}

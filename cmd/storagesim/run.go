@@ -147,10 +147,22 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
+	flags.Lookup("nodes").Value = oneLine{flags.Lookup("nodes").Value}
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+"; empty for none (default: those of the classes)")
+}
+
+// oneLine is a flag's value without line breaks. A list ends at the first one, so that what follows
+// would be lost.
+type oneLine struct{ pflag.Value }
+
+func (v oneLine) Set(text string) error {
+	if strings.ContainsAny(text, "\r\n") {
+		return errors.New("there is a line break in it; separate names by commas")
+	}
+	return v.Value.Set(text)
 }
 
 func (o *runOptions) check() error {
