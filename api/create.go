@@ -227,14 +227,35 @@ func (r *request) refusedQuantity(err *quantity.Error) error {
 // distinct returns the owners without duplicates.
 // Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.36.
 func distinct(owners []metav1.OwnerReference) []metav1.OwnerReference {
-	for i := 1; i < len(owners); i++ {
-		for j := range i {
-			if semanticEqual(owners[i], owners[j]) {
-				return distinct(slices.Delete(slices.Clone(owners), i, i+1))
-			}
+	seen := make(map[metav1.OwnerReference]bool, len(owners))
+	var kept []metav1.OwnerReference
+	for i, owner := range owners {
+		owner.Controller, owner.BlockOwnerDeletion = flag(owner.Controller), flag(owner.BlockOwnerDeletion)
+		switch {
+		case seen[owner] && kept == nil:
+			kept = slices.Clone(owners[:i])
+		case !seen[owner] && kept != nil:
+			kept = append(kept, owners[i])
 		}
+		seen[owner] = true
+	}
+	if kept != nil {
+		return kept
 	}
 	return owners
+}
+
+var yes, no = new(bool), new(bool)
+
+// flag returns the same pointer for equal values.
+func flag(of *bool) *bool {
+	switch {
+	case of == nil:
+		return nil
+	case *of:
+		return yes
+	}
+	return no
 }
 
 func typeMismatch(k *kind, in runtime.Object) string {

@@ -2,7 +2,10 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -163,7 +167,32 @@ func (r *request) conflict(err error) error {
 }
 
 func (r *request) invalid(errs field.ErrorList) error {
-	return apierrors.NewInvalid(r.kind.gvk.GroupKind(), r.name, errs)
+	return apierrors.NewInvalid(r.kind.gvk.GroupKind(), r.name, foremost(errs))
+}
+
+// maxRefusal is the number of bytes of a refusal that are told.
+const maxRefusal = 64 << 10
+
+// foremost returns the errors that fit into a refusal, and at the end how many more there are. A
+// text that is too long is cut.
+func foremost(errs field.ErrorList) field.ErrorList {
+	left := maxRefusal
+	for i, err := range errs {
+		text := err.ErrorBody()
+		if left -= len(text); left >= 0 {
+			continue
+		}
+		kept := slices.Clone(errs[:i])
+		if i == 0 {
+			kept = append(kept, &field.Error{Type: err.Type, Field: err.Field, BadValue: field.OmitValueType{}, Detail: bounded.Text(strings.TrimPrefix(text, err.Type.String()+": "), maxRefusal)})
+			i++
+		}
+		if more := len(errs) - i; more > 0 {
+			kept = append(kept, &field.Error{Type: field.ErrorTypeInvalid, Field: errs[len(errs)-1].Field, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("... %d more errors; the last is: %s", more, bounded.Text(errs[len(errs)-1].Detail, 1024))})
+		}
+		return kept
+	}
+	return errs
 }
 
 // internalError returns the status for an error without a code of its own.

@@ -1,41 +1,96 @@
 package crd
 
 import (
+	"maps"
+	"slices"
+
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// maxDefaults is the number of bytes that the defaults of one object may take. It is more than an
+// object may have, so that one with more of them is refused for its size.
+const maxDefaults = 4 << 20
+
 // setDefaults fills in the defaults of a schema where an object has nothing.
 // Upstream: schema/defaulting Default, v1.36.
-func setDefaults(x any, s *structural.Structural) {
+func setDefaults(x any, s *structural.Structural) { (&filler{left: maxDefaults}).fill(x, s) }
+
+// filler fills in defaults until they take too many bytes.
+type filler struct{ left int }
+
+// copy returns a copy of a default, and false if there were too many.
+func (f *filler) copy(value any) (any, bool) {
+	if f.left -= lengthOf(value, f.left); f.left < 0 {
+		return nil, false
+	}
+	return runtime.DeepCopyJSONValue(value), true
+}
+
+func (f *filler) fill(x any, s *structural.Structural) {
 	if s == nil {
 		return
 	}
 	switch x := x.(type) {
 	case map[string]any:
-		for name, property := range s.Properties {
-			if value, there := x[name]; property.Default.Object != nil && (!there || isNull(value, &property)) {
-				x[name] = runtime.DeepCopyJSONValue(property.Default.Object)
-			}
-		}
-		for name := range x {
-			if property, known := s.Properties[name]; known {
-				setDefaults(x[name], &property)
-			} else if more := additional(s); more != nil {
-				if isNull(x[name], more) {
-					x[name] = runtime.DeepCopyJSONValue(more.Default.Object)
-				}
-				setDefaults(x[name], more)
-			}
-		}
+		f.fillObject(x, s)
 	case []any:
 		for i := range x {
 			if isNull(x[i], s.Items) {
-				x[i] = runtime.DeepCopyJSONValue(s.Items.Default.Object)
+				if value, ok := f.copy(s.Items.Default.Object); ok {
+					x[i] = value
+				}
 			}
-			setDefaults(x[i], s.Items)
+			f.fill(x[i], s.Items)
 		}
 	}
+}
+
+func (f *filler) fillObject(x map[string]any, s *structural.Structural) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
+		if value, there := x[name]; property.Default.Object != nil && (!there || isNull(value, &property)) {
+			if value, ok := f.copy(property.Default.Object); ok {
+				x[name] = value
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(x)) {
+		if property, known := s.Properties[name]; known {
+			f.fill(x[name], &property)
+		} else if more := additional(s); more != nil {
+			if isNull(x[name], more) {
+				if value, ok := f.copy(more.Default.Object); ok {
+					x[name] = value
+				}
+			}
+			f.fill(x[name], more)
+		}
+	}
+}
+
+// lengthOf returns about how many bytes a value has as JSON, and a number above most if it is more.
+func lengthOf(value any, most int) int {
+	n := 8
+	switch value := value.(type) {
+	case string:
+		n += len(value)
+	case []any:
+		for _, item := range value {
+			if n > most {
+				return n
+			}
+			n += lengthOf(item, most-n)
+		}
+	case map[string]any:
+		for name, item := range value {
+			if n > most {
+				return n
+			}
+			n += len(name) + lengthOf(item, most-n)
+		}
+	}
+	return n
 }
 
 // dropNulls removes null where it is not allowed and there is no default for it.

@@ -16,16 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
-	openapi "k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // shape holds the schema of a version in the forms in which it is used. It never changes.
 type shape struct {
 	structural *structural.Structural
 	openapi    *spec.Schema
-	validator  *openapi.SchemaValidator
-	status     *openapi.SchemaValidator // nil if nothing is said of the status
+	status     *spec.Schema // nil if nothing is said of the status
 	scale      *apiextensions.CustomResourceSubresourceScale
 	rules      Rules // nil if there are none
 	preserve   bool  // spec.preserveUnknownFields: nothing is pruned
@@ -51,9 +48,8 @@ func compile(def *apiextensions.CustomResourceDefinition, v *apiextensions.Custo
 		}
 	}
 	s.rules = compileRules(s.structural)
-	s.validator = openapi.NewSchemaValidator(s.openapi, nil, "", strfmt.Default)
 	if status, ok := s.openapi.Properties["status"]; ok {
-		s.status = openapi.NewSchemaValidator(&status, nil, "", strfmt.Default)
+		s.status = &status
 	}
 	return s, nil
 }
@@ -154,22 +150,28 @@ func (s *shape) unknown(obj runtime.Object) []string {
 // validate returns the errors of an object; old is its previous version, nil if it is new.
 // Upstream: registry/customresource strategy.Validate and ValidateUpdate, v1.36.
 func (s *shape) validate(obj, old map[string]any) field.ErrorList {
-	errs := fieldErrors(nil, s.validator.Validate(obj))
+	if errs := append(tooMuchWork(obj, s.openapi), tooMuchWork(old, s.openapi)...); len(errs) > 0 {
+		return errs[:1]
+	}
+	errs := check(nil, obj, s.openapi)
 	errs = append(errs, s.validateScale(obj, true)...)
 	errs = append(errs, validateEmbedded(nil, obj, s.structural, true)...)
 	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, obj)...)
 	}
 	if old != nil {
-		errs = ratchet(errs, fieldErrors(nil, s.validator.Validate(old)), obj, old)
+		errs = ratchet(errs, check(nil, old, s.openapi), obj, old)
 	}
 	return append(errs, s.validateRules(errs, obj, old)...)
 }
 
 // validateStatus says what is wrong with the status of an object.
 func (s *shape) validateStatus(obj, old map[string]any) (errs field.ErrorList) {
+	if errs := tooMuchWork(obj, s.openapi); errs != nil {
+		return errs
+	}
 	if status, ok := obj["status"]; ok && s.status != nil {
-		errs = fieldErrors(field.NewPath("status"), s.status.Validate(status))
+		errs = check(field.NewPath("status"), status, s.status)
 	}
 	errs = append(errs, s.validateScale(obj, false)...)
 	return append(errs, s.validateRules(errs, obj, old)...)
@@ -179,10 +181,20 @@ func (s *shape) validateStatus(obj, old map[string]any) (errs field.ErrorList) {
 // than they were.
 // Upstream: apiserver/validation RatchetingSchemaValidator, v1.36.
 func ratchet(errs, before field.ErrorList, obj, old map[string]any) field.ErrorList {
+	was := map[string]bool{}
+	for _, err := range before {
+		was[err.Error()] = true
+	}
+	same := map[string]bool{} // by the part of the path that at follows
 	return slices.DeleteFunc(errs, func(err *field.Error) bool {
-		return slices.ContainsFunc(before, func(was *field.Error) bool {
-			return was.Error() == err.Error() && reflect.DeepEqual(at(obj, err.Field), at(old, err.Field))
-		})
+		if !was[err.Error()] {
+			return false
+		}
+		path, _, _ := strings.Cut(err.Field, "[")
+		if _, known := same[path]; !known {
+			same[path] = reflect.DeepEqual(at(obj, path), at(old, path))
+		}
+		return same[path]
 	})
 }
 
