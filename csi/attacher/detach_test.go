@@ -2,6 +2,7 @@ package attacher_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +133,17 @@ func TestADriverThatListsItsVolumesIsBelievedMoreThanTheStatus(t *testing.T) {
 	r.driver.Fail(csitest.Failure{Method: "ListVolumes", Code: codes.Internal})
 	require.NoError(t, r.Engine.RunFor(time.Minute))
 	assert.Equal(t, once+1, published())
+}
+
+func TestADriverThatListsVolumesForEverIsNotReadForEver(t *testing.T) {
+	r := newRig(t, engine.Config{}, func(d *csitest.Driver, c *attacher.Config) {
+		d.Controller = append(d.Controller, csi.ControllerServiceCapability_RPC_LIST_VOLUMES, csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)
+		d.EndlessPage = strings.Repeat("h", 1<<20)
+	})
+	r.attach("pv-1")
+	r.Settle()
+	require.NoError(t, r.Engine.RunFor(2*time.Minute))
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), "failed to ListVolumes: 64 pages with ")
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), " bytes of volumes are not all of them")
+	assert.True(t, r.va().Status.Attached, "the attacher goes on")
 }

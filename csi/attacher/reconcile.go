@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -42,18 +43,31 @@ func (a *csiAttacher) reconcileVA(ctx context.Context) {
 	}
 }
 
+// The most that is read of a driver's volumes: a driver may answer with another page for ever. Upstream
+// reads on until its memory ends.
+const (
+	maxPages  = 10_000
+	maxListed = 64 << 20 // bytes of handles and node IDs
+	entryCost = 100      // bytes of a volume beside its texts
+)
+
 // listVolumes returns the nodes, by their IDs, that each volume is published to, by handle.
 //
 // Upstream: pkg/attacher/lister.go ListVolumes, v4.13.
 func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, error) {
-	published := map[string][]string{}
-	for token := ""; ; {
+	published, held := map[string][]string{}, 0
+	for token, page := "", 1; ; page++ {
 		answer, err := a.driver.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: token, MaxEntries: int32(a.cfg.MaxEntries)}) // upstream's flag has 32 bits, too
 		if err != nil {
 			return nil, err
 		}
 		for _, entry := range answer.GetEntries() {
-			published[entry.GetVolume().GetVolumeId()] = entry.GetStatus().GetPublishedNodeIds()
+			handle, nodes := entry.GetVolume().GetVolumeId(), entry.GetStatus().GetPublishedNodeIds()
+			published[handle] = nodes
+			held += len(handle) + len(strings.Join(nodes, " ")) + entryCost
+		}
+		if held > maxListed || page == maxPages {
+			return nil, fmt.Errorf("%d pages with %d bytes of volumes are not all of them; more than %d pages or %d bytes are not read", page, held, maxPages, maxListed)
 		}
 		if token = answer.GetNextToken(); token == "" {
 			return published, nil

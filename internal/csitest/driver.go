@@ -77,8 +77,10 @@ type Driver struct {
 	Answer func(*csi.CreateVolumeResponse)
 
 	// Volumes holds the names of its volumes, by ID, and Published the nodes of each.
-	Volumes   map[string]string
-	Published map[string][]string
+	Volumes map[string]string
+	// EndlessPage, if set, is the beginning of the one volume on each page of ListVolumes, which never end.
+	EndlessPage string
+	Published   map[string][]string
 	// Snapshots holds the volumes of its snapshots, by ID.
 	Snapshots map[string]string
 	// Groups holds the snapshots of its group snapshots, by ID; nil if it takes none.

@@ -2,6 +2,7 @@ package csitest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -121,6 +122,10 @@ func (d *Driver) ControllerUnpublishVolume(_ context.Context, req *csi.Controlle
 // ListVolumes implements csi.ControllerServer, one volume at a time.
 func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	answer := &csi.ListVolumesResponse{}
+	if d.EndlessPage != "" {
+		id := fmt.Sprintf("%s%d", d.EndlessPage, len(d.Methods()))
+		return &csi.ListVolumesResponse{NextToken: "next", Entries: []*csi.ListVolumesResponse_Entry{{Volume: &csi.Volume{VolumeId: id}}}}, nil
+	}
 	for _, id := range slices.Sorted(maps.Keys(d.Volumes)) {
 		if id <= req.GetStartingToken() {
 			continue
