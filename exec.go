@@ -1,7 +1,6 @@
 package storagesim
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime"
@@ -31,6 +31,9 @@ type ExecResult struct {
 	ExitCode       int32
 }
 
+// maxOutput is the number of bytes of each output that Exec returns.
+const maxOutput = 16 << 20
+
 // maxExec is the virtual time that a command run in a container may take.
 const maxExec = 24 * time.Hour
 
@@ -39,9 +42,9 @@ const maxExec = 24 * time.Hour
 // most a day. An empty container name means the pod's first one, or the one that the
 // annotation kubectl.kubernetes.io/default-container names. The error says why the command
 // did not start or did not end. A command that fails is no error: it has an exit code, 127
-// if there is no such program.
+// if there is no such program. Of each output the first 16 MiB are kept, and then "... n bytes more".
 func (c *Cluster) Exec(pod, container string, command ...string) (ExecResult, error) {
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := bounded.Buffer{Most: maxOutput}, bounded.Buffer{Most: maxOutput}
 	code, err := c.ExecStreams(pod, container, runtime.ExecConfig{Command: command, Stdout: &stdout, Stderr: &stderr})
 	return ExecResult{stdout.String(), stderr.String(), code}, err
 }

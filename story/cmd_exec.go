@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
@@ -25,15 +26,20 @@ func execCommands() []*command {
 	}
 }
 
+// maxOutput is the number of bytes of a command's output that a story prints.
+const maxOutput = 1 << 20
+
 func exec(c *call) error {
 	if dash := c.flags.ArgsLenAtDash(); dash != 1 || len(c.args) < 2 {
 		return c.misuse("expected a pod, -- and a command")
 	}
-	config := runtime.ExecConfig{Command: c.args[1:], Stdout: c, Stderr: c}
+	output := &bounded.Buffer{Most: maxOutput}
+	config := runtime.ExecConfig{Command: c.args[1:], Stdout: output, Stderr: output}
 	if c.input != nil {
 		config.Stdin = strings.NewReader(strings.Join(c.input, "\n") + "\n")
 	}
 	code, err := c.cluster.ExecStreams(c.args[0], c.flag("container"), config)
+	c.WriteString(output.String())
 	c.endLine()
 	if err == nil && code != 0 {
 		return plainError(fmt.Sprintf("command terminated with exit code %d", code))

@@ -238,12 +238,24 @@ func (p *Program) main() *Process {
 		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true,
 	}
 	if p.cfg.Stdout != nil {
-		main.Stdout = io.MultiWriter(&p.log, p.cfg.Stdout)
+		main.Stdout = copied{p, p.cfg.Stdout}
 	}
 	if p.cfg.Stderr != nil {
-		main.Stderr = io.MultiWriter(&p.log, p.cfg.Stderr)
+		main.Stderr = copied{p, p.cfg.Stderr}
 	}
 	return main
+}
+
+// copied writes to the log and to a stream of the caller. What is written is work, since the caller may hold all
+// that comes before the next pause.
+type copied struct {
+	program *Program
+	to      io.Writer
+}
+
+func (c copied) Write(data []byte) (int, error) {
+	c.program.work(len(data))
+	return io.MultiWriter(&c.program.log, c.to).Write(data)
 }
 
 // nextRandom returns a number from 0 to 32767.
