@@ -19,91 +19,75 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// rigForTest is a shelfRig that ends with the test.
+// rigForTest is a shelfRig that finds out soon that a call does not return.
 func rigForTest(t *testing.T, change ...func(*provisioner.Config)) *shelfRig {
 	t.Helper()
-	x, err := newShelfRig(storagesim.Config{Blocked: 100 * time.Millisecond}, change...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(x.Story())
-		}
-		require.NoError(t, x.Close())
-	})
-	return x
+	return newShelfRig(t, storagesim.Config{Blocked: 100 * time.Millisecond}, change...)
 }
 
 func refusals(n int) engine.Fault {
 	return engine.Fault{Actor: clustertest.ShelfName, Verb: "create", Resource: "pv", Times: n, Err: apierrors.NewInternalError(errors.New("etcd is down"))}
 }
 
-// ends has the claim deleted, and then nothing may be left.
-func (x *shelfRig) ends(t *testing.T) {
-	t.Helper()
-	require.NoError(t, x.Delete("pvc/data"))
-	require.NoError(t, x.RunFor(30*time.Minute))
-	require.NoError(t, x.RequireNoLeaks())
-	require.Empty(t, x.shelf.Holds)
-	require.NoError(t, x.safe())
+// ends deletes the claim, and then nothing may be left.
+func (x *shelfRig) ends() {
+	x.T.Helper()
+	x.Delete("pvc/data")
+	x.RunFor(30 * time.Minute)
+	x.RequireNoLeaks()
+	require.Empty(x.T, x.shelf.Holds)
+	x.safe()
 }
 
 // The fault points, each on its own: what a test of a provisioner can have happen.
 func TestTheFaultPointsOfAProvisioner(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
-		inject func(x *shelfRig) error
+		inject func(x *shelfRig)
 		says   []string // reasons of events on the claim that the fault adds
 		failed int      // attempts counted as failed
 	}{
-		"the API refuses 4 creates of the volume": {func(x *shelfRig) error { return x.Inject(refusals(4)) }, nil, 0},
-		"the API refuses 5, and the asset is cleaned up": {func(x *shelfRig) error { return x.Inject(refusals(5)) },
+		"the API refuses 4 creates of the volume": {func(x *shelfRig) { x.Inject(refusals(4)) }, nil, 0},
+		"the API refuses 5, and the asset is cleaned up": {func(x *shelfRig) { x.Inject(refusals(5)) },
 			[]string{"ProvisioningFailed"}, 1},
-		"and cleaning up fails too": {func(x *shelfRig) error {
+		"and cleaning up fails too": {func(x *shelfRig) {
 			x.faulty.OnDelete(provisioner.Answer{Err: boom, Times: 5})
-			return x.Inject(refusals(5))
+			x.Inject(refusals(5))
 		}, []string{"ProvisioningCleanupFailed", "ProvisioningFailed"}, 1},
-		"Provision fails finally": {func(x *shelfRig) error {
+		"Provision fails finally": {func(x *shelfRig) {
 			x.faulty.OnProvision(provisioner.Answer{Err: boom, Times: 2})
-			return nil
 		}, []string{"ProvisioningFailed"}, 2},
-		"Provision fails in background": {func(x *shelfRig) error {
+		"Provision fails in background": {func(x *shelfRig) {
 			x.faulty.OnProvision(provisioner.Answer{Err: boom, State: provisioner.ProvisioningInBackground})
-			return nil
 		}, []string{"ProvisioningFailed"}, 1},
-		"Provision succeeds and its answer is lost": {func(x *shelfRig) error {
+		"Provision succeeds and its answer is lost": {func(x *shelfRig) {
 			x.faulty.OnProvision(provisioner.Answer{AnswerLost: true})
-			return nil
 		}, []string{"ProvisioningFailed"}, 1},
-		"Delete fails": {func(x *shelfRig) error {
+		"Delete fails": {func(x *shelfRig) {
 			x.faulty.OnDelete(provisioner.Answer{Err: boom, Times: 3})
-			return nil
 		}, nil, 0},
-		"Delete succeeds and its answer is lost": {func(x *shelfRig) error {
+		"Delete succeeds and its answer is lost": {func(x *shelfRig) {
 			x.faulty.OnDelete(provisioner.Answer{AnswerLost: true})
-			return nil
 		}, nil, 0},
-		"the process dies in Provision": {func(x *shelfRig) error {
-			x.faulty.OnProvision(provisioner.Answer{Before: func() { _ = x.Crash(clustertest.ShelfName) }})
-			return nil
+		"the process dies in Provision": {func(x *shelfRig) {
+			x.faulty.OnProvision(provisioner.Answer{Before: func() { _ = x.Cluster.Cluster.Crash(clustertest.ShelfName) }})
 		}, nil, 0},
-		"the process dies in Delete": {func(x *shelfRig) error {
-			x.faulty.OnDelete(provisioner.Answer{Before: func() { _ = x.Crash(clustertest.ShelfName) }})
-			return nil
+		"the process dies in Delete": {func(x *shelfRig) {
+			x.faulty.OnDelete(provisioner.Answer{Before: func() { _ = x.Cluster.Cluster.Crash(clustertest.ShelfName) }})
 		}, nil, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			x := rigForTest(t)
-			require.NoError(t, tt.inject(x))
-			require.NoError(t, x.Apply(clustertest.ShelfClaim("data")))
-			require.NoError(t, x.RunFor(5*time.Minute))
+			tt.inject(x)
+			x.Apply(clustertest.ShelfClaim("data"))
+			x.RunFor(5 * time.Minute)
 			require.True(t, x.bound("data"))
 			require.Equal(t, append([]string{"ExternalProvisioning", "Provisioning"}, append(tt.says, "ProvisioningSucceeded")...), x.says("data"))
-			counters, err := x.Counters(clustertest.ShelfName)
-			require.NoError(t, err)
+			counters := x.Counters(clustertest.ShelfName)
 			require.Equal(t, tt.failed, counters.PersistentVolumeClaimProvisionFailedTotal.Sum())
 			require.Equal(t, 1, counters.PersistentVolumeClaimProvisionTotal.Of(provisioner.Labels{Class: "shelf"}))
-			x.ends(t)
+			x.ends()
 		})
 	}
 }
@@ -113,10 +97,10 @@ func TestTheFaultPointsOfAProvisioner(t *testing.T) {
 func TestAnAnswerLostIsAskedForAgainAfterTheClaimIsGone(t *testing.T) {
 	x := rigForTest(t)
 	x.faulty.OnProvision(provisioner.Answer{AnswerLost: true})
-	require.NoError(t, x.Apply(clustertest.ShelfClaim("data")))
-	require.NoError(t, x.RunFor(time.Second))
+	x.Apply(clustertest.ShelfClaim("data"))
+	x.RunFor(time.Second)
 	require.Len(t, x.shelf.Holds, 1)
-	x.ends(t)
+	x.ends()
 }
 
 // semantics: section 3 must 6, through the cluster: the scheduler chooses again.
@@ -142,7 +126,7 @@ spec:
 
 func TestAProvisionerThatIsNotThereHasNoCounters(t *testing.T) {
 	x := rigForTest(t)
-	_, err := x.Counters("example.com/shelv")
+	_, err := x.Cluster.Cluster.Counters("example.com/shelv")
 	require.EqualError(t, err, `no provisioner is called "example.com/shelv" (did you mean "example.com/shelf"?); expected example.com/shelf`)
 }
 
@@ -181,12 +165,12 @@ func TestARogueProvisionerHarmsOnlyItsOwnClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := rigForTest(t)
 			x.faulty.Provisioner = &clustertest.Rogue{Shelf: x.shelf, Change: tt.provision}
-			require.NoError(t, x.Apply(clustertest.ShelfClaim("bad"), clustertest.ShelfClaim("data")))
-			require.NoError(t, x.RunFor(5*time.Minute))
+			x.Apply(clustertest.ShelfClaim("bad"), clustertest.ShelfClaim("data"))
+			x.RunFor(5 * time.Minute)
 			require.True(t, x.bound("data"))
 			require.False(t, x.bound("bad"))
 			require.Contains(t, x.lastMessage(t, "bad", tt.reason), tt.says)
-			x.ends(t)
+			x.ends()
 		})
 	}
 }
@@ -199,8 +183,8 @@ func TestAProvisionerCannotTakeAVolumeByItsClaimRef(t *testing.T) {
 		v.Spec.StorageClassName = "another"
 		return v, nil
 	}}
-	require.NoError(t, x.Apply(clustertest.ShelfClaim("data"), clustertest.ShelfClaim("bad")))
-	require.NoError(t, x.RunFor(5*time.Minute))
+	x.Apply(clustertest.ShelfClaim("data"), clustertest.ShelfClaim("bad"))
+	x.RunFor(5 * time.Minute)
 	require.True(t, x.bound("data"))
 	require.True(t, x.bound("bad"), "the library knows better what it asked for")
 }
@@ -217,8 +201,8 @@ func TestAPanicInProvisionEndsTheProvisionersProcessAndTheStorySaysWhere(t *test
 		return v, nil
 	}}
 	began := x.Now()
-	require.NoError(t, x.Apply(clustertest.ShelfClaim("bad")))
-	require.NoError(t, x.Settle())
+	x.Apply(clustertest.ShelfClaim("bad"))
+	x.Settle()
 	story := x.Story()
 	for _, again := range []string{"at once", "in 10s", "in 20s"} {
 		assert.Regexp(t, `panics in Provision of pvc default/bad, at [\w.-]+/faultpoints_test\.go:\d+: oh; its process ends, and starts again `+again, strings.Join(strings.Fields(story), " "))

@@ -2,10 +2,10 @@ package provisioner_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -15,13 +15,14 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/internal/clustertest"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
 // shelfRig is a control plane without nodes and the shelf's provisioner, with
 // trouble before it. It watches for what must never happen.
 type shelfRig struct {
-	*storagesim.Cluster
+	*storagesimtest.Cluster
 	shelf  *clustertest.Shelf
 	faulty *provisioner.Faulty
 	unsafe []string
@@ -32,16 +33,13 @@ type shelfRig struct {
 	emptied  map[string]bool                      // volumes whose asset StoreVolume deleted: a quirk
 }
 
-func newShelfRig(cfg storagesim.Config, change ...func(*provisioner.Config)) (*shelfRig, error) {
+func newShelfRig(t testing.TB, cfg storagesim.Config, change ...func(*provisioner.Config)) *shelfRig {
+	t.Helper()
 	cfg.NoNodes = true
 	if cfg.Only == nil {
 		cfg.Only = shelfConfig().Only
 	}
-	c, err := storagesim.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return shelfRigOf(c, change...)
+	return shelfRigOf(storagesimtest.New(t, cfg), change...)
 }
 
 // shelfConfig is the configuration of a shelf rig's cluster.
@@ -53,7 +51,8 @@ func shelfConfig() storagesim.Config {
 }
 
 // shelfRigOf is newShelfRig for a cluster that there is.
-func shelfRigOf(c *storagesim.Cluster, change ...func(*provisioner.Config)) (*shelfRig, error) {
+func shelfRigOf(c *storagesimtest.Cluster, change ...func(*provisioner.Config)) *shelfRig {
+	c.T.Helper()
 	s := clustertest.NewShelf()
 	x := &shelfRig{
 		Cluster: c, shelf: s, faulty: &provisioner.Faulty{Provisioner: s},
@@ -70,18 +69,22 @@ func shelfRigOf(c *storagesim.Cluster, change ...func(*provisioner.Config)) (*sh
 	for _, f := range change {
 		f(&pc)
 	}
-	return x, errors.Join(c.AddProvisionController(pc), c.Apply(clustertest.ShelfClass), c.Settle())
+	c.AddProvisionController(pc)
+	c.Apply(clustertest.ShelfClass)
+	c.Settle()
+	return x
 }
 
 func (x *shelfRig) violated(format string, args ...any) {
 	x.unsafe = append(x.unsafe, fmt.Sprintf(format, args...))
 }
 
-func (x *shelfRig) safe() error {
-	if len(x.unsafe) == 0 {
-		return nil
+// safe fails the test with what has happened that must never happen.
+func (x *shelfRig) safe() {
+	x.T.Helper()
+	if len(x.unsafe) > 0 {
+		x.T.Fatalf("unsafe: %s", strings.Join(x.unsafe, "; "))
 	}
-	return errors.New("unsafe: " + strings.Join(x.unsafe, "; "))
 }
 
 // watch checks after every write that a claim has one volume at most, and that a
@@ -131,7 +134,7 @@ func (x *shelfRig) crashes() int {
 
 // bound says whether the claim is.
 func (x *shelfRig) bound(name string) bool {
-	claim, err := x.Claim(name)
+	claim, err := x.Cluster.Cluster.Claim(name)
 	return err == nil && claim.Status.Phase == v1.ClaimBound
 }
 
