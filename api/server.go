@@ -30,8 +30,8 @@ type Config struct {
 	Registry *Registry
 }
 
-// DefaultLogLimit is Config.LogLimit where it is 0.
-const DefaultLogLimit = 10000
+// defaultLogLimit is Config.LogLimit where it is 0.
+const defaultLogLimit = 10000
 
 // Server is the API server: versioned objects, and one ordered log of changes
 // for each resource. It is safe for concurrent use.
@@ -59,7 +59,7 @@ func NewServer(cfg Config) *Server {
 		cfg.Now = func() time.Time { return time.Now().UTC() }
 	}
 	if cfg.LogLimit <= 0 {
-		cfg.LogLimit = DefaultLogLimit
+		cfg.LogLimit = defaultLogLimit
 	}
 	if cfg.Registry == nil {
 		cfg.Registry = NewRegistry()

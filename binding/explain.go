@@ -119,7 +119,7 @@ func (e *explanation) reason(filter Filter, c *candidate) string {
 	case WrongClass:
 		return fmt.Sprintf("its class is %q, the claim wants %q", c.class, e.class)
 	case WrongAccessModes:
-		mode, missing := MissingAccessMode(e.claim, c.volume)
+		mode, missing := missingAccessMode(e.claim, c.volume)
 		if !missing {
 			return "the claim requests an unknown access mode"
 		}

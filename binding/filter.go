@@ -55,13 +55,13 @@ func CheckVolumeModeMismatches(claim *v1.PersistentVolumeClaimSpec, volume *v1.P
 // CheckAccessModes reports whether the volume offers all modes that the claim requests.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
 func CheckAccessModes(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) bool {
-	_, missing := MissingAccessMode(claim, volume)
+	_, missing := missingAccessMode(claim, volume)
 	return !missing
 }
 
-// MissingAccessMode returns the first mode that the claim requests and the volume does
+// missingAccessMode returns the first mode that the claim requests and the volume does
 // not offer, and whether there is one.
-func MissingAccessMode(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) (v1.PersistentVolumeAccessMode, bool) {
+func missingAccessMode(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) (v1.PersistentVolumeAccessMode, bool) {
 requested:
 	for _, mode := range claim.Spec.AccessModes {
 		for _, offered := range volume.Spec.AccessModes {

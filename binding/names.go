@@ -31,8 +31,6 @@ const (
 	// AnnPreResizeCapacity on a volume holds its size before a resize that has not yet
 	// reached the file system.
 	AnnPreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
-	// AnnStorageResizer on a claim names the component that expands its volume.
-	AnnStorageResizer = "volume.kubernetes.io/storage-resizer"
 )
 
 // Finalizers of claims and volumes.

@@ -48,7 +48,7 @@ func CheckVolumeSatisfyClaim(volume *v1.PersistentVolume, claim *v1.PersistentVo
 	if has, wants := volumeMode(volume.Spec.VolumeMode), volumeMode(claim.Spec.VolumeMode); has != wants {
 		return mismatch("spec.volumeMode", string(has), string(wants), "incompatible volumeMode")
 	}
-	if missing, found := MissingAccessMode(claim, volume); found {
+	if missing, found := missingAccessMode(claim, volume); found {
 		return mismatch("spec.accessModes", accessModes(volume.Spec.AccessModes), string(missing), "incompatible accessMode")
 	}
 	return nil

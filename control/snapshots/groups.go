@@ -30,8 +30,8 @@ const (
 	GroupBoundFinalizer = groupPrefix + "volumegroupsnapshot-bound-protection"
 	// InGroupFinalizer is on snapshots that are members of a group snapshot.
 	InGroupFinalizer = prefix + "volumesnapshot-in-group-protection"
-	// AnnDefaultGroupClass with "true" marks a default class of group snapshots.
-	AnnDefaultGroupClass = groupPrefix + "is-default-class"
+	// annDefaultGroupClass with "true" marks a default class of group snapshots.
+	annDefaultGroupClass = groupPrefix + "is-default-class"
 	// AnnGroupBeingCreated is on contents as long as CreateVolumeGroupSnapshot has no final answer.
 	AnnGroupBeingCreated = groupPrefix + "volumegroupsnapshot-being-created"
 	// AnnGroupBeingDeleted is on contents whose group snapshot is being deleted.
@@ -61,8 +61,8 @@ func GroupContents() schema.GroupVersionResource {
 	return groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotcontents")
 }
 
-// GroupClasses returns the resource volumegroupsnapshotclasses.
-func GroupClasses() schema.GroupVersionResource {
+// groupClasses returns the resource volumegroupsnapshotclasses.
+func groupClasses() schema.GroupVersionResource {
 	return groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotclasses")
 }
 
@@ -72,7 +72,7 @@ func Groups() Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotCon
 		Name: GroupKind, Noun: "group snapshot", ContentNoun: "group snapshot content", ContentWord: "groupSnapshotContent", Reason: "GroupSnapshot", Failed: "failed", ContentPrefix: "groupsnapcontent",
 		Version: groupv1.SchemeGroupVersion, Secrets: newRole("GroupSnapshotter", "group-snapshotter"), LookSecrets: newRole("GroupSnapshotterGet", "group-snapshotter-get"),
 		ContentFinalizer: GroupContentFinalizer, BoundFinalizer: GroupBoundFinalizer,
-		AnnDefaultClass: AnnDefaultGroupClass, AnnBeingCreated: AnnGroupBeingCreated, AnnBeingDeleted: AnnGroupBeingDeleted,
+		AnnDefaultClass: annDefaultGroupClass, AnnBeingCreated: AnnGroupBeingCreated, AnnBeingDeleted: AnnGroupBeingDeleted,
 		AnnDeletionSecretName: AnnGroupDeletionSecretName, AnnDeletionSecretNamespace: AnnGroupDeletionSecretNamespace,
 		Snapshot: readGroup, Content: readGroupContent, SetStatus: setGroupStatus, SetContentStatus: setGroupContentStatus,
 	}
@@ -133,7 +133,7 @@ func WithGroups(env control.Env, f func(ctx context.Context)) {
 }
 
 func groupResources() []schema.GroupVersionResource {
-	return []schema.GroupVersionResource{GroupSnapshots(), GroupContents(), GroupClasses()}
+	return []schema.GroupVersionResource{GroupSnapshots(), GroupContents(), groupClasses()}
 }
 
 // defined reports whether the definitions of the three kinds exist.

@@ -85,9 +85,6 @@ func Snapshots() schema.GroupVersionResource { return in("volumesnapshots") }
 // Contents returns the resource volumesnapshotcontents.
 func Contents() schema.GroupVersionResource { return in("volumesnapshotcontents") }
 
-// Classes returns the resource volumesnapshotclasses.
-func Classes() schema.GroupVersionResource { return in("volumesnapshotclasses") }
-
 // SnapshotClient returns a client for snapshots.
 func SnapshotClient(env control.Env) Client[*snapshotv1.VolumeSnapshot] {
 	return Client[*snapshotv1.VolumeSnapshot]{Objects: env.Objects(), Resource: Snapshots()}

@@ -27,8 +27,8 @@ const (
 	listPodsPeriod  = 3 * time.Minute
 )
 
-// DefaultMaxWaitForUnmount replaces Config.MaxWaitForUnmount if it is 0.
-const DefaultMaxWaitForUnmount = 6 * time.Minute
+// defaultMaxWaitForUnmount replaces Config.MaxWaitForUnmount if it is 0.
+const defaultMaxWaitForUnmount = 6 * time.Minute
 
 // Config configures the controller. The zero value behaves as upstream.
 type Config struct {
@@ -51,7 +51,7 @@ type Config struct {
 
 func (cfg Config) maxWaitForUnmount() time.Duration {
 	if cfg.MaxWaitForUnmount == 0 {
-		return DefaultMaxWaitForUnmount
+		return defaultMaxWaitForUnmount
 	}
 	return cfg.MaxWaitForUnmount
 }
@@ -72,7 +72,7 @@ func (cfg Config) remembers(va *storagev1.VolumeAttachment) bool {
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		if cfg.MaxWaitForUnmount < 0 {
-			return fmt.Errorf("attachdetach.Config.MaxWaitForUnmount is %s; it must not be negative (0 is %s)", cfg.MaxWaitForUnmount, DefaultMaxWaitForUnmount)
+			return fmt.Errorf("attachdetach.Config.MaxWaitForUnmount is %s; it must not be negative (0 is %s)", cfg.MaxWaitForUnmount, defaultMaxWaitForUnmount)
 		}
 		c := &controller{
 			cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder(ActorName),

@@ -79,7 +79,7 @@ type prober struct {
 //
 // Upstream: pkg/kubelet/prober/worker.go doProbe, v1.36.
 func (p *prober) probe(ctx context.Context) {
-	code, body := Healthz(control.WithTimeout(ctx, p.env, p.cfg.ProbeTimeout), p.driver)
+	code, body := healthz(control.WithTimeout(ctx, p.env, p.cfg.ProbeTimeout), p.driver)
 	if code == http.StatusOK {
 		p.failed = 0
 		return
@@ -95,10 +95,10 @@ func (p *prober) probe(ctx context.Context) {
 	p.cfg.Restart()
 }
 
-// Healthz returns the status and the body of the answer to GET /healthz. The deadline of ctx is the probe's.
+// healthz returns the status and the body of the answer to GET /healthz. The deadline of ctx is the probe's.
 //
 // Upstream: main.go checkHealth, v2.19.
-func Healthz(ctx context.Context, driver spec.IdentityClient) (code int, body string) {
+func healthz(ctx context.Context, driver spec.IdentityClient) (code int, body string) {
 	answer, err := driver.Probe(ctx, &spec.ProbeRequest{})
 	switch {
 	case err != nil:
@@ -115,7 +115,7 @@ func Handler(driver spec.IdentityClient, timeout time.Duration) http.Handler {
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), timeout)
 		defer cancel()
-		code, body := Healthz(ctx, driver)
+		code, body := healthz(ctx, driver)
 		w.WriteHeader(code)
 		_, _ = w.Write([]byte(body))
 	})

@@ -29,8 +29,8 @@ const (
 // The annotations that choose between local and hostPath volumes: of a storage
 // class, and of a claim, which wins.
 const (
-	AnnDefaultVolumeType = "defaultVolumeType"
-	AnnVolumeType        = "volumeType"
+	annDefaultVolumeType = "defaultVolumeType"
+	annVolumeType        = "volumeType"
 )
 
 // The kinds of volumes.
@@ -100,10 +100,10 @@ func (p *localPathProvisioner) traceIgnored(options provisioner.ProvisionOptions
 //
 // Upstream: provisioner.go provisionFor, v0.0.37.
 func volumeType(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) string {
-	if text, ok := claim.Annotations[AnnVolumeType]; ok {
+	if text, ok := claim.Annotations[annVolumeType]; ok {
 		return text
 	}
-	if text, ok := class.Annotations[AnnDefaultVolumeType]; ok {
+	if text, ok := class.Annotations[annDefaultVolumeType]; ok {
 		return text
 	}
 	return volumeTypeHostPath

@@ -22,9 +22,9 @@ import (
 // SubdirName is the default of Config.Name.
 const SubdirName = "k8s-sigs.io/nfs-subdir-external-provisioner"
 
-// KindExport is the kind of object that commands in the trace refer to: the export
+// kindExport is the kind of object that commands in the trace refer to: the export
 // "<server>:<path>".
-const KindExport = "Export"
+const kindExport = "Export"
 
 // mountPath is the path at which upstream mounts the export.
 const mountPath = "/persistentvolumes"
@@ -128,7 +128,7 @@ func (p *subdir) change(command, dir, to string, do func(export Directory) error
 		argv = append(argv, path.Join(mountPath, to))
 	}
 	record := trace.Command{
-		About: trace.Ref{Kind: KindExport, Name: p.cfg.Server + ":" + p.cfg.Path}, Argv: argv, Paths: []string{path.Join(p.cfg.Path, dir)},
+		About: trace.Ref{Kind: kindExport, Name: p.cfg.Server + ":" + p.cfg.Path}, Argv: argv, Paths: []string{path.Join(p.cfg.Path, dir)},
 	}
 	export, err := p.cfg.Mount()
 	if err == nil {
