@@ -98,6 +98,16 @@ func (t *Log) Since(n int) []Entry {
 	return t.entries[min(max(n-t.dropped, 0), len(t.entries)):]
 }
 
+// Page returns at most limit records from number n on, or from the first one that is kept, and the
+// number of the first of them.
+func (t *Log) Page(n, limit int) (first int, entries []Entry) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	first = min(max(n, t.dropped), t.dropped+len(t.entries))
+	entries = t.entries[first-t.dropped:]
+	return first, entries[:min(limit, len(entries))]
+}
+
 // Tail returns the last n records.
 func (t *Log) Tail(n int) []Entry {
 	t.mu.RLock()

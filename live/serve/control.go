@@ -1,14 +1,20 @@
 package serve
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/bounded"
 )
 
 // controlPath is the prefix of paths that control the run instead of the API.
@@ -30,7 +36,7 @@ func (s *Server) withControl(next http.Handler) http.Handler {
 		case !ok:
 			next.ServeHTTP(w, r)
 		case command == "story" && r.Method == http.MethodGet:
-			s.story(w)
+			s.story(w, r)
 		case r.Method == http.MethodPost:
 			s.move(w, r, command)
 		default:
@@ -39,55 +45,116 @@ func (s *Server) withControl(next http.Handler) http.Handler {
 	})
 }
 
-// story answers with what has happened so far.
-func (s *Server) story(w http.ResponseWriter) {
-	var text string
-	if !s.Do(func() { text = s.cluster.Story() }) {
-		refuse(w, gone())
+// maxStory is the number of records that one answer tells.
+const maxStory = 10_000
+
+// story answers with what has happened: with from=N from record N on, and with limit=N at most so many
+// records. It is told beside the steps of the cluster.
+func (s *Server) story(w http.ResponseWriter, r *http.Request) {
+	from, err := number(r, "from", 0)
+	limit, wrong := number(r, "limit", maxStory)
+	if err := cmp.Or(err, wrong); err != nil {
+		refuse(w, metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: err.Error()})
 		return
+	}
+	text, next := s.cluster.StoryPage(from, min(limit, maxStory))
+	if _, more := s.cluster.StoryPage(next, 1); more > next {
+		text += fmt.Sprintf("(there is more: %sstory?from=%d)\n", controlPath, next)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, text)
 }
 
+// number returns a parameter of a request, which must not be negative.
+func number(r *http.Request, name string, usual int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s %q is not a number such as 0 or 1000", name, bounded.Text(text, 100))
+	}
+	return n, nil
+}
+
 // move lets something happen: step, settle or run-for.
 func (s *Server) move(w http.ResponseWriter, r *http.Request, command string) {
-	var move func() error
+	var moved Moved
+	var err error
 	switch command {
 	case "step":
-		move = func() error { _, err := s.cluster.Step(); return err }
+		moved, err = s.moveBy(func() error { _, err := s.cluster.Step(); return err })
 	case "settle":
-		move = s.cluster.Settle
+		moved, err = s.moveBy(s.cluster.Settle)
 	case "run-for":
-		d, err := time.ParseDuration(r.URL.Query().Get("duration"))
-		if err != nil || d < 0 {
+		d, wrong := time.ParseDuration(r.URL.Query().Get("duration"))
+		if wrong != nil || d < 0 {
 			refuse(w, metav1.Status{
 				Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest,
 				Message: fmt.Sprintf("duration %q is not a time such as 90s, 6m or 1h30m", r.URL.Query().Get("duration")),
 			})
 			return
 		}
-		move = func() error { return s.cluster.RunFor(d) }
+		moved, err = s.runFor(r.Context(), d)
 	default:
 		http.NotFound(w, r)
 		return
 	}
-	var moved Moved
-	var err error
+	switch {
+	case errors.Is(err, errGone):
+		refuse(w, gone())
+	case err != nil:
+		refuse(w, metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()})
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(moved)
+	}
+}
+
+// errGone is the error of a move when the cluster is not driven any more.
+var errGone = errors.New("the cluster has ended")
+
+// moveBy calls move between two steps.
+func (s *Server) moveBy(move func() error) (moved Moved, err error) {
 	if !s.Do(func() {
 		before := s.cluster.Engine().Steps()
 		err = move()
 		moved = Moved{Now: s.cluster.Now(), Steps: s.cluster.Engine().Steps() - before}
 	}) {
-		refuse(w, gone())
-		return
+		return moved, errGone
 	}
-	if err != nil {
-		refuse(w, metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()})
-		return
+	return moved, err
+}
+
+// The virtual time that run-for lets pass before it looks whether the client is still there and lets
+// other requests in: twice as much as long as that takes less than a tenth of a second, and half of it
+// if it takes more.
+const (
+	firstSlice = time.Second
+	sliceTakes = 100 * time.Millisecond
+)
+
+// runFor lets d pass, in slices. It ends when ctx does.
+func (s *Server) runFor(ctx context.Context, d time.Duration) (all Moved, err error) {
+	var end time.Time
+	if !s.Do(func() { all.Now = s.cluster.Now(); end = all.Now.Add(d) }) {
+		return all, errGone
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(moved)
+	for slice := min(firstSlice, d); ; {
+		began := time.Now()
+		moved, err := s.moveBy(func() error { return s.cluster.RunFor(max(0, min(slice, end.Sub(s.cluster.Now())))) })
+		all = Moved{Now: moved.Now, Steps: all.Steps + moved.Steps}
+		if err != nil || !moved.Now.Before(end) {
+			return all, err
+		}
+		if err := ctx.Err(); err != nil {
+			return all, fmt.Errorf("run-for ended at %s, because its client has gone: %w", moved.Now.Format(time.RFC3339), err)
+		}
+		if slice *= 2; time.Since(began) > sliceTakes {
+			slice = max(slice/4, time.Millisecond)
+		}
+	}
 }
 
 // gone returns the answer of a server whose cluster is not driven any more.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -409,4 +410,71 @@ func TestANamespaceHasItsServiceAccountAndTheServersCertificateAtOnce(t *testing
 	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "10.96.0.1", service.Spec.ClusterIP)
+}
+
+func TestVirtualTimeStopsWhenTheClientThatAskedForItGoes(t *testing.T) {
+	server, config := started(t, serve.Config{})
+	_, err := clientOf(t, config).CoreV1().Pods("default").Create(t.Context(), pod("web", "sh", "-c", "while :; do sleep 1; done"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	client, err := serve.NewClient(server.Kubeconfig())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = client.RunFor(ctx, 2_000_000*time.Hour)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	moved, err := client.RunFor(t.Context(), time.Second) // it waits for the slice that is under way
+	require.NoError(t, err)
+	again, err := client.RunFor(t.Context(), time.Second)
+	require.NoError(t, err)
+	assert.Less(t, again.Now.Sub(moved.Now), time.Hour)
+}
+
+func TestOthersAreAnsweredWhileVirtualTimePasses(t *testing.T) {
+	server, config := started(t, serve.Config{})
+	_, err := clientOf(t, config).CoreV1().Pods("default").Create(t.Context(), pod("web", "sh", "-c", "while :; do sleep 1; done"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	client, err := serve.NewClient(server.Kubeconfig())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = client.RunFor(ctx, 2_000_000*time.Hour)
+	}()
+	for range 3 {
+		_, err := client.Step(t.Context())
+		require.NoError(t, err)
+	}
+	cancel()
+	<-ended
+}
+
+func TestALongStoryIsToldInParts(t *testing.T) {
+	_, config := started(t, serve.Config{})
+	clients := clientOf(t, config)
+	for i := range 30 {
+		_, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	part := func(query ...string) string {
+		request := clients.RESTClient().Get().AbsPath("/storagesim/story")
+		for i := 0; i < len(query); i += 2 {
+			request = request.Param(query[i], query[i+1])
+		}
+		text, err := request.DoRaw(t.Context())
+		require.NoError(t, err)
+		return string(text)
+	}
+	whole := part()
+	assert.Contains(t, whole, "default/c-29")
+	assert.NotContains(t, whole, "there is more")
+	first := part("limit", "10")
+	assert.Regexp(t, `\(there is more: /storagesim/story\?from=10\)\n$`, first)
+	assert.Len(t, strings.Split(first, "\n"), 12)
+	assert.Contains(t, part("from", "10", "limit", "1"), "from=11)")
+	assert.Contains(t, part("from", "20"), "default/c-29")
+	assert.NotContains(t, part("from", "20"), "default/c-0\n")
+	assert.Empty(t, part("from", "100000"))
+	_, err := clients.RESTClient().Get().AbsPath("/storagesim/story").Param("from", "-1").DoRaw(t.Context())
+	assert.ErrorContains(t, err, "the server rejected our request")
 }
