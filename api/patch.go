@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,16 @@ import (
 // maxPatchOperations limits the operations of a JSON patch.
 // Upstream: apiserver endpoints/handlers maxJSONPatchOperations, v1.36.
 const maxPatchOperations = 10000
+
+// maxPatchWork limits the items that the operations of a JSON patch may move: each copies the list that it
+// changes. Upstream has no such limit: there only the client waits.
+const maxPatchWork = 200_000_000
+
+// commasOfOperation is the number of commas of an operation without its value, {"op":…,"path":…,"value":…}, and
+// behind it.
+const commasOfOperation = 3
+
+var comma = []byte{','}
 
 // patch changes the object, or its status if that is the subresource. A
 // metadata.resourceVersion in the patch is a precondition.
@@ -152,6 +163,10 @@ func jsonPatch(before, data []byte) ([]byte, []error, error) {
 	if len(patch) > maxPatchOperations {
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
+	}
+	if items := bytes.Count(before, comma) + max(0, bytes.Count(data, comma)-commasOfOperation*len(patch)); items*len(patch) > maxPatchWork {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"%d operations on %d items are more than the allowed work of a JSON patch, %d items moved", len(patch), items, maxPatchWork))
 	}
 	after, err := patch.Apply(before)
 	if err != nil { // well-formed, but it does not fit this object

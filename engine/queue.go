@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -95,11 +97,19 @@ func (q *queue) done(key string, err error) {
 	case err == nil:
 		q.Forget(key)
 	case q.cfg.MaxRetries > 0 && q.failures[key] >= q.cfg.MaxRetries:
-		q.trace(trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: q.failures[key] + 1, Err: err})
+		q.trace(trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: q.failures[key] + 1, Err: shortened(err)})
 	default:
 		delay := q.retry(key)
-		q.trace(trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: err})
+		q.trace(trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: shortened(err)})
 	}
+}
+
+// shortened returns an error with a text of bounded length: the records of all attempts keep it.
+func shortened(err error) error {
+	if text := err.Error(); len(text) > maxMessage {
+		return errors.New(bounded.Text(text, maxMessage))
+	}
+	return err
 }
 
 // about returns what a key stands for. It is asked when the key is traced: later the

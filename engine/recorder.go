@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -23,10 +24,14 @@ func (r *recorder) Eventf(obj runtime.Object, eventtype, reason, format string, 
 	r.Event(obj, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
+// maxMessage is the number of bytes of an event's message, and of a failed key's error, that are kept.
+const maxMessage = 16 << 10
+
 func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) {
 	if !r.env.alive() {
 		return
 	}
+	message = bounded.Text(message, maxMessage)
 	e, a := r.env.engine(), r.env.actor
 	host := ""
 	if component, node, ok := strings.Cut(a.name, "/"); ok && component == r.component {

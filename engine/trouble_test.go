@@ -572,3 +572,25 @@ func TestRetriesAndLivelocksNameObjectsAndNotKeys(t *testing.T) {
 	}))
 	require.ErrorContains(t, e.Settle(), "times on pv pv-1\n")
 }
+
+func TestALongMessageAndALongErrorAreCut(t *testing.T) {
+	long := strings.Repeat("x", 3<<20)
+	e := engine.New(engine.Config{})
+	defer e.Close()
+	require.NoError(t, e.Add("talker", func(env control.Env) error {
+		queue := env.Queue(control.QueueConfig{Name: "maps", Reconcile: func(context.Context, string) error {
+			env.Recorder("talker").Event(configMap("m"), v1.EventTypeNormal, "Hello", long)
+			return errors.New(long)
+		}})
+		queue.Add("m")
+		return nil
+	}))
+	for range 20 {
+		_, err := e.Step()
+		require.NoError(t, err)
+	}
+	story := e.Trace().Story(engine.Start())
+	require.Contains(t, story, "says of configmap default/m: Normal Hello: "+long[:16<<10]+"... 3129344 bytes more")
+	require.Regexp(t, `will retry maps m in \S+: x+\.\.\. 3129344 bytes more`, story)
+	require.Less(t, len(story), 1<<20)
+}

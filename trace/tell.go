@@ -61,7 +61,7 @@ func Tell(entries []Entry, how Telling) string {
 		}
 		last = at
 		begin := fmt.Sprintf("%9s  %-*s  ", shown, width, e.Actor)
-		line := begin + how.Shorten(strings.ReplaceAll(e.Record.String(), "\n", "; "))
+		line := begin + how.Shorten(prose.Printable(strings.ReplaceAll(e.Record.String(), "\n", "; ")))
 		b.WriteString(prose.WrapLine(line, how.Width, len(begin), len(begin)+2) + "\n")
 	}
 	return b.String()

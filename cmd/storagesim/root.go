@@ -32,18 +32,18 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(forReaders(out))
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &usageError{}):
-		fmt.Fprintf(errOut, "error: %v\nSee '%s -h'.\n", err, cmd.CommandPath())
+		fmt.Fprintf(errOut, "error: %s\nSee '%s -h'.\n", prose.Printable(err.Error()), cmd.CommandPath())
 		return exitUsage
 	case errors.As(err, &quietError{}), errors.Is(err, context.Canceled), errors.Is(err, syscall.EPIPE):
 	default:
-		fmt.Fprintln(errOut, "error:", err)
+		fmt.Fprintln(errOut, "error:", prose.Printable(err.Error()))
 	}
 	return exitError
 }

@@ -2,6 +2,7 @@ package call_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,6 +141,16 @@ func TestTheErrorOfAServerKeepsItsCodeAndText(t *testing.T) {
 	r.listen()
 	_, err := r.stage()
 	require.EqualError(t, err, "rpc error: code = FailedPrecondition desc = not attached")
+}
+
+func TestALongErrorOfAServerIsCut(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	r.listen()
+	r.node.stage = func(context.Context) error { return status.Error(codes.Internal, strings.Repeat("x", 3<<20)) }
+	_, err := r.stage()
+	require.Equal(t, codes.Internal, status.Code(err))
+	require.Equal(t, strings.Repeat("x", 4<<10)+"... 3141632 bytes more", status.Convert(err).Message())
+	require.Less(t, len(r.rpcs()[0].Err), 5<<10)
 }
 
 func TestWhereNobodyListensACallIsUnavailable(t *testing.T) {

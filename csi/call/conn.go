@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
+	"github.com/storagesim/storagesim/internal/bounded"
 )
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
@@ -43,7 +44,7 @@ func newConn(s *Sockets, env control.Env, at socket.Place) *Conn {
 func (c *Conn) Invoke(ctx context.Context, method string, req, answer any, opts ...grpc.CallOption) error {
 	began := c.env.Now()
 	it := &invocation{Conn: c, ctx: ctx, method: method, req: req, answer: answer, opts: opts}
-	err := it.run()
+	err := shortened(it.run())
 	r := it.record(err, c.env.Now().Sub(began))
 	if r.Routine {
 		r.Repeated = r.Err != "" && c.failed[r.Method] == r.Err
@@ -51,6 +52,23 @@ func (c *Conn) Invoke(ctx context.Context, method string, req, answer any, opts 
 	}
 	c.env.Trace(r)
 	return err
+}
+
+// maxMessage is the number of bytes of an error that are kept: it goes into events, conditions, attachments and
+// each attempt's record.
+const maxMessage = 4 << 10
+
+// shortened returns an error with a message of bounded length, and with the same code and details.
+func shortened(err error) error {
+	if err == nil {
+		return nil
+	}
+	said := status.Convert(err).Proto()
+	if len(said.GetMessage()) <= maxMessage {
+		return err
+	}
+	said.Message = bounded.Text(said.GetMessage(), maxMessage)
+	return status.ErrorProto(said)
 }
 
 // invocation is one call.
