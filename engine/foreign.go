@@ -39,7 +39,20 @@ func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took
 		}
 	}()
 	t.pause()
+	defer freeThread()
 	f()
+}
+
+// maxThreadLocks is the number of calls of runtime.LockOSThread that freeThread takes back.
+const maxThreadLocks = 100
+
+// freeThread takes back what foreign code has done with runtime.LockOSThread: with a goroutine that is locked to a
+// thread, the runtime ends the whole program at the next switch of coroutines. The lock holds until the code returns
+// or calls its Env. Without a lock, to unlock does nothing.
+func freeThread() {
+	for range maxThreadLocks {
+		runtime.UnlockOSThread()
+	}
 }
 
 // resume returns one step of the coroutine, and whether it came to an end in time. Only a

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -55,6 +56,31 @@ func TestForeignCodeMayUseTheEnvAndTakeAsLongAsItLikesThere(t *testing.T) {
 	}))
 	require.NoError(t, e.Settle())
 	assert.Equal(t, engine.Start().Add(1000*time.Hour), ended)
+}
+
+func TestForeignCodeThatLocksItsThreadDoesNotEndTheProgram(t *testing.T) {
+	e := engine.New(engine.Config{Blocked: time.Minute})
+	defer e.Close()
+	done := 0
+	require.NoError(t, e.Add("host", func(env control.Env) error {
+		for _, again := range []bool{false, true} {
+			env.Go("guest", func(ctx context.Context) {
+				env.(control.Foreign).Foreign("a visit", trace.Ref{}, func() {
+					runtime.LockOSThread()
+					runtime.LockOSThread()
+					if again {
+						assert.NoError(t, env.Sleep(ctx, time.Second))
+						runtime.LockOSThread()
+					}
+				}, func(time.Duration) { t.Error("given up") })
+				assert.NoError(t, env.Sleep(ctx, time.Second))
+				done++
+			})
+		}
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	assert.Equal(t, 2, done)
 }
 
 func TestWaitingEndsWithItsContext(t *testing.T) {

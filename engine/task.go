@@ -113,9 +113,17 @@ func (t *task) run() {
 
 // pause returns a yield point at which the task could go on at once.
 func (t *task) pause() {
-	if t.dead || !t.yield(struct{}{}) || t.dead {
+	if t.dead || !t.leave() || t.dead {
 		panic(crashed{t.actor.name})
 	}
+}
+
+// leave lets the engine go on until it resumes the task. It returns false if the task is to end.
+func (t *task) leave() bool {
+	if t.foreign != nil {
+		freeThread()
+	}
+	return t.yield(struct{}{})
 }
 
 // park returns a yield point that ends when the task is woken.
@@ -124,7 +132,7 @@ func (t *task) park() {
 		panic(crashed{t.actor.name})
 	}
 	t.waiting = true
-	ok := t.yield(struct{}{})
+	ok := t.leave()
 	if !ok || t.dead {
 		panic(crashed{t.actor.name})
 	}
