@@ -14,8 +14,8 @@ func storageKinds() []Kind {
 			Kind: "CSIDriver", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true,
 			Strategy: strategy.CSIDrivers(), Validation: validation.CSIDrivers(),
 		},
-		Kind{ // what the library has of a status came after release 1.36
-			Kind: "CSINode", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true, NoStatus: true,
+		Kind{
+			Kind: "CSINode", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true,
 			Strategy: strategy.CSINodes(), Validation: validation.CSINodes(),
 		},
 		Kind{

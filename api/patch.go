@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -190,7 +189,7 @@ func mergePatch(before, data []byte) ([]byte, []error, error) {
 
 // encode returns the object as JSON, with its kind.
 func (r *request) encode(obj object) ([]byte, error) {
-	data, err := manifest.Marshal(obj)
+	data, err := json.Marshal(obj)
 	if err != nil || r.kind.scheme == nil {
 		return data, err
 	}

@@ -1,13 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // Limits of a cluster as it is usually set up, in bytes.
@@ -38,7 +37,7 @@ func sizeOf(obj runtime.Object) int {
 	if sized, ok := obj.(interface{ Size() int }); ok {
 		return sized.Size()
 	}
-	data, err := manifest.Marshal(obj) // kinds that are not Kubernetes' own are stored as JSON
+	data, err := json.Marshal(obj) // kinds that are not Kubernetes' own are stored as JSON
 	if err != nil {
 		return 0
 	}
@@ -61,7 +60,7 @@ func (r *request) receive(obj object) error {
 	if r.size = sizeOf(obj); r.verb == "patch" || r.size < maxBody/8 {
 		return nil
 	}
-	data, err := manifest.Marshal(obj)
+	data, err := json.Marshal(obj)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}

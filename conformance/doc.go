@@ -33,9 +33,8 @@
 // each case that is known to differ, with the reason; the tests fail when such a case
 // agrees.
 //
-// What is left out, on both sides, are four rules, each in one place: the index of an
-// owner reference in field paths (newerPath), fields that were lost when the recorder
-// cut a long message (isCut), what a machine and its container runtime choose (chosen,
+// What is left out, on both sides, are three rules, each in one place: fields that were lost when
+// the recorder cut a long message (isCut), what a machine and its container runtime choose (chosen,
 // machines), and what two recorded runs of a case did not agree about (optionalEvents,
 // optionalWrites, optionalAtEnd). In a case with kubelets, what no actor here writes (sidecars) and the
 // nodes' status writes are left out, too: see compare. Signs of life of nodes count nowhere.

@@ -13,8 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // uids knows by which object each UID was borne, and which UID each object has
@@ -87,7 +85,7 @@ func objectKey(kind, namespace, name string) string {
 // normal returns the object as recordings have it: JSON without what differs from
 // run to run.
 func (u *uids) normal(obj runtime.Object) (map[string]any, error) {
-	data, err := manifest.Marshal(obj)
+	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -59,8 +59,8 @@ func TestARepeatedEventMayBeThereOrNot(t *testing.T) {
 }
 
 func TestOthersRunBetweenTheRequestsOfAStep(t *testing.T) {
-	// The scheduler saw the node before its status said how many pods it takes.
-	rec, err := Load(filepath.Join("testdata", "h_topology_node_arrives.json"))
+	// The scheduler looked at the pod between two requests of the user.
+	rec, err := Load(filepath.Join("testdata", "h2_label_added_requeues.json"))
 	require.NoError(t, err)
 	inOrder, err := run(rec, Schedule{}, false)
 	require.NoError(t, err)

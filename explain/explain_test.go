@@ -114,7 +114,7 @@ func TestExplainJoinsTheSchedulersVerdictsWithThePVControllers(t *testing.T) {
 	why := c.Explain("pod/web")
 	requireLines(t, why,
 		"pod default/web is Pending: 0/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 2 node(s) didn't match Pod's node affinity/selector. "+
-			"no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+			"preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
 		"  node node-1: pvc default/data: no volume of class local fits, and the class has no provisioner",
 		"      volume pv-a is passed over: capacity 1Gi is less than the requested 5Gi",
 		`      volume pv-b is passed over: it cannot be reached from node node-1: kubernetes.io/hostname In [node-2], the node has "node-1"`,

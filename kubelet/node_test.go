@@ -22,7 +22,7 @@ func TestAKubeletRegistersItsNode(t *testing.T) {
 	node, err := w.user.CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "node-1", node.Labels[v1.LabelHostname])
-	require.Equal(t, "v1.36.3", node.Status.NodeInfo.KubeletVersion)
+	require.Equal(t, "v1.37.2", node.Status.NodeInfo.KubeletVersion)
 	require.Equal(t, "64", node.Status.Capacity.Cpu().String())
 	require.Equal(t, "110", node.Status.Allocatable.Pods().String())
 	ready := node.Status.Conditions[len(node.Status.Conditions)-1]

@@ -355,7 +355,7 @@ func TestAFileInTheWayIsAnEventUntilItIsGone(t *testing.T) {
 		"a hostPath's parent": {
 			"/opt", hostPath("tool", "/opt/tool", v1.HostPathDirectoryOrCreate), `MountVolume.SetUp failed for volume "tool"`,
 		},
-		"a hostPath":        {"/opt", hostPath("opt", "/opt", v1.HostPathDirectory), "hostPath type check failed: /opt is not a directory"},
+		"a hostPath":        {"/opt", hostPath("opt", "/opt", v1.HostPathDirectory), "hostPath type check failed: /opt is not a directory, it's a File"},
 		"the pods' own":     {"/var/lib/kubelet/pods", configVolume("app"), ""},
 		"the volume's own":  {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~configmap", configVolume("app"), "not a directory"},
 		"the mount point":   {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~local-volume/pv-data", claim("data"), `MountVolume.SetUp failed for volume "pv-data"`},

@@ -249,7 +249,7 @@ func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
 // Upstream: kubelet_pods.go generateAPIPodStatus, v1.36.
 func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodStatus, now metav1.Time) {
 	own := []v1.PodCondition{
-		{Type: v1.PodReadyToStartContainers, Status: boolStatus(r.hasSandbox(pod))},
+		podReadyToStartContainersCondition(pod, r),
 		podInitializedCondition(pod, s),
 		podReadyCondition(pod, s),
 		containersReadyCondition(pod, s),
@@ -263,6 +263,20 @@ func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodSta
 		}
 		s.Conditions = append(s.Conditions, c)
 	}
+}
+
+// podReadyToStartContainersCondition says whether the pod has its network, and why not.
+//
+// Upstream: status/generate.go GeneratePodReadyToStartContainersCondition, v1.37.
+func podReadyToStartContainersCondition(pod *v1.Pod, r *podStatus) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
+	if !r.hasSandbox(pod) {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "PodSandboxNotReady", "no pod sandbox exists"
+		if r != nil && r.begun() {
+			c.Message = "pod sandbox is not ready"
+		}
+	}
+	return c
 }
 
 // isOwnCondition reports whether the kubelet keeps this condition.

@@ -99,12 +99,12 @@ func requireVersion(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	info, err := client.Discovery().ServerVersion()
 	require.NoError(t, err)
-	require.Equal(t, []string{"1", "36", "v1.36.3"}, []string{info.Major, info.Minor, info.GitVersion})
+	require.Equal(t, []string{"1", "37", "v1.37.2"}, []string{info.Major, info.Minor, info.GitVersion})
 	kubeVersion := version.MustParseSemantic(info.GitVersion) // panics if it is no version
 	for _, feature := range []string{"v1.5.0", "v1.6.0", "v1.9.0", "v1.11.0"} {
 		assert.True(t, kubeVersion.AtLeast(version.MustParseSemantic(feature)), feature)
 	}
-	assert.True(t, kubeVersion.LessThan(version.MustParseSemantic("v1.37.0")))
+	assert.True(t, kubeVersion.LessThan(version.MustParseSemantic("v1.38.0")))
 }
 
 // The class, the claim and the pod that nfs-subdir-external-provisioner is shipped with.

@@ -14,12 +14,16 @@ import (
 // finalizer that kept the object for the asset's sake. An error has all of it
 // tried again.
 //
-// Upstream: controller.go deleteVolumeOperation, v13.
+// Upstream: controller.go deleteVolumeOperation, v13.1.
 func (ctrl *provisionController) deleteVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
 	if err := ctrl.callDelete(ctx, volume); err != nil {
 		if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
 			ctrl.env.Trace(trace.Decision{About: trace.RefOf("PersistentVolume", volume), Text: "deleting is " + ignored.Error()})
 			return nil
+		}
+		if _, ok := err.(*VolumeInUseError); ok { //nolint:errorlint // Upstream looks at the direct type only.
+			ctrl.events.Event(volume, v1.EventTypeNormal, "VolumeDelete", err.Error())
+			return err
 		}
 		ctrl.events.Event(volume, v1.EventTypeWarning, "VolumeFailedDelete", err.Error())
 		return err

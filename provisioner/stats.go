@@ -33,11 +33,14 @@ func claimLabels(claim *v1.PersistentVolumeClaim) Labels {
 	return labels
 }
 
-// updateDeleteStats counts a deletion, or that it failed.
+// updateDeleteStats counts a deletion, or that it failed; not that it must wait.
 //
-// Upstream: controller.go updateDeleteStats, v13.
+// Upstream: controller.go updateDeleteStats, v13.1.
 func (ctrl *provisionController) updateDeleteStats(volume *v1.PersistentVolume, err error, began time.Time) {
 	labels := Labels{Class: volume.Spec.StorageClassName}
+	if _, inUse := err.(*VolumeInUseError); inUse { //nolint:errorlint // Upstream looks at the direct type only.
+		return
+	}
 	if err != nil {
 		ctrl.cfg.Counters.PersistentVolumeDeleteFailedTotal.inc(labels)
 		return

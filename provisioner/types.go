@@ -26,8 +26,9 @@ type Provisioner interface {
 	// and shown as a ProvisioningFailed event.
 	Provision(ctx context.Context, options ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error)
 	// Delete removes the asset, not the object; an asset that is gone already
-	// is a success. An *IgnoredError, not wrapped, leaves the volume alone; any
-	// other error is retried and shown as a VolumeFailedDelete event.
+	// is a success. An *IgnoredError, not wrapped, leaves the volume alone; a
+	// *VolumeInUseError, not wrapped, is retried and shown as an event VolumeDelete of
+	// type Normal; any other error is retried and shown as a VolumeFailedDelete event.
 	Delete(ctx context.Context, volume *v1.PersistentVolume) error
 }
 
@@ -121,3 +122,16 @@ type IgnoredError struct {
 
 // Error implements error.
 func (e *IgnoredError) Error() string { return "ignored because " + e.Reason }
+
+// VolumeInUseError is the error of Delete for a volume that cannot be deleted yet, because it is
+// still attached to a node, say. Delete is called again after the usual backoff. It must be returned
+// as such, not wrapped.
+//
+// Upstream: controller/volume.go VolumeInUseError, v13.1.
+type VolumeInUseError struct {
+	// Reason is the message of the event VolumeDelete.
+	Reason string
+}
+
+// Error implements error.
+func (e *VolumeInUseError) Error() string { return e.Reason }

@@ -145,3 +145,57 @@ func TestNoFinalizerIsAddedToWhatIsBeingDeleted(t *testing.T) { // semantics 1.8
 	require.Equal(t, mine, c.volume("pv").Finalizers)
 	c.requireNothingRefused()
 }
+
+// unused returns the condition Unused of a claim, "" if it has none.
+func (c *cluster) unused(claim string) string {
+	for _, condition := range c.claim(claim).Status.Conditions {
+		if condition.Type == v1.PersistentVolumeClaimUnused {
+			return string(condition.Status) + " " + condition.Reason
+		}
+	}
+	return ""
+}
+
+// semantics 1.8 (5)
+func TestABoundClaimSaysWhetherAPodUsesIt(t *testing.T) {
+	atEverySeed(t, 10, func(c *cluster) {
+		c.claimed("data")
+		c.settle()
+		require.Empty(c, c.unused("data"), "it is Pending")
+		c.offered("keep", "5Gi")
+		c.resync()
+		c.settle()
+		require.Equal(c, "True NoPodsUsingPVC", c.unused("data"))
+		c.pod("web", "data", "")
+		c.settle()
+		require.Equal(c, "False PodUsingPVC", c.unused("data"), "a pod without a node uses it")
+		c.deletePod("web")
+		c.settle()
+		require.Equal(c, "True NoPodsUsingPVC", c.unused("data"))
+		require.Len(c, c.claim("data").Status.Conditions, 1)
+		c.pod("done", "data", "node-1")
+		c.settle()
+		pod, err := c.user.CoreV1().Pods("default").Get(ctx, "done", metav1.GetOptions{})
+		require.NoError(c, err)
+		pod.Status.Phase = v1.PodSucceeded
+		_, err = c.user.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		require.NoError(c, err)
+		c.settle()
+		require.Equal(c, "True NoPodsUsingPVC", c.unused("data"), "a pod that has ended does not")
+	})
+}
+
+// semantics 1.8 (5)
+func TestAConditionUnusedThatIsRemovedComesBackAtOnce(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("keep", "5Gi")
+	c.claimed("data")
+	c.settle()
+	c.resync()
+	claim := c.claim("data")
+	claim.Status.Conditions = nil
+	_, err := c.user.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.settle()
+	require.Equal(t, "True NoPodsUsingPVC", c.unused("data"))
+}

@@ -16,8 +16,8 @@ import (
 
 // noHelp is the end of the message of a pod that fits on none of so many nodes.
 const (
-	noHelp1 = " no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
-	noHelp2 = " no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+	noHelp1 = " preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+	noHelp2 = " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
 )
 
 // unschedulable requires that the pod has no node and says so with the message.

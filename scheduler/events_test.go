@@ -97,10 +97,8 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		"toleration added":     {testPod("web"), tolerant},
 		"pod relabelled":       {testPod("web"), relabelled},
 	}
-	// A pod that waits for nodes is told of all changes of taints: buildQueueingHintMap.
 	anyNode := []string{
 		"node added", "cordoned node added", "tainted node added", "node in zone added", "small node added",
-		"node tainted", "node untainted", "node uncordoned",
 	}
 	with := slices.Concat[[]string]
 	podsLeft := []string{
@@ -122,7 +120,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 		{taintToleration{}, testPod("web"), []string{
 			"node added", "cordoned node added", "node in zone added", "small node added", "node untainted", "toleration added",
 		}},
-		{nodeAffinity{}, selecting("zone", "a"), []string{"node in zone added", "node relabelled", "node tainted", "node untainted", "node uncordoned"}},
+		{nodeAffinity{}, selecting("zone", "a"), []string{"node in zone added", "node relabelled"}},
 		{nodePorts{}, withPort(testPod("web"), 80, ""), with(anyNode, []string{"its port's pod"})},
 		{resourcesFit{}, testPod("web"), with(anyNode, podsLeft, []string{"room for more pods", "pod made modest"})},
 		{resourcesFit{}, asking(testPod("web"), "2", "0"), slices.DeleteFunc(
@@ -130,7 +128,7 @@ func TestWhichEventsCouldHelpAPodThatAPluginTurnedDown(t *testing.T) {
 			func(event string) bool { return event == "small node added" },
 		)},
 		{resourcesFit{}, withGPUs(testPod("web"), "1"), with(podsLeft, []string{
-			"another resource", "gpus given back", "pod made modest", "node tainted", "node untainted", "node uncordoned",
+			"another resource", "gpus given back", "pod made modest",
 		})},
 		{volumeRestrictions{}, withDisk(testPod("web", "data"), "disk-1"), with(anyNode, []string{
 			"its claim's pod", "its disk's pod", "nominated pod", "its claim added",
@@ -207,17 +205,13 @@ func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 		"TaintToleration: Node/Add|UpdateNodeTaint",
 		"TaintToleration: Pod/UpdatePodToleration",
 		"NodeAffinity: Node/Add|UpdateNodeLabel",
-		"NodeAffinity: Node/UpdateNodeTaint",
 		"NodePorts: Pod/Delete",
 		"NodePorts: Node/Add",
-		"NodePorts: Node/UpdateNodeTaint",
 		"NodeResourcesFit: Pod/Delete|UpdatePodScaleDown",
 		"NodeResourcesFit: Node/Add|UpdateNodeAllocatable",
-		"NodeResourcesFit: Node/UpdateNodeTaint",
 		"VolumeRestrictions: Pod/Delete",
 		"VolumeRestrictions: Node/Add",
 		"VolumeRestrictions: PersistentVolumeClaim/Add",
-		"VolumeRestrictions: Node/UpdateNodeTaint",
 		"NodeVolumeLimits: CSINode/Add",
 		"NodeVolumeLimits: CSINode/Update",
 		"NodeVolumeLimits: Pod/Delete",
@@ -230,12 +224,10 @@ func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 		"VolumeBinding: CSINode/Add|Update",
 		"VolumeBinding: CSIDriver/Update",
 		"VolumeBinding: CSIStorageCapacity/Add|Update",
-		"VolumeBinding: Node/UpdateNodeTaint",
 		"VolumeZone: StorageClass/Add",
 		"VolumeZone: Node/Add|UpdateNodeLabel",
 		"VolumeZone: PersistentVolumeClaim/Add|Update",
 		"VolumeZone: PersistentVolume/Add|Update",
-		"VolumeZone: Node/UpdateNodeTaint",
 		// Upstream registers UpdatePodLabel, which is one of the updates that are not told apart here.
 		"PodTopologySpread: Pod/Add|Delete|UpdatePodToleration|Update",
 		"PodTopologySpread: Node/Add|Delete|UpdateNodeLabel|UpdateNodeTaint",

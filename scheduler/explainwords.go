@@ -93,6 +93,9 @@ func (p volumeRestrictions) Why(c *cycle, node *nodeInfo) string {
 }
 
 func (p nodeVolumeLimits) Why(c *cycle, node *nodeInfo) string {
+	if driver := p.missing(c, node); driver != "" {
+		return fmt.Sprintf("CSIDriver %s has preventPodSchedulingIfMissing, and the node's CSINode does not list it", driver)
+	}
 	driver, attached, limit := p.overLimit(c, node)
 	return fmt.Sprintf("driver %s has %d volumes there and attaches at most %d", driver, attached, limit)
 }

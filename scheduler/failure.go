@@ -46,7 +46,7 @@ func (d *diagnosis) fitError(pod *v1.Pod) *status {
 		// state that PreFilter of DynamicResources would have left.
 		return refuse(unschedulable, fmt.Sprintf("%s %s. not found", head, d.preFilter.message()))
 	}
-	return refuse(unschedulable, fmt.Sprintf("%s %s. no new claims to deallocate, preemption: %s", head, d.count(), d.preemption(pod)))
+	return refuse(unschedulable, fmt.Sprintf("%s %s. preemption: %s", head, d.count(), d.preemption(pod)))
 }
 
 // runs walks the verdicts on nodes in order, and of each that many nodes in a row

@@ -97,6 +97,7 @@ type cycle struct {
 	ports      []hostPort  // NodePorts
 	rwopClaims []string    // VolumeRestrictions: ReadWriteOncePod claims that another pod uses
 	attach     []csiVolume // NodeVolumeLimits: what the pod needs attached
+	installed  []string    // NodeVolumeLimits: the CSI drivers that the node must have
 	volumes    volumeState // VolumeBinding
 	zones      []zoneLabel // VolumeZone: where the pod's volumes are
 	// spread and spreadScore are PodTopologySpread's, for Filter and Score; ownSpread says that

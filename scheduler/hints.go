@@ -37,22 +37,12 @@ func always[T control.Object](*v1.Pod, T, T) bool { return true }
 // Upstream: scheduler/backend/queue QueueingHintMap, v1.36.
 type hintMap map[string][]registration
 
-// buildQueueingHintMap reads the plugins' tables. Who waits for new nodes is also told of
-// every change of taints and every end of a cordon.
-// Upstream: scheduler.go buildQueueingHintMap, v1.36.
+// buildQueueingHintMap reads the plugins' tables.
+// Upstream: scheduler.go buildQueueingHintMap, v1.37.
 func buildQueueingHintMap(plugins framework) hintMap {
 	hints := hintMap{}
-	registers := func(table []registration, a action) bool {
-		return slices.ContainsFunc(table, func(r registration) bool {
-			return r.resource == resourceOf(reflect.TypeFor[*v1.Node]()) && r.actions&a != 0
-		})
-	}
 	for _, p := range plugins {
-		table := p.EventsToRegister()
-		if registers(table, added) && !registers(table, updateNodeTaint) {
-			table = append(table, upon(updateNodeTaint, always[*v1.Node]))
-		}
-		hints[p.Name()] = table
+		hints[p.Name()] = p.EventsToRegister()
 	}
 	return hints
 }

@@ -29,10 +29,12 @@ func limitedDrivers(node *storagev1.CSINode) []string {
 	return drivers
 }
 
-// nodeVolumeLimits: a CSI driver attaches at most so many volumes to a node as
-// its CSINode says; a driver that says nothing has no limit. A volume counts once,
-// however many pods use it and whether it is attached already or still to be.
-// Upstream: plugins/nodevolumelimits/csi.go CSILimits, v1.36.
+// nodeVolumeLimits refuses a node if a CSI driver would have to attach more volumes there than its
+// CSINode allows; a driver without a count has no limit. A volume counts once, however many pods of
+// the node use it. One that is attached to the node and used by no pod there counts a second time
+// for the pod that wants it, as upstream: a pod that replaces another at the limit waits until the
+// volume is detached.
+// Upstream: plugins/nodevolumelimits/csi.go CSILimits, v1.37.
 type nodeVolumeLimits struct{ *caches }
 
 // csiVolume is one attachment: a volume that exists, or one that a claim without
@@ -81,23 +83,44 @@ func limitGrew(old, node *storagev1.CSINode) bool {
 	})
 }
 
-// PreFilter lists what the pod needs attached by drivers that have a limit on any node. A
-// claim that is missing is VolumeBinding's to report.
+// PreFilter lists the drivers that a node must have, and what the pod needs attached by drivers that
+// have a limit on any node. A claim that is missing is VolumeBinding's to report.
 func (p nodeVolumeLimits) PreFilter(c *cycle) *status {
-	c.attach = slices.DeleteFunc(p.volumesOf(c.pod, nil), func(v csiVolume) bool { return !p.csiNodes.HasIndex(byLimitedDriver, v.driver) })
-	if len(c.attach) == 0 {
+	volumes := p.volumesOf(c.pod, nil)
+	for _, v := range volumes {
+		if driver, ok := p.drivers.Get(v.driver); ok && driver.Spec.PreventPodSchedulingIfMissing != nil && *driver.Spec.PreventPodSchedulingIfMissing {
+			c.installed = addOnce(c.installed, v.driver)
+		}
+	}
+	c.attach = slices.DeleteFunc(volumes, func(v csiVolume) bool { return !p.csiNodes.HasIndex(byLimitedDriver, v.driver) })
+	if len(c.attach)+len(c.installed) == 0 {
 		return refuse(skip)
 	}
 	return nil
 }
 
-// Filter counts what is new to the node against what is there. A node that has
-// too much already is fine for a pod that brings nothing new.
+// Filter looks for the drivers, and then counts what is new to the node against what is there. A
+// node that has too much already is fine for a pod that brings nothing new.
 func (p nodeVolumeLimits) Filter(c *cycle, node *nodeInfo) *status {
+	if driver := p.missing(c, node); driver != "" {
+		return refuse(unschedulable, driver+" CSI driver is not installed on the node")
+	}
 	if driver, _, _ := p.overLimit(c, node); driver != "" {
 		return refuse(unschedulable, reasonMaxVolumeCount)
 	}
 	return nil
+}
+
+// missing returns the first of the drivers that the node must have and lacks, "" if it has all.
+// Upstream: csi.go checkCSIDriverOnNode, v1.37.
+func (p nodeVolumeLimits) missing(c *cycle, node *nodeInfo) string {
+	for _, driver := range c.installed {
+		csiNode, ok := p.csiNodes.Get(node.node.Name)
+		if !ok || !slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
+			return driver
+		}
+	}
+	return ""
 }
 
 // overLimit returns the first driver that would have to attach more volumes than it
@@ -107,30 +130,37 @@ func (p nodeVolumeLimits) overLimit(c *cycle, node *nodeInfo) (driver string, at
 	if !ok || len(limitedDrivers(csiNode)) == 0 {
 		return "", 0, 0
 	}
-	there := p.attachedTo(node)
-	for _, want := range c.attach {
+	used := p.usedOn(node)
+	brought := slices.DeleteFunc(slices.Clone(c.attach), func(v csiVolume) bool { return slices.Contains(used, v) })
+	if len(brought) == 0 {
+		return "", 0, 0
+	}
+	there := p.attachedTo(node, used)
+	for _, want := range brought {
 		limit, ok := volumeLimitOf(csiNode, want.driver)
-		if !ok || slices.Contains(there, want) {
-			continue
-		}
 		sameDriver := func(v csiVolume) bool { return v.driver == want.driver }
-		attached := count(there, sameDriver)
-		brought := count(c.attach, func(v csiVolume) bool { return sameDriver(v) && !slices.Contains(there, v) })
-		if attached+brought > limit {
+		if attached := count(there, sameDriver); ok && attached+count(brought, sameDriver) > limit {
 			return want.driver, attached, limit
 		}
 	}
 	return "", 0, 0
 }
 
-// attachedTo returns the volumes of the pods on the node, assumed ones included, and
-// those attached there for whomever.
-// Upstream: csi.go Filter, getNodeVolumeAttachmentInfo, v1.36.
-func (p nodeVolumeLimits) attachedTo(node *nodeInfo) []csiVolume {
+// usedOn returns the volumes of the pods on the node, assumed ones included.
+// Upstream: csi.go Filter, v1.37.
+func (p nodeVolumeLimits) usedOn(node *nodeInfo) []csiVolume {
 	var list []csiVolume
 	for _, placed := range node.volumePods {
 		list = p.volumesOf(placed.pod, list)
 	}
+	return list
+}
+
+// attachedTo returns the volumes used on the node and those that are attached there, or are to be
+// attached or detached.
+// Upstream: csi.go getNodeVolumeAttachmentInfo, v1.37.
+func (p nodeVolumeLimits) attachedTo(node *nodeInfo, used []csiVolume) []csiVolume {
+	list := slices.Clone(used)
 	for _, attachment := range p.attachments.ByIndex(byNode, node.node.Name) {
 		name := attachment.Spec.Source.PersistentVolumeName
 		if name == nil {

@@ -245,7 +245,7 @@ func TestTheMessageCountsNodesByReason(t *testing.T) {
 		verdict(unresolvable, string(ErrReasonNodeConflict), string(ErrReasonBindConflict)),
 	}}
 	assert.Equal(t, "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 1 node(s) didn't find available persistent volumes to bind, "+
-		"2 node(s) didn't match PersistentVolume's node affinity. no new claims to deallocate, "+
+		"2 node(s) didn't match PersistentVolume's node affinity. "+
 		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(pod).message())
 
 	never := v1.PreemptNever
@@ -257,7 +257,7 @@ func TestTheMessageCountsNodesByReason(t *testing.T) {
 	assert.Len(t, truncate(strings.Repeat("é", 2000)), maxMessage)
 
 	d = diagnosis{total: 3, excluded: 2, nodes: []nodeVerdict{verdict(unschedulable, "Too many pods")}}
-	assert.Equal(t, "0/3 nodes are available: 1 Too many pods, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, "+
+	assert.Equal(t, "0/3 nodes are available: 1 Too many pods, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. "+
 		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(testPod("web")).message())
 	assert.Equal(t, []plugin{nodeAffinity{}}, stillScheduler(Config{}, nil).rejectedBy(&d), "it waits for a node of that name")
 }

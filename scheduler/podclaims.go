@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
@@ -43,6 +44,8 @@ type delayedClaim struct {
 	invalid error
 	// provision holds the data of its class, nil until it is needed.
 	provision *provision
+	// room is the capacity that made the last node fit, nil if its driver publishes none.
+	room *storagev1.CSIStorageCapacity
 }
 
 // prepare looks up what does not depend on the node.

@@ -26,9 +26,11 @@ func (b *volumeBinder) checkVolumeProvisions(claims []*delayedClaim, node *v1.No
 		if claim.provision.err != nil {
 			return problem{}, claim.provision.err
 		}
-		if reason, cause := claim.provision.on(node); cause != none {
+		room, reason, cause := claim.provision.on(node)
+		if cause != none {
 			return problem{reason, cause, claim.PersistentVolumeClaim, nil}, nil
 		}
+		claim.room = room
 	}
 	return problem{}, nil
 }
@@ -41,7 +43,13 @@ type provision struct {
 	topologies []v1.TopologySelectorTerm
 	// limited: the driver publishes where it has room, which is at rooms.
 	limited bool
-	rooms   []labels.Selector
+	rooms   []room
+}
+
+// room is capacity that is large enough, and the nodes that can reach it.
+type room struct {
+	*storagev1.CSIStorageCapacity
+	nodes labels.Selector
 }
 
 // provisionOf looks at the claim's class and at its driver.
@@ -60,17 +68,22 @@ func (b *volumeBinder) provisionOf(claim *v1.PersistentVolumeClaim) *provision {
 	return p
 }
 
-// on says why no volume can be made on the node.
-func (p *provision) on(node *v1.Node) (ConflictReason, cause) {
+// on returns the capacity that the node can reach, if the driver publishes it, or why no volume can be
+// made there.
+func (p *provision) on(node *v1.Node) (*storagev1.CSIStorageCapacity, ConflictReason, cause) {
 	switch {
 	case !p.possible:
-		return ErrReasonBindConflict, noProvisioner
+		return nil, ErrReasonBindConflict, noProvisioner
 	case !matchTopologySelectorTerms(p.topologies, node.Labels):
-		return ErrReasonBindConflict, wrongTopology
-	case p.limited && !slices.ContainsFunc(p.rooms, func(room labels.Selector) bool { return room.Matches(labels.Set(node.Labels)) }):
-		return ErrReasonNotEnoughSpace, noRoom
+		return nil, ErrReasonBindConflict, wrongTopology
+	case !p.limited:
+		return nil, "", none
 	}
-	return "", none
+	i := slices.IndexFunc(p.rooms, func(r room) bool { return r.nodes.Matches(labels.Set(node.Labels)) })
+	if i < 0 {
+		return nil, ErrReasonNotEnoughSpace, noRoom
+	}
+	return p.rooms[i].CSIStorageCapacity, "", none
 }
 
 // matchTopologySelectorTerms: no terms allow every node; otherwise one term must
@@ -89,10 +102,10 @@ func matchTopologySelectorTerms(terms []v1.TopologySelectorTerm, nodeLabels map[
 	})
 }
 
-// roomFor returns the nodes on which the class's driver has room for the claim. Only
+// roomFor returns where the class's driver has room for the claim. Only
 // drivers that publish their capacity are limited to them.
 // Upstream: binder.go hasEnoughCapacity, v1.36.
-func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (rooms []labels.Selector, limited bool) {
+func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (rooms []room, limited bool) {
 	request, ok := claim.Spec.Resources.Requests[v1.ResourceStorage]
 	if !ok {
 		return nil, false
@@ -103,7 +116,7 @@ func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.Persiste
 	}
 	for capacity := range b.capacities.All() {
 		if capacity.StorageClassName == class.Name && capacitySufficient(capacity, request) {
-			rooms = append(rooms, nodesWithAccess(capacity))
+			rooms = append(rooms, room{capacity, nodesWithAccess(capacity)})
 		}
 	}
 	return rooms, true

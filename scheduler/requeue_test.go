@@ -33,7 +33,7 @@ func (w *world) attachable(name string) {
 
 // semantics section 2.4 NodeVolumeLimits
 func TestAPodWaitsUntilItsVolumeCanBeAttached(t *testing.T) {
-	const full = "0/1 nodes are available: 1 node(s) exceed max volume count. no new claims to deallocate, " +
+	const full = "0/1 nodes are available: 1 node(s) exceed max volume count. " +
 		"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 	w := newWorld(t, engine.Config{}, node("node-1"))
 	one, two, name := int32(1), int32(2), "pv-a"
@@ -273,9 +273,9 @@ func TestEachVersionOfAPodHasAnEventOfItsOwn(t *testing.T) {
 	require.Equal(t, []string{"1 " + missing, "1 " + unbound, "2 " + unbound}, w.said("web"), "the third attempt on one version is only counted")
 }
 
-// What waits for new nodes is also told of changes of taints and of the end of a cordon:
-// such a node may have come before. Upstream: scheduler.go buildQueueingHintMap, v1.36.
-func TestAPodWithoutAVolumeIsTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing.T) {
+// A pod that waits for a volume gains nothing from a taint or an uncordoned node.
+// Upstream: scheduler.go buildQueueingHintMap, v1.37.
+func TestAPodWithoutAVolumeIsNotTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
 	w.claim("data", "1Gi", "")
 	w.pod("web", "data")
@@ -295,9 +295,9 @@ func TestAPodWithoutAVolumeIsTriedAgainWhenANodeIsTaintedOrUncordoned(t *testing
 		helps bool
 	}{
 		{`{"spec":{"unschedulable":true}}`, false},
-		{`{"spec":{"unschedulable":false}}`, true},
-		{`{"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"}]}}`, true},
-		{`{"spec":{"taints":null}}`, true},
+		{`{"spec":{"unschedulable":false}}`, false},
+		{`{"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"}]}}`, false},
+		{`{"spec":{"taints":null}}`, false},
 		{`{"metadata":{"annotations":{"a":"b"}}}`, false},
 		{`{"metadata":{"labels":{"a":"b"}}}`, true},
 		{`{"status":{"allocatable":{"example.com/gpu":"1"}}}`, false},

@@ -190,7 +190,7 @@ func TestAnUnschedulablePodSaysWhyAndIsHelpedByANewVolume(t *testing.T) {
 	w.claim("data", "5Gi", "local")
 	w.pod("web", "data")
 	w.settle()
-	const message = "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, " +
+	const message = "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. " +
 		"preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
 	condition := w.condition("web")
 	assert.Equal(t, v1.ConditionFalse, condition.Status)
@@ -213,7 +213,7 @@ func TestReasonsOfDifferentNodesAreCountedInOneMessage(t *testing.T) {
 	w.create(pod)
 	w.settle()
 	assert.Equal(t, "0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) didn't match Pod's node affinity/selector. "+
-		"no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.", w.condition("web").Message)
+		"preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.", w.condition("web").Message)
 }
 
 func TestAMissingClaimAndThenAnUnboundOneHoldThePodUntilItIsBound(t *testing.T) {
@@ -240,7 +240,7 @@ func TestAReadWriteOncePodClaimIsFreeWhenItsPodIsGone(t *testing.T) {
 	w.pod("b", "data")
 	w.settle()
 	assert.Equal(t, "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod. "+
-		"no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.", w.condition("b").Message)
+		"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.", w.condition("b").Message)
 	w.deletePod("a")
 	w.settle()
 	assert.Equal(t, "node-1", w.nodeOf("b"))

@@ -18,6 +18,7 @@ import (
 type volumeBinding struct {
 	binder *volumeBinder
 	decide Decide
+	scores map[string]int64 // of one cycle after the other
 }
 
 // volumeState holds the data of volumeBinding about the pod in one cycle.
@@ -25,6 +26,12 @@ type volumeState struct {
 	claims *podVolumeClaims
 	// refusals are the verdicts so far by their reasons: many nodes have the same.
 	refusals [allReasons + 1]*status
+	// scores holds what Score returns, by node, where Filter found volumes or capacity to compare, and
+	// classes the sums from which it comes.
+	scores  map[string]int64
+	classes []classResource
+	// unscored says why a claim is left out of the scores, which would end upstream's scheduler.
+	unscored string
 	// onNode holds the volumes found on the chosen node, which Reserve has assumed.
 	onNode   *PodVolumes
 	allBound bool
@@ -106,7 +113,8 @@ func (p volumeBinding) PreFilter(c *cycle) *status {
 	if len(claims.unboundClaimsImmediate) > 0 {
 		return refuse(unresolvable, "pod has unbound immediate PersistentVolumeClaims")
 	}
-	c.volumes = volumeState{claims: claims}
+	clear(p.scores)
+	c.volumes = volumeState{claims: claims, scores: p.scores}
 	return nil
 }
 
@@ -142,6 +150,7 @@ func (p volumeBinding) Filter(c *cycle, node *nodeInfo) *status {
 		return asStatus(err)
 	}
 	if reasons == 0 {
+		c.volumes.score(node)
 		return nil
 	}
 	if c.volumes.refusals[reasons] == nil {

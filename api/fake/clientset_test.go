@@ -1,6 +1,7 @@
 package fake_test
 
 import (
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
-	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // runtimeObject is the type that reactors return.
@@ -158,7 +158,7 @@ func TestDiscoveryListsTheResources(t *testing.T) {
 	assert.Contains(t, found, "pods/status")
 	version, err := c.Discovery().ServerVersion()
 	require.NoError(t, err)
-	assert.Equal(t, "1.36 v1.36.3", version.Major+"."+version.Minor+" "+version.GitVersion)
+	assert.Equal(t, "1.37 v1.37.2", version.Major+"."+version.Minor+" "+version.GitVersion)
 	_, err = c.Discovery().ServerResourcesForGroupVersion("example.com/v1")
 	assert.True(t, apierrors.IsNotFound(err))
 }
@@ -196,13 +196,17 @@ func TestAnUnknownResourceOrSubresourceIsNotFoundInWords(t *testing.T) {
 	assert.ErrorContains(t, err, "configmaps has no status here")
 }
 
-func TestACSINodeWithoutAStatusIsAnsweredWithoutOne(t *testing.T) {
+// Upstream: registry/storage/csinode/strategy.go with the gate CSIVolumeHealth off, v1.37.
+func TestTheStatusOfACSINodeStaysEmpty(t *testing.T) {
 	_, c := newServer()
-	node, err := c.StorageV1().CSINodes().Create(ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
+	nodes := c.StorageV1().CSINodes()
+	_, err := nodes.Create(ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	data, err := manifest.Marshal(node)
+	const health = `{"metadata":{"labels":{"a":"b"}},"status":{"storageHealth":[{"name":"x.example.com"}]}}`
+	node, err := nodes.Patch(ctx, "n", types.MergePatchType, []byte(health), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
-	assert.NotContains(t, string(data), "status")
-	_, err = c.StorageV1().CSINodes().Patch(ctx, "n", types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`), metav1.PatchOptions{})
-	assert.Error(t, err, "there is none to remove")
+	data, err := json.Marshal(node)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"status":{}`)
+	assert.Empty(t, node.Labels, "status is written alone")
 }

@@ -124,7 +124,7 @@ func TestDiscoveryListsEveryKindWithWhatCanBeDone(t *testing.T) {
 	client := clients(t, config)
 	version, err := client.Discovery().ServerVersion()
 	require.NoError(t, err)
-	assert.Equal(t, "v1.36.3", version.GitVersion)
+	assert.Equal(t, "v1.37.2", version.GitVersion)
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
 	require.NoError(t, err)
 	found := map[string]metav1.APIResource{}

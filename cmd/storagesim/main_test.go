@@ -280,7 +280,7 @@ func TestHelpNeedsNoOtherPage(t *testing.T) {
 	for _, ask := range []string{"version", "--version"} {
 		code, out, _ := command(t, "", ask)
 		assert.Zero(t, code)
-		assert.Contains(t, out, "behaves as Kubernetes v1.36.3 ")
+		assert.Contains(t, out, "behaves as Kubernetes v1.37.2 ")
 	}
 }
 

@@ -17,11 +17,11 @@ func isMultiAttachAllowed(pv *v1.PersistentVolume) bool {
 }
 
 // reportMultiAttachError emits events for the pods that wait for a volume: they name the pods that have it.
-// Upstream: reconciler.go reportMultiAttachError, v1.36.
+// Upstream: reconciler.go reportMultiAttachError, v1.37.
 func (c *controller) reportMultiAttachError(v *volumeToAttach, nodes []string) {
 	users := c.desired.podsOnNodes(v.volume, slices.DeleteFunc(nodes, func(node string) bool { return node == v.node }))
 	for _, pod := range v.scheduledPods() {
-		c.recorder.Eventf(pod, v1.EventTypeWarning, "FailedAttachVolume", "Multi-Attach error for volume %q %s", v.pv.Name, usedBy(pod, users))
+		c.recorder.Eventf(pod, v1.EventTypeWarning, "FailedAttachVolume", "Waiting for detach for volume %q %s", v.pv.Name, usedBy(pod, users))
 	}
 }
 
@@ -36,7 +36,7 @@ func usedBy(pod *v1.Pod, users []*v1.Pod) string {
 	elsewhere := len(users) - len(local)
 	switch {
 	case len(users) == 0:
-		return "Volume is already exclusively attached to one node and can't be attached to another"
+		return "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node"
 	case len(local) == 0:
 		return fmt.Sprintf("Volume is already used by %d pod(s) in different namespaces", elsewhere)
 	case elsewhere > 0:

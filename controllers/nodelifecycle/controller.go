@@ -58,8 +58,10 @@ type controller struct {
 	// pods could not be marked as not ready.
 	known  map[string]types.UID
 	health map[string]*nodeHealth
-	retry  map[string]bool
-	zones  map[string]*zone
+	// mustSee is the version of a lease that the cache lacked at the last live look.
+	mustSee leaseVersion
+	retry   map[string]bool
+	zones   map[string]*zone
 	// tainting is true while a task works through the zones' queues.
 	tainting bool
 }

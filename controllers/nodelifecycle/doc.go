@@ -11,7 +11,7 @@
 // A cordon becomes a taint as well. When it ends, the taint is removed one write later, so the scheduler may still
 // find it once: it tries the pod again when the taint is gone. Upstream does the same.
 //
-// Upstream: pkg/controller/nodelifecycle, v1.36.
+// Upstream: pkg/controller/nodelifecycle, v1.37.
 //
 // # Deviations from upstream
 //
@@ -23,4 +23,5 @@
 //   - Nodes are processed one after the other, and a conflict about taints is retried after 100 ms without a random
 //     delay.
 //   - The event RegisteredNode is not recorded.
+//   - The lease of a lost node is read when its node is given up. Upstream reads it again in every round after that.
 package nodelifecycle

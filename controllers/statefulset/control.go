@@ -7,12 +7,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // updateStatefulSet creates missing pods, deletes surplus ones, and replaces outdated ones, in this order. With
 // OrderedReady it stops after the first action, and at the first pod that must be waited for: the pod's next change
 // queues the set again.
-// Upstream: stateful_set_control.go updateStatefulSet, v1.36.
+// Upstream: stateful_set_control.go updateStatefulSet, v1.37.
 func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []*v1.Pod) error {
 	replicas, condemned := sortPods(set, pods)
 	first, end := ordinals(set)
@@ -37,7 +38,7 @@ func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.Stateful
 			return err
 		}
 	}
-	return c.rollingUpdate(ctx, set, replicas)
+	return c.updateStatefulSetAfterInvariantEstablished(ctx, set, replicas)
 }
 
 // monotonic reports whether the set does one thing at a time.
@@ -120,27 +121,65 @@ func (c *controller) processCondemned(ctx context.Context, set *appsv1.StatefulS
 	return true, c.deleteStatefulPod(ctx, set, pod)
 }
 
-// rollingUpdate deletes the highest pod that was created from an older template, if all above it are healthy. It
-// will be created from the new template.
-// Upstream: the end of stateful_set_control.go updateStatefulSet, v1.36.
-func (c *controller) rollingUpdate(ctx context.Context, set *appsv1.StatefulSet, replicas map[int64]*v1.Pod) error {
+// updateStatefulSetAfterInvariantEstablished deletes pods that were created from an older template, highest ordinal
+// first, as many as may be unavailable at a time. They will be created from the new one. With Parallel all that are
+// unavailable anyway go first, without a limit.
+// Upstream: stateful_set_control.go updateStatefulSetAfterInvariantEstablished, v1.37.
+func (c *controller) updateStatefulSetAfterInvariantEstablished(ctx context.Context, set *appsv1.StatefulSet, replicas map[int64]*v1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
 	}
+	var broken, sound []*v1.Pod // from older templates, highest ordinal first
+	unavailable, brokenAnywhere := 0, false
 	first, end := ordinals(set)
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
-		first += int64(*rolling.Partition)
-	}
 	for ordinal := end - 1; ordinal >= first; ordinal-- {
 		pod := replicas[ordinal]
+		available := pod != nil && pod.DeletionTimestamp == nil && isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now())
+		if !available {
+			unavailable++
+		}
+		if pod == nil || pod.DeletionTimestamp != nil || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revisionOf(set) {
+			continue
+		}
+		brokenAnywhere = brokenAnywhere || !available
 		switch {
-		case pod == nil || pod.DeletionTimestamp != nil:
-			return nil
-		case pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revisionOf(set):
-			return c.deleteStatefulPod(ctx, set, pod)
-		case !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now()):
-			return nil
+		case ordinal < first+partition(set):
+		case available || monotonic(set):
+			sound = append(sound, pod)
+		default:
+			broken = append(broken, pod)
+		}
+	}
+	allowed := maxUnavailable(set) - unavailable
+	if allowed <= 0 && (monotonic(set) || !brokenAnywhere) {
+		return nil
+	}
+	for _, pod := range slices.Concat(broken, sound[:min(max(allowed, 0), len(sound))]) {
+		if err := c.deleteStatefulPod(ctx, set, pod); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// partition returns the number of replicas, from the first, that an update leaves alone.
+func partition(set *appsv1.StatefulSet) int64 {
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
+		return int64(*rolling.Partition)
+	}
+	return 0
+}
+
+// maxUnavailable returns how many replicas may be unavailable in an update: at least one. A percentage is rounded down.
+// Upstream: stateful_set_utils.go getStatefulSetMaxUnavailable, v1.37.
+func maxUnavailable(set *appsv1.StatefulSet) int {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.MaxUnavailable == nil {
+		return 1
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, int(*set.Spec.Replicas), false)
+	if err != nil {
+		return 1 // the API server refuses such values
+	}
+	return max(n, 1)
 }

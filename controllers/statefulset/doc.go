@@ -23,7 +23,7 @@
 // A pod without a controller that has a replica's name and labels that the selector matches is adopted: a set that
 // was deleted with its pods orphaned can be created again.
 //
-// Upstream: pkg/controller/statefulset, v1.36.
+// Upstream: pkg/controller/statefulset, v1.37.
 //
 // # Deviations from upstream
 //
@@ -32,5 +32,5 @@
 //     rolling update's partition gets the newest one.
 //   - After a conflict in writing a claim's owners the set is queued again; upstream retries on the spot.
 //   - Labels that are removed from a pod are not put back.
-//   - maxUnavailable counts as 1, and there is one worker instead of five.
+//   - There is one worker instead of five.
 package statefulset

@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
+	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -53,11 +54,11 @@ func volumeNames(va *storage.VolumeAttachment) []string {
 
 // canDeleteVolume refuses while a VolumeAttachment names the volume.
 //
-// Upstream: controller.go canDeleteVolume, v6.3.
+// Upstream: controller.go canDeleteVolume, v6.4.
 func canDeleteVolume(volume *v1.PersistentVolume, attachments []*storage.VolumeAttachment) error {
 	for _, va := range attachments {
 		if name := va.Spec.Source.PersistentVolumeName; name != nil && *name == volume.Name {
-			return fmt.Errorf("persistentvolume %s is still attached to node %s", volume.Name, va.Spec.NodeName)
+			return &provisioner.VolumeInUseError{Reason: fmt.Sprintf("persistentvolume %s is still attached to node %s, waiting for detach", volume.Name, va.Spec.NodeName)}
 		}
 	}
 	return nil

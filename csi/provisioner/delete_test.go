@@ -43,7 +43,7 @@ func TestAVolumeIsNotDeletedWhileAnAttachmentNamesIt(t *testing.T) {
 	}
 	r, name := released()
 	assert.Equal(t, []string{"CreateVolume"}, r.driver.Methods())
-	assert.Contains(t, r.events(), "Warning VolumeFailedDelete persistentvolume "+name+" is still attached to node node-1")
+	assert.Contains(t, r.events(), "Normal VolumeDelete persistentvolume "+name+" is still attached to node node-1, waiting for detach")
 	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, "va-1", metav1.DeleteOptions{}))
 	require.NoError(t, r.Engine.RunFor(10*time.Second))
 	assert.Equal(t, []string{"CreateVolume", "DeleteVolume"}, r.driver.Methods())

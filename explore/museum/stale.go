@@ -109,7 +109,7 @@ func oldUID() Exhibit {
 		Mechanism: "A claim is deleted and made again under the same name. A provisioner whose cache is behind makes a volume for the first one. The volume has that claim's UID, so it is Released at once, and deleted.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/105131",
 		Fix:       "the provisioner reads the claim before it makes a volume",
-		Rule:      ForLivingClaims, Replay: "x1;choices=54:2",
+		Rule:      ForLivingClaims, Replay: "x1;choices=57:3",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			l := &looksAgain{looks: fixed}
 			start(c, &l.backend, provisioner.Config{New: l.run})

@@ -66,7 +66,7 @@ var others = []test{
 	{"Discovery says the version and what each kind can do", func(c *client) {
 		version, err := c.Discovery().ServerVersion()
 		require.NoError(c, err)
-		assert.Regexp(c, `^v1\.36\.`, version.GitVersion)
+		assert.Regexp(c, `^v1\.37\.`, version.GitVersion)
 		list, err := c.Discovery().ServerResourcesForGroupVersion("v1")
 		require.NoError(c, err)
 		verbs := map[string]metav1.Verbs{}

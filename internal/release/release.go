@@ -2,4 +2,4 @@
 package release
 
 // Kubernetes is the release, as the API server and the kubelets say it.
-const Kubernetes = "v1.36.3"
+const Kubernetes = "v1.37.2"

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
-
-	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // Print prints objects as "yaml" or "json", as one List, without managed
@@ -86,7 +84,7 @@ func clean(obj object) (map[string]any, error) {
 	whole := obj.DeepCopyObject()
 	whole.GetObjectKind().SetGroupVersionKind(kindOf(obj))
 	whole.(object).SetManagedFields(nil)
-	data, err := manifest.Marshal(whole)
+	data, err := json.Marshal(whole)
 	if err != nil {
 		return nil, err
 	}

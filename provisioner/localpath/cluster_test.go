@@ -462,7 +462,7 @@ func TestWhatUpstreamDoesNotLookAtHasNoEffectAndTheTraceSaysSo(t *testing.T) {
 			c.Apply(tt.class, fmt.Sprintf(claimYAML, "", "ReadWriteOnce")+tt.spec, podYAML)
 			c.Settle()
 			assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
-			assert.Contains(t, c.Story(), "rancher.io/local-path     pvc default/data: "+tt.want)
+			assert.Contains(t, c.Story(), "rancher.io/local-path      pvc default/data: "+tt.want)
 		})
 	}
 	c := newCluster(t, localpath.Config{})

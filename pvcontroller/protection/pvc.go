@@ -17,8 +17,8 @@ const PVCActorName = "pvc-protection-controller"
 // podsByClaim is an index of pods by the keys of the claims they may use.
 const podsByClaim = "claim"
 
-// NewPVC makes the controller that protects claims in use.
-// Upstream: pkg/controller/volume/pvcprotection NewPVCProtectionController, v1.36.
+// NewPVC makes the controller that protects claims in use and reports which are unused.
+// Upstream: pkg/controller/volume/pvcprotection NewPVCProtectionController, v1.37.
 func NewPVC() control.Factory {
 	return func(env control.Env) error {
 		c := &pvcController{
@@ -30,13 +30,13 @@ func NewPVC() control.Factory {
 		c.pods.AddIndex(podsByClaim, binding.ClaimKeysOfPod)
 		c.queue = env.Queue(control.QueueConfig{Name: "claims", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.processPVC})
 		c.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
-			Add:    func(claim *v1.PersistentVolumeClaim) { enqueue(c.queue, claim, binding.PVCProtectionFinalizer) },
-			Update: func(_, claim *v1.PersistentVolumeClaim) { enqueue(c.queue, claim, binding.PVCProtectionFinalizer) },
+			Add:    c.pvcAddedUpdated,
+			Update: func(_, claim *v1.PersistentVolumeClaim) { c.pvcAddedUpdated(claim) },
 		})
 		c.pods.Handle(control.Handler[*v1.Pod]{
-			Add:    func(pod *v1.Pod) { c.enqueuePVCs(pod, false) },
+			Add:    c.enqueuePVCs,
 			Update: c.podUpdated,
-			Delete: func(pod *v1.Pod) { c.enqueuePVCs(pod, true) },
+			Delete: c.enqueuePVCs,
 		})
 		return nil
 	}
@@ -50,36 +50,53 @@ type pvcController struct {
 	queue  control.Queue
 }
 
-// podUpdated looks at the claims of a pod. An update may hide that a pod was deleted
-// and another of its name created.
-// Upstream: pvc_protection_controller.go podAddedDeletedUpdated, v1.36.
-func (c *pvcController) podUpdated(old, pod *v1.Pod) {
-	if old.UID != pod.UID {
-		c.enqueuePVCs(old, true)
+// pvcAddedUpdated adds a claim that lacks the condition Unused, or has work for its finalizer.
+// Upstream: pvc_protection_controller.go pvcAddedUpdated, v1.37.
+func (c *pvcController) pvcAddedUpdated(claim *v1.PersistentVolumeClaim) {
+	if findCondition(claim.Status.Conditions, v1.PersistentVolumeClaimUnused) == nil {
+		c.queue.Add(control.Key(claim))
 	}
-	c.enqueuePVCs(pod, false)
+	enqueue(c.queue, claim, binding.PVCProtectionFinalizer)
 }
 
-// enqueuePVCs adds a pod's claims if the pod may have stopped using them.
-// Upstream: pvc_protection_controller.go enqueuePVCs, v1.36.
-func (c *pvcController) enqueuePVCs(pod *v1.Pod, deleted bool) {
-	if !deleted && !binding.IsPodTerminated(pod) && pod.Spec.NodeName != "" {
-		return
+// podUpdated looks at the claims of a pod. An update may hide that a pod was deleted
+// and another of its name created.
+// Upstream: pvc_protection_controller.go podAddedDeletedUpdated, v1.37.
+func (c *pvcController) podUpdated(old, pod *v1.Pod) {
+	c.enqueuePVCs(pod)
+	if old.UID != pod.UID {
+		c.enqueuePVCs(old)
 	}
+}
+
+// enqueuePVCs adds a pod's claims.
+// Upstream: pvc_protection_controller.go enqueuePVCs, v1.37.
+func (c *pvcController) enqueuePVCs(pod *v1.Pod) {
 	for _, key := range binding.ClaimKeysOfPod(pod) {
 		c.queue.Add(key)
 	}
 }
 
-// processPVC adds or removes one claim's finalizer.
-// Upstream: pvc_protection_controller.go processPVC, v1.36.
+// processPVC reports whether a Bound claim is unused, and adds or removes its finalizer. It leaves
+// an unbound claim's status alone, which the PV controller is about to write.
+// Upstream: pvc_protection_controller.go processPVC, v1.37.
 func (c *pvcController) processPVC(ctx context.Context, key string) error {
 	claim, found := c.claims.Get(key)
-	switch {
-	case !found:
+	if !found {
 		return nil
+	}
+	if claim.DeletionTimestamp == nil && claim.Status.Phase == v1.ClaimBound {
+		used, err := c.isBeingUsedWith(ctx, claim, podUsesPVCForUnusedSince)
+		if err != nil {
+			return err
+		}
+		if err := c.updateUnusedCondition(ctx, claim, used); err != nil {
+			return err
+		}
+	}
+	switch {
 	case isDeletionCandidate(claim, binding.PVCProtectionFinalizer):
-		used, err := c.isBeingUsed(ctx, claim)
+		used, err := c.isBeingUsedWith(ctx, claim, podUsesPVCForDeletion)
 		if err != nil || used {
 			return err // the pod's end brings the claim here again
 		}
@@ -90,38 +107,98 @@ func (c *pvcController) processPVC(ctx context.Context, key string) error {
 	return nil
 }
 
-// isBeingUsed reports whether a pod uses the claim. The cache is asked first; if it knows
-// of none it may lag behind, and the API server is asked.
-// Upstream: pvc_protection_controller.go isBeingUsed and askInformer, v1.36.
-func (c *pvcController) isBeingUsed(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {
+// updateUnusedCondition writes the condition Unused if it is missing or wrong.
+// Upstream: pvc_protection_controller.go updateUnusedCondition, v1.37.
+func (c *pvcController) updateUnusedCondition(ctx context.Context, claim *v1.PersistentVolumeClaim, used bool) error {
+	condition := findCondition(claim.Status.Conditions, v1.PersistentVolumeClaimUnused)
+	switch {
+	case used && (condition == nil || condition.Status == v1.ConditionTrue):
+		return c.setUnusedCondition(ctx, claim, v1.ConditionFalse, "PodUsingPVC", "A pod is currently referencing this PVC")
+	case !used && (condition == nil || condition.Status != v1.ConditionTrue):
+		return c.setUnusedCondition(ctx, claim, v1.ConditionTrue, "NoPodsUsingPVC", "No pods are currently referencing this PVC")
+	}
+	return nil
+}
+
+// setUnusedCondition writes the condition in its place, or at the end of the list.
+// Upstream: pvc_protection_controller.go setUnusedCondition, v1.37.
+func (c *pvcController) setUnusedCondition(ctx context.Context, claim *v1.PersistentVolumeClaim, status v1.ConditionStatus, reason, message string) error {
+	clone := claim.DeepCopy()
+	condition := findCondition(clone.Status.Conditions, v1.PersistentVolumeClaimUnused)
+	if condition == nil {
+		clone.Status.Conditions = append(clone.Status.Conditions, v1.PersistentVolumeClaimCondition{})
+		condition = &clone.Status.Conditions[len(clone.Status.Conditions)-1]
+	}
+	*condition = v1.PersistentVolumeClaimCondition{
+		Type: v1.PersistentVolumeClaimUnused, Status: status, LastTransitionTime: metav1.NewTime(c.env.Now()), Reason: reason, Message: message,
+	}
+	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, clone, metav1.UpdateOptions{})
+	return err
+}
+
+// findCondition returns the condition of that type, nil if there is none.
+// Upstream: pvc_protection_controller.go findCondition, v1.37.
+func findCondition(conditions []v1.PersistentVolumeClaimCondition, of v1.PersistentVolumeClaimConditionType) *v1.PersistentVolumeClaimCondition {
+	for i := range conditions {
+		if conditions[i].Type == of {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// isBeingUsedWith reports whether a pod uses the claim, as uses says. The cache is asked first; if it
+// knows of none it may lag behind, and the API server is asked.
+// Upstream: pvc_protection_controller.go isBeingUsedWith and askInformer, v1.37.
+func (c *pvcController) isBeingUsedWith(ctx context.Context, claim *v1.PersistentVolumeClaim, uses podUsageCheckFunc) (bool, error) {
 	for _, pod := range c.pods.ByIndex(podsByClaim, control.Key(claim)) {
-		if podUsesPVC(pod, claim) {
+		if uses(pod, claim) {
 			return true, nil
 		}
 	}
-	return c.askAPIServer(ctx, claim)
+	return c.askAPIServer(ctx, claim, uses)
 }
 
-// Upstream: pvc_protection_controller.go askAPIServer, v1.36.
-func (c *pvcController) askAPIServer(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {
+// askAPIServer reports whether a pod of the server uses the claim.
+// Upstream: pvc_protection_controller.go askAPIServer, v1.37.
+func (c *pvcController) askAPIServer(ctx context.Context, claim *v1.PersistentVolumeClaim, uses podUsageCheckFunc) (bool, error) {
 	pods, err := c.client.CoreV1().Pods(claim.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false, err
 	}
 	for i := range pods.Items {
-		if podUsesPVC(&pods.Items[i], claim) {
+		if uses(&pods.Items[i], claim) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// podUsesPVC reports whether the pod has a node and names the claim. A pod without a node cannot
+// A podUsageCheckFunc reports whether the pod uses the claim.
+type podUsageCheckFunc func(*v1.Pod, *v1.PersistentVolumeClaim) bool
+
+// podUsesPVCForUnusedSince reports whether the pod names the claim and has not ended, with a node or
+// without.
+// Upstream: pvc_protection_controller.go podUsesPVCForUnusedSince, v1.37.
+func podUsesPVCForUnusedSince(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
+	if binding.IsPodTerminated(pod) {
+		return false
+	}
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if binding.ClaimOfVolume(pod, volume) == claim.Name && (volume.PersistentVolumeClaim != nil || metav1.IsControlledBy(claim, pod)) {
+			return true
+		}
+	}
+	return false
+}
+
+// podUsesPVCForDeletion reports whether the pod has a node and names the claim. A pod without a node cannot
 // start any more, as the scheduler refuses deleted claims. A claim of an ephemeral
 // volume must be the pod's own, and counts only until the pod is shut down: in a foreground
 // deletion the claim, a dependent of the pod, goes first.
-// Upstream: pvc_protection_controller.go podUsesPVC, v1.36.
-func podUsesPVC(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
+// Upstream: pvc_protection_controller.go podUsesPVCForDeletion, v1.37.
+func podUsesPVCForDeletion(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
 		return false
 	}

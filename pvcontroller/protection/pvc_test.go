@@ -19,7 +19,7 @@ type added struct {
 
 func (q *added) Add(key string) { q.keys = append(q.keys, key) }
 
-func TestOnlyAPodThatMayNoLongerUseItsClaimsBringsThemUp(t *testing.T) { // semantics 1.8
+func TestEveryUpdateOfAPodBringsUpItsClaims(t *testing.T) { // semantics 1.8
 	pod := func(uid types.UID, claim, node string, phase v1.PodPhase) *v1.Pod {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: uid}}
 		pod.Spec.NodeName, pod.Status.Phase = node, phase
@@ -34,13 +34,13 @@ func TestOnlyAPodThatMayNoLongerUseItsClaimsBringsThemUp(t *testing.T) { // sema
 		old, pod *v1.Pod
 		want     []string
 	}{
-		"runs on":                         {pod("1", "a", "node-1", v1.PodRunning), pod("1", "a", "node-1", v1.PodRunning), nil},
-		"was scheduled":                   {pod("1", "a", "", v1.PodPending), pod("1", "a", "node-1", v1.PodPending), nil},
+		"runs on":                         {pod("1", "a", "node-1", v1.PodRunning), pod("1", "a", "node-1", v1.PodRunning), []string{"default/a"}},
+		"was scheduled":                   {pod("1", "a", "", v1.PodPending), pod("1", "a", "node-1", v1.PodPending), []string{"default/a"}},
 		"has no node":                     {pod("1", "a", "", v1.PodPending), pod("1", "a", "", v1.PodPending), []string{"default/a"}},
 		"has succeeded":                   {pod("1", "a", "node-1", v1.PodRunning), pod("1", "a", "node-1", v1.PodSucceeded), []string{"default/a"}},
 		"has failed":                      {pod("1", "a", "node-1", v1.PodRunning), pod("1", "a", "node-1", v1.PodFailed), []string{"default/a"}},
 		"is deleted and nothing runs":     {pod("1", "a", "node-1", v1.PodRunning), going, []string{"default/a"}},
-		"was replaced by one of its name": {pod("1", "a", "node-1", v1.PodRunning), pod("2", "b", "node-1", v1.PodRunning), []string{"default/a"}},
+		"was replaced by one of its name": {pod("1", "a", "node-1", v1.PodRunning), pod("2", "b", "node-1", v1.PodRunning), []string{"default/b", "default/a"}},
 	} {
 		queue := &added{}
 		c := &pvcController{queue: queue}

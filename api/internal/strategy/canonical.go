@@ -20,7 +20,7 @@ func canonicalPod(pod *v1.Pod) {
 }
 
 func canonicalCSINode(node *storagev1.CSINode) {
-	node.Status = storagev1.CSINodeStatus{}
+	node.Status = storagev1.CSINodeStatus{} // its one field is behind a gate that is off
 	if len(node.Spec.Drivers) == 0 {
 		node.Spec.Drivers = nil
 	}

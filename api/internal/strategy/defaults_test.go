@@ -43,7 +43,7 @@ func TestAPodGetsTheDefaultsOfTheRealServer(t *testing.T) {
 		"volumes": [{"name": "v0", "persistentVolumeClaim": {"claimName": "data"}}]}`), defaulted(t, apitest.GoodPod)["spec"])
 }
 
-// Recorded from kube-apiserver v1.36.3.
+// Recorded from kube-apiserver v1.37.2.
 func TestAStatefulSetGetsTheDefaultsOfTheRealServer(t *testing.T) {
 	got := defaulted(t, apitest.GoodStatefulSet)["spec"].(map[string]any)
 	require.Equal(t, jsonTree(t, `{
@@ -56,7 +56,7 @@ func TestAStatefulSetGetsTheDefaultsOfTheRealServer(t *testing.T) {
 				"volumeMounts": [{"mountPath": "/d", "name": "data"}]}],
 			"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
 			"securityContext": {}, "terminationGracePeriodSeconds": 30}},
-		"updateStrategy": {"rollingUpdate": {"partition": 0}, "type": "RollingUpdate"},
+		"updateStrategy": {"rollingUpdate": {"maxUnavailable": 1, "partition": 0}, "type": "RollingUpdate"},
 		"volumeClaimTemplates": [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
 			"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
 				"storageClassName": "ext", "volumeMode": "Filesystem"},
@@ -71,7 +71,7 @@ func TestStorageObjectsGetTheDefaultsOfTheRealServer(t *testing.T) {
 		{apitest.GoodClaim, "spec", `{"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "manual", "volumeMode": "Filesystem"}`},
 		{apitest.GoodClaim, "status", `{"phase": "Pending"}`},
 		{apitest.GoodCSIDriver, "spec", `{"attachRequired": true, "podInfoOnMount": false, "storageCapacity": false, "fsGroupPolicy": "ReadWriteOnceWithFSType",
-			"requiresRepublish": false, "seLinuxMount": false, "volumeLifecycleModes": ["Persistent"]}`},
+			"preventPodSchedulingIfMissing": false, "requiresRepublish": false, "seLinuxMount": false, "volumeLifecycleModes": ["Persistent"]}`},
 		{apitest.GoodCSINode, "spec", `{"drivers": [{"name": "x.example.com", "nodeID": "node-1", "topologyKeys": null}]}`},
 	} {
 		require.Equal(t, jsonTree(t, row.want), defaulted(t, row.manifest)[row.field])

@@ -15,6 +15,7 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	if spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
 		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
 		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate.Partition, 0)
+		setDefaultPtr(&spec.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
 	}
 	setDefaultPtr(&spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	setDefault(&spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)

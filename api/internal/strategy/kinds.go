@@ -121,12 +121,18 @@ func StorageClasses() Kind {
 func CSIDrivers() Kind {
 	return Of[*storagev1.CSIDriver]{Default: func(driver *storagev1.CSIDriver) {
 		defaultCSIDriver(&driver.Spec)
-		driver.Spec.PreventPodSchedulingIfMissing = nil // came after release 1.36
+		setDefaultPtr(&driver.Spec.PreventPodSchedulingIfMissing, false)
 	}}.Kind()
 }
 
 // CSINodes returns the defaults and preparation of csinodes.
-func CSINodes() Kind { return Of[*storagev1.CSINode]{Default: canonicalCSINode}.Kind() }
+func CSINodes() Kind {
+	return Of[*storagev1.CSINode]{Default: canonicalCSINode, UpdateStatus: func(node, old *storagev1.CSINode, _ metav1.Time) {
+		status := node.Status
+		*node = *old
+		node.Status = status
+	}}.Kind()
+}
 
 // VolumeAttachments returns the defaults and preparation of volumeattachments.
 func VolumeAttachments() Kind {

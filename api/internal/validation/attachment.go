@@ -4,8 +4,6 @@ import (
 	"math"
 
 	storagev1 "k8s.io/api/storage/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -64,7 +62,5 @@ func (p *problems) attachmentSource(s *storagev1.VolumeAttachmentSource, at *fie
 
 func (p *problems) attachmentUpdate(va, old *storagev1.VolumeAttachment) {
 	p.attachment(va)
-	if !apiequality.Semantic.DeepEqual(va.Spec, old.Spec) {
-		p.invalid(specPath, va.Spec, apivalidation.FieldImmutableErrorMsg)
-	}
+	p.fixed(va.Spec, old.Spec, specPath)
 }

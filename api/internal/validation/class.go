@@ -38,13 +38,13 @@ func (p *problems) storageClass(c *storagev1.StorageClass) {
 }
 
 // storageClassUpdate keeps what volumes were provisioned by.
-// Upstream: storage/v1 StorageClass, declarative validation (immutable), v1.36.
+// Upstream: storage/v1 StorageClass, declarative validation (immutable), v1.37.
 func (p *problems) storageClassUpdate(c, old *storagev1.StorageClass) {
 	p.storageClass(c)
-	p.immutable(c.Parameters, old.Parameters, field.NewPath("parameters"))
-	p.immutable(c.Provisioner, old.Provisioner, field.NewPath("provisioner"))
-	p.immutable(c.ReclaimPolicy, old.ReclaimPolicy, field.NewPath("reclaimPolicy"))
-	p.immutable(c.VolumeBindingMode, old.VolumeBindingMode, field.NewPath("volumeBindingMode"))
+	p.fixed(c.Parameters, old.Parameters, field.NewPath("parameters"))
+	p.fixed(c.Provisioner, old.Provisioner, field.NewPath("provisioner"))
+	p.fixed(c.ReclaimPolicy, old.ReclaimPolicy, field.NewPath("reclaimPolicy"))
+	p.fixed(c.VolumeBindingMode, old.VolumeBindingMode, field.NewPath("volumeBindingMode"))
 }
 
 func (p *problems) provisioner(name string, at *field.Path) {

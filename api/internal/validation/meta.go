@@ -2,7 +2,6 @@ package validation
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -23,7 +21,7 @@ func (p *problems) newMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule)
 	if goodNewMeta(m, namespaced, rule) {
 		return
 	}
-	p.add(withOwners(inOrder(apivalidation.ValidateObjectMeta(m, namespaced, rule.full, metadataPath)), m.OwnerReferences)...)
+	p.add(inOrder(apivalidation.ValidateObjectMeta(m, namespaced, rule.full, metadataPath))...)
 	p.finalizerNames(m.Finalizers)
 }
 
@@ -43,7 +41,7 @@ func (p *problems) metaUpdate(m, old *metav1.ObjectMeta) {
 	if goodMetaUpdate(m, old) {
 		return
 	}
-	p.add(withOwners(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath)), m.OwnerReferences)...)
+	p.add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath))...)
 	p.add(apivalidation.ValidateFinalizers(m.Finalizers, metadataPath.Child("finalizers"))...)
 	p.finalizerNames(m.Finalizers)
 }
@@ -98,49 +96,6 @@ func goodOwners(refs []metav1.OwnerReference) bool {
 		}
 	}
 	return controllers <= 1
-}
-
-// withOwners puts what release 1.36 says of owners in place of what the newer library says:
-// the release has no index in the path, and other words.
-func withOwners(errs field.ErrorList, refs []metav1.OwnerReference) field.ErrorList {
-	ofOwner := func(err *field.Error) bool { return strings.HasPrefix(err.Field, ownersPath.String()) }
-	at := slices.IndexFunc(errs, ofOwner)
-	if at < 0 {
-		return errs
-	}
-	return slices.Insert(slices.DeleteFunc(errs, ofOwner), at, ownerErrors(refs)...)
-}
-
-var ownersPath = metadataPath.Child("ownerReferences")
-
-// ownerErrors validates the references to owners.
-// Upstream: api/validation ValidateOwnerReferences, v1.36.
-func ownerErrors(refs []metav1.OwnerReference) field.ErrorList {
-	var p problems
-	first := ""
-	for _, ref := range refs {
-		gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		if gvk.Version == "" {
-			p.invalid(ownersPath.Child("apiVersion"), ref.APIVersion, "version must not be empty")
-		}
-		for _, f := range []struct{ name, value string }{{"kind", ref.Kind}, {"name", ref.Name}, {"uid", string(ref.UID)}} {
-			if f.value == "" {
-				p.invalid(ownersPath.Child(f.name), f.value, "must not be empty")
-			}
-		}
-		if _, banned := apivalidation.BannedOwners[gvk]; banned {
-			p.invalid(ownersPath, ref, fmt.Sprintf("%s is disallowed from being an owner", gvk))
-		}
-		if ref.Controller == nil || !*ref.Controller {
-			continue
-		}
-		if name := ref.Kind + "/" + ref.Name; first == "" {
-			first = name
-		} else {
-			p.invalid(ownersPath, refs, fmt.Sprintf("Only one reference can have Controller set to true. Found \"true\" in references for %v and %v", first, name))
-		}
-	}
-	return p.list
 }
 
 func goodFinalizers(finalizers []string) bool {
@@ -204,6 +159,14 @@ func inOrder(errs field.ErrorList) field.ErrorList {
 func (p *problems) immutable(value, old any, path *field.Path) {
 	if !apiequality.Semantic.DeepEqual(old, value) {
 		p.invalid(path, value, apivalidation.FieldImmutableErrorMsg)
+	}
+}
+
+// fixed refuses a changed value as the declarative rules do, which do not show it.
+// Upstream: apimachinery api/validate Immutable, v0.37.
+func (p *problems) fixed(value, old any, path *field.Path) {
+	if !apiequality.Semantic.DeepEqual(old, value) {
+		p.invalid(path, nil, apivalidation.FieldImmutableErrorMsg)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestMetadataOfNewObjectsIsChecked(t *testing.T) {
 		{"two ways to delete dependents", "metadata: {finalizers: [orphan, foregroundDeletion]}", []string{
 			`metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set`}},
 		{"an owner without a UID", "metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: ''}]}",
-			[]string{`metadata.ownerReferences.uid: Invalid value: "": must not be empty`}},
+			[]string{`metadata.ownerReferences[0].uid: Required value: must not be empty`}},
 		{"two controllers", "metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: u1, controller: true}, {apiVersion: v1, kind: Pod, name: b, uid: u2, controller: true}]}",
 			[]string{`metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"a","uid":"u1","controller":true},` +
 				`{"apiVersion":"v1","kind":"Pod","name":"b","uid":"u2","controller":true}]: Only one reference can have Controller set to true. ` +

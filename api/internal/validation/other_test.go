@@ -34,14 +34,12 @@ func TestAStatefulSetSelectsItsOwnPodsAndKeepsItsClaims(t *testing.T) {
 			[]string{`spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"`}},
 		{"less than no pods", "spec: {replicas: -1}", []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
 	})
-	fixed := []string{"spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
-		"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"}
 	refusesChange(t, apitest.GoodStatefulSet, []refusal{
 		{"replicas may change", "spec: {replicas: 3}", nil},
 		{"what becomes of claims may change", "spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}", nil},
 		{"claim templates may not", "spec: {volumeClaimTemplates: []}",
-			append([]string{`spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`}, fixed...)},
-		{"the service may not", "spec: {serviceName: other}", fixed},
+			[]string{`spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`, "spec.volumeClaimTemplates: Invalid value: []: field is immutable"}},
+		{"the service may not", "spec: {serviceName: other}", []string{`spec.serviceName: Invalid value: "other": field is immutable`}},
 	})
 }
 

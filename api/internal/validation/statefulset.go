@@ -5,12 +5,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-const statefulSetImmutable = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
-	"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 
 var retentionPolicies = []appsv1.PersistentVolumeClaimRetentionPolicyType{
 	appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
@@ -91,24 +87,26 @@ func (p *problems) setStrategy(s *appsv1.StatefulSetUpdateStrategy, at *field.Pa
 		if s.RollingUpdate != nil && s.RollingUpdate.Partition != nil {
 			p.notNegative(int64(*s.RollingUpdate.Partition), at.Child("rollingUpdate"), "partition")
 		}
+		if s.RollingUpdate != nil && s.RollingUpdate.MaxUnavailable != nil {
+			at = at.Child("rollingUpdate", "maxUnavailable")
+			p.share(s.RollingUpdate.MaxUnavailable, true, at)
+			if shareOf(s.RollingUpdate.MaxUnavailable) == 0 {
+				p.invalid(at, s.RollingUpdate.MaxUnavailable, "cannot be 0")
+			}
+		}
 	default:
 		p.invalid(at, *s, "must be 'RollingUpdate' or 'OnDelete'")
 	}
 }
 
+// statefulSetUpdate validates an update.
+// Upstream: apps/validation ValidateStatefulSetUpdate, v1.37.
 func (p *problems) statefulSetUpdate(s, old *appsv1.StatefulSet) {
 	p.statefulSet(s, old)
-	munged := old.Spec
-	munged.Replicas = s.Spec.Replicas
-	munged.Ordinals = s.Spec.Ordinals
-	munged.Template = s.Spec.Template
-	munged.UpdateStrategy = s.Spec.UpdateStrategy
-	munged.RevisionHistoryLimit = s.Spec.RevisionHistoryLimit
-	munged.PersistentVolumeClaimRetentionPolicy = s.Spec.PersistentVolumeClaimRetentionPolicy
-	munged.MinReadySeconds = s.Spec.MinReadySeconds
-	if !apiequality.Semantic.DeepEqual(&munged, &s.Spec) {
-		p.forbidden(specPath, statefulSetImmutable)
-	}
+	p.immutable(s.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))
+	p.immutable(s.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates, specPath.Child("volumeClaimTemplates"))
+	p.immutable(s.Spec.ServiceName, old.Spec.ServiceName, specPath.Child("serviceName"))
+	p.immutable(s.Spec.PodManagementPolicy, old.Spec.PodManagementPolicy, specPath.Child("podManagementPolicy"))
 }
 
 // statefulSetStatus validates a status update.

@@ -92,7 +92,7 @@ func TestAHostPathThatCannotBeLookedAtIsNotWhatItsTypeSays(t *testing.T) {
 		"Directory": "directory", "File": "file", "Socket": "socket file", "CharDevice": "character device", "BlockDevice": "block device",
 	} {
 		for _, path := range []string{"/file/x", "/loop", "/loop/x", "/dangling"} {
-			require.EqualError(t, setUp(t, h, path, kind), "hostPath type check failed: "+path+" is not a "+what)
+			require.ErrorContains(t, setUp(t, h, path, kind), "hostPath type check failed, "+path+" is not a "+what+", unable to determine its type: ")
 		}
 	}
 	require.EqualError(t, setUp(t, h, "/file/x", "DirectoryOrCreate"), "mkdir /file/x: not a directory")

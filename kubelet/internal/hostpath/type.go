@@ -48,15 +48,38 @@ func checkType(node *disk.Disk, name string, pathType v1.HostPathType) error {
 // want refuses what is something else, or cannot be looked at: because there is nothing,
 // or a file or a loop of links on the way. Only what leads out of the node's directory
 // says so, since upstream knows no such thing.
+//
+// Upstream: host_path.go typeMatchedOrError, v1.37.
 func want(node *disk.Disk, name, what string, is func(fs.FileMode) bool) error {
 	info, err := node.Stat(name)
 	switch {
 	case errors.Is(err, disk.ErrOutside):
 		return fmt.Errorf("hostPath type check failed: %w", err)
-	case err != nil || !is(info.Mode()):
-		return fmt.Errorf("hostPath type check failed: %s is not a %s", name, what)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("hostPath type check failed, %s is not a %s, unable to determine its type: path %q does not exist", name, what, name)
+	case err != nil:
+		return fmt.Errorf("hostPath type check failed, %s is not a %s, unable to determine its type: %w", name, what, err)
+	case !is(info.Mode()):
+		return fmt.Errorf("hostPath type check failed: %s is not a %s, it's a %s", name, what, typeOf(info.Mode()))
 	}
 	return nil
+}
+
+// typeOf returns the type of a file as a HostPathType.
+//
+// Upstream: pkg/volume/util/hostutil getFileType, v1.37.
+func typeOf(mode fs.FileMode) v1.HostPathType {
+	switch {
+	case mode&fs.ModeSocket != 0:
+		return v1.HostPathSocket
+	case mode.IsRegular():
+		return v1.HostPathFile
+	case mode.IsDir():
+		return v1.HostPathDirectory
+	case mode&fs.ModeCharDevice != 0:
+		return v1.HostPathCharDev
+	}
+	return v1.HostPathBlockDev
 }
 
 // makeDir makes a directory. It is content with anything that is in its place, such as a
