@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -88,7 +89,7 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 	return s.change(r, func(live object) (object, error) {
 		exists := live != nil
 		if uid := config.GetUID(); uid != "" && !exists {
-			return nil, r.conflict(fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 		}
 		if !exists && r.sub != "" {
 			return nil, r.notFound()
@@ -98,7 +99,7 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 			return obj, err
 		}
 		if err := yaml.UnmarshalStrict(data, &map[string]any{}); err != nil { // a field is there twice
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", err))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 		}
 		return obj, nil
 	})
@@ -107,11 +108,20 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 // configuration decodes the configuration to apply.
 func (r *request) configuration(data []byte) (*unstructured.Unstructured, error) {
 	config := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal(data, &config.Object); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	text, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("error encoding patch: " + err.Error())
 	}
-	if gvk := config.GroupVersionKind(); gvk != r.kind.gvk {
+	if err := json.Unmarshal(text, &config.Object); err != nil {
+		return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
+	}
+	if gvk := config.GroupVersionKind(); gvk.Version == "" || gvk.Kind == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
+	} else if gvk != r.kind.gvk {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk))
+	}
+	if metadata, _ := config.Object["metadata"].(map[string]any); metadata["name"] == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
 	}
 	if name := config.GetName(); name != "" && name != r.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
@@ -133,9 +143,6 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	config.SetName(r.name)
-	if r.kind.namespaced {
-		config.SetNamespace(r.namespace)
-	}
 	return config, nil
 }
 

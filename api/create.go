@@ -61,7 +61,7 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	if err := admitNew(s, obj); err != nil {
 		return outcome{}, asStatus(err)
 	}
-	if err := versionOnCreate(obj); err != nil {
+	if err := versionOnCreate(obj); err != nil && r.verb == "create" {
 		return outcome{}, err
 	}
 	if err := r.fits(obj); err != nil {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	policyv1 "k8s.io/api/policy/v1"
-	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,10 +37,13 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	r := &request{
 		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
-		created: req.Created, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
+		created: req.Created, warn: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.namespaced {
 		r.namespace = ""
+	}
+	if req.Write.FieldValidation == metav1.FieldValidationIgnore {
+		r.warn = nil
 	}
 	switch req.Verb {
 	case "get":
@@ -108,26 +109,6 @@ func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
 		return post(s, r, req.Object)
 	}
 	return nil, s.refuse(r, noSubresource(r))
-}
-
-// evictPod deletes the pod. There are no disruption budgets.
-func (s *Server) evictPod(r *request, in runtime.Object) (runtime.Object, error) {
-	var opts *metav1.DeleteOptions
-	switch eviction := in.(type) {
-	case *policyv1.Eviction:
-		opts = eviction.DeleteOptions
-	case *policyv1beta1.Eviction:
-		opts = eviction.DeleteOptions
-	default:
-		return nil, s.refuse(r, apierrors.NewBadRequest("an Eviction is expected"))
-	}
-	if opts == nil {
-		opts = &metav1.DeleteOptions{}
-	}
-	if _, err := s.delete(r, *opts); err != nil {
-		return nil, err
-	}
-	return success(), nil
 }
 
 // serveUpdate updates or patches.

@@ -96,17 +96,15 @@
 //   - A watch ends with its context, when it is stopped or when it has fallen behind, not
 //     by timeoutSeconds. Bookmarks come when there are changes, at most one a minute, by
 //     Config.Now.
-//   - A page of a list shows the objects as they are when it is asked for. The
-//     version of the list is that of the first page, so that a watch from it
-//     misses nothing. Older states are not kept: resourceVersionMatch Exact
-//     is served for the current version only.
+//   - A page of a list shows the objects as they were at the first page, and
+//     resourceVersionMatch Exact those of an older version, as long as the log has the changes since then.
 //   - Times inside objects are kept as written; real servers cut them to
 //     seconds. What the server itself writes is in whole seconds.
 //   - A namespace has its service account "default" from the write that makes it
 //     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
 //     makes it a moment later. The ConfigMap kube-root-ca.crt is not made.
-//   - Of the subresources of pods, eviction deletes: there are no disruption budgets, and
-//     the pod gets no condition DisruptionTarget. Nodes do not resize, so that resize refuses
+//   - An eviction asks the PodDisruptionBudget of the pod, but there is no controller that counts the pods
+//     of a budget: until a client writes its status, pods that it selects are not evicted. Nodes do not resize, so that resize refuses
 //     a pod whose containers run, with upstream's words for such a node. Every client may do
 //     everything.
 //   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,

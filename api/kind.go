@@ -54,6 +54,8 @@ type Kind struct {
 	Generations bool
 	// Conditional: an update must say which version it is based on.
 	Conditional bool
+	// CreatesOnUpdate: an update of an object that is not there creates it.
+	CreatesOnUpdate bool
 	// AnswersDeleted: a deletion is answered with the object that is gone, and not with a
 	// Status.
 	AnswersDeleted bool

@@ -16,9 +16,9 @@ func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
 		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: validation.ConfigMaps()},
-		Kind{Kind: "Endpoints", ShortNames: names("ep")},
-		Kind{Kind: "Event", ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
-		Kind{Kind: "LimitRange", ShortNames: names("limits")},
+		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep")},
+		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
+		Kind{Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits")},
 		Kind{
 			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
 			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
@@ -45,7 +45,7 @@ func coreKinds() []Kind {
 		},
 		Kind{Kind: "PodTemplate", AnswersDeleted: true},
 		Kind{
-			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true,
+			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
 			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
 		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota")},
@@ -55,7 +55,7 @@ func coreKinds() []Kind {
 		},
 		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), subresources: accountSubresources()},
 		Kind{
-			Kind: "Service", AnswersDeleted: true, ShortNames: names("svc"), Categories: inAll(),
+			Kind: "Service", AnswersDeleted: true, CreatesOnUpdate: true, ShortNames: names("svc"), Categories: inAll(),
 			Strategy: strategy.Services(), Validation: validation.Services(),
 			Fields: selectable{
 				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),

@@ -30,12 +30,12 @@ func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
 			Kind{Kind: "IPAddress", ShortNames: names("ip"), OtherVersions: names("v1beta1"), ClusterScoped: true},
-			Kind{Kind: "IngressClass", OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true},
+			Kind{Kind: "IngressClass", OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true},
 			Kind{Kind: "Ingress", ShortNames: names("ing"), OtherVersions: names("v1beta1"), Generations: true},
 			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true},
 			Kind{Kind: "ServiceCIDR", OtherVersions: names("v1beta1"), ClusterScoped: true},
 		),
-		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", OtherVersions: names("v1beta1"), Conditional: true})...,
+		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", OtherVersions: names("v1beta1")})...,
 	)
 }
 
@@ -49,10 +49,10 @@ func policyKinds() []Kind {
 			},
 		),
 		in(rbacv1.SchemeGroupVersion,
-			Kind{Kind: "ClusterRoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Validation: validation.Roles()},
-			Kind{Kind: "ClusterRole", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Validation: validation.Roles()},
-			Kind{Kind: "RoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), Validation: validation.Roles()},
-			Kind{Kind: "Role", OtherVersions: names("v1beta1", "v1alpha1"), Validation: validation.Roles()},
+			Kind{Kind: "ClusterRoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "ClusterRole", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "RoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "Role", OtherVersions: names("v1beta1", "v1alpha1"), CreatesOnUpdate: true, Validation: validation.Roles()},
 		)...,
 	)
 }
@@ -62,17 +62,17 @@ func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
 		schedulingKinds(),
-		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", OtherVersions: names("v1beta1"), Conditional: true}),
-		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OtherVersions: names("v1alpha2"), Conditional: true}),
+		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", OtherVersions: names("v1beta1"), Conditional: true, CreatesOnUpdate: true}),
+		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OtherVersions: names("v1alpha2"), Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
-			Kind{Kind: "RuntimeClass", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true},
+			Kind{Kind: "RuntimeClass", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true, CreatesOnUpdate: true},
 		),
 		in(flowcontrolv1.SchemeGroupVersion,
-			Kind{Kind: "FlowSchema", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true, Conditional: true},
-			Kind{Kind: "PriorityLevelConfiguration", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true, Conditional: true},
+			Kind{Kind: "FlowSchema", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "PriorityLevelConfiguration", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
 		),
 		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", ClusterScoped: true, Conditional: true}),
-		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", OtherVersions: names("v1beta1"), ClusterScoped: true}),
+		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true}),
 		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction"}, Kind{Kind: "EvictionRequest"}),
 	)
 }

@@ -29,7 +29,6 @@ func appsKinds() []Kind {
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), OtherVersions: names("v1beta2"), Generations: true,
 			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), subresources: replicaSetScale(),
-			Fields: selectable{"status.replicas": of(func(set *appsv1.ReplicaSet) string { return itoa(set.Status.Replicas) })},
 		},
 		Kind{
 			Kind: "StatefulSet", ShortNames: names("sts"), Categories: inAll(), OtherVersions: names("v1beta2", "v1beta1"), Generations: true,
@@ -58,7 +57,7 @@ func workloadKinds() []Kind {
 				Fields: selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
 			Kind{Kind: "ClusterTrustBundle", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true},
-			Kind{Kind: "PodCertificateRequest", OtherVersions: names("v1beta1")},
+			Kind{Kind: "PodCertificateRequest", OtherVersions: names("v1beta1"), Conditional: true},
 		),
 	)
 }

@@ -1,23 +1,33 @@
 package api
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path"
 	"reflect"
+	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // get returns one object.
 func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error) {
+	rv, err := parseVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.RLock()
-	if err := s.checkNotInFuture(opts.ResourceVersion); err != nil {
+	if err := s.checkNotInFuture(rv); err != nil {
 		s.mu.RUnlock()
 		return nil, err
 	}
@@ -29,13 +39,18 @@ func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error)
 	return r.kind.given(obj, r.shared), nil
 }
 
-// continueToken holds where the next page of a list begins. A page shows the
-// objects as they are when it is asked for; the list's resourceVersion is that
-// of the first page, so that a watch from it misses nothing.
+// continueToken holds where the next page of a list begins. A page shows the objects as they were
+// in version RV, that of the first page.
+// Upstream: apiserver storage continueToken, v1.37.
 type continueToken struct {
-	RV    uint64 `json:"rv"`
-	Start string `json:"start"` // key of the last object of the page before
+	Version string `json:"v"`
+	RV      int64  `json:"rv"` // negative: as they are now
+	// Start is the key from which on the page shows objects, after that of the namespace of the list.
+	Start string `json:"start"`
 }
+
+// tokenVersion is the version of all tokens.
+const tokenVersion = "meta.k8s.io/v1"
 
 // list returns the selected objects, in order of key.
 func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, error) {
@@ -80,14 +95,22 @@ func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime
 		return nil, metav1.ListMeta{}, err
 	}
 	f := newFilter(k, sel)
-	items := st.list(&f)
-	if token.Start != "" {
-		items = items[sort.Search(len(items), func(i int) bool { return key(items[i].(object)) > token.Start }):]
+	items := st.listAt(&f, uint64(token.RV))
+	start := strings.TrimPrefix(token.Start, "/")
+	if f.Namespace != "" {
+		start = keyOf(f.Namespace, start)
 	}
-	listMeta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(token.RV, 10)}
-	if rest := int64(len(items)) - opts.Limit; opts.Limit > 0 && rest > 0 {
+	if token.Start != "" {
+		items = items[sort.Search(len(items), func(i int) bool { return key(items[i].(object)) >= start }):]
+	}
+	listMeta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(token.RV, 10)}
+	if rest := int64(len(items)) - opts.Limit; opts.Limit > 0 && rest > 0 && opts.ResourceVersion != "0" {
 		items = items[:opts.Limit]
-		token.Start = key(items[len(items)-1].(object))
+		last := key(items[len(items)-1].(object))
+		if f.Namespace != "" {
+			_, last, _ = strings.Cut(last, "/")
+		}
+		token.Start = "/" + last + "\x00"
 		text, err := json.Marshal(token)
 		if err != nil {
 			return nil, listMeta, apierrors.NewInternalError(err)
@@ -102,37 +125,101 @@ func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime
 
 // startOfPage reads the options that say which state to list, from where.
 func (s *Server) startOfPage(st *store, opts metav1.ListOptions) (continueToken, error) {
-	now := continueToken{RV: s.rv}
+	now := continueToken{Version: tokenVersion, RV: int64(s.rv)}
+	rv, err := parseVersion(opts.ResourceVersion)
+	if err != nil {
+		return now, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
 	if opts.Continue == "" {
-		if err := s.checkNotInFuture(opts.ResourceVersion); err != nil {
+		if err := s.checkNotInFuture(rv); err != nil {
 			return now, err
 		}
-		if opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact && opts.ResourceVersion != strconv.FormatUint(s.rv, 10) {
-			return now, apierrors.NewResourceExpired("The provided resource version is not available: only the latest state is kept")
+		if opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+			return now, nil
+		}
+		if now.RV = int64(rv); rv < st.log.compacted {
+			return now, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 		}
 		return now, nil
 	}
-	var token continueToken
-	text, err := base64.RawURLEncoding.DecodeString(opts.Continue)
-	if err == nil {
-		err = json.Unmarshal(text, &token)
+	if rv != 0 {
+		return now, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
-	if err != nil {
-		return now, apierrors.NewBadRequest(fmt.Sprintf("continue key is not valid: %v", err))
-	}
-	if token.RV < st.log.compacted {
+	token, err := decodeToken(opts.Continue)
+	switch {
+	case err != nil:
+		return now, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: continue key is not valid: %v", err))
+	case token.RV < 0:
+		token.RV = now.RV
+	case uint64(token.RV) < st.log.compacted:
 		return now, apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
 			"You must start a new list without the continue parameter.")
 	}
 	return token, nil
 }
 
-// checkNotInFuture refuses a resourceVersion that is not a number or that the
-// server has not reached. The caller holds the lock.
-func (s *Server) checkNotInFuture(resourceVersion string) error {
-	rv, err := parseVersion(resourceVersion)
-	if err != nil || rv <= s.rv {
-		return err
+// decodeToken reads the token of a page.
+// Upstream: apiserver storage DecodeContinue, v1.37.
+func decodeToken(text string) (token continueToken, err error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return token, err
+	}
+	if err := json.Unmarshal(data, &token); err != nil {
+		return token, err
+	}
+	start := "/" + strings.TrimPrefix(token.Start, "/")
+	switch {
+	case token.Version != tokenVersion:
+		return token, fmt.Errorf("server does not recognize this encoded version %v", token.Version)
+	case token.RV == 0:
+		return token, fmt.Errorf("incorrect encoded start resourceVersion (version %s)", tokenVersion)
+	case token.Start == "":
+		return token, fmt.Errorf("encoded start key empty (version %s)", tokenVersion)
+	case path.Clean(start) != start:
+		return token, errors.New(token.Start)
+	}
+	return token, nil
+}
+
+// listAt returns the selected objects in order of key, as they were in version rv, of which the log
+// still has all later changes.
+func (st *store) listAt(f *filter, rv uint64) []runtime.Object {
+	first, _ := st.log.after(rv)
+	if first == st.log.next {
+		return st.list(f)
+	}
+	then := map[string]runtime.Object{} // nil: there was none
+	for n := st.log.next; n > first; n-- {
+		c := st.log.at(n - 1)
+		switch {
+		case c.Old != nil:
+			then[c.Key] = c.Old
+		case c.Type == watch.Deleted:
+			then[c.Key] = c.Object
+		default:
+			then[c.Key] = nil
+		}
+	}
+	var list []runtime.Object
+	for k, obj := range st.items {
+		if _, changed := then[k]; !changed && f.matches(obj) {
+			list = append(list, obj)
+		}
+	}
+	for _, obj := range then {
+		if obj != nil && f.matches(obj) {
+			list = append(list, obj)
+		}
+	}
+	slices.SortFunc(list, func(a, b runtime.Object) int { return cmp.Compare(key(a.(object)), key(b.(object))) })
+	return list
+}
+
+// checkNotInFuture refuses a resourceVersion that the server has not reached. The caller holds the lock.
+func (s *Server) checkNotInFuture(rv uint64) error {
+	if rv <= s.rv {
+		return nil
 	}
 	tooLarge := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", rv, s.rv), 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{
@@ -148,7 +235,7 @@ func parseVersion(text string) (uint64, error) {
 	}
 	rv, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("resourceVersion: Invalid value: %q: it is a number that the server gave out", text))
+		return 0, internalError(fmt.Sprintf("resourceVersion: Invalid value: %q: %v", text, err))
 	}
 	return rv, nil
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestALongListComesInPages(t *testing.T) {
 			break
 		}
 	}
-	assert.Len(t, names, 26)
+	assert.Len(t, names, 25, "m-99 came after the first page")
 	assert.IsIncreasing(t, names)
 	_, err := maps.List(ctx, metav1.ListOptions{Limit: 1, Continue: "nonsense"})
 	assert.True(t, apierrors.IsBadRequest(err))
@@ -150,4 +151,57 @@ func TestNamespacesAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	_, err = namespaces.Get(ctx, "team", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
+}
+
+func TestAContinuedPageShowsTheStateOfTheFirst(t *testing.T) {
+	_, c := newServer()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		createPod(t, c, podOn(name, "node-1"))
+	}
+	first, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 2})
+	require.NoError(t, err)
+	require.NoError(t, c.CoreV1().Pods("default").Delete(ctx, "c", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	_, err = c.CoreV1().Pods("default").Patch(ctx, "d", types.MergePatchType, []byte(`{"metadata":{"labels":{"new":"1"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	createPod(t, c, podOn("e", "node-1"))
+	rest, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Continue: first.Continue})
+	require.NoError(t, err)
+	require.Len(t, rest.Items, 2)
+	assert.Equal(t, "c", rest.Items[0].Name)
+	assert.Empty(t, rest.Items[1].Labels, "d was labelled after the first page")
+	assert.Equal(t, first.ResourceVersion, rest.ResourceVersion)
+
+	exact, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: first.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	require.NoError(t, err)
+	assert.Len(t, exact.Items, 4)
+	exact, err = c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: "1", ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	require.NoError(t, err)
+	assert.Empty(t, exact.Items)
+}
+
+func TestAListFromTheCacheOfAServerHasNoPages(t *testing.T) {
+	_, c := newServer()
+	for _, name := range []string{"a", "b", "c"} {
+		createPod(t, c, podOn(name, "node-1"))
+	}
+	list, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 1, ResourceVersion: "0"})
+	require.NoError(t, err)
+	assert.Len(t, list.Items, 3)
+	assert.Empty(t, list.Continue)
+}
+
+func TestAMalformedContinueTokenIsABadRequest(t *testing.T) {
+	_, c := newServer()
+	for token, want := range map[string]string{
+		"bogus": "illegal base64 data at input byte 4",
+		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"x","rv":5,"start":"c"}`)):                          "server does not recognize this encoded version x",
+		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":0,"start":"c"}`)):             "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":5,"start":"../configmaps"}`)): "../configmaps",
+	} {
+		_, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 1, Continue: token})
+		assert.True(t, apierrors.IsBadRequest(err))
+		assert.EqualError(t, err, "invalid continue token: continue key is not valid: "+want)
+	}
+	_, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: "5", Continue: "bogus"})
+	assert.EqualError(t, err, "specifying resource version is not allowed when using continue")
 }

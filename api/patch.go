@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -130,7 +131,7 @@ func (r *request) patchJSON(old object, data []byte, apply func(before, data []b
 	}
 	obj, err := r.decode(after, strict)
 	if err != nil {
-		return nil, r.patchInvalid(data, err)
+		return nil, patchInvalid(string(after), err)
 	}
 	return obj, nil
 }
@@ -142,18 +143,32 @@ func unknownPatch(pt types.PatchType) error {
 	return err
 }
 
+// errNoJSON refuses a patch that is not JSON.
+// Upstream: apiserver endpoints/handlers PatchResource, v1.37.
+var errNoJSON = apierrors.NewBadRequest("invalid JSON patch")
+
+// jsonPatchOp is one operation of a JSON patch.
+type jsonPatchOp struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
+}
+
 // jsonPatch applies a JSON patch, with the errors of upstream's handler.
 // Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.36.
 func jsonPatch(before, data []byte) ([]byte, []error, error) {
-	var ops []struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		From  string `json:"from"`
-		Value any    `json:"value"`
+	if !json.Valid(data) {
+		return nil, nil, errNoJSON
 	}
+	var ops []jsonPatchOp
 	strict, err := kjson.UnmarshalStrict(data, &ops)
 	if err != nil {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		text := strings.Replace(err.Error(), "api.jsonPatchOp", "handlers.jsonPatchOp", 1)
+		return nil, nil, apierrors.NewBadRequest("error decoding patch: " + text)
+	}
+	for i, err := range strict {
+		strict[i] = fmt.Errorf("json patch %w", err)
 	}
 	patch, err := jsonpatch.DecodePatch(data)
 	if err != nil {
@@ -176,6 +191,9 @@ func jsonPatch(before, data []byte) ([]byte, []error, error) {
 
 // mergePatch applies a JSON merge patch, which must be an object.
 func mergePatch(before, data []byte) ([]byte, []error, error) {
+	if !json.Valid(data) {
+		return nil, nil, errNoJSON
+	}
 	strict, err := kjson.UnmarshalStrict(data, &map[string]any{})
 	if err != nil {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
@@ -212,8 +230,8 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 	for _, path := range r.kind.unknown(obj) {
 		more = append(more, fmt.Errorf("unknown field %q", path))
 	}
-	if strict = append(strict, more...); r.strict && len(strict) > 0 {
-		return nil, errors.New("strict decoding error: " + joined(strict))
+	if err := r.orWarn(append(strict, more...)); err != nil {
+		return nil, err
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	gvk.Kind = cmp.Or(gvk.Kind, r.kind.gvk.Kind)
@@ -221,18 +239,38 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
 		obj.SetName("")
 	case gvk != r.kind.gvk:
-		return nil, fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk)
+		return nil, r.otherKind(gvk)
 	}
 	return obj, nil
 }
 
+// orWarn returns an error of the strict errors of a patch if the client wants that, and else warns of each.
+func (r *request) orWarn(strict []error) error {
+	if r.strict && len(strict) > 0 {
+		return errors.New("strict decoding error: " + joined(strict))
+	}
+	if r.warn != nil {
+		for _, err := range strict {
+			r.warn(err.Error())
+		}
+	}
+	return nil
+}
+
+// otherKind returns the error for an object that is of another kind after a patch.
+func (r *request) otherKind(gvk schema.GroupVersionKind) error {
+	if r.kind.scheme == nil || r.kind.scheme.Recognizes(gvk) {
+		return fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk)
+	}
+	return runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", gvk) // the name that the scheme has there
+}
+
 // patchInvalid returns the error for a patch whose outcome is no object of the kind.
 // Upstream: apiserver endpoints/handlers jsonPatcher.applyPatchToCurrentObject,
-// v1.36, also for the oddity that the refusal names no object. Its value is the
-// patch, where upstream shows the whole outcome.
-func (r *request) patchInvalid(patch []byte, err error) error {
+// v1.36, also for the oddity that the refusal names no object.
+func patchInvalid(outcome string, err error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-		field.Invalid(field.NewPath("patch"), string(patch), err.Error()),
+		field.Invalid(field.NewPath("patch"), outcome, err.Error()),
 	})
 }
 
@@ -259,8 +297,5 @@ func joined(errs []error) string {
 }
 
 func unprocessable(err error) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Message: "the server rejected our request due to an error in our request: " + err.Error(),
-	}}
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }

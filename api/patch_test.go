@@ -68,10 +68,10 @@ func TestPatchesThatCannotBeApplied(t *testing.T) {
 		code int32
 		say  string
 	}{
-		{"no JSON", types.MergePatchType, `{`, 400, "error decoding patch"},
+		{"no JSON", types.MergePatchType, `{`, 400, "invalid JSON patch"},
 		{"no list", types.JSONPatchType, `{}`, 400, "error decoding patch"},
 		{"a test that fails", types.JSONPatchType, `[{"op":"test","path":"/data","value":"x"}]`, 422, "the server rejected our request"},
-		{"a wrong type", types.MergePatchType, `{"data":"text"}`, 422, ` "" is invalid: patch: Invalid value: "{\"data\":\"text\"}": json: cannot unmarshal string`},
+		{"a wrong type", types.MergePatchType, `{"data":"text"}`, 422, `\"}}": json: cannot unmarshal string into Go struct field ConfigMap.data`},
 		{"another name", types.MergePatchType, `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
 		{"another namespace", types.MergePatchType, `{"metadata":{"namespace":"b"}}`, 400, "the namespace of the provided object does not match"},
 		{"a list", types.MergePatchType, `[]`, 400, "error decoding patch"},
@@ -155,14 +155,15 @@ func TestAnApplyThatIsNotAboutTheObjectOfItsRequestIsRefused(t *testing.T) {
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`:                     "the name of the object (b) does not match the name on the URL (a)",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"other"}}`: "the namespace of the provided object does not match",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"managedFields":[{}]}}`:           "metadata.managedFields must be nil",
-		`[]`: "error decoding YAML",
+		`[]`:   "error decoding patch",
+		`a: [`: "error encoding patch: yaml: line 1: did not find expected node content",
 	} {
 		_, err := maps.Patch(ctx, "a", types.ApplyPatchType, []byte(config), metav1.PatchOptions{FieldManager: "me"})
 		assert.True(t, apierrors.IsBadRequest(err), "%s: %v", config, err)
 		assert.ErrorContains(t, err, say)
 	}
 	_, err := maps.Apply(ctx, corev1.ConfigMap("a", "default").WithUID("gone"), metav1.ApplyOptions{FieldManager: "me"})
-	assert.True(t, apierrors.IsConflict(err), "an object that is gone is not made anew: %v", err)
+	assert.True(t, apierrors.IsInvalid(err), "an object that is gone is not made anew: %v", err)
 	createMap(t, c, configMap("a"))
 	_, err = maps.Apply(ctx, corev1.ConfigMap("a", "default").WithUID("another"), metav1.ApplyOptions{FieldManager: "me"})
 	assert.True(t, apierrors.IsInvalid(err), err)

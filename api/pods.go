@@ -20,8 +20,11 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 	if !ok {
 		return nil, s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
 	}
-	if errs := validateBinding(binding); len(errs) > 0 {
-		return nil, s.refuse(r, apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Binding").GroupKind(), r.name, errs))
+	if binding.Name != "" && binding.Name != r.name {
+		return nil, s.refuse(r, apierrors.NewBadRequest("name in URL does not match name in Binding object"))
+	}
+	if errs := validateBinding(binding); len(errs) > 0 { // upstream gives the error no code of its own
+		return nil, s.refuse(r, internalError(errs.ToAggregate().Error()))
 	}
 	_, err := s.writeLocked(r, func(st *store) (outcome, error) {
 		found, ok := st.items[keyOf(r.namespace, r.name)]
@@ -29,6 +32,9 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 			return outcome{}, r.notFound()
 		}
 		old := found.(*v1.Pod)
+		if binding.UID != "" && binding.UID != old.UID {
+			return outcome{}, r.wrongUID(binding.UID, old.UID)
+		}
 		if err := mayBind(old, binding); err != nil {
 			return outcome{}, apierrors.NewConflict(podBindings, r.name, err)
 		}
@@ -59,8 +65,6 @@ func validateBinding(b *v1.Binding) field.ErrorList {
 // mayBind returns an error if the pod cannot be bound.
 func mayBind(pod *v1.Pod, b *v1.Binding) error {
 	switch {
-	case b.UID != "" && b.UID != pod.UID:
-		return fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, pod.UID)
 	case b.ResourceVersion != "" && b.ResourceVersion != pod.ResourceVersion:
 		return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, pod.ResourceVersion)
 	case pod.DeletionTimestamp != nil:
@@ -86,9 +90,6 @@ func (s *Server) assign(old *v1.Pod, b *v1.Binding) *v1.Pod {
 	}
 	pod.Status.NominatedNodeName = ""
 	setPodScheduled(pod, s.now())
-	if pod.Generation > 0 {
-		pod.Generation++
-	}
 	return pod
 }
 
@@ -118,12 +119,16 @@ func merged(into, from map[string]string) map[string]string {
 }
 
 // setPodScheduled sets the condition PodScheduled to True.
-// Upstream: pkg/api/pod UpdatePodCondition, v1.36.
 func setPodScheduled(pod *v1.Pod, now metav1.Time) {
-	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now}
+	setPodCondition(pod, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
+}
+
+// setPodCondition sets a condition. Its time stays if its status does.
+// Upstream: pkg/api/pod UpdatePodCondition, v1.36.
+func setPodCondition(pod *v1.Pod, condition v1.PodCondition) {
 	for i := range pod.Status.Conditions {
 		old := &pod.Status.Conditions[i]
-		if old.Type != v1.PodScheduled {
+		if old.Type != condition.Type {
 			continue
 		}
 		if old.Status == condition.Status {

@@ -64,10 +64,10 @@ func TestAPodIsBoundOnceAndNotWhileItIsDeleted(t *testing.T) {
 	p.Finalizers = []string{"example.com/hold"}
 	createPod(t, c, p)
 
-	assert.True(t, apierrors.IsInvalid(bind(bindingTo(""))))
+	assert.EqualError(t, bind(bindingTo("")), "target.name: Required value")
 	other := bindingTo("node-1")
 	other.Target.Kind = "Service"
-	assert.True(t, apierrors.IsInvalid(bind(other)))
+	assert.EqualError(t, bind(other), `target.kind: Unsupported value: "Service": supported values: "Node", "<empty>"`)
 	stranger := bindingTo("node-1")
 	stranger.UID = "another"
 	assert.True(t, apierrors.IsConflict(bind(stranger)))

@@ -175,7 +175,10 @@ func TestARealServersRefusalsOfPatches(t *testing.T) {
 		},
 		{ // the words are the simulation's own
 			"another kind is invalid", aClaim, types.MergePatchType, `{"kind":"Pod"}`, "",
-			422, ` "" is invalid: patch: Invalid value: "{\"kind\":\"Pod\"}": the API version or kind in the data (/v1, Kind=Pod) ` +
+			422, ` "" is invalid: patch: Invalid value: "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"x\",\"namespace\":\"default\",` +
+				`\"uid\":\"2ad2e754-6d53-4f3d-86ed-77bbdc1ae0d5\",\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-02T03:04:05Z\",` +
+				`\"finalizers\":[\"kubernetes.io/pvc-protection\"]},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"5Gi\"}},` +
+				`\"storageClassName\":\"nope\",\"volumeMode\":\"Filesystem\"},\"status\":{\"phase\":\"Pending\"}}": the API version or kind in the data (/v1, Kind=Pod) ` +
 				`does not match the expected one (/v1, Kind=PersistentVolumeClaim)`,
 		},
 		{

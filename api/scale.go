@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -137,6 +138,16 @@ func deploymentScale() map[string]subresource {
 		func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
 		func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
 		func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector },
+	)}
+}
+
+func controllerScale() map[string]subresource {
+	return map[string]subresource{"scale": scaled(
+		func(rc *v1.ReplicationController) **int32 { return &rc.Spec.Replicas },
+		func(rc *v1.ReplicationController) int32 { return rc.Status.Replicas },
+		func(rc *v1.ReplicationController) *metav1.LabelSelector {
+			return &metav1.LabelSelector{MatchLabels: rc.Spec.Selector}
+		},
 	)}
 }
 

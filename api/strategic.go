@@ -165,6 +165,7 @@ func (r *request) patchWhole(old object, data []byte) (object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	shown := fmt.Sprintf("%+v", patch) // merging changes it
 	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -174,15 +175,15 @@ func (r *request) patchWhole(old object, data []byte) (object, error) {
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, r.strict)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, r.strict || r.warn != nil)
 	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
 		strict, err = append(strict, unknown.Errors()...), nil
 	}
-	if err == nil && r.strict && len(strict) > 0 {
-		err = runtime.NewStrictDecodingError(strict)
+	if err == nil {
+		err = r.orWarn(strict)
 	}
 	if err != nil {
-		return nil, r.patchInvalid(data, err)
+		return nil, patchInvalid(shown, err)
 	}
 	return obj, nil
 }

@@ -41,7 +41,12 @@ type view struct {
 	base func(obj object) (runtime.Object, error)
 }
 
-// subresources of pods. log, exec and their like are served by what knows the nodes.
+// proxy returns the subresource by which a real server passes requests on. Here nothing answers them.
+func proxy(kind string) subresource {
+	return subresource{gvk: v1.SchemeGroupVersion.WithKind(kind), verbs: metav1.Verbs{"create", "delete", "get", "patch", "update"}}
+}
+
+// podSubresources returns those of pods. log, exec and their like are served by what knows the nodes.
 func podSubresources() map[string]subresource {
 	connect := func(kind string) subresource {
 		return subresource{gvk: v1.SchemeGroupVersion.WithKind(kind), verbs: metav1.Verbs{"create", "get"}}
@@ -51,7 +56,12 @@ func podSubresources() map[string]subresource {
 		"eviction": {gvk: policyv1.SchemeGroupVersion.WithKind("Eviction"), verbs: metav1.Verbs{"create"}, post: (*Server).evictPod},
 		"exec":     connect("PodExecOptions"),
 		"log":      {verbs: metav1.Verbs{"get"}},
-		"resize":   resize(),
+
+		"attach":      connect("PodAttachOptions"),
+		"portforward": connect("PodPortForwardOptions"),
+		"proxy":       proxy("PodProxyOptions"),
+
+		"resize": resize(),
 
 		"ephemeralcontainers": ephemeralContainers(),
 	}

@@ -10,9 +10,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -29,11 +31,55 @@ func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 	return s.write(r, func(st *store) (outcome, error) {
 		old, ok := st.items[keyOf(r.namespace, r.name)]
 		if !ok {
-			return outcome{}, r.orTooLarge(obj, r.notFound())
+			out, err := s.createByUpdate(r, st, obj)
+			return out, r.orTooLarge(obj, err)
 		}
 		out, err := s.replace(r, st, old, obj)
 		return out, r.orTooLarge(obj, err)
 	})
+}
+
+// createByUpdate creates the object of an update that is not there, where the kind allows that.
+// Upstream: registry/generic/registry Store.Update, v1.37.
+func (s *Server) createByUpdate(r *request, st *store, obj object) (outcome, error) {
+	if !r.kind.CreatesOnUpdate || r.sub != "" {
+		return outcome{}, r.notFound()
+	}
+	if uid := obj.GetUID(); uid != "" {
+		return outcome{}, r.wrongUID(uid, "")
+	}
+	return s.insert(r, st, obj)
+}
+
+// wrongUID returns the conflict of an update for an object with another UID.
+// Upstream: apiserver storage Preconditions.Check, v1.37.
+func (r *request) wrongUID(asked, is types.UID) error {
+	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
+		"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storageKey(), asked, is))
+}
+
+// storageKey returns the key of the request's object in etcd, as messages name it.
+// Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, v1.37.
+func (r *request) storageKey() string {
+	name := r.kind.gvr.Resource
+	switch r.kind.gvr.GroupResource().String() {
+	case "replicationcontrollers":
+		name = "controllers"
+	case "endpoints":
+		name = "services/endpoints"
+	case "services":
+		name = "services/specs"
+	case "nodes":
+		name = "minions"
+	case "ingresses.networking.k8s.io":
+		name = "ingress"
+	case "customresourcedefinitions.apiextensions.k8s.io":
+		name = "apiextensions.k8s.io/" + name
+	}
+	if r.kind.scheme == nil && r.kind.gvr.Group != "apiextensions.k8s.io" {
+		name = r.kind.gvr.Group + "/" + name
+	}
+	return "/registry/" + name + "/" + keyOf(r.namespace, r.name)
 }
 
 // replace returns the second half of every update and patch: from the object as the
@@ -183,7 +229,7 @@ func podStatusDiffers(a, b *v1.PodStatus) bool {
 // precondition of an update; in a patch it is a field that cannot change.
 func (r *request) checkVersion(old, obj object) error {
 	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
-		return r.conflict(fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
+		return r.wrongUID(uid, old.GetUID())
 	}
 	rv := obj.GetResourceVersion()
 	if rv == "" || rv == "0" {
@@ -219,6 +265,10 @@ func (r *request) keepSystemFields(old, obj object) {
 	}
 	if obj.GetDeletionGracePeriodSeconds() == nil {
 		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+	if entries := obj.GetManagedFields(); len(entries) == 1 && entries[0] == (metav1.ManagedFieldsEntry{}) {
+		obj.SetManagedFields(nil) // the client asks for them to be forgotten
+		r.tracked = true
 	}
 	if len(old.GetManagedFields()) == 0 && !r.tracked {
 		obj.SetManagedFields(nil)

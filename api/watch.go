@@ -69,6 +69,10 @@ func (s *Server) watch(ctx context.Context, k *kind, req Request) (watch.Interfa
 // checkListOptions refuses options of a list or watch that do not go together.
 // Upstream: apimachinery internalversion/validation ValidateListOptions, v1.36.
 func checkListOptions(opts metav1.ListOptions, watch bool) error {
+	if current := opts.ResourceVersion == "" || opts.ResourceVersion == "0"; watch && current && opts.SendInitialEvents == nil && opts.ResourceVersionMatch == "" {
+		initial := true // as upstream's SetListOptionsDefaults
+		opts.SendInitialEvents, opts.ResourceVersionMatch = &initial, metav1.ResourceVersionMatchNotOlderThan
+	}
 	errs := validation.ValidateListOptions(&internalversion.ListOptions{
 		Watch: watch, ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: opts.ResourceVersionMatch,
 		Continue: opts.Continue, SendInitialEvents: opts.SendInitialEvents,

@@ -25,12 +25,13 @@ type request struct {
 	kind                 *kind
 	sub, namespace, name string
 	dryRun               bool
-	manager              string // field manager; the actor if empty
-	tracked              bool   // obj comes with its managedFields: an apply
-	strict               bool   // unknown fields in a patch are refused
-	created              *bool  // Request.Created
-	shared               bool   // Request.Shared
-	size                 int    // of the object that is stored, in bytes; 0 if it was not measured
+	manager              string            // field manager; the actor if empty
+	tracked              bool              // obj comes with its managedFields: an apply
+	strict               bool              // unknown fields in a patch are refused
+	created              *bool             // Request.Created
+	warn                 func(text string) // Request.Warn; nil where nothing is to be warned of
+	shared               bool              // Request.Shared
+	size                 int               // of the object that is stored, in bytes; 0 if it was not measured
 }
 
 // outcome holds what a request did to one object: see Write.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metascheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -113,9 +112,8 @@ func (c *call) read(verb string) error {
 // Upstream: apiserver handlers PatchResource, v1.36.
 func (c *call) patch() error {
 	req := c.request("patch")
-	contentType, _, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";")
-	req.PatchType = types.PatchType(contentType)
-	if accepted := c.patchTypes(); !slices.Contains(accepted, contentType) {
+	req.PatchType = types.PatchType(c.contentType())
+	if accepted := c.patchTypes(); !slices.Contains(accepted, c.contentType()) {
 		return unsupportedMediaType(strings.Join(accepted, ", "))
 	}
 	var err error
@@ -125,6 +123,7 @@ func (c *call) patch() error {
 	if err := c.options(&req.Write); err != nil {
 		return err
 	}
+	req.Warn = c.warn
 	return c.do(req)
 }
 
@@ -141,7 +140,7 @@ func (c *call) patchTypes() []string {
 // do carries out a write and answers with the object: 201 if it is new.
 func (c *call) do(req api.Request) error {
 	created := req.Verb == "create"
-	if req.PatchType == types.ApplyYAMLPatchType {
+	if req.PatchType == types.ApplyYAMLPatchType || req.Verb == "update" {
 		req.Created = &created
 	}
 	obj, err := c.h.server.Do(c.r.Context(), req)
@@ -153,6 +152,9 @@ func (c *call) do(req api.Request) error {
 	}
 	if req.Verb == "patch" && c.t.sub == "" {
 		c.warnOf(obj)
+	}
+	if status, ok := obj.(*metav1.Status); ok && created && status.Code == 0 {
+		status.Code = http.StatusCreated
 	}
 	if created {
 		return c.answer(http.StatusCreated, obj)
@@ -223,13 +225,19 @@ func (c *call) remove(verb string) error {
 	}
 	code := http.StatusOK
 	//nolint:staticcheck // clients may still use the deprecated field
-	if orphan := req.Delete.OrphanDependents; obj != nil && !meta.IsListType(obj) && orphan != nil && !*orphan {
+	if orphan := req.Delete.OrphanDependents; orphan != nil && !*orphan && isGoing(obj) {
 		code = http.StatusAccepted // not deleted at once, as was asked for
 	}
 	if obj == nil {
 		obj = &metav1.Status{Status: metav1.StatusSuccess, Code: int32(code), Details: &metav1.StatusDetails{Name: c.t.name, Kind: c.kind.gvk.Kind}}
 	}
 	return c.answer(code, obj)
+}
+
+// isGoing reports whether an object that was to be deleted is still there.
+func isGoing(obj runtime.Object) bool {
+	m, ok := obj.(metav1.Object)
+	return ok && m.GetDeletionTimestamp() != nil
 }
 
 // decodeDeleteOptions takes options of any group and version: clients send them in that of

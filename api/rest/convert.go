@@ -77,13 +77,24 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 		return c.table(obj, gv, table)
 	case "PartialObjectMetadata":
 		if meta.IsListType(obj) {
-			return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list (%T)", obj)
+			return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list (%s)", c.internalType(obj))
 		}
 		return partial(obj, gv)
 	case "PartialObjectMetadataList":
+		if !meta.IsListType(obj) {
+			return nil, notAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (%s)", c.internalType(obj))
+		}
 		return partialList(obj, gv)
 	}
 	return obj, nil
+}
+
+// internalType returns the Go type that an object of the kind has inside a real server.
+func (c *call) internalType(obj runtime.Object) string {
+	if !c.kind.typed {
+		return fmt.Sprintf("%T", obj)
+	}
+	return "*" + internalName(obj.GetObjectKind().GroupVersionKind())
 }
 
 // identify returns an object or a list with its apiVersion and kind.
@@ -137,9 +148,6 @@ func partial(obj runtime.Object, gv schema.GroupVersion) (*metav1.PartialObjectM
 }
 
 func partialList(list runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
-	if !meta.IsListType(list) {
-		return nil, notAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", list)
-	}
 	m, err := meta.ListAccessor(list)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

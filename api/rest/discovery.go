@@ -19,13 +19,13 @@ func allowsDiscovery(as schema.GroupVersionKind) bool { return as == aggregatedK
 var aggregatedKind = schema.GroupVersionKind{Group: "apidiscovery.k8s.io", Version: "v2", Kind: "APIGroupDiscoveryList"}
 
 // document sends a document of discovery.
-func (h *Handler) document(w http.ResponseWriter, r *http.Request, obj runtime.Object, kind string) {
+func (h *Handler) document(w http.ResponseWriter, r *http.Request, obj runtime.Object, gvk schema.GroupVersionKind) {
 	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsDiscovery)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	obj.GetObjectKind().SetGroupVersionKind(v1.WithKind(kind))
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	out.send(w, r, http.StatusOK, obj)
 }
 
@@ -42,11 +42,13 @@ func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, legacy boo
 	}
 	groups := h.groups(legacy)
 	if legacy {
-		list := &metav1.APIVersions{Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{}}
-		h.document(w, r, list, "APIVersions")
+		list := &metav1.APIVersions{Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
+			{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host},
+		}}
+		h.document(w, r, list, schema.GroupVersionKind{Kind: "APIVersions"})
 		return
 	}
-	h.document(w, r, &metav1.APIGroupList{Groups: groups}, "APIGroupList")
+	h.document(w, r, &metav1.APIGroupList{Groups: groups}, v1.WithKind("APIGroupList"))
 }
 
 // groups returns the groups with their versions, in order; legacy is the core group alone.
@@ -67,7 +69,7 @@ func (h *Handler) serveResources(w http.ResponseWriter, r *http.Request, legacy 
 			http.NotFound(w, r)
 			return
 		}
-		h.document(w, r, &groups[i], "APIGroup")
+		h.document(w, r, &groups[i], v1.WithKind("APIGroup"))
 		return
 	}
 	list := h.resources(schema.GroupVersion{Group: group, Version: inGroup})
@@ -75,7 +77,11 @@ func (h *Handler) serveResources(w http.ResponseWriter, r *http.Request, legacy 
 		http.NotFound(w, r)
 		return
 	}
-	h.document(w, r, list, "APIResourceList")
+	gvk := v1.WithKind("APIResourceList")
+	if legacy { // the core group is older than versions of such documents
+		gvk.Version = ""
+	}
+	h.document(w, r, list, gvk)
 }
 
 // resources returns those of a group and version, nil if there is none.
@@ -117,7 +123,7 @@ func (h *Handler) discovered(gv schema.GroupVersion) []discoveryv2.APIResourceDi
 	}
 	for _, r := range resources.APIResources { // in order of name: subresources follow what they belong to
 		name, sub, isSub := strings.Cut(r.Name, "/")
-		kind := responseKind(gv, r)
+		kind := responseKind(r)
 		if n := len(list) - 1; isSub && n >= 0 && list[n].Resource == name {
 			list[n].Subresources = append(list[n].Subresources, discoveryv2.APISubresourceDiscovery{Subresource: sub, ResponseKind: kind, Verbs: r.Verbs})
 			continue
@@ -134,12 +140,9 @@ func (h *Handler) discovered(gv schema.GroupVersion) []discoveryv2.APIResourceDi
 	return list
 }
 
-func responseKind(gv schema.GroupVersion, r metav1.APIResource) *metav1.GroupVersionKind {
-	kind := &metav1.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: r.Kind}
-	if r.Version != "" {
-		kind.Group, kind.Version = r.Group, r.Version
-	}
-	return kind
+// responseKind returns the kind of an answer. Its group and version are empty if the document has the same ones.
+func responseKind(r metav1.APIResource) *metav1.GroupVersionKind {
+	return &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind} // without both that of the document
 }
 
 // isHealth reports whether a path asks if the server is well.

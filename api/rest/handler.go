@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,8 +78,16 @@ func checkTimeout(r *http.Request) error {
 // serveGroup serves the discovery of a group or a version, or a resource.
 func (h *Handler) serveGroup(w http.ResponseWriter, r *http.Request, legacy bool, path string) {
 	t, ok := parsePath(legacy, path)
+	if !ok && strings.Contains(strings.Trim(path, "/"), "//") || !ok && legacy && path != "v1" {
+		h.fail(w, r, unknownPath())
+		return
+	}
 	if !ok {
 		h.serveResources(w, r, legacy, path)
+		return
+	}
+	if h.resources(t.gv) == nil && !h.inRouter(t.gv.Group) {
+		http.NotFound(w, r)
 		return
 	}
 	if err := h.serveResource(w, r, t); err != nil {
@@ -92,6 +101,9 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	if review, ok := api.Review(t.gvr()); ok && r.Method == http.MethodPost {
 		return h.serveReview(w, r, t, review)
 	}
+	if t.isOldBinding(r) {
+		return h.serveOldBinding(w, r, t)
+	}
 	kind, ok := h.kind(t.gvr())
 	if !ok {
 		return unknownPath()
@@ -100,7 +112,10 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	if serve := t.podSubresource(); serve != nil {
 		return serve(&c)
 	}
-	var err error
+	err := c.route()
+	if err != nil {
+		return err
+	}
 	if c.out, err = negotiateOutput(r, kind.mediaTypes(), allowsConversion); err != nil {
 		return err
 	}
@@ -144,9 +159,12 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status.Code == 0 {
 		status.Code = http.StatusInternalServerError
 	}
-	out, negotiated := negotiateOutput(r, mediaTypesOfKubernetes(), allowsConversion)
+	out, negotiated := negotiateOutput(r, mediaTypesOfKubernetes(), allowsNothing)
 	if negotiated != nil {
 		out = output{info: mediaTypesOfKubernetes()[0]}
+	}
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
 	status.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Status"})
 	out.send(w, r, int(status.Code), &status)

@@ -76,6 +76,9 @@ func allowsConversion(as schema.GroupVersionKind) bool {
 	return as.Kind == "Table" || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
 }
 
+// allowsNothing reports that nothing is served as another kind: errors, and questions to the server.
+func allowsNothing(schema.GroupVersionKind) bool { return false }
+
 // isPretty reports whether JSON is indented: for people.
 // Upstream: apiserver handlers/negotiation isPrettyPrint, v1.36.
 func isPretty(r *http.Request, params map[string]string) bool {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +28,9 @@ func (t *target) gvr() schema.GroupVersionResource { return t.gv.WithResource(t.
 // Upstream: apiserver endpoints/request RequestInfoFactory.NewRequestInfo, v1.36.
 func parsePath(legacy bool, path string) (t target, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if slices.Contains(parts, "") { // a slash after a slash
+		return t, false
+	}
 	if !legacy {
 		if len(parts) < 2 {
 			return t, false
@@ -79,7 +83,7 @@ func (t *target) verb(r *http.Request) string {
 		return "delete"
 	case http.MethodGet, http.MethodHead:
 		switch {
-		case t.sub == "" && (t.watch || isWatch(r)):
+		case t.watch || t.name == "" && isWatch(r):
 			return "watch"
 		case t.name == "":
 			return "list"

@@ -164,15 +164,27 @@ func TestBadRequestsGetTheAnswersOfARealServer(t *testing.T) {
 		"an unknown path":            {"GET", "/nowhere", "", "", "", 404, "404 page not found"},
 		"an unknown group":           {"GET", "/apis/example.com/v1", "", "", "", 404, "404 page not found"},
 		"an unknown resource":        {"GET", "/api/v1/persistentvolumeclames", "", "", "", 404, `"reason":"NotFound"`},
+		"an unknown version of core": {"GET", "/api/v2", "", "", "", 404, `"reason":"NotFound"`},
+		"a slash after a slash":      {"GET", "/api/v1//nodes", "", "", "", 404, `"reason":"NotFound"`},
+		"a resource of no group":     {"GET", "/apis/example.com/v1/things", "", "", "", 404, "404 page not found"},
+		"a cluster's in a namespace": {"GET", "/api/v1/namespaces/default/persistentvolumes", "", "", "", 404, `"reason":"NotFound"`},
+		"a namespace's without one":  {"GET", "/api/v1/configmaps/x", "", "", "", 404, `"reason":"NotFound"`},
+		"an unknown subresource":     {"GET", claims + "/x/bogus", "", "", "", 404, `"message":"the server could not find the requested resource"`},
+		"a patch of all":             {"PATCH", claims, "application/merge-patch+json", "", "{}", 405, "the server does not allow this method on the requested resource"},
+		"a creation with a name":     {"POST", claims + "/x", "application/json", "", "{}", 405, "the server does not allow this method on the requested resource"},
+		"a creation anywhere":        {"POST", "/api/v1/persistentvolumeclaims", "application/json", "", "{}", 405, "the server does not allow this method on the requested resource"},
+		"a deletion of namespaces":   {"DELETE", "/api/v1/namespaces", "", "", "", 405, "the server does not allow this method on the requested resource"},
+		"a head":                     {"HEAD", claims + "/x", "", "", "", 405, ""},
+		"no name in the body":        {"PUT", claims + "/a", "application/json", "", `{"kind":"PersistentVolumeClaim","apiVersion":"v1"}`, 400, "the name of the object (a based on URL) was undeterminable: name must be provided"},
 		"an unknown object":          {"GET", claims + "/x", "", "", "", 404, `persistentvolumeclaims \"x\" not found`},
 		"a method nobody has":        {"TRACE", claims, "", "", "", 405, `"reason":"MethodNotAllowed"`},
-		"a form nobody can give":     {"GET", claims, "", "text/html", "", 406, "only the following media types are accepted: application/json"},
+		"a form nobody can give":     {"GET", claims, "", "text/html", "", 406, `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"`},
 		"a form nobody can read":     {"POST", claims, "text/html", "", "", 415, "the body of the request was in an unknown format"},
-		"a patch of an unknown type": {"PATCH", claims + "/x", "application/json", "", "{}", 415, "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml"},
-		"malformed JSON":             {"POST", claims, "application/json", "", `{"kind": x}`, 400, "cannot be handled as a PersistentVolumeClaim"},
+		"a patch of an unknown type": {"PATCH", claims + "/x", "application/json", "", "{}", 415, `"message":"415: Unsupported Media Type"`},
+		"malformed JSON":             {"POST", claims, "application/json", "", `{"kind": x}`, 400, `the object provided is unrecognized (must be of type PersistentVolumeClaim): couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value ({\"kind\": x})`},
 		"another kind":               {"POST", claims, "application/json", "", `{"kind":"Pod","apiVersion":"v1"}`, 400, "Pod in version"},
-		"another version":            {"POST", claims, "application/json", "", `{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1"}`, 400, "does not match the expected API version (v1)"},
-		"garbage for protobuf":       {"POST", claims, "application/vnd.kubernetes.protobuf", "", "k8s\x00\xff\xff", 400, "cannot be handled as a PersistentVolumeClaim"},
+		"another version":            {"POST", claims, "application/json", "", `{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1"}`, 400, "converting (v1.StorageClass) to (core.PersistentVolumeClaim): unknown conversion"},
+		"garbage for protobuf":       {"POST", claims, "application/vnd.kubernetes.protobuf", "", "k8s\x00\xff\xff", 400, "(6b387300ffff)"},
 		"another namespace":          {"POST", claims, "application/json", "", `{"metadata":{"name":"a","namespace":"b"}}`, 400, "the namespace of the provided object does not match the namespace sent on the request"},
 		"another name":               {"PUT", claims + "/a", "application/json", "", `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
 		"too much":                   {"POST", claims, "application/json", "", strings.Repeat(" ", 4<<20), 413, "Request entity too large: limit is 3145728"},
@@ -207,7 +219,7 @@ func TestAFieldThatIsAppliedTwiceIsAWarningUnlessStrict(t *testing.T) {
 	assert.Equal(t, []string{`299 - "line 4: key \"data\" already set in map"`}, header.Values("Warning"))
 	code, _, answer := ask(t, "PATCH", path+"&fieldValidation=Strict", "application/apply-patch+yaml", "", body)
 	assert.Equal(t, 400, code)
-	assert.Contains(t, answer, `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 4: key \"data\" already set in map`)
+	assert.Contains(t, answer, `error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 4: key \"data\" already set in map`)
 	code, header, _ = ask(t, "PATCH", path+"&fieldValidation=Ignore", "application/apply-patch+yaml", "", body)
 	assert.Equal(t, 201, code)
 	assert.Empty(t, header.Values("Warning"))

@@ -9,7 +9,7 @@ import (
 
 // serveReview serves a question to the server.
 func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, gvk schema.GroupVersionKind) error {
-	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), func(schema.GroupVersionKind) bool { return false })
+	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsNothing)
 	if err != nil {
 		return err
 	}

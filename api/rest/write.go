@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"encoding/hex"
 	"fmt"
+	"strings"
 
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +40,7 @@ func (c *call) write(verb string) error {
 		if obj.GetName() != "" {
 			return badRequest("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.t.name)
 		}
-		return badRequest("name must be provided")
+		return badRequest("the name of the object (%s based on URL) was undeterminable: name must be provided", c.t.name)
 	}
 	return c.do(req)
 }
@@ -88,14 +91,17 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 		err = nil
 	}
 	if err != nil {
-		return nil, c.decodeError(err, want, got)
-	}
-	if got.GroupVersion() != want.GroupVersion() {
-		return nil, badRequest("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion())
+		return nil, decodeError(err, want, got, body)
 	}
 	if got.Kind != want.Kind {
 		return nil, badRequest("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
-			got.Kind, got.Version, want.Kind, got, want)
+			got.Kind, got.Version, want.Kind, strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"), internalName(want))
+	}
+	if got.GroupVersion() != want.GroupVersion() {
+		if want.Kind == "Eviction" && got.GroupVersion() == policyv1beta1.SchemeGroupVersion {
+			return obj, nil // the one kind that clients may still send in an old version
+		}
+		return nil, badRequest("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion())
 	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, nil
@@ -116,11 +122,40 @@ func unknownFields(paths []string) error {
 
 // decodeError returns what the client is told of a body that cannot be read.
 // Upstream: apiserver handlers transformDecodeError, v1.36.
-func (c *call) decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind) error {
-	if got != nil && got.Kind != "" && *got != want {
+func decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind, body []byte) error {
+	if got != nil && got.Kind != "" {
 		return badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err)
 	}
-	return badRequest("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, err)
+	return badRequest("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(body))
+}
+
+// summary returns the beginning of a body that cannot be read.
+// Upstream: apiserver handlers summarizeData, v1.37.
+func summary(body []byte) string {
+	const most = 30
+	if len(body) == 0 {
+		return "<empty>"
+	}
+	show := func(part []byte) string {
+		if body[0] == '{' {
+			return string(part)
+		}
+		return hex.EncodeToString(part)
+	}
+	if len(body) > most {
+		return show(body[:most]) + " ..."
+	}
+	return show(body)
+}
+
+// internalName returns the name that a kind has inside a real server, in messages: core.ConfigMap.
+func internalName(gvk schema.GroupVersionKind) string {
+	group, _, _ := strings.Cut(gvk.Group, ".")
+	switch group {
+	case "", "events":
+		group = "core"
+	}
+	return group + "." + gvk.Kind
 }
 
 // warnOf adds what the kind warns of an object that is written.

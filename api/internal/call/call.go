@@ -49,6 +49,9 @@ type Request struct {
 	// Created, if it is not nil, is set to whether the request has stored a new object, as an
 	// apply may.
 	Created *bool
+	// Warn, if it is not nil, is called with each warning for the client: of fields that a patch has and
+	// the kind does not.
+	Warn func(text string)
 }
 
 // String returns the request in short: "update persistentvolumes/status pv-1".

@@ -1,0 +1,42 @@
+package rest
+
+import (
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// isOldBinding reports whether a request binds a pod that only the body names.
+func (t *target) isOldBinding(r *http.Request) bool {
+	return t.gvr() == corev1.SchemeGroupVersion.WithResource("bindings") && t.name == "" && r.Method == http.MethodPost
+}
+
+// serveOldBinding serves POST to /bindings as one to the subresource binding of the pod that the body names.
+// Upstream: pkg/registry/core/pod/storage LegacyBindingREST, v1.37.
+func (h *Handler) serveOldBinding(w http.ResponseWriter, r *http.Request, t target) error {
+	t.resource, t.sub = "pods", "binding"
+	pods, ok := h.kind(t.gvr())
+	if !ok {
+		return unknownPath()
+	}
+	c := call{h: h, w: w, r: r, t: t, kind: pods}
+	var err error
+	if c.out, err = negotiateOutput(r, pods.mediaTypes(), allowsNothing); err != nil {
+		return err
+	}
+	obj, err := c.decode(r.URL.Query().Get("fieldValidation"))
+	if err != nil {
+		return err
+	}
+	binding, ok := obj.(*corev1.Binding)
+	if !ok {
+		return badRequest("a Binding is expected")
+	}
+	if err := c.checkNamespace(binding); err != nil {
+		return err
+	}
+	c.t.name = binding.Name
+	req := c.request("create")
+	req.Object = binding
+	return c.do(req)
+}
