@@ -34,8 +34,8 @@ func (e *Engine) newLimit(window time.Duration) *stepLimit {
 	return l
 }
 
-// begin counts from here. The objects that there are now decide how many steps are
-// allowed: those that come later may be the livelock's own.
+// begin starts the count. The number of objects that exist now decides how many steps are
+// allowed: objects that are created later may be part of the livelock.
 func (l *stepLimit) begin() {
 	e := l.engine
 	clear(e.work)

@@ -52,9 +52,9 @@ func choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) trace.
 	return trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf("takes pv %s, %s", volume.Name, reason)}
 }
 
-// syncUnmatchedClaim says or does something about a claim for which there is no
-// volume: gives it the default class, waits for its first consumer, has a volume
-// provisioned, or just says so. If a volume is provisioned the phase is left alone.
+// syncUnmatchedClaim treats a claim for which there is no volume: it assigns the default
+// class, waits for the first consumer, asks for a volume to be provisioned, or only records
+// an event. While a volume is provisioned the claim's phase stays as it is.
 // Upstream: the branch volume == nil of pv_controller.go syncUnboundClaim, v1.36.
 func (c *controller) syncUnmatchedClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, delayBinding bool) error {
 	assigned, err := c.assignDefaultStorageClass(ctx, claim)

@@ -72,8 +72,8 @@ func newSchedulingQueue(cfg Config, clock control.Clock, hints hintMap, podOf fu
 	}
 }
 
-// add takes in a new pod. It knows none of its name: of a pod that is gone it has been
-// told before its successor is added.
+// add takes in a new pod. The queue holds no pod of that name: the deletion of an earlier one
+// is delivered first.
 // Upstream: PriorityQueue.Add, v1.36.
 func (q *schedulingQueue) add(pod *v1.Pod) {
 	entry := &queuedPod{key: control.Key(pod), uid: pod.UID, priority: priority(pod)}

@@ -88,9 +88,9 @@ func readGroup(g *groupv1.VolumeGroupSnapshot) Snapshot {
 	return is
 }
 
-func setGroupStatus(g *groupv1.VolumeGroupSnapshot, is Status) {
+func setGroupStatus(g *groupv1.VolumeGroupSnapshot, status Status) {
 	g.Status = &groupv1.VolumeGroupSnapshotStatus{
-		BoundVolumeGroupSnapshotContentName: is.BoundContent, CreationTime: is.CreationTime, ReadyToUse: is.ReadyToUse, Error: is.Error,
+		BoundVolumeGroupSnapshotContentName: status.BoundContent, CreationTime: status.CreationTime, ReadyToUse: status.ReadyToUse, Error: status.Error,
 	}
 }
 

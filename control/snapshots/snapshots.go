@@ -118,10 +118,10 @@ func readSnapshot(s *snapshotv1.VolumeSnapshot) Snapshot {
 	return is
 }
 
-func setStatus(s *snapshotv1.VolumeSnapshot, is Status) {
+func setStatus(s *snapshotv1.VolumeSnapshot, status Status) {
 	s.Status = &snapshotv1.VolumeSnapshotStatus{
-		BoundVolumeSnapshotContentName: is.BoundContent, CreationTime: is.CreationTime, ReadyToUse: is.ReadyToUse,
-		RestoreSize: is.RestoreSize, VolumeGroupSnapshotName: is.Group, Error: is.Error,
+		BoundVolumeSnapshotContentName: status.BoundContent, CreationTime: status.CreationTime, ReadyToUse: status.ReadyToUse,
+		RestoreSize: status.RestoreSize, VolumeGroupSnapshotName: status.Group, Error: status.Error,
 	}
 }
 

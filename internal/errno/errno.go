@@ -29,7 +29,7 @@ var words = map[syscall.Errno]string{
 	syscall.EXDEV:        "invalid cross-device link",
 }
 
-// worded is an error number whose own words are others here.
+// worded is an error number with the text that Linux has for it.
 type worded struct {
 	syscall.Errno
 	text string

@@ -71,7 +71,7 @@ func (t *TempDir) checkTarget(op Op, r *record) (err error) {
 	return t.isEmpty(r.Target)
 }
 
-// attach has the node see what a record names.
+// attach makes the directory that a record names visible to the node.
 func (t *TempDir) attach(r record) error {
 	if t.cfg.Remote == nil {
 		return fmt.Errorf("mount: %s: unknown filesystem type '%s'", r.Target, r.Type)
