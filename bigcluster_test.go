@@ -17,7 +17,7 @@ import (
 // BenchmarkBigCluster runs pods on many nodes with a kubelet and a memory disk each. Each
 // pod has a claim that waits for its first consumer, and there is a local volume for each:
 // from the first volume to the last pod Running. All of the control plane runs. kB-held/pod
-// is what the cluster then keeps in memory, nodes included. The largest one keeps a trace of
+// counts the memory that the cluster then keeps, nodes included. The largest one keeps a trace of
 // the latest 10,000 records only.
 func BenchmarkBigCluster(b *testing.B) {
 	for _, tt := range []struct{ nodes, pods, traceLimit int }{
@@ -75,7 +75,7 @@ func fillBigCluster(b *testing.B, nodes, pods, traceLimit int) {
 	b.StartTimer()
 }
 
-// benchLocalVolume is a directory of the node's disk.
+// benchLocalVolume returns a directory of the node's disk.
 func benchLocalVolume(name, node string) *v1.PersistentVolume {
 	return &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PersistentVolumeSpec{
 		AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: "local",
@@ -85,7 +85,7 @@ func benchLocalVolume(name, node string) *v1.PersistentVolume {
 	}}
 }
 
-// benchClaim is a claim for such a volume.
+// benchClaim returns a claim for such a volume.
 func benchClaim(name string) *v1.PersistentVolumeClaim {
 	class := "local"
 	return &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PersistentVolumeClaimSpec{
@@ -94,7 +94,7 @@ func benchClaim(name string) *v1.PersistentVolumeClaim {
 	}}
 }
 
-// benchPod is a pod that mounts the claim of its name.
+// benchPod returns a pod that mounts the claim of its name.
 func benchPod(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PodSpec{
 		Containers: []v1.Container{{Name: "c", Image: "busybox", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},

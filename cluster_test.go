@@ -235,7 +235,7 @@ func TestALostDirectoryOnANodeIsALeak(t *testing.T) {
 	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName
 	c.Delete("pod/hello-local-hostpath-pod")
 	c.Settle()
-	// Somebody removes the volume by force: nobody will ever delete the directory.
+	// The user removes the volume by force: no controller will ever delete the directory.
 	volumes := c.Client().CoreV1().PersistentVolumes()
 	require.NoError(t, volumes.Delete(context.Background(), pv, metav1.DeleteOptions{}))
 	volume := c.Volume(pv)
@@ -305,7 +305,7 @@ func TestWrapIsGivenEachActor(t *testing.T) {
 	require.Len(t, names, len(actors))
 }
 
-// named is a claim, its volume and a pod that uses it, in a namespace.
+// named returns a claim, its volume and a pod that uses it, in a namespace.
 func named(namespace string) string {
 	return `
 apiVersion: v1

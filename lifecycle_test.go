@@ -118,7 +118,7 @@ func TestClustersRunBesideEachOther(t *testing.T) {
 	}
 }
 
-// Somebody else's controller, with client-go's informers in goroutines of its own,
+// A controller of a user, with client-go's informers in goroutines of its own,
 // reads and writes while the engine runs.
 func TestInformersInGoroutinesFollowARunningCluster(t *testing.T) {
 	before := runtime.NumGoroutine()
@@ -175,8 +175,8 @@ func TestInformersInGoroutinesFollowARunningCluster(t *testing.T) {
 	requireNoGoroutines(t, before)
 }
 
-// Between any two steps: while somebody sleeps, polls, has half of its caches, or has
-// its call carried out and not answered.
+// Between any two steps: while an actor sleeps, polls, has half of its caches, or waits for the
+// answer to a call that was carried out.
 func TestTheMainStorySurvivesACrashAfterAnyStep(t *testing.T) {
 	running := func(c *storagesim.Cluster) bool {
 		pod, err := c.Pod("hello-local-hostpath-pod")

@@ -33,8 +33,8 @@ func TestTheMainStoryIsTheSameForOneSeed(t *testing.T) {
 	require.Len(t, different, tried, "seeds tell different stories")
 }
 
-// Safety and convergence of the whole: whoever crashes, at whatever call,
-// before the call is made or after its answer is lost, the story ends well.
+// Safety and convergence of the whole: if any actor crashes at any call, before
+// the call is made or after its answer is lost, the story still ends well.
 func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 	for _, actor := range []string{
 		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection, storagesim.Scheduler,

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// taintsSeen are the keys of a node's taints after each write of it.
+// taintsSeen returns the keys of a node's taints after each write of it.
 func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
 	seen := &[][]string{}
 	c.Server().OnWrite(func(w trace.Write) {

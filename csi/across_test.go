@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// across is a cluster with the source claim default/data and the namespace team, with the feature gate in the
+// across returns a cluster with the source claim default/data and the namespace team, with the feature gate in the
 // API server and, if it is wanted, in the provisioner.
 func across(t *testing.T, gate bool) *storagesimtest.Cluster {
 	t.Helper()
@@ -29,7 +29,7 @@ func across(t *testing.T, gate bool) *storagesimtest.Cluster {
 	return c
 }
 
-// copyAcross is a claim in the namespace team that is filled from one in default.
+// copyAcross returns a claim in the namespace team that is filled from one in default.
 func copyAcross(kind string) string {
 	group, name := "", "data"
 	if kind == "VolumeSnapshot" {

@@ -41,7 +41,7 @@ func provisioning(t *testing.T) *storagesimtest.Cluster {
 	return c
 }
 
-// madeAndDeleted are the calls of CreateVolume and DeleteVolume, with what the caller got
+// madeAndDeleted returns the calls of CreateVolume and DeleteVolume, with what the caller got
 // for an answer.
 func madeAndDeleted(c *storagesimtest.Cluster) (calls []string) {
 	for _, entry := range c.Engine().Trace().Entries() {
@@ -52,12 +52,12 @@ func madeAndDeleted(c *storagesimtest.Cluster) (calls []string) {
 	return calls
 }
 
-// onlyHere is what a leak of the driver is called.
+// onlyHere ends the line of a leak of the driver.
 const onlyHere = "of driver csi.storagesim.io, for which there is no pv"
 
-// tidyUp is what the author of a driver can run beside it: each ten minutes it has the
-// driver delete the volumes that neither a PersistentVolume nor a claim stands for. The
-// name of a volume, which the driver keeps, has the claim's UID.
+// tidyUp returns a controller that the author of a driver can run beside it: every ten minutes it
+// asks the driver to delete the volumes that have neither a PersistentVolume nor a claim. The
+// driver keeps the name of a volume, which contains the claim's UID.
 func tidyUp(c *storagesimtest.Cluster) control.Factory {
 	return func(env control.Env) error {
 		d := spec.NewControllerClient(call.Dial(c.Sockets(), env, "host/"+driver.Name, csi.ControllerSocket))
@@ -82,7 +82,7 @@ func tidyUp(c *storagesimtest.Cluster) control.Factory {
 	}
 }
 
-// nameOfVolume is the name that CreateVolume was given, as the driver wrote it down.
+// nameOfVolume returns the name that CreateVolume was given, as the driver wrote it down.
 func nameOfVolume(c *storagesimtest.Cluster, id string) string {
 	var v struct{ Name string }
 	data, err := c.Cluster.ReadFile("host/"+driver.Name, path.Join("/volumes", id, "volume.json"))

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// outsideClass is a class of the driver in another process; parameters are one line of YAML.
+// outsideClass returns a class of the driver in another process; parameters are one line of YAML.
 func outsideClass(name, parameters string) string {
 	return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: " + name + "}\nprovisioner: outside.csi.example.com\nparameters: " + parameters + "\n"
 }
@@ -60,7 +60,7 @@ spec:
     persistentVolumeClaim: {claimName: data}
 `
 
-// withOutside is a cluster on this computer's disk, with a driver in another process.
+// withOutside returns a cluster on this computer's disk, with a driver in another process.
 func withOutside(t *testing.T) (*storagesimtest.Cluster, *outside.Process) {
 	t.Helper()
 	p := outside.Start(t, outside.Config{})

@@ -42,7 +42,7 @@ spec:
   source: {selector: {matchLabels: {app: db}}}
 `
 
-// database is a cluster with two claims of one application, data and log, and a pod that has both.
+// database returns a cluster with two claims of one application, data and log, and a pod that has both.
 func database(t *testing.T, cfg driver.Config) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1")})
@@ -55,7 +55,7 @@ func database(t *testing.T, cfg driver.Config) *storagesimtest.Cluster {
 	return c
 }
 
-// members are the snapshots of the group snapshot monday, by the claim that they are of.
+// members returns the snapshots of the group snapshot monday, by the claim that they are of.
 func members(t *testing.T, c *storagesimtest.Cluster) map[string]*unstructured.Unstructured {
 	t.Helper()
 	list, err := c.Cluster.Do(api.Request{Verb: "list", Resource: snapshots.Snapshots(), Namespace: "default"})

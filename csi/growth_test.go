@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// growing is a cluster with a bound claim of 1Gi, whose class allows that it grows.
+// growing returns a cluster with a bound claim of 1Gi, whose class allows that it grows.
 func growing(t *testing.T, nodes int, change ...string) *storagesimtest.Cluster {
 	t.Helper()
 	names := []string{"node-1", "node-2"}[:nodes]
@@ -74,7 +74,7 @@ spec:
 `
 }
 
-// expansions are the calls of NodeExpandVolume: where, and with what answer.
+// expansions returns the calls of NodeExpandVolume: where, and with what answer.
 func expansions(c *storagesimtest.Cluster) (calls []string) {
 	for _, entry := range c.Engine().Trace().Entries() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == "NodeExpandVolume" {

@@ -42,7 +42,7 @@ func plainDriver() csi.Driver {
 	}
 }
 
-// asCaller has an actor of its own do something, and waits for it.
+// asCaller calls f as an actor of its own, and waits until it has returned.
 func asCaller(t *testing.T, c *storagesim.Cluster, f func(ctx context.Context, env control.Env)) {
 	t.Helper()
 	name := "caller-" + c.Now().String()

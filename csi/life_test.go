@@ -28,8 +28,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// watched is the reference driver, and what nobody may ask of a driver: each call is looked
-// at when it comes, whatever the driver answers.
+// watched is the reference driver with a check of every call that arrives, whatever the driver
+// answers: rules that no caller of a driver may break.
 type watched struct {
 	*storagesimtest.Cluster
 	driver  csi.Driver
@@ -66,7 +66,7 @@ func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
 	return w
 }
 
-// kept is a server that is made once for each machine, and has its memory for ever.
+// kept returns a server that is made once for each machine, and has its memory for ever.
 func kept[S any](makes func(h csi.Host) (S, error)) func(h csi.Host) (S, error) {
 	made := map[string]S{}
 	return func(h csi.Host) (server S, err error) {
@@ -164,7 +164,7 @@ func (n watchedNode) NodeUnstageVolume(ctx context.Context, req *spec.NodeUnstag
 	return n.NodeServer.NodeUnstageVolume(ctx, req)
 }
 
-// requireNothing checks that nobody holds anything any more, and that no rule was broken.
+// requireNothing checks that no volume, mount or attachment is left, and that no rule was broken.
 func (w *watched) requireNothing(when string) {
 	require.Empty(w.T, w.broken, when)
 	held := w.holds()
@@ -179,7 +179,7 @@ func csiClaim(name string) string {
 	return `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ` + name + `}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}}`
 }
 
-// claimPodOn is a pod that uses a claim of its name, on one node.
+// claimPodOn returns a pod that uses a claim of its name, on one node.
 func claimPodOn(name, node string) string {
 	return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {nodeSelector: {kubernetes.io/hostname: ` + node + `}, terminationGracePeriodSeconds: 1,
 	  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
@@ -190,7 +190,7 @@ func twoNodes() storagesim.Config {
 	return storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")}
 }
 
-// csiActors are those that have a part in the life of a CSI volume.
+// csiActors returns the actors that take part in the life of a CSI volume.
 func (w *watched) csiActors() (list []string) {
 	for _, actor := range w.Actors() {
 		if strings.HasPrefix(actor, "csi-") || strings.HasPrefix(actor, "kubelet/") || actor == storagesim.AttachDetach {
@@ -312,7 +312,7 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	})
 }
 
-// withMemory is what follows the name of an actor of the driver whose memory a crash does not take.
+// withMemory follows the name of an actor of the driver that keeps its memory in a crash.
 const withMemory = " with its memory"
 
 // csiLifeSteps plays the life of a volume. After so many steps an actor's process dies, never

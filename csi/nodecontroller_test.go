@@ -69,15 +69,15 @@ func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 	}
 }
 
-// volumesOnNode is where the driver has its volumes on a node.
+// volumesOnNode is the directory of the driver's volumes on a node.
 const volumesOnNode = "/var/lib/" + local + "/volumes"
 
 func madeFor(c *storagesimtest.Cluster, claim string) string {
 	return c.Volume(c.Claim(claim).Spec.VolumeName).Spec.CSI.VolumeHandle
 }
 
-// capacities are what CSIStorageCapacity objects say: how much is left, by node. There are
-// none for a class with immediate binding.
+// capacities returns the free space of each node as the CSIStorageCapacity objects report it. A
+// class with immediate binding has no such object.
 func capacities(t *testing.T, c *storagesimtest.Cluster) map[string]string {
 	t.Helper()
 	list, err := c.Client().StorageV1().CSIStorageCapacities("").List(context.Background(), metav1.ListOptions{})

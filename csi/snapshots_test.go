@@ -46,7 +46,7 @@ spec:
 `
 }
 
-// copyOf is a claim that is filled from a source, "VolumeSnapshot s1" or "PersistentVolumeClaim data".
+// copyOf returns a claim that is filled from a source, "VolumeSnapshot s1" or "PersistentVolumeClaim data".
 func copyOf(source string) string {
 	kind, name, _ := strings.Cut(source, " ")
 	group := ""
@@ -57,7 +57,7 @@ func copyOf(source string) string {
 		"storageClassName: csi\n  dataSource: {"+group+"kind: "+kind+", name: "+name+"}", 1)
 }
 
-// object is an object of snapshots, nil if there is none.
+// object returns an object of snapshots, nil if there is none.
 func object(c *storagesimtest.Cluster, resource schema.GroupVersionResource, namespace, name string) map[string]any {
 	obj, err := c.Cluster.Do(api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
 	if err != nil {
@@ -71,7 +71,7 @@ func snapshotReady(c *storagesimtest.Cluster) bool {
 	return ready
 }
 
-// saidOf are the events about an object, "Warning Reason: message", each once.
+// saidOf returns the events about an object, "Warning Reason: message", each once.
 func saidOf(c *storagesimtest.Cluster, about string) (said []string) {
 	for _, entry := range c.Engine().Trace().Entries() {
 		if e, ok := entry.Record.(trace.Event); ok && !e.Repeated && e.About.String() == about {
@@ -149,7 +149,7 @@ spec:
 ---
 `
 
-// handleOf is the handle of the snapshot s1's content.
+// handleOf returns the handle of the snapshot s1's content.
 func handleOf(c *storagesimtest.Cluster) (content, handle string) {
 	content, _, _ = unstructured.NestedString(object(c, snapshots.Snapshots(), "default", "s1"), "status", "boundVolumeSnapshotContentName")
 	handle, _, _ = unstructured.NestedString(object(c, snapshots.Contents(), "", content), "status", "snapshotHandle")
@@ -400,7 +400,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 	}
 }
 
-// calls are how often a method was called.
+// calls returns the number of calls of a method.
 func calls(c *storagesimtest.Cluster, method string) (n int) {
 	for _, entry := range c.Records() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == method {
@@ -504,7 +504,7 @@ func copyIsWhole(t *testing.T, c *storagesimtest.Cluster, op int) {
 	leavesNothing(c, "writer", "reader")
 }
 
-// failures are how often a driver's copy failed on its disk.
+// failures returns the number of copies of a driver that failed on its disk.
 func failures(c *storagesimtest.Cluster, method string) (n int) {
 	for _, entry := range c.Records() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == method && strings.Contains(rpc.Err, "input/output error") {

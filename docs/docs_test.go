@@ -1,4 +1,4 @@
-// Package docs tests the documents: what they quote is what the tests of this
+// Package docs tests the documents: they quote only what the tests of this
 // repository run, and the links in them lead somewhere.
 //
 // A fenced block that quotes is preceded by a comment that names its source:
@@ -30,7 +30,7 @@ var (
 	link  = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 )
 
-// documents are all Markdown files of the repository, relative to its root.
+// documents returns all Markdown files of the repository, relative to its root.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -60,7 +60,7 @@ func TestWhatDocumentsQuoteIsWhatTestsRun(t *testing.T) {
 	require.Greater(t, quotes, 3)
 }
 
-// mended is a document whose quotes have the white space of what they quote.
+// mended returns a document whose quotes have the white space of what they quote.
 func mended(t *testing.T, text string) string {
 	return quote.ReplaceAllStringFunc(text, func(block string) string {
 		m := quote.FindStringSubmatch(block)
@@ -110,7 +110,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// lines are the lines of a text without white space at their ends.
+// lines returns the lines of a text without white space at their ends.
 func lines(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -119,7 +119,7 @@ func lines(text string) []string {
 	return out
 }
 
-// says is whether whole has the lines of part, each of them shortened by the
+// says reports whether whole has the lines of part, each of them shortened by the
 // same number of tabs, or by none.
 func says(whole, part []string) bool {
 	for tabs := ""; len(tabs) < 5; tabs += "\t" {

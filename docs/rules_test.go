@@ -45,8 +45,8 @@ var (
 	testLink = regexp.MustCompile(`\[((?:Test|Fuzz)[A-Z]\w+)\]\(([^)]+_test\.go)\)`)
 )
 
-// rules are what the rule books define: "semantics 1.3", "semantics 1.3 step 8",
-// "semantics 1 must 3", "bug 29". A rule that is defined twice is an error.
+// rules returns the names of the rules that the rule books define: "semantics 1.3",
+// "semantics 1.3 step 8", "semantics 1 must 3", "bug 29". A rule that is defined twice is an error.
 func rules(semantics, bugs string) (map[string]bool, error) {
 	defined := map[string]bool{}
 	var double error
@@ -75,7 +75,7 @@ func rules(semantics, bugs string) (map[string]bool, error) {
 	return defined, double
 }
 
-// citations are the rules that a Go file cites, in the form of rules.
+// citations returns the rules that a Go file cites, in the form of rules.
 func citations(source string) []string {
 	source = comment.ReplaceAllString(source, " ")
 	var cited []string
@@ -105,7 +105,7 @@ func citations(source string) []string {
 	return cited
 }
 
-// defined are the rules of the two documents.
+// defined returns the rules that the two documents define.
 func defined(t *testing.T) map[string]bool {
 	t.Helper()
 	all, err := rules(read(t, semantics), read(t, bugs))

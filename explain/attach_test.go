@@ -37,7 +37,7 @@ spec:
 
 const diskName = v1.UniqueVolumeName("kubernetes.io/csi/disk.example.com^h1")
 
-// csiPod is a pod on a node that uses the claim.
+// csiPod returns a pod on a node that uses the claim.
 func csiPod(name, node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

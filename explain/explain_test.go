@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// explainPod is a pod with extra lines of its spec and the claims as volumes.
+// explainPod returns a pod with extra lines of its spec and the claims as volumes.
 func explainPod(name, spec string, claims ...string) string {
 	var volumes []string
 	for i, claim := range claims {

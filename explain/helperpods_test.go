@@ -37,7 +37,7 @@ volumeBindingMode: WaitForFirstConsumer
 `
 )
 
-// fullDisk is a cluster whose node has no space below dir, with a pod and its claim.
+// fullDisk returns a cluster whose node has no space below dir, with a pod and its claim.
 func fullDisk(t *testing.T, class, dir string) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{})
@@ -48,7 +48,7 @@ func fullDisk(t *testing.T, class, dir string) *storagesimtest.Cluster {
 	return c
 }
 
-// unwrapped is a text with the UIDs in it replaced.
+// unwrapped returns a text with the UIDs in it replaced.
 func unwrapped(c *storagesimtest.Cluster, ref, uid string) string {
 	return strings.ReplaceAll(c.Explain(ref), uid, "UID")
 }

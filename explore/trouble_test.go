@@ -27,7 +27,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// troubleYAML is a claim and the pod that uses it, on a node of its own.
+// troubleYAML returns a claim and the pod that uses it, on a node of its own.
 func troubleYAML(name, node string) string {
 	return strings.NewReplacer("NAME", name, "NODE", node).Replace(`
 apiVersion: v1
@@ -63,7 +63,7 @@ type trouble struct {
 	nodeOf   map[string]string // name of pod and claim -> node
 }
 
-// troubleConfig is the configuration of its cluster.
+// troubleConfig returns the configuration of its cluster.
 func troubleConfig() storagesim.Config {
 	return storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
 }
@@ -113,7 +113,7 @@ func (x *trouble) watch(w trace.Write) {
 // file is a file on a node's disk.
 type file struct{ node, path string }
 
-// onDisk is nil if the file is there.
+// onDisk reports the file as missing if it is not there.
 func (x *trouble) onDisk(f file) error {
 	disk, err := x.Disk("node/" + f.node)
 	if err == nil {
@@ -152,7 +152,7 @@ func (x *trouble) watchClaim(w trace.Write) {
 	x.claims[string(claim.UID)] = claim.Name
 }
 
-// actor is one whom trouble strikes; the provisioner has most to lose.
+// actor returns an actor for a fault to strike; the provisioner has most to lose.
 func (x *trouble) actor() string {
 	if x.rng.IntN(3) == 0 {
 		return openebs.ProvisionerName
@@ -247,7 +247,7 @@ func (x *trouble) calm() error {
 	return errors.Join(x.RunFor(2*time.Hour), x.Settle())
 }
 
-// play is the whole run. Its error is what went wrong.
+// play plays the whole run. Its error says what went wrong.
 func (x *trouble) play() error {
 	if err := x.inject(); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (x *trouble) play() error {
 	return errors.Join(x.everythingGoes(), x.safe())
 }
 
-// everythingRuns: what the user wants and nobody deleted works in the end.
+// everythingRuns: what the user wants and did not delete works in the end.
 func (x *trouble) everythingRuns() error {
 	for _, name := range []string{"a", "b"} {
 		if err := x.Apply(troubleYAML(name, x.nodeOf[name])); err != nil {
@@ -320,7 +320,7 @@ func (x *trouble) everythingGoes() error {
 	return x.unlessForgotten(x.RequireNoLeaks())
 }
 
-// leftByInit is what an attempt to make a volume can leave: its helper pod and
+// leftByInit matches what an attempt to make a volume can leave: its helper pod and
 // the directory.
 var leftByInit = regexp.MustCompile(`^(?:helper pod openebs/init-|directory /var/openebs/local/)pvc-([0-9a-f-]{36}) `)
 

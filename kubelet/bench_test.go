@@ -45,7 +45,7 @@ func BenchmarkFiveThousandPods(b *testing.B) {
 
 const benchNodes = 50
 
-// podsWorld is a cluster of kubelets with n volumes, and claims that have them.
+// podsWorld returns a cluster of kubelets with n volumes, and claims that have them.
 func podsWorld(b *testing.B, n int) *storagesim.Cluster {
 	b.Helper()
 	names := make([]string, benchNodes)

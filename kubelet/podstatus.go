@@ -289,10 +289,3 @@ func isOwnCondition(kind v1.PodConditionType) bool {
 	}
 	return false
 }
-
-func boolStatus(b bool) v1.ConditionStatus {
-	if b {
-		return v1.ConditionTrue
-	}
-	return v1.ConditionFalse
-}

@@ -20,14 +20,14 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// podWith is a pod on node-1 that has a volume at /data.
+// podWith returns a pod on node-1 that has a volume at /data.
 func podWith(volume string) string {
 	return `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: node-1,
   containers: [{name: c, image: busybox, volumeMounts: [{name: data, mountPath: /data}]}],
   volumes: [{name: data, ` + volume + `}]}}`
 }
 
-// What is wrong with a node's directories is found by its kubelet and nobody before:
+// What is wrong with a node's directories is found by its kubelet, and by no component before it:
 // the claim is bound, the pod is placed, and there it waits.
 func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 	for name, test := range map[string]struct {

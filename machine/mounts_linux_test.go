@@ -21,7 +21,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// kernelMounts are the mounts below a directory of this machine.
+// kernelMounts returns the mounts below a directory of this machine.
 func kernelMounts(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	table, err := os.ReadFile("/proc/self/mountinfo")

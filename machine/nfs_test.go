@@ -14,7 +14,7 @@ import (
 
 const nfsServer = "192.168.203.110"
 
-// nfsPod is a pod on a node with an nfs volume of its own at /data.
+// nfsPod returns a pod on a node with an nfs volume of its own at /data.
 func nfsPod(name, node, volume string) string {
 	return `apiVersion: v1
 kind: Pod
@@ -107,7 +107,7 @@ func TestNFSServersAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, `no NFS server is called "none"; expected nas`)
 }
 
-// A link that somebody puts into an export leads nowhere.
+// A symbolic link in an export leads nowhere.
 func TestALinkInAnExportDoesNotLeadOut(t *testing.T) {
 	p := newPrison(t)
 	server := p.AddNFSServer(nfsServer, "/export")

@@ -82,7 +82,7 @@ func (p *prison) link(text, at string) {
 	require.NoError(p.t, os.Symlink(strings.ReplaceAll(text, "MACHINE", p.machine), name))
 }
 
-// write writes a file on node-1 as somebody hostile with a shell there would.
+// write writes a file on node-1 as an attacker with a shell there would.
 func (p *prison) write(at, text string) {
 	name := filepath.Join(p.machine, "nodes/node-1", at)
 	require.NoError(p.t, os.MkdirAll(filepath.Dir(name), 0o755))
@@ -102,7 +102,7 @@ func (p *prison) decoy(dir string) {
 	p.before = p.outside()
 }
 
-// podDir is where the kubelet keeps a running pod's things.
+// podDir returns the kubelet's directory of a running pod.
 func (p *prison) podDir(pod string) string {
 	return "var/lib/kubelet/pods/" + string(p.Pod(pod).UID)
 }
@@ -120,7 +120,7 @@ func (p *prison) use(pod string) (read string) {
 	return read
 }
 
-// classYAML is OpenEBS with a base path of its own, and a claim for node-1.
+// classYAML returns OpenEBS with a base path of its own, and a claim for node-1.
 func classYAML(base string) string {
 	return `
 apiVersion: storage.k8s.io/v1
@@ -150,7 +150,7 @@ spec:
 `
 }
 
-// volumeYAML is a volume with a source of its own, bound to a claim that a pod
+// volumeYAML returns a volume with a source of its own, bound to a claim that a pod
 // uses; when both go, OpenEBS is to remove what the volume names.
 func volumeYAML(source string) string {
 	return `
@@ -193,8 +193,8 @@ const (
 	makeOut = `["mkdir", "-m", "0777", "-p", "/data/out/made", "/data/../../../secret/made", "/data/../out", "/made", "data/made"]`
 )
 
-// yamlAttacks go through manifests. refused is what the API server answers, if
-// it does not let one pass.
+// yamlAttacks go through manifests. refused holds the API server's answer to one that
+// it does not accept.
 var yamlAttacks = []struct {
 	name, manifest string
 	refused        string
@@ -292,7 +292,7 @@ func TestNoManifestReachesOutOfItsNode(t *testing.T) {
 	}
 }
 
-// nodeAttacks are by somebody who can write anything on the node, while a pod
+// nodeAttacks are made by a user who can write anything on the node, while a pod
 // with an emptyDir ("tmp") and one with a local volume ("web") run there.
 var nodeAttacks = map[string]func(p *prison){
 	"a link in the volume":          func(p *prison) { p.link("MACHINE/secret", "srv/volume/out") },

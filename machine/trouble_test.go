@@ -55,7 +55,7 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `
 
-// withLocalVolume is a cluster whose node-1 has the volume's directory.
+// withLocalVolume returns a cluster whose node-1 has the volume's directory.
 func withLocalVolume(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluster {
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node-1", "node-2")
@@ -116,7 +116,7 @@ func TestAPodWaitsForAMachineInTroubleAndThenRuns(t *testing.T) {
 
 var times = regexp.MustCompile(`\(\d+ times\)`)
 
-// eventsOf is what Explain says of an object, with N and UID for what varies.
+// eventsOf returns Explain's text about an object, with N and UID for what varies.
 func eventsOf(c *storagesimtest.Cluster, ref, uid string) string {
 	return times.ReplaceAllString(strings.ReplaceAll(c.Explain(ref), uid, "UID"), "(N times)")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// callsOf are the calls in the trace, as sentences.
+// callsOf returns the calls in the trace, as sentences.
 func callsOf(c *storagesimtest.Cluster) (calls []string) {
 	for _, entry := range c.Records() {
 		if call, ok := entry.Record.(trace.Call); ok {

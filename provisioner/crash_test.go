@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// ways are the ways to run a provisioner that matter for what a crash leaves.
+// ways returns the ways to run a provisioner that matter for what a crash leaves.
 func ways() map[string]func(*provisioner.Config) {
 	return map[string]func(*provisioner.Config){
 		"plain":             func(*provisioner.Config) {},
@@ -209,7 +209,7 @@ func (x *unlucky) play() {
 	x.Must(x.unlessForgotten(x.Cluster.Cluster.RequireNoLeaks()))
 }
 
-// unlessForgotten takes from the leaks those volumes that nobody remembers (bug 1,
+// unlessForgotten removes from the leaks the volumes that no object names (bug 1,
 // kubernetes-csi/external-provisioner 486): the process died after it had made
 // one and before it had saved its object, and when it was back the claim was
 // gone.

@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// rigForTest is a shelfRig that finds out soon that a call does not return.
+// rigForTest returns a shelfRig that finds out soon that a call does not return.
 func rigForTest(t *testing.T, change ...func(*provisioner.Config)) *shelfRig {
 	t.Helper()
 	return newShelfRig(t, storagesim.Config{Blocked: 100 * time.Millisecond}, change...)
@@ -175,7 +175,7 @@ func TestARogueProvisionerHarmsOnlyItsOwnClaim(t *testing.T) {
 	}
 }
 
-// A volume that already belongs to somebody is not taken from them.
+// A volume that already belongs to a claim is not taken from it.
 func TestAProvisionerCannotTakeAVolumeByItsClaimRef(t *testing.T) {
 	x := rigForTest(t)
 	x.faulty.Provisioner = &clustertest.Rogue{Shelf: x.shelf, Change: func(v *v1.PersistentVolume) (*v1.PersistentVolume, error) {

@@ -42,7 +42,7 @@ func newShelfRig(t testing.TB, cfg storagesim.Config, change ...func(*provisione
 	return shelfRigOf(storagesimtest.New(t, cfg), change...)
 }
 
-// shelfConfig is the configuration of a shelf rig's cluster.
+// shelfConfig returns the configuration of a shelf rig's cluster.
 func shelfConfig() storagesim.Config {
 	return storagesim.Config{
 		NoNodes: true,
@@ -50,7 +50,7 @@ func shelfConfig() storagesim.Config {
 	}
 }
 
-// shelfRigOf is newShelfRig for a cluster that there is.
+// shelfRigOf returns a shelfRig for a cluster that exists.
 func shelfRigOf(c *storagesimtest.Cluster, change ...func(*provisioner.Config)) *shelfRig {
 	c.T.Helper()
 	s := clustertest.NewShelf()
@@ -121,7 +121,7 @@ func (x *shelfRig) watch(w trace.Write) {
 	}
 }
 
-// crashes is how often the provisioner has crashed so far.
+// crashes returns the number of crashes of the provisioner so far.
 func (x *shelfRig) crashes() int {
 	n := 0
 	for _, entry := range x.Engine().Trace().Entries() {
@@ -138,7 +138,7 @@ func (x *shelfRig) bound(name string) bool {
 	return err == nil && claim.Status.Phase == v1.ClaimBound
 }
 
-// says are the reasons of the events about an object, sorted, each once.
+// says returns the reasons of the events about an object, sorted, each once.
 func (x *shelfRig) says(name string) []string {
 	list, err := x.Client().CoreV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -154,7 +154,7 @@ func (x *shelfRig) says(name string) []string {
 	return slices.Compact(reasons)
 }
 
-// lastMessage is what the last event of that reason about an object says.
+// lastMessage returns the message of an object's last event with that reason.
 func (x *shelfRig) lastMessage(t require.TestingT, name, reason string) string {
 	list, err := x.Client().CoreV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)

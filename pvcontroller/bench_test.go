@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkStaticBinding binds n claims to as many volumes, through API, engine
-// and trace, from the first create to the last claim Bound. MB-held is what the
-// cluster then keeps in memory: objects, caches, the log of changes and a trace of
+// and trace, from the first create to the last claim Bound. MB-held counts the
+// memory that the cluster then keeps: objects, caches, the log of changes and a trace of
 // every write.
 func BenchmarkStaticBinding(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {

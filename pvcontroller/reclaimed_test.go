@@ -47,7 +47,7 @@ spec:
 	c.RequireNoLeaks()
 }
 
-// reclaimedYAML is a hostPath volume with that policy at /tmp/data, a claim that gets
+// reclaimedYAML returns a hostPath volume with that policy at /tmp/data, a claim that gets
 // it, and a pod that uses it.
 func reclaimedYAML(policy string) string {
 	return fmt.Sprintf(`

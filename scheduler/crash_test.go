@@ -147,9 +147,9 @@ func TestAClaimDeletedAnywhereInPreBind(t *testing.T) {
 }
 
 // tooLate: the claim went after the scheduler's last look and before the pod's binding,
-// which comes next and at the same time. Nobody stops that, upstream neither: a
+// which comes next and at the same time. Nothing prevents that, upstream neither: a
 // pod without a node does not protect its claims. It has a node then and never its
-// volume, until somebody deletes it.
+// volume, until a user deletes it.
 func (x *prebind) tooLate(claim string) bool {
 	for _, entry := range x.Engine().Trace().Since(x.mark) {
 		if entry.Actor != storagesim.Scheduler {
@@ -163,7 +163,7 @@ func (x *prebind) tooLate(claim string) bool {
 	return false
 }
 
-// claimAnew makes the claim again. Its old disk is free again when somebody says so;
+// claimAnew makes the claim again. Its old disk is free again when the administrator says so;
 // what the rack had made is gone by itself.
 func (x *prebind) claimAnew(name string) {
 	for _, disk := range []string{"disk-1", "disk-2"} {

@@ -58,7 +58,7 @@ func bindDelayed(b *testing.B, class string, n int) {
 	b.StartTimer()
 }
 
-// newDelayedRig is a rig that watches nothing: what it would remember would be
+// newDelayedRig returns a rig that watches nothing: what it would remember would be
 // measured, too.
 func newDelayedRig(b *testing.B, nodes int) *rig {
 	b.Helper()

@@ -46,8 +46,8 @@ func (x *prebind) step(n int) {
 	}
 }
 
-// window is after how many steps the scheduler has made its first write, and after how
-// many the pod has its node: between the two are all yield points of BindPodVolumes.
+// window returns the number of steps until the scheduler has made its first write, and until the
+// pod has its node: between the two are all yield points of BindPodVolumes.
 func window(t testing.TB, seed uint64) (first, last int) {
 	t.Helper()
 	x := newPrebind(t, seed)
@@ -89,7 +89,7 @@ func eachStep(t *testing.T, window func(t testing.TB, seed uint64) (first, last 
 	})
 }
 
-// since are the records of an actor since trouble struck.
+// since returns the records of an actor since trouble struck.
 func (x *prebind) since(actor string) []any {
 	var list []any
 	for _, entry := range x.Engine().Trace().Since(x.mark) {
@@ -160,7 +160,7 @@ func (x *prebind) replaced(only string) {
 	x.pod("web", only, "disk", "cache")
 }
 
-// chosen is the node that the scheduler has chosen.
+// chosen returns the node that the scheduler has chosen.
 func (x *prebind) chosen() string {
 	if node := x.nodeOf("web"); node != "" {
 		return node
@@ -168,7 +168,7 @@ func (x *prebind) chosen() string {
 	return x.pods["default/web"].Status.NominatedNodeName
 }
 
-// written is what of the decision is in the API: once it is, it stays.
+// written returns the part of the decision that is in the API: once it is there, it stays.
 func (x *prebind) written() string {
 	s := ""
 	for _, disk := range []string{"disk-1", "disk-2"} {

@@ -29,7 +29,7 @@ type race struct {
 	wants  map[string]string // pod -> the node it must have, "" for any
 	rivals []string          // the pods that can have the volume
 	held   [][2]string
-	calmly bool // nothing goes wrong, and the volume is there before anybody wants it
+	calmly bool // nothing goes wrong, and the volume is there before a pod wants it
 	lost   int  // writes of the volume that the scheduler tried in vain
 }
 
@@ -55,8 +55,8 @@ func newRace(c *explore.Cluster) *race {
 }
 
 // start makes everything, in any order and with any number of steps between. Unless
-// it goes calmly, somebody touches the volume now and then, and somebody may want it
-// whom no scheduler serves.
+// it goes calmly, a user touches the volume now and then, and a claim that no scheduler
+// serves may want it.
 func (x *race) start() {
 	volume := func() { x.volume("only", "5Gi", x.home) }
 	todo := []func(){
@@ -133,7 +133,7 @@ func (x *race) calm() {
 	x.Settle()
 }
 
-// winner is the pod that has a node. If a pod could have one, one has; and if the
+// winner returns the pod that has a node. If a pod could have one, one has; and if the
 // volume belongs to a claim that no pod has, none has.
 func (x *race) winner() (string, error) {
 	var placed []string
@@ -158,7 +158,7 @@ func (x *race) winner() (string, error) {
 	return "", nil
 }
 
-// owner is the claim that the volume belongs to, "" if none.
+// owner returns the claim that the volume belongs to, "" if none.
 func (x *race) owner() string {
 	if pv := x.volumes["only"]; pv.Spec.ClaimRef != nil {
 		return pv.Spec.ClaimRef.Name
@@ -166,7 +166,7 @@ func (x *race) owner() string {
 	return ""
 }
 
-// play is the whole run.
+// play plays the whole run.
 func (x *race) play() {
 	x.start()
 	x.RunFor(time.Duration(x.rng.IntN(30)) * time.Second)
@@ -217,7 +217,7 @@ func twoPodsRace(c *explore.Cluster) {
 	newRace(c).play()
 }
 
-// BenchmarkTwoPodsRace is one run of one seed after the other: a cluster is made, two pods race
+// BenchmarkTwoPodsRace plays one seed after the other: a cluster is made, two pods race
 // for one volume, the outcome is checked, the cluster closed.
 func BenchmarkTwoPodsRace(b *testing.B) {
 	cfg := clustertest.Randomly(b.N, rigConfig())

@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// fourClaims is a pod with two claims to bind and two to provision: BindPodVolumes
+// fourClaims returns a pod with two claims to bind and two to provision: BindPodVolumes
 // writes the disks small and large, then the claims cache and logs.
 func fourClaims(c *explore.Cluster) (*rig, *rack) {
 	r := rigOf(c, "node-1")
@@ -200,7 +200,7 @@ func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) {
 	explore.Test(t, clustertest.Randomly(100, rigConfig()), playHalves)
 }
 
-// A provisioner whose node is full gives it back until the pod is where there is room.
+// A provisioner whose node is full gives it back until the pod is on a node with room.
 // What exists already, or was made first, keeps the pod where it is.
 // semantics: section 2 must 4
 func TestAProvisionerThatGivesTheNodeBackIsAskedForAnother(t *testing.T) {

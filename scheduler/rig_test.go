@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// rig is a control plane whose nodes are objects and nothing else: a pod is where
-// it should be when it has a node. It watches every write for what must never
+// rig is a control plane whose nodes are objects and nothing else: a pod has reached its
+// goal when it has a node. It watches every write for what must never
 // happen.
 type rig struct {
 	*storagesimtest.Cluster
@@ -39,7 +39,7 @@ func newRig(t testing.TB, cfg storagesim.Config, nodes ...string) *rig {
 	return rigOf(storagesimtest.New(t, cfg), nodes...)
 }
 
-// rigConfig is the configuration of a rig's cluster.
+// rigConfig returns the configuration of a rig's cluster.
 func rigConfig() storagesim.Config {
 	return storagesim.Config{
 		NoNodes: true,
@@ -47,7 +47,7 @@ func rigConfig() storagesim.Config {
 	}
 }
 
-// rigOf is newRig for a cluster that there is.
+// rigOf returns a rig for a cluster that exists.
 func rigOf(c *storagesimtest.Cluster, nodes ...string) *rig {
 	c.T.Helper()
 	r := &rig{
@@ -76,7 +76,7 @@ func (r *rig) safe() {
 	}
 }
 
-// watch hears of every write.
+// watch receives every write.
 func (r *rig) watch(w trace.Write) {
 	if w.Err != nil {
 		return

@@ -83,7 +83,7 @@ func (r *rig) deleteClaimIfThere(name string) {
 	r.Must(clustertest.IgnoreMissing(r.Cluster.Cluster.Delete("pvc/" + name)))
 }
 
-// touch changes something about a volume that matters to nobody but gives it a new
+// touch changes a field of a volume that no controller reads, to give it a new
 // version. Without the volume it does nothing.
 func (r *rig) touch(volume string) {
 	r.T.Helper()
@@ -120,8 +120,7 @@ func (r *rig) podDeletion(name string) error {
 	return r.Client().CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 }
 
-// free gives a Released volume to whoever wants it, as an administrator does who has
-// wiped it.
+// free makes a Released volume Available, as an administrator does who has wiped it.
 func (r *rig) free(volume string) {
 	r.T.Helper()
 	_, err := r.Client().CoreV1().PersistentVolumes().Patch(context.Background(), volume, types.MergePatchType,
@@ -129,7 +128,7 @@ func (r *rig) free(volume string) {
 	r.Must(err)
 }
 
-// nodeOf is the node of a pod, "" without pod or node.
+// nodeOf returns the node of a pod, "" without pod or node.
 func (r *rig) nodeOf(pod string) string {
 	if p := r.pods["default/"+pod]; p != nil {
 		return p.Spec.NodeName

@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// zones is a cluster with these nodes, "name" or "name/zone".
+// zones returns a cluster with these nodes, "name" or "name/zone".
 func zones(t *testing.T, seed uint64, nodes ...string) *storagesimtest.Cluster {
 	t.Helper()
 	var list []storagesim.Node
@@ -35,7 +35,7 @@ func zones(t *testing.T, seed uint64, nodes ...string) *storagesimtest.Cluster {
 	return storagesimtest.New(t, storagesim.Config{Nodes: list, Disks: storagesim.MemoryDisks, Seed: seed})
 }
 
-// labelled are n pods with the label app, and more in their specs.
+// labelled returns n pods with the label app, and more in their specs.
 func labelled(app string, n int, spec string) string {
 	var pods []string
 	for i := range n {
@@ -121,7 +121,7 @@ func TestAPodThatWouldMakeTheSpreadTooUnevenWaitsUntilAnotherGoes(t *testing.T) 
 	}
 }
 
-// podsOn are the names of a node's pods.
+// podsOn returns the names of a node's pods.
 func podsOn(t *testing.T, c *storagesimtest.Cluster, node string) map[string]bool {
 	t.Helper()
 	pods, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})

@@ -17,9 +17,9 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// staleFrom has one of the scheduler's caches fall behind after each step, from the pod's
-// creation to its binding; meanwhile something happens that it should know. What it
-// does in ignorance harms nobody, and after the cache has caught up it does what is
+// staleFrom holds one of the scheduler's caches back after each step, from the pod's
+// creation to its binding; meanwhile something happens that it should know. What the scheduler
+// does with the old state does no harm, and after the cache has caught up it does what is
 // right.
 func staleFrom(t *testing.T, resource string, meanwhile, afterwards func(x *prebind)) {
 	t.Helper()
@@ -45,7 +45,7 @@ func staleFrom(t *testing.T, resource string, meanwhile, afterwards func(x *preb
 	})
 }
 
-// Somebody else takes a disk, or tries to.
+// Another claim takes a disk, or tries to.
 func TestAStaleCacheOfVolumesGivesNoVolumeTwice(t *testing.T) {
 	staleFrom(t, "persistentvolumes",
 		func(x *prebind) { x.claimOf("thief", "disk-1") },
@@ -58,7 +58,7 @@ func TestAStaleCacheOfVolumesGivesNoVolumeTwice(t *testing.T) {
 		})
 }
 
-// Somebody edits both claims.
+// A user edits both claims.
 func TestAStaleCacheOfClaimsLosesNoEdit(t *testing.T) {
 	staleFrom(t, "persistentvolumeclaims",
 		func(x *prebind) {
@@ -90,7 +90,7 @@ func TestAStaleCacheOfPodsBindsNoPodForAnother(t *testing.T) {
 		func(*prebind) {})
 }
 
-// The node goes. The scheduler may still bind the pod to it, and nobody stops it; as on
+// The node goes. The scheduler may still bind the pod to it, and nothing prevents that; as on
 // a cluster the pod is collected then. What ties it to the node waits for the node.
 func TestAStaleCacheOfNodesSendsThePodNowhereWithoutItsVolumes(t *testing.T) {
 	staleFrom(t, "nodes",
@@ -199,9 +199,9 @@ spec:
       - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-NUM]}]
 `
 
-// A replica and its claim are deleted and made anew, and the scheduler hears of the pod
+// A replica and its claim are deleted and made anew, and the scheduler sees the pod
 // first. It places the new pod by the old claim, on the node of a disk that the new
-// claim does not get; nobody repairs that, as upstream. The replica is helped by
+// claim does not get; no controller repairs that, as upstream. The replica is helped by
 // being deleted once more.
 // bugs: 21 (k/k 128164)
 func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
@@ -253,7 +253,7 @@ func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
 		c.Apply(strings.ReplaceAll(diskYAML, "NUM", "2"))
 		c.Settle()
 		c.Delete("pvc/data-db-0")
-		c.Settle() // the claim is being deleted, and everybody knows
+		c.Settle() // the claim is being deleted, and all caches show it
 		c.Delete("pod/db-0")
 		c.Settle()
 		require.Equal(c.T, v1.PodRunning, c.Pod("db-0").Status.Phase)

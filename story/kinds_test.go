@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/story"
 )
 
-// namesOf are all names that a kind has.
+// namesOf returns all names that a kind has.
 func namesOf(kind metav1.APIResource) []string {
 	names := []string{kind.Name, kind.SingularName, kind.Kind, strings.ToUpper(kind.Name)}
 	if kind.Group != "" {

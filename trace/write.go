@@ -115,11 +115,24 @@ func (w Write) shownChanges() []FieldChange {
 }
 
 // isMinor reports whether a story leaves the change out: it is a time, follows from another
-// change, or has no content.
+// change, has no content, or only puts conditions into another order.
 func (c FieldChange) isMinor() bool {
 	last := c.Path[len(c.Path)-1]
 	empty, ok := c.Value.(map[string]any)
-	return strings.HasSuffix(last, "Time") || strings.HasSuffix(last, "IPs") || ok && len(empty) == 0 && !c.Removed
+	return strings.HasSuffix(last, "Time") || strings.HasSuffix(last, "IPs") ||
+		ok && len(empty) == 0 && !c.Removed || isReordered(c.old, c.Value)
+}
+
+// isReordered reports whether two lists of conditions differ only in their order. The kubelet
+// puts the conditions of others before its own.
+func isReordered(old, value any) bool {
+	was, _ := old.([]any)
+	is, _ := value.([]any)
+	if len(was) != len(is) || len(is) == 0 {
+		return false
+	}
+	items, ok := newItems(old, value).([]any)
+	return ok && len(items) == 0
 }
 
 func (w Write) verb() string {

@@ -18,7 +18,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// customOwners is a cluster with the custom kind Backup, and a client for it.
+// customOwners returns a cluster with the custom kind Backup, and a client for it.
 func customOwners(t *testing.T, seed uint64) (*storagesimtest.Cluster, dynamic.ResourceInterface) {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Seed: seed})

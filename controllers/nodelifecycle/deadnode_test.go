@@ -43,7 +43,7 @@ spec:
     spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}
 `
 
-// dbOnDeadNode is a cluster of two nodes with a StatefulSet of one replica, whose node has
+// dbOnDeadNode returns a cluster of two nodes with a StatefulSet of one replica, whose node has
 // been off for ten minutes.
 func dbOnDeadNode(tb testing.TB, seed uint64, trouble func(c *storagesimtest.Cluster)) (c *storagesimtest.Cluster, dead string) {
 	tb.Helper()
@@ -121,8 +121,8 @@ func TestAStatefulSetMakesNoSecondReplicaWhileTheFirstMayRunOnADeadNode(t *testi
 	}
 }
 
-// strideOf is how far apart the calls are that have trouble: each has it with STORAGESIM_SEEDS, as
-// in .ci/nightly, else as is usual, and more with -short.
+// strideOf returns the distance between two calls that have trouble: 1 with STORAGESIM_SEEDS, as
+// in .ci/nightly, else the usual distance, and more with -short.
 func strideOf(usual int) int {
 	switch {
 	case os.Getenv("STORAGESIM_SEEDS") != "":

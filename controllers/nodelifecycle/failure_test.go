@@ -23,7 +23,7 @@ import (
 
 const kubelet1 = "kubelet/node-1"
 
-// failing is a cluster of two nodes with the pod web on node-1, which runs.
+// failing returns a cluster of two nodes with the pod web on node-1, which runs.
 func failing(t *testing.T, seed uint64) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks, Seed: seed})
@@ -33,7 +33,7 @@ func failing(t *testing.T, seed uint64) *storagesimtest.Cluster {
 	return c
 }
 
-// podOn is a pod for that node, with more in its spec.
+// podOn returns a pod for that node, with more in its spec.
 func podOn(name, node, more string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -52,7 +52,7 @@ func node(t *testing.T, c *storagesimtest.Cluster, name string) *v1.Node {
 	return node
 }
 
-// taints are a node's, as kubectl prints them.
+// taints returns the taints of a node, as kubectl prints them.
 func taints(node *v1.Node) string {
 	var list []string
 	for _, t := range node.Spec.Taints {
@@ -61,7 +61,7 @@ func taints(node *v1.Node) string {
 	return strings.Join(list, " ")
 }
 
-// statuses are a node's conditions.
+// statuses returns the conditions of a node.
 func statuses(node *v1.Node) map[v1.NodeConditionType]v1.ConditionStatus {
 	all := map[v1.NodeConditionType]v1.ConditionStatus{}
 	for _, c := range node.Status.Conditions {

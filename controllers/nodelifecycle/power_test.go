@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// mounted is a cluster of two nodes and the reference driver, with a pod on node-1 that has a
+// mounted returns a cluster of two nodes and the reference driver, with a pod on node-1 that has a
 // volume of the driver and a local one, and writes a file on each when it starts.
 func mounted(t *testing.T, seed uint64) *storagesimtest.Cluster {
 	t.Helper()

@@ -118,7 +118,7 @@ func TestAStatefulSetRunsWhoeverCrashes(t *testing.T) {
 	}
 }
 
-// ownedClaimsSet is the set of setYAML whose claims are deleted with it.
+// ownedClaimsSet returns the set of setYAML whose claims are deleted with it.
 func ownedClaimsSet(replicas int) string {
 	return strings.Replace(setYAML(replicas, "Parallel"), "serviceName: db", "serviceName: db\n  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}", 1)
 }
@@ -183,7 +183,7 @@ func TestTheOrphansOfAStatefulSetRunOnAndAreAdopted(t *testing.T) {
 	})
 }
 
-// retained is setYAML with a retention policy.
+// retained returns setYAML with a retention policy.
 func retained(replicas int, whenDeleted, whenScaled string) string {
 	return strings.Replace(setYAML(replicas, "Parallel"), "spec:\n", fmt.Sprintf(
 		"spec:\n  persistentVolumeClaimRetentionPolicy: {whenDeleted: %s, whenScaled: %s}\n", whenDeleted, whenScaled), 1)

@@ -35,7 +35,7 @@ func (h *tampered) Holdings() csi.Holdings {
 	return held
 }
 
-// mountedCSI is a cluster in which the pod web has a volume of the reference driver.
+// mountedCSI returns a cluster in which the pod web has a volume of the reference driver.
 func mountedCSI(t *testing.T) (*storagesimtest.Cluster, *tampered) {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})

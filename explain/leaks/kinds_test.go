@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// leaksOf are the leaks found, without the words that come from Explain.
+// leaksOf returns the leaks found, without the words that come from Explain.
 func leaksOf(t *testing.T, c *storagesimtest.Cluster) []storagesim.Leak {
 	t.Helper()
 	var found *storagesim.LeakError

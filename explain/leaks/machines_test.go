@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// lostDirectory is a cluster with a directory of OpenEBS's that no volume uses, and
+// lostDirectory returns a cluster with a directory of OpenEBS's that no volume uses, and
 // the leak that it is.
 func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 	t.Helper()

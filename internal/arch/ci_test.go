@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// read is a file of the repository.
+// read returns a file of the repository.
 func read(t *testing.T, name ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, name...)...))
@@ -25,7 +25,7 @@ func read(t *testing.T, name ...string) string {
 	return string(text)
 }
 
-// matches are what a group in a pattern matches, each time.
+// matches returns the texts that the group of a pattern matches.
 func matches(pattern, text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -34,7 +34,7 @@ func matches(pattern, text string) map[string]bool {
 	return found
 }
 
-// words are those of a list of a script, without its comments.
+// words returns the words of a list of a script, without its comments.
 func words(t *testing.T, script, list string) []string {
 	t.Helper()
 	match := regexp.MustCompile(`(?ms)^` + list + `=\((.*?)\)( *#[^\n]*)?$`).FindStringSubmatch(script)
@@ -157,7 +157,7 @@ func TestPackagesWithGoroutinesRunUnderTheRaceDetector(t *testing.T) {
 	}
 }
 
-// goFiles are the main module's, with their tests.
+// goFiles returns the Go files of the main module, with their tests.
 func goFiles(t *testing.T) (map[string]*ast.File, *token.FileSet) {
 	t.Helper()
 	files, fset, top := map[string]*ast.File{}, token.NewFileSet(), os.DirFS(filepath.Join("..", ".."))

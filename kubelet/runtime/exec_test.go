@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
-// podOf is a pod on node-1 with containers c and d and an emptyDir at /data.
+// podOf returns a pod on node-1 with containers c and d and an emptyDir at /data.
 func podOf(name, commandOfC string) string {
 	container := func(name, command string) string {
 		return `{name: ` + name + `, image: busybox, command: ` + command + `, volumeMounts: [{name: data, mountPath: /data}]}`
