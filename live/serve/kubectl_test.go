@@ -87,11 +87,21 @@ func (s *session) run(line string) string {
 		require.NoError(s.t, bad)
 		_, err = s.client.RunFor(ctx, d)
 	default:
-		return s.shell(ctx, line[2:], line[0] == '&')
+		for {
+			text := s.shell(ctx, line[2:], line[0] == '&')
+			if !strings.Contains(text, droppedByKubectl) || ctx.Err() != nil {
+				return text
+			}
+		}
 	}
 	require.NoError(s.t, err, line)
 	return ""
 }
+
+// droppedByKubectl is the complaint of an older kubectl, such as v1.32, that reads from the connection
+// before it has made its streams: it drops what the server sends at once. Newer ones wait. The
+// command is run again then; it only reads.
+const droppedByKubectl = "Unknown stream id"
 
 // shell runs a command line. The cluster moves meanwhile if that is asked for.
 func (s *session) shell(ctx context.Context, line string, moving bool) string {
