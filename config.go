@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
+	"github.com/storagesim/storagesim/controllers/resourcequota"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/controllers/statefulset"
 	"github.com/storagesim/storagesim/controllers/tainteviction"
@@ -61,6 +62,8 @@ const (
 	PodGC = podgc.ActorName
 	// NamespaceDeletion empties namespaces that are deleted.
 	NamespaceDeletion = namespace.ActorName
+	// ResourceQuotas counts what the objects of a namespace take of its ResourceQuotas. It makes no step in a cluster without one.
+	ResourceQuotas = resourcequota.ActorName
 	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
 	SnapshotController = snapshotcontroller.ActorName
 )
@@ -70,7 +73,7 @@ const (
 func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
-		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection,
+		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas,
 	}
 }
 

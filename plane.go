@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
+	"github.com/storagesim/storagesim/controllers/resourcequota"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/controllers/statefulset"
 	"github.com/storagesim/storagesim/controllers/tainteviction"
@@ -83,6 +84,8 @@ func (cfg Config) factory(name string) control.Factory {
 		return podgc.New(podgc.Config{})
 	case NamespaceDeletion:
 		return namespace.New()
+	case ResourceQuotas:
+		return resourcequota.New()
 	}
 	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }

@@ -17,7 +17,7 @@ var (
 )
 
 // admitCreate runs the admission plugins that change new objects: protection
-// finalizers and the default class on claims, default tolerations, priority and
+// finalizers and the default class on claims, default requests and limits, default tolerations, priority and
 // runtime class on pods, and the taint of new nodes. It runs before validation, with the lock held.
 func admitCreate(s *Server, obj runtime.Object) error {
 	switch o := obj.(type) {
@@ -35,6 +35,7 @@ func admitCreate(s *Server, obj runtime.Object) error {
 			addNotReadyTaint(o)
 		}
 	case *v1.Pod:
+		applyLimits(o, s.limitsOf(o.Namespace))
 		strategy.AddDefaultTolerations(&o.Spec)
 		if err := admitPriority(o, func(name string) *schedulingv1.PriorityClass {
 			found, _ := s.peek(priorityClasses, name)
@@ -50,21 +51,37 @@ func admitCreate(s *Server, obj runtime.Object) error {
 
 // admitNew runs the admission plugins that refuse valid new objects. It runs after
 // validation, with the lock held.
-func admitNew(s *Server, obj runtime.Object) error {
-	if pod, ok := obj.(*v1.Pod); ok {
-		return s.checkOverhead(pod)
+func admitNew(s *Server, r *request, obj object) error {
+	if err := s.checkLimits(obj); err != nil {
+		return err
 	}
-	return nil
+	if pod, ok := obj.(*v1.Pod); ok {
+		if err := s.checkOverhead(pod); err != nil {
+			return err
+		}
+	}
+	return s.chargeQuotas(r, obj, nil)
 }
 
 // admitUpdate runs the admission plugins that refuse valid updates. It runs
 // after validation, with the lock held.
-func admitUpdate(s *Server, obj, old runtime.Object) error {
-	claim, ok := obj.(*v1.PersistentVolumeClaim)
-	if !ok {
-		return nil
+func admitUpdate(s *Server, r *request, obj, old object) error {
+	if claim, ok := obj.(*v1.PersistentVolumeClaim); ok && r.sub == "" {
+		if err := s.admitClaimUpdate(claim, old.(*v1.PersistentVolumeClaim)); err != nil {
+			return err
+		}
 	}
-	return admitResize(claim, old.(*v1.PersistentVolumeClaim), func(name string) *storagev1.StorageClass {
+	return s.chargeQuotas(r, obj, old)
+}
+
+// admitClaimUpdate refuses sizes that a claim may not grow to.
+func (s *Server) admitClaimUpdate(claim, old *v1.PersistentVolumeClaim) error {
+	if old.DeletionTimestamp == nil {
+		if err := s.checkLimits(claim); err != nil {
+			return err
+		}
+	}
+	return admitResize(claim, old, func(name string) *storagev1.StorageClass {
 		found, _ := s.peek(storageClasses, name)
 		class, _ := found.(*storagev1.StorageClass)
 		return class

@@ -58,7 +58,7 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	if errs := append(r.validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
-	if err := admitNew(s, obj); err != nil {
+	if err := admitNew(s, r, obj); err != nil {
 		return outcome{}, asStatus(err)
 	}
 	if err := versionOnCreate(obj); err != nil && r.verb == "create" {

@@ -109,8 +109,8 @@
 //     everything.
 //   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
-//     DefaultTolerationSeconds, Priority, RuntimeClass. Quotas, limit ranges, webhooks
-//     and admission policies are stored and do nothing; for the last two package rest warns
+//     DefaultTolerationSeconds, Priority, RuntimeClass, LimitRanger and ResourceQuota, the last two
+//     but for the subresource resize. Webhooks and admission policies are stored and do nothing; package rest warns
 //     of that. There is no ServiceAccount admission, as on the control plane of the
 //     recordings: a pod gets no service account and no volume with a token, and a projected
 //     serviceAccountToken needs no serviceAccountName, which that plugin would have filled in.

@@ -18,7 +18,10 @@ func coreKinds() []Kind {
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: validation.ConfigMaps()},
 		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep")},
 		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
-		Kind{Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits")},
+		Kind{
+			Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits"),
+			Strategy: strategy.LimitRanges(), Validation: validation.LimitRanges(),
+		},
 		Kind{
 			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
 			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
@@ -48,7 +51,7 @@ func coreKinds() []Kind {
 			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
 			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
-		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota")},
+		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: validation.ResourceQuotas()},
 		Kind{
 			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(),
 			Fields: selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},

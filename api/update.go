@@ -93,10 +93,8 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	if errs := s.prepareUpdate(r, old, obj); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
-	if r.sub == "" {
-		if err := admitUpdate(s, obj, old); err != nil {
-			return outcome{}, asStatus(err)
-		}
+	if err := admitUpdate(s, r, obj, old); err != nil {
+		return outcome{}, asStatus(err)
 	}
 	if err := s.trackFields(r, old, obj); err != nil {
 		return outcome{}, asStatus(err)

@@ -219,9 +219,8 @@ func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 }
 
 // listedActors returns the cluster's actors, but those that have nothing to do in a cluster
-// without CSI volumes, without VolumeAttributesClasses and while no namespace is deleted.
+// without CSI volumes, VolumeAttributesClasses and ResourceQuotas, and while no namespace is deleted.
 func (c *call) listedActors() []string {
-	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool {
-		return actor == storagesim.AttachDetach || actor == storagesim.NamespaceDeletion || actor == storagesim.VACProtection
-	})
+	idle := []string{storagesim.AttachDetach, storagesim.NamespaceDeletion, storagesim.VACProtection, storagesim.ResourceQuotas}
+	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool { return slices.Contains(idle, actor) })
 }

@@ -41,6 +41,7 @@ var controllerNames = []controllerName{
 	{"pod-gc", storagesim.PodGC, "pod-garbage-collector-controller"},
 	{"namespace", storagesim.NamespaceDeletion, "namespace-controller"},
 	{"vac-protection", storagesim.VACProtection, "volumeattributesclass-protection-controller"},
+	{"resource-quota", storagesim.ResourceQuotas, "resourcequota-controller"},
 	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 

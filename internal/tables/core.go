@@ -32,10 +32,26 @@ func coreTables() map[schema.GroupKind]table {
 		core("Secret"): listing(columns("Name", "Type", "Data", "Age"), func(s *v1.Secret, now time.Time) []string {
 			return []string{s.Name, string(s.Type), fmt.Sprint(len(s.Data)), age(s, now)}
 		}),
+		core("ResourceQuota"): listing(columns("Name", "Request", "Limit", "Age"), resourceQuota),
 		{Group: coordinationv1.GroupName, Kind: "Lease"}: listing(columns("Name", "Holder", "Age"), func(l *coordinationv1.Lease, now time.Time) []string {
 			return []string{l.Name, text(l.Spec.HolderIdentity, ""), age(l, now)}
 		}),
 	}
+}
+
+// resourceQuota. Upstream: pkg/printers/internalversion printResourceQuota, v1.37.
+func resourceQuota(q *v1.ResourceQuota, now time.Time) []string {
+	var requests, limits []string
+	for _, name := range sortedKeys(q.Status.Hard) {
+		used, hard := q.Status.Used[name], q.Status.Hard[name]
+		cell := fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String())
+		if strings.HasPrefix(string(name), "limits.") {
+			limits = append(limits, cell)
+		} else {
+			requests = append(requests, cell)
+		}
+	}
+	return []string{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), age(q, now)}
 }
 
 func node(n *v1.Node, now time.Time) []string {

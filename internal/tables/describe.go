@@ -47,6 +47,12 @@ func (v View) describe(w io.Writer, obj object, withEvents bool) error {
 		v.describePod(d, o)
 	case *v1.Node:
 		v.describeNode(d, o)
+	case *v1.ResourceQuota:
+		describeQuota(d, o)
+		withEvents = false
+	case *v1.LimitRange:
+		describeLimits(d, o)
+		withEvents = false
 	case *storagev1.StorageClass:
 		describeClass(d, o)
 	case *storagev1.CSINode:

@@ -57,6 +57,10 @@ NAME   STATUS        VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATT
 data   Bound         pv-1     5Gi        RWO,RWX        fast           <unset>                 10m
 logs   Terminating                                                     <unset>                 5s
 `},
+		{"quota", "", `
+NAME   REQUEST                                                 LIMIT                AGE
+few    persistentvolumeclaims: 1/3, requests.storage: 0/10Gi   limits.cpu: 500m/2   90s
+`},
 		{"pvc", "wide", `
 NAME   STATUS        VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE   VOLUMEMODE
 data   Bound         pv-1     5Gi        RWO,RWX        fast           <unset>                 10m   Filesystem
@@ -256,7 +260,7 @@ data   Pending                                                     <unset>      
 
 func TestDescribePrintsWhatKubectlDescribes(t *testing.T) {
 	view := fixture(t)
-	for _, args := range []string{"pvc data", "pvc logs", "pv pv-1", "pv pv-2", "pod web", "pod init", "pod wipe", "sc fast", "sc slow", "node node-1", "csinode node-1", "va csi-1", "pvc nosuch"} {
+	for _, args := range []string{"pvc data", "pvc logs", "pv pv-1", "pv pv-2", "pod web", "pod init", "pod wipe", "sc fast", "sc slow", "node node-1", "csinode node-1", "va csi-1", "quota few", "limits small", "pvc nosuch"} {
 		t.Run(args, func(t *testing.T) {
 			got := shown(func(w *strings.Builder) error { return view.Describe(w, Options{}, strings.Fields(args)...) })
 			file := "testdata/describe-" + strings.ReplaceAll(args, " ", "-") + ".txt"

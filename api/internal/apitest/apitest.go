@@ -162,6 +162,8 @@ func Strategy(obj runtime.Object) strategy.Kind {
 		return strategy.Namespaces()
 	case *v1.Secret:
 		return strategy.Secrets()
+	case *v1.LimitRange:
+		return strategy.LimitRanges()
 	case *v1.Service:
 		return strategy.Services()
 	case *storagev1.StorageClass:

@@ -43,6 +43,10 @@ func kindOf(obj runtime.Object) *Kind {
 		return of(ConfigMaps())
 	case *v1.Secret:
 		return of(Secrets())
+	case *v1.ResourceQuota:
+		return of(ResourceQuotas())
+	case *v1.LimitRange:
+		return of(LimitRanges())
 	case *storagev1.StorageClass:
 		return of(StorageClasses())
 	case *storagev1.VolumeAttributesClass:

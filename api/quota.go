@@ -1,0 +1,63 @@
+package api
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/internal/quota"
+)
+
+var resourceQuotas = v1.SchemeGroupVersion.WithResource("resourcequotas")
+
+// serverActor is the actor of the writes that the server makes by itself.
+const serverActor = "kube-apiserver"
+
+// chargeQuotas adds what a write takes to the quotas of its namespace, or refuses the write. old is nil for a new object. It
+// runs after all other admission, with the lock held. What was charged stays charged if the write then fails, until the
+// controller of quotas counts again: as upstream.
+// Upstream: apiserver admission/plugin/resourcequota, v1.37.
+func (s *Server) chargeQuotas(r *request, obj, old object) error {
+	st := s.stores[resourceQuotas]
+	if st == nil || len(st.items) == 0 || obj.GetNamespace() == "" {
+		return nil
+	}
+	w := quota.Write{Resource: r.kind.gvr.GroupResource(), Subresource: r.sub, Object: obj, Now: s.cfg.Now()}
+	if old != nil {
+		w.Old = old
+	}
+	charged, err := quota.Charge(inNamespace[*v1.ResourceQuota](s, resourceQuotas, obj.GetNamespace()), w)
+	if err != nil {
+		return refuseObject(r.kind.gvr.GroupResource(), obj, err)
+	}
+	if r.dryRun {
+		return nil
+	}
+	for _, next := range charged {
+		before := st.items[key(next)]
+		s.put(st, before, next)
+		own := &request{actor: serverActor, verb: "update", kind: st.kind, sub: "status", namespace: next.Namespace, name: next.Name}
+		s.report(own, outcome{old: before, new: next}, nil)
+	}
+	return nil
+}
+
+// inNamespace returns the objects of a resource in a namespace, in order of name. They are shared: do not modify them. The
+// caller holds the lock.
+func inNamespace[T object](s *Server, gvr schema.GroupVersionResource, namespace string) (list []T) {
+	for _, obj := range s.peekList(gvr) {
+		if o, ok := obj.(T); ok && o.GetNamespace() == namespace {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// refuseObject returns the error with which admission refuses an object, whose name may not have been generated yet.
+// Upstream: apiserver admission NewForbidden, v1.37.
+func refuseObject(resource schema.GroupResource, obj object, err error) error {
+	name := obj.GetName()
+	if name == "" {
+		name = obj.GetGenerateName()
+	}
+	return forbidden(resource, name, err.Error())
+}
