@@ -82,7 +82,7 @@ func TestTheOperatorMakesAClaimAndSaysWhenItIsBound(t *testing.T) {
 		}
 		assert.Contains(t, kinds, operator.ConditionReady)
 		// It says Bound when its cache has the claim with the condition: after the write of the status.
-		_, after, written := strings.Cut(cluster.Story(), "scratch-operator          updates pvc default/build-cache status: conditions = [storage.example.com/Ready=True (Bound)]")
+		_, after, written := strings.Cut(cluster.Story(), "updates pvc default/build-cache status: conditions = [storage.example.com/Ready=True (Bound)]")
 		assert.True(t, written, "%s", cluster.Story())
 		assert.Contains(t, after, "patches configmap default/build-cache: metadata.annotations[storage.example.com/phase] = Bound")
 	})
