@@ -63,8 +63,8 @@
 //
 // # Deviations from upstream
 //
-//   - No pod is ever evicted for another. The messages speak of preemption as
-//     upstream's do when it finds no victims.
+//   - No pod is ever evicted for another. Where upstream would look for victims, because pods of
+//     lower priority run on a node, the message says that preemption was not tried.
 //   - After five errors in a row a pod is no longer retried on its own but by the
 //     next event or the flush every 30 s, so that a cluster with a lasting error
 //     comes to rest. When it wakes up it has the backoff that it

@@ -32,6 +32,9 @@ type diagnosis struct {
 	preFilter *status // refused before any node was looked at
 	nodes     []nodeVerdict
 	excluded  int // nodes that PreFilter has excluded
+	// evictable reports whether pods of lower priority run on a node, so that upstream would look
+	// whether their eviction helps. Nil if no pod in the cluster has a lower priority.
+	evictable func(node string) bool
 }
 
 // fitError counts the nodes by reason.
@@ -80,11 +83,16 @@ func (d *diagnosis) count() string {
 	})
 }
 
-const preemptionNoHelp = "Preemption is not helpful for scheduling"
+const (
+	preemptionNoHelp    = "Preemption is not helpful for scheduling"
+	preemptionNoVictims = "No preemption victims found for incoming pod"
+	// preemptionNotTried is said of a node where upstream would look for victims.
+	preemptionNotTried = "Preemption was not tried: the simulation evicts no pods of lower priority"
+)
 
-// preemption returns what upstream's DefaultPreemption says. Pods of a lower priority
-// are never evicted here.
-// Upstream: framework/preemption, v1.36.
+// preemption returns what upstream's DefaultPreemption says of each node where it finds no pods
+// of lower priority. Of the other nodes it says that nothing was tried.
+// Upstream: framework/preemption, defaultpreemption SelectVictimsOnNode, v1.37.
 func (d *diagnosis) preemption(pod *v1.Pod) string {
 	if preemptsNever(pod) {
 		return "not eligible due to preemptionPolicy=Never."
@@ -92,9 +100,18 @@ func (d *diagnosis) preemption(pod *v1.Pod) string {
 	return fmt.Sprintf("0/%d nodes are available: %s.", d.total, histogram(func(add func(string, int)) {
 		for st, n := range d.runs() {
 			if st.is(unschedulable) {
-				add("No preemption victims found for incoming pod", n)
+				add(preemptionNoVictims, n)
 			} else {
 				add(preemptionNoHelp, n)
+			}
+		}
+		if d.evictable == nil {
+			return
+		}
+		for _, v := range d.nodes {
+			if v.status.is(unschedulable) && d.evictable(v.node) {
+				add(preemptionNoVictims, -1)
+				add(preemptionNotTried, 1)
 			}
 		}
 	}))
@@ -116,7 +133,9 @@ func histogram(each func(add func(string, int))) string {
 	each(func(s string, n int) { counts[s] += n })
 	var lines []string
 	for s, n := range counts { // sorted below
-		lines = append(lines, fmt.Sprintf("%d %s", n, s))
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf("%d %s", n, s))
+		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, ", ")

@@ -53,10 +53,27 @@ type clusterState struct {
 	placed map[types.UID]*placement
 	// claimUsers counts the placed pods that use a claim.
 	claimUsers map[string]int
+	// priorities counts the placed pods of each priority.
+	priorities map[int32]int
 }
 
 func newClusterState() *clusterState {
-	return &clusterState{infos: map[string]*nodeInfo{}, placed: map[types.UID]*placement{}, claimUsers: map[string]int{}}
+	return &clusterState{infos: map[string]*nodeInfo{}, placed: map[types.UID]*placement{}, claimUsers: map[string]int{}, priorities: map[int32]int{}}
+}
+
+// evictable returns a function that reports whether a node has pods of a lower priority than the
+// pod's, or nil if no node has.
+// Upstream: defaultpreemption isPreemptionAllowed, v1.37.
+func (s *clusterState) evictable(pod *v1.Pod) func(node string) bool {
+	below := priority(pod)
+	for p := range s.priorities {
+		if p < below {
+			return func(node string) bool {
+				return slices.ContainsFunc(s.info(node).placed, func(p *placement) bool { return priority(p.pod) < below })
+			}
+		}
+	}
+	return nil
 }
 
 // node returns a node that exists.
@@ -185,6 +202,7 @@ func (s *clusterState) isAssumed(uid types.UID) bool {
 func (s *clusterState) place(p *placement) {
 	p.request, p.claims = podRequest(p.pod), claimKeys(p.pod)
 	s.placed[p.pod.UID] = p
+	s.priorities[priority(p.pod)]++
 	info := s.info(p.node)
 	info.requested.add(p.request, 1)
 	info.pods++
@@ -206,6 +224,9 @@ func (s *clusterState) forget(uid types.UID) {
 		return
 	}
 	delete(s.placed, uid)
+	if s.priorities[priority(p.pod)]--; s.priorities[priority(p.pod)] == 0 {
+		delete(s.priorities, priority(p.pod))
+	}
 	info := s.info(p.node)
 	info.requested.add(p.request, -1)
 	info.pods--

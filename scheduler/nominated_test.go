@@ -54,6 +54,39 @@ func TestWhichRefusalTakesTheNominatedNodeOff(t *testing.T) {
 	}
 }
 
+// Upstream says that it found no victims only of nodes on which no pod has a lower priority. Of the
+// others the message must not say so: nothing was looked for.
+func TestAnEventClaimsNoSearchForVictimsThatWasNotMade(t *testing.T) {
+	onePod := func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }
+	w := newWorld(t, engine.Config{}, node("node-1", onePod), node("node-2", onePod), node("node-3", func(n *v1.Node) { n.Spec.Unschedulable = true }))
+	for name, value := range map[string]int32{"low": 10, "high": 20} {
+		_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value,
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	add := func(name, class string) {
+		pod := newPod(name)
+		pod.Spec.PriorityClassName = class
+		w.create(pod)
+		w.settle()
+	}
+	add("first", "low")
+	add("second", "high")
+	add("equal", "low")
+	const head = "0/3 nodes are available: 1 node(s) were unschedulable, 2 Too many pods. preemption: 0/3 nodes are available: "
+	assert.Equal(t, head+"1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.", w.condition("equal").Message)
+	add("urgent", "high")
+	const notTried = "1 Preemption was not tried: the simulation evicts no pods of lower priority"
+	assert.Equal(t, head+"1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling, "+notTried+".", w.condition("urgent").Message)
+
+	w.deletePod("first")
+	w.settle()
+	assert.NotEmpty(t, w.nodeOf("urgent"))
+	add("last", "high")
+	assert.Equal(t, head+"1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.", w.condition("last").Message, "no pod of lower priority is left")
+}
+
 // Who matters more is placed first, although they came last.
 func TestPodsArePlacedInOrderOfPriority(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }))

@@ -127,6 +127,7 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 		return st
 	}
 	if len(feasible) == 0 {
+		c.diagnosis.evictable = s.cluster.evictable(c.pod)
 		return c.diagnosis.fitError(c.pod)
 	}
 	if st := s.plugins.runPreScorePlugins(c, feasible); st.stops() {
