@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
@@ -64,6 +65,8 @@ const (
 	NamespaceDeletion = namespace.ActorName
 	// ResourceQuotas counts what the objects of a namespace take of its ResourceQuotas. It makes no step in a cluster without one.
 	ResourceQuotas = resourcequota.ActorName
+	// Disruption counts the pods of PodDisruptionBudgets, of which the API server takes evictions. It makes no step in a cluster without one.
+	Disruption = disruption.ActorName
 	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
 	SnapshotController = snapshotcontroller.ActorName
 )
@@ -73,7 +76,7 @@ const (
 func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
-		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas,
+		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption,
 	}
 }
 

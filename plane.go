@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
@@ -86,6 +87,8 @@ func (cfg Config) factory(name string) control.Factory {
 		return namespace.New()
 	case ResourceQuotas:
 		return resourcequota.New()
+	case Disruption:
+		return disruption.New()
 	}
 	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }

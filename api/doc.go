@@ -103,9 +103,7 @@
 //   - A namespace has its service account "default" from the write that makes it
 //     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
 //     makes it a moment later. The ConfigMap kube-root-ca.crt is not made.
-//   - An eviction asks the PodDisruptionBudget of the pod, but there is no controller that counts the pods
-//     of a budget: until a client writes its status, pods that it selects are not evicted. Nodes do not resize, so that resize refuses
-//     a pod whose containers run, with upstream's words for such a node. Every client may do
+//   - Nodes do not resize, so that resize refuses a pod whose containers run, with upstream's words for such a node. Every client may do
 //     everything.
 //   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,

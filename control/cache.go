@@ -47,6 +47,29 @@ type Handler[T any] struct {
 	Delete func(obj T)
 }
 
+// WithFirst makes a cache of a resource for a controller that takes no part in a run until there is such an object: no other cache, no
+// queue, no timer. When the first object comes, begin makes them, and returns the handler of the resource, which gets all objects from
+// the first one on. What begin makes starts to work when its caches have had their first lists.
+func WithFirst[T Object](env Env, resource schema.GroupVersionResource, begin func(objects *Cache[T]) Handler[T]) {
+	objects := NewCacheAtOnce[T](env, resource)
+	begun := false
+	first := func() {
+		if begun {
+			return
+		}
+		begun = true
+		handler := begin(objects)
+		objects.Handle(handler)
+		for obj := range objects.All() {
+			handler.Add(obj)
+		}
+	}
+	objects.Handle(Handler[T]{Add: func(T) { first() }})
+	if objects.Len() > 0 { // the cache of some drivers is full from the beginning
+		first()
+	}
+}
+
 // Enqueue returns the handler that adds the key of whatever changed.
 func Enqueue[T Object](add func(key string)) Handler[T] {
 	return Handler[T]{
@@ -113,13 +136,16 @@ func newCache[T Object](env Env, source Source) *Cache[T] {
 // Handle adds a handler. It is called for every change delivered from now on.
 func (c *Cache[T]) Handle(h Handler[T]) { c.handlers = append(c.handlers, h) }
 
-// AddIndex adds an index by the values that f gives each object. It must be
-// added before the first objects arrive, that is, in the Factory.
+// AddIndex adds an index by the values that f gives each object.
 func (c *Cache[T]) AddIndex(name string, f func(T) []string) {
 	if c.indexes == nil {
 		c.indexes = map[string]*index[T]{}
 	}
-	c.indexes[name] = &index[T]{values: f, keys: map[string]keySet{}}
+	ix := &index[T]{values: f, keys: map[string]keySet{}}
+	for key, obj := range c.items {
+		ix.add(key, f(obj))
+	}
+	c.indexes[name] = ix
 }
 
 // Get returns the object with that key.

@@ -8,6 +8,7 @@
 package storagesimtest
 
 import (
+	"errors"
 	"io/fs"
 	"testing"
 	"time"
@@ -102,7 +103,7 @@ type DrainOptions = drain.Options
 func (c *Cluster) Drain(node string, o DrainOptions) (warnings []string) {
 	c.T.Helper()
 	done, err := drain.Node(c.T.Context(), c.Client(), node, o)
-	c.Must(err)
+	c.Must(errors.Join(err, done.Err()))
 	return done.Warnings
 }
 

@@ -24,7 +24,8 @@ func nodeCommands() []*command {
 		{
 			name: "drain", usage: "drain NODE [--ignore-daemonsets] [--delete-emptydir-data] [--force] [--grace-period SECONDS] [--timeout TIME]", run: drainNode,
 			help: "cordon a node and evict its pods\n" +
-				"No time passes, unless --timeout says for how long to wait at most until the pods are gone.\n" +
+				"No time passes, unless --timeout says for how long to wait at most until the pods are gone. Then pods that a\n" +
+				"PodDisruptionBudget keeps are evicted again every 5s, as kubectl does.\n" +
 				"If one of the pods may not be evicted, none is: pods of DaemonSets stay only with --ignore-daemonsets, those with\n" +
 				"emptyDir volumes go only with --delete-emptydir-data, those without a controller only with --force.",
 			flags: func(f *pflag.FlagSet) {
@@ -96,7 +97,7 @@ func drainNode(c *call) error {
 	}
 	done, err := drain.Node(context.Background(), c.cluster.Client(), ref.Name, o)
 	c.say("%s %s", ref.Qualified(), map[bool]string{false: "cordoned", true: "already cordoned"}[node.Spec.Unschedulable])
-	if err != nil && len(done.Evicted) == 0 {
+	if err != nil && len(done.Evicted)+len(done.Refused) == 0 {
 		return fmt.Errorf("unable to drain node %q due to error: %w", ref.Name, err)
 	}
 	for _, warning := range done.Warnings {
@@ -105,14 +106,21 @@ func drainNode(c *call) error {
 	for _, pod := range done.Evicted {
 		c.say("evicting pod %s", pod)
 	}
-	if err != nil || timeout == 0 {
-		return err
+	for _, refused := range done.Refused {
+		c.say("evicting pod %s/%s", refused.Pod.Namespace, refused.Pod.Name)
 	}
-	if err := c.waitForDelete(podsNamed(pods, done.Evicted), timeout); err != nil {
+	switch {
+	case err != nil:
+		return err
+	case timeout == 0:
+		return done.Err()
+	}
+	evicted, err := c.waitForDelete(o, podsNamed(pods, done.Evicted), done.Refused, timeout)
+	if err != nil {
 		return fmt.Errorf("unable to drain node %q due to error: %w", ref.Name, err)
 	}
-	for _, pod := range done.Evicted {
-		c.say("pod/%s evicted", pod[strings.Index(pod, "/")+1:])
+	for _, pod := range evicted {
+		c.say("pod/%s evicted", pod.Name)
 	}
 	c.say("%s drained", ref.Qualified())
 	return nil

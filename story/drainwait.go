@@ -9,27 +9,52 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/drain"
 )
 
 // waitForDelete lets time pass, second by second, until the evicted pods are gone or the time is
-// over, and tells what happens meanwhile.
+// over, and tells what happens meanwhile. Pods that a PodDisruptionBudget keeps it evicts again every
+// drain.RetryDelay. It returns the pods that were evicted, in the order in which that was done.
 //
 // Upstream: kubectl pkg/drain drain.go evictPods and waitForDelete, v0.36.
-func (c *call) waitForDelete(evicted []v1.Pod, timeout time.Duration) error {
-	return c.advance(nil, func() error {
-		for end := c.cluster.Now().Add(timeout); ; {
+func (c *call) waitForDelete(o drain.Options, evicted []v1.Pod, refused []drain.Refused, timeout time.Duration) ([]v1.Pod, error) {
+	err := c.advance(nil, func() error {
+		end, retry := c.cluster.Now().Add(timeout), c.cluster.Now().Add(drain.RetryDelay)
+		for {
 			left, err := c.stillThere(evicted)
-			if err != nil || len(left) == 0 {
+			if err != nil || len(left) == 0 && len(refused) == 0 {
 				return err
 			}
-			if !c.cluster.Now().Before(end) {
+			now := c.cluster.Now()
+			switch {
+			case !now.Before(end) && len(left) > 0:
 				return fmt.Errorf("error when waiting for pod %q in namespace %q to terminate: global timeout reached: %v", left[0].Name, left[0].Namespace, timeout)
+			case !now.Before(end):
+				return fmt.Errorf("error when evicting pods/%q -n %q: global timeout reached: %v", refused[0].Pod.Name, refused[0].Pod.Namespace, timeout)
+			case !now.Before(retry) && len(refused) > 0:
+				done, again, err := c.evictAgain(o, refused)
+				if err != nil {
+					return err
+				}
+				evicted, refused, retry = append(evicted, done...), again, now.Add(drain.RetryDelay)
 			}
-			if err := c.cluster.RunFor(min(time.Second, end.Sub(c.cluster.Now()))); err != nil {
+			if err := c.cluster.RunFor(min(time.Second, end.Sub(now))); err != nil {
 				return err
 			}
 		}
 	})
+	return evicted, err
+}
+
+// evictAgain evicts pods that a budget kept, and returns those that are evicted now and those that it still keeps.
+func (c *call) evictAgain(o drain.Options, refused []drain.Refused) (evicted []v1.Pod, again []drain.Refused, err error) {
+	var pods []v1.Pod
+	for _, r := range refused {
+		pods = append(pods, r.Pod)
+	}
+	done, err := o.Evict(context.Background(), c.cluster.Client(), pods...)
+	return podsNamed(pods, done.Evicted), done.Refused, err
 }
 
 // stillThere returns those of the pods that are not gone. Another pod of the same name does not count.

@@ -42,6 +42,7 @@ var controllerNames = []controllerName{
 	{"namespace", storagesim.NamespaceDeletion, "namespace-controller"},
 	{"vac-protection", storagesim.VACProtection, "volumeattributesclass-protection-controller"},
 	{"resource-quota", storagesim.ResourceQuotas, "resourcequota-controller"},
+	{"disruption", storagesim.Disruption, "disruption-controller"},
 	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 

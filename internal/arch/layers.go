@@ -41,7 +41,7 @@ func Layers() []Layer {
 		{Name: "helper pods", Tops: []string{"internal/helperpod"}, May: ground},
 		{Name: "provisioners", Tops: []string{"provisioner"}, May: append(slices.Clone(ground), "helper pods")},
 		{Name: "csi", Tops: []string{"csi"}, May: append(slices.Clone(ground), "provisioners")},
-		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "kubelet", "controllers/attachdetach", "controllers/garbagecollector", "controllers/namespace", "controllers/nodelifecycle", "controllers/podgc", "controllers/resourcequota", "controllers/snapshotcontroller", "controllers/statefulset", "controllers/tainteviction"}, May: ground},
+		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "kubelet", "controllers/attachdetach", "controllers/disruption", "controllers/garbagecollector", "controllers/namespace", "controllers/nodelifecycle", "controllers/podgc", "controllers/resourcequota", "controllers/snapshotcontroller", "controllers/statefulset", "controllers/tainteviction"}, May: ground},
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "provisioners", "csi", "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "bundled", Tops: []string{"story/bundled"}, May: cluster},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -37,11 +38,37 @@ type Done struct {
 	Evicted []string
 	// Warnings are kubectl's warnings, one for each reason.
 	Warnings []string
+	// Refused are the pods that a PodDisruptionBudget keeps for now. kubectl asks again every RetryDelay.
+	Refused []Refused
+}
+
+// RetryDelay is the time after which kubectl asks again to evict a pod that a budget keeps.
+// Upstream: kubectl pkg/drain drain.go evictPods, v0.36.
+const RetryDelay = 5 * time.Second
+
+// Refused is a pod that a PodDisruptionBudget keeps for now, and the API server's answer.
+type Refused struct {
+	Pod v1.Pod
+	Err error
+}
+
+// Error says what kubectl says of the pod, except that it tries again.
+func (r Refused) Error() string {
+	return fmt.Sprintf("error when evicting pods/%q -n %q: %v", r.Pod.Name, r.Pod.Namespace, r.Err)
+}
+
+// Err returns an error that names the pods that budgets keep, nil if there are none.
+func (d Done) Err() error {
+	var errs []error
+	for _, refused := range d.Refused {
+		errs = append(errs, refused)
+	}
+	return utilerrors.NewAggregate(errs)
 }
 
 // Node cordons a node and evicts its pods. If it may not evict one of them it evicts none, and
-// the error names each such pod and the option that allows it. It does not wait until the pods
-// are gone.
+// the error names each such pod and the option that allows it. Pods that a PodDisruptionBudget keeps are no
+// error, see Done.Err. It does not wait until the pods are gone.
 func Node(ctx context.Context, client kubernetes.Interface, node string, o Options) (done Done, err error) {
 	patch := []byte(`{"spec":{"unschedulable":true}}`)
 	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -60,12 +87,21 @@ func Node(ctx context.Context, client kubernetes.Interface, node string, o Optio
 	if err := utilerrors.NewAggregate(refused); err != nil {
 		return done, err
 	}
+	evicted, err := o.Evict(ctx, client, evict...)
+	done.Evicted, done.Refused = evicted.Evicted, evicted.Refused
+	return done, err
+}
+
+// Evict evicts pods. One that is gone is no error.
+func (o Options) Evict(ctx context.Context, client kubernetes.Interface, pods ...v1.Pod) (done Done, err error) {
 	var errs []error
-	for _, pod := range evict {
+	for _, pod := range pods {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: o.GracePeriod}}
 		switch err := client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, eviction); {
 		case err == nil:
 			done.Evicted = append(done.Evicted, pod.Namespace+"/"+pod.Name)
+		case apierrors.IsTooManyRequests(err):
+			done.Refused = append(done.Refused, Refused{pod, err})
 		case !apierrors.IsNotFound(err):
 			errs = append(errs, fmt.Errorf("error when evicting pods/%q -n %q: %w", pod.Name, pod.Namespace, err))
 		}
