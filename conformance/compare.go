@@ -61,6 +61,7 @@ func (r *replay) compare(i int, got *observed) []Difference {
 		compareWrites(apart(doubtful.leaveOut(slices.DeleteFunc(recorded.writes, left))), apart(doubtful.leaveOut(slices.DeleteFunc(got.writes, left)))),
 		compareEvents(without(recorded.events, optional), without(got.events, optional), got.repeated),
 		r.compareFiles(step.Files, got.files),
+		compareLeft(step.Left, got.left, got.gone),
 		r.compareCalls(i, got.calls))
 }
 
@@ -69,7 +70,7 @@ func (r *replay) compareCalls(i int, got []DriverCall) []Difference {
 	if r.rec.optionalCalls(i) {
 		return nil
 	}
-	return compareCalls(r.rec.Steps[i].Calls, got)
+	return compareCalls(r.rec.Steps[i].answered(), got)
 }
 
 // guards are the finalizers by which several components keep a PersistentVolume, by who

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -142,9 +143,14 @@ func (r *Recording) unknownKind() (step int, kind string) {
 	return 0, ""
 }
 
-// hasSnapshots reports whether a step creates objects of snapshots.
+// hasSnapshots reports whether a step creates objects of snapshots, or is about the programs for them.
 func (r *Recording) hasSnapshots() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		for program := range s.Action.Program {
+			if strings.HasPrefix(program, "snap") {
+				return true
+			}
+		}
 		return slices.ContainsFunc(s.Action.Create, func(data json.RawMessage) bool {
 			gvk, err := jsonserializer.DefaultMetaFactory.Interpret(data)
 			return err == nil && gvk.Group == snapshots.Group

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,6 +44,7 @@ func (r *replay) installDrivers() error {
 			return err
 		}
 	}
+	r.cluster.Sockets().Abandoned = r.abandoned
 	if err := r.cluster.RunFor(5 * time.Second); err != nil {
 		return err
 	}
@@ -61,21 +64,59 @@ func (r *replay) installDrivers() error {
 // lateSnapshots is the control of drivers by which the next snapshot is not ready at first.
 const lateSnapshots = "/set?lateSnap=1"
 
+// capabilities begins the control by which a driver lacks capabilities from now on:
+// "/caps?driver=NAME&without=EXPAND_VOLUME,CREATE_DELETE_SNAPSHOT".
+const capabilities = "/caps?"
+
 // control controls the drivers.
 func (r *replay) control(what string) error {
-	if what != lateSnapshots {
-		return bad("driver: %q is not a known control", what)
+	arguments, ok := strings.CutPrefix(what, capabilities)
+	if !ok {
+		if what != lateSnapshots {
+			return bad("driver: %q is not a known control", what)
+		}
+		for _, d := range r.drivers {
+			d.notReady = 1
+		}
+		return nil
 	}
-	for _, d := range r.drivers {
-		d.notReady = 1
+	values, err := url.ParseQuery(arguments)
+	if err != nil {
+		return bad("driver: %q: %w", what, err)
 	}
+	i := slices.IndexFunc(r.drivers, func(d *testDriver) bool { return d.name == values.Get("driver") })
+	if i < 0 {
+		return bad("driver: %q: there is no driver %q", what, values.Get("driver"))
+	}
+	r.drivers[i].without = strings.FieldsFunc(values.Get("without"), func(c rune) bool { return c == ',' })
 	return nil
+}
+
+// answers are the answers with nothing in them, by their names in recordings.
+var answers = map[string]func(answer any){
+	"empty": func(answer any) {
+		if message, ok := answer.(proto.Message); ok {
+			proto.Reset(message)
+		}
+	},
+	"no id": func(answer any) {
+		switch answer := answer.(type) {
+		case *csipb.CreateVolumeResponse:
+			answer.GetVolume().VolumeId = ""
+		case *csipb.CreateSnapshotResponse:
+			answer.GetSnapshot().SnapshotId = ""
+		}
+	},
 }
 
 // fail has calls of drivers fail from now on.
 func (r *replay) fail(failures []Failure) error {
+	r.cluster.Sockets().ClearFaults() // as the recorded driver's: a new list replaces the old one
 	for _, f := range failures {
 		fault := call.Fault{Method: f.Method, Times: f.Times, After: f.After, Delay: seconds(f.Sleep)}
+		if f.Answer != "" {
+			fault.After, fault.Answer = true, answers[f.Answer]
+		}
 		if f.Code != "" {
 			code, ok := codeOf(f.Code)
 			if !ok {
@@ -103,23 +144,66 @@ func codeOf(name string) (codes.Code, bool) {
 func (r *replay) calls() (list []DriverCall, err error) {
 	for _, entry := range r.cluster.Engine().Trace().Since(r.began) {
 		rpc, ok := entry.Record.(trace.RPC)
-		if !ok || rpc.Routine || rpc.Method == "NodeGetInfo" || !strings.HasPrefix(rpc.Service, "csi.v1.") {
+		if !ok || leftOut(rpc) {
 			continue
 		}
-		c := DriverCall{Driver: rpc.Driver, Method: rpc.Method, Side: "controller", Code: rpc.Code}
-		if rpc.Service == "csi.v1.Node" {
-			c.Side = strings.TrimPrefix(rpc.Machine, "node/")
-		}
-		text, err := json.Marshal(rpc.Request)
+		c, err := r.call(rpc)
 		if err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(r.uids.hide(string(text))), &c.Request); err != nil {
 			return nil, err
 		}
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// leftOut reports whether recordings leave out a call: Probe and the like, but not NodeGetCapabilities that
+// fails.
+func leftOut(rpc trace.RPC) bool {
+	routine := rpc.Routine && (rpc.Method != "NodeGetCapabilities" || rpc.Code == codes.OK.String())
+	return routine || rpc.Method == "NodeGetInfo" || !strings.HasPrefix(rpc.Service, "csi.v1.")
+}
+
+// call returns a call as recordings have it.
+func (r *replay) call(rpc trace.RPC) (DriverCall, error) {
+	c := DriverCall{Driver: rpc.Driver, Method: rpc.Method, Side: "controller", Code: rpc.Code}
+	if rpc.Service == "csi.v1.Node" {
+		c.Side = strings.TrimPrefix(rpc.Machine, "node/")
+	}
+	text, err := json.Marshal(rpc.Request)
+	if err == nil {
+		err = json.Unmarshal([]byte(r.uids.hide(string(text))), &c.Request)
+	}
+	return c, err
+}
+
+// abandoned notes a call whose caller was killed. In recordings it may stand in the step in which it
+// began or in a later one, so such calls are compared at the end.
+func (r *replay) abandoned(_ string, rpc trace.RPC) {
+	if !leftOut(rpc) {
+		c, err := r.call(rpc)
+		if err != nil {
+			r.seen.err = err
+		}
+		r.unanswered = append(r.unanswered, c)
+	}
+}
+
+// unanswered returns the calls of all steps whose callers were killed.
+func (r *Recording) unanswered() (list []DriverCall) {
+	for _, s := range r.Steps {
+		for _, c := range s.Calls {
+			if c.Unanswered {
+				c.Unanswered = false
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// answered returns the calls of a step whose callers had the answer.
+func (s Step) answered() []DriverCall {
+	return slices.DeleteFunc(slices.Clone(s.Calls), func(c DriverCall) bool { return c.Unanswered })
 }
 
 // compareCalls compares the calls of each driver: which there were, and in which order each

@@ -7,7 +7,8 @@
 // long as the recorder waited (a new event is a write, too), and what was written, said
 // and refused in that step is compared; at the end, every object. A recording of the
 // whole stack (testdata/full) has kubelets as well, and the files that it looked at are
-// compared with the nodes' disks.
+// compared with the nodes' disks. Of one in testdata/unkind, what is left on the nodes and in the
+// storage is compared after each step, too (left.go).
 //
 // # One run of a concurrent system
 //

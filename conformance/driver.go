@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,13 +30,17 @@ type testDriver struct {
 	volumes  map[string]*csipb.Volume // by name
 	// notReady is the number of further answers of CreateSnapshot that the snapshot is not ready yet.
 	notReady int
+	// published holds the IDs of the nodes on which each volume is published, sorted, by the volume's ID.
+	published map[string][]string
+	// without names the controller's capabilities that it lacks.
+	without []string
 }
 
 // volumesDir has the files of volumes on each node.
 const volumesDir = "/srv/csi"
 
 func newTestDriver(name string) *testDriver {
-	return &testDriver{name: name, topology: strings.HasPrefix(name, "topo."), volumes: map[string]*csipb.Volume{}}
+	return &testDriver{name: name, topology: strings.HasPrefix(name, "topo."), volumes: map[string]*csipb.Volume{}, published: map[string][]string{}}
 }
 
 func (d *testDriver) GetPluginInfo(context.Context, *csipb.GetPluginInfoRequest) (*csipb.GetPluginInfoResponse, error) {
@@ -65,6 +70,9 @@ func (d *testDriver) ControllerGetCapabilities(context.Context, *csipb.Controlle
 		csipb.ControllerServiceCapability_RPC_EXPAND_VOLUME, csipb.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
 		csipb.ControllerServiceCapability_RPC_CLONE_VOLUME,
 	} {
+		if slices.Contains(d.without, rpc.String()) {
+			continue
+		}
 		answer.Capabilities = append(answer.Capabilities, &csipb.ControllerServiceCapability{
 			Type: &csipb.ControllerServiceCapability_Rpc{Rpc: &csipb.ControllerServiceCapability_RPC{Type: rpc}},
 		})
@@ -88,6 +96,9 @@ func (d *testDriver) CreateVolume(_ context.Context, req *csipb.CreateVolumeRequ
 }
 
 func (d *testDriver) DeleteVolume(_ context.Context, req *csipb.DeleteVolumeRequest) (*csipb.DeleteVolumeResponse, error) {
+	if on := d.published[req.GetVolumeId()]; len(on) > 0 {
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on %s", req.GetVolumeId(), strings.Join(on, ", "))
+	}
 	delete(d.volumes, strings.TrimPrefix(req.GetVolumeId(), "h-"))
 	return &csipb.DeleteVolumeResponse{}, nil
 }
@@ -102,11 +113,27 @@ func (d *testDriver) DeleteSnapshot(context.Context, *csipb.DeleteSnapshotReques
 	return &csipb.DeleteSnapshotResponse{}, nil
 }
 
-func (d *testDriver) ControllerPublishVolume(context.Context, *csipb.ControllerPublishVolumeRequest) (*csipb.ControllerPublishVolumeResponse, error) {
+// publishedOn returns the IDs of the nodes on which a volume is published.
+func (d *testDriver) publishedOn(id string) []string { return d.published[id] }
+
+func (d *testDriver) ControllerPublishVolume(_ context.Context, req *csipb.ControllerPublishVolumeRequest) (*csipb.ControllerPublishVolumeResponse, error) {
+	id, node := req.GetVolumeId(), req.GetNodeId()
+	on := d.published[id]
+	several := strings.HasPrefix(req.GetVolumeCapability().GetAccessMode().GetMode().String(), "MULTI_NODE")
+	if len(on) > 0 && !slices.Contains(on, node) && !several {
+		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on %s", id, strings.Join(on, ", "))
+	}
+	if !slices.Contains(on, node) {
+		on = append(slices.Clone(on), node)
+		slices.Sort(on)
+		d.published[id] = on
+	}
 	return &csipb.ControllerPublishVolumeResponse{PublishContext: map[string]string{"device": "/dev/x"}}, nil
 }
 
-func (d *testDriver) ControllerUnpublishVolume(context.Context, *csipb.ControllerUnpublishVolumeRequest) (*csipb.ControllerUnpublishVolumeResponse, error) {
+func (d *testDriver) ControllerUnpublishVolume(_ context.Context, req *csipb.ControllerUnpublishVolumeRequest) (*csipb.ControllerUnpublishVolumeResponse, error) {
+	id := req.GetVolumeId()
+	d.published[id] = slices.DeleteFunc(slices.Clone(d.published[id]), func(node string) bool { return node == req.GetNodeId() || req.GetNodeId() == "" })
 	return &csipb.ControllerUnpublishVolumeResponse{}, nil
 }
 
@@ -140,12 +167,37 @@ func (n *testNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabiliti
 }
 
 func (n *testNode) NodeStageVolume(_ context.Context, req *csipb.NodeStageVolumeRequest) (*csipb.NodeStageVolumeResponse, error) {
+	if req.GetVolumeCapability().GetBlock() != nil {
+		return &csipb.NodeStageVolumeResponse{}, nil // a raw device needs no mount
+	}
 	source := path.Join(volumesDir, path.Base(req.GetVolumeId()))
 	return &csipb.NodeStageVolumeResponse{}, n.answer(n.bind(source, req.GetStagingTargetPath()))
 }
 
 func (n *testNode) NodePublishVolume(_ context.Context, req *csipb.NodePublishVolumeRequest) (*csipb.NodePublishVolumeResponse, error) {
+	if req.GetVolumeCapability().GetBlock() != nil {
+		return &csipb.NodePublishVolumeResponse{}, n.answer(n.device(req.GetVolumeId(), req.GetTargetPath()))
+	}
 	return &csipb.NodePublishVolumeResponse{}, n.answer(n.bind(req.GetStagingTargetPath(), req.GetTargetPath()))
+}
+
+// device mounts the file that is a volume's device on another; both are made.
+func (n *testNode) device(id, target string) error {
+	disk, mounter := n.on.Disk(), n.on.Mounter()
+	source := path.Join("/dev", n.driver.name, path.Base(id))
+	err := disk.MkdirAll(path.Dir(source), 0o755)
+	for _, file := range []string{source, target} {
+		if _, missing := disk.Lstat(file); err == nil && missing != nil {
+			err = disk.WriteFile(file, nil, 0o660)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if mounted, err := mounter.IsMountPoint(target); err != nil || mounted {
+		return err
+	}
+	return mounter.Mount(source, target, "", []string{"bind"})
 }
 
 // bind mounts a directory on another; both are made. What is mounted already stays.

@@ -62,7 +62,7 @@ func (u *uids) hide(s string) string {
 // fill puts UIDs in place of placeholders, as the recorder did with its input.
 func (u *uids) fill(s string) (string, error) {
 	var err error
-	s = strings.ReplaceAll(s, "<host>", hostDir)
+	s = strings.NewReplacer("<host>", hostDir, "<root>", rootDir).Replace(s)
 	filled := placeholders.ReplaceAllStringFunc(s, func(placeholder string) string {
 		uid, ok := u.latest[placeholder]
 		if !ok {

@@ -41,6 +41,8 @@ type observed struct {
 	refusals []refusal
 	files    []File
 	calls    []DriverCall
+	left     *Left
+	gone     []string // the UIDs of pods that went
 }
 
 // write is a controller's successful write that changed something.
@@ -149,6 +151,8 @@ func actorOf(component, host string) string {
 			return "csi-provisioner"
 		case component == "external-resizer "+driver:
 			return "csi-resizer"
+		case component == "csi-snapshotter "+driver:
+			return "csi-snapshotter"
 		}
 	}
 	return userAgent(component)
@@ -193,9 +197,12 @@ func (o *observer) onWrite(w trace.Write) {
 		return
 	}
 	object := o.uids.hide(w.Resource.Resource + " " + nameOf(w.Namespace, w.Name))
+	if pod, ok := w.Old.(*v1.Pod); ok && w.New == nil && w.Err == nil {
+		o.step.gone = append(o.step.gone, o.uids.hide(string(pod.UID)))
+	}
 	switch {
 	case w.Actor == storagesim.User && w.Err != nil:
-		r := refusal{request: w.Verb + " " + slash(w.Resource.Resource, w.Subresource) + " " + nameOf(w.Namespace, w.Name), code: w.Code}
+		r := refusal{request: o.uids.hide(w.Verb + " " + slash(w.Resource.Resource, w.Subresource) + " " + nameOf(w.Namespace, w.Name)), code: w.Code}
 		r.reason = string(apierrors.ReasonForError(w.Err))
 		if r.code == 422 {
 			r.fields = invalidFields(w.Err.Error())

@@ -31,7 +31,7 @@ type Recording struct {
 
 // whole reports whether the case is one of the whole stack, with kubelets.
 func (r *Recording) whole() bool {
-	return len(r.Before) > 0 || slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Action.Kubelet) > 0 })
+	return len(r.Before) > 0 || slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Action.Kubelet)+len(s.Action.Program) > 0 })
 }
 
 // Step is something the user did, and what was written then.
@@ -42,6 +42,19 @@ type Step struct {
 	Files []File `json:"files,omitempty"`
 	// Calls are the calls to CSI drivers.
 	Calls []DriverCall `json:"grpc,omitempty"`
+	// Left lists the remains on nodes and in the storage after the step, if the recorder looked.
+	Left *Left `json:"left,omitempty"`
+	// Ended lists the programs that ended by themselves.
+	Ended []Ended `json:"ended,omitempty"`
+}
+
+// Ended is a program that ended by itself in a step.
+type Ended struct {
+	// Name is its name in steps, "prov-plain", and Program the program, "csi-provisioner".
+	Name    string `json:"name"`
+	Program string `json:"program"`
+	// Said holds the last lines of its log. They are not compared.
+	Said []string `json:"said,omitempty"`
 }
 
 // DriverCall is a call of a CSI driver.
@@ -54,6 +67,8 @@ type DriverCall struct {
 	Code     string         `json:"code"`
 	Request  map[string]any `json:"request,omitempty"`
 	Response DriverInfo     `json:"response"`
+	// Unanswered: the caller was killed before the answer, which Code is of.
+	Unanswered bool `json:"unanswered,omitempty"`
 }
 
 // DriverInfo is a driver's answer to NodeGetInfo.
@@ -78,6 +93,9 @@ type Action struct {
 	// Kubelet starts, stops or restarts the kubelets of nodes: it has the node's name
 	// and "start", "stop" or "restart".
 	Kubelet map[string]string `json:"kubelet,omitempty"`
+	// Program does something with programs: it has their names and "stop", "start", "restart", "pause" or
+	// "resume".
+	Program map[string]string `json:"program,omitempty"`
 	// Host are shell commands run on the nodes.
 	Host []string `json:"host,omitempty"`
 	// Fail and Driver are about a CSI driver.
@@ -112,6 +130,8 @@ type Failure struct {
 	Sleep float64 `json:"Sleep"`
 	// After lets the driver do the work first.
 	After bool `json:"After"`
+	// Answer is "empty" or "no id": the call succeeds with nothing in its answer, or with no ID.
+	Answer string `json:"Answer"`
 }
 
 // Words is a list of strings; in JSON it may be one string.
@@ -298,14 +318,14 @@ func (a Action) check() error {
 	n := 0
 	for _, set := range []bool{
 		len(a.Nodes) > 0, len(a.Create) > 0, a.Delete != "", a.Patch != nil, a.Attach != "", a.Detach != "", a.Wait > 0,
-		len(a.Kubelet) > 0, len(a.Host) > 0, len(a.Fail) > 0, a.Driver != "",
+		len(a.Kubelet) > 0, len(a.Program) > 0, len(a.Host) > 0, len(a.Fail) > 0, a.Driver != "",
 	} {
 		if set {
 			n++
 		}
 	}
 	if n != 1 {
-		return errors.New("expected exactly one of nodes, create, delete, patch, attach, detach, wait, kubelet, host, fail and driver")
+		return errors.New("expected exactly one of nodes, create, delete, patch, attach, detach, wait, kubelet, program, host, fail and driver")
 	}
 	if a.Patch != nil && patchTypes[a.Patch.Type] == "" {
 		return fmt.Errorf("patch: type %q: expected one of %q", a.Patch.Type, sortedKeys(patchTypes))
@@ -313,6 +333,16 @@ func (a Action) check() error {
 	for _, node := range sortedKeys(a.Kubelet) {
 		if what := a.Kubelet[node]; what != "start" && what != "stop" && what != "restart" {
 			return fmt.Errorf("kubelet: %s: %q: expected start, stop or restart", node, what)
+		}
+	}
+	for _, program := range sortedKeys(a.Program) {
+		if what := a.Program[program]; !slices.Contains(programActions(), what) {
+			return fmt.Errorf("program: %s: %q: expected one of %q", program, what, programActions())
+		}
+	}
+	for _, f := range a.Fail {
+		if f.Answer != "" && f.Answer != "empty" && f.Answer != "no id" {
+			return fmt.Errorf(`fail: Answer %q: expected "empty" or "no id"`, f.Answer)
 		}
 	}
 	if a.Quiet != nil && *a.Quiet < 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/kubelet"
 )
 
 // actors returns those of the recorded control plane that the simulation has.
@@ -52,10 +53,14 @@ type replay struct {
 	// a write before the next object is created.
 	quiet, afterCreate time.Duration
 	drivers            []*testDriver
+	disks              map[string]*kubelet.Config // the nodes' disks and mounts, by name
+	// unanswered holds the calls whose callers were killed before they had the answer.
+	unanswered []DriverCall
 }
 
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
+	machines := map[string]*kubelet.Config{}
 	nodes := nodesOf(rec)
 	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase}
 	if rec.whole() {
@@ -64,6 +69,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if rec.fromNothing() {
 		config.Nodes, config.NoNodes = nil, true
 	}
+	config.Kubelet = func(cfg *kubelet.Config) { machines[cfg.Node.Name] = cfg }
 	if !s.inOrder() {
 		config.Policy = steering
 	}
@@ -72,7 +78,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 		return nil, err
 	}
 	cluster.Server().DenyPrivileged() // as in the recorded cluster
-	r := &replay{rec: rec, cluster: cluster, client: fake.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering}
+	r := &replay{rec: rec, cluster: cluster, client: fake.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {
@@ -136,7 +142,7 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(found, r.compareEnd(objects)...), nil
+	return slices.Concat(found, r.compareEnd(objects), compareCalls(rec.unanswered(), r.unanswered)), nil
 }
 
 // begin turns to the step of that index.
@@ -158,6 +164,9 @@ func (r *replay) step(a Action) (*observed, error) {
 	}
 	if err == nil {
 		got.calls, err = r.calls()
+	}
+	if err == nil && r.rec.Steps[r.current].Left != nil {
+		got.left, err = r.left()
 	}
 	return got, err
 }
@@ -191,6 +200,8 @@ func (r *replay) perform(a Action) error {
 		err = r.cluster.RunFor(seconds(a.Wait))
 	case len(a.Kubelet) > 0:
 		err = r.kubelets(a.Kubelet)
+	case len(a.Program) > 0:
+		err = r.programs(a.Program)
 	case len(a.Host) > 0:
 		err = r.host(a.Host)
 	case len(a.Fail) > 0:
@@ -250,6 +261,10 @@ func (r *replay) delete(refs []string, grace *int64) error {
 		grace = new(int64)
 	}
 	for _, ref := range refs {
+		ref, err := r.uids.fill(ref)
+		if err != nil {
+			return &stepError{err}
+		}
 		res, namespace, name, err := r.resolve(ref)
 		if err != nil {
 			return err
@@ -270,7 +285,11 @@ func (r *replay) delete(refs []string, grace *int64) error {
 }
 
 func (r *replay) patch(p Patch) error {
-	res, namespace, name, err := r.resolve(p.Object)
+	ref, err := r.uids.fill(p.Object)
+	if err != nil {
+		return &stepError{err}
+	}
+	res, namespace, name, err := r.resolve(ref)
 	if err != nil {
 		return err
 	}

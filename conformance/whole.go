@@ -39,12 +39,14 @@ const driver = "CSI"
 // its recorded answer says what the driver registers with, and kubelets get that.
 func (r *Recording) needsDriver() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
-		return len(s.Action.Fail) > 0 || slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
+		return len(s.Action.Fail) > 0 || s.Action.Driver != "" || slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
 	})
 }
 
 // isControl reports whether a step controls the driver in a way that is not simulated.
-func (s Step) isControl() bool { return s.Action.Driver != "" && s.Action.Driver != lateSnapshots }
+func (s Step) isControl() bool {
+	return s.Action.Driver != "" && s.Action.Driver != lateSnapshots && !strings.HasPrefix(s.Action.Driver, capabilities)
+}
 
 // fromNothing reports whether the case begins without nodes: its kubelets start in it.
 func (r *Recording) fromNothing() bool { return r.whole() && len(r.Before) == 0 }
@@ -129,10 +131,18 @@ func (r *replay) untaint() error {
 // host runs shell commands of recordings on every node: the recorded nodes were processes
 // of one machine, with one <host>.
 func (r *replay) host(commands []string) error {
-	for _, line := range commands {
-		for _, node := range nodesOf(r.rec) {
-			if err := r.shell(node.Name, strings.ReplaceAll(line, "<host>", hostDir)); err != nil {
-				return bad("host: %s: %w", line, err)
+	for i, line := range commands {
+		nodes := nodesOf(r.rec)
+		if strings.Contains(line, "<root>") {
+			nodes = nodes[:1] // node-1's own directory
+		}
+		line, err := r.uids.fill(line)
+		if err != nil {
+			return bad("host: %s: %w", commands[i], err)
+		}
+		for _, node := range nodes {
+			if err := r.shell(node.Name, line); err != nil {
+				return bad("host: %s: %w", commands[i], err)
 			}
 		}
 	}

@@ -86,6 +86,50 @@ func TestTheHarnessFindsEveryKindOfDifferenceWithKubelets(t *testing.T) {
 			},
 			`step 1 of 1, nodes node-1: wanted nothing, got node-controller patch {"/spec/taints":null}`,
 		},
+		"a mount is left that should not be": {
+			"u09c_claim_deleted_while_createvolume_hangs", func(rec *Recording) {
+				rec.Steps[3].Left.Nodes = map[string]OnNode{"node-1": {Mounts: []string{"<root>/pods/x/mount"}}}
+			},
+			`step 4 of 4, left on node-1, mounts: wanted <root>/pods/x/mount, got nothing`,
+		},
+		"a pod's directory is left": {
+			"u11g_pod_and_claim_deleted_while_kubelet_down", func(rec *Recording) {
+				rec.Steps[5].Left.Nodes["node-1"] = OnNode{Mounts: rec.Steps[5].Left.Nodes["node-1"].Mounts, Staging: rec.Steps[5].Left.Nodes["node-1"].Staging}
+			},
+			`step 6 of 7, left on node-1, pods: wanted nothing, got <uid:pod/default/web>`,
+		},
+		"a staging directory is left": {
+			"u11g_pod_and_claim_deleted_while_kubelet_down", func(rec *Recording) {
+				rec.Steps[6].Left.Nodes = map[string]OnNode{"node-2": {Staging: []string{"plain.csi.example.com/x"}}}
+			},
+			`step 7 of 7, left on node-2, staging directories: wanted plain.csi.example.com/x, got nothing`,
+		},
+		"a volume is published elsewhere": {
+			"u11g_pod_and_claim_deleted_while_kubelet_down", func(rec *Recording) {
+				for id := range rec.Steps[2].Left.Storage {
+					rec.Steps[2].Left.Storage[id] = []string{"id-node-2"}
+				}
+			},
+			`step 3 of 7, left in the storage, h-pvc-<uid:persistentvolumeclaim/default/data>, published on: wanted id-node-2, got id-node-1`,
+		},
+		"a volume is not in the storage any more": {
+			"u11d_provisioner_killed_in_createvolume_claim_deleted", func(rec *Recording) { rec.Steps[5].Left.Storage = nil },
+			`step 6 of 6, left in the storage, h-pvc-<uid:persistentvolumeclaim/default/data>: wanted no such volume, got published on nothing`,
+		},
+		"a volume is in the storage that is not": {
+			"u11g_pod_and_claim_deleted_while_kubelet_down", func(rec *Recording) { rec.Steps[6].Left.Storage = map[string][]string{"h": nil} },
+			`step 7 of 7, left in the storage, h: wanted published on nothing, got no such volume`,
+		},
+		"a call without an answer was not made": {
+			"u11d_provisioner_killed_in_createvolume_claim_deleted", func(rec *Recording) { rec.Steps[2].Calls = nil },
+			`at the end, calls of plain.csi.example.com: wanted nothing more, got CreateVolume on controller: OK`,
+		},
+		"a failed question for capabilities": {
+			"u04c_capabilities_unanswered_at_teardown", func(rec *Recording) {
+				rec.Steps[4].Calls = slices.DeleteFunc(rec.Steps[4].Calls, func(c DriverCall) bool { return c.Method == "NodeGetCapabilities" })
+			},
+			`step 5 of 6, calls of plain.csi.example.com: wanted nothing more, got NodeGetCapabilities on node-1: Internal {}`,
+		},
 		"an object is left": {
 			"k21_projected",
 			func(rec *Recording) {
@@ -96,7 +140,11 @@ func TestTheHarnessFindsEveryKindOfDifferenceWithKubelets(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			rec, err := Load(filepath.Join("testdata", "full", tt.rec+".json"))
+			dir := "full"
+			if strings.HasPrefix(tt.rec, "u") {
+				dir = "unkind"
+			}
+			rec, err := Load(filepath.Join("testdata", dir, tt.rec+".json"))
 			require.NoError(t, err)
 			differences, err := run(rec, Schedule{}, false)
 			require.NoError(t, err)
@@ -209,7 +257,18 @@ func TestOfAFieldInDoubtOnlyTheFieldIsLeftOut(t *testing.T) {
 func TestAStepOfTheWholeStackThatIsNotUnderstoodIsAnError(t *testing.T) {
 	_, err := load(t, `{"steps": [{"step": {"kubelet": {"node-1": "pause"}}}]}`)
 	require.ErrorContains(t, err, `step 1: kubelet: node-1: "pause": expected start, stop or restart`)
+	_, err = load(t, `{"steps": [{"step": {"program": {"kcm": "pauze"}}}]}`)
+	require.ErrorContains(t, err, `step 1: program: kcm: "pauze": expected one of ["pause" "restart" "resume" "start" "stop"]`)
+	_, err = load(t, `{"steps": [{"step": {"fail": [{"Method": "CreateVolume", "Answer": "nothing"}]}}]}`)
+	require.ErrorContains(t, err, `step 1: fail: Answer "nothing": expected "empty" or "no id"`)
+	_, err = load(t, `{"steps": [{"step": {"wait": 1}, "left": {"node-1": {"mount": []}}}]}`)
+	require.ErrorContains(t, err, `unknown field "mount"`)
 	for step, want := range map[string]string{
+		`{"program": {"etcd": "stop"}}`:         `program: there is no program "etcd"`,
+		`{"program": {"prov-plan": "stop"}}`:    `program: there is no program "prov-plan"`,
+		`{"program": {"sched": "start"}}`:       `program: sched: actor "kube-scheduler" is not stopped`,
+		`{"driver": "/caps?driver=x&without="}`: `driver: "/caps?driver=x&without=": there is no driver "x"`,
+		`{"delete": "pod/<uid:pod/default/x>"}`: `<uid:pod/default/x>: no such object has existed`,
 		`{"host": ["reboot now"]}`:              `host: reboot now: exit code 127: sh: reboot: not found`,
 		`{"wait": 1, "until": "pod/web"}`:       `until: "pod/web" is not a known condition`,
 		`{"wait": 1, "until": ["cow/web Fed"]}`: `until: "cow/web Fed" is not a known condition`,

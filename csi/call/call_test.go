@@ -278,6 +278,9 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 	}{
 		{"code before", call.Fault{Code: codes.Internal, Message: "no luck"}, codes.Internal, 0, 0, "it is refused before the driver gets it"},
 		{"code after", call.Fault{Code: codes.Internal, After: true}, codes.Internal, 1, 0, "it is refused after the driver has done it"},
+		{"slow code", call.Fault{Code: codes.Aborted, Delay: 5 * time.Second}, codes.Aborted, 0, 5 * time.Second, "it is refused before the driver gets it, after 5s"},
+		{"too slow code", call.Fault{Code: codes.Aborted, Delay: time.Minute, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second, "it is refused after the driver has done it, after 1m0s"},
+		{"another answer", call.Fault{Answer: func(any) {}, After: true}, codes.OK, 1, 0, "the answer is another than the driver's"},
 		{"lost", call.Fault{After: true}, codes.Unavailable, 1, 0, "the answer is lost"},
 		{"hang after", call.Fault{Hang: true, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second, "it hangs after the driver has done it"},
 		{"slow", call.Fault{Delay: 5 * time.Second}, codes.OK, 1, 5 * time.Second, "it takes 5s"},
@@ -309,12 +312,13 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 	var s call.Sockets
 	for want, f := range map[string]call.Fault{
-		"call.Fault: one of Code, Hang, Delay, Crash and After must be set":   {},
-		"call.Fault: only one of Code, Hang, Delay and Crash can be set":      {Hang: true, Crash: true},
-		"call.Fault: Delay, Restart and Skip cannot be negative":              {Hang: true, Skip: -1},
-		"call.Fault.Code: 17 is not a gRPC code; those are 1 to 16":           {Code: 17},
-		"call.Fault.Restart: it is the downtime of a Crash, which is not set": {Hang: true, Restart: 1},
-		"call.Fault.Message: it is the text of a Code, which is not set":      {Hang: true, Message: "x"},
+		"call.Fault: one of Code, Hang, Delay, Answer, Crash and After must be set":                                    {},
+		"call.Fault: only one of Code, Hang, Answer and Crash can be set, and Delay only alone or with Code or Answer": {Hang: true, Crash: true},
+		"call.Fault.Answer: the driver must have answered before; set After, too":                                      {Answer: func(any) {}},
+		"call.Fault: Delay, Restart and Skip cannot be negative":                                                       {Hang: true, Skip: -1},
+		"call.Fault.Code: 17 is not a gRPC code; those are 1 to 16":                                                    {Code: 17},
+		"call.Fault.Restart: it is the downtime of a Crash, which is not set":                                          {Hang: true, Restart: 1},
+		"call.Fault.Message: it is the text of a Code, which is not set":                                               {Hang: true, Message: "x"},
 	} {
 		require.EqualError(t, s.Inject(f), want)
 	}

@@ -44,7 +44,14 @@ func newConn(s *Sockets, env control.Env, at socket.Place) *Conn {
 func (c *Conn) Invoke(ctx context.Context, method string, req, answer any, opts ...grpc.CallOption) error {
 	began := c.env.Now()
 	it := &invocation{Conn: c, ctx: ctx, method: method, req: req, answer: answer, opts: opts}
+	ended := false
+	defer func() {
+		if !ended { // the caller's process ends: this unwinds its stack
+			c.sockets.Abandon(c.env.Name(), it.record(it.would, c.env.Now().Sub(began)))
+		}
+	}()
 	err := shortened(it.run())
+	ended = true
 	r := it.record(err, c.env.Now().Sub(began))
 	if r.Routine {
 		r.Repeated = r.Err != "" && c.failed[r.Method] == r.Err
@@ -80,6 +87,7 @@ type invocation struct {
 	opts        []grpc.CallOption
 	driver      string
 	fault       string // the effect of a fault, in words
+	would       error  // the answer that a fault delays
 }
 
 // run does the whole call: faults before it, the call itself, faults after it.
@@ -192,7 +200,7 @@ func (c *invocation) suffer(l *Listener, after bool) error {
 		return nil
 	}
 	words, err := outcome(f)
-	c.fault = words
+	c.fault, c.would = words, err
 	switch {
 	case f.Hang:
 		return c.hang()
@@ -200,6 +208,10 @@ func (c *invocation) suffer(l *Listener, after bool) error {
 		if ended := c.env.Sleep(c.ctx, f.Delay); ended != nil {
 			return status.FromContextError(ended).Err()
 		}
+	}
+	switch {
+	case f.Answer != nil:
+		f.Answer(c.answer)
 	case f.Crash && l != nil:
 		l.Kill()
 		if l.socket.Crash != nil {

@@ -40,7 +40,12 @@ func outcome(f *Fault) (words string, answer error) {
 		if message == "" {
 			message = "injected fault"
 		}
+		if f.Delay > 0 {
+			when += ", after " + f.Delay.String()
+		}
 		return "it is refused " + when, status.Error(f.Code, message)
+	case f.Answer != nil:
+		return "the answer is another than the driver's", nil
 	case f.Delay > 0:
 		return "it takes " + f.Delay.String(), nil
 	}

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Fault is a deliberate failure of gRPC calls. Empty fields match anything. At most one of Code, Hang, Delay and
-// Crash says what happens; without any, After must be set, and the answer is lost.
+// Fault is a deliberate failure of gRPC calls. Empty fields match anything. At most one of Code, Hang, Answer and
+// Crash says what happens; Delay goes alone, or before a Code or an Answer. Without any, After must be set, and the
+// answer is lost.
 type Fault struct {
 	// Caller is the actor that calls, "kubelet/node-1"; Machine the machine whose socket it uses,
 	// "node/node-1"; Driver the name of the driver.
@@ -29,6 +30,8 @@ type Fault struct {
 	// Code is the code that the caller gets, and Message the text with it.
 	Code    codes.Code
 	Message string
+	// Answer changes the driver's answer, a pointer to a message such as *csi.CreateVolumeResponse; it needs After.
+	Answer func(answer any)
 	// Hang drops the answer: the caller waits for its deadline.
 	Hang bool
 	// Delay is the virtual time that the call takes: before the driver gets it, or with After until its answer
@@ -44,7 +47,7 @@ type Fault struct {
 // strikes.
 func (t *Table) Inject(f Fault) error {
 	what := 0
-	for _, set := range []bool{f.Code != codes.OK, f.Hang, f.Delay > 0, f.Crash} {
+	for _, set := range []bool{f.Code != codes.OK, f.Hang, f.Answer != nil, f.Crash} {
 		if set {
 			what++
 		}
@@ -54,10 +57,12 @@ func (t *Table) Inject(f Fault) error {
 		return errors.New("call.Fault: Delay, Restart and Skip cannot be negative")
 	case f.Code > codes.Unauthenticated:
 		return fmt.Errorf("call.Fault.Code: %d is not a gRPC code; those are 1 to %d", f.Code, codes.Unauthenticated)
-	case what > 1:
-		return errors.New("call.Fault: only one of Code, Hang, Delay and Crash can be set")
-	case what == 0 && !f.After:
-		return errors.New("call.Fault: one of Code, Hang, Delay, Crash and After must be set")
+	case what > 1 || f.Delay > 0 && (f.Hang || f.Crash):
+		return errors.New("call.Fault: only one of Code, Hang, Answer and Crash can be set, and Delay only alone or with Code or Answer")
+	case what == 0 && f.Delay == 0 && !f.After:
+		return errors.New("call.Fault: one of Code, Hang, Delay, Answer, Crash and After must be set")
+	case f.Answer != nil && !f.After:
+		return errors.New("call.Fault.Answer: the driver must have answered before; set After, too")
 	case f.Restart > 0 && !f.Crash:
 		return errors.New("call.Fault.Restart: it is the downtime of a Crash, which is not set")
 	case f.Message != "" && f.Code == codes.OK:

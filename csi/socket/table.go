@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/internal/fault"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Table holds the sockets of a cluster's machines. The zero value has none and no disks. Its methods are safe for
@@ -19,6 +20,10 @@ type Table struct {
 	// Disk returns the disk of a machine, "node/node-1"; nil if there is no such machine. If Disk is not set,
 	// sockets have no files.
 	Disk func(machine string) *disk.Disk
+
+	// Abandoned, if set, is called when a caller's process ends before it has the answer of a call. The record has
+	// the code that the answer would have had. Such a call is not in the trace.
+	Abandoned func(caller string, r trace.RPC)
 
 	mu        sync.Mutex
 	open      map[Place]Server
@@ -58,6 +63,13 @@ func (t *Table) Add(at Place, by Transport, start func() (Server, error)) error 
 	t.mu.Unlock()
 	t.tell(at)
 	return nil
+}
+
+// Abandon reports a call to Abandoned.
+func (t *Table) Abandon(caller string, r trace.RPC) {
+	if t.Abandoned != nil {
+		t.Abandoned(caller, r)
+	}
 }
 
 // Drop removes a server that has ended. Its file stays.
