@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -172,7 +172,7 @@ func (c *Cluster) Close() error {
 	err := errors.Join(late, c.machines.Close())
 	if c.temporary {
 		c.temporary = false
-		err = errors.Join(err, os.RemoveAll(c.dir))
+		err = errors.Join(err, mount.RemoveAll(c.dir))
 	}
 	return err
 }

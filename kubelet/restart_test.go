@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -116,8 +117,10 @@ const orphaned = "/var/lib/kubelet/pods/gone/volumes/example.com~gone/pv-1"
 // mounted. With real mounts, through which rm -rf would go.
 func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
+		var root string
 		left := func(remove func(*disk.Disk, string) error) []string {
-			node, err := disk.Open(t.TempDir())
+			root = t.TempDir()
+			node, err := disk.Open(root)
 			require.NoError(t, err)
 			m, err := mount.NewBind(mount.Config{Dir: node})
 			require.NoError(t, err)
@@ -127,7 +130,8 @@ func TestBindCleaningUpNeverDeletesThroughALiveMount(t *testing.T) {
 			require.NoError(t, err)
 			return names
 		}
-		require.Empty(t, left((*disk.Disk).RemoveAll), "with the bug the data is gone")
+		require.Empty(t, left(func(_ *disk.Disk, name string) error { return os.RemoveAll(root + name) }), "with the bug the data is gone")
+		require.Equal(t, []string{"keep", "lost+found/"}, left((*disk.Disk).RemoveAll), "which a disk's own removal cannot have")
 		require.Equal(t, []string{"keep", "lost+found/"}, left(nil))
 	})
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	restclient "k8s.io/client-go/rest"
+
+	"github.com/storagesim/storagesim/machine/mount"
 )
 
 // Command returns the Run of a storagesim.Program that is a child process: an executable in any
@@ -34,7 +36,7 @@ func Command(make func(ctx context.Context, kubeconfig string) *exec.Cmd) func(c
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer func() { err = errors.Join(err, mount.RemoveAll(dir)) }()
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func newNode(out io.Writer) (*node, error) {
 	return n, n.err
 }
 
-func (n *node) close() error { return errors.Join(n.host.FS.Close(), os.RemoveAll(n.dir)) }
+func (n *node) close() error { return errors.Join(n.host.FS.Close(), mount.RemoveAll(n.dir)) }
 
 func (n *node) try(err error) {
 	if n.err == nil {

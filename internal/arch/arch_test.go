@@ -45,6 +45,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("directories are removed only by what stops at mounts", func(t *testing.T) {
+		found, err := arch.CheckRemovals(top, arch.Removers())
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("no file names a place on one machine", func(t *testing.T) {
 		found, err := arch.CheckText(top, arch.NoText())
 		require.NoError(t, err)
@@ -230,6 +235,29 @@ func TestWhatWouldMakeDrivenCodeUnrepeatableIsFound(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, err := arch.CheckDriven(tree(tt.file, tt.src), rules)
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestARemovalThatGoesThroughMountsIsFound(t *testing.T) {
+	tests := map[string]struct {
+		file, src string
+		want      string // "" if it is allowed
+	}{
+		"in the cluster":           {"a.go", `import "os"; func f() { os.RemoveAll("x") }`, "removes a directory through mounts: use mount.RemoveAll"},
+		"as a value":               {"live/a.go", `import "os"; var f = os.RemoveAll`, "removes a directory through mounts"},
+		"under another name":       {"cmd/a.go", `import o "os"; func f() { o.RemoveAll("x") }`, "removes a directory through mounts"},
+		"of an os.Root":            {"machine/disk/a.go", `import "os"; type r struct { *os.Root }; func (r r) f() { r.Root.RemoveAll("x") }`, "removes a directory through mounts"},
+		"of a node's disk":         {"kubelet/a.go", `func f(d interface{ RemoveAll(string) }) { d.RemoveAll("/x") }`, ""},
+		"of one file":              {"cmd/a.go", `import "os"; func f() { os.Remove("x") }`, ""},
+		"where it stops at mounts": {"machine/internal/removal/a.go", `import "os"; func f() { os.RemoveAll("x") }`, ""},
+		"in a test":                {"kubelet/a_test.go", `import "os"; func f() { os.RemoveAll("x") }`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := arch.CheckRemovals(tree(tt.file, tt.src), arch.Removers())
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})

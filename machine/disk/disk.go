@@ -102,7 +102,8 @@ func (d *Disk) Remove(name string) error {
 }
 
 // RemoveAll removes name and all below it without following links. What does
-// not exist is removed already. "/" is refused.
+// not exist is removed already. "/" is refused. If anything is mounted on name or below it,
+// nothing is removed, and the error is EBUSY and names what is mounted, with this machine's paths.
 func (d *Disk) RemoveAll(name string) error {
 	return d.do("removeall", name, func(d *Disk, rel string) error {
 		if rel == "." {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/storagesim/storagesim/machine/internal/removal"
 )
 
 // root is an os.Root that goes a path in one step where the kernel can (openat2,
@@ -166,6 +168,24 @@ func (r *root) Remove(rel string) error {
 	}
 	defer in.close()
 	return failed("remove", rel, in.remove(base))
+}
+
+// RemoveAll removes rel and all below it, and never goes through a mount. os.Root's would.
+func (r *root) RemoveAll(rel string) error {
+	in, base, ok := r.parent(rel)
+	if ok {
+		defer in.close()
+		return failed("removeall", rel, removal.RemoveAt(int(in), base))
+	}
+	dir, err := r.OpenFile(filepath.Dir(rel), os.O_RDONLY|directory, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return failed("removeall", rel, removal.RemoveAt(int(dir.Fd()), filepath.Base(rel)))
 }
 
 func (r *root) Symlink(text, rel string) error {

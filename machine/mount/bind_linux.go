@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/internal/mountinfo"
 )
 
 // Bind makes real bind mounts. It is not safe for concurrent use.
@@ -65,15 +66,15 @@ func checkPrivate(root string) error {
 	if err != nil {
 		return err
 	}
-	table, err := readMountInfo("self")
+	table, err := mountinfo.Read("self")
 	if err != nil {
 		return err
 	}
-	switch at := table.containing(root); {
+	switch at := table.Containing(root); {
 	case at == nil:
 		return fmt.Errorf("the kernel's table of mounts does not say what %s is on, so whether mounts there would be seen in other mount namespaces is not known", root)
-	case at.shared:
-		return fmt.Errorf("mounts below %s would be seen in other mount namespaces; make it private: mount --make-rprivate /", at.path)
+	case at.Shared:
+		return fmt.Errorf("mounts below %s would be seen in other mount namespaces; make it private: mount --make-rprivate /", at.Path)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/storagesim/storagesim/machine/internal/mountinfo"
 )
 
 // namespace identifies the mount namespaces of this process and of the machine's first
@@ -30,13 +32,13 @@ func readNamespace() (ns namespace, err error) {
 	if ns.first, ns.firstErr = os.Readlink("/proc/1/ns/mnt"); ns.firstErr == nil {
 		return ns, nil
 	}
-	own, err := readMountInfo("self")
+	own, err := mountinfo.Read("self")
 	if err != nil {
 		return ns, err
 	}
-	ns.ownMounts = own.ids()
-	if first, err := readMountInfo("1"); err == nil {
-		ns.firstMounts = first.ids()
+	ns.ownMounts = own.IDs()
+	if first, err := mountinfo.Read("1"); err == nil {
+		ns.firstMounts = first.IDs()
 	}
 	return ns, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim/internal/unshared"
+	"github.com/storagesim/storagesim/machine/internal/mountinfo"
 )
 
 func TestANamespaceThatMayBeTheMachinesIsRefused(t *testing.T) {
@@ -40,13 +41,13 @@ func TestANamespaceThatMayBeTheMachinesIsRefused(t *testing.T) {
 
 func TestMountsTellTwoNamespacesApart(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
-		own, err := readMountInfo("self")
+		own, err := mountinfo.Read("self")
 		require.NoError(t, err)
-		first, err := readMountInfo("1")
+		first, err := mountinfo.Read("1")
 		require.NoError(t, err)
-		require.NotEmpty(t, own.ids())
-		for _, id := range own.ids() {
-			require.NotContains(t, first.ids(), id)
+		require.NotEmpty(t, own.IDs())
+		for _, id := range own.IDs() {
+			require.NotContains(t, first.IDs(), id)
 		}
 	})
 }

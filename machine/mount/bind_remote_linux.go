@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"sync"
+
+	"github.com/storagesim/storagesim/machine/internal/mountinfo"
 )
 
 // types remembers the mounts that have a type. They exist as long as this process does.
@@ -53,24 +55,24 @@ func (b *Bind) noteType(target string, as remoteType) error {
 	if err != nil {
 		return err
 	}
-	table, err := readMountInfo("self")
+	table, err := mountinfo.Read("self")
 	if err != nil {
 		return err
 	}
-	if m := table.containing(b.machine(at)); m != nil {
+	if m := table.Containing(b.machine(at)); m != nil {
 		b.types.mu.Lock()
 		defer b.types.mu.Unlock()
-		b.known[origin{m.device, m.root}] = as
+		b.known[origin{m.Device, m.Root}] = as
 	}
 	return nil
 }
 
 // typeOf returns the file system with a type that a mount shows, or shows a part of.
-func (b *Bind) typeOf(m *mountInfo) (remoteType, bool) {
+func (b *Bind) typeOf(m *mountinfo.Mount) (remoteType, bool) {
 	b.types.mu.Lock()
 	defer b.types.mu.Unlock()
-	for at := m.root; ; at = path.Dir(at) {
-		if as, ok := b.known[origin{m.device, at}]; ok || at == "/" {
+	for at := m.Root; ; at = path.Dir(at) {
+		if as, ok := b.known[origin{m.Device, at}]; ok || at == "/" {
 			return as, ok
 		}
 	}

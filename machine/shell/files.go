@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim/machine/disk"
+	mounter "github.com/storagesim/storagesim/machine/mount"
 )
 
 // files are a container's files: its volumes, and the directories above them, which do not
@@ -151,15 +152,25 @@ func (f *files) write(name string, data []byte) error {
 func (f *files) removeAll(name string) error {
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if name != "/" {
-			return dir.RemoveAll(name)
+			return removeTree(dir, name)
 		}
 		entries, err := dir.ReadDir(name)
 		errs := []error{err}
 		for _, e := range entries {
-			errs = append(errs, dir.RemoveAll("/"+e.Name()))
+			errs = append(errs, removeTree(dir, "/"+e.Name()))
 		}
 		return errors.Join(append(errs, errBusy)...)
 	})
+}
+
+// removeTree removes a file or a tree of a volume. A mount of the node's stays; which one it is, a container does not
+// know.
+func removeTree(dir *disk.Disk, name string) error {
+	err := dir.RemoveAll(name)
+	if errors.As(err, new(*mounter.MountedError)) {
+		return errBusy
+	}
+	return err
 }
 
 // Errors with a kernel's texts.

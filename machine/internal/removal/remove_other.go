@@ -1,0 +1,7 @@
+//go:build !linux
+
+package removal
+
+import "os"
+
+func remove(name string) error { return os.RemoveAll(name) }
