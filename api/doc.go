@@ -76,12 +76,11 @@
 // # What differs from a real API server
 //
 //   - Every version of a group has its own store: what is written to
-//     storage.k8s.io/v1beta1 is not seen in v1, nor an event that a client writes
+//     autoscaling/v1 is not seen in v2, nor an event that a client writes
 //     to events.k8s.io among those of v1. Real servers convert. What a controller's
 //     recorder writes to events.k8s.io is kept in v1, as kubectl shows it.
-//   - All versions of client-go's scheme are served, also those that a real server no longer
-//     has, such as extensions/v1beta1. Objects of other versions than the preferred one
-//     have no rules of their kind. VolumeAttachments have the short name va.
+//   - Each kind has the one version that it has on a cluster, also kinds that a cluster serves only on request; HorizontalPodAutoscalers have
+//     two. VolumeAttachments have the short name va.
 //   - managedFields begin with the first server-side apply of an object. Until
 //     then who set what is not tracked, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for

@@ -11,7 +11,7 @@ import (
 // Upstream: controlplane/apiserver/aggregator.go apiVersionPriorities, v1.36.
 func builtinKinds() []Kind {
 	return slices.Concat(
-		coreKinds(), appsKinds(), workloadKinds(), networkKinds(), storageKinds(), policyKinds(), otherKinds(), oldKinds(),
+		coreKinds(), appsKinds(), workloadKinds(), networkKinds(), storageKinds(), policyKinds(), otherKinds(), eventKinds(),
 	)
 }
 

@@ -29,13 +29,13 @@ import (
 func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
-			Kind{Kind: "IPAddress", ShortNames: names("ip"), OtherVersions: names("v1beta1"), ClusterScoped: true},
-			Kind{Kind: "IngressClass", OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true},
-			Kind{Kind: "Ingress", ShortNames: names("ing"), OtherVersions: names("v1beta1"), Generations: true},
+			Kind{Kind: "IPAddress", ShortNames: names("ip"), ClusterScoped: true},
+			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true},
+			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true},
 			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true},
-			Kind{Kind: "ServiceCIDR", OtherVersions: names("v1beta1"), ClusterScoped: true},
+			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
 		),
-		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", OtherVersions: names("v1beta1")})...,
+		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice"})...,
 	)
 }
 
@@ -44,15 +44,15 @@ func policyKinds() []Kind {
 	return append(
 		in(policyv1.SchemeGroupVersion,
 			Kind{
-				Kind: "PodDisruptionBudget", ShortNames: names("pdb"), OtherVersions: names("v1beta1"),
+				Kind: "PodDisruptionBudget", ShortNames: names("pdb"),
 				Generations: true, Conditional: true,
 			},
 		),
 		in(rbacv1.SchemeGroupVersion,
-			Kind{Kind: "ClusterRoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
-			Kind{Kind: "ClusterRole", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
-			Kind{Kind: "RoleBinding", OtherVersions: names("v1beta1", "v1alpha1"), CreatesOnUpdate: true, Validation: validation.Roles()},
-			Kind{Kind: "Role", OtherVersions: names("v1beta1", "v1alpha1"), CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "ClusterRoleBinding", ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "ClusterRole", ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "RoleBinding", CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "Role", CreatesOnUpdate: true, Validation: validation.Roles()},
 		)...,
 	)
 }
@@ -62,17 +62,17 @@ func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
 		schedulingKinds(),
-		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", OtherVersions: names("v1beta1"), Conditional: true, CreatesOnUpdate: true}),
-		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OtherVersions: names("v1alpha2"), Conditional: true, CreatesOnUpdate: true}),
+		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true}),
+		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
-			Kind{Kind: "RuntimeClass", OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true, CreatesOnUpdate: true},
+			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true},
 		),
 		in(flowcontrolv1.SchemeGroupVersion,
-			Kind{Kind: "FlowSchema", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
-			Kind{Kind: "PriorityLevelConfiguration", OtherVersions: names("v1beta3", "v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "FlowSchema", ClusterScoped: true, Generations: true},
+			Kind{Kind: "PriorityLevelConfiguration", ClusterScoped: true, Generations: true},
 		),
 		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", ClusterScoped: true, Conditional: true}),
-		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true}),
+		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", ClusterScoped: true, Conditional: true}),
 		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction"}, Kind{Kind: "EvictionRequest"}),
 	)
 }
@@ -80,12 +80,12 @@ func otherKinds() []Kind {
 // admissionKinds returns those of admissionregistration.k8s.io.
 func admissionKinds() []Kind {
 	kinds := in(admissionregistrationv1.SchemeGroupVersion,
-		Kind{Kind: "MutatingAdmissionPolicyBinding", OtherVersions: names("v1beta1", "v1alpha1")},
-		Kind{Kind: "MutatingAdmissionPolicy", OtherVersions: names("v1beta1", "v1alpha1")},
-		Kind{Kind: "MutatingWebhookConfiguration", OtherVersions: names("v1beta1")},
-		Kind{Kind: "ValidatingAdmissionPolicyBinding", OtherVersions: names("v1beta1", "v1alpha1")},
-		Kind{Kind: "ValidatingAdmissionPolicy", OtherVersions: names("v1beta1", "v1alpha1")},
-		Kind{Kind: "ValidatingWebhookConfiguration", OtherVersions: names("v1beta1")},
+		Kind{Kind: "MutatingAdmissionPolicyBinding"},
+		Kind{Kind: "MutatingAdmissionPolicy"},
+		Kind{Kind: "MutatingWebhookConfiguration"},
+		Kind{Kind: "ValidatingAdmissionPolicyBinding"},
+		Kind{Kind: "ValidatingAdmissionPolicy"},
+		Kind{Kind: "ValidatingWebhookConfiguration"},
 	)
 	for i := range kinds {
 		k := &kinds[i]
@@ -105,19 +105,19 @@ func warnUnasked(runtime.Object) []string {
 func schedulingKinds() []Kind {
 	return slices.Concat(
 		in(schedulingv1.SchemeGroupVersion,
-			Kind{Kind: "PriorityClass", ShortNames: names("pc"), OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "PriorityClass", ShortNames: names("pc"), ClusterScoped: true, Generations: true},
 		),
 		in(schedulingv1beta1.SchemeGroupVersion,
-			Kind{Kind: "PodGroup", OtherVersions: names("v1alpha3")},
-			Kind{Kind: "Workload", OtherVersions: names("v1alpha3")},
+			Kind{Kind: "PodGroup"},
+			Kind{Kind: "Workload"},
 		),
 		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup"}),
 		in(resourcev1.SchemeGroupVersion,
-			Kind{Kind: "DeviceClass", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
-			Kind{Kind: "DeviceTaintRule", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1alpha3"), ClusterScoped: true, Generations: true},
-			Kind{Kind: "ResourceClaim", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1")},
-			Kind{Kind: "ResourceClaimTemplate", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1")},
-			Kind{Kind: "ResourceSlice", AnswersDeleted: true, OtherVersions: names("v1beta2", "v1beta1"), ClusterScoped: true, Generations: true},
+			Kind{Kind: "DeviceClass", AnswersDeleted: true, ClusterScoped: true, Generations: true},
+			Kind{Kind: "DeviceTaintRule", AnswersDeleted: true, ClusterScoped: true, Generations: true},
+			Kind{Kind: "ResourceClaim", AnswersDeleted: true},
+			Kind{Kind: "ResourceClaimTemplate", AnswersDeleted: true},
+			Kind{Kind: "ResourceSlice", AnswersDeleted: true, ClusterScoped: true, Generations: true},
 		),
 		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", AnswersDeleted: true, ClusterScoped: true}),
 	)

@@ -11,27 +11,27 @@ import (
 func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{
-			Kind: "CSIDriver", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Generations: true, Conditional: true,
+			Kind: "CSIDriver", AnswersDeleted: true, ClusterScoped: true, Generations: true, Conditional: true,
 			Strategy: strategy.CSIDrivers(), Validation: validation.CSIDrivers(),
 		},
 		Kind{
-			Kind: "CSINode", AnswersDeleted: true, OtherVersions: names("v1beta1"), ClusterScoped: true, Conditional: true,
+			Kind: "CSINode", AnswersDeleted: true, ClusterScoped: true, Conditional: true,
 			Strategy: strategy.CSINodes(), Validation: validation.CSINodes(),
 		},
 		Kind{
-			Kind: "CSIStorageCapacity", OtherVersions: names("v1beta1", "v1alpha1"), Conditional: true,
+			Kind: "CSIStorageCapacity", Conditional: true,
 			Validation: validation.CSIStorageCapacities(),
 		},
 		Kind{
-			Kind: "StorageClass", AnswersDeleted: true, ShortNames: names("sc"), OtherVersions: names("v1beta1"), ClusterScoped: true,
+			Kind: "StorageClass", AnswersDeleted: true, ShortNames: names("sc"), ClusterScoped: true,
 			Strategy: strategy.StorageClasses(), Validation: validation.StorageClasses(),
 		},
 		Kind{ // a real server has no short name for it
-			Kind: "VolumeAttachment", AnswersDeleted: true, ShortNames: names("va"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true, Conditional: true,
+			Kind: "VolumeAttachment", AnswersDeleted: true, ShortNames: names("va"), ClusterScoped: true, Conditional: true,
 			Strategy: strategy.VolumeAttachments(), Validation: validation.VolumeAttachments(),
 		},
 		Kind{
-			Kind: "VolumeAttributesClass", AnswersDeleted: true, ShortNames: names("vac"), OtherVersions: names("v1beta1", "v1alpha1"), ClusterScoped: true,
+			Kind: "VolumeAttributesClass", AnswersDeleted: true, ShortNames: names("vac"), ClusterScoped: true,
 			Validation: validation.VolumeAttributesClasses(),
 		},
 	)

@@ -79,17 +79,17 @@ func apply(c *call) error { return c.eachManifest(c.applyOne) }
 
 func create(c *call) error { return c.eachManifest(c.createOne) }
 
-// eachManifest goes on after an object that is refused.
+// eachManifest goes on after an object that is refused, and after one of an unknown kind. As kubectl, it tells of unknown kinds last.
 func (c *call) eachManifest(f func(manifest.Object) error) error {
-	objects, err := c.manifests()
-	if err != nil {
-		return err
+	objects, unknown := c.manifests()
+	if len(objects) == 0 {
+		return unknown
 	}
 	var errs []error
 	for _, obj := range objects {
 		errs = append(errs, f(obj))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, unknown)...)
 }
 
 func (c *call) applyOne(obj manifest.Object) error {

@@ -85,6 +85,15 @@ func TestAKindThatThereIsNotIsRefusedWithWhatThereIs(t *testing.T) {
 	require.ErrorContains(t, c.Apply("apiVersion: v1\nkind: Poud\nmetadata: {name: a}"), `unknown kind "Poud" (did you mean "Pod"?)`)
 }
 
+// A story and the command apply the other objects, as kubectl does; a test had better not go on.
+func TestApplyOfAClusterIsAllOrNothing(t *testing.T) {
+	c := unstarted(t)
+	err := c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: storage.k8s.io/v1beta1\nkind: StorageClass\nmetadata: {name: b}\nprovisioner: c/d\n")
+	require.EqualError(t, err, `manifest:5: StorageClass/b: apiVersion: no matches for kind "StorageClass" in version "storage.k8s.io/v1beta1"; expected storage.k8s.io/v1`)
+	_, err = c.Client().CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+}
+
 func errOf(_ string, err error) error { return err }
 
 func unstarted(t *testing.T) *storagesim.Cluster {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -61,10 +62,12 @@ at rest, and prints the story (who did what, when and why), the tables that kube
 get would print and, for each pod that does not run and each claim that is not bound,
 why.
 
-Manifests are YAML or JSON. If anything in any of them is wrong (an unknown kind
-or field, a wrong type, a bad quantity, a duplicate), nothing is applied, and each
-problem is reported with file, line, object, field and what was expected. Objects
-that the API server refuses are reported, and the others are applied.
+Manifests are YAML or JSON. If anything in any of them is wrong (an unknown field, a
+wrong type, a bad quantity, a duplicate), nothing is applied, and each problem is
+reported with file, line, object, field and what was expected. Objects of a kind, or
+of a version of a kind, that the API server does not have are reported, as are those
+that it refuses, and the others are applied: the exit code is then 1. The kinds of
+CustomResourceDefinitions among the manifests are known.
 
 run starts the provisioners that the StorageClasses of the manifests name, if the
 simulation has them; --provisioners names others instead. The control plane creates
@@ -270,9 +273,14 @@ func nfsServers(exports []string) ([]storagesim.NFSServer, error) {
 
 // run prints what happened to out, also after an error, unless ctx is done.
 func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) (err error) {
-	objects, err := readAll(o.files, in, errOut)
-	if err != nil {
-		return err
+	defer func() {
+		if err != nil {
+			tellPlayers(o.files, errOut)
+		}
+	}()
+	objects, unknown := readAll(o.files, in, errOut)
+	if len(objects) == 0 {
+		return unknown
 	}
 	c, err := o.cluster(storagesim.Config{Seed: o.seed, Dir: o.keep})
 	if err != nil {
@@ -280,7 +288,7 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	defer context.AfterFunc(ctx, c.Interrupt)()
-	err = o.play(ctx, c, objects, errOut)
+	err = errors.Join(o.play(ctx, c, objects, errOut), unknown)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -300,14 +308,30 @@ func (o *runOptions) cluster(cfg storagesim.Config) (*storagesim.Cluster, error)
 	return storagesim.New(cfg)
 }
 
-// readAll reads manifests and reports all their errors.
+// readAll reads manifests and reports all their errors. If only kinds are unknown, the other objects come with the error.
 func readAll(files []string, in io.Reader, errOut io.Writer) ([]manifest.Object, error) {
 	objects, err := read(files, in)
 	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
 		fmt.Fprintln(errOut, errs)
-		return nil, quietError{err}
+		return objects, quietError{err}
 	}
 	return objects, err
+}
+
+// tellPlayers names the command that plays a folder of an example: its program applies the manifests one after the other, with what they need
+// around them.
+func tellPlayers(files []string, errOut io.Writer) {
+	for _, dir := range files {
+		programs, _ := filepath.Glob(filepath.Join(dir, "*.go")) // the pattern is right: at worst there is no file
+		if len(programs) == 0 {
+			continue
+		}
+		command := "go test ."
+		if slices.Contains(programs, filepath.Join(dir, "main.go")) {
+			command = "go run ."
+		}
+		fmt.Fprintf(errOut, "note: a Go program in %s plays its manifests: cd %s && %s\n", dir, dir, command)
+	}
 }
 
 // play applies the objects to a cluster whose nodes are ready.

@@ -114,7 +114,7 @@ const maxSpeed = 100_000
 func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, out, errOut io.Writer) (err error) {
 	var objects []manifest.Object
 	if len(o.files) > 0 {
-		if objects, err = readAll(o.files, in, errOut); err != nil {
+		if objects, err = readAll(o.files, in, errOut); len(objects) == 0 {
 			return err
 		}
 	}

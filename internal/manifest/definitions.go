@@ -129,11 +129,11 @@ func (p *parser) unknownKind(node *yaml.Node, gvk schema.GroupVersionKind, kinds
 	name, line := objectName(node), valueOf(node, "kind").Line
 	for _, r := range p.kinds.All() {
 		if r.Group == gvk.Group && r.Version == gvk.Version {
-			p.problem(line, name, "kind", "unknown kind %q%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds))
+			p.unknown(line, name, "kind", "unknown kind %q%s", gvk.Kind, prose.DidYouMean(gvk.Kind, kinds))
 			return
 		}
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	p.problem(line, name, "kind", "no matches for kind %q in version %q: ensure CRDs are installed first; expected the CustomResourceDefinition %s",
+	p.unknown(line, name, "kind", "no matches for kind %q in version %q: ensure CRDs are installed first; expected the CustomResourceDefinition %s",
 		gvk.Kind, gvk.GroupVersion(), plural.GroupResource())
 }

@@ -19,6 +19,8 @@ type Error struct {
 	Field string
 	// Problem says what is wrong and what was expected.
 	Problem string
+	// UnknownKind: the server has no such kind, or not in that version.
+	UnknownKind bool
 }
 
 // Error returns "file:line: Kind/name: field: problem", without the parts that are
@@ -42,6 +44,11 @@ func (e Errors) Error() string {
 		lines[i] = err.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// OnlyUnknownKinds reports whether nothing is wrong but that the server does not have all kinds: kubectl applies the other objects.
+func (e Errors) OnlyUnknownKinds() bool {
+	return !slices.ContainsFunc(e, func(err *Error) bool { return !err.UnknownKind })
 }
 
 // Unwrap gives errors.As its way to each Error.

@@ -62,7 +62,8 @@ func Parse(kinds Kinds, filename string, data []byte) ([]Object, error) {
 
 // ParseSet reads the objects of all sources, of the kinds that the server has, in order, lists taken apart and
 // namespaces defaulted. If anything is wrong it returns no object and Errors,
-// which hold every problem found. An object may occur only once in the set.
+// which hold every problem found; but if only kinds are unknown (Errors.OnlyUnknownKinds) the objects of the other
+// kinds come with the errors. An object may occur only once in the set.
 func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
 	p := &parser{kinds: kinds, seen: map[string]*Object{}}
 	p.findDefinitions(sources)
@@ -79,11 +80,14 @@ func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
 	if len(p.errs) == 0 && len(p.objects) == 0 {
 		p.nothing(sources)
 	}
-	if len(p.errs) > 0 {
-		return nil, p.errs
-	}
 	slices.SortStableFunc(p.objects, definitionsFirst)
-	return p.objects, nil
+	switch {
+	case len(p.errs) == 0:
+		return p.objects, nil
+	case p.errs.OnlyUnknownKinds():
+		return p.objects, p.errs
+	}
+	return nil, p.errs
 }
 
 // nothing reports that there is no object in any of the sources.
@@ -110,6 +114,12 @@ type parser struct {
 	objects []Object
 	seen    map[string]*Object
 	errs    Errors
+}
+
+// unknown adds the problem that there is no such kind.
+func (p *parser) unknown(line int, object, field, format string, args ...any) {
+	p.problem(line, object, field, format, args...)
+	p.errs[len(p.errs)-1].UnknownKind = true
 }
 
 // problem adds one. The object is the one that node is, or is in.
@@ -204,7 +214,7 @@ func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resou
 		kinds = append(kinds, r.Kind)
 	}
 	if len(versions) > 0 {
-		p.problem(valueOf(node, "apiVersion").Line, name, "apiVersion", "there is no %s in %s; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
+		p.unknown(valueOf(node, "apiVersion").Line, name, "apiVersion", "no matches for kind %q in version %q; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
 	} else {
 		p.unknownKind(node, gvk, kinds)
 	}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// mixed has two objects of kinds that there are not, one whose definition comes later, and a pod.
+const mixed = `apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: web}
+---
+apiVersion: example.com/v1
+kind: Backup
+metadata: {name: nightly}
+spec: {schedule: daily}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: c, image: busybox, command: [sleep, "3600"]}]
+---
+apiVersion: storage.k8s.io/v1beta1
+kind: StorageClass
+metadata: {name: old}
+provisioner: example.com/disk
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: backups.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Backup, plural: backups, singular: backup}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+func TestAnUnknownKindDoesNotStopTheRest(t *testing.T) {
+	path := file(t, "all.yaml", mixed)
+	code, out, errOut := command(t, "", "run", "-f", path)
+	assert.Equal(t, 1, code)
+	assert.Equal(t, path+`:2: ServiceMonitor/web: kind: no matches for kind "ServiceMonitor" in version "monitoring.coreos.com/v1": ensure CRDs are installed first; `+
+		`expected the CustomResourceDefinition servicemonitors.monitoring.coreos.com
+`+path+`:16: StorageClass/old: apiVersion: no matches for kind "StorageClass" in version "storage.k8s.io/v1beta1"; expected storage.k8s.io/v1
+`, errOut)
+	assert.Contains(t, out, "creates backup default/nightly")
+	assert.Regexp(t, `default +pod/web +1/1 +Running`, out)
+}
+
+// A field that there is not is another thing: kubectl would send it, and the API server refuse the object.
+func TestAnUnknownFieldStillStopsEverything(t *testing.T) {
+	code, out, errOut := command(t, "", "run", "-f", file(t, "all.yaml", mixed+"specs: {}\n"))
+	assert.Equal(t, 1, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errOut, "specs: unknown field")
+	assert.Contains(t, errOut, `no matches for kind "ServiceMonitor"`)
+}
+
+func TestOnlyUnknownKindsAreNoRun(t *testing.T) {
+	code, out, errOut := command(t, "", "run", "-f", file(t, "all.yaml", "apiVersion: a.b/v1\nkind: C\nmetadata: {name: d}\n"))
+	assert.Equal(t, 1, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errOut, `no matches for kind "C" in version "a.b/v1"`)
+}
+
+// Each folder of examples is played by run, or run says what plays it.
+func TestRunPlaysEveryExampleOrSaysWhatDoes(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob("../../examples/*")
+	require.NoError(t, err)
+	require.Greater(t, len(folders), 25)
+	played := 0
+	for _, folder := range folders {
+		if filepath.Base(folder) == "internal" {
+			continue
+		}
+		code, _, errOut := command(t, "", "run", "-f", folder, "-o", "table")
+		if code == 0 {
+			played++
+			continue
+		}
+		assert.Contains(t, errOut, "note: a Go program in "+folder+" plays its manifests: cd "+folder+" && go ", folder)
+	}
+	assert.Greater(t, played, 12)
+	info, err := os.Stat("../../examples/topology/main.go") // the commands that the notes name
+	require.NoError(t, err)
+	assert.False(t, info.IsDir())
+}
