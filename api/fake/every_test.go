@@ -61,7 +61,7 @@ func served(typ reflect.Type) bool {
 	return ok
 }
 
-// eachServedCall is eachCall for the clients of kinds that a cluster has in that version.
+// eachServedCall calls f as eachCall does, but only for the clients of kinds that a cluster has in that version.
 func eachServedCall(c kubernetes.Interface, f func(name string, call func(ctx context.Context, list metav1.ListOptions) []reflect.Value)) {
 	known := map[string]bool{}
 	eachClient(c, func(name string, _ reflect.Value, typ reflect.Type) { known[name] = served(typ) })

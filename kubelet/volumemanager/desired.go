@@ -15,9 +15,10 @@ import (
 // Upstream: desired_state_of_world.go, operation_executor.go VolumeToMount, v1.36.
 type volumeToMount struct {
 	podVolume
-	// outerName is the volume's name in the pod's spec.
-	outerName string
-	about     *v1.Pod
+	// outerNames are the volume's names in the pod's spec: several if the pod names one claim twice, or two volumes with the same
+	// storage behind them. The volume is mounted once, as spec, which is that of the first.
+	outerNames []string
+	about      *v1.Pod
 	spec      *volume.Spec
 	plugin    volume.VolumePlugin
 	// device is nil unless the volume is mounted for the whole node first.
@@ -78,9 +79,16 @@ func (dsw *desiredStateOfWorld) isPopulated(uid types.UID) bool {
 	return p != nil && p.populated
 }
 
-// add adds a volume of a pod, unless it is there already.
+// add adds a volume of a pod. If it is there already it gets one more name.
+//
+// Upstream: desired_state_of_world.go AddPodToVolume, v1.37.
 func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
-	if dsw.volumes.has(v.podVolume) {
+	if known := dsw.volumes.get(v.podVolume); known != nil {
+		for _, name := range v.outerNames {
+			if !slices.Contains(known.outerNames, name) {
+				known.outerNames = append(known.outerNames, name)
+			}
+		}
 		return
 	}
 	dsw.added++

@@ -182,7 +182,7 @@ func (p *populator) addVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume, mo
 	}
 	if p.pods.WantsVolumes(pod.UID) { // it may have ended during the API calls
 		p.desired.add(&volumeToMount{
-			podVolume: podVolume{volume: name, pod: pod.UID}, outerName: v.Name,
+			podVolume: podVolume{volume: name, pod: pod.UID}, outerNames: []string{v.Name},
 			about: pod, spec: spec, plugin: plugin, device: device, block: devices[v.Name], attachable: attachable,
 		})
 		if attachable {

@@ -44,10 +44,12 @@ func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod) (list []V
 		}
 		metrics, err := provider.GetMetrics(ctx)
 		if err != nil {
-			vm.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", v.outerName, err))
+			vm.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", v.outerNames[0], err))
 			continue
 		}
-		list = append(list, VolumeStats{Name: v.outerName, Claim: claims[v.outerName], Metrics: *metrics})
+		for _, name := range v.outerNames {
+			list = append(list, VolumeStats{Name: name, Claim: claims[name], Metrics: *metrics})
+		}
 	}
 	return list
 }

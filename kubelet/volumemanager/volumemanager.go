@@ -202,7 +202,9 @@ func (vm *VolumeManager) GetMountedVolumesForPod(uid types.UID) map[string]Mount
 	mounted := map[string]MountedVolume{}
 	for _, v := range vm.desired.ofPod(uid) {
 		if m := vm.actual.volumes.get(v.podVolume); m != nil {
-			mounted[v.outerName] = MountedVolume{m.spec.Name(), m.path, m.readOnly}
+			for _, name := range v.outerNames {
+				mounted[name] = MountedVolume{m.spec.Name(), m.path, m.readOnly}
+			}
 		}
 	}
 	return mounted

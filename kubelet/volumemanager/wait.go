@@ -23,7 +23,9 @@ func (m missingVolumes) String() string {
 func (s *shared) missing(pod *v1.Pod) (m missingVolumes) {
 	desired := map[string]*volumeToMount{}
 	for _, v := range s.desired.ofPod(pod.UID) {
-		desired[v.outerName] = v
+		for _, name := range v.outerNames {
+			desired[name] = v
+		}
 	}
 	mounts, devices := podVolumeNames(pod)
 	for _, v := range pod.Spec.Volumes {
