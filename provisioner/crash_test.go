@@ -238,3 +238,19 @@ func TestAnUnluckyProvisionerLeaksNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	explore.Test(t, clustertest.Randomly(300, shelfConfig()), func(c *explore.Cluster) { newUnlucky(c).play() })
 }
+
+// An answer is lost, the next one is an error, and then the claim is deleted. It fails if the error
+// says that there is no volume (Answer.State).
+func TestAnErrorAfterALostAnswerDoesNotHideTheVolume(t *testing.T) {
+	x := newShelfRig(t, storagesim.Config{})
+	boom := errors.New("boom")
+	x.faulty.OnProvision(provisioner.Answer{AnswerLost: true}, provisioner.Answer{Err: boom, Times: 3})
+	x.Apply(clustertest.ShelfClaim("a"))
+	x.RunFor(2 * time.Second)
+	require.Len(t, x.shelf.Holds, 1)
+	require.False(t, x.bound("a"))
+	x.Delete("pvc/a")
+	x.RunFor(20 * time.Minute)
+	x.RequireNoLeaks()
+	require.Empty(t, x.shelf.Holds)
+}

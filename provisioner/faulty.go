@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/internal/fault"
 )
@@ -32,6 +36,8 @@ type Faulty struct {
 	Provisioner Provisioner
 
 	onProvision, onDelete fault.Script[*Answer]
+	// made holds the volumes that Provisioner made and has not deleted.
+	made assets
 }
 
 // Answer is an answer that a Faulty gives instead of its Provisioner. The zero Answer is a
@@ -59,6 +65,11 @@ type Answer struct {
 	AnswerLost bool
 	// State and Err are the answer. An Answer with nothing but Before lets the
 	// call through.
+	//
+	// By default the state of an error is Finished, but Background if the Provisioner has made a
+	// volume for the claim and not deleted it: Finished says that there is none, and the library
+	// then forgets the claim and leaves such a volume behind for ever. To play a backend that
+	// does say so, set State to ProvisioningFinished.
 	State ProvisioningState
 	Err   error
 }
@@ -99,18 +110,20 @@ func next(script *fault.Script[*Answer], claim string) *Answer {
 func (f *Faulty) Provision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
 	answer := next(&f.onProvision, claimToClaimKey(options.PVC))
 	err = answer.give(func() (err error) {
-		volume, state, err = f.Provisioner.Provision(ctx, options)
+		if volume, state, err = f.Provisioner.Provision(ctx, options); err == nil && volume != nil {
+			f.made.add(volume.Name, options.PVC)
+		}
 		return err
 	})
 	switch {
 	case answer == nil || answer.lets():
 		return volume, state, err
-	case answer.State == "" && answer.AnswerLost:
+	case answer.State != "":
+		return nil, answer.State, err
+	case answer.AnswerLost || f.made.of(options.PVC):
 		return nil, ProvisioningInBackground, err
-	case answer.State == "":
-		return nil, ProvisioningFinished, err
 	}
-	return nil, answer.State, err
+	return nil, ProvisioningFinished, err
 }
 
 // Delete implements Provisioner.
@@ -120,7 +133,52 @@ func (f *Faulty) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 		claim = ref.Namespace + "/" + ref.Name
 	}
 	answer := next(&f.onDelete, claim)
-	return answer.give(func() error { return f.Provisioner.Delete(ctx, volume) })
+	return answer.give(func() error {
+		err := f.Provisioner.Delete(ctx, volume)
+		if err == nil {
+			f.made.remove(volume.Name)
+		}
+		return err
+	})
+}
+
+// assets notes which volumes there are: calls may come from several goroutines, as those of
+// next.
+type assets struct {
+	mu     sync.Mutex
+	claims map[string]claimID // by volume
+}
+
+// claimID tells claims apart, also in unit tests whose claims have no UID.
+type claimID struct {
+	key string
+	uid types.UID
+}
+
+func idOf(claim *v1.PersistentVolumeClaim) claimID {
+	return claimID{claimToClaimKey(claim), claim.UID}
+}
+
+func (a *assets) add(volume string, claim *v1.PersistentVolumeClaim) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.claims == nil {
+		a.claims = map[string]claimID{}
+	}
+	a.claims[volume] = idOf(claim)
+}
+
+func (a *assets) remove(volume string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.claims, volume)
+}
+
+// of reports whether there is a volume for a claim.
+func (a *assets) of(claim *v1.PersistentVolumeClaim) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Contains(slices.Collect(maps.Values(a.claims)), idOf(claim))
 }
 
 // lets reports whether the answer is the Provisioner's own after all.

@@ -58,6 +58,35 @@ func TestFaultyGivesItsAnswersAndThenTheProvisionersOwn(t *testing.T) {
 	assert.Empty(t, b.volumes)
 }
 
+// semantics: section 3 must 4. Finished says that the backend has no volume for the claim.
+func TestFaultyDoesNotSayFinallyThatThereIsNoVolumeWhereThereIsOne(t *testing.T) {
+	b := &backend{volumes: map[string]bool{}, clock: fixedClock{}, inFlight: map[string]int{}}
+	f := &provisioner.Faulty{Provisioner: b}
+	boom, ctx := errors.New("boom"), context.Background()
+	options := provisioner.ProvisionOptions{PVName: "pvc-1", PVC: &v1.PersistentVolumeClaim{}}
+	options.PVC.Namespace, options.PVC.Name, options.PVC.UID = "default", "data", "1"
+	provision := func() provisioner.ProvisioningState {
+		t.Helper()
+		_, state, err := f.Provision(ctx, options)
+		require.Error(t, err)
+		return state
+	}
+
+	f.OnProvision(provisioner.Answer{Err: boom}, provisioner.Answer{AnswerLost: true}, provisioner.Answer{Err: boom, Times: 2})
+	assert.Equal(t, provisioner.ProvisioningFinished, provision(), "nothing was made yet")
+	assert.Equal(t, provisioner.ProvisioningInBackground, provision(), "the answer was lost")
+	assert.Equal(t, provisioner.ProvisioningInBackground, provision(), "there is a volume")
+	options.PVC.UID = "2"
+	assert.Equal(t, provisioner.ProvisioningFinished, provision(), "of another claim")
+
+	options.PVC.UID = "1"
+	f.OnProvision(provisioner.Answer{Err: boom, State: provisioner.ProvisioningFinished})
+	assert.Equal(t, provisioner.ProvisioningFinished, provision(), "the script says so")
+	require.NoError(t, f.Delete(ctx, &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}}))
+	f.OnProvision(provisioner.Answer{Err: boom})
+	assert.Equal(t, provisioner.ProvisioningFinished, provision(), "it was deleted")
+}
+
 func TestFaultyLetsCallsPassFirst(t *testing.T) {
 	f := &provisioner.Faulty{Provisioner: &backend{volumes: map[string]bool{}, clock: fixedClock{}, inFlight: map[string]int{}}}
 	full := errors.New("full")
