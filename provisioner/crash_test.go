@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
@@ -209,10 +212,11 @@ func (x *unlucky) play() {
 	x.Must(x.unlessForgotten(x.Cluster.Cluster.RequireNoLeaks()))
 }
 
-// unlessForgotten removes from the leaks the volumes that no object names (bug 1,
-// kubernetes-csi/external-provisioner 486): the process died after it had made
-// one and before it had saved its object, and when it was back the claim was
-// gone.
+// unlessForgotten removes from the leaks the volumes that no object names. Either the process died
+// after it had made one and before it had saved its object, and when it was back the claim was gone
+// (bug 1, kubernetes-csi/external-provisioner 486). Or its object could not be saved, the volume not
+// be deleted, which an event says ("Please delete manually"), and the claim was gone before the next
+// try.
 func (x *unlucky) unlessForgotten(err error) error {
 	var found *storagesim.LeakError
 	if x.lasting || !errors.As(err, &found) {
@@ -223,7 +227,7 @@ func (x *unlucky) unlessForgotten(err error) error {
 		var uid string
 		_, scanErr := fmt.Sscanf(leak.What, "volume pvc-%36s in the backend", &uid)
 		crashed := x.crashes() > x.lastPut["pvc-"+uid]
-		if scanErr != nil || x.hadOne[uid] || x.claims[uid] != nil || !crashed {
+		if scanErr != nil || x.hadOne[uid] || x.claims[uid] != nil || !crashed && !x.toDeleteManually(uid) {
 			rest = append(rest, leak)
 		}
 	}
@@ -231,6 +235,15 @@ func (x *unlucky) unlessForgotten(err error) error {
 		return nil
 	}
 	return &storagesim.LeakError{Leaks: rest}
+}
+
+// toDeleteManually reports whether an event asked the administrator to delete the volume of a claim.
+func (x *unlucky) toDeleteManually(uid string) bool {
+	events, err := x.Client().CoreV1().Events("default").List(x.T.Context(), metav1.ListOptions{})
+	x.Must(err)
+	return slices.ContainsFunc(events.Items, func(event v1.Event) bool {
+		return event.Reason == "ProvisioningCleanupFailed" && string(event.InvolvedObject.UID) == uid
+	})
 }
 
 // semantics: section 3 must 1, 2, 4, 8, 9, 10 and 11. CI tries more seeds.
