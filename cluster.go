@@ -61,6 +61,7 @@ type Cluster struct {
 	began        int                 // the number of records written while the cluster started
 	ids          prose.IDs
 	onAct        func(verb, ref string) bool
+	progress     *progress // nil: Settle has no rounds
 }
 
 // New makes a cluster and starts its actors. When it returns the nodes have registered, and
@@ -89,7 +90,10 @@ func New(cfg Config) (*Cluster, error) {
 	c := &Cluster{
 		cfg: cfg, engine: e, client: fake.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
-		onNode: map[string][]string{}, off: map[string]bool{},
+		onNode: map[string][]string{}, off: map[string]bool{}, progress: cfg.follow(),
+	}
+	if c.progress != nil {
+		e.Server().OnWrite(c.progress.write)
 	}
 	c.sockets.Disk = c.diskOf
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
@@ -208,10 +212,6 @@ func (c *Cluster) Actors() []string { return c.engine.Actors() }
 // Dir returns the directory that has those of the nodes, and in _nfs those of NFS servers. It is
 // "" if there is no machine yet, and with MemoryDisks.
 func (c *Cluster) Dir() string { return c.dir }
-
-// Settle runs until the cluster is at rest: see package engine for what that
-// means. It fails if an actor's own code fails, and reports a livelock.
-func (c *Cluster) Settle() error { return c.engine.Settle() }
 
 // Step takes one step and reports whether there was one to take.
 func (c *Cluster) Step() (bool, error) { return c.engine.Step() }

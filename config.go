@@ -94,6 +94,9 @@ type Config struct {
 	// Policy chooses the order instead of Seed, for example
 	// engine.Replay of choices recorded earlier.
 	Policy engine.Policy
+	// Rounds lets Cluster.Settle, and the methods that begin with Require, wait for periodic work
+	// while something is unfinished, in order too. With a Seed or a Policy they always do.
+	Rounds bool
 	// Only lists the control plane's actors to run, by name; nil means all.
 	Only []string
 	// Start is the first moment of virtual time; default engine.Start.

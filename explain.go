@@ -78,7 +78,8 @@ func (c *Cluster) world() explain.World {
 }
 
 // RequireBound returns an error unless each of these claims, named as for Claim, is Bound. The
-// error gives the phase of each other claim, and the reason, as Explain does. Settle first.
+// error gives the phase of each other claim, and the reason, as Explain does. Settle first. Where
+// Settle has rounds, up to 20 minutes of virtual time pass before there is an error.
 func (c *Cluster) RequireBound(claims ...string) error {
 	return c.requireEach("pvc", claims, func(ref, key string) (string, error) {
 		claim, err := c.Claim(ref)
@@ -91,7 +92,8 @@ func (c *Cluster) RequireBound(claims ...string) error {
 
 // RequireRunning returns an error unless each of these pods, named as for Pod, is Running
 // and all its containers are. The error gives the phase of each other pod, and the reason, as
-// Explain does. Settle first.
+// Explain does. Settle first. Where Settle has rounds, up to 20 minutes of virtual time pass before
+// there is an error.
 func (c *Cluster) RequireRunning(pods ...string) error {
 	return c.requireEach("pod", pods, func(ref, key string) (string, error) {
 		pod, err := c.Pod(ref)
@@ -116,6 +118,11 @@ func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name s
 	if len(keys) == 0 {
 		return fmt.Errorf("no %s is named", kind)
 	}
+	return c.eventually(func() error { return c.each(kind, keys, check) })
+}
+
+// each checks the objects as they are now.
+func (c *Cluster) each(kind string, keys []string, check func(ref, name string) (wrong string, err error)) error {
 	var all []string
 	for _, key := range keys {
 		at, err := manifest.ParseRefOf(c.Server().Registry(), kind, key)
@@ -171,10 +178,22 @@ type (
 // RequireNoLeaks returns a *LeakError that names everything that was left behind, and who made
 // it: it compares what the backends hold, the API's objects, the nodes' directories and the
 // mounts. Package explain/leaks lists what is a leak. Settle first: an operation under way looks
-// like a leak. The faults of InjectMachine do not strike the search.
+// like a leak. Where Settle has rounds, up to 20 minutes of virtual time pass before there is an
+// error. The faults of InjectMachine do not strike the search.
 func (c *Cluster) RequireNoLeaks() error {
+	return c.eventually(func() error {
+		found, err := c.Leaks()
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		return &leaks.Error{Leaks: found}
+	})
+}
+
+// Leaks returns what RequireNoLeaks looks for, as it is now: no time passes.
+func (c *Cluster) Leaks() ([]Leak, error) {
 	if c.closed {
-		return engine.ErrClosed
+		return nil, engine.ErrClosed
 	}
 	c.machines.PauseFaults(true)
 	defer c.machines.PauseFaults(false)
@@ -189,13 +208,10 @@ func (c *Cluster) RequireNoLeaks() error {
 		view.Provisioners = append(view.Provisioners, leaks.Provisioner{Name: p.name, Also: p.also, Inventory: p.inventory})
 	}
 	found, err := leaks.Find(context.Background(), view)
-	if err != nil || len(found) == 0 {
-		return err
-	}
 	for i := range found {
 		if object := found[i].Object(); object != "" {
 			found[i].Why, _ = c.Explain(object) // a leak that cannot be explained is reported all the same
 		}
 	}
-	return &leaks.Error{Leaks: found}
+	return found, err
 }

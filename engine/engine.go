@@ -59,6 +59,8 @@ type Config struct {
 type Engine struct {
 	cfg    Config
 	picker Picker // the policy, if it is one
+	// ordered: the policy is not asked.
+	ordered bool
 	server *api.Server
 
 	actors []*actor
@@ -311,7 +313,7 @@ func (e *Engine) alternative(i int) Alternative {
 
 // choose asks the policy, and records the answer where there was a choice.
 func (e *Engine) choose(n int) int {
-	if n <= 1 {
+	if n <= 1 || e.ordered {
 		return 0
 	}
 	return e.chosen(n, e.cfg.Policy.Choose(n))
@@ -319,7 +321,7 @@ func (e *Engine) choose(n int) int {
 
 // chooseStep chooses the next step, as choose does.
 func (e *Engine) chooseStep(n int) int {
-	if n <= 1 || e.picker == nil {
+	if n <= 1 || e.picker == nil || e.ordered {
 		return e.choose(n)
 	}
 	return e.chosen(n, e.picker.Pick(n, e.alternative))

@@ -144,6 +144,16 @@ func (e *Engine) RunFor(d time.Duration) error {
 	return nil
 }
 
+// Ordered calls run, which drives the engine, and takes all steps in order meanwhile: the Policy is not
+// asked, and no choice is recorded. So what waits for nothing but time does not move the positions of the
+// choices that come after it.
+func (e *Engine) Ordered(run func() error) error {
+	before := e.ordered
+	e.ordered = true
+	defer func() { e.ordered = before }()
+	return run()
+}
+
 // RunUntil runs step by step until cond holds, at most for timeout of virtual
 // time. It says so in words when it does not come to hold.
 func (e *Engine) RunUntil(timeout time.Duration, cond func() bool) error {

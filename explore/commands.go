@@ -48,6 +48,7 @@ func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err
 		}
 		trouble = append(trouble, command)
 	}
+	cluster = "settle=round"
 	if len(plan.Choices) > 0 {
 		cluster = "choices=" + strings.Join(texts(plan.Choices, Choice.text), ",")
 	}

@@ -94,9 +94,12 @@ func TestCommandsOfAStoryDoWhatThePlanDoes(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.NoError(t, f.Untold)
 	require.Regexp(t, `^choices=\d+:\d+`, f.Cluster)
-	play := func(cluster string) string {
+	play := func(cluster string, commands ...string) string {
 		var out strings.Builder
 		script := "cluster nodes=node-1 provisioners= " + cluster + "\n----\n"
+		for _, command := range commands {
+			script += "\n" + command + "\n----\n"
+		}
 		for _, object := range strings.Split(oneVolume, "---\n") {
 			name := regexp.MustCompile(`name: (\w+)`).FindStringSubmatch(object)[1]
 			if slices.ContainsFunc(f.Acts, func(act string) bool { return strings.HasSuffix(act, "/"+name) }) {
@@ -107,7 +110,7 @@ func TestCommandsOfAStoryDoWhatThePlanDoes(t *testing.T) {
 		require.NoError(t, story.Play(t.Context(), &out, "found.txt", script, story.Options{}))
 		return out.String()
 	}
-	require.Regexp(t, `\nb +Bound `, play(f.Cluster))
+	require.Regexp(t, `\nb +Bound `, play(f.Cluster, f.Commands...))
 	require.Regexp(t, `\nb +Pending `, play(""), "in order, another comes first")
 
 	_, err = explore.Run(t.Context(), explore.Config{Runs: 300, Strategies: []string{explore.Random}, ShrinkRuns: -1}, firstComeFirstServed)

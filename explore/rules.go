@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,16 +71,14 @@ func (cfg Config) builtIn(plain *end) []Rule {
 
 // newLeaks returns the leaks that upstream does not have.
 func newLeaks(c *storagesim.Cluster) error {
-	err := c.RequireNoLeaks()
-	found, ok := errors.AsType[*storagesim.LeakError](err)
-	if !ok {
+	found, err := c.Leaks()
+	if err != nil {
 		return err
 	}
-	found.Leaks = slices.DeleteFunc(found.Leaks, func(l storagesim.Leak) bool { return l.Known != "" })
-	if len(found.Leaks) == 0 {
+	if found = slices.DeleteFunc(found, func(l storagesim.Leak) bool { return l.Known != "" }); len(found) == 0 {
 		return nil
 	}
-	return found
+	return &storagesim.LeakError{Leaks: found}
 }
 
 // owners maps volumes to the claims that have them.

@@ -18,14 +18,15 @@ import (
 func timeCommands() []*command {
 	return []*command{
 		{
-			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...]", run: cluster,
+			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round]", run: cluster,
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
 				"provisioners=  " + strings.Join(bundled.Names(), ", ") + ", or empty for none\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round\n" +
-				"choices=    what happens next where it is not what a reader expects, as storagesim explore --script writes it",
+				"choices=    what happens next where it is not what a reader expects, as storagesim explore --script writes it\n" +
+				"settle=     round: settle waits for periodic work while something is unfinished, as it does with seed or choices",
 		},
 		{
 			name: "settle", usage: "settle [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: func(c *call) error {
@@ -53,7 +54,7 @@ func cluster(c *call) error {
 	if c.cluster != nil {
 		return c.misuse("there is a cluster already; this command comes first")
 	}
-	set, err := c.settings("nodes", "seed", "provisioners", "only", "phase", "choices")
+	set, err := c.settings("nodes", "seed", "provisioners", "only", "phase", "choices", "settle")
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,12 @@ func cluster(c *call) error {
 		if cfg.ResyncPhase, err = c.duration("phase", phase); err != nil {
 			return err
 		}
+	}
+	if settle, ok := set["settle"]; ok {
+		if settle != "round" {
+			return c.misuse("settle: %q is not known; expected round", settle)
+		}
+		cfg.Rounds = true
 	}
 	if choices, ok := set["choices"]; ok {
 		if cfg.Policy, err = c.choices(choices); err != nil {

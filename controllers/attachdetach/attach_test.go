@@ -38,6 +38,22 @@ func TestAVolumeAttachmentIsNamedAfterHandleDriverAndNode(t *testing.T) {
 	assert.NotEqual(t, first.UID, r.list()[0].UID)
 }
 
+// Nothing happens to the pod after the caches have shown its volume, and no other volume is attached.
+func TestAPodWhoseVolumeTheCachesShowedTooLateIsFoundWithinThreeMinutes(t *testing.T) {
+	for _, behind := range []string{"persistentvolumes", "persistentvolumeclaims"} {
+		r := withAttacher(t)
+		r.Settle()
+		require.NoError(t, r.Engine.Hold(attachdetach.ActorName, behind))
+		r.volume("data", rwo)
+		r.pod("web", "node-1", "data")
+		r.Settle()
+		require.Empty(t, r.attachments(), behind)
+		require.NoError(t, r.Engine.Release(attachdetach.ActorName, behind))
+		r.runFor(3*time.Minute + 10*time.Second)
+		require.Equal(t, "data@node-1", r.attachments(), behind)
+	}
+}
+
 func TestAVolumeIsAttachedToTheNodeOfItsPodAndListedInTheNodesStatus(t *testing.T) {
 	r := newRig(t, engine.Config{}, attachdetach.Config{})
 	r.volume("data", rwo)

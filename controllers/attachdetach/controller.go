@@ -124,8 +124,9 @@ type controller struct {
 	// began is the start of this life of the controller.
 	began time.Time
 	// started: both worlds were filled from the API. due: a turn of the loop is scheduled. looking: periodic work
-	// goes on.
-	started, due, looking bool
+	// goes on. missed: since all pods were processed last, a pod came whose claim or volume the caches did not show
+	// yet. If nothing else happens to them, only the next look at all pods finds the volume.
+	started, due, looking, missed bool
 }
 
 // follow registers handlers that bring changes of objects into both worlds. Before start they do nothing: start
@@ -214,7 +215,8 @@ func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
 	})
 }
 
-// lookRegularly does the periodic work at whole minutes since the controller's start, as long as there are volumes.
+// lookRegularly does the periodic work at whole minutes since the controller's start, as long as there are volumes
+// or pods whose volumes were missed.
 // Upstream: attach_detach_controller.go Run, v1.36.
 func (c *controller) lookRegularly() {
 	if c.looking {
@@ -223,7 +225,7 @@ func (c *controller) lookRegularly() {
 	c.looking = true
 	c.env.Go("periodic work", func(ctx context.Context) {
 		ctx = control.InBackground(ctx)
-		for !c.desired.isEmpty() || !c.actual.isEmpty() || len(c.touched) > 0 {
+		for !c.desired.isEmpty() || !c.actual.isEmpty() || len(c.touched) > 0 || c.missed {
 			passed := c.env.Now().Sub(c.began)
 			if c.env.Sleep(ctx, populatorPeriod-passed%populatorPeriod) != nil {
 				return

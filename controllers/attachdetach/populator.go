@@ -13,23 +13,30 @@ import (
 )
 
 // attachable returns the PersistentVolume behind a volume of a pod. It returns nil if there is none, if pod, claim
-// and volume do not belong together, or if the volume need not be attached.
+// and volume do not belong together, or if the volume need not be attached. late reports that the caches do not
+// show a bound claim and its volume yet.
 // Upstream: attachdetach/util createInTreeVolumeSpec, getPVCFromCache and
 // getPVSpecFromCache, v1.36.
-func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
+func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) (pv *v1.PersistentVolume, late bool) {
 	name := binding.ClaimOfVolume(pod, volume)
 	if name == "" {
-		return nil
+		return nil, false
 	}
 	claim, ok := c.claims.Get(pod.Namespace + "/" + name)
-	if !ok || !isBound(claim) || volume.Ephemeral != nil && !metav1.IsControlledBy(claim, pod) {
-		return nil
+	if !ok || !isBound(claim) {
+		return nil, true
 	}
-	pv, ok := c.volumes.Get(claim.Spec.VolumeName)
-	if !ok || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID || !c.canAttach(pv) {
-		return nil
+	if volume.Ephemeral != nil && !metav1.IsControlledBy(claim, pod) {
+		return nil, false
 	}
-	return pv
+	pv, ok = c.volumes.Get(claim.Spec.VolumeName)
+	if !ok || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
+		return nil, true
+	}
+	if !c.canAttach(pv) {
+		return nil, false
+	}
+	return pv, false
 }
 
 func isBound(claim *v1.PersistentVolumeClaim) bool {
@@ -47,7 +54,11 @@ func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
 		return
 	}
 	for i := range pod.Spec.Volumes {
-		pv := c.attachable(pod, &pod.Spec.Volumes[i])
+		pv, late := c.attachable(pod, &pod.Spec.Volumes[i])
+		if late && add {
+			c.missed = true
+			c.lookRegularly()
+		}
 		if pv == nil {
 			continue
 		}
@@ -111,6 +122,7 @@ func (c *controller) findAndRemoveDeletedPods() {
 // findAndAddActivePods adds to the desired state volumes of pods that were missed before.
 // Upstream: populator/desired_state_of_world_populator.go findAndAddActivePods, v1.36.
 func (c *controller) findAndAddActivePods() {
+	c.missed = false
 	for pod := range c.pods.All() {
 		if !binding.IsPodTerminated(pod) {
 			c.processPodVolumes(pod, true)

@@ -32,7 +32,7 @@ func (c *controller) start() {
 // learnVolumes adds the PersistentVolumes of a pod to the actual state: the status of nodes names only volumes.
 func (c *controller) learnVolumes(pod *v1.Pod) {
 	for i := range pod.Spec.Volumes {
-		if pv := c.attachable(pod, &pod.Spec.Volumes[i]); pv != nil {
+		if pv, _ := c.attachable(pod, &pod.Spec.Volumes[i]); pv != nil {
 			if at := (place{uniqueVolumeName(pv.Spec.CSI), pod.Spec.NodeName}); c.actual.state(at) == attached {
 				c.mark(at, pv, attached)
 			}

@@ -41,9 +41,20 @@ const (
 	DefaultForAll = "default for all"
 )
 
+// noLeaks returns an error that lists what was left behind.
+func noLeaks(c *storagesim.Cluster) error {
+	found, err := c.Leaks()
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return &storagesim.LeakError{Leaks: found}
+}
+
 func rules() []explore.Rule {
 	return []explore.Rule{
-		{Name: NoAssetIsLost, Begin: func(c *storagesim.Cluster) explore.Check { return explore.Check{Rest: c.RequireNoLeaks} }},
+		{Name: NoAssetIsLost, Begin: func(c *storagesim.Cluster) explore.Check {
+			return explore.Check{Rest: func() error { return noLeaks(c) }}
+		}},
 		{Name: NotDetachedInUse, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error { return notDetachedInUse(c.Records()) }}
 		}},

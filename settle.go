@@ -1,0 +1,167 @@
+package storagesim
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/trace"
+)
+
+// A cluster is at rest when nothing can run and no retry is near. In order that is also the end of
+// what was asked for. In another order it need not be: an actor that looked at a stale cache does
+// nothing until its next periodic work, on a real cluster and here, and a test that then finds the
+// claim Pending would blame the program under test. So where the order is not the usual one, Settle
+// lets periodic work have its turns while something is unfinished.
+const (
+	// roundSlice is the time after which Settle looks again: the period of the PV controller.
+	roundSlice = 15 * time.Second
+	// round is the time in which each actor has a turn of its periodic work. If a round brings no
+	// news, Settle ends.
+	round = time.Minute
+	// settleTime is the time that all rounds of one Settle may take, less than the 300 s after which
+	// pods are evicted from a node that is not ready.
+	settleTime = 3 * time.Minute
+	// recovery is the time that the Require functions wait, where the order is not the usual one: the
+	// longest backoffs are of some minutes.
+	recovery = 20 * time.Minute
+)
+
+// Settle runs until the cluster is at rest: see package engine for what that
+// means. It fails if an actor's own code fails, and reports a livelock.
+//
+// With a Config.Seed, Policy or Rounds it goes on while something is unfinished: a claim is not
+// Bound or has not grown, a volume is released and to be deleted, an object is being deleted, a pod
+// is not Ready, an attachment is not done. It then lets periodic work have its rounds, as a cluster
+// would, until all is finished, a round of a minute has brought no news, or 3 minutes of virtual
+// time have passed. Events, leases, heartbeats and restarts of containers are no news. Steps of these
+// rounds are taken in order.
+func (c *Cluster) Settle() error {
+	if err := c.engine.Settle(); err != nil || c.progress == nil {
+		return err
+	}
+	p, end := c.progress, c.Now().Add(settleTime)
+	for heard, at := p.news, c.Now(); len(p.unfinished) > 0 && c.Now().Before(end) && c.Now().Before(at.Add(round)); {
+		if err := c.pass(roundSlice); err != nil {
+			return err
+		}
+		if p.news != heard {
+			heard, at = p.news, c.Now()
+		}
+	}
+	return nil
+}
+
+// pass lets time pass and what begins in it come to rest, in order.
+func (c *Cluster) pass(d time.Duration) error {
+	return c.engine.Ordered(func() error {
+		if err := c.engine.RunFor(d); err != nil {
+			return err
+		}
+		return c.engine.Settle()
+	})
+}
+
+// eventually returns nil as soon as check does. Where Settle has rounds it lets time pass until
+// then, at most for recovery.
+func (c *Cluster) eventually(check func() error) error {
+	err := check()
+	if c.progress == nil || c.closed {
+		return err
+	}
+	for wait, left := roundSlice, recovery; err != nil && left > 0; wait *= 2 {
+		wait = min(wait, left)
+		left -= wait
+		if err := c.pass(wait); err != nil {
+			return err
+		}
+		err = check()
+	}
+	return err
+}
+
+// progress follows what clients write.
+type progress struct {
+	// unfinished holds the objects that a controller has still to work on.
+	unfinished map[trace.Ref]bool
+	// news counts the writes that changed something.
+	news int
+}
+
+// follow returns the progress of a cluster with rounds, nil for another.
+func (cfg Config) follow() *progress {
+	if cfg.Seed == 0 && cfg.Policy == nil && !cfg.Rounds {
+		return nil
+	}
+	return &progress{unfinished: map[trace.Ref]bool{}}
+}
+
+// write takes note of a write.
+func (p *progress) write(w trace.Write) {
+	if w.Err != nil || w.Old == w.New {
+		return
+	}
+	if isUnfinished(w.New) {
+		p.unfinished[w.About()] = true
+	} else {
+		delete(p.unfinished, w.About())
+	}
+	if isNews(w) {
+		p.news++
+	}
+}
+
+// isNews reports whether a write says more than that somebody is alive or tries again.
+func isNews(w trace.Write) bool {
+	if w.Kind == "Event" || w.Kind == "Lease" || trace.IsHeartbeat(w.Old, w.New) {
+		return false
+	}
+	pod, ok := w.New.(*v1.Pod)
+	return !ok || w.Subresource != "status" || !restarts(pod)
+}
+
+// restarts reports whether a container of a pod was started more than once.
+func restarts(pod *v1.Pod) bool {
+	again := func(container v1.ContainerStatus) bool { return container.RestartCount > 0 }
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, again) || slices.ContainsFunc(pod.Status.ContainerStatuses, again)
+}
+
+// isReady reports whether a pod is ready.
+func isReady(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
+}
+
+// isUnfinished reports whether an object is not yet what its user asked for, or is being deleted.
+func isUnfinished(obj runtime.Object) bool {
+	if obj == nil {
+		return false
+	}
+	if m, err := meta.Accessor(obj); err == nil && m.GetDeletionTimestamp() != nil {
+		return true
+	}
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		return o.Status.Phase != v1.ClaimBound || o.Spec.Resources.Requests.Storage().Cmp(*o.Status.Capacity.Storage()) > 0
+	case *v1.PersistentVolume:
+		return o.Status.Phase == v1.VolumeReleased && o.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimRetain
+	case *v1.Pod:
+		return o.Status.Phase != v1.PodSucceeded && o.Status.Phase != v1.PodFailed && !isReady(o)
+	case *storagev1.VolumeAttachment:
+		return !o.Status.Attached
+	case *appsv1.StatefulSet:
+		return o.Spec.Replicas != nil && o.Status.ReadyReplicas < *o.Spec.Replicas
+	case *appsv1.Deployment:
+		return o.Spec.Replicas != nil && o.Status.ReadyReplicas < *o.Spec.Replicas
+	case *appsv1.DaemonSet:
+		return o.Status.NumberReady < o.Status.DesiredNumberScheduled
+	case *batchv1.Job:
+		return o.Spec.Completions != nil && o.Status.Succeeded < *o.Spec.Completions
+	}
+	return false
+}
