@@ -117,7 +117,7 @@ func (p *progress) write(w trace.Write) {
 	}
 }
 
-// isNews reports whether a write says more than that somebody is alive or tries again.
+// isNews reports whether a write is no event, no sign of life and no restart of a container.
 func isNews(w trace.Write) bool {
 	if w.Kind == "Event" || w.Kind == "Lease" || trace.IsHeartbeat(w.Old, w.New) {
 		return false

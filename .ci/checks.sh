@@ -44,31 +44,6 @@ each_package() {
 	done
 }
 
-# One budget of time, in seconds, is divided among all that could go on for ever: tests over many
-# seeds, explorations and fuzz targets. Each says how much it tried.
-explored=(examples/csi-end-to-end examples/openebs-hostpath)
-seeded_tests() {
-	local part
-	for part in "${seeded[@]}"; do tests_like "Test\w*$part" || return 1; done
-}
-share() {
-	local parts
-	parts=$(($(seeded_tests | wc -l) + ${#explored[@]} + $(functions Fuzz | wc -l)))
-	echo $(((budget + parts - 1) / parts))
-}
-
-# Runs each test over many seeds for its share of the budget, and at least as long as it takes in
-# `go test`; and explores two examples.
-check_seeds() {
-	local list files seconds
-	list=$(seeded_tests)
-	seconds=$(share)
-	STORAGESIM_SEEDS=1000000 STORAGESIM_BUDGET=${seconds}s each_package "$list" try_seeds
-	for files in "${explored[@]}"; do
-		run go run ./cmd/storagesim explore -f "$files" --runs 1000000 --time "${seconds}s"
-	done
-}
-
 try_seeds() {
 	local out
 	out=$(gotest -count 1 -v -run "$2" "$1") || { printf '%s\n' "$out"; fail "seeds"; }

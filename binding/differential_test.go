@@ -35,9 +35,7 @@ func TestADifferentialRunFindsNoDifferenceFromUpstream(t *testing.T) {
 }
 
 func FuzzTheRulesAgreeWithUpstream(f *testing.F) {
-	for seed := range uint64(8) {
-		f.Add(seed, seed*7)
-	}
+	seedtest.Corpus(f, 100, []any{uint64(0), uint64(7)})
 	f.Fuzz(func(t *testing.T, a, b uint64) {
 		agree(t, dice{rand.New(rand.NewPCG(a, b))}.world())
 	})

@@ -61,7 +61,7 @@ type Engine struct {
 	picker Picker // the policy, if it is one
 	// ordered: the policy is not asked.
 	ordered bool
-	server *api.Server
+	server  *api.Server
 
 	actors []*actor
 	byName map[string]*actor

@@ -104,7 +104,7 @@ func rightPrograms() []program {
 // Upstream: provisioner.go createHelperPod, v0.0.37.
 func isHelperPod(l storagesim.Leak) bool { return l.Kind == leaks.HelperPod }
 
-// What the cells of the table have their users do.
+// What the users of the cells do.
 const (
 	comeAndGo = "come and go"
 	keep      = "keep"
@@ -165,7 +165,7 @@ spec:
 	return append(manifests, fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {%s, volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}", containers)), "data", "web"
 }
 
-// play has a user do what the guide teaches: apply, settle, look, delete, settle, look for leaks.
+// play does what the guide teaches: apply, settle, look, delete, settle, look for leaks.
 func (x cell) play(c *explore.Cluster) {
 	x.install(c)
 	manifests, claim, pod := x.manifests()
@@ -204,7 +204,7 @@ func (x cell) play(c *explore.Cluster) {
 	c.Must(err)
 }
 
-// noMoreLeaks is the rule of explore.NothingLeaks for a program that leaves something behind.
+// noMoreLeaks returns an error unless all that is left behind is what the real program leaves, too.
 func (x cell) noMoreLeaks(c *storagesim.Cluster) error {
 	found, err := c.Leaks()
 	found = slices.DeleteFunc(found, func(l storagesim.Leak) bool { return l.Known != "" || x.leaves(l) })

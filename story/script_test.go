@@ -446,9 +446,11 @@ func TestTheMainStoryEndsWellInAnyOrder(t *testing.T) {
 }
 
 func FuzzParsingAScriptNeverPanics(f *testing.F) {
+	var seeds [][]any
 	for _, script := range []string{"a\n----\nb\n", "a 'b\n----\n", "----\n", "a\n----\n----\nb\n\nc\n----\n----\n", "\r\n#\n"} {
-		f.Add(script)
+		seeds = append(seeds, []any{script})
 	}
+	seedtest.Corpus(f, 200, seeds...)
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed, err := parse("fuzz", text)
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 // simple returns a definition whose only version has the schema.
@@ -94,14 +96,16 @@ var schemaOfThings = runtimeschema.GroupVersionResource{Group: "example.com", Ve
 // FuzzSchemas checks that schemas of any form are installed or refused, and so are the
 // objects of the installed ones.
 func FuzzSchemas(f *testing.F) {
+	var seeds [][]any
 	for _, seed := range []string{
 		`{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"integer","default":1}}}`, `{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true}}}`,
 		`{"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}`,
 		`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`, `{"type":"object","properties":{"a":{"type":"string","format":"date","enum":[null,1]}}}`,
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"number","multipleOf":0}}}}`, `{"type":"object","not":{"not":{"not":{}}}}`,
 	} {
-		f.Add([]byte(seed), []byte(`{"a":1}`))
+		seeds = append(seeds, []any{[]byte(seed), []byte(`{"a":1}`)})
 	}
+	seedtest.Corpus(f, 100, seeds...)
 	f.Fuzz(func(t *testing.T, schema, fields []byte) {
 		var s, spec map[string]any
 		if json.Unmarshal(schema, &s) != nil || json.Unmarshal(fields, &spec) != nil || len(schema) > 4<<10 {

@@ -12,12 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 // FuzzRequests checks that no request panics or hangs, that a refusal is a Status (a text for
 // unknown paths), and that a refused request stores nothing.
 func FuzzRequests(f *testing.F) {
 	const claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+	var seeds [][]any
 	for _, seed := range [][5]string{
 		{"GET", claims + "?limit=1&labelSelector=a", "", "application/json;as=Table;v=v1;g=meta.k8s.io", ""},
 		{"GET", claims + "?watch=1&timeoutSeconds=1&resourceVersion=0", "", "application/json;stream=watch", ""},
@@ -37,8 +39,9 @@ func FuzzRequests(f *testing.F) {
 		{"GET", "/openapi/v2", "", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", ""},
 		{"GET", "/apis", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", ""},
 	} {
-		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4])
+		seeds = append(seeds, []any{seed[0], seed[1], seed[2], seed[3], seed[4]})
 	}
+	seedtest.Corpus(f, 100, seeds...)
 	f.Fuzz(func(t *testing.T, method, path, contentType, accept, body string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://host", strings.NewReader(body))
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 var kinds = api.NewRegistry()
@@ -251,12 +252,14 @@ func TestResourcesAreFoundByAnyOfTheirNames(t *testing.T) {
 }
 
 func FuzzNothingPanicsAndWhatParsesIsWhole(f *testing.F) {
-	f.Add([]byte(claim))
-	f.Add([]byte("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}"))
-	f.Add([]byte("a: &a [*a]\n"))
-	f.Add([]byte("<<: {<<: [1]}\n? {a: b}\n: c"))
-	f.Add([]byte("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\nspec: {containers: [{name: x, livenessProbe: {httpGet: {port: 99999999999}}}]}"))
-	f.Add([]byte("apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {name: a}\ndata: {a: [.nan, 1e400, 0x, ~]}\nrevision: 1"))
+	seedtest.Corpus(f, 200,
+		[]any{[]byte(claim)},
+		[]any{[]byte("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}")},
+		[]any{[]byte("a: &a [*a]\n")},
+		[]any{[]byte("<<: {<<: [1]}\n? {a: b}\n: c")},
+		[]any{[]byte("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\nspec: {containers: [{name: x, livenessProbe: {httpGet: {port: 99999999999}}}]}")},
+		[]any{[]byte("apiVersion: apps/v1\nkind: ControllerRevision\nmetadata: {name: a}\ndata: {a: [.nan, 1e400, 0x, ~]}\nrevision: 1")},
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		objects, err := manifest.Parse(kinds, "fuzz", data)
 		if (err == nil) == (len(objects) == 0) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
@@ -431,10 +432,11 @@ func aSubDirectoryIsItsOwnWorld(t *testing.T, m *machine) {
 // FuzzPaths runs a program of file operations, in which every path and link text
 // is the fuzzer's, and looks at the canaries.
 func FuzzPaths(f *testing.F) {
+	seeds := [][]any{{"/var/x/deep", "/proc/self/root", "/var/x"}}
 	for _, e := range escapes {
-		f.Add(e.path, "../../secret", "/var/x")
+		seeds = append(seeds, []any{e.path, "../../secret", "/var/x"})
 	}
-	f.Add("/var/x/deep", "/proc/self/root", "/var/x")
+	seedtest.Corpus(f, 100, seeds...)
 	f.Fuzz(func(t *testing.T, name, text, link string) {
 		if len(name)+len(link) > 300 {
 			t.Skip("depth makes this slow and nothing else")

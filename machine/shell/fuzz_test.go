@@ -6,19 +6,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // No script panics or hangs, and none reaches what is outside of its volumes.
 func FuzzAScriptStaysInItsVolumesAndComesBack(f *testing.F) {
+	var seeds [][]any
 	for _, seed := range []string{
 		"#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"\n", "rm -rf $VOL_DIR/../..", "x=${y:-$(cat /canary)}; echo $((x+1)) > ../canary", "while true; do f() { f; }; f; done",
 		"case $1 in [a-z]*) for i in *; do mv \"$i\" ..; done;; esac", "cat <<E\n$x `ls` ${x%%*}\nE\n", "printf '%*s%b' 5 x '\\0777\\xzz'; find / -exec rm -rf {} +",
 		"[ a -a ( b ]; test ! ! x; [[ x =~ ( ]]; ${x:1:2}", "set -- -ab; getopts :ab: o; read -r x y < .; trap 'exit 3' 0; exec 3<&1; echo $((1<<64)) $((1/0))",
 	} {
-		f.Add(seed, true)
-		f.Add(seed, false)
+		seeds = append(seeds, []any{seed, true}, []any{seed, false})
 	}
+	seedtest.Corpus(f, 100, seeds...)
 	f.Fuzz(func(t *testing.T, script string, bash bool) {
 		if len(script) > 500 {
 			return // longer ones teach nothing more
