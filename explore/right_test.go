@@ -204,7 +204,7 @@ func (x cell) play(c *explore.Cluster) {
 	c.Must(err)
 }
 
-// noMoreLeaks returns an error unless all that is left behind is what the real program leaves, too.
+// noMoreLeaks returns an error for a leak that the real program does not have.
 func (x cell) noMoreLeaks(c *storagesim.Cluster) error {
 	found, err := c.Leaks()
 	found = slices.DeleteFunc(found, func(l storagesim.Leak) bool { return l.Known != "" || x.leaves(l) })
