@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/drain"
+	"github.com/storagesim/storagesim/internal/terminal"
 	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
@@ -39,7 +40,7 @@ type Cluster struct {
 }
 
 // New makes a cluster that is closed when the test ends. If the test
-// fails, it prints the seed and the story so far.
+// fails, it prints the seed and the story so far, in 80 columns and with short identifiers.
 func New(t testing.TB, cfg storagesim.Config) *Cluster {
 	t.Helper()
 	c, err := storagesim.New(cfg)
@@ -48,7 +49,7 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Story())
+			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Transcript(terminal.TestWidth))
 		}
 		if err := c.Close(); err != nil {
 			t.Errorf("storagesim: Close: %v", err)

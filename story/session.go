@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
@@ -34,7 +35,7 @@ type Options struct {
 }
 
 // DefaultWidth is the width of outputs unless Options say otherwise.
-const DefaultWidth = 120
+const DefaultWidth = terminal.DefaultWidth
 
 // Run plays a script and returns it with the outputs it gave. name is the file's
 // name, for errors and for files that the script names. It returns the output up to

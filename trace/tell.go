@@ -17,12 +17,15 @@ type Telling struct {
 	Details bool
 	// Keep chooses the entries to tell; nil keeps all.
 	Keep func(Entry) bool
-	// Width is the number of characters a line may have; a longer one continues on
-	// the next line. 0 means any number.
+	// Width is the number of columns a line may have; a longer one continues on
+	// the next line. 0 means any number. Below NarrowWidth the actor has a line of its own.
 	Width int
 	// Shorten, if set, shortens identifiers in what is told.
 	Shorten func(string) string
 }
+
+// NarrowWidth is the width below which times and actors leave too little room beside them.
+const NarrowWidth = 100
 
 // Story tells the whole trace, and before it how many records were dropped, if any. See
 // Tell.
@@ -49,23 +52,32 @@ func Tell(entries []Entry, how Telling) string {
 			continue
 		}
 		told = append(told, e)
-		width = max(width, len(e.Actor))
+		width = max(width, prose.Columns(e.Actor))
 	}
 	var b strings.Builder
-	last := ""
+	last, actor := "", ""
 	for _, e := range told {
 		at := Offset(e.Time.Sub(how.Start))
 		shown := at
 		if at == last {
 			shown = ""
 		}
-		last = at
-		begin := fmt.Sprintf("%9s  %-*s  ", shown, width, e.Actor)
+		begin := fmt.Sprintf("%9s  %s  ", shown, prose.Pad(e.Actor, width))
+		if how.Width > 0 && how.Width < NarrowWidth {
+			if at != last || e.Actor != actor {
+				fmt.Fprintf(&b, "%9s  %s\n", shown, e.Actor)
+			}
+			begin = strings.Repeat(" ", narrowIndent)
+		}
+		last, actor = at, e.Actor
 		line := begin + how.Shorten(prose.Printable(strings.ReplaceAll(e.Record.String(), "\n", "; ")))
-		b.WriteString(prose.WrapLine(line, how.Width, len(begin), len(begin)+2) + "\n")
+		b.WriteString(prose.WrapLine(line, how.Width, len(begin), prose.Columns(begin)+2) + "\n")
 	}
 	return b.String()
 }
+
+// narrowIndent is the column at which sentences begin under the line of their actor.
+const narrowIndent = 4
 
 // IsDetail reports whether records of a topic are told only with Telling.Details: the rest of the
 // story implies them.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/story"
 )
 
@@ -32,7 +33,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(forReaders(out))
+	root.SetOut(terminal.Writer(out))
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {

@@ -25,6 +25,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
@@ -123,7 +124,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			o.provisionersSet = cmd.Flags().Changed("provisioners")
 			o.chooseNodes(cmd.Flags())
 			if !cmd.Flags().Changed("width") {
-				o.width = terminalWidth(cmd.OutOrStdout())
+				o.width = terminal.Width(cmd.OutOrStdout())
 			}
 			err := o.check()
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
@@ -174,7 +175,7 @@ func (o *runOptions) check() error {
 		return errors.New("nothing to apply: give manifests with -f")
 	case !slices.Contains(outputs, o.output):
 		return fmt.Errorf("-o: unknown format %q%s", o.output, prose.OneOf(o.output, outputs[1:]))
-	case o.width != 0 && o.width < leastWidth:
+	case o.width != 0 && o.width < terminal.LeastWidth:
 		return badWidth(o.width)
 	case o.passing < 0:
 		return fmt.Errorf("--for %s: the time must not be negative", o.passing)

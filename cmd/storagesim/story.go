@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/story"
 )
 
@@ -67,7 +68,7 @@ Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if o.width != 0 && o.width < leastWidth {
+			if o.width != 0 && o.width < terminal.LeastWidth {
 				return usageError{badWidth(o.width)}
 			}
 			if o.write && o.check {
@@ -98,7 +99,7 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 	if !cmd.Flags().Changed("width") {
 		options.Width = story.DefaultWidth
 		if !o.write && !o.check {
-			options.Width = terminalWidth(cmd.OutOrStdout())
+			options.Width = terminal.Width(cmd.OutOrStdout())
 		}
 	}
 	if options.Width == 0 {

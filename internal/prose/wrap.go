@@ -2,11 +2,41 @@ package prose
 
 import (
 	"strings"
-	"unicode/utf8"
+	"unicode"
+
+	"golang.org/x/text/width"
 )
 
-// Wrap breaks the lines of a text that are wider than width characters, at blanks.
-// What does not fit continues on the next line, hang characters further right than
+// Columns returns the number of columns that a text takes on a terminal: a Chinese character takes
+// two, a combining mark none.
+func Columns(text string) (n int) {
+	for _, r := range text {
+		n += columns(r)
+	}
+	return n
+}
+
+func columns(r rune) int {
+	if r < unicode.MaxLatin1 {
+		return 1
+	}
+	if unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || unicode.Is(unicode.Cf, r) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Pad returns a text with so many blanks behind it that it takes n columns.
+func Pad(text string, n int) string {
+	return text + strings.Repeat(" ", max(0, n-Columns(text)))
+}
+
+// Wrap breaks the lines of a text that are wider than width columns, at blanks and between
+// Chinese characters. What does not fit continues on the next line, hang columns further right than
 // its line begins. A word that is wider than a line is not broken. If width is not
 // positive, the text comes back as it is.
 func Wrap(text string, width, hang int) string {
@@ -37,24 +67,25 @@ func WrapLine(line string, width, begin, hang int) string {
 }
 
 // breakAt returns the end of a line that is too wide, and the start of the next one: at the
-// last blank that fits, or else at the first.
+// last blank, or between the last two Chinese characters, that fits, or else at the first.
 func breakAt(line string, width, begin int) (end, next int) {
-	if utf8.RuneCountInString(line) <= width {
+	if Columns(line) <= width {
 		return len(line), len(line)
 	}
-	at, columns, inText := -1, 0, false
+	at, used, inText, wide := -1, 0, false, false
 	for i, r := range line {
-		if i >= begin && r == ' ' && inText {
-			if columns > width && at >= 0 {
+		if i >= begin && inText && (r == ' ' || wide && columns(r) == 2) {
+			if used > width && at >= 0 {
 				break
 			}
 			at = i
-			if columns > width {
+			if used > width {
 				break
 			}
 		}
 		inText = inText || i >= begin && r != ' '
-		columns++
+		wide = columns(r) == 2
+		used += columns(r)
 	}
 	if at < 0 {
 		return len(line), len(line)

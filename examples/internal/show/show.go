@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -24,6 +25,7 @@ import (
 type Show struct {
 	cluster *storagesim.Cluster
 	out     io.Writer
+	width   int // that of the terminal
 	files   fs.FS
 	told    int      // how much of the trace was told
 	only    []string // the actors to tell of; none means all
@@ -32,20 +34,19 @@ type Show struct {
 
 // Main plays an example on the terminal; each example's main calls it.
 func Main(play func(io.Writer) error) {
-	if err := play(os.Stdout); err != nil {
+	if err := play(terminal.Writer(os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// Lines of the outputs, but for tables and files, have at most so many characters;
-// what does not fit is indented by so many more.
-const width, hang = 120, 4
+// hang is the indentation of what does not fit into a line.
+const hang = 4
 
 // New begins to show a cluster. What has happened in it so far is not told.
 // Manifests are read from files.
 func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
-	return &Show{cluster: c, files: files, out: out, told: c.Engine().Trace().Len()}
+	return &Show{cluster: c, files: files, out: out, width: terminal.Width(out), told: c.Engine().Trace().Len()}
 }
 
 // Err returns the first error.
@@ -60,7 +61,7 @@ func (s *Show) Try(err error) {
 
 // Printf prints; identifiers are short, and long lines are wrapped.
 func (s *Show) Printf(format string, args ...any) {
-	s.print(prose.Wrap(s.cluster.ShortIDs(fmt.Sprintf(format, args...)), width, hang))
+	s.print(prose.Wrap(s.cluster.ShortIDs(fmt.Sprintf(format, args...)), s.width, hang))
 }
 
 // print prints a text as it is.
@@ -148,7 +149,7 @@ func (s *Show) Until(text string) {
 
 func (s *Show) tell() {
 	log := s.cluster.Engine().Trace()
-	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Keep: s.keep, Width: width, Shorten: s.cluster.ShortIDs}) + "\n")
+	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Keep: s.keep, Width: s.width, Shorten: s.cluster.ShortIDs}) + "\n")
 	s.told = log.Len()
 }
 
