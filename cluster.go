@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/gaps"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
@@ -62,6 +64,10 @@ type Cluster struct {
 	ids          prose.IDs
 	onAct        func(verb, ref string) bool
 	progress     *progress // nil: Settle has no rounds
+
+	gapsMu   sync.Mutex // clients write beside the engine
+	gaps     []trace.Gap
+	gapsSeen map[*gaps.Gap]bool
 }
 
 // New makes a cluster and starts its actors. When it returns the nodes have registered, and
@@ -91,10 +97,12 @@ func New(cfg Config) (*Cluster, error) {
 		cfg: cfg, engine: e, client: fake.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
 		onNode: map[string][]string{}, off: map[string]bool{}, progress: cfg.follow(),
+		gapsSeen: map[*gaps.Gap]bool{},
 	}
 	if c.progress != nil {
 		e.Server().OnWrite(c.progress.write)
 	}
+	e.Server().OnWrite(c.noteGaps)
 	c.sockets.Disk = c.diskOf
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
 	if err := c.start(); err != nil {

@@ -130,3 +130,18 @@ func TestAPatchWarnsOfFieldsThatTheKindDoesNotHave(t *testing.T) {
 		assert.Equal(t, []string{`unknown field "bogus"`}, warned)
 	}
 }
+
+// A pod that is not ready is evicted without asking the budget where its policy is AlwaysAllow.
+func TestAnUnhealthyPodIsEvictedAsItsBudgetSays(t *testing.T) {
+	for policy, allowed := range map[policyv1.UnhealthyPodEvictionPolicyType]bool{policyv1.IfHealthyBudget: false, policyv1.AlwaysAllow: true} {
+		_, c := newServer()
+		guarded(t, c, policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, DesiredHealthy: 1})
+		_, err := c.PolicyV1().PodDisruptionBudgets("default").Patch(ctx, "budget", types.MergePatchType,
+			[]byte(`{"spec":{"unhealthyPodEvictionPolicy":"`+string(policy)+`"}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		_, err = c.CoreV1().Pods("default").Patch(ctx, "web", types.MergePatchType,
+			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+		assert.Equal(t, allowed, evict(c, "web") == nil, policy)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/internal/gaps"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -119,6 +120,13 @@ type explainer struct {
 	found  Explanation
 }
 
+// notModelled says which fields of an object a cluster acts on and the simulation does not.
+func (x *explainer) notModelled(kind string, obj runtime.Object) {
+	for _, use := range gaps.Of(kind, obj) {
+		x.say("  not modelled: %s: %s", strings.Join(use.Paths, ", "), use.Sentence())
+	}
+}
+
 func (x *explainer) say(format string, args ...any) {
 	fmt.Fprintf(&x.b, x.indent+format+"\n", args...)
 }
@@ -132,6 +140,7 @@ func (x *explainer) claim(ns, name string) error {
 	}
 	x.found.Objects = append(x.found.Objects, "pvc/"+ns+"/"+name)
 	x.say("pvc %s/%s is %s%s", ns, name, claim.Status.Phase, boundWhere(claim))
+	x.notModelled("PersistentVolumeClaim", claim)
 	switch claim.Status.Phase {
 	case v1.ClaimPending:
 		if err := x.pending(claim); err != nil {
@@ -273,6 +282,7 @@ func (x *explainer) volume(name string) error {
 	}
 	x.found.Objects = append(x.found.Objects, "pv/"+name)
 	x.say("pv %s is %s", name, volume.Status.Phase)
+	x.notModelled("PersistentVolume", volume)
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		claim, err := x.Client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(x.ctx, ref.Name, metav1.GetOptions{})
 		switch {

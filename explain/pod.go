@@ -25,6 +25,7 @@ func (x *explainer) pod(ns, name string) error {
 	x.of = name
 	x.found.Objects = append(x.found.Objects, "pod/"+ns+"/"+name)
 	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
+	x.notModelled("Pod", pod)
 	if err := x.nobodyRuns(pod); err != nil {
 		return err
 	}

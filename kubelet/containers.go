@@ -158,6 +158,8 @@ func containerID(r runtime.Service, id string) string {
 // Upstream: kubelet_pods.go GeneratePodHostNameAndDomain, v1.36.
 func (k *kubelet) hostname(pod *v1.Pod) string {
 	switch {
+	case pod.Spec.HostnameOverride != nil:
+		return *pod.Spec.HostnameOverride
 	case pod.Spec.HostNetwork:
 		return k.nodeName()
 	case pod.Spec.Hostname != "":

@@ -10,6 +10,7 @@ package storagesimtest
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,8 @@ type Cluster struct {
 }
 
 // New makes a cluster that is closed when the test ends. If the test
-// fails, it prints the seed and the story so far, in 80 columns and with short identifiers.
+// fails, it prints the seed and the story so far, in 80 columns and with short identifiers. If
+// objects asked for what the simulation does not model, it logs one line about that.
 func New(t testing.TB, cfg storagesim.Config) *Cluster {
 	t.Helper()
 	c, err := storagesim.New(cfg)
@@ -48,6 +50,13 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 		t.Fatalf("storagesim.New: %v", err)
 	}
 	t.Cleanup(func() {
+		if gaps := c.Gaps(); len(gaps) > 0 {
+			texts := make([]string, len(gaps))
+			for i, gap := range gaps {
+				texts[i] = gap.String()
+			}
+			t.Logf("storagesim %s", strings.Join(texts, "; and "))
+		}
 		if t.Failed() {
 			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Transcript(terminal.TestWidth))
 		}

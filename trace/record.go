@@ -13,8 +13,8 @@ import (
 // and actor in front of it.
 type Record interface {
 	fmt.Stringer
-	// Topic returns the record's topic: write, event, decision, retry, fault, mount, command, grpc, or one
-	// of the details: asset, call.
+	// Topic returns the record's topic: write, event, decision, retry, fault, mount, command, grpc, gap, or
+	// one of the details: asset, call.
 	Topic() string
 }
 

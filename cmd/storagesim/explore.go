@@ -153,7 +153,7 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	if err != nil {
 		return err
 	}
-	tellIdle(errOut, objects)
+	tellGaps(errOut, objects)
 	whole := context.WithoutCancel(ctx) // a run that was begun is played to its end
 	scenario := func(c *storagesim.Cluster) error { return o.scenario(whole, c, objects) }
 	if o.replay != "" {

@@ -485,7 +485,7 @@ func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	assert.Contains(t, out, "\n  hint: --provisioners accepts csi, local-path, nfs, openebs; any other provisioner needs a Go program")
 }
 
-func TestADeploymentThatNothingRunsIsNamedOnce(t *testing.T) {
+func TestWhatIsNotModelledIsNamedOnceForAllObjects(t *testing.T) {
 	const template = "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: nginx}]}}"
 	path := file(t, "all.yaml", `
 apiVersion: apps/v1
@@ -497,10 +497,23 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: once}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: nginx}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b}
+spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80}}}, {name: d, image: nginx, livenessProbe: {tcpSocket: {port: 81}}}]}
 `)
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, "note: no pods are created for Deployment/web, Job/once: the simulation has no controllers for these kinds; it runs Pods and StatefulSets\n", errOut)
+	assert.Equal(t, `note: Deployment/web, Job/once: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets
+note: Pod/a, Pod/b: spec.containers[c].livenessProbe, spec.containers[d].livenessProbe: `+
+		`a cluster restarts the container when the probe fails; here the container is not probed and runs until its program ends
+`, errOut)
 }
 
 // A pod that does not run at the end is explained in any phase.

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/gaps"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/story/bundled"
@@ -74,17 +75,29 @@ func named(objects []manifest.Object) (names []string) {
 	return names
 }
 
-// tellIdle names the objects that make pods on a real cluster and that nothing runs
-// here, in one line.
-func tellIdle(errOut io.Writer, objects []manifest.Object) {
-	var idle []string
+// tellGaps names the objects of the manifests that ask for what the simulation does not model, in a
+// line for each entry of the register.
+func tellGaps(errOut io.Writer, objects []manifest.Object) {
+	var order []*gaps.Gap
+	refs, fields := map[*gaps.Gap][]string{}, map[*gaps.Gap][]string{}
 	for _, obj := range objects {
-		switch obj.Resource.Kind {
-		case "Deployment", "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "CronJob":
-			idle = append(idle, obj.Ref())
+		for _, use := range gaps.Of(obj.Resource.Kind, obj.Object) {
+			if refs[use.Gap] == nil {
+				order = append(order, use.Gap)
+			}
+			refs[use.Gap] = append(refs[use.Gap], obj.Ref())
+			for _, field := range use.Paths {
+				if !slices.Contains(fields[use.Gap], field) {
+					fields[use.Gap] = append(fields[use.Gap], field)
+				}
+			}
 		}
 	}
-	if len(idle) > 0 {
-		fmt.Fprintf(errOut, "note: no pods are created for %s: the simulation has no controllers for these kinds; it runs Pods and StatefulSets\n", strings.Join(idle, ", "))
+	for _, gap := range order {
+		what := strings.Join(refs[gap], ", ")
+		if len(fields[gap]) > 0 {
+			what += ": " + strings.Join(fields[gap], ", ")
+		}
+		fmt.Fprintf(errOut, "note: %s: %s\n", what, gap.Sentence())
 	}
 }

@@ -71,8 +71,8 @@ that it refuses, and the others are applied: the exit code is then 1. The kinds 
 CustomResourceDefinitions among the manifests are known.
 
 run starts the provisioners that the StorageClasses of the manifests name, if the
-simulation has them; --provisioners names others instead. The control plane creates
-pods for StatefulSets, but not for Deployments, Jobs and the like.
+simulation has them; --provisioners names others instead. What manifests ask for and
+the simulation does not model (README lists it) is named in a note.
 
 --csi-endpoint names CSI drivers in other processes. A process serves one node; with
 {node} in the address there is one for each. The driver is asked for its name; write
@@ -343,7 +343,7 @@ func (o *runOptions) play(ctx context.Context, c *storagesim.Cluster, objects []
 	if err := c.Settle(); err != nil {
 		return err
 	}
-	tellIdle(errOut, objects)
+	tellGaps(errOut, objects)
 	refused := applyAll(c, objects, errOut)
 	if err := c.Settle(); err != nil {
 		return errors.Join(err, refused)

@@ -160,7 +160,7 @@ func (o *serveOptions) begin(ctx context.Context, c *storagesim.Cluster, objects
 	if err := c.Settle(); err != nil {
 		return err
 	}
-	tellIdle(errOut, objects)
+	tellGaps(errOut, objects)
 	_ = applyAll(c, objects, errOut) // which tells of the errors
 	return nil
 }

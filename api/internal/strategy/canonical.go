@@ -55,30 +55,84 @@ func canonicalPodIPs(status *v1.PodStatus) {
 }
 
 // dropDisabledPodFields drops from a pod's spec what is behind feature gates that
-// are off in release 1.36.
-// Upstream: pkg/api/pod dropDisabledFields, v1.36.
+// are off in release 1.37.
+// Upstream: pkg/api/pod dropDisabledFields, v1.37.
 func dropDisabledPodFields(spec *v1.PodSpec) {
-	spec.SchedulingGroup = nil
+	spec.SchedulingGroup, spec.EvictionResponders = nil, nil
 	for i := range spec.Volumes {
-		if spec.Volumes[i].Projected == nil {
-			continue
-		}
-		for j := range spec.Volumes[i].Projected.Sources {
-			spec.Volumes[i].Projected.Sources[j].ClusterTrustBundle = nil
-			spec.Volumes[i].Projected.Sources[j].PodCertificate = nil
-		}
+		dropDisabledVolumeFields(&spec.Volumes[i])
 	}
 	for _, group := range containers.Groups(spec) {
 		for i := range group.Containers {
 			if lifecycle := group.Containers[i].Lifecycle; lifecycle != nil {
 				lifecycle.StopSignal = nil
 			}
+			dropMountOptions(group.Containers[i].VolumeMounts)
 		}
 	}
 	for i := range spec.EphemeralContainers {
 		if lifecycle := spec.EphemeralContainers[i].Lifecycle; lifecycle != nil {
 			lifecycle.StopSignal = nil
 		}
+		dropMountOptions(spec.EphemeralContainers[i].VolumeMounts)
+	}
+}
+
+// dropDisabledVolumeFields drops the mode of an emptyDir (EmptyDirVolumeMode), the owners of files
+// (AtomicWriteVolumeUserFields), and sources of projected volumes.
+func dropDisabledVolumeFields(volume *v1.Volume) {
+	switch {
+	case volume.EmptyDir != nil:
+		volume.EmptyDir.Mode = nil
+	case volume.Secret != nil:
+		volume.Secret.DefaultUser = nil
+		dropUsers(volume.Secret.Items)
+	case volume.ConfigMap != nil:
+		volume.ConfigMap.DefaultUser = nil
+		dropUsers(volume.ConfigMap.Items)
+	case volume.DownwardAPI != nil:
+		volume.DownwardAPI.DefaultUser = nil
+		dropDownwardUsers(volume.DownwardAPI.Items)
+	case volume.Projected != nil:
+		volume.Projected.DefaultUser = nil
+		for i := range volume.Projected.Sources {
+			dropDisabledSourceFields(&volume.Projected.Sources[i])
+		}
+	}
+}
+
+func dropDisabledSourceFields(source *v1.VolumeProjection) {
+	source.ClusterTrustBundle, source.PodCertificate = nil, nil
+	if source.Secret != nil {
+		dropUsers(source.Secret.Items)
+	}
+	if source.ConfigMap != nil {
+		dropUsers(source.ConfigMap.Items)
+	}
+	if source.DownwardAPI != nil {
+		dropDownwardUsers(source.DownwardAPI.Items)
+	}
+	if source.ServiceAccountToken != nil {
+		source.ServiceAccountToken.User = nil
+	}
+}
+
+func dropUsers(items []v1.KeyToPath) {
+	for i := range items {
+		items[i].User = nil
+	}
+}
+
+func dropDownwardUsers(items []v1.DownwardAPIVolumeFile) {
+	for i := range items {
+		items[i].User = nil
+	}
+}
+
+// dropMountOptions drops the options of bind mounts (VolumeBindMountOptions).
+func dropMountOptions(mounts []v1.VolumeMount) {
+	for i := range mounts {
+		mounts[i].BindMountOptions = nil
 	}
 }
 

@@ -8,7 +8,7 @@
 // in it, and its mode, is the pod's by then.
 //
 // Deviations: medium Memory is an ordinary directory too, with a tmpfs's mode, since a
-// tmpfs needs privilege, and sizeLimit is not enforced; the trace says so. The HugePages media
+// tmpfs needs privilege, and sizeLimit is not enforced; internal/gaps says so. The HugePages media
 // are refused, and so is a directory that was replaced by a link.
 package emptydir
 
@@ -122,9 +122,6 @@ func (ed *emptyDir) SetUpAt(_ context.Context, dir string, args volume.MounterAr
 	if err := checkMedium(ed.source.Medium); err != nil {
 		return err
 	}
-	if dir == ed.GetPath() { // not that of another plugin
-		ed.noteLimits()
-	}
 	if err := ed.setupDir(dir); err != nil {
 		return err
 	}
@@ -178,16 +175,6 @@ func checkMedium(medium v1.StorageMedium) error {
 		return fmt.Errorf("storage medium %q is not supported by this kubelet, which has no huge pages", medium)
 	}
 	return fmt.Errorf("unknown storage medium %q", medium)
-}
-
-// noteLimits says what the pod asked for and does not get.
-func (ed *emptyDir) noteLimits() {
-	if ed.source.Medium == v1.StorageMediumMemory {
-		ed.note(fmt.Sprintf("volume %s is an ordinary directory, not one in memory", ed.volName))
-	}
-	if limit := ed.source.SizeLimit; limit != nil {
-		ed.note(fmt.Sprintf("the sizeLimit %s of volume %s is not enforced", limit, ed.volName))
-	}
 }
 
 func (ed *emptyDir) note(text string) {

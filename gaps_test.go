@@ -1,0 +1,100 @@
+package storagesim_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+const probed = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+  - {name: a, image: nginx, livenessProbe: {tcpSocket: {port: 80}}}
+  - {name: b, image: nginx}
+  - {name: c, image: nginx, livenessProbe: {tcpSocket: {port: 81}}}
+  volumes: [{name: tmp, emptyDir: {sizeLimit: 1Gi}}]
+`
+
+// A line follows the write that asks for what is not there, once for each object and entry.
+func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(probed)
+	c.Settle()
+	var said []string
+	for _, e := range c.Records() {
+		if e.Actor == storagesim.Simulation {
+			said = append(said, e.Record.String())
+		}
+	}
+	liveness := "does not model spec.containers[a].livenessProbe, spec.containers[c].livenessProbe of pod default/web: " +
+		"a cluster restarts the container when the probe fails; here the container is not probed and runs until its program ends"
+	require.Equal(t, []string{liveness, "does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: " +
+		"a cluster evicts the pod when the volume holds more than this; here the limit is not enforced: only the size of the node's disk is"}, said)
+	require.Equal(t, liveness, c.Records()[1].Record.String(), "it follows the pod's creation")
+	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe, spec.containers[c].livenessProbe: a cluster restarts the container when the probe fails; here")
+
+	_, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	c.Apply(strings.ReplaceAll(probed, "name: web", "name: other"))
+	require.Len(t, c.Gaps(), 2, "each entry once")
+	require.Equal(t, "web", c.Gaps()[0].About.Name)
+	require.Equal(t, 4, strings.Count(c.Story(), "storagesim  "), "the patch asks for nothing new")
+}
+
+// What holds for a template is said of the object that has it, and not again of each pod.
+func TestOfPodsThatAControllerMakesTheStorySaysNothingAgain(t *testing.T) {
+	const set = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 3
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: postgresHOOK}]}
+`
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(strings.Replace(set, "HOOK", "", 1))
+	c.Settle()
+	require.Empty(t, c.Gaps())
+	c.Apply(strings.Replace(set, "HOOK", ", lifecycle: {preStop: {exec: {command: [sync]}}}", 1))
+	c.Settle()
+	require.Equal(t, 1, strings.Count(c.Story(), "does not model"))
+	require.Contains(t, c.Story(), "does not model spec.template.spec.containers[db].lifecycle.preStop of statefulset default/db: a cluster runs the hook")
+}
+
+// Scripts see both.
+func TestAContainerHasTheDirectoryAndTheHostNameOfItsPod(t *testing.T) {
+	for name, tt := range map[string]struct{ spec, want string }{
+		"plain":         {"", "web\n/\n"},
+		"named":         {"hostname: db, ", "db\n/\n"},
+		"named by hand": {"hostnameOverride: db.example.com, ", "db.example.com\n/\n"},
+		"on the node":   {"hostNetwork: true, ", "node-1\n/\n"},
+		"in a volume":   {"dir", "web\n/v\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := storagesimtest.New(t, storagesim.Config{})
+			dir, spec := "", tt.spec
+			if spec == "dir" {
+				dir, spec = ", workingDir: /v", ""
+			}
+			c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {` + spec + `volumes: [{name: v, emptyDir: {}}], ` +
+				`containers: [{name: a, image: busybox, command: [sh, -c, "hostname; pwd; sleep 1000"], volumeMounts: [{name: v, mountPath: /v}]` + dir + `}]}}`)
+			c.Settle()
+			log, err := c.Logs("web", "a", false)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, log)
+		})
+	}
+}

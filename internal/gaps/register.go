@@ -1,0 +1,275 @@
+package gaps
+
+import "slices"
+
+// All returns the register. Do not change its entries.
+func All() []*Gap { return register }
+
+var (
+	pods    = []string{"Pod"}
+	volumes = []string{"Pod", "PersistentVolume"}
+)
+
+// ofContainers returns the fields of the pod's containers, init containers included.
+func ofContainers(fields ...string) (paths []string) {
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, field := range fields {
+			paths = append(paths, "spec."+list+"."+field)
+		}
+	}
+	return paths
+}
+
+// ofSecurity returns the fields of the security contexts of a pod and of its containers.
+func ofSecurity(fields ...string) (paths []string) {
+	for _, field := range fields {
+		paths = append(append(paths, "spec.securityContext."+field), ofContainers("securityContext."+field)...)
+	}
+	return paths
+}
+
+// sources returns the fields of volumes of these types in pods and PersistentVolumes.
+func sources(types ...string) (paths []string) {
+	for _, name := range types {
+		paths = append(paths, "spec.volumes."+name, "spec."+name)
+	}
+	return paths
+}
+
+// register holds the entries, in the order in which they are told.
+var register = slices.Concat(kinds, scheduling, containers, security, volumeTypes, fields)
+
+var kinds = []*Gap{
+	{
+		Kinds:   []string{"Deployment", "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "CronJob"},
+		Cluster: "creates pods for it",
+		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets",
+	},
+	{
+		Kinds:   []string{"HorizontalPodAutoscaler"},
+		Cluster: "changes the number of replicas with their load",
+		Here:    "the number stays as it is: programs take no measurable CPU or memory",
+	},
+	{
+		Kinds: []string{
+			"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
+			"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		},
+		Cluster: "asks it about each request that it selects",
+		Here:    "it is stored and never asked: nothing is refused or changed by it",
+	},
+}
+
+var scheduling = []*Gap{
+	{
+		Kinds: pods,
+		Fields: []string{
+			"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+			"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+		},
+		Cluster: "places the pod only where the pods that the terms select run, or do not run",
+		Here:    "the scheduler does not read these terms: other pods keep this one from no node",
+	},
+	{
+		Kinds: pods,
+		Fields: []string{
+			"spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+		},
+		Cluster: "prefers nodes near to, or far from, the pods that the terms select",
+		Here:    "the scheduler does not read these terms",
+	},
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.priority"},
+		Unless:  []string{"0"},
+		Cluster: "evicts pods of lower priority where a pod fits on no node otherwise",
+		Here:    "pods of higher priority are only scheduled first: no pod is evicted for another",
+	},
+	{
+		Kinds:   pods,
+		Fields:  append([]string{"spec.resourceClaims", "spec.resources.claims"}, ofContainers("resources.claims")...),
+		Cluster: "allocates devices for the claims and places the pod where they are",
+		Here:    "no devices are allocated: the pod is placed and started without them",
+	},
+}
+
+var containers = []*Gap{
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("livenessProbe"),
+		Cluster: "restarts the container when the probe fails",
+		Here:    "the container is not probed and runs until its program ends",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("readinessProbe"),
+		Cluster: "reports the container as ready while the probe succeeds",
+		Here:    "the container is not probed and ready as soon as it runs",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("startupProbe"),
+		Cluster: "waits with other probes until this one succeeds, and restarts the container if it never does",
+		Here:    "the container is not probed and counts as started as soon as it runs",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("lifecycle.postStart", "lifecycle.preStop"),
+		Cluster: "runs the hook when the container starts, or before it stops",
+		Here:    "hooks are not run",
+	},
+	{
+		Kinds: pods,
+		Fields: slices.Concat(
+			ofContainers("envFrom", "env.valueFrom.configMapKeyRef", "env.valueFrom.secretKeyRef", "env.valueFrom.resourceFieldRef", "env.valueFrom.fileKeyRef"),
+			[]string{"spec.ephemeralContainers.envFrom", "spec.ephemeralContainers.env.valueFrom.configMapKeyRef", "spec.ephemeralContainers.env.valueFrom.secretKeyRef"},
+		),
+		Cluster: "sets these variables, and does not start the container while their source is missing",
+		Here:    "the variables are not set, and the container starts without them",
+	},
+	{
+		Kinds:   pods,
+		Fields:  append(ofContainers("restartPolicyRules"), "spec.containers.restartPolicy"),
+		Cluster: "restarts the container by its own policy and rules",
+		Here:    "the container is restarted by the policy of its pod",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("terminationMessagePath"),
+		Unless:  []string{"/dev/termination-log"},
+		Cluster: "copies what the container wrote to this file into its status",
+		Here:    "the file is not read, and the default /dev/termination-log neither",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("terminationMessagePolicy"),
+		Unless:  []string{"File"},
+		Cluster: "copies the end of the log of a failed container into its status",
+		Here:    "the status says why a script failed, and does not quote its log",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("resources.limits.ephemeral-storage"),
+		Cluster: "evicts a pod that writes more than this to its node's disk",
+		Here:    "the limit is not enforced: only the size of the disk is",
+	},
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.hostPID", "spec.hostIPC", "spec.shareProcessNamespace", "spec.ephemeralContainers.targetContainerName"},
+		Cluster: "lets the containers see processes of others",
+		Here:    "a container sees its own processes only",
+	},
+}
+
+var security = []*Gap{
+	{
+		Kinds:   pods,
+		Fields:  append(ofSecurity("runAsUser", "runAsGroup"), "spec.securityContext.supplementalGroups"),
+		Unless:  []string{"0"},
+		Cluster: "runs programs as this user, who may lack permission to use a volume",
+		Here:    "programs run as root and may read and write all of a volume",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofSecurity("runAsNonRoot"),
+		Unless:  []string{"false"},
+		Cluster: "does not start a container that would run as root",
+		Here:    "programs run as root and are started",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("securityContext.capabilities.drop"),
+		Cluster: "refuses operations such as chown without the capability for them",
+		Here:    "programs may do all that root may",
+	},
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.hostUsers"},
+		Unless:  []string{"true"},
+		Cluster: "runs the pod in a user namespace and maps the owners of its volumes' files",
+		Here:    "there are no user namespaces: root in the pod is root on the volume",
+	},
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.securityContext.sysctls"},
+		Cluster: "sets these kernel parameters, or refuses the pod if they are not allowed",
+		Here:    "there is no kernel to set them in, and the pod is started",
+	},
+}
+
+var volumeTypes = []*Gap{
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.volumes.emptyDir.sizeLimit"},
+		Cluster: "evicts the pod when the volume holds more than this",
+		Here:    "the limit is not enforced: only the size of the node's disk is",
+	},
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.volumes.emptyDir.medium"},
+		Cluster: "keeps the volume in memory (tmpfs) and counts it as memory of the containers",
+		Here:    "the volume is a directory on the node's disk, with the mode of a tmpfs",
+	},
+	{
+		Kinds:   volumes,
+		Fields:  sources("gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "vsphereVolume", "portworxVolume"),
+		Cluster: "hands volumes of this type to the CSI driver that replaces its plugin (CSI migration)",
+		Here:    "there is no migration: no plugin attaches or mounts the volume, and the kubelet says so",
+	},
+	{
+		Kinds:   volumes,
+		Fields:  sources("iscsi", "fc", "flexVolume"),
+		Cluster: "attaches and mounts volumes of this type",
+		Here:    "no plugin mounts the volume, and the kubelet says so",
+	},
+	{
+		Kinds:   pods,
+		Fields:  []string{"spec.volumes.image"},
+		Cluster: "mounts the files of the image",
+		Here:    "images are empty: no plugin mounts the volume, and the kubelet says so",
+	},
+	{
+		Kinds:   pods,
+		Fields:  append(ofContainers("volumeMounts.mountPropagation"), "spec.ephemeralContainers.volumeMounts.mountPropagation"),
+		Unless:  []string{"None"},
+		Cluster: "shows mounts that come later to the container, or those of the container to the node",
+		Here:    "mounts do not propagate",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("volumeMounts.recursiveReadOnly"),
+		Unless:  []string{"Disabled"},
+		Cluster: "makes mounts below this one read-only, too, where the runtime can",
+		Here:    "only the volume itself is read-only",
+	},
+}
+
+var fields = []*Gap{
+	{
+		Kinds:   []string{"Node"},
+		Fields:  []string{"spec.podCIDR", "spec.podCIDRs", "spec.providerID"},
+		Cluster: "gives pods addresses of this range, and finds the node's machine in its cloud",
+		Here:    "pods have addresses of the simulation's own, and there is no cloud",
+	},
+	{
+		Kinds:   []string{"Node"},
+		Fields:  []string{"spec.podPreemptionPolicy", "status.runtimeHandlers", "status.features", "status.declaredFeatures"},
+		Cluster: "decides with it what pods may ask of the node",
+		Here:    "nodes differ in their capacity, labels, taints and drivers only",
+	},
+	{
+		Kinds:   []string{"StatefulSet"},
+		Fields:  []string{"spec.revisionHistoryLimit"},
+		Unless:  []string{"10"},
+		Cluster: "keeps this many old ControllerRevisions to roll back to",
+		Here:    "there are no ControllerRevisions: an older template is not kept",
+	},
+	{
+		Kinds:   []string{"StatefulSet"},
+		Fields:  []string{"spec.updateStrategy.rollingUpdate.partition"},
+		Unless:  []string{"0"},
+		Cluster: "makes pods below the partition from the older template",
+		Here:    "pods below the partition stay, but one that is made again gets the newest template",
+	},
+}

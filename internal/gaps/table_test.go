@@ -1,0 +1,41 @@
+package gaps_test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/internal/gaps"
+)
+
+var update = flag.Bool("update", false, "write the table of README")
+
+func TestREADMEHasTheRegister(t *testing.T) {
+	const begin, end = "<!-- from internal/gaps -->\n", "<!-- end of internal/gaps -->\n"
+	data, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(data), begin)
+	require.True(t, ok)
+	table, after, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if *update {
+		require.NoError(t, os.WriteFile("../../README.md", []byte(before+begin+gaps.Table()+end+after), 0o644))
+		return
+	}
+	require.Equal(t, gaps.Table(), table, "go test ./internal/gaps -update writes the table")
+}
+
+func TestAnEntrySaysWhatHappensInBothPlaces(t *testing.T) {
+	for _, g := range gaps.All() {
+		require.NotEmpty(t, g.Kinds)
+		for _, text := range []string{g.Cluster, g.Here} {
+			require.NotEmpty(t, text, g.Kinds)
+			require.NotContains(t, text, "|")
+			require.NotContains(t, text, ";", "the sentence has one")
+			require.False(t, strings.HasSuffix(text, "."), text)
+		}
+	}
+}
