@@ -82,8 +82,8 @@ func (r *request) storageKey() string {
 	return "/registry/" + name + "/" + keyOf(r.namespace, r.name)
 }
 
-// replace returns the second half of every update and patch: from the object as the
-// client wants it to the object as it is stored.
+// replace does the second half of every update and patch: it defaults, admits, validates and stores
+// the object that the client wants, and returns what became of it.
 func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error) {
 	if err := r.checkVersion(old, obj); err != nil {
 		return outcome{}, err

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Match chooses recordings by their names; nil means all.
 	Match *regexp.Regexp
-	// Seeds is the number of schedules are tried after those in order; default Seeds.
+	// Seeds is the number of seeded schedules to try after those in order; default Seeds.
 	Seeds int
 	// Verbose prints all differences of the run in order and of the best schedule.
 	Verbose bool
@@ -30,7 +30,7 @@ type Result struct {
 	// BestDifferences its differences.
 	Best            Schedule
 	BestDifferences []Difference
-	// Tried is the number of schedules were tried.
+	// Tried is the number of schedules that were tried.
 	Tried int
 
 	verbose bool

@@ -13,11 +13,11 @@ import (
 // resync is the period of the PV controller, which phases divide.
 const resync = 15 * time.Second
 
-// Seeds is the number of schedules are tried after those in order, unless Options say
-// otherwise.
+// Seeds is the number of seeded schedules that are tried after those in order, unless
+// Options say otherwise.
 const Seeds = 600
 
-// batch is the number of schedules are tried at once. It does not depend on the number of
+// batch is the number of schedules that are tried at once. It does not depend on the number of
 // cores, so that the result does not either.
 const batch = 8
 
@@ -100,8 +100,8 @@ func (s *search) run(seeds int) (outcome, error) {
 	return s.inOrder, nil
 }
 
-// same is the number of tries may end in the very same difference before the search gives
-// up: refusals hardly ever depend on the schedule, the rest may.
+// same is the number of tries in a row that may end in the very same difference before the
+// search gives up; sameRefusal is that of refusals, which hardly ever depend on the schedule.
 const (
 	sameRefusal = 2 * batch
 	same        = 30 * batch

@@ -134,7 +134,7 @@ type QueueConfig struct {
 	// About says in traces what a key stands for, for example "pvc default/data";
 	// KeysOf makes it for keys that are an object's. Default: Name and the key.
 	About func(key string) string
-	// Workers is the number of keys are reconciled at once; 0 means 1.
+	// Workers is the number of keys that are reconciled at once; 0 means 1.
 	Workers int
 	// Reconcile handles one key. A nil error forgets the key's failures; an
 	// error puts it back after a backoff.

@@ -184,7 +184,7 @@ func (e *Engine) Record(outside string, r trace.Record) {
 	e.record(outside, r)
 }
 
-// Steps returns the number of steps have been taken so far.
+// Steps returns the number of steps that were taken so far.
 func (e *Engine) Steps() uint64 { return e.steps }
 
 // Trace returns what has happened so far.

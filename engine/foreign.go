@@ -55,8 +55,8 @@ func freeThread() {
 	}
 }
 
-// resume returns one step of the coroutine, and whether it came to an end in time. Only a
-// step in foreign code is watched, since that takes a goroutine.
+// resume runs the coroutine to its next yield point, and reports whether it got there or ended in
+// time. Only a step in foreign code is watched, since that takes a goroutine.
 func (t *task) resume() (answered bool) {
 	limit := t.actor.engine.cfg.Blocked
 	if t.foreign == nil || limit < 0 {

@@ -71,7 +71,7 @@ func (l *stepLimit) report() error {
 		l.steps, e.Now().Sub(l.began).Round(time.Millisecond), strings.Join(lines, "\n  "))
 }
 
-// reported is the number of of a kind the report names.
+// reported is the number of busy queues, and of objects that were written most, that a report names.
 const reported = 3
 
 // busiest returns the tasks and queues with the most work. Of a queue it is the key worked

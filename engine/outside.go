@@ -10,7 +10,7 @@ import (
 
 var _ control.Outside = (*env)(nil)
 
-// InRealTime reports whether virtual time goes with that of the machine from now on. Then a task
+// InRealTime sets whether virtual time goes with that of the machine from now on. If it does, a task
 // that waits for an answer from outside (control.Outside) is parked, and others go on
 // meanwhile; otherwise the engine waits with it. Package live sets it.
 func (e *Engine) InRealTime(real bool) { e.realTime = real }

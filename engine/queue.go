@@ -58,8 +58,8 @@ func (q *queue) rests(t *task) bool {
 	return true
 }
 
-// work returns what a worker does until there is no key left. Thousands of workers wait: then they
-// need no coroutine.
+// work takes keys and reconciles them until the queue is empty; then the task ends and its coroutine
+// is free, since thousands of workers wait.
 func (q *queue) work(ctx context.Context, t *task) {
 	for !q.rests(t) {
 		key := q.take()

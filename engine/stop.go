@@ -44,7 +44,7 @@ func (e *Engine) Start(name string) error {
 	return nil
 }
 
-// halt returns the crash of an actor that is to stay down.
+// halt ends an actor's process, if it runs, and keeps the actor down.
 func (a *actor) halt() {
 	if !a.down {
 		a.down = true

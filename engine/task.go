@@ -111,7 +111,8 @@ func (t *task) run() {
 	}
 }
 
-// pause returns a yield point at which the task could go on at once.
+// pause yields: the engine takes other steps, or lets the task go on at once. It panics if the task
+// is to end.
 func (t *task) pause() {
 	if t.dead || !t.leave() || t.dead {
 		panic(crashed{t.actor.name})
@@ -126,7 +127,7 @@ func (t *task) leave() bool {
 	return t.yield(struct{}{})
 }
 
-// park returns a yield point that ends when the task is woken.
+// park gives way to others until the task is woken. It panics if the task is to end.
 func (t *task) park() {
 	if t.dead {
 		panic(crashed{t.actor.name})

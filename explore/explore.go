@@ -32,7 +32,7 @@ type Config struct {
 	// Cluster is the configuration of each run's cluster. The run sets its Seed and Policy, and its
 	// disks are in memory; Dir and RealMounts must not be set.
 	Cluster storagesim.Config
-	// Workers is the number of runs happen at once; default one for each processor. Results do
+	// Workers is the number of runs that go on at once; default one for each processor. Results do
 	// not depend on it.
 	Workers int
 	// Strategies lists the ways to make plans, taken in turns; default all of Strategies.

@@ -14,8 +14,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-// life returns a pod with every kind of volume, and a helper, from creation to
-// deletion.
+// life makes a pod with every kind of volume, and a helper, and deletes them.
 func life(w *world) {
 	w.boundVolume("data", nil)
 	web := pod("web", claim("data"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate),

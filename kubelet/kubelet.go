@@ -196,8 +196,8 @@ func (k *kubelet) start() {
 	k.nodeQueue.Add(k.nodeName())
 }
 
-// syncNode returns what a kubelet does once when it starts: it registers the node, lets CSI drivers
-// register, and ends the pods that it found on disk and that do not exist any more.
+// syncNode does what a kubelet does once when it starts: it registers the node, lets CSI drivers
+// register, and takes over the pods that it found on disk, so that those that do not exist any more end.
 func (k *kubelet) syncNode(ctx context.Context, _ string) error {
 	k.volumes.ReportReconstructed()
 	if err := k.node.Register(ctx); err != nil {

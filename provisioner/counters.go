@@ -19,9 +19,10 @@ import (
 //
 // Upstream: controller/metrics/metrics.go Metrics, v13, subsystem "controller".
 type Counters struct {
-	// PersistentVolumeClaimProvisionTotal is the number of volumes were provisioned,
-	// PersistentVolumeClaimProvisionFailedTotal how many attempts failed, and
-	// PersistentVolumeClaimProvisionDurationSeconds how long the others took.
+	// PersistentVolumeClaimProvisionTotal counts the volumes that were provisioned,
+	// PersistentVolumeClaimProvisionFailedTotal the attempts that failed.
+	// PersistentVolumeClaimProvisionDurationSeconds has the times of the attempts that
+	// succeeded.
 	PersistentVolumeClaimProvisionTotal           Counter
 	PersistentVolumeClaimProvisionFailedTotal     Counter
 	PersistentVolumeClaimProvisionDurationSeconds Histogram

@@ -54,7 +54,7 @@ type Answer struct {
 	Claim string
 	// Skip lets so many calls about it pass first.
 	Skip int
-	// Times is the number of calls then get this answer: default 1, negative for ever.
+	// Times is the number of calls that get this answer after those: default 1, negative for ever.
 	Times int
 	// Before is done first: for example, a crash asked for.
 	Before func()

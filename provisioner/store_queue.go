@@ -47,7 +47,7 @@ func (q *queueStore) StoreVolume(ctx context.Context, _ *v1.PersistentVolumeClai
 	return nil
 }
 
-// saveVolume returns one more try.
+// saveVolume tries once more to save a volume, if it is still to be saved.
 //
 // Upstream: controller/volume_store.go queueStore.processNextWorkItem, v13.
 func (q *queueStore) saveVolume(ctx context.Context, name string) error {

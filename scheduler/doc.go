@@ -76,13 +76,13 @@
 //   - The result for one pod is not kept for the next (OpportunisticBatching, which
 //     saves time and finds the same).
 //   - There are the scores of NodeResourcesFit (LeastAllocated),
-//     NodeResourcesBalancedAllocation, NodeAffinity, TaintToleration and PodTopologySpread
-//     (with the default constraints).
+//     NodeResourcesBalancedAllocation, NodeAffinity, TaintToleration, PodTopologySpread
+//     (with the default constraints) and VolumeBinding (StorageCapacityScoring, with the
+//     default shape).
 //   - Restoring the assume cache takes off only the very object that was laid
 //     on; upstream goes by resource version.
 //   - NodeVolumeLimits tells a volume that is still to be made by its claim;
-//     upstream makes up a random handle. A driver that a CSINode does not list is
-//     not missed (VolumeLimitScaling, alpha upstream).
+//     upstream makes up a random handle.
 //   - A pod made anew under its name ends the wait for its predecessor's volumes, of
 //     which nothing more is said. Upstream looks at the name alone: it waits on, cannot
 //     bind the pod that is gone, and writes so into the status of the new one.
@@ -90,8 +90,7 @@
 //     upstream, although that is not intended: one local volume is then not enough,
 //     and provisioning takes two attempts.
 //   - Left out: inter-pod affinity, dynamic resources, image
-//     locality, extenders, profiles, in-tree to CSI migration, and scoring by
-//     storage capacity (alpha upstream).
+//     locality, extenders, profiles and in-tree to CSI migration.
 //
 // # Why a pod has no node
 //

@@ -101,8 +101,8 @@ const (
 	minFeasibleNodesPercentageToFind = 5
 )
 
-// numFeasibleNodesToFind returns the number of nodes that fit are enough to choose from. The larger
-// the cluster, the smaller the part of it.
+// numFeasibleNodesToFind returns the number of nodes that fit after which the search ends. The larger
+// the cluster, the smaller is this part of it.
 // Upstream: schedule_one.go numFeasibleNodesToFind, v1.36.
 func numFeasibleNodesToFind(percentage, nodes int) int {
 	if nodes < minFeasibleNodesToFind {

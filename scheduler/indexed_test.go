@@ -164,7 +164,7 @@ func (w *randomWorld) pod() *v1.Pod {
 	return testPod("web", names...)
 }
 
-// change returns one piece of news, or one decision of the scheduler's.
+// change delivers one change to a cache, or makes one decision of the scheduler's.
 func (w *randomWorld) change() {
 	name := fmt.Sprintf("pv-%02d", w.IntN(14))
 	switch w.IntN(8) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// runPreBindPreFlights reports whether any plugin has work to do before the pod is
-// bound. Upstream: runtime/framework.go RunPreBindPreFlights, v1.36.
+// runPreBindPreFlights returns the status skip if no plugin has work to do before the pod is
+// bound, nil if one has, and the first status that ends the cycle. Upstream: runtime/framework.go RunPreBindPreFlights, v1.36.
 func (f framework) runPreBindPreFlights(c *cycle) *status {
 	verdict := refuse(skip)
 	for _, p := range of[preBindPlugin](f) {

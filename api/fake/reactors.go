@@ -15,7 +15,7 @@ import (
 // file: the lock is held for the reactors that a test put before the server, and no longer.
 // The server itself is the last reactor of the chain.
 
-// keepActions is the number of calls are kept.
+// keepActions is the number of actions that Actions returns, the latest.
 const keepActions = 1000
 
 // serverReactor is the server as a reactor. A test's reactor may call it, without the

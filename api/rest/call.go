@@ -175,7 +175,7 @@ func (c *call) warnOfRepeats(applied []byte) {
 	}
 }
 
-// listOptions returns the options of a list or a watch. A name in the path of a watch stands
+// listOptions reads the options of a list or a watch into opts. A name in the path of a watch stands
 // for a field selector.
 // Upstream: apiserver handlers listOpts, v1.36.
 func (c *call) listOptions(opts *metav1.ListOptions) error {

@@ -17,7 +17,8 @@ type encodings struct {
 	next int
 }
 
-// keptEncodings is the number of encodings are kept. One larger than largestKept bytes is not.
+// keptEncodings is the number of encodings that are kept. An encoding of more than largestKept bytes is
+// never kept.
 const (
 	keptEncodings = 512
 	largestKept   = 16 << 10

@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-// DefaultRuns is the number of runs are enough to find each exhibit with its fix off.
+// DefaultRuns is a number of runs that is enough to find each exhibit with its fix off.
 const DefaultRuns = 1000
 
 // An Exhibit is one bug.

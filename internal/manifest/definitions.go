@@ -123,8 +123,8 @@ func (p *parser) newObject(gvk schema.GroupVersionKind) (runtime.Object, error) 
 	return &unstructured.Unstructured{}, nil
 }
 
-// unknownKind returns the error that a kind does not exist: it is misspelt, or its definition is
-// missing.
+// unknownKind adds the problem that there is no such kind: with the nearest name if the group has
+// other kinds, or else with the definition that is missing.
 func (p *parser) unknownKind(node *yaml.Node, gvk schema.GroupVersionKind, kinds []string) {
 	name, line := objectName(node), valueOf(node, "kind").Line
 	for _, r := range p.kinds.All() {

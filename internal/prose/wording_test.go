@@ -37,6 +37,7 @@ var unclearComment = []struct {
 	{regexp.MustCompile(`(?i)\b(is|are|was|were) (what|those|how|where|who|whose)\b`), "a noun: the number of, the path of, the requests"},
 	{regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|everybody|whoever)('s)?\b`), "the component, the user or the process by its name"},
 	{regexp.MustCompile(`(?i)\b(dearest|hears? of|lets? go of|made good)\b`), "the most expensive, receives, releases, repeated"},
+	{regexp.MustCompile(`(?i)\bthe number of ([a-z]+s (are|were|have been|happen|may|then)|of)\b`), "the number of ... that are"},
 	{regexp.MustCompile(`^\w+ has [^.,:]{1,60} (be|do|run|make|come|start|end|go|take|begin|wait|told|asked|attached|detached)\b`), "makes, lets, asks"},
 }
 
@@ -44,10 +45,46 @@ var unclearComment = []struct {
 // returns or does.
 var is = regexp.MustCompile(`^(is|are|was|were) `)
 
+// returns matches the beginning of a comment that says what a function returns, and not when.
+var returns = regexp.MustCompile(`^returns (a|an|the|what|whether|how|one) `)
+
+// function holds the comment of a function without its name, and the number of its results.
+type function struct {
+	comment string
+	results int
+}
+
+// commentOf returns the comment of a declaration, if it begins with the function's name.
+func commentOf(decl ast.Decl) (function, bool) {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok || f.Doc == nil {
+		return function{}, false
+	}
+	rest, ok := strings.CutPrefix(f.Doc.Text(), f.Name.Name+" ")
+	found := function{comment: rest}
+	if f.Type.Results != nil {
+		for _, result := range f.Type.Results.List {
+			found.results += max(1, len(result.Names))
+		}
+	}
+	return found, ok
+}
+
+// wrong says what a function's comment claims that cannot be, or "".
+func (f function) wrong() string {
+	switch {
+	case is.MatchString(f.comment):
+		return "the comment says what the function is; write what it returns, reports or does"
+	case returns.MatchString(f.comment) && f.results == 0:
+		return "the comment says what the function returns, which is nothing; write what it does"
+	}
+	return ""
+}
+
 // comments returns the comments of a Go file, each with its place, without those that quote code.
-func comments(t *testing.T, path, text string) (all, ofFunctions map[string]string) {
+func comments(t *testing.T, path, text string) (all map[string]string, ofFunctions map[string]function) {
 	t.Helper()
-	all, ofFunctions = map[string]string{}, map[string]string{}
+	all, ofFunctions = map[string]string{}, map[string]function{}
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, text, parser.ParseComments)
 	require.NoError(t, err)
@@ -55,17 +92,15 @@ func comments(t *testing.T, path, text string) (all, ofFunctions map[string]stri
 		all[set.Position(group.Pos()).String()] = strings.Join(strings.Fields(group.Text()), " ")
 	}
 	for _, decl := range file.Decls {
-		if f, ok := decl.(*ast.FuncDecl); ok && f.Doc != nil {
-			if rest, ok := strings.CutPrefix(f.Doc.Text(), f.Name.Name+" "); ok {
-				ofFunctions[set.Position(f.Pos()).String()] = rest
-			}
+		if f, ok := commentOf(decl); ok {
+			ofFunctions[set.Position(decl.Pos()).String()] = f
 		}
 	}
 	return all, ofFunctions
 }
 
 // unclearIn says where comments use an unclear form.
-func unclearIn(all, ofFunctions map[string]string) (found []string) {
+func unclearIn(all map[string]string, ofFunctions map[string]function) (found []string) {
 	for place, text := range all {
 		for _, rule := range unclearComment {
 			if form := rule.form.FindString(text); form != "" {
@@ -73,9 +108,9 @@ func unclearIn(all, ofFunctions map[string]string) (found []string) {
 			}
 		}
 	}
-	for place, text := range ofFunctions {
-		if is.MatchString(text) {
-			found = append(found, place+": the comment says what the function is; write what it returns, reports or does")
+	for place, f := range ofFunctions {
+		if wrong := f.wrong(); wrong != "" {
+			found = append(found, place+": "+wrong)
 		}
 	}
 	return found
@@ -181,10 +216,13 @@ func TestTheRulesOfWordingFindWhatTheyAreFor(t *testing.T) {
 	require.Len(t, wrongly(readerTexts(t, "doc.go", "// Package x is for somebody.\npackage x\n")), 1)
 	for comment, want := range map[string]int{
 		"// F is the first of them.":             1,
-		"// F returns the first of them.":        0,
-		"// F returns what is there. It is how.": 1,
+		"// F returns it. It is how it goes.":    1,
 		"// F has the server be told.":           1,
 		"// F waits for somebody.":               1,
+		"// F returns the crash of an actor.":    1,
+		"// F returns when all have ended.":      0,
+		"// F takes the number of keys are held": 1,
+		"// F takes the number of keys that are": 0,
 	} {
 		require.Len(t, unclearIn(comments(t, "x.go", "package x\n\n"+comment+"\nfunc F() {}\n")), want, comment)
 	}

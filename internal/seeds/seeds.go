@@ -20,13 +20,13 @@ import (
 
 // Config says how many seeds to try.
 type Config struct {
-	// Runs is the number of seeds there are to try, those from 1 to Runs.
+	// Runs is the number of seeds to try: the seeds are 1 to Runs.
 	Runs int
 	// Budget is a time in the real world after which no seed is begun. 0 is no limit.
 	Budget time.Duration
-	// Least is the number of seeds are tried even if Budget is over; at most Runs.
+	// Least is the number of seeds to try even if Budget is spent; at most Runs.
 	Least int
-	// Workers is the number of seeds are tried at once; default one for each processor.
+	// Workers is the number of seeds to try at once; default one for each processor.
 	Workers int
 }
 

@@ -66,7 +66,7 @@ func (v View) describe(w io.Writer, obj object, withEvents bool) error {
 	return errors.Join(err, d.tabs.Flush())
 }
 
-// status returns the phase, or for how long the object has been going.
+// status prints the phase, or, of an object that is being deleted, for how long that has lasted.
 func (v View) status(d describer, obj object, phase any) {
 	if at := obj.GetDeletionTimestamp(); at != nil {
 		phase = fmt.Sprintf("Terminating (lasts %s)", since(at.Time, v.Now))

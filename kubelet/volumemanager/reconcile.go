@@ -17,7 +17,7 @@ type reconciler struct {
 	reconstruction *reconstruction
 }
 
-// reconcile returns one pass over the touched volumes. Operations run in the order in which it
+// reconcile makes one pass over the touched volumes. Operations run in the order in which it
 // starts them.
 //
 // Upstream: reconciler.go reconcile, v1.36, which passes over everything ten times

@@ -41,7 +41,7 @@ func TestBind(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) { suite(t, openBind) })
 }
 
-// suite returns what every mounter must do.
+// suite tests what every mounter must do.
 func suite(t *testing.T, open opener) {
 	for name, test := range map[string]func(*testing.T, *disk.Disk, opener){
 		"what is written through a mount is in its source":            writesGoThrough,

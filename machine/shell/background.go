@@ -119,7 +119,7 @@ func (p *Program) stopJobs() {
 	}
 }
 
-// waitFor returns the builtin "wait [ID...]".
+// waitFor carries out the builtin "wait [ID...]": it waits for the jobs of these process IDs, or for all.
 func (s *shell) waitFor(argv []string) {
 	if len(argv) == 1 {
 		for _, j := range s.jobs {

@@ -77,8 +77,8 @@ func (c *pvcController) enqueuePVCs(pod *v1.Pod) {
 	}
 }
 
-// processPVC reports whether a Bound claim is unused, and adds or removes its finalizer. It leaves
-// an unbound claim's status alone, which the PV controller is about to write.
+// processPVC writes the condition Unused of a Bound claim, and adds or removes the finalizer of any
+// claim. It leaves an unbound claim's status alone, which the PV controller is about to write.
 // Upstream: pvc_protection_controller.go processPVC, v1.37.
 func (c *pvcController) processPVC(ctx context.Context, key string) error {
 	claim, found := c.claims.Get(key)

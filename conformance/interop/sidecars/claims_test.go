@@ -59,7 +59,7 @@ func (r *rig) all(s state) {
 	}
 }
 
-// attached returns the number of volumes are, by their VolumeAttachments.
+// attached returns the number of attached volumes, by their VolumeAttachments.
 func (r *rig) attached() (n int) {
 	list, err := r.cluster.Client().StorageV1().VolumeAttachments().List(context.Background(), metav1.ListOptions{})
 	require.NoError(r, err)

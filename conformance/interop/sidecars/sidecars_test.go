@@ -122,7 +122,7 @@ func life(r *rig) {
 	}, r.empty)
 }
 
-// grouped returns a group snapshot of one claim: ready with its member, and gone with it.
+// grouped takes a group snapshot of one claim, which is ready with its member and goes with it.
 func grouped(r *rig) {
 	r.apply(file(r, "classes"))
 	r.step("a claim is bound", func() { r.apply(file(r, "labelled"), file(r, "groupclass")) }, r.bound("data"))
