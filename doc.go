@@ -1,5 +1,5 @@
-// Package storagesim runs the Kubernetes storage control plane in one process:
-// an API server's semantics, the PV controller, the scheduler's volume binder,
+// Package storagesim models Kubernetes v1.37.2: it runs the storage control plane in one
+// process. There are an API server's semantics, the PV controller, the scheduler's volume binder,
 // external provisioners and a kubelet per node, deterministically and on a
 // virtual clock. There is nothing to install, no cluster and no root.
 //

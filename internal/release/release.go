@@ -1,5 +1,80 @@
-// Package release says which release of Kubernetes is modelled.
+// Package release says which releases are modelled: of Kubernetes, of the sidecars and
+// provisioners, and which feature gates are on. docs/releases.md is made of it, and a test compares
+// what package comments and chapters say with it.
 package release
+
+import (
+	"fmt"
+	"strings"
+)
 
 // Kubernetes is the release, as the API server and the kubelets say it.
 const Kubernetes = "v1.37.2"
+
+// Models is the sentence with which README and the package comment of the library begin.
+const Models = "models Kubernetes " + Kubernetes
+
+// Program is a program or library beside Kubernetes, and the package that models it.
+type Program struct{ Name, Version, Package string }
+
+// Programs returns the programs modelled.
+func Programs() []Program {
+	return []Program{
+		{"sig-storage-lib-external-provisioner", "v13.0", "provisioner"},
+		{"external-provisioner", "v6.3", "csi/provisioner"},
+		{"external-attacher", "v4.13", "csi/attacher"},
+		{"external-resizer", "v2.2", "csi/resizer"},
+		{"external-snapshotter", "v8.7", "csi/snapshotter, controllers/snapshotcontroller"},
+		{"csi-lib-utils", "v0.25", "csi/internal/sidecar"},
+		{"node-driver-registrar", "v2.17", "csi"},
+		{"livenessprobe", "v2.19", "csi/livenessprobe"},
+		{"dynamic-localpv-provisioner", "v4.0", "provisioner/openebs"},
+		{"local-path-provisioner", "v0.0.37", "provisioner/localpath"},
+		{"nfs-subdir-external-provisioner", "v4.0.18", "provisioner/nfs"},
+	}
+}
+
+// Gate is a feature gate, whether it is on by default in the release, and a test that fails if the
+// simulation has it the other way.
+type Gate struct {
+	Name string
+	On   bool
+	Test string
+}
+
+// Gates returns the gates whose default a rule of the simulation depends on.
+func Gates() []Gate {
+	const dropped = "TestFieldsOfAPodBehindGatesThatAreOffAreDropped"
+	return []Gate{
+		{"MaxUnavailableStatefulSet", true, "TestTheSimulationDoesWhatARealControlPlaneDid"},
+		{"NodeControllerLeaseCircuitBreaker", true, "TestALeaseThatIsLabelledAfterItsLastRenewalKeepsItsNodeForEver"},
+		{"PersistentVolumeClaimUnusedSinceTime", true, "TestABoundClaimSaysWhetherAPodUsesIt"},
+		{"StorageCapacityScoring", true, "TestTheNodeWithMostFreeCapacityIsTaken"},
+		{"VolumeLimitScaling", true, "TestANodeWithoutADriverThatMustBeThereIsRefused"},
+		{"AtomicWriteVolumeUserFields", false, dropped},
+		{"CrossNamespaceVolumeDataSource", false, "TestADataSourceInAnotherNamespaceIsDroppedWhole"},
+		{"EmptyDirVolumeMode", false, dropped},
+		{"EvictionRequestAPI", false, dropped},
+		{"MutablePVNodeAffinity", false, "TestAVolumesNodeAffinityIsSetOnce"},
+		{"VolumeBindMountOptions", false, dropped},
+	}
+}
+
+// Page returns docs/releases.md.
+func Page() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Releases\n\nThe simulation %s. Comments that name an older release mean a rule that has not changed since.\n\n", Models)
+	b.WriteString("| program | version | package |\n| --- | --- | --- |\n")
+	for _, p := range Programs() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.Name, p.Version, p.Package)
+	}
+	b.WriteString("\nFeature gates have the defaults of the release. Rules depend on these:\n\n| gate | default | test |\n| --- | --- | --- |\n")
+	for _, g := range Gates() {
+		state := "off"
+		if g.On {
+			state = "on"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", g.Name, state, g.Test)
+	}
+	return b.String()
+}
