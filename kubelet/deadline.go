@@ -38,7 +38,7 @@ func (k *kubelet) pastActiveDeadline(w *podWorker) bool {
 	return false
 }
 
-// awaitDeadline has the pod looked at after d. Settle does not wait for that.
+// awaitDeadline queues the pod after d. Settle does not wait for that.
 func (k *kubelet) awaitDeadline(w *podWorker, d time.Duration) {
 	k.env.Go("active deadline of "+w.ref().String(), func(ctx context.Context) {
 		never := func(context.Context) (bool, error) { return false, nil }

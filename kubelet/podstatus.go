@@ -65,7 +65,7 @@ func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
 	return resources, resources.Requests
 }
 
-// The status of a container of which the container runtime knows nothing any more.
+// The status of a container that the container runtime does not know any more.
 //
 // Upstream: kubelet_pods.go convertToAPIContainerStatuses and status_manager.go
 // TerminatePod, v1.36.

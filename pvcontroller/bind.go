@@ -104,8 +104,8 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 	return updated, nil
 }
 
-// claimStatus returns the claim's status as it shall be, and whether it differs from what
-// it is. The capacity is taken from the volume only when the phase changes: later the
+// claimStatus returns the status that the claim is to have, and reports whether it differs
+// from the present one. The capacity is taken from the volume only when the phase changes: later the
 // two may differ on purpose, while a file system has not grown to its device's size.
 func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (v1.PersistentVolumeClaimStatus, bool, error) {
 	status := claim.Status // its lists and maps are shared, and replaced where they change

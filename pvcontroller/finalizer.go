@@ -13,8 +13,8 @@ import (
 // inTreePrefix begins the names of plugins that are compiled into Kubernetes.
 const inTreePrefix = "kubernetes.io/"
 
-// updateVolumeFinalizers writes the volume's finalizers if they are not as they shall
-// be.
+// updateVolumeFinalizers adds or removes the finalizers that protect the deletion of an
+// in-tree volume, if that changes anything.
 // Upstream: pv_controller.go updateVolumeMigrationAnnotationsAndFinalizers, v1.36.
 func (c *controller) updateVolumeFinalizers(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolume, error) {
 	finalizers, modified := modifyDeletionFinalizers(volume)

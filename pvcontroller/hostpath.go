@@ -38,7 +38,7 @@ func (hostPathDeleter) CanSupport(volume *v1.PersistentVolume) bool {
 }
 
 // Delete implements Deleter. Upstream's pattern "/tmp/.+" is not anchored, so
-// /var/tmp/x will do too.
+// it matches /var/tmp/x, too.
 // Upstream: pkg/volume/hostpath hostPathDeleter.Delete, v1.36.
 func (d hostPathDeleter) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	if volume.Spec.HostPath == nil {

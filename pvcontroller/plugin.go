@@ -62,16 +62,16 @@ type plugins struct {
 	recyclers map[string]Recycler
 }
 
-// newPlugins returns those of the configuration and, where it names no other, the recyclers
-// that are always there.
+// newPlugins returns the plugins of the configuration, and the built-in recyclers whose names it
+// does not give to others.
 func newPlugins(cfg Config, builtin map[string]Recycler) plugins {
 	maps.Copy(builtin, cfg.Recyclers)
 	return plugins{deleters: cfg.Deleters, recyclers: builtin}
 }
 
 // findDeletable returns the plugin that made the volume, else the first by name that can
-// delete volumes of its kind. It is nil, without an error, if the asset is deleted by its
-// provisioner, which acts on the phase Released; name is the provisioner's then.
+// delete volumes of its kind. If an external provisioner deletes the asset, it returns the
+// provisioner's name, no deleter and no error: that one acts on the phase Released.
 // Upstream: pv_controller.go findDeletablePlugin, v1.36.
 func (p plugins) findDeletable(volume *v1.PersistentVolume) (name string, deleter Deleter, err error) {
 	if name := volume.Annotations[binding.AnnDynamicallyProvisioned]; name != "" {

@@ -93,8 +93,8 @@ func (c *controller) releaseVolume(ctx context.Context, volume *v1.PersistentVol
 	return c.reclaimVolume(ctx, volume)
 }
 
-// syncHalfBoundVolume has the claim of a half-bound volume looked at: bind was broken
-// off, or a provisioner has just made the volume.
+// syncHalfBoundVolume queues the claim of a half-bound volume: bind was broken off, or a
+// provisioner has just made the volume. If their modes differ, events say so instead.
 // Upstream: pv_controller.go syncVolume, v1.36.
 func (c *controller) syncHalfBoundVolume(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) {
 	if !binding.CheckVolumeModeMismatches(&claim.Spec, &volume.Spec) {

@@ -47,7 +47,7 @@ func byTurn(a, b *queuedPod) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.turn, b.turn))
 }
 
-// byBackoff: those first whose backoff ends first.
+// byBackoff orders pods by the end of their backoff.
 // Upstream: backoffQueue.lessBackoffCompletedWithPriority, v1.36.
 func byBackoff(a, b *queuedPod) int {
 	return cmp.Or(a.until.Compare(b.until), byTurn(a, b))

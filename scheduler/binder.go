@@ -142,7 +142,7 @@ func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*podVolumeClaims, error)
 	return claims, nil
 }
 
-// isPVCFullyBound: bind has made all its writes.
+// isPVCFullyBound reports whether bind has made all its writes.
 func isPVCFullyBound(claim *v1.PersistentVolumeClaim) bool {
 	_, completed := claim.Annotations[binding.AnnBindCompleted]
 	return claim.Spec.VolumeName != "" && completed

@@ -28,7 +28,7 @@ type Explanation struct {
 	Nodes []NodeVerdict
 }
 
-// NodeVerdict is whether one node could take the pod, and why not.
+// NodeVerdict says whether one node could take the pod, and why not.
 type NodeVerdict struct {
 	Node string
 	// Plugin turned the node down, for example "VolumeBinding"; "" if none did.

@@ -94,7 +94,8 @@ func (nodeAffinity) Filter(c *cycle, node *nodeInfo) *status {
 	return nil
 }
 
-// matchesNode: all labels of the nodeSelector, and one required term.
+// matchesNode reports whether a node has all labels of the nodeSelector and matches a required
+// term, if there are any.
 // Upstream: component-helpers nodeaffinity GetRequiredNodeAffinity, v1.36.
 func matchesNode(pod *v1.Pod, node *v1.Node) (bool, error) {
 	for key, value := range pod.Spec.NodeSelector { // all must hold: the order does not matter

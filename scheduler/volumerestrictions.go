@@ -32,8 +32,8 @@ func (volumeRestrictions) EventsToRegister() []registration {
 	}
 }
 
-// isSchedulableAfterUserLeft: a pod of the namespace leaves that has a disk of the pod or
-// one of its claims, ephemeral ones not counted.
+// isSchedulableAfterUserLeft reports whether the pod that left is of the pod's namespace and used
+// one of its disks or claims; ephemeral claims do not count.
 // Upstream: volume_restrictions.go isSchedulableAfterPodDeleted, v1.36.
 func isSchedulableAfterUserLeft(pod, before, _ *v1.Pod) bool {
 	theirs := namedClaims(before)
@@ -41,7 +41,7 @@ func isSchedulableAfterUserLeft(pod, before, _ *v1.Pod) bool {
 		slices.ContainsFunc(namedClaims(pod), func(key string) bool { return slices.Contains(theirs, key) }))
 }
 
-// isNamedClaim: the pod uses the claim, which is not made for it.
+// isNamedClaim reports whether the pod uses the claim, and the claim is not made for it.
 // Upstream: volume_restrictions.go isSchedulableAfterPersistentVolumeClaimAdded and
 // volume_zone.go isSchedulableAfterPersistentVolumeClaimChange, v1.36.
 func isNamedClaim(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {

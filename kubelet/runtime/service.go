@@ -165,8 +165,8 @@ func (s *PodSandboxStatus) Latest(name string) (last, before *ContainerStatus) {
 type ExecConfig struct {
 	// Command is the program and its arguments; it must not be empty.
 	Command []string
-	// Stdin is its standard input, read to the end when it reads first; default nothing. The command
-	// waits for one that is shell.Pending.
+	// Stdin is its standard input, which is read to its end when the command first reads; default
+	// nothing. If it is a shell.Pending, the command waits for it.
 	Stdin io.Reader
 	// Stdout and Stderr receive its output; default none.
 	Stdout, Stderr io.Writer
@@ -175,12 +175,12 @@ type ExecConfig struct {
 // Process is a command that runs in a container, beside the container's own. It ends
 // with its container.
 type Process interface {
-	// Run carries it out until it waits or ends. If it waits, Run is to be called again
-	// after that time, which is longer than any run for one that waits for nothing.
+	// Run carries the command out until it waits or ends. If it waits, call Run again after that
+	// time. A command that waits for ever returns a time longer than any run.
 	Run() (wait time.Duration, ended bool)
 	// ExitCode returns the exit code of a process that has ended.
 	ExitCode() int32
-	// Stop ends it where it is.
+	// Stop ends the command where it is.
 	Stop()
 }
 
