@@ -88,8 +88,8 @@ func (e *Engine) Inject(f Fault) error {
 // ClearFaults ends all trouble.
 func (e *Engine) ClearFaults() { e.faults.Clear() }
 
-// Crash ends an actor's process and has it start again when no other actor can go
-// on. During a step (an actor's own code or an observer of the server calls) the
+// Crash ends an actor's process, which starts again when no other actor can go on.
+// During a step (an actor's own code or an observer of the server calls) the
 // crash comes right after the step. An actor that is down stays so for as long as
 // it would have.
 func (e *Engine) Crash(name string) error { return e.CrashFor(name, 0) }

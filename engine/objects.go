@@ -49,7 +49,8 @@ func (o objects) DeleteCollection(ctx context.Context, resource schema.GroupVers
 	return err
 }
 
-// Resources returns no step: upstream's controllers ask a cache of discovery.
+// Resources returns the kinds of the registry. It is no step, since upstream's controllers ask a cache
+// of discovery.
 func (o objects) Resources(context.Context) ([]metav1.APIResource, error) {
 	return append(o.server.Registry().Preferred(), o.server.StoredInOlderVersions()...), nil
 }

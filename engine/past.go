@@ -57,7 +57,7 @@ func (e *Engine) pastOf(src control.Source) *past {
 	return p
 }
 
-// takePast returns the past that there is for a source, nil if there is none.
+// takePast removes and returns the past of a source; nil if there is none.
 func (a *actor) takePast(src control.Source) *past {
 	i := slices.IndexFunc(a.pasts, func(p *past) bool { return p.source == src })
 	if i < 0 {

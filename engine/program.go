@@ -214,7 +214,8 @@ func (g *programGate) pass(ctx context.Context, req *api.Request, do func() erro
 	return answer
 }
 
-// strike has the fault that hits a call, if any does, take effect.
+// strike carries out the fault that strikes a call, if there is one, and returns the error that the
+// call gets.
 func (g *programGate) strike(ctx context.Context, call *api.Request, after bool) error {
 	p, e := g.process, g.process.actor.engine
 	if p.ctx.Err() != nil {

@@ -18,9 +18,9 @@ type call struct {
 	since  time.Time
 }
 
-// foreign calls third-party code about a claim or volume. A driver that can
-// keeps the rest of the cluster going if that code never comes back, and ends this
-// process if it panics.
+// foreign calls third-party code about a claim or volume. With an Env that implements
+// control.Foreign, the rest of the cluster goes on if that code never returns, and this
+// process ends if it panics.
 func (ctrl *provisionController) foreign(method string, about control.Object, f func()) {
 	c := &call{method: method, about: about, since: ctrl.env.Now()}
 	ctrl.calls = append(ctrl.calls, c)

@@ -39,8 +39,9 @@ type provisionController struct {
 	// claimsInProgress are claims, by UID, for which an asset may be in the
 	// making. They are worked on even after they have been deleted.
 	claimsInProgress map[string]*v1.PersistentVolumeClaim
-	// rescheduled are claims, by UID, as they are without their selected-node,
-	// under the version they were edited from, until the cache has moved on.
+	// rescheduled holds, by UID, claims from which this controller removed the
+	// selected node: without it, but with the version that was edited, until the
+	// cache has a newer one.
 	rescheduled map[string]*v1.PersistentVolumeClaim
 	// saved are the names of volumes created here that the cache has not shown
 	// yet.

@@ -14,29 +14,29 @@ import (
 // Upstream: helper_hostpath.go CmdTimeoutCounts.
 const helperPodTimeout = 120 * time.Second
 
-// initPod makes the volume's directory.
+// initPod returns the pod that makes the volume's directory.
 //
 // Upstream: helper_hostpath.go createInitPod.
 func (p *hostpathProvisioner) initPod(vol volume) *v1.Pod {
 	return p.helperPod("init", vol, "mkdir", "-m", vol.mode, "-p", "/data/"+vol.dir)
 }
 
-// quotaPod limits what it may hold.
+// quotaPod returns the pod that limits what the directory may hold.
 //
 // Upstream: helper_hostpath.go createQuotaPod.
 func (p *hostpathProvisioner) quotaPod(vol volume) *v1.Pod {
 	return p.helperPod("quota", vol, "sh", "-c", vol.quota.script(vol.dir))
 }
 
-// cleanupPod removes it.
+// cleanupPod returns the pod that removes the directory.
 //
 // Upstream: helper_hostpath.go createCleanupPod.
 func (p *hostpathProvisioner) cleanupPod(vol volume) *v1.Pod {
 	return p.helperPod("cleanup", vol, "rm", "-rf", "/data/"+vol.dir)
 }
 
-// helperPod runs a command on the volume's node, with the volume's parent
-// directory at /data/.
+// helperPod returns a pod that runs a command on the volume's node, with the volume's
+// parent directory at /data/.
 //
 // Upstream: helper_hostpath.go launchPod.
 func (p *hostpathProvisioner) helperPod(action string, vol volume, command ...string) *v1.Pod {

@@ -128,8 +128,8 @@ func (p *problems) sameContainers(is, was *v1.PodSpec) bool {
 	return len(p.list) == before
 }
 
-// containersResize checks the resources of containers, and gives munged those of old as far as
-// they may change.
+// containersResize checks the resources of containers, and sets those of munged back to the old
+// ones as far as they may change.
 func (p *problems) containersResize(is, was, munged *v1.PodSpec) {
 	for i := range was.InitContainers {
 		p.containerResize(&is.InitContainers[i].Resources, &was.InitContainers[i].Resources, specPath.Child("initContainers").Index(i).Child("resources"))

@@ -104,7 +104,7 @@ func outOfScope(scope v1.ResourceQuotaScope, hard v1.ResourceList) (n int) {
 	return n
 }
 
-// conflicting reports how many pairs of scopes exclude each other.
+// conflicting returns the number of pairs of scopes that exclude each other.
 func conflicting(scopes []v1.ResourceQuotaScope) (n int) {
 	for _, pair := range scopePairs {
 		if slices.Contains(scopes, pair[0]) && slices.Contains(scopes, pair[1]) {
