@@ -19,6 +19,8 @@ type Gap struct {
 	Fields []string
 	// Unless lists values of the fields that ask for nothing, such as the defaults.
 	Unless []string
+	// Quiet leaves the entry to an event that says it where it matters: no object uses it.
+	Quiet bool
 	// Cluster says what a cluster does, as the rest of a sentence that begins with "a cluster".
 	Cluster string
 	// Here says what happens here, as the rest of a sentence that begins with "here".
@@ -96,6 +98,9 @@ var roots = sync.OnceValue(func() map[string]*node {
 		n.gaps = append(n.gaps, g)
 	}
 	for _, g := range register {
+		if g.Quiet {
+			continue
+		}
 		for _, kind := range g.Kinds {
 			if len(g.Fields) == 0 {
 				add(kind, "", g)

@@ -82,7 +82,7 @@ var scheduling = []*Gap{
 	{
 		Kinds:   pods,
 		Fields:  []string{"spec.priority"},
-		Unless:  []string{"0"},
+		Quiet:   true, // FailedScheduling says it of each pod that has no node
 		Cluster: "evicts pods of lower priority where a pod fits on no node otherwise",
 		Here:    "pods of higher priority are only scheduled first: no pod is evicted for another",
 	},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/internal/gaps"
 )
@@ -38,4 +39,13 @@ func TestAnEntrySaysWhatHappensInBothPlaces(t *testing.T) {
 			require.False(t, strings.HasSuffix(text, "."), text)
 		}
 	}
+}
+
+// Whether a pod's priority matters is known when it fits on no node: then an event says so.
+func TestAQuietEntryIsUsedByNoObject(t *testing.T) {
+	high := int32(100)
+	pod := &v1.Pod{Spec: v1.PodSpec{Priority: &high, HostPID: true}}
+	uses := gaps.Of("Pod", pod)
+	require.Len(t, uses, 1)
+	require.Equal(t, []string{"spec.hostPID"}, uses[0].Paths)
 }
