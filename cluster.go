@@ -32,6 +32,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/machine/workdir"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -46,7 +47,9 @@ type Cluster struct {
 	engine       *engine.Engine
 	client       *fake.Clientset
 	dir          string
-	temporary    bool
+	own          *workdir.Dir // dir, if Close removes it
+	mounted      []string     // the numbers of the mounts that were in dir before, if it is the caller's
+	realPaths    []string     // the drivers that may mount in dir
 	closed       bool
 	machines     machine.Set
 	containers   map[string]*runtime.Containers // by node
@@ -103,6 +106,9 @@ func New(cfg Config) (*Cluster, error) {
 		e.Server().OnWrite(c.progress.write)
 	}
 	e.Server().OnWrite(c.noteGaps)
+	if cfg.Dir != "" {
+		c.mounted = mount.Mounted(cfg.Dir)
+	}
 	c.sockets.Disk = c.diskOf
 	c.machines.Struck = func(struck trace.MachineStruck) { e.Record(User, struck) }
 	if err := c.start(); err != nil {
@@ -165,9 +171,16 @@ func startsLate(actor string) bool {
 }
 
 // Close ends the actors and the machines' faults, waits until programs (AddProgram) have returned,
-// removes real mounts and the temporary directory, if there is one. A mount that is busy stays,
-// and so does the directory: call Close again when it is free. The API's objects and the
-// story can still be read; methods that need the actors or the nodes' directories
+// removes real mounts and the temporary directory, if there is one. A mount that is busy stays, and so
+// does one that others have made in the directory, such as a CSI driver in another process, and so does the
+// directory. The error names each and the command that ends it (mount.MountedError); Close can be called again when
+// they are gone.
+//
+// Config.Dir stays, but the mounts in it do not, since what removes it later, such as
+// t.TempDir, goes through mounts: those that came since New are detached, also busy ones. Close fails if one cannot
+// be, or is the last of a file system in memory, whose files would be lost.
+//
+// The API's objects and the story can still be read; methods that need the actors or the nodes' directories
 // return engine.ErrClosed.
 func (c *Cluster) Close() error {
 	c.closed = true
@@ -178,15 +191,38 @@ func (c *Cluster) Close() error {
 		c.containers[node].Close()
 	}
 	c.machines.ClearFaults()
-	if err := c.machines.Unmount(); err != nil {
-		return errors.Join(late, err) // unmounting needs the disks, and rm -rf goes through mounts
+	if err := c.unmount(); err != nil {
+		return errors.Join(late, err) // unmounting needs the disks
 	}
-	err := errors.Join(late, c.machines.Close())
-	if c.temporary {
-		c.temporary = false
-		err = errors.Join(err, mount.RemoveAll(c.dir))
+	return errors.Join(late, c.machines.Close(), c.removeDir())
+}
+
+// unmount takes the mounts in the machines' directories away: our own, and in a directory of the caller's also those of
+// others.
+func (c *Cluster) unmount() error {
+	err := c.machines.Unmount()
+	if c.own != nil || c.dir == "" || !mount.Known() {
+		return err
 	}
-	return err
+	if err := mount.Detach(c.dir, c.mounted); err != nil {
+		return fmt.Errorf("Config.Dir: what removes it later, such as t.TempDir, goes through mounts: %w", err)
+	}
+	return nil
+}
+
+// removeDir removes the temporary directory.
+func (c *Cluster) removeDir() error {
+	if c.own == nil {
+		return nil
+	}
+	if len(c.realPaths) > 0 && !mount.Known() {
+		return fmt.Errorf("%s stays: this system does not tell what is mounted there, and CSI driver %s may have mounted its volumes; unmount them, and remove it", c.dir, strings.Join(c.realPaths, ", "))
+	}
+	if err := c.own.Remove(); err != nil {
+		return err
+	}
+	c.own = nil
+	return nil
 }
 
 // Client returns a clientset whose calls the trace attributes to "user". It is one of client-go's

@@ -121,7 +121,8 @@ type Config struct {
 	// volume; default 30 s, negative for ever.
 	Blocked time.Duration
 	// Dir is the directory in which each machine gets one of its own.
-	// They stay after Close. Default: a temporary directory that Close removes.
+	// They stay after Close, without what has been mounted in them since. Default: a temporary directory that
+	// Close removes, unless something that is not the cluster's is mounted in it.
 	Dir string
 	// Disks chooses directories or memory for the machines' files; default DirectoryDisks.
 	Disks Disks
@@ -137,9 +138,9 @@ type Config struct {
 	//
 	//	unshare --user --map-root-user --mount go test ./...
 	//
-	// Close removes them all. If the process ends without Close, the kernel removes them
-	// with the namespace's last process, and the temporary directory stays. With RealMounts NFS
-	// shares cannot be mounted.
+	// Close removes them all, and those that a driver has made in the nodes' directories. If the process ends without
+	// Close, the kernel removes them with the namespace's last process, and the temporary directory stays. With
+	// RealMounts NFS shares cannot be mounted.
 	RealMounts bool
 	// VolumePlugins returns new volume plugins for a node's kubelet each time it starts;
 	// default kubelet.DefaultPlugins, to which a function of your own can add.

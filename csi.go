@@ -56,6 +56,9 @@ func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
 		return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
 	}
 	c.csiDrivers = append(c.csiDrivers, plan)
+	if plan.RealPaths {
+		c.realPaths = append(c.realPaths, plan.Name)
+	}
 	if plan.Controller != nil {
 		host, err := c.addMachine(machine.Host, plan.Name, c.cfg.DiskSize)
 		if err != nil {

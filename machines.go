@@ -3,13 +3,13 @@ package storagesim
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/workdir"
 )
 
 // dirOf returns the directory of a machine, relative to Config.Dir.
@@ -40,9 +40,9 @@ func (c *Cluster) makeDir() error {
 	if c.dir != "" {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "storagesim-")
+	own, err := workdir.Make()
 	if err == nil {
-		c.dir, c.temporary = dir, true
+		c.dir, c.own = own.Path(), own
 	}
 	return err
 }

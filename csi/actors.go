@@ -48,7 +48,10 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 	name, registers := "csi-driver/"+d.Name+"/"+h.Node, "csi-registrar/"+d.Name+"/"+h.Node
 	socket := call.Socket{Machine: h.Machine.String(), Path: NodeSocket(d.Name), Driver: d.Name, Options: d.Options}
 	if d.NodeEndpoint != nil {
-		socket.Address, socket.Root = d.NodeEndpoint(h.Node), h.Machine.Dir()
+		socket.Address = d.NodeEndpoint(h.Node)
+	}
+	if d.NodeEndpoint != nil || d.RealPaths {
+		socket.Root = h.Machine.Dir()
 	}
 	if d.NodeController != nil && d.SidecarSocket != "" {
 		socket.Outside = d.NodeSidecarSocket(h.Node)

@@ -36,6 +36,11 @@ type Driver struct {
 	NodeController func(h Host) (spec.ControllerServer, error)
 	// Node creates a node's server, a new one in each life of its process.
 	Node func(h Host) (spec.NodeServer, error)
+	// RealPaths is for a Node that works on the files of this computer (package os, mount(8)) and not with its Host's
+	// Disk and Mounter. Paths in its requests are then real ones, below the node's directory, as for a driver in another
+	// process. It requires Config.Disks DirectoryDisks. Without it a NodeStageVolume or NodePublishVolume that leaves a
+	// path of its request on this computer, and not on the node's disk, fails.
+	RealPaths bool
 
 	// Endpoint is the address of identity and controller servers in another process, "unix:///run/csi.sock" or
 	// "tcp://HOST:PORT", and NodeEndpoint returns that of a node's server. They replace Controller and Node; see "A
@@ -95,6 +100,7 @@ func (d Driver) Check() error {
 		{controllers > 1, "only one of Controller, NewController and Endpoint can be set"},
 		{d.Node != nil && d.NodeEndpoint != nil, "only one of Node and NodeEndpoint can be set"},
 		{controllers == 0 && !d.HasNodes(), "it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)"},
+		{d.RealPaths && d.Node == nil, "RealPaths is for drivers with Node; those at a NodeEndpoint get real paths always"},
 		{d.NodeController != nil && (controllers > 0 || d.Node == nil), "NodeController is for drivers with Node and without Controller, NewController and Endpoint"},
 		{d.NodeController != nil && d.Attaches(), "NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false"},
 		{len(socket) > call.MaxPath, fmt.Sprintf("the path of its socket, %s, has %d bytes; at most %d are possible", socket, len(socket), call.MaxPath)},

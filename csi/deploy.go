@@ -35,7 +35,7 @@ func (d Driver) Deploy(w World) (deploy.Plan, error) {
 	}
 	plan := deploy.Plan{
 		Name: d.Name, Spec: d.Spec, FSTypes: d.FSTypes, Inventory: d.Inventory,
-		Node: func(h Host) []Actor { return d.NodeActors(w, h) }, CheckNode: d.checkNode,
+		Node: func(h Host) []Actor { return d.NodeActors(w, h) }, CheckNode: d.checkNode, RealPaths: d.RealPaths || d.NodeEndpoint != nil,
 	}
 	if !d.HasController() {
 		return plan, nil

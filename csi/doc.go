@@ -51,9 +51,15 @@
 //
 // The node's files must be on this computer's disk (Config.Disks: DirectoryDisks). The staging and target paths in
 // requests are real paths, below the node's directory (/tmp/storagesim-1/node-1/var/lib/kubelet/...). The pod sees
-// the files that the driver creates at the target path. A driver that mounts needs Config.RealMounts, and
-// must run in the same mount namespace as the simulation, for example as its child. There is no sandbox: the
-// driver's process can do whatever its user may.
+// the files that the driver creates at the target path. There is no sandbox: the driver's process can do whatever its
+// user may.
+//
+// What a driver mounts in a node's directory is not the simulation's. Nothing removes what lies behind a mount: if it is
+// still mounted at Close, the directory stays, and the error names each mount and the command that ends it
+// (mount.MountedError). With Config.RealMounts the simulation mounts, too, and Close unmounts all; the driver must
+// then run in the same mount namespace, for example as a child.
+//
+// A driver in this process that works on the files of this computer has the same paths with Driver.RealPaths.
 //
 // A Go driver runs this way, too, if it does not compile with the version of the CSI specification that this module
 // uses, for example because it has alpha fields that a later version removed.

@@ -78,6 +78,9 @@ func attaches(ctx context.Context, conn *grpc.ClientConn, hasController bool) (*
 
 // checkNode returns an error if a driver cannot run on a node.
 func (d Driver) checkNode(h Host) error {
+	if d.RealPaths && h.Machine.Dir() == "" {
+		return fmt.Errorf("csi.Driver %s: RealPaths: the files of node %s are in memory, so that they have no paths; set Config.Disks to DirectoryDisks", d.Name, h.Node)
+	}
 	if d.NodeEndpoint == nil {
 		return nil
 	}

@@ -89,7 +89,8 @@ type Engine struct {
 	// realTime is set while virtual time goes with that of the machine.
 	realTime bool
 	closed   bool
-	stopped  atomic.Bool // by Interrupt
+	stopped  atomic.Bool   // by Interrupt
+	halt     chan struct{} // closed by Interrupt
 
 	lingering []string // see Lingering
 
@@ -119,7 +120,7 @@ func New(cfg Config) *Engine {
 	if cfg.TraceLimit <= 0 {
 		cfg.TraceLimit = 1_000_000
 	}
-	e := &Engine{cfg: cfg, now: cfg.Start.UTC(), byName: map[string]*actor{}, work: map[workKey]int{}, said: map[saidKey]bool{}}
+	e := &Engine{cfg: cfg, now: cfg.Start.UTC(), byName: map[string]*actor{}, work: map[workKey]int{}, said: map[saidKey]bool{}, halt: make(chan struct{})}
 	if cfg.TraceBytes <= 0 {
 		cfg.TraceBytes = 1 << 30
 	}
@@ -235,9 +236,14 @@ var ErrClosed = errors.New("the engine is closed")
 var ErrInterrupted = errors.New("interrupted")
 
 // Interrupt ends the call of Step, Settle, RunFor or RunUntil that is under way
-// after its present step, and every later one at once, with ErrInterrupted. It
+// after its present step, and every later one at once, with ErrInterrupted. A step that waits for
+// an answer from outside, or for foreign code, waits no longer. It
 // may be called from any goroutine, for example when the user presses Ctrl-C.
-func (e *Engine) Interrupt() { e.stopped.Store(true) }
+func (e *Engine) Interrupt() {
+	if e.stopped.CompareAndSwap(false, true) {
+		close(e.halt)
+	}
+}
 
 // Close ends all actors and frees their coroutines. It waits until programs (AddProgram)
 // have returned, for Config.Blocked at most; Lingering names those that have not. The

@@ -78,8 +78,10 @@ func (t *task) resume() (answered bool) {
 		}
 		return answered
 	case <-timer.C:
+		call.lost.Store(true)
+		call.blocked(limit)
+	case <-t.actor.engine.halt:
+		call.lost.Store(true)
 	}
-	call.lost.Store(true)
-	call.blocked(limit)
 	return false
 }

@@ -41,6 +41,42 @@ func TestForeignCodeThatBlocksIsGivenUp(t *testing.T) {
 	assert.False(t, after)
 }
 
+// Ctrl-C comes while a driver hangs.
+func TestInterruptEndsTheWaitForForeignCodeAndForAnswersFromOutside(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, env control.Env, never chan struct{}){
+		"foreign code": func(_ context.Context, env control.Env, never chan struct{}) {
+			env.(control.Foreign).Foreign("a visit", trace.Ref{}, func() { <-never }, func(time.Duration) { t.Error("given up") })
+		},
+		"an answer": func(ctx context.Context, env control.Env, never chan struct{}) {
+			assert.False(t, env.(control.Outside).Await(ctx, func() <-chan struct{} { return never }))
+			_ = env.Sleep(ctx, time.Hour)
+		},
+	} {
+		for _, blocked := range []time.Duration{-1, time.Hour} {
+			if name == "foreign code" && blocked < 0 {
+				continue // it is not watched then
+			}
+			e := engine.New(engine.Config{Blocked: blocked})
+			never, waits := make(chan struct{}), make(chan struct{})
+			require.NoError(t, e.Add("host", func(env control.Env) error {
+				env.Go("guest", func(ctx context.Context) {
+					close(waits)
+					wait(ctx, env, never)
+				})
+				return nil
+			}))
+			go func() {
+				<-waits
+				e.Interrupt()
+				e.Interrupt()
+			}()
+			require.ErrorIs(t, e.Settle(), engine.ErrInterrupted, name)
+			e.Close()
+			close(never)
+		}
+	}
+}
+
 func TestForeignCodeMayUseTheEnvAndTakeAsLongAsItLikesThere(t *testing.T) {
 	e := engine.New(engine.Config{Blocked: 50 * time.Millisecond})
 	defer e.Close()

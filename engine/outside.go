@@ -29,7 +29,7 @@ func (v *env) Await(ctx context.Context, ask func() <-chan struct{}) bool {
 	if v.engine().realTime {
 		return v.parkFor(ctx, t, answered)
 	}
-	return within(v.engine().cfg.Blocked, answered)
+	return v.engine().within(answered)
 }
 
 // call is one that a task is parked for.
@@ -75,26 +75,27 @@ func (e *Engine) answer() bool {
 		return false
 	}
 	c := e.calls[0]
-	c.end(within(e.cfg.Blocked, c.answered))
+	c.end(e.within(c.answered))
 	e.calls = e.calls[1:]
 	return true
 }
 
-// within waits for at most so long in real time until a channel is closed, and says whether it
-// is. A negative time is for ever.
-func within(limit time.Duration, done <-chan struct{}) bool {
-	if limit < 0 {
-		<-done
-		return true
+// within waits until a channel is closed, and reports whether it is: in real time for at most
+// Config.Blocked, for ever if that is negative, and not after Interrupt.
+func (e *Engine) within(done <-chan struct{}) bool {
+	var late <-chan time.Time
+	if limit := e.cfg.Blocked; limit >= 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		late = timer.C
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return true
-	case <-timer.C:
-		return false
+	case <-late:
+	case <-e.halt:
 	}
+	return false
 }
 
 func isClosed(done <-chan struct{}) bool {

@@ -18,7 +18,7 @@ import (
 
 	restclient "k8s.io/client-go/rest"
 
-	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/machine/workdir"
 )
 
 // Command returns the Run of a storagesim.Program that is a child process: an executable in any
@@ -32,16 +32,16 @@ import (
 // they bear its name, and faults strike them.
 func Command(make func(ctx context.Context, kubeconfig string) *exec.Cmd) func(ctx context.Context, cfg *restclient.Config) error {
 	return func(ctx context.Context, cfg *restclient.Config) (err error) {
-		dir, err := os.MkdirTemp("", "storagesim-")
+		dir, err := workdir.Make()
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, mount.RemoveAll(dir)) }()
+		defer func() { err = errors.Join(err, dir.Remove()) }()
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
-		token, kubeconfig := rand.Text(), filepath.Join(dir, "kubeconfig")
+		token, kubeconfig := rand.Text(), filepath.Join(dir.Path(), "kubeconfig")
 		server := &http.Server{Handler: forward(cfg, token), ReadHeaderTimeout: 10 * time.Second}
 		served := serving(server, listener)
 		defer func() {

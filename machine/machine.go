@@ -141,6 +141,9 @@ func (m *Machine) SwitchOff() error {
 	return errors.Join(errs...)
 }
 
+// ErrRealMounts is in the error about real mounts that this process cannot make.
+var ErrRealMounts = errors.New("Config.RealMounts")
+
 // realMounts makes a mounter of real bind mounts, and tries it.
 func (m *Machine) realMounts(remote func(fstype, source string) (*disk.Disk, error)) (mount.Interface, error) {
 	bind, err := mount.NewBind(mount.Config{Dir: m.disk, Remote: remote})
@@ -148,7 +151,7 @@ func (m *Machine) realMounts(remote func(fstype, source string) (*disk.Disk, err
 		err = tryMount(bind, m.disk)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Config.RealMounts: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrRealMounts, err)
 	}
 	m.bind = bind
 	return bind, nil
@@ -171,7 +174,7 @@ func tryMount(bind *mount.Bind, root *disk.Disk) error {
 	return err
 }
 
-// unmountAll takes real mounts away. Others are on the disk and stay there.
+// unmountAll takes real mounts away. Links that look like mounts are on the disk and stay there.
 func (m *Machine) unmountAll() error {
 	if m.bind == nil {
 		return nil

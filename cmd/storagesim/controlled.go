@@ -122,7 +122,7 @@ func (e csiEndpoint) sidecars(ctx context.Context, withSnapshots bool) ([]contro
 	}
 	actors, stop, err := d.ControlPlane(withSnapshots)
 	if err != nil {
-		err = fmt.Errorf("--csi-endpoint %s: %w", e.address, err)
+		err = fmt.Errorf("%s: %w", e.label, err)
 	}
 	return actors, stop, err
 }

@@ -19,6 +19,7 @@ import (
 
 // csiEndpoint is a value of --csi-endpoint.
 type csiEndpoint struct {
+	label   string // the flag, for errors
 	name    string // of the driver, "" to ask it
 	address string // with {node} for the name of a node
 }
@@ -44,8 +45,9 @@ func readEndpoints(texts, nodes []string) (all []csiEndpoint, err error) {
 	for _, text := range texts {
 		e := csiEndpoint{address: text}
 		if name, address, named := strings.Cut(text, "="); named {
-			e = csiEndpoint{name, address}
+			e = csiEndpoint{name: name, address: address}
 		}
+		e.label = "--csi-endpoint " + e.address
 		if slices.ContainsFunc(all, func(other csiEndpoint) bool { return other.address == e.address }) {
 			return nil, fmt.Errorf("--csi-endpoint: %s is given twice", e.address)
 		}
@@ -54,9 +56,8 @@ func readEndpoints(texts, nodes []string) (all []csiEndpoint, err error) {
 				return nil, fmt.Errorf("--csi-endpoint: %w", err)
 			}
 		}
-		if e.onNode("a") == e.onNode("b") && len(nodes) > 1 {
-			return nil, fmt.Errorf("--csi-endpoint %s: one process of a driver serves one node, and there are %d (%s); have one for each and write {node} for the node's name, or give one node with --nodes",
-				text, len(nodes), strings.Join(nodes, ", "))
+		if err := oneNode("--csi-endpoint", text, nodes); err != nil {
+			return nil, err
 		}
 		all = append(all, e)
 	}
@@ -66,19 +67,19 @@ func readEndpoints(texts, nodes []string) (all []csiEndpoint, err error) {
 // chooseNodes has a cluster with a driver for one node have one node, unless --nodes says
 // otherwise.
 func (o *runOptions) chooseNodes(flags *pflag.FlagSet) {
-	alone := slices.ContainsFunc(o.csi, func(text string) bool { return !strings.Contains(text, nodeWord) })
+	alone := slices.ContainsFunc(slices.Concat(o.csi, o.commands), func(text string) bool { return !strings.Contains(text, nodeWord) })
 	if alone && !flags.Changed("nodes") {
 		o.nodes = o.nodes[:1]
 	}
 }
 
-// installCSI installs the drivers of --csi-endpoint.
+// installCSI installs the drivers of --csi-endpoint, and those that --csi-command has started.
 func (o *runOptions) installCSI(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
 	endpoints, err := o.csiEndpoints()
 	if err != nil {
 		return err
 	}
-	for _, e := range endpoints {
+	for _, e := range append(endpoints, o.started...) {
 		d, err := e.driver(ctx, o.nodes[0])
 		if err != nil {
 			return err
@@ -89,7 +90,7 @@ func (o *runOptions) installCSI(ctx context.Context, c *storagesim.Cluster, obje
 			}
 		}
 		if err := c.InstallCSIDriver(d); err != nil {
-			return fmt.Errorf("--csi-endpoint %s: %w", e.address, err)
+			return fmt.Errorf("%s: %w", e.label, err)
 		}
 	}
 	return nil
@@ -102,12 +103,14 @@ func (e csiEndpoint) driver(ctx context.Context, first string) (csi.Driver, erro
 	at := e.onNode(first)
 	d, err := csi.AtEndpoint(ctx, at)
 	switch {
+	case err != nil && !strings.HasPrefix(e.label, "--csi-endpoint"):
+		return d, fmt.Errorf("%s: the driver does not say who it is: %w", e.label, errors.Unwrap(err))
 	case err != nil && e.name == "":
-		return d, fmt.Errorf("--csi-endpoint %s: no driver says who it is there: %w; start it first, or give its name, as in NAME=%s", e.address, errors.Unwrap(err), e.address)
+		return d, fmt.Errorf("%s: no driver says who it is there: %w; start it first, or give its name, as in NAME=%s", e.label, errors.Unwrap(err), e.address)
 	case err != nil:
 		d = csi.Driver{Name: e.name, Endpoint: at, NodeEndpoint: e.onNode}
 	case e.name != "" && d.Name != e.name:
-		return d, fmt.Errorf("--csi-endpoint %s: the driver there says that its name is %q, not %q", e.address, d.Name, e.name)
+		return d, fmt.Errorf("%s: the driver there says that its name is %q, not %q", e.label, d.Name, e.name)
 	}
 	if d.NodeEndpoint != nil {
 		d.NodeEndpoint = e.onNode

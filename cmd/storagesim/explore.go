@@ -108,8 +108,10 @@ func (o *exploreOptions) config() (explore.Config, error) {
 	switch {
 	case len(o.files) == 0:
 		return cfg, errors.New("nothing to apply: give manifests with -f")
-	case len(o.csi) > 0:
+	case len(o.csi) > 0, len(o.commands) > 0:
 		return cfg, errors.New("--csi-endpoint: a driver in another process does not repeat itself; explore it in Go, with explore.Test and csi.Driver")
+	case o.realMounts:
+		return cfg, errors.New("--real-mounts: explored runs keep their files in memory, which the kernel cannot mount")
 	case o.format != "" && o.format != "text" && o.format != "json":
 		return cfg, fmt.Errorf("-o: unknown format %q: it must be text or json", o.format)
 	case o.runs < 1 || o.first < 1:

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/storagesim/storagesim/machine/workdir"
 )
 
 func main() { os.Exit(run()) }
@@ -36,6 +38,9 @@ func run() int {
 		select {
 		case <-done:
 		case <-time.After(grace):
+			for _, dir := range workdir.Mine() {
+				fmt.Fprintf(os.Stderr, "error: %s stays: the command did not end within %s\n", dir, grace)
+			}
 		}
 	}
 	fmt.Fprintln(os.Stderr, "interrupted")

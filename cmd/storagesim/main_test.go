@@ -344,7 +344,22 @@ func TestMain(m *testing.M) {
 	if os.Getenv("BE_STORAGESIM") != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(inOwnTemp(m))
+}
+
+// inOwnTemp runs the tests with a directory for temporary files in which no other process leaves any: the command names
+// those that it finds.
+func inOwnTemp(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "st")
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	return m.Run()
 }
 
 // process returns storagesim as a process of its own, with a directory for its temporary
@@ -356,7 +371,9 @@ func process(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
 	}
 	binary, err := os.Executable()
 	require.NoError(t, err)
-	temp = t.TempDir()
+	temp, err = os.MkdirTemp("", "p") // short, as a socket's path must be
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(temp)) })
 	cmd = exec.Command(binary, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "BE_STORAGESIM=1")
 	t.Cleanup(func() {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ import (
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/kubelet/nfs"
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/machine/workdir"
 	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -38,9 +42,16 @@ type runOptions struct {
 	nfs          []string
 	disks        []string
 	csi          []string
+	commands     []string // of --csi-command
+	realMounts   bool
 	provisioners []string
 	// provisionersSet is false where the manifests choose the provisioners.
 	provisionersSet bool
+	// started are the drivers of commands, and patience the time in which each must make its socket.
+	started  []csiEndpoint
+	patience time.Duration
+	// again is the command line, for an error that tells another way to start it.
+	again []string
 
 	seed    uint64
 	output  string
@@ -77,7 +88,15 @@ the simulation does not model (README lists it) is named in a note.
 --csi-endpoint names CSI drivers in other processes. A process serves one node; with
 {node} in the address there is one for each. The driver is asked for its name; write
 NAME=ADDRESS for one that starts later. The paths that it gets are real paths on this
-machine, in the nodes' directories.
+machine, in the nodes' directories. --csi-command starts a driver, and ends it.
+
+A driver that mounts makes its mounts in those directories. They are not the
+simulation's: what is still mounted at the end stays, and so does the directory, and an
+error names each mount and the command that ends it. Nothing behind a mount is removed.
+With --real-mounts the simulation mounts, too; then start both in a mount namespace of
+their own, in which all mounts end with them:
+
+  unshare --mount storagesim run -f manifests/ --real-mounts --csi-command 'DRIVER {socket}'
 
 Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
 the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
@@ -111,6 +130,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # A CSI driver of your own that runs already, in any language.
   storagesim run -f manifests/ --csi-endpoint unix:///tmp/csi.sock
 
+  # The same, started here at a socket that it is told.
+  storagesim run -f manifests/ --csi-command 'mydriver --endpoint unix://{socket} --nodeid {node}'
+
   # Keep the nodes' directories, to look at the volumes; and at what the kubelet has
   # of its pods, in node-1/var/lib/kubelet/pods, and mounts, in node-1/run/mounts.
   storagesim run -f manifests/ --keep /tmp/nodes && find /tmp/nodes`,
@@ -121,8 +143,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.provisionersSet = cmd.Flags().Changed("provisioners")
-			o.chooseNodes(cmd.Flags())
+			o.parsed(cmd)
 			if !cmd.Flags().Changed("width") {
 				o.width = terminal.Width(cmd.OutOrStdout())
 			}
@@ -155,7 +176,29 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
+	flags.StringArrayVar(&o.commands, "csi-command", nil, commandHelp)
+	flags.BoolVar(&o.realMounts, "real-mounts", false, "have the kernel mount volumes on the nodes, in a mount namespace of this process's own (Linux)")
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+"; empty for none (default: those of the classes)")
+}
+
+// parsed completes the options from what the flags of the command are.
+func (o *runOptions) parsed(cmd *cobra.Command) {
+	o.provisionersSet = cmd.Flags().Changed("provisioners")
+	o.patience = askTime
+	o.again = strings.Fields(cmd.CommandPath())
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value, values := f.Value, []string{f.Value.String()}
+		if line, ok := value.(oneLine); ok {
+			value = line.Value
+		}
+		if list, ok := value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			o.again = append(o.again, "--"+f.Name+"="+value)
+		}
+	})
+	o.chooseNodes(cmd.Flags())
 }
 
 // oneLine is a flag's value without line breaks. A list ends at the first one, so that what follows
@@ -214,6 +257,12 @@ func (o *runOptions) checkCluster() error {
 	}
 	if _, err := o.csiEndpoints(); err != nil {
 		return err
+	}
+	if _, err := o.csiCommands(); err != nil {
+		return err
+	}
+	if o.realMounts && len(o.nfs) > 0 {
+		return errors.New("--real-mounts: nodes make bind mounts only, so that there can be no --nfs")
 	}
 	_, err := o.parseDisks()
 	return err
@@ -283,12 +332,11 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if len(objects) == 0 {
 		return unknown
 	}
-	c, err := o.cluster(storagesim.Config{Seed: o.seed, Dir: o.keep})
+	c, end, err := o.cluster(ctx, storagesim.Config{Seed: o.seed, Dir: o.keep}, errOut)
+	defer func() { err = end(err) }()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	defer context.AfterFunc(ctx, c.Interrupt)()
 	err = errors.Join(o.play(ctx, c, objects, errOut), unknown)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -296,17 +344,82 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	return errors.Join(err, o.print(out, c))
 }
 
-// cluster makes the cluster that the flags describe, and cfg completes.
-func (o *runOptions) cluster(cfg storagesim.Config) (*storagesim.Cluster, error) {
+// cluster makes the cluster that the flags describe, and cfg completes, starts the drivers of
+// --csi-command, and has ctx interrupt the cluster. end ends all that, also after an error: it returns err, or what
+// could not be ended. That is told in any case, since an interrupted command, and one whose output is not read any
+// more, say nothing else.
+func (o *runOptions) cluster(ctx context.Context, cfg storagesim.Config, errOut io.Writer) (c *storagesim.Cluster, end func(err error) error, err error) {
+	tellLeft(errOut)
+	drivers, stop := &children{}, func() bool { return true }
+	end = func(err error) error {
+		stop()
+		ends := []error{drivers.stop()}
+		if c != nil {
+			ends = append(ends, c.Close())
+		}
+		left := errors.Join(ends...)
+		if left != nil {
+			fmt.Fprintln(errOut, "error:", prose.Printable(left.Error()))
+		}
+		if err == nil && left != nil {
+			return quietError{left}
+		}
+		return err
+	}
+	if c, err = o.newCluster(cfg); err != nil {
+		return nil, end, err
+	}
+	stop = context.AfterFunc(ctx, c.Interrupt)
+	drivers, o.started, err = o.startDrivers(ctx)
+	return c, end, err
+}
+
+// tellLeft names the directories of earlier runs that were killed.
+func tellLeft(errOut io.Writer) {
+	for _, dir := range workdir.Left() {
+		how := "to remove it: rm -r " + mount.Quote(dir)
+		if mounted := mount.Check(dir); mounted != nil {
+			how = mounted.Error()
+		}
+		fmt.Fprintf(errOut, "note: the directory %s of an earlier run is still there; %s\n", dir, prose.Printable(how))
+	}
+}
+
+// newCluster makes the cluster.
+func (o *runOptions) newCluster(cfg storagesim.Config) (*storagesim.Cluster, error) {
 	servers, err := nfsServers(o.nfs)
 	if err != nil {
 		return nil, err
 	}
+	cfg.RealMounts = o.realMounts
 	cfg.Nodes, cfg.NoNodes, cfg.NFSServers = storagesim.Nodes(o.nodes...), len(o.nodes) == 0, servers
-	if cfg.Dir == "" && len(o.csi) == 0 { // a driver in another process cannot reach files in memory
+	if cfg.Dir == "" && len(o.csi) == 0 && len(o.commands) == 0 && !o.realMounts { // a driver in another process cannot reach files in memory
 		cfg.Disks = storagesim.MemoryDisks
 	}
-	return storagesim.New(cfg)
+	c, err := storagesim.New(cfg)
+	if o.realMounts && errors.Is(err, machine.ErrRealMounts) {
+		return nil, o.unshared(err)
+	}
+	return c, err
+}
+
+// unshared completes the error of a process that cannot make real mounts with the command that can.
+func (o *runOptions) unshared(err error) error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("--real-mounts: %w", err)
+	}
+	unshare, args := "unshare --mount ", make([]string, len(o.again))
+	if os.Geteuid() != 0 {
+		unshare = "unshare --user --map-root-user --mount "
+	}
+	for i, arg := range o.again {
+		args[i] = mount.Quote(arg)
+	}
+	line, and := strings.Join(args, " "), ""
+	if len(o.csi) > 0 {
+		line, and = "sh -c "+mount.Quote("DRIVER & "+line), ", where DRIVER is the command of the driver"
+	}
+	return fmt.Errorf("--real-mounts: %w. Start the simulator and the driver in a mount namespace of their own%s:\n  %s", err, and, unshare+line)
 }
 
 // readAll reads manifests and reports all their errors. If only kinds are unknown, the other objects come with the error.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/live/serve"
+	"github.com/storagesim/storagesim/machine/workdir"
 )
 
 // serveOptions are the flags of serve.
@@ -51,7 +51,9 @@ the API can do, and reaches nothing but the simulation. The server listens on th
 machine alone: with --remote, --listen can name an address that others can reach.
 They need the token too, but the server does not limit how often they guess.
 
-Ctrl-C ends it, and leaves nothing.`,
+Ctrl-C ends it, and leaves nothing, but for the directory in which a CSI driver of
+--csi-endpoint or --csi-command still has something mounted: an error names each mount
+and the command that ends it.`,
 		Example: `  # Two nodes, sixty times faster than real time.
   storagesim serve --nodes n1,n2 --speed 60x --kubeconfig kubeconfig
 
@@ -63,8 +65,7 @@ Ctrl-C ends it, and leaves nothing.`,
   storagesim run-for 10m`,
 		Args: noArgs("serve"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.provisionersSet = cmd.Flags().Changed("provisioners")
-			o.chooseNodes(cmd.Flags())
+			o.parsed(cmd)
 			speed, err := o.check()
 			if err != nil {
 				return usageError{err}
@@ -122,23 +123,22 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	c, err := o.cluster(storagesim.Config{Start: time.Now().UTC().Truncate(time.Second), Only: only})
+	c, end, err := o.cluster(ctx, storagesim.Config{Start: time.Now().UTC().Truncate(time.Second), Only: only}, errOut)
+	defer func() { err = end(err) }()
 	if err != nil {
-		return err
+		return endedBy(ctx, err)
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	defer context.AfterFunc(ctx, c.Interrupt)()
 	if err := o.begin(ctx, c, objects, errOut); err != nil {
 		return endedBy(ctx, err)
 	}
 	cfg := serve.Config{Listen: o.listen, Remote: o.remote, Kubeconfig: o.kubeconfig, Force: o.force, Speed: speed}
 	if cfg.Kubeconfig == "" {
-		dir, err := os.MkdirTemp("", "storagesim-")
+		dir, err := workdir.Make()
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.Remove(dir)) }()
-		cfg.Kubeconfig = filepath.Join(dir, "kubeconfig")
+		defer func() { err = errors.Join(err, dir.Remove()) }()
+		cfg.Kubeconfig = filepath.Join(dir.Path(), "kubeconfig")
 	}
 	server, err := serve.Start(c, cfg)
 	if err != nil {

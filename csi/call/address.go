@@ -65,8 +65,8 @@ func (l *Listener) connection() (*grpc.ClientConn, error) {
 // pathFields holds the fields of CSI requests that are paths on the node.
 var pathFields = []protoreflect.Name{"staging_target_path", "target_path", "volume_path"}
 
-// onThisMachine returns a request for a server in another process: paths on the node are below root, where the
-// node's files are on this machine.
+// onThisMachine returns a request for a server that works on the files of this machine: paths on the node are below
+// root, where the node's files are here.
 func onThisMachine(root string, req any) any {
 	message, ok := req.(proto.Message)
 	if root == "" || !ok {

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -112,7 +113,7 @@ func (c *invocation) run() error {
 	if struck := c.suffer(l, true); struck != nil {
 		return struck
 	}
-	return err
+	return cmp.Or(err, c.misplaced(l))
 }
 
 // yield lets other actors run, and refuses a call whose context has ended.

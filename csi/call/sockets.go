@@ -35,9 +35,11 @@ type Socket struct {
 	Register func(grpc.ServiceRegistrar)
 	Options  []grpc.ServerOption
 	// Address, if set, is the address of a server in another process, in the form of Connect
-	// ("unix:///run/csi.sock"); Register and Options are then not used. Root is then the directory of this computer
-	// with the machine's files: paths on the machine are passed to the server as paths below it. Default: unchanged.
-	Address, Root string
+	// ("unix:///run/csi.sock"); Register and Options are then not used.
+	Address string
+	// Root, if set, is the directory of this computer with the machine's files: paths on the machine are passed to the
+	// server as paths below it. Default: unchanged.
+	Root string
 	// Outside, if set, is the path of a unix socket of this computer on which the server also listens, for programs
 	// outside of the simulation. Their calls are no steps, and no faults strike them.
 	Outside string

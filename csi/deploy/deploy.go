@@ -53,6 +53,9 @@ type Plan struct {
 	AttacherWaits func(log *trace.Log) string
 	// Inventory, if set, lists what the driver holds.
 	Inventory Inventory
+	// RealPaths reports whether the driver's nodes get paths of the computer that runs the simulation, at which they may
+	// mount.
+	RealPaths bool
 }
 
 // Actor is an actor of a driver.

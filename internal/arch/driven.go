@@ -30,7 +30,7 @@ func Driven() DrivenRules {
 	return DrivenRules{
 		Tops:  []string{"binding", "control", "machine", "volume", "pvcontroller", "scheduler", "provisioner", "kubelet", "controllers", "trace", "explain", "csi"},
 		Not:   []string{"csi/call"},
-		Files: []string{"machine/disk", "machine/mount", "machine/internal/mountinfo", "machine/internal/removal"},
+		Files: []string{"machine/disk", "machine/mount", "machine/internal/mountinfo", "machine/internal/removal", "machine/workdir"},
 		Vars: map[string][]string{
 			"binding":           {"knownModes", "orderedModeSets"},
 			"control/snapshots": {"definitions", "groupDefinitions"}, // embedded files

@@ -133,6 +133,16 @@ func (d *driver) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolum
 }
 
 func (d *driver) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
+	if d.cfg.Mount != "" {
+		err := d.mount(req.GetTargetPath())
+		switch {
+		case err == nil && d.cfg.After == "hang":
+			select {}
+		case err == nil && d.cfg.After == "die":
+			os.Exit(3)
+		}
+		return &spec.NodePublishVolumeResponse{}, err
+	}
 	id, err := os.ReadFile(filepath.Join(req.GetStagingTargetPath(), "volume"))
 	if err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -141,6 +151,9 @@ func (d *driver) NodePublishVolume(_ context.Context, req *spec.NodePublishVolum
 }
 
 func (d *driver) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVolumeRequest) (*spec.NodeUnpublishVolumeResponse, error) {
+	if d.cfg.Mount != "" {
+		return &spec.NodeUnpublishVolumeResponse{}, d.unmount(req.GetTargetPath())
+	}
 	return &spec.NodeUnpublishVolumeResponse{}, os.RemoveAll(req.GetTargetPath())
 }
 

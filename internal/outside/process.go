@@ -28,17 +28,30 @@ type Config struct {
 	Name, Node string
 	// Socket is the path of its socket, and Dir the directory with a directory for each volume.
 	Socket, Dir string
+	// Mount, if set, makes NodePublishVolume mount on Linux, in place of copying: "bind" mounts all of Dir, "ro" does so
+	// read-only, "none" mounts nothing, "tmpfs" mounts a file system in memory with the file "kept", "nested" mounts that in the directory
+	// "nested" of a bind mount, and "busy" keeps a file of a bind mount open.
+	Mount string
+	// After, if set, says what happens after the mount: "hang" never answers, and "die" ends the process.
+	After string
 }
 
 // Main serves as a driver, and does not return, if the process was started by Start. Call it in
 // TestMain.
 func Main() {
 	text, ok := os.LookupEnv(variable)
-	if !ok {
+	var cfg Config
+	var err error
+	switch {
+	case ok:
+		err = json.Unmarshal([]byte(text), &cfg)
+	case len(os.Args) == 4 && os.Args[1] == variable: // by Command
+		if err = json.Unmarshal([]byte(os.Args[2]), &cfg); err == nil {
+			cfg.Socket = os.Args[3]
+		}
+	default:
 		return
 	}
-	var cfg Config
-	err := json.Unmarshal([]byte(text), &cfg)
 	if err == nil {
 		err = serve(cfg)
 	}
@@ -91,6 +104,15 @@ func Start(t testing.TB, cfg Config) *Process {
 
 // Endpoint returns the driver's address.
 func (p *Process) Endpoint() string { return "unix://" + p.Socket }
+
+// Command returns a command for --csi-command that starts the driver.
+func (p *Process) Command() string {
+	text, err := json.Marshal(p.Config)
+	require.NoError(p.t, err)
+	self, err := os.Executable()
+	require.NoError(p.t, err)
+	return "'" + self + "' " + variable + " '" + string(text) + "' {socket}"
+}
 
 // Start starts the process, and waits until it listens.
 func (p *Process) Start() {

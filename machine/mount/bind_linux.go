@@ -248,14 +248,30 @@ func explain(err error) error {
 	return err
 }
 
-// UnmountAll takes every mount below the node's directory away. Do it before the
-// directory is removed: rm -rf goes through mounts.
+// UnmountAll takes every mount below the node's directory away, also those that others have made
+// there. A mount whose end would lose files, of a file system in memory that is mounted nowhere else,
+// stays, and is a *MountedError.
 func (b *Bind) UnmountAll() error {
-	list, err := b.List()
-	for _, m := range slices.Backward(list) {
-		err = errors.Join(err, b.Unmount(m.Path))
+	table, err := mountinfo.Read("self")
+	if err != nil {
+		return err
 	}
-	return err
+	var errs []error
+	var left []string
+	kept := table.Keep(b.root, nil)
+	for _, m := range table.In(b.root) {
+		switch at, _ := mountinfo.Below(m.Path, b.root); {
+		case at == "/":
+		case kept.Has(m.ID):
+			left = append(left, m.Path)
+		default:
+			errs = append(errs, b.Unmount(at))
+		}
+	}
+	if len(left) > 0 {
+		errs = append(errs, &MountedError{Dir: b.root, Mounts: left})
+	}
+	return errors.Join(errs...)
 }
 
 // MountSensitive calls Mount; there is no mount program that would log anything.

@@ -4,7 +4,13 @@
 // purpose.
 //
 // All paths are paths on the node (package disk), never on the machine that
-// runs the simulation.
+// runs the simulation, but for RemoveAll, Detach and the functions beside them.
+//
+// # What is mounted is not removed
+//
+// A CSI driver in another process mounts its volumes in the nodes' directories. RemoveAll removes
+// directories of this computer, never goes through a mount, and says which mount is in its way. All
+// of the library removes directories with it, or with disk.Disk.RemoveAll, which does the same.
 //
 // # TempDir
 //
@@ -54,8 +60,8 @@
 // of the node. Where mounts would be seen by others, or that cannot be told, NewBind
 // refuses.
 //
-// The mounts go with the namespace's last process. Removing the node's
-// directory before that also removes the files of what is mounted: call UnmountAll first.
+// The mounts go with the namespace's last process. UnmountAll takes them away before that, so that the
+// node's directory can be removed.
 //
 // A mount with a type is a bind mount of the directory that Config.Remote finds, which
 // must be on this machine's disk, too.

@@ -3,6 +3,8 @@ package mount
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/storagesim/storagesim/machine/internal/mountinfo"
 	"github.com/storagesim/storagesim/machine/internal/removal"
@@ -20,10 +22,13 @@ type MountedError = removal.MountedError
 func RemoveAll(name string) error {
 	err := removal.Remove(name)
 	if mounted := (*MountedError)(nil); errors.As(err, &mounted) {
-		return fmt.Errorf("%w && rm -r %s", err, removal.Quote(mounted.Dir))
+		return whole(mounted)
 	}
 	return err
 }
+
+// whole completes the error about a directory that is to be removed with the command that does it.
+func whole(err *MountedError) error { return fmt.Errorf("%w && rm -r %s", err, removal.Quote(err.Dir)) }
 
 // Known reports whether this system tells what is mounted, as Linux does. Elsewhere RemoveAll goes through mounts: do not
 // call it for a directory in which something may be mounted.
@@ -31,3 +36,64 @@ func Known() bool {
 	_, err := mountinfo.Read("self")
 	return err == nil
 }
+
+// Mounted returns the kernel's numbers of the mounts in a directory of this computer; none where this system does not
+// tell.
+func Mounted(dir string) []string {
+	table, real, err := mountsOf(dir)
+	if err != nil {
+		return nil
+	}
+	return table.In(real).IDs()
+}
+
+// Check returns the error of RemoveAll for a directory in which something is mounted, and does nothing.
+func Check(dir string) error {
+	table, real, err := mountsOf(dir)
+	if err != nil {
+		return nil
+	}
+	if mounts := table.In(real); len(mounts) > 0 {
+		return whole(&MountedError{Dir: dir, Mounts: mounts.Paths()})
+	}
+	return nil
+}
+
+// mountsOf returns the table of mounts, and dir without links.
+func mountsOf(dir string) (table mountinfo.Table, real string, err error) {
+	if real, err = filepath.Abs(dir); err == nil {
+		real, err = filepath.EvalSymlinks(real)
+	}
+	if err == nil {
+		table, err = mountinfo.Read("self")
+	}
+	return table, real, err
+}
+
+// Detach ends the mounts in a directory of this computer. Those in use are gone from their paths at once, and end with
+// their last user, as by umount --lazy. Mounts stay that have one of the numbers in but, and those whose end would lose
+// files: of a file system in memory that is mounted nowhere else. These are a *MountedError.
+func Detach(dir string, but []string) error {
+	table, real, err := mountsOf(dir)
+	if err != nil {
+		return nil // it does not exist, or nothing can be known
+	}
+	kept := table.Keep(real, but)
+	var errs []error
+	var left []string
+	for _, m := range table.In(real) {
+		switch {
+		case !kept.Has(m.ID):
+			errs = append(errs, detach(m.Path))
+		case !slices.Contains(but, m.ID):
+			left = append(left, m.Path)
+		}
+	}
+	if len(left) > 0 {
+		errs = append(errs, &MountedError{Dir: dir, Mounts: left})
+	}
+	return errors.Join(errs...)
+}
+
+// Quote returns a path or another argument as a shell reads it.
+func Quote(text string) string { return removal.Quote(text) }

@@ -101,12 +101,12 @@ func (t Table) Paths() []string {
 	return paths
 }
 
-// inMemory lists the file systems whose files are gone after the last unmount.
+// inMemory reports whether the files are gone after the last unmount.
 func (m *Mount) inMemory() bool { return m.FSType == "tmpfs" || m.FSType == "ramfs" }
 
-// Keep returns the mounts in a directory whose end would lose files: those of file systems in memory that are mounted
-// nowhere else, and the mounts that these lie in.
-func (t Table) Keep(dir string) (kept Table) {
+// Keep returns the mounts in a directory that must not end: those with the numbers in but, those whose end would lose
+// files, which are of file systems in memory that are mounted nowhere else, and the mounts that these lie in.
+func (t Table) Keep(dir string, but []string) (kept Table) {
 	within := t.In(dir) // what lies in a mount comes before it
 	for i, m := range within {
 		elsewhere := slices.ContainsFunc(t, func(other Mount) bool {
@@ -117,7 +117,7 @@ func (t Table) Keep(dir string) (kept Table) {
 			_, ok := Below(inner.Path, m.Path)
 			return ok
 		})
-		if holds || m.inMemory() && !elsewhere {
+		if holds || m.inMemory() && !elsewhere || slices.Contains(but, m.ID) {
 			kept = append(kept, within[i])
 		}
 	}

@@ -18,8 +18,9 @@ func TestMountsWhoseEndWouldLoseFilesAreKept(t *testing.T) {
 		{ID: "7", Device: "0:50", Path: "/tmp/simple", FSType: "tmpfs"},
 	}
 	require.Equal(t, []string{"6", "5", "4", "3"}, table.In("/tmp/sim").IDs())
-	require.Equal(t, []string{"5", "4"}, table.Keep("/tmp/sim").IDs(), "the one that it lies in, too")
+	require.Equal(t, []string{"5", "4"}, table.Keep("/tmp/sim", nil).IDs(), "the one that it lies in, too")
 	require.Equal(t, []string{"3"}, table.In("/tmp/sim/a").IDs())
-	require.Empty(t, table.Keep("/tmp/sim/a"))
+	require.Empty(t, table.Keep("/tmp/sim/a", nil))
+	require.Equal(t, []string{"6", "5", "4"}, table.Keep("/tmp/sim", []string{"6"}).IDs())
 	require.Equal(t, "4", table.Containing("/tmp/sim/b/x").ID)
 }
