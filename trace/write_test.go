@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,4 +181,31 @@ func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChan
 		}
 	}
 	return out
+}
+
+// Below NarrowWidth an actor has a line of its own, and no line is wider than asked for but for words that are.
+func TestANarrowStoryGivesTheActorALineOfItsOwn(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	entries := []Entry{
+		{Time: start, Actor: "user", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "A", Message: "first"}},
+		{Time: start, Actor: "persistent-volume-binder", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "B", Message: "the second message is longer"}},
+		{Time: start, Actor: "persistent-volume-binder", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "C", Message: "x"}},
+		{Time: start.Add(time.Second), Actor: "persistent-volume-binder", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "D", Message: "x"}},
+	}
+	require.Equal(t, `  0:00:00  user
+    says of pod default/web: Normal A:
+      first
+           persistent-volume-binder
+    says of pod default/web: Normal B:
+      the second message is longer
+    says of pod default/web: Normal C: x
+  0:00:01  persistent-volume-binder
+    says of pod default/web: Normal D: x
+`, Tell(entries, Telling{Width: 40}))
+	for _, width := range []int{20, 60, 99} {
+		for line := range strings.Lines(Tell(entries, Telling{Width: width})) {
+			require.LessOrEqual(t, len(line)-1, max(width, len("           persistent-volume-binder")), line)
+		}
+	}
+	require.Contains(t, Tell(entries, Telling{Width: 100}), "  0:00:00  user                      says of pod")
 }

@@ -55,3 +55,14 @@ func TestOnlyTheMessagesOfATableAreWrapped(t *testing.T) {
 	assert.Equal(t, want, WrapMessages(table, 42))
 	assert.Equal(t, table, WrapMessages(table, 0))
 }
+
+func TestAChineseCharacterTakesTwoColumns(t *testing.T) {
+	assert.Equal(t, 9, Columns("存储 pv卷"))
+	assert.Equal(t, 4, Columns("cafe\u0301"), "a combining accent takes none")
+	assert.Equal(t, "卷 ", Pad("卷", 3))
+	assert.Equal(t, "存储卷与\n  持久卷\n  声明", Wrap("存储卷与持久卷声明", 8, 2), "a line may end between two characters")
+	assert.Equal(t, "pvc 数据\n    已绑定", Wrap("pvc 数据 已绑定", 10, 4))
+	for _, line := range strings.Split(Wrap(strings.Repeat("数据卷 volume ", 30), 40, 4), "\n") {
+		assert.LessOrEqual(t, Columns(line), 40)
+	}
+}
