@@ -347,7 +347,7 @@ func TestAFailedTestPrintsSeedAndStory(t *testing.T) {
 		})
 		require.True(t, f.failed)
 		require.Contains(t, logged, name)
-		require.Contains(t, logged, "storagesim: seed 42; the story so far:\n  0:00:00  user ")
+		require.Contains(t, logged, "storagesim: seed 42; the story so far:\n  0:00:00  user\n    creates ")
 		require.Contains(t, logged, "creates pvc default/data\n")
 	}
 	f := &fakeTest{}

@@ -220,6 +220,8 @@ func (m *moves) trouble() {
 	switch m.rng.IntN(7) {
 	case 0:
 		fault.Code = []codes.Code{codes.Internal, codes.Unavailable, codes.ResourceExhausted, codes.Aborted}[m.rng.IntN(4)]
+		// Internal is final: it says that nothing was done. Kubelets believe it, and do not unstage.
+		fault.After = fault.After && fault.Code != codes.Internal
 	case 1:
 		fault.Hang = true
 	case 2:

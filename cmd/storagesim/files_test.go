@@ -60,6 +60,6 @@ func TestTranscriptsAreAsWideAsTheyAreAskedToBe(t *testing.T) {
 	for _, args := range []string{"run -f x --width 10", "story --width -1 x"} {
 		code, _, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, errOut, "expected at least 60, or 0 for no wrapping")
+		assert.Contains(t, errOut, "expected at least 20, or 0 for no wrapping")
 	}
 }

@@ -19,8 +19,8 @@ type volumeToMount struct {
 	// storage behind them. The volume is mounted once, as spec, which is that of the first.
 	outerNames []string
 	about      *v1.Pod
-	spec      *volume.Spec
-	plugin    volume.VolumePlugin
+	spec       *volume.Spec
+	plugin     volume.VolumePlugin
 	// device is nil unless the volume is mounted for the whole node first.
 	device volume.DeviceMountableVolumePlugin
 	// block: the pod is to have the raw device.
