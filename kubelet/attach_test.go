@@ -15,6 +15,8 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/local"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -105,6 +107,40 @@ func TestVolumesInUseAreReportedOfANodeThatIsThere(t *testing.T) {
 	require.NoError(t, w.e.Crash(actor))
 	w.settle()
 	require.Equal(t, []v1.UniqueVolumeName{uniqueName}, w.nodeStatus().VolumesInUse)
+}
+
+// Bug 32. Seen in u08c_node_object_deleted.
+func TestANodeThatIsMadeAnewHasNoVolumesInUse(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable, Decisions: volumemanager.Decisions{KeepInUse: keep}})
+		w.boundVolume("data", nil)
+		w.create(pod("web", claim("data")))
+		w.settle()
+		w.attach(uniqueName)
+		require.NoError(t, w.e.RunFor(3*time.Minute))
+		require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+		require.NoError(t, w.e.Stop(actor))
+		w.delete("web", 0)
+		require.NoError(t, w.user.CoreV1().Nodes().Delete(context.Background(), "node-1", metav1.DeleteOptions{}))
+		require.NoError(t, w.e.Start(actor))
+		var first []v1.UniqueVolumeName
+		w.e.Server().OnWrite(func(write trace.Write) {
+			if node, ok := write.New.(*v1.Node); ok && write.Verb == "create" && write.Err == nil {
+				first = node.Status.VolumesInUse
+			}
+		})
+		require.NoError(t, w.e.RunFor(time.Second))
+		require.Len(t, w.mounts(), 1, "nothing is unmounted in the first second")
+		want := []v1.UniqueVolumeName{uniqueName}
+		if !keep {
+			want = nil
+		}
+		require.Equal(t, want, first)
+		require.Equal(t, want, w.nodeStatus().VolumesInUse)
+		require.NoError(t, w.e.RunFor(time.Minute))
+		require.Empty(t, w.nodeStatus().VolumesInUse)
+		w.requireNothingLeft()
+	}
 }
 
 // Upstream writes it to its log every two minutes and three seconds: no event; this part

@@ -46,9 +46,13 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 	if sandbox == nil || err != nil {
 		return nil, err
 	}
-	s := &podStatus{IP: sandbox.IP, about: w.pod}
-	if sandbox.HostNetwork {
+	w.sandboxSeen = w.sandboxSeen || sandbox.Ready
+	s := &podStatus{about: w.pod}
+	switch {
+	case sandbox.HostNetwork:
 		s.IP = k.node.HostIP()
+	case w.sandboxSeen: // one that was stopped in an earlier life has lost its address
+		s.IP = sandbox.IP
 	}
 	if w.pod == nil {
 		return s.ofSandbox(sandbox), nil

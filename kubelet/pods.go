@@ -27,6 +27,8 @@ type podWorker struct {
 	ends time.Time
 	// released says that no container needs the volumes any more.
 	released bool
+	// sandboxSeen says that this life has seen the pod's sandbox ready, so that it knows its address.
+	sandboxSeen bool
 	// hasDirs says that the pod's directories were made in this life.
 	hasDirs bool
 	// awaited says that the waits queue has the pod.

@@ -25,7 +25,10 @@ func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTe
 	var initStates, states, ephemeral []containerState
 	if r != nil {
 		initStates, states, ephemeral = r.Init, r.Containers, r.Ephemeral
-		s.PodIP, s.PodIPs = r.IP, []v1.PodIP{{IP: r.IP}}
+		s.PodIP, s.PodIPs = r.IP, nil
+		if r.IP != "" {
+			s.PodIPs = []v1.PodIP{{IP: r.IP}}
+		}
 	}
 	s.InitContainerStatuses = m.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true)
 	s.ContainerStatuses = m.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false)

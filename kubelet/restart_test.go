@@ -22,7 +22,7 @@ import (
 // without that.
 func crashAfter(t *testing.T, n int, meanwhile func(w *world)) (steps int) {
 	t.Helper()
-	w := simple(t)
+	w := newWorld(t, engine.Config{}, kubelet.Config{Decisions: volumemanager.Decisions{CleanSubPaths: true}}) // of the host path
 	w.boundVolume("data", nil)
 	require.NoError(t, w.node.WriteFile("/disk/data/keep", []byte("kept"), 0o644))
 	web := pod("web", claim("data"), v1.Volume{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},

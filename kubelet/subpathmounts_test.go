@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 )
@@ -101,11 +102,28 @@ func TestAPartOfAVolumeThatIsMadeHasTheVolumesMode(t *testing.T) {
 	}
 }
 
-// The kubelet's next life does not find a host path in the pod's directory.
-func TestThePartOfAHostPathIsUnmountedAfterARestartThoughThePodIsGone(t *testing.T) {
+// The kubelet's next life does not find a host path in the pod's directory, so that its parts stay mounted, and the
+// directory stays. Seen in u06a_hostpath_subpath_force_deleted_kubelet_down.
+func TestThePartOfAHostPathStaysMountedAfterARestartIfThePodIsGone(t *testing.T) {
+	w := simple(t)
+	p := w.create(parts("web", emptyDir("whole"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate)))
+	w.settle()
+	require.NoError(t, w.node.WriteFile("/srv/a/part/keep", []byte("kept"), 0o644))
+	require.NoError(t, w.e.Crash(actor))
+	w.delete("web", 0)
+	require.NoError(t, w.e.RunFor(10*time.Minute))
+	require.Len(t, w.mounts(), 1)
+	require.True(t, w.gone("web"))
+	require.Contains(t, w.trace(), "orphaned pod \""+string(p.UID)+"\" found, but volume paths are still present on disk")
+	data, err := w.node.ReadFile("/srv/a/part/keep")
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(data))
+}
+
+func TestThePartOfAHostPathIsUnmountedAfterARestartThoughThePodIsGoneWithTheSwitch(t *testing.T) {
 	for name, grace := range map[string]int64{"it is gone": 0, "it ends": 30} {
 		t.Run(name, func(t *testing.T) {
-			w := simple(t)
+			w := newWorld(t, engine.Config{}, kubelet.Config{Decisions: volumemanager.Decisions{CleanSubPaths: true}})
 			p := w.create(parts("web", emptyDir("whole"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate)))
 			w.settle()
 			require.NoError(t, w.node.WriteFile("/srv/a/part/keep", []byte("kept"), 0o644))
@@ -293,7 +311,7 @@ func TestBindMountsPartsOfVolumes(t *testing.T) {
 		m, err := mount.NewBind(mount.Config{Dir: node})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.UnmountAll()) })
-		w := newWorld(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m})
+		w := newWorld(t, engine.Config{}, kubelet.Config{Root: node, Mounter: m, Decisions: volumemanager.Decisions{CleanSubPaths: true}})
 		w.boundVolume("data", nil)
 		require.NoError(t, node.MkdirAll("/disk/data/a", 0o755))
 		require.NoError(t, node.WriteFile("/disk/data/a/part", []byte("a file"), 0o644))

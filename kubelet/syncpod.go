@@ -121,7 +121,7 @@ func (k *kubelet) makePodDataDirs(w *podWorker) error {
 // releaseVolumes lets the volume loops take the pod's volumes away.
 func (k *kubelet) releaseVolumes(w *podWorker) {
 	w.released = true
-	k.volumes.ReleasePod(w.uid)
+	k.volumes.ReleasePod(w.uid, w.gone)
 }
 
 // syncTerminatingPod ends a pod: containers first, then volumes, then directories, and
@@ -137,7 +137,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		return err
 	}
 	k.releaseVolumes(w)
-	if !k.volumes.WaitForUnmount(w.uid) {
+	if !k.volumes.WaitForUnmount(w.uid) || !w.gone && k.volumes.PodVolumesExist(w.uid) {
 		return nil
 	}
 	if err := k.volumes.RemovePodDir(w.uid); err != nil {
@@ -158,11 +158,12 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 }
 
 // stopPod ends the pod's containers and tells the API, before and after. It does so
-// once: when the containers are removed nothing is known of them any more.
+// once: when the containers are removed nothing is known of them any more. Of a pod that had ended before this life
+// of the kubelet the address is not known any more either, and it writes that.
 //
 // Upstream: kubelet.go SyncTerminatingPod, v1.36.
 func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase)
+	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase) && (r == nil || r.IP != "")
 	if !told {
 		if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 			return err

@@ -28,6 +28,17 @@ func Transientf(format string, args ...any) *TransientOperationFailure {
 	return &TransientOperationFailure{fmt.Sprintf(format, args...)}
 }
 
+// UnansweredError is the failure to learn what a driver can do. It is final, as upstream has it, also if
+// an earlier attempt may have mounted something.
+type UnansweredError struct{ message string }
+
+func (e *UnansweredError) Error() string { return e.message }
+
+// Unansweredf returns an UnansweredError.
+func Unansweredf(format string, args ...any) *UnansweredError {
+	return &UnansweredError{fmt.Sprintf(format, args...)}
+}
+
 // IsUncertain reports whether err is an UncertainProgressError; a wrapped one does not count.
 //
 // Upstream: pkg/volume/util/types/types.go IsUncertainProgressError, v1.36.

@@ -16,6 +16,13 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
+// UncertaintyReporter is a plugin that says itself, by an UncertainProgressError, when a volume may be
+// mounted although SetUp has failed. Of the others a directory that is left counts as a sign of that.
+type UncertaintyReporter interface {
+	// ReportsUncertainty has no effect.
+	ReportsUncertainty()
+}
+
 // VolumePlugin is one kind of volume.
 //
 // Upstream: pkg/volume/plugins.go VolumePlugin, v1.36.

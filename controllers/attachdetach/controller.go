@@ -47,6 +47,10 @@ type Config struct {
 	// uncertain attachment. Default: always. Upstream's versions before 1.21 ignored all of them
 	// (kubernetes/kubernetes 96617).
 	Remember func(*storagev1.VolumeAttachment) bool
+	// InUseLast makes a controller that starts believe the nodes' status about the volumes in use at once. Default
+	// false, as upstream: a volume that it knows from a VolumeAttachment only counts as in use until the Node changes,
+	// so that it is detached late.
+	InUseLast bool
 }
 
 func (cfg Config) maxWaitForUnmount() time.Duration {

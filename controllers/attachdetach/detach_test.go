@@ -216,12 +216,20 @@ func TestARestartNeitherForgetsNorDuplicatesAttachments(t *testing.T) {
 	assert.Equal(t, []v1.UniqueVolumeName{unique("moved")}, r.listed("node-2"))
 }
 
-// bugs.md 26.
+// bugs.md 26. The next controller knows the volume from its VolumeAttachment only, and takes it for in use until the Node
+// changes. Seen in u08d_controller_restarts_while_attaching_node_silent.
 func TestAControllerThatEndsWhileItDetachesGoesOnAfterwards(t *testing.T) {
-	r := inUseAt(t, withAttacher(t))
-	r.pod("two", "node-2", "data")
-	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "delete", Resource: "volumeattachments", Crash: true}))
-	r.inUse("node-1")
-	r.runFor(time.Minute)
-	assert.Equal(t, "data@node-2", r.attachments())
+	for last, want := range map[bool]string{false: "data@node-1 data@node-2", true: "data@node-2"} {
+		r := newRig(t, engine.Config{}, attachdetach.Config{InUseLast: last})
+		require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+		inUseAt(t, r)
+		r.pod("two", "node-2", "data")
+		require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "delete", Resource: "volumeattachments", Crash: true}))
+		r.inUse("node-1")
+		r.runFor(5 * time.Minute)
+		assert.Equal(t, want, r.attachments(), "InUseLast: %v", last)
+		r.heartbeat("node-1")
+		r.runFor(time.Minute)
+		assert.Equal(t, "data@node-2", r.attachments(), "InUseLast: %v", last)
+	}
 }

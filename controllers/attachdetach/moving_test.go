@@ -127,7 +127,12 @@ func move(t testing.TB, seed uint64, cfg attachdetach.Config, crashes bool) *saf
 	for _, pod := range pods.Items {
 		r.deletePod(pod.Name)
 	}
-	r.runFor(20 * time.Minute)
+	for range 4 {
+		r.runFor(5 * time.Minute)
+		r.heartbeat("node-1")
+		r.heartbeat("node-2")
+	}
+	r.Settle()
 	if left := r.attachments(); left != "" {
 		s.broken = append(s.broken, "left attached: "+left)
 	}

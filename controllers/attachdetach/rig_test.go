@@ -109,6 +109,12 @@ func (r *rig) patchNode(node, sub string, patch any) {
 	require.NoError(r, err)
 }
 
+// heartbeat changes a node as its kubelet does every five minutes.
+func (r *rig) heartbeat(node string) {
+	r.Helper()
+	r.patchNode(node, "", map[string]any{"metadata": map[string]any{"annotations": map[string]string{"beat": r.Engine.Now().String()}}})
+}
+
 // outOfService adds the taint to a node, or removes it.
 func (r *rig) outOfService(node string) {
 	r.Helper()

@@ -17,11 +17,14 @@ func (c *controller) start() {
 		}
 		delete(c.actual.due, node.Name) // its status lists them already
 	}
-	c.processVolumeAttachments()
-	// The volumes in use come last. Upstream records them before the VolumeAttachments and again when its informer
-	// delivers the node, which may be before or after.
+	if c.cfg.InUseLast {
+		c.processVolumeAttachments()
+	}
 	for node := range c.nodes.All() {
 		c.nodeUpdated(nil, node)
+	}
+	if !c.cfg.InUseLast {
+		c.processVolumeAttachments() // as new volumes they count as in use
 	}
 	for pod := range c.pods.All() {
 		c.processPod(pod)

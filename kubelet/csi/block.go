@@ -135,7 +135,7 @@ func (d *device) SetUpDevice(ctx context.Context) (string, error) {
 func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentVolumeSource, published map[string]string) (string, error) {
 	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
-		return "", transientf("blockMapper.stageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %v", err)
+		return "", volume.Unansweredf(PluginName+": blockMapper.stageVolumeForBlock failed to check STAGE_UNSTAGE_VOLUME capability: %v", err)
 	}
 	if !stages {
 		return "", nil

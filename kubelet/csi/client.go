@@ -52,15 +52,14 @@ func (plugin *csiPlugin) operation(ctx context.Context) context.Context {
 	return control.WithTimeout(ctx, plugin.host, csiTimeout)
 }
 
-// supports asks the driver whether it has a capability. A failure of this question says nothing
-// about the volume: an uncertain one stays uncertain. Upstream treats most of these failures
-// as final, and forgets a volume that it had tried to mount before.
+// supports asks the driver whether it has a capability. If it does not answer, the operation fails
+// for good, as upstream: what an earlier attempt has mounted is forgotten.
 //
 // Upstream: csi_client.go nodeSupportsCapability, v1.36.
 func (c *client) supports(ctx context.Context, capability string) (bool, error) {
 	has, err := c.Capabilities(ctx)
 	if err != nil {
-		return false, volume.Transientf("%s", err.Error())
+		return false, volume.Unansweredf("%s", err.Error())
 	}
 	return slices.Contains(has, capability), nil
 }
@@ -103,8 +102,8 @@ type capability struct {
 // Upstream: csi_client.go NodeStageVolume and NodePublishVolume, v1.36.
 func (c *client) message(ctx context.Context, want capability) (socket.Capability, error) {
 	single, err := c.supports(ctx, socket.SingleNodeMultiWriter)
-	if err != nil { // what was made for the volume is taken away with its pod
-		return socket.Capability{}, volume.Uncertainf("%s", err.Error())
+	if err != nil {
+		return socket.Capability{}, err
 	}
 	message := socket.Capability{AccessMode: asCSIAccessMode(want.accessMode, single)}
 	if want.fsType == fsTypeBlockName {

@@ -32,11 +32,6 @@
 //
 // # Deviations
 //
-//   - A staged volume that no pod's directory shows is found after a restart by the
-//     vol_data.json beside it, and unstaged if no pod wants it. Upstream looks into pods'
-//     directories only and leaves it staged.
-//   - If a driver does not answer about its capabilities, an uncertain volume stays uncertain;
-//     upstream forgets it, and it stays mounted.
 //   - A service account token is a text that says that it is not a token.
 //   - The condition of a volume is ignored (event VolumeConditionAbnormal: CSIVolumeHealth is
 //     alpha, and off upstream).

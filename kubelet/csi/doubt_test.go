@@ -1,6 +1,7 @@
 package csi_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // Bug 28: the driver has staged the volume, but its answer came too late.
@@ -32,44 +35,53 @@ func TestAVolumeWhoseStagingTimedOutIsUnstagedWhenItsPodGoes(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-// The driver's process dies while it publishes, and stays away while the kubelet tries again.
+// The driver's process dies while it stages, and stays away while the kubelet tries again: the kubelet takes that for
+// final and forgets the volume. Seen in u04a_capabilities_unanswered_after_uncertain_stage.
+func TestAVolumeInDoubtIsForgottenIfTheDriverCannotSayWhatItCan(t *testing.T) {
+	testUnanswered(t, volumemanager.Decisions{}, "NodeStageVolume", func(w *world) { require.Len(t, w.driver.staged, 1) })
+	testUnanswered(t, volumemanager.Decisions{}, "NodePublishVolume", func(w *world) { w.requireNothingLeft() })
+}
+
+// With the switch it stays in doubt, and is unmounted.
 func TestAVolumeInDoubtStaysSoWhileTheDriverCannotSayWhatItCan(t *testing.T) {
+	final := func(err error) bool {
+		_, unanswered := errors.AsType[*volume.UnansweredError](err)
+		return !unanswered && volume.IsFinal(err)
+	}
+	for _, method := range []string{"NodeStageVolume", "NodePublishVolume"} {
+		testUnanswered(t, volumemanager.Decisions{Final: final}, method, func(w *world) { w.requireNothingLeft() })
+	}
+}
+
+// testUnanswered has the driver's process die in a method, and not answer the kubelet's next questions. Then the
+// pod is deleted, and the driver is back.
+func testUnanswered(t *testing.T, decisions volumemanager.Decisions, method string, check func(w *world)) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.Internal} {
-		for _, method := range []string{"NodeStageVolume", "NodePublishVolume"} {
-			for _, block := range []bool{false, true} {
-				w := withDriver(t, engine.Config{}, noAttach())
-				down := false
-				w.driver.after = func(called string, _ any) error {
-					if called == method {
-						down = true
-						return status.Error(codes.Unavailable, "it dies")
-					}
-					return nil
-				}
-				w.driver.before = func(called string, _ any) error {
-					if down && called == "NodeGetCapabilities" {
-						return status.Error(code, "it is not there")
-					}
-					return nil
-				}
-				p := pod("web", claim("data"))
-				if block {
-					w.boundVolume("data", blockVolume)
-					p = devicePod("web", "data")
-				} else {
-					w.boundVolume("data", nil)
-				}
-				w.create(p)
-				w.run(15 * time.Second)
-				require.True(t, down)
-				w.delete("web")
-				w.run(5 * time.Second)
-				w.driver.before, w.driver.after = nil, nil
-				w.run(10 * time.Minute)
-				require.Equal(t, v1.PodPhase("gone"), w.phase("web"))
-				w.requireNothingLeft()
+		w := withKubelet(t, engine.Config{}, noAttach(), decisions)
+		down := false
+		w.driver.after = func(called string, _ any) error {
+			if called == method {
+				down = true
+				return status.Error(codes.Unavailable, "it dies")
 			}
+			return nil
 		}
+		w.driver.before = func(called string, _ any) error {
+			if down && called == "NodeGetCapabilities" {
+				return status.Error(code, "it is not there")
+			}
+			return nil
+		}
+		w.boundVolume("data", nil)
+		w.create(pod("web", claim("data")))
+		w.run(15 * time.Second)
+		require.True(t, down)
+		w.delete("web")
+		w.run(5 * time.Second)
+		w.driver.before, w.driver.after = nil, nil
+		w.run(10 * time.Minute)
+		require.Equal(t, v1.PodPhase("gone"), w.phase("web"))
+		check(w)
 	}
 }
 

@@ -227,3 +227,6 @@ func constructPVSpec(data volumeData, mode v1.PersistentVolumeMode) *volume.Spec
 	pv.Name = data.SpecVolID
 	return volume.NewSpecFromPersistentVolume(pv, false)
 }
+
+// ReportsUncertainty implements volume.UncertaintyReporter.
+func (*csiPlugin) ReportsUncertainty() {}

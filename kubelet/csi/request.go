@@ -37,7 +37,7 @@ func (p *publisher) describe(ctx context.Context, c *client, request *socket.Pub
 	request.VolumeContext = pv.VolumeAttributes
 	stages, err := c.supports(ctx, socket.StageUnstageVolume)
 	if err != nil {
-		return want, transientf("mounter.SetUpAt failed to check for STAGE_UNSTAGE_VOLUME capability: %v", err)
+		return want, volume.Unansweredf(PluginName+": mounter.SetUpAt failed to check for STAGE_UNSTAGE_VOLUME capability: %v", err)
 	}
 	if stages {
 		if request.StagingTargetPath, err = p.plugin.makeDeviceMountPath(p.spec); err != nil {

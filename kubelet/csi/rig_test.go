@@ -23,6 +23,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/volume"
@@ -51,6 +52,10 @@ type world struct {
 
 // newWorld makes a node whose driver does not listen yet.
 func newWorld(t testing.TB, cfg engine.Config) *world {
+	return newDecidingWorld(t, cfg, volumemanager.Decisions{})
+}
+
+func newDecidingWorld(t testing.TB, cfg engine.Config, decisions volumemanager.Decisions) *world {
 	t.Helper()
 	w := &world{t: t}
 	w.disk = disk.InMemory(func() time.Time {
@@ -71,7 +76,7 @@ func newWorld(t testing.TB, cfg engine.Config) *world {
 	}
 	rig := enginetest.New(t, cfg, actor, kubelet.New(kubelet.Config{
 		Node: v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: w.disk, Mounter: mounter, Runtime: w.containers,
-		Plugins: func() []volume.VolumePlugin { return append(kubelet.DefaultPlugins(), node.NewPlugin()) },
+		Plugins: func() []volume.VolumePlugin { return append(kubelet.DefaultPlugins(), node.NewPlugin()) }, Decisions: decisions,
 	}))
 	w.e, w.user = rig.Engine, rig.User
 	w.driver = newNodeDriver(w.disk, mounter)
@@ -104,7 +109,12 @@ func (w *world) registration(path string) call.Socket {
 
 // withDriver returns a node on which the driver has registered.
 func withDriver(t testing.TB, cfg engine.Config, spec storagev1.CSIDriverSpec) *world {
-	w := newWorld(t, cfg)
+	return withKubelet(t, cfg, spec, volumemanager.Decisions{})
+}
+
+// withKubelet returns such a node whose kubelet decides otherwise.
+func withKubelet(t testing.TB, cfg engine.Config, spec storagev1.CSIDriverSpec, decisions volumemanager.Decisions) *world {
+	w := newDecidingWorld(t, cfg, decisions)
 	w.csiDriver(spec)
 	w.listen()
 	w.run(5 * time.Second)

@@ -66,8 +66,8 @@ type actualStateOfWorld struct {
 	// mounting is the volume that a plugin is mounting now, which may take long; empty if
 	// there is none.
 	mounting podVolume
-	// uncertain is Decisions.Uncertain.
-	uncertain func(failure error) bool
+	// uncertain is Decisions.Uncertain, final is Decisions.Final.
+	uncertain, final func(failure error) bool
 }
 
 func newActualStateOfWorld() *actualStateOfWorld {
@@ -134,7 +134,7 @@ func (asw *actualStateOfWorld) markSetUp(v *mountedVolume, failure error, left b
 		switch {
 		case left || old == nil && asw.uncertain(failure):
 			v.state, v.reconstructed = stateUncertain, old != nil && old.reconstructed
-		case old != nil && old.state == stateUncertain && !old.reconstructed && volume.IsFinal(failure):
+		case old != nil && old.state == stateUncertain && !old.reconstructed && asw.final(failure):
 			asw.volumes.remove(v.podVolume)
 			return false
 		default:
@@ -158,7 +158,7 @@ func (asw *actualStateOfWorld) markDevice(v *volumeToMount, path string, failure
 	case old == nil && asw.uncertain(failure):
 		device.state = stateUncertain
 		asw.devices[v.volume] = device
-	case old != nil && old.state == stateUncertain && !old.reconstructed && volume.IsFinal(failure):
+	case old != nil && old.state == stateUncertain && !old.reconstructed && asw.final(failure):
 		delete(asw.devices, v.volume)
 	}
 }

@@ -21,6 +21,11 @@ type attachments struct {
 	attachable map[v1.UniqueVolumeName]bool
 	// reportedInUse is volumesInUse as it was last written.
 	reportedInUse []v1.UniqueVolumeName
+	// synced: the Node was read, so that what was found on the disk is known to be attached or not.
+	// Before, volumesInUse stays as it is.
+	synced bool
+	// listed holds the volumes that the Node listed as attached when the kubelet registered.
+	listed map[v1.UniqueVolumeName]bool
 	// mayMount holds the reported volumes that pods wanted when volumesInUse was last written.
 	mayMount map[v1.UniqueVolumeName]bool
 	// ownNode has the Node object, from the first attachable volume on.
@@ -109,13 +114,16 @@ func (a *attachments) checkVolumesInUse() {
 	a.kubelet.ReportNodeStatus()
 }
 
-// volumesToReport returns volumesInUse as it is to be written. Until all pods are known it
-// keeps the names that are written already: those volumes may still be in use.
+// volumesToReport returns volumesInUse as it is to be written. Until the kubelet has read the Node
+// it keeps what is written already; a Node that is made anew has nothing.
 //
-// Upstream: nodestatus/setters.go VolumesInUse, v1.36.
+// Upstream: nodestatus/setters.go VolumesInUse, and reconciler.go StatesHasBeenSynced, v1.37.
 func (a *attachments) volumesToReport(reported []v1.UniqueVolumeName) []v1.UniqueVolumeName {
+	if !a.synced && !a.decisions.KeepInUse {
+		return reported
+	}
 	names := a.volumesInUse()
-	if !a.desired.hasAddedPods() {
+	if a.decisions.KeepInUse && !a.desired.hasAddedPods() { // those volumes may still be in use
 		names = append(names, reported...)
 		slices.Sort(names)
 		names = slices.Compact(names)

@@ -15,10 +15,36 @@ type Decisions struct {
 	// Upstream's versions before 1.17 took every failure for final
 	// (kubernetes/kubernetes 82492).
 	Uncertain func(failure error) bool
+	// Final reports whether a failure means that nothing is mounted, although an earlier attempt may
+	// have mounted something; default: volume.IsFinal. For upstream it is final, too, when the driver
+	// does not say what it can do (volume.UnansweredError).
+	Final func(failure error) bool
 	// Reconstruct reports whether a kubelet that starts takes the volumes that it finds in a
 	// pod's directory for uncertain mounts; default: always. Upstream once knew mounts from
 	// memory only (kubernetes/kubernetes 27653, KEP-3756).
 	Reconstruct func(pod types.UID) bool
+	// FindStaged makes a kubelet that starts look for volumes that are staged and in no pod's
+	// directory, too, with the plugins that can find them (volume.StagingPlugin). Default false, as
+	// upstream: it looks into the directories of pods only, and forgets what NodeUnstageVolume has
+	// not taken away yet (kubernetes/kubernetes 121937).
+	FindStaged bool
+	// KeepInUse makes a kubelet list every attachable volume that it has found on the disk in
+	// volumesInUse, as soon as it registers. Default false, as upstream: a Node object that is
+	// made anew has no volumesInUse, and of those found only the ones that the Node lists as
+	// attached count.
+	KeepInUse bool
+	// KeepUnread keeps mounted what a kubelet that starts finds mounted for a living pod whose claim or
+	// PersistentVolume cannot be read. Default false, as upstream: it unmounts that under the running
+	// pod.
+	KeepUnread bool
+	// DropUnmounted stops the mounting of volumes for a pod that has ended. Default false, as upstream:
+	// a volume that is not known to be mounted stays wanted as long as the pod exists, and the pod waits
+	// until nothing is mounted. If each attempt mounts and fails, it never goes.
+	DropUnmounted bool
+	// CleanSubPaths unmounts whatever is mounted of parts of volumes for a pod that has ended.
+	// Default false, as upstream: the parts of a host path that a kubelet finds when it starts stay
+	// mounted, and the pod's directory stays.
+	CleanSubPaths bool
 	// RemoveDir removes the directory of a pod that has ended; default: only empty
 	// directories, by rmdir, and no mount points. Upstream once removed everything below
 	// (kubernetes/kubernetes 7317).
@@ -30,11 +56,14 @@ func (s *shared) decideBy(d Decisions) {
 	if d.Uncertain == nil {
 		d.Uncertain = volume.IsUncertain
 	}
+	if d.Final == nil {
+		d.Final = volume.IsFinal
+	}
 	if d.Reconstruct == nil {
 		d.Reconstruct = func(types.UID) bool { return true }
 	}
 	if d.RemoveDir == nil {
 		d.RemoveDir = func(_ *disk.Disk, dir string) error { return s.removeEmptyDirs(dir) }
 	}
-	s.decisions, s.actual.uncertain = d, d.Uncertain
+	s.decisions, s.actual.uncertain, s.actual.final = d, d.Uncertain, d.Final
 }

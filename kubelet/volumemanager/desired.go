@@ -106,13 +106,6 @@ func (dsw *desiredStateOfWorld) update(pod *v1.Pod) {
 
 func (dsw *desiredStateOfWorld) get(key podVolume) *volumeToMount { return dsw.volumes.get(key) }
 
-// deletePod removes all volumes of a pod.
-func (dsw *desiredStateOfWorld) deletePod(uid types.UID) {
-	for _, key := range dsw.volumes.ofPod(uid) {
-		dsw.volumes.remove(key)
-	}
-}
-
 // ofPod returns a pod's volumes in the order in which they were added, that of its spec.
 func (dsw *desiredStateOfWorld) ofPod(uid types.UID) []*volumeToMount {
 	list := make([]*volumeToMount, 0, len(dsw.volumes.byPod[uid]))

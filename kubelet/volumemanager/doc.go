@@ -27,23 +27,34 @@
 // are set up again every minute, and volumes that could not be processed (an unbound claim)
 // are processed again every 10 s.
 //
-// After a restart nothing is unmounted before all pods were looked at. What is found on the
-// disk is uncertain: it is set up again for a pod that wants it, and torn down if none does.
+// After a restart nothing is unmounted before all pods were looked at. What is found in the
+// directories of pods is uncertain: it is set up again for a pod that wants it, and torn down if
+// none does.
+//
+// # Upstream's faults
+//
+// The volume manager has those of v1.37, each with a field of Decisions that mends it:
+//
+//   - FindStaged: what is staged and in no pod's directory is forgotten after a restart
+//     (kubernetes/kubernetes 121937).
+//   - KeepInUse: a Node that is made anew has no volumesInUse, and what was found on the disk does
+//     not get into it.
+//   - KeepUnread: a volume whose claim cannot be read after a restart is unmounted under its pod.
+//   - Final: a mount in doubt is forgotten if the driver does not say what it can do.
+//   - DropUnmounted: a pod that has ended keeps its volumes wanted until they are mounted.
+//   - CleanSubPaths: parts of a host path stay mounted if the pod goes while the kubelet is down.
 //
 // # Deviations
 //
 //   - Claims and PersistentVolumes are read from the API server each time, as upstream does,
 //     and so is the Node when a volume has node affinity, which upstream reads from a cache.
-//   - A living pod whose claims cannot be read keeps what is mounted for it after
-//     a restart; upstream would unmount it.
-//   - A volume whose SetUp failed is uncertain if its directory is still there;
-//     upstream relies on the plugin to say so.
+//   - A volume whose SetUp failed is uncertain if its directory is still there, unless it is a
+//     CSI volume; upstream relies on each plugin to say so.
 //   - A part of a volume is mounted where upstream mounts it, but containers go to it
 //     through the volume, at every access, and cannot be led out: the mount may be a
 //     link (package mount), which would follow whatever is put in its place. So they
 //     see what a real container keeps from its start, as where a ConfigMap changes;
-//     the mount leads nowhere then. What a restarted kubelet finds mounted of a host
-//     path's parts it unmounts; upstream leaves that to an administrator.
+//     the mount leads nowhere then.
 //   - One volume of a node is mounted or unmounted at a time. While a plugin waits, the
 //     others wait, where upstream works on several volumes at once.
 //   - Block volumes of plugins that map no devices themselves, as the local one, are
@@ -52,11 +63,10 @@
 //     (VolumePermissionChangeInProgress).
 //   - Of the built-in plugins only that of package kubelet/csi is attachable. It is not among
 //     the default ones here, since it takes the sockets of a node.
-//   - A mount for the node that shows in no pod's directory is found after a restart
-//     if its plugin can find it (volume.StagingPlugin), and unmounted if no pod wants it.
-//     Upstream leaves it.
 //   - The kubelet does not wait until a pod's missing volumes are listed in the trace, after
 //     2m3s: a cluster at rest may be one in which a pod lacks some.
+//   - After a restart the volumes of pods are set up at once; upstream knows its pods a second
+//     later. Only the unmounting waits for that.
 //   - Times between attempts have no random part, which upstream adds to the 10 s of
 //     pods whose volumes cannot be processed.
 package volumemanager

@@ -181,7 +181,8 @@ func (m *mountOperations) markSetUp(v *volumeToMount, mounter volume.Mounter, fa
 	left := false
 	if failure != nil {
 		_, err := m.fs.Lstat(mounter.GetPath())
-		left = err == nil && inPodDir(mounter.GetPath())
+		_, says := v.plugin.(volume.UncertaintyReporter)
+		left = err == nil && inPodDir(mounter.GetPath()) && !says
 		if old := m.actual.volumes.get(v.podVolume); old != nil && old.remount {
 			return // it is mounted as before
 		}

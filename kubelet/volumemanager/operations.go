@@ -80,6 +80,9 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 	p.started = false
 	if err := x.execute(ctx, p.operation); err != nil {
 		p.retry, p.backingOff = true, true
+		if p.pod != "" && !x.pods.WantsVolumes(p.pod) {
+			x.kubelet.WakePod(p.pod) // it may wait for a directory to go
+		}
 		return err
 	}
 	p.backingOff = false

@@ -16,8 +16,10 @@ import (
 //
 // Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
 func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
-	if err := vm.subPaths.cleanAll(uid); err != nil {
-		return err
+	if vm.decisions.CleanSubPaths {
+		if err := vm.subPaths.cleanAll(uid); err != nil {
+			return err
+		}
 	}
 	err := vm.decisions.RemoveDir(vm.fs, layout.PodDir(uid))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -139,13 +139,31 @@ func (p *populator) processPodVolumes(ctx context.Context, uid types.UID) {
 	p.seen(uid)
 }
 
+// waitForAPIServerSyncPeriod is the time after which a kubelet that starts asks for its pods, and the
+// populator's first look at them.
+//
+// Upstream: pkg/kubelet/config/apiserver.go WaitForAPIServerSyncPeriod, and volume_manager.go
+// desiredStateOfWorldPopulatorLoopSleepPeriod, v1.37.
+const waitForAPIServerSyncPeriod = time.Second + 100*time.Millisecond
+
+// awaitSources keeps what was found on the disk mounted until a real kubelet would know its pods.
+//
+// Upstream: desired_state_of_world_populator.go Run, v1.37.
+func (p *populator) awaitSources(ctx context.Context) {
+	if err := p.env.Sleep(ctx, waitForAPIServerSyncPeriod); err == nil {
+		p.seen("")
+	}
+}
+
 // seen notes that a pod was looked at, wakes it, and touches its volumes. After the last pod
 // unmounting may begin, and the pods wake that waited for that.
 func (p *populator) seen(uid types.UID) {
 	waited := !p.desired.hasAddedPods()
 	delete(p.desired.unseen, uid)
 	p.touchPod(uid)
-	p.kubelet.WakePod(uid)
+	if uid != "" {
+		p.kubelet.WakePod(uid)
+	}
 	if !waited || !p.desired.hasAddedPods() {
 		return
 	}

@@ -46,9 +46,11 @@ func (r *reconciler) takeTouched() []podVolume {
 	return keys
 }
 
-// unmountVolumes unmounts the volumes that pods should not have any more, once all pods are
-// known. A pod that has not ended keeps its volumes until the populator knows which ones it
-// should have.
+// unmountVolumes unmounts the volumes that pods should not have, once all pods were looked at. A volume
+// whose claim could not be read is one of them, even if its pod runs, unless Decisions.KeepUnread
+// is set.
+//
+// Upstream: reconciler_common.go unmountVolumes, v1.37.
 func (r *reconciler) unmountVolumes(touched []podVolume) {
 	if !r.desired.hasAddedPods() {
 		return
@@ -57,9 +59,10 @@ func (r *reconciler) unmountVolumes(touched []podVolume) {
 		if !r.actual.volumes.has(key) || r.desired.get(key) != nil {
 			continue
 		}
-		if r.desired.isPopulated(key.pod) || r.pods.HasReleasedVolumes(key.pod) {
-			r.operations.start(operation{unmountVolume, key})
+		if r.decisions.KeepUnread && !r.desired.isPopulated(key.pod) && !r.pods.HasReleasedVolumes(key.pod) {
+			continue
 		}
+		r.operations.start(operation{unmountVolume, key})
 	}
 }
 

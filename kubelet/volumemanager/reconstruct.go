@@ -44,7 +44,9 @@ func (r *reconstruction) reconstructVolumes() (pods []types.UID) {
 			r.reconstructPod(types.UID(name))
 		}
 	}
-	r.reconstructDevices()
+	if r.decisions.FindStaged {
+		r.reconstructDevices()
+	}
 	if n := len(r.touched); n > 0 {
 		r.note(r.nodeRef(), fmt.Sprintf("finds volumes of an earlier life on disk: %d, each uncertain; none is unmounted before all pods are known", n))
 	}
@@ -206,7 +208,8 @@ func globalMapPath(v *mountedVolume) string {
 }
 
 // reconstructDevices adds the volumes that are mounted for the node and in no pod's directory,
-// since the kubelet died between the two mounts.
+// since the kubelet died between the two mounts, or before the second unmount. Upstream has
+// nothing like it: see Decisions.FindStaged.
 func (r *reconstruction) reconstructDevices() {
 	for _, name := range r.plugins.Names() {
 		found, err := r.plugins.FindPluginByName(name)
@@ -229,10 +232,14 @@ func (r *reconstruction) reconstructDevices() {
 	}
 }
 
-// reportAttachable makes volumesInUse list those of the found volumes that are attachable.
-func (r *reconstruction) reportAttachable() {
+// updateFromNodeStatus makes volumesInUse list those of the found volumes that are attachable and,
+// unless Decisions.KeepInUse is set, that the Node lists as attached.
+//
+// Upstream: reconstruct.go updateReconstructedFromNodeStatus, v1.37.
+func (r *reconstruction) updateFromNodeStatus() {
 	for _, v := range r.found {
-		if attachable, err := isAttachable(v.plugin, v.spec); err == nil && attachable {
+		attachable, err := isAttachable(v.plugin, v.spec)
+		if err == nil && attachable && (r.decisions.KeepInUse || r.attachments.listed[v.volume]) {
 			r.attachments.attachable[v.volume] = true
 		}
 	}

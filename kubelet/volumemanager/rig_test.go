@@ -124,7 +124,7 @@ func (r *rig) add(uid types.UID) {
 // release makes the volume manager unmount the pod's volume.
 func (r *rig) release(uid types.UID) {
 	r.pods.released[uid] = true
-	r.vm.ReleasePod(uid)
+	r.vm.ReleasePod(uid, false)
 }
 
 // forget deletes a pod whose volume is unmounted.

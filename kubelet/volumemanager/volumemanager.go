@@ -1,12 +1,14 @@
 package volumemanager
 
 import (
+	"path"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/volume"
@@ -108,6 +110,10 @@ func (vm *VolumeManager) Start() {
 	vm.populator.queue = vm.env.Queue(control.QueueConfig{Name: "populator", About: vm.aboutPod, Reconcile: vm.populator.populatePod, Limiter: backoff})
 	vm.reconcileQueue = vm.env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("Node"), Reconcile: vm.reconciler.reconcile, Limiter: backoff})
 	vm.operations.queue = vm.env.Queue(control.QueueConfig{Name: "operations", About: vm.operations.about, Reconcile: vm.operations.run, Limiter: backoff})
+	if len(vm.touched) > 0 { // found on the disk
+		vm.ExpectPod("")
+		vm.env.Go("wait for the pods", vm.populator.awaitSources)
+	}
 }
 
 // RegistrationPlugins returns the plugins with which drivers register.
@@ -141,19 +147,25 @@ func (vm *VolumeManager) UpdatePod(pod *v1.Pod, added, changed bool) {
 }
 
 // ReleasePod removes a pod's volumes from the desired state of the world, so that they are
-// unmounted: none of its containers needs them any more.
-func (vm *VolumeManager) ReleasePod(uid types.UID) {
-	released := vm.desired.volumes.ofPod(uid)
-	vm.desired.deletePod(uid)
+// unmounted: none of its containers needs them any more. One that is not mounted yet stays, as long as
+// the pod exists (gone is false): it goes when the pod has it mounted.
+//
+// Upstream: desired_state_of_world_populator.go findAndRemoveDeletedPods, v1.37.
+func (vm *VolumeManager) ReleasePod(uid types.UID, gone bool) {
+	for _, key := range vm.desired.volumes.ofPod(uid) {
+		if gone || vm.decisions.DropUnmounted || vm.actual.volumes.has(key) {
+			vm.desired.volumes.remove(key)
+			vm.touch(key)
+		}
+	}
 	if vm.desired.unseen[uid] {
 		vm.populator.seen(uid)
 	}
-	vm.touch(released...)
 	vm.touchPod(uid)
 }
 
-// WaitForUnmount reports whether nothing of a released pod is mounted any more. If something
-// is, or may be, the pod wakes when that has changed.
+// WaitForUnmount reports whether nothing of a released pod is mounted any more. If something is, or may
+// be, the pod wakes when that has changed.
 //
 // Upstream: volume_manager.go WaitForUnmount, v1.36, which looks again every 300 ms.
 func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
@@ -163,10 +175,33 @@ func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
 	}
 	if vm.reconstruction.unread[uid] {
 		vm.reconstruction.reconstructPod(uid)
-		vm.reconstruction.reportAttachable()
+		vm.reconstruction.updateFromNodeStatus()
 		vm.touchPod(uid)
 	}
 	return vm.actual.mounting.pod != uid && !vm.actual.podHasVolumes(uid)
+}
+
+// PodVolumesExist reports whether something is mounted on a pod's directories of volumes, known to the
+// volume manager or not. With Decisions.DropUnmounted it does not look.
+//
+// Upstream: kubelet_volumes.go podVolumesExist and getMountedVolumePathListFromDisk, v1.37.
+func (vm *VolumeManager) PodVolumesExist(uid types.UID) bool {
+	if vm.decisions.DropUnmounted {
+		return false
+	}
+	plugins, _ := layout.Names(vm.fs, layout.PodVolumesDir(uid)) // what cannot be read does not count
+	for _, plugin := range plugins {
+		dir := path.Join(layout.PodVolumesDir(uid), plugin)
+		names, _ := layout.Names(vm.fs, dir)
+		for _, name := range names {
+			for _, at := range []string{path.Join(dir, name), path.Join(dir, name, "mount")} { // CSI volumes have the second
+				if mounted, err := vm.mounter.IsMountPoint(at); err == nil && mounted {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // ForgetPod deletes what is known of a pod that the kubelet has ended.
@@ -215,13 +250,23 @@ func (vm *VolumeManager) PrepareSubPath(pod *v1.Pod, part SubPath) error {
 	return vm.subPaths.prepare(pod, part)
 }
 
-// ReportReconstructed makes volumesInUse list the attachable volumes that Reconstruct found.
-// It is called when the caches have their first lists.
-func (vm *VolumeManager) ReportReconstructed() { vm.reconstruction.reportAttachable() }
+// ReportReconstructed makes volumesInUse list the attachable volumes that Reconstruct found, with
+// Decisions.KeepInUse. It is called when the caches have their first lists.
+func (vm *VolumeManager) ReportReconstructed() {
+	if vm.decisions.KeepInUse {
+		vm.reconstruction.updateFromNodeStatus()
+	}
+}
 
-// SetReportedInUse sets volumesInUse as the Node object has it when the kubelet registers.
-func (vm *VolumeManager) SetReportedInUse(names []v1.UniqueVolumeName) {
-	vm.attachments.reportedInUse = names
+// UpdateFromNodeStatus reads the Node's status when the kubelet registers: which volumes it lists as
+// in use, and which of those found on the disk are attached.
+func (vm *VolumeManager) UpdateFromNodeStatus(status *v1.NodeStatus) {
+	vm.attachments.reportedInUse, vm.attachments.synced = status.VolumesInUse, true
+	vm.attachments.listed = map[v1.UniqueVolumeName]bool{}
+	for _, v := range status.VolumesAttached {
+		vm.attachments.listed[v.Name] = true
+	}
+	vm.reconstruction.updateFromNodeStatus()
 }
 
 // VolumesToReport returns volumesInUse as it is to be written, given as it is.

@@ -13,8 +13,8 @@ import (
 
 // Volumes is the volume manager as the node's status needs it.
 type Volumes interface {
-	// SetReportedInUse takes status.volumesInUse as it is when the node is registered.
-	SetReportedInUse(names []v1.UniqueVolumeName)
+	// UpdateFromNodeStatus takes the Node's status as it is when the node is registered.
+	UpdateFromNodeStatus(status *v1.NodeStatus)
 	// VolumesToReport returns status.volumesInUse as it is to be written, given as it is.
 	VolumesToReport(reported []v1.UniqueVolumeName) []v1.UniqueVolumeName
 	// MarkVolumesAsReportedInUse is called when the status was written.

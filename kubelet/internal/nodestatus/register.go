@@ -50,7 +50,7 @@ func (n *Node) Register(ctx context.Context) error {
 	if err := n.drivers.ensureCSINode(ctx, node.UID); err != nil {
 		return fmt.Errorf("cannot register the CSINode of node %s: %w", node.Name, err)
 	}
-	n.volumes.SetReportedInUse(node.Status.VolumesInUse)
+	n.volumes.UpdateFromNodeStatus(&node.Status)
 	n.registered = true
 	if err := n.syncNodeStatus(ctx); err != nil {
 		return err
