@@ -41,6 +41,9 @@ type Config struct {
 	Rules []Rule
 	// Except are the names of built-in rules that do not hold for the scenario.
 	Except []string
+	// Upstream says what to do with runs that fail by a fault of the modelled release of Kubernetes
+	// itself (UpstreamFaults); default Count.
+	Upstream Upstream
 	// ShrinkRuns is the number of runs a failure may take to be made smaller; default
 	// DefaultShrinkRuns, negative for none. One with many more steps than the plain run counts
 	// as several.
@@ -112,6 +115,9 @@ type Report struct {
 	Runs int
 	// Coverage sums up the states that the runs saw.
 	Coverage Coverage
+	// Upstream sums up the runs that failed by faults of the modelled release of Kubernetes, unless
+	// Config.Upstream is Fail.
+	Upstream []Finding
 }
 
 // Failure is a run that failed, made as small as could be.
@@ -142,6 +148,10 @@ type Failure struct { // it is more than an error
 	Commands []string
 	Untold   error
 
+	// Upstream is the fault of the modelled release of Kubernetes by which the run fails: with it
+	// mended, the same plan is clean. nil for a failure of what the scenario plays.
+	Upstream *UpstreamFault
+
 	acts    int // how many there are, with those left out
 	choices []uint32
 }
@@ -161,6 +171,9 @@ func (f *Failure) Error() string {
 		by = "strategy " + f.Strategy
 	}
 	text := fmt.Sprintf("run %d (%s): %v\n", f.Run, by, f.Err)
+	if f.Upstream != nil {
+		text += fmt.Sprintf("%s: %s\n", f.Upstream, f.Upstream.Text)
+	}
 	if f.Plan.Size() < f.From {
 		text += fmt.Sprintf("made smaller in %d runs: from %d to %d choices and faults\n", f.ShrinkRuns, f.From, f.Plan.Size())
 	}
@@ -195,8 +208,12 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	}
 	x := newExploration(ctx, cfg, scenario)
 	failure, err := x.begin(nil)
-	if err != nil || failure != nil {
-		return x.end(1, failure, err)
+	if failure != nil {
+		failure = x.judged(failure)
+		return x.end(1, 1, failure, err)
+	}
+	if err != nil {
+		return x.end(1, 1, nil, err)
 	}
 	numbers := cfg.numbers(len(x.planner.turns))
 	first, runs := seeds.First(ctx, seeds.Config{Runs: len(numbers), Budget: cfg.Budget, Least: cfg.least, Workers: cfg.Workers}, func(i uint64) *Failure {
@@ -205,7 +222,11 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	if first == nil && runs < len(numbers) {
 		err = ctx.Err()
 	}
-	return x.end(runs, first, err)
+	last := 0
+	if runs > 0 {
+		last = numbers[runs-1]
+	}
+	return x.end(runs, last, first, err)
 }
 
 // numbers returns those of the runs to play, of so many.
@@ -231,10 +252,14 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	}
 	x := newExploration(context.Background(), cfg, scenario)
 	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 {
+		if failure != nil {
+			failure.Upstream = x.attribute(failure)
+		}
 		return errors.Join(err, asError(failure))
 	}
 	f := x.play(plan, nil)
 	if f != nil {
+		f.Upstream = x.attribute(f)
 		x.tell(f)
 	}
 	return asError(f)
@@ -259,15 +284,16 @@ type exploration struct {
 	// plainSteps is the number of steps it had.
 	plainSteps uint64
 	covered    *covered
+	findings   *findings
 }
 
 func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) *exploration {
-	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered()}
+	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: &findings{}}
 }
 
-// end returns the outcome.
-func (x *exploration) end(runs int, failure *Failure, err error) (Report, error) {
-	report := Report{Runs: runs, Coverage: x.covered.coverage()}
+// end returns the outcome. last is the number of the last run that counts.
+func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, error) {
+	report := Report{Runs: runs, Coverage: x.covered.coverage(), Upstream: x.findings.until(last)}
 	if failure != nil {
 		x.shrink(failure)
 		x.tell(failure)
@@ -319,11 +345,22 @@ func (x *exploration) run(number int) *Failure {
 	x.covered.add(number, r.seen)
 	if f != nil {
 		f.Run, f.Strategy = number, strategy
+		f = x.judged(f)
 	}
 	if x.cfg.Progress != nil {
 		x.cfg.Progress(number)
 	}
 	return f
+}
+
+// judged lays a failure to upstream if it comes from there. It returns nil for one that only counts.
+func (x *exploration) judged(f *Failure) *Failure {
+	f.Upstream = x.attribute(f)
+	if f.Upstream == nil || x.cfg.Upstream == Fail {
+		return f
+	}
+	x.findings.add(f)
+	return nil
 }
 
 // recorded holds the notes of a run.

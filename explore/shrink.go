@@ -57,6 +57,12 @@ func (s *shrinker) fails(p Plan) bool {
 	if f == nil || f.gist() != s.best.gist() {
 		return false
 	}
+	if fault := s.best.Upstream; fault != nil {
+		if s.mended(fault).play(p, nil) != nil {
+			return false // something else fails, too
+		}
+		f.Upstream = fault
+	}
 	f.Run, f.Strategy = s.best.Run, s.best.Strategy
 	s.best = f
 	return true

@@ -53,7 +53,10 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	}
 	play := scenarioOf(t, scenario)
 	if line := os.Getenv(ReplayVariable); line != "" {
-		if err := Replay(cfg, line, play); err != nil {
+		err := Replay(cfg, line, play)
+		if f, ok := errors.AsType[*Failure](err); ok && f.Upstream != nil && cfg.Upstream == Count {
+			t.Log(err)
+		} else if err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -65,6 +68,9 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	start := time.Now()
 	report, err := Run(t.Context(), cfg, play)
 	t.Logf("tried %d of %d runs in %s: %s", report.Runs, cfg.Runs, time.Since(start).Round(time.Second), report.Coverage)
+	for _, f := range report.Upstream {
+		t.Log(f)
+	}
 	if err != nil {
 		fail(t, err)
 	}
@@ -85,6 +91,9 @@ func testOnly(t testing.TB, cfg Config, number uint64, play func(c *storagesim.C
 			return play(c)
 		}
 		failure = x.run(int(number))
+		for _, f := range x.findings.until(int(number)) {
+			t.Log(f)
+		}
 	}
 	if err = errors.Join(err, asError(failure)); err != nil {
 		fail(t, err)

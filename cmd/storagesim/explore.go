@@ -32,6 +32,7 @@ type exploreOptions struct {
 	format      string
 	script      string
 	stay        bool
+	upstream    bool
 }
 
 func newExplore() *cobra.Command {
@@ -60,6 +61,9 @@ in the plain run runs in the end, when the trouble is over.
 The first run that breaks a rule is made as small as it can be: with less trouble, and
 with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and
 how much they saw.
+
+What comes from a known fault of Kubernetes itself is no failure: the last line counts
+such runs, and --upstream makes the first of them one.
 
 Exit codes: 0 nothing was found; 1 a rule was broken, or something is wrong with the
 manifests; 2 the command line is wrong; 130 interrupted.`,
@@ -98,6 +102,7 @@ manifests; 2 the command line is wrong; 130 interrupted.`,
 	flags.StringVar(&o.replay, "replay", "", "repeat the run of this `LINE` alone")
 	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: json, or text (the default)")
 	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
+	flags.BoolVar(&o.upstream, "upstream", false, "fail by the faults of Kubernetes itself, too")
 	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
 	return cmd
 }
@@ -105,6 +110,9 @@ manifests; 2 the command line is wrong; 130 interrupted.`,
 // config checks the flags and says what to explore.
 func (o *exploreOptions) config() (explore.Config, error) {
 	cfg := explore.Config{Runs: o.runs, First: o.first, Budget: o.budget, Strategies: o.strategies, Except: o.except}
+	if o.upstream {
+		cfg.Upstream = explore.Fail
+	}
 	switch {
 	case len(o.files) == 0:
 		return cfg, errors.New("nothing to apply: give manifests with -f")
@@ -221,6 +229,15 @@ type found struct {
 	Runs     int              `json:"runs"`
 	Coverage explore.Coverage `json:"coverage"`
 	Failure  *foundFailure    `json:"failure,omitempty"`
+	// Upstream lists the faults of Kubernetes itself that made runs fail.
+	Upstream []foundUpstream `json:"upstream,omitempty"`
+}
+
+type foundUpstream struct {
+	Issue  string `json:"issue,omitempty"`
+	Text   string `json:"text"`
+	Runs   int    `json:"runs"`
+	Replay string `json:"replay"`
 }
 
 type foundFailure struct {
@@ -232,6 +249,8 @@ type foundFailure struct {
 	Acts   []string `json:"acts"`
 	Replay string   `json:"replay"`
 	Story  string   `json:"story"`
+	// Upstream is the fault of Kubernetes itself by which the run fails.
+	Upstream string `json:"upstream,omitempty"`
 }
 
 // report prints what an exploration found. A failure is told on out.
@@ -243,7 +262,13 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 	if o.format == "json" {
 		answer := found{Runs: report.Runs, Coverage: report.Coverage}
 		if failed {
-			answer.Failure = &foundFailure{f.Run, f.Strategy, f.Rule(), f.Err.Error(), f.Acts, f.Plan.String(), f.Story}
+			answer.Failure = &foundFailure{f.Run, f.Strategy, f.Rule(), f.Err.Error(), f.Acts, f.Plan.String(), f.Story, ""}
+			if f.Upstream != nil {
+				answer.Failure.Upstream = f.Upstream.String()
+			}
+		}
+		for _, u := range report.Upstream {
+			answer.Upstream = append(answer.Upstream, foundUpstream{u.Fault.Issue, u.Fault.Text, u.Runs, u.First.Plan.String()})
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
@@ -254,7 +279,7 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 	} else if werr := printFound(out, report, f, o.replay != ""); werr != nil {
 		return werr
 	}
-	if failed {
+	if failed && (f.Upstream == nil || o.upstream) {
 		return quietError{err}
 	}
 	return nil
@@ -269,6 +294,11 @@ func printFound(out io.Writer, report explore.Report, f *explore.Failure, replay
 		_, err = fmt.Fprintln(out, "Nothing was found in this run.")
 	default:
 		_, err = fmt.Fprintf(out, "Nothing was found in %d runs: %s.\n", report.Runs, report.Coverage)
+	}
+	for _, u := range report.Upstream {
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Fault, u.Fault.Text, u.Runs, u.First.Plan)
+		}
 	}
 	return err
 }

@@ -29,6 +29,8 @@ type Exhibit struct {
 	// except are built-in rules that do not hold with the fix either, or that the bug breaks in
 	// another way first.
 	except []string
+	// fault is the one of Kubernetes itself, of which the exhibit is about; nil for others.
+	fault  *explore.UpstreamFault
 	actors []string // of the control plane, besides the controllers of volumes
 	nodes  []string // that run a kubelet
 	// configure, if set, changes the cluster's Config before each run; most take the fix out of a
@@ -44,7 +46,7 @@ func Exhibits() []Exhibit {
 		twoClaims(), cacheWithoutClaim(), zombieVolume(), oldUID(), nameUsedAgain(), wrongMode(), lateDefault(), boundElsewhere(),
 		oldDecision(), halves(), oldClaim(), bypassed(), twoWriters(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
-		orphanedMounts(), deletedThroughAMount(),
+		orphanedMounts(), deletedThroughAMount(), stagedAndForgotten(), nodeMadeAnew(),
 	}
 }
 
@@ -72,7 +74,12 @@ func (e Exhibit) config(fixed bool) explore.Config {
 	if e.configure != nil {
 		e.configure(&cluster, fixed)
 	}
-	cfg := explore.Config{Cluster: cluster, Except: e.except}
+	for _, fault := range explore.UpstreamFaults() {
+		if fixed || e.fault == nil || fault.Text != e.fault.Text {
+			fault.Mend(&cluster)
+		}
+	}
+	cfg := explore.Config{Cluster: cluster, Except: e.except, Upstream: explore.Fail}
 	for _, rule := range slices.Concat(rules(), podRules()) {
 		if rule.Name == e.Rule {
 			cfg.Rules = append(cfg.Rules, rule)

@@ -1,0 +1,143 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// Upstream says what an exploration does with runs that fail by a fault of the modelled release of
+// Kubernetes itself.
+type Upstream int
+
+const (
+	// Count, the default, counts such runs in Report.Upstream, and goes on.
+	Count Upstream = iota
+	// Fail makes such a run a failure like any other.
+	Fail
+)
+
+// UpstreamFault is a fault of the modelled release of Kubernetes that clusters have by default.
+type UpstreamFault struct {
+	// Issue names the report, "kubernetes/kubernetes 121937"; "" if there is none.
+	Issue string
+	// Text says what goes wrong.
+	Text string
+	// Mend replaces it by the better way in the configuration of a cluster.
+	Mend func(cfg *storagesim.Config)
+}
+
+// String returns the issue.
+func (f *UpstreamFault) String() string { return "upstream: " + cmp.Or(f.Issue, "not reported yet") }
+
+// UpstreamFaults returns the faults that a run's failure can be laid to.
+func UpstreamFaults() []*UpstreamFault {
+	return []*UpstreamFault{
+		{"kubernetes/kubernetes 121937", "a kubelet that restarts forgets a volume that is staged and in no pod's directory",
+			onKubelets(func(cfg *kubelet.Config) { cfg.FindStaged = true })},
+		{"", "a Node object that is made anew has no volumesInUse, so that mounted volumes are detached",
+			onKubelets(func(cfg *kubelet.Config) { cfg.KeepInUse = true })},
+		{"", "a kubelet that restarts unmounts a volume under its running pod if the claim cannot be read",
+			onKubelets(func(cfg *kubelet.Config) { cfg.KeepUnread = true })},
+		{"", "a kubelet forgets a mount in doubt if the driver does not say what it can do",
+			onKubelets(func(cfg *kubelet.Config) { cfg.Final = finalUnlessUnanswered })},
+		{"", "a kubelet goes on mounting the volumes of a pod that has ended",
+			onKubelets(func(cfg *kubelet.Config) { cfg.DropUnmounted = true })},
+		{"", "parts of a host path stay mounted if their pod goes while the kubelet is down",
+			onKubelets(func(cfg *kubelet.Config) { cfg.CleanSubPaths = true })},
+		{"", "a restarted attach/detach controller takes a volume for in use until the Node changes",
+			func(cfg *storagesim.Config) { cfg.AttachDetach.InUseLast = true }},
+	}
+}
+
+// onKubelets returns a change of the configurations of all kubelets, after those of the user's own.
+func onKubelets(change func(*kubelet.Config)) func(*storagesim.Config) {
+	return func(cfg *storagesim.Config) {
+		before := cfg.Kubelet
+		cfg.Kubelet = func(cfg *kubelet.Config) {
+			if before != nil {
+				before(cfg)
+			}
+			change(cfg)
+		}
+	}
+}
+
+// finalUnlessUnanswered leaves a mount in doubt if the driver did not say what it can do.
+func finalUnlessUnanswered(failure error) bool {
+	_, unanswered := errors.AsType[*volume.UnansweredError](failure)
+	return !unanswered && volume.IsFinal(failure)
+}
+
+// Finding sums up the runs that failed by one fault of the modelled release.
+type Finding struct {
+	Fault *UpstreamFault
+	// Runs is the number of such runs.
+	Runs int
+	// First is the first of them. Its plan is as it was, not made smaller.
+	First *Failure
+}
+
+// String returns the fault, the number of runs and the line that repeats the first.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s. It made %d runs fail; the first is %s", f.Fault, f.Fault.Text, f.Runs, f.First.Plan)
+}
+
+// attribute finds the fault of the modelled release that makes a run fail: the same plan is clean with
+// that one fault mended. nil means that the failure is the scenario's own, or that of what it plays.
+func (x *exploration) attribute(f *Failure) *UpstreamFault {
+	for _, fault := range UpstreamFaults() {
+		if x.mended(fault).play(f.Plan, nil) == nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+// mended returns an exploration in whose clusters a fault is mended.
+func (x *exploration) mended(fault *UpstreamFault) *exploration {
+	better := *x
+	fault.Mend(&better.cfg.Cluster)
+	return &better
+}
+
+// findings collects the failures of upstream's own faults. It is safe for concurrent use.
+type findings struct {
+	mu  sync.Mutex
+	all []*Failure
+}
+
+func (f *findings) add(failure *Failure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, failure)
+}
+
+// until returns the findings of the runs up to a number, in the order of UpstreamFaults.
+func (f *findings) until(run int) []Finding {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	slices.SortFunc(f.all, func(a, b *Failure) int { return cmp.Compare(a.Run, b.Run) })
+	var list []Finding
+	for _, fault := range UpstreamFaults() {
+		found := Finding{Fault: fault}
+		for _, failure := range f.all {
+			if failure.Upstream.Text != fault.Text || failure.Run > run {
+				continue
+			}
+			if found.Runs++; found.First == nil {
+				found.First = failure
+			}
+		}
+		if found.Runs > 0 {
+			list = append(list, found)
+		}
+	}
+	return list
+}

@@ -1,0 +1,107 @@
+package explore_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/explore"
+)
+
+// threeManifests are a class, a claim and a pod.
+const threeManifests = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: csi}
+provisioner: csi.storagesim.io
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
+`
+
+// threeComeAndGo applies the manifests and deletes pod and claim, without a check of its own.
+var threeComeAndGo = explore.Scenario(func(c *explore.Cluster) {
+	c.InstallCSIDriver(driver.Config{})
+	c.RunFor(5 * time.Second)
+	c.Apply(threeManifests)
+	c.Settle()
+	c.Delete("pod/web", "pvc/data")
+	c.Settle()
+})
+
+func crashes() explore.Config {
+	return explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Strategies: []string{"crashes"}}
+}
+
+// Bug 31, from three manifests.
+func TestAFaultOfKubernetesIsFoundFromThreeManifestsAndIsNotTheAuthors(t *testing.T) {
+	report, err := explore.Run(t.Context(), crashes(), threeComeAndGo)
+	require.NoError(t, err, "it only counts")
+	require.Len(t, report.Upstream, 1)
+	found := report.Upstream[0]
+	require.Equal(t, "upstream: kubernetes/kubernetes 121937", found.Fault.String())
+	require.Positive(t, found.Runs)
+	require.Contains(t, found.String(), "upstream: kubernetes/kubernetes 121937: a kubelet that restarts forgets a volume")
+	require.Greater(t, report.Runs, found.First.Run, "it goes on")
+
+	cfg := crashes()
+	cfg.Upstream = explore.Fail
+	_, err = explore.Run(t.Context(), cfg, threeComeAndGo)
+	failure, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, found.First.Run, failure.Run)
+	require.Equal(t, "kubernetes/kubernetes 121937", failure.Upstream.Issue)
+	require.Equal(t, 1, failure.Plan.Size())
+	require.Contains(t, failure.Error(), "\nupstream: kubernetes/kubernetes 121937: a kubelet that restarts forgets")
+
+	replayed, ok := errors.AsType[*explore.Failure](explore.Replay(crashes(), failure.Plan.String(), threeComeAndGo))
+	require.True(t, ok)
+	require.Equal(t, "kubernetes/kubernetes 121937", replayed.Upstream.Issue)
+	better := crashes()
+	failure.Upstream.Mend(&better.Cluster)
+	require.NoError(t, explore.Replay(better, failure.Plan.String(), threeComeAndGo))
+}
+
+// What fails with every fault mended, too, is the author's: also in a run in which a kubelet forgets a volume.
+func TestWhatFailsWithTheFaultMendedIsTheAuthors(t *testing.T) {
+	wrong := errors.New("the author's own")
+	scenario := func(c *storagesim.Cluster) error {
+		err := threeComeAndGo(c)
+		for _, e := range c.Records() {
+			if e.Actor == "kubelet/node-1" && e.Record.Topic() == "fault" {
+				return errors.Join(err, wrong) // each crash of the kubelet
+			}
+		}
+		return err
+	}
+	report, err := explore.Run(t.Context(), crashes(), scenario)
+	failure, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Nil(t, failure.Upstream)
+	require.ErrorIs(t, failure, wrong)
+	require.Empty(t, report.Upstream)
+}
+
+// Each switch keeps what the user has set.
+func TestMendingKeepsTheUsersConfiguration(t *testing.T) {
+	for _, fault := range explore.UpstreamFaults() {
+		require.NotEmpty(t, fault.Text)
+		cfg := crashes()
+		fault.Mend(&cfg.Cluster)
+		require.NoError(t, explore.Replay(cfg, "x1", threeComeAndGo), fault.Text)
+	}
+}
