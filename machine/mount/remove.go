@@ -40,43 +40,40 @@ func Known() bool {
 // Mounted returns the kernel's numbers of the mounts in a directory of this computer; none where this system does not
 // tell.
 func Mounted(dir string) []string {
-	table, real, err := mountsOf(dir)
-	if err != nil {
-		return nil
-	}
-	return table.In(real).IDs()
-}
-
-// Check returns the error of RemoveAll for a directory in which something is mounted, and does nothing.
-func Check(dir string) error {
-	table, real, err := mountsOf(dir)
-	if err != nil {
-		return nil
-	}
-	if mounts := table.In(real); len(mounts) > 0 {
-		return whole(&MountedError{Dir: dir, Mounts: mounts.Paths()})
+	if table, real, known := mountsOf(dir); known {
+		return table.In(real).IDs()
 	}
 	return nil
 }
 
-// mountsOf returns the table of mounts, and dir without links.
-func mountsOf(dir string) (table mountinfo.Table, real string, err error) {
-	if real, err = filepath.Abs(dir); err == nil {
+// Check returns the error of RemoveAll for a directory in which something is mounted, and does nothing.
+func Check(dir string) error {
+	if table, real, known := mountsOf(dir); known && len(table.In(real)) > 0 {
+		return whole(&MountedError{Dir: dir, Mounts: table.In(real).Paths()})
+	}
+	return nil
+}
+
+// mountsOf returns the table of mounts, and dir without links. known is false if dir does not exist, or this system
+// does not tell.
+func mountsOf(dir string) (table mountinfo.Table, real string, known bool) {
+	real, err := filepath.Abs(dir)
+	if err == nil {
 		real, err = filepath.EvalSymlinks(real)
 	}
 	if err == nil {
 		table, err = mountinfo.Read("self")
 	}
-	return table, real, err
+	return table, real, err == nil
 }
 
 // Detach ends the mounts in a directory of this computer. Those in use are gone from their paths at once, and end with
 // their last user, as by umount --lazy. Mounts stay that have one of the numbers in but, and those whose end would lose
 // files: of a file system in memory that is mounted nowhere else. These are a *MountedError.
 func Detach(dir string, but []string) error {
-	table, real, err := mountsOf(dir)
-	if err != nil {
-		return nil // it does not exist, or nothing can be known
+	table, real, known := mountsOf(dir)
+	if !known {
+		return nil
 	}
 	kept := table.Keep(real, but)
 	var errs []error

@@ -56,12 +56,9 @@ func Remove(name string) error {
 
 // check returns a *MountedError if something is mounted on a path without links, or below it.
 func check(name string) error {
-	table, err := mountinfo.Read("self")
-	if err != nil {
-		return nil // the removal itself looks at each directory
-	}
-	if mounts := table.In(name); len(mounts) > 0 {
-		return &MountedError{Dir: name, Mounts: mounts.Paths()}
+	// Where the table cannot be read, the removal itself looks at each directory.
+	if table, err := mountinfo.Read("self"); err == nil && len(table.In(name)) > 0 {
+		return &MountedError{Dir: name, Mounts: table.In(name).Paths()}
 	}
 	return nil
 }
