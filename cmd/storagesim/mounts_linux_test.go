@@ -221,6 +221,7 @@ func TestRealMountsAreRefusedWithTheCommandThatCanMakeThem(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		require.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""))
 		defer func() { require.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")) }()
+		t.Setenv("TMPDIR", t.TempDir())
 		all := file(t, "all.yaml", outsideManifests)
 		code, _, errOut := command(t, "", "run", "-f", all, "--nodes", "n1", "--real-mounts", "--csi-command", "a b {socket}")
 		assert.Equal(t, exitError, code)
@@ -231,6 +232,7 @@ func TestRealMountsAreRefusedWithTheCommandThatCanMakeThem(t *testing.T) {
 		assert.Contains(t, errOut, "error: --real-mounts: node n1: Config.RealMounts: real bind mounts: mounts below ")
 		assert.Contains(t, errOut, "Start the simulator and the driver in a mount namespace of their own:\n  "+unshare+
 			"storagesim run '--csi-command=a b {socket}' --filename="+all+" --nodes=n1 --real-mounts=true\n")
+		requireEmpty(t, os.TempDir())
 		_, _, errOut = command(t, "", "serve", "--real-mounts", "--csi-endpoint", "unix:///tmp/x.sock")
 		assert.Contains(t, errOut, ", where DRIVER is the command of the driver:\n  "+unshare+
 			"sh -c 'DRIVER & storagesim serve --csi-endpoint=unix:///tmp/x.sock --real-mounts=true'\n")
