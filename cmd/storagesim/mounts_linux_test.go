@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -107,6 +108,9 @@ func (e ending) play(t *testing.T, kind string) {
 	})
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
+	if e.signal != 0 {
+		takeUp(t, e.signal)
+	}
 	require.NoError(t, cmd.Start())
 	if e.signal != 0 {
 		require.Eventually(t, func() bool {
@@ -126,6 +130,15 @@ func (e ending) play(t *testing.T, kind string) {
 	_ = cmd.Wait()
 	assert.Less(t, time.Since(begun), grace, "it does not wait for a driver that hangs")
 	e.check(t, kind, p.Dir, top, errOut.String())
+}
+
+// takeUp lets processes that this one starts have a signal's default action, also where this one was started with the
+// signal ignored, as by nohup: an ignored signal is handed down, a handled one is not.
+func takeUp(t *testing.T, s os.Signal) {
+	t.Helper()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, s)
+	t.Cleanup(func() { signal.Stop(signals) })
 }
 
 // mountsOf returns how many mounts a driver makes for a volume.
