@@ -649,12 +649,12 @@ func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
 
 func TestATranscriptIsAsWideAsItIsTold(t *testing.T) {
 	entries := []trace.Entry{
-		{Time: engine.Start(), Actor: "user", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: "one two three four"}},
+		{Time: engine.Start(), Actor: "user", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: strings.Repeat("six ", 15) + "one two three four"}},
 		{Time: engine.Start(), Actor: "kubelet", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
 	}
-	require.Equal(t, "  0:00:00  user     pod default/web: one\n                      two three four\n           kubelet  pod a: one; two\n",
-		trace.Tell(entries, trace.Telling{Width: 42}))
-	require.Equal(t, "  0:00:00  user     POD DEFAULT/WEB: ONE TWO THREE FOUR\n           kubelet  POD A: ONE; TWO\n",
+	require.Equal(t, "  0:00:00  user     pod default/web: "+strings.Repeat("six ", 15)+"one\n                      two three four\n           kubelet  pod a: one; two\n",
+		trace.Tell(entries, trace.Telling{Width: 102}))
+	require.Equal(t, "  0:00:00  user     POD DEFAULT/WEB: "+strings.Repeat("SIX ", 15)+"ONE TWO THREE FOUR\n           kubelet  POD A: ONE; TWO\n",
 		trace.Tell(entries, trace.Telling{Shorten: strings.ToUpper}))
 }
 
