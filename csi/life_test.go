@@ -321,7 +321,7 @@ const withMemory = " with its memory"
 // if that is negative. It says how many steps there were.
 func csiLifeSteps(t testing.TB, actor string, crash int) (steps int) {
 	process, keeps := strings.CutSuffix(actor, withMemory)
-	w := watchWith(storagesimtest.New(t, twoNodes()), keeps)
+	w := watchWith(storagesimtest.New(t, mended()), keeps)
 	w.RunFor(5 * time.Second)
 	until := func(done func() bool) {
 		for end := w.Now().Add(10 * time.Minute); !done(); steps++ {
@@ -345,6 +345,16 @@ func csiLifeSteps(t testing.TB, actor string, crash int) (steps int) {
 	w.RunFor(2 * time.Minute)
 	w.requireNothing(fmt.Sprintf("%s crashed at step %d", actor, crash))
 	return steps
+}
+
+// mended returns the configuration without the faults of Kubernetes itself, by which a kubelet that crashes may lose
+// a volume (kubernetes/kubernetes 121937).
+func mended() storagesim.Config {
+	cfg := twoNodes()
+	for _, fault := range explore.UpstreamFaults() {
+		fault.Mend(&cfg)
+	}
+	return cfg
 }
 
 // Each actor crashes at each step of a volume's life: a seed is one of the pairs. The driver's
