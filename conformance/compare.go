@@ -61,6 +61,7 @@ func (r *replay) compare(i int, got *observed) []Difference {
 		compareWrites(apart(doubtful.leaveOut(slices.DeleteFunc(recorded.writes, left))), apart(doubtful.leaveOut(slices.DeleteFunc(got.writes, left)))),
 		compareEvents(without(recorded.events, optional), without(got.events, optional), got.repeated),
 		r.compareFiles(step.Files, got.files),
+		compareEnded(step.Ended, got.ended),
 		compareLeft(step.Left, got.left, got.gone),
 		r.compareCalls(i, got.calls))
 }

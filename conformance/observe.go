@@ -42,6 +42,7 @@ type observed struct {
 	files    []File
 	calls    []DriverCall
 	left     *Left
+	ended    []string // programs, by themselves
 	gone     []string // the UIDs of pods that went
 }
 

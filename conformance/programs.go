@@ -6,6 +6,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // programActions returns the verbs of a step with programs.
@@ -61,13 +62,16 @@ func (r *replay) programs(what map[string]string) error {
 // program does one thing with one actor. A process that stands still (SIGSTOP) is one whose caches
 // receive nothing: between two steps the recorded programs were at rest.
 func (r *replay) program(actor, action string) error {
-	switch action {
-	case "stop":
-		return r.cluster.Stop(actor)
-	case "start":
-		return r.cluster.Start(actor)
-	case "restart":
+	ended := r.ended[actor]
+	delete(r.ended, actor)
+	r.started[actor] = r.cluster.Engine().Trace().Len()
+	switch {
+	case action == "start" && ended, action == "restart":
 		return r.cluster.Crash(actor)
+	case action == "stop":
+		return r.cluster.Stop(actor)
+	case action == "start":
+		return r.cluster.Start(actor)
 	}
 	resources, err := r.cluster.Engine().Follows(actor)
 	if err != nil {
@@ -83,4 +87,60 @@ func (r *replay) program(actor, action string) error {
 		}
 	}
 	return nil
+}
+
+// endedByItself reports whether an actor that starts has ended by itself since a step last started it.
+func (r *replay) endedByItself(actor string) bool {
+	for _, entry := range r.cluster.Engine().Trace().Since(r.started[actor]) {
+		if ended(entry) && entry.Actor == actor {
+			r.ended[actor] = true
+		}
+	}
+	return r.ended[actor]
+}
+
+// ended reports whether a record says that a process ended by itself.
+func ended(entry trace.Entry) bool {
+	switch entry.Record.(type) {
+	case trace.Exited, trace.Panicked:
+		return true
+	}
+	return false
+}
+
+// endedIn returns the programs that have ended by themselves since so many records, each as "prov-plain".
+func (r *replay) endedIn(since int) (list []string) {
+	for _, entry := range r.cluster.Engine().Trace().Since(since) {
+		if ended(entry) {
+			list = append(list, programName(entry.Actor))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// programName returns the name in recordings of the program of a sidecar's actor, "prov-plain".
+func programName(actor string) string {
+	for short, name := range sidecarNames {
+		for _, driver := range testDrivers() {
+			if name(driver) == actor {
+				which, _, _ := strings.Cut(driver, ".")
+				return short + "-" + which
+			}
+		}
+	}
+	return actor
+}
+
+// compareEnded compares the programs that ended by themselves.
+func compareEnded(recorded []Ended, got []string) []Difference {
+	var want []string
+	for _, e := range recorded {
+		want = append(want, e.Name)
+	}
+	slices.Sort(want)
+	if slices.Equal(want, got) {
+		return nil
+	}
+	return []Difference{{Object: "programs that ended", Wanted: listed(want), Got: listed(got)}}
 }

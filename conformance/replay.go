@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet"
 )
@@ -54,6 +55,10 @@ type replay struct {
 	quiet, afterCreate time.Duration
 	drivers            []*testDriver
 	disks              map[string]*kubelet.Config // the nodes' disks and mounts, by name
+	// ended holds the actors whose processes ended by themselves and were not started since.
+	ended map[string]bool
+	// started holds how long the trace was when a step last started an actor.
+	started map[string]int
 	// unanswered holds the calls whose callers were killed before they had the answer.
 	unanswered []DriverCall
 }
@@ -69,6 +74,15 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if rec.fromNothing() {
 		config.Nodes, config.NoNodes = nil, true
 	}
+	var r *replay
+	config.Wrap = func(actor string, f control.Factory) control.Factory {
+		return func(env control.Env) error {
+			if r != nil && r.endedByItself(actor) {
+				return nil // the recorder did not start it again
+			}
+			return f(env)
+		}
+	}
 	config.Kubelet = func(cfg *kubelet.Config) { machines[cfg.Node.Name] = cfg }
 	if !s.inOrder() {
 		config.Policy = steering
@@ -78,7 +92,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 		return nil, err
 	}
 	cluster.Server().DenyPrivileged() // as in the recorded cluster
-	r := &replay{rec: rec, cluster: cluster, client: fake.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
+	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster, client: fake.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {
@@ -164,6 +178,9 @@ func (r *replay) step(a Action) (*observed, error) {
 	}
 	if err == nil {
 		got.calls, err = r.calls()
+	}
+	if err == nil {
+		got.ended = r.endedIn(r.began)
 	}
 	if err == nil && r.rec.Steps[r.current].Left != nil {
 		got.left, err = r.left()

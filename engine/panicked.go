@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -46,6 +48,19 @@ func (t *task) panicked(doing string, about trace.Ref, value any, at string) {
 	a, e := t.actor, t.actor.engine
 	a.downtime, a.ended = a.loop.after(e.Now()), true
 	e.record(a.name, trace.Panicked{Doing: doing, About: about, Value: fmt.Sprint(value), At: at, Restart: a.downtime})
+	e.doomed = append(e.doomed, a)
+	t.dead = true
+	panic(crashed{a.name})
+}
+
+var _ control.Ender = (*env)(nil)
+
+// End implements control.Ender.
+func (v *env) End(ending control.Ending) {
+	t := v.task("End")
+	a, e := t.actor, t.actor.engine
+	a.downtime, a.ended, a.unawaited = a.loop.after(e.Now()), true, ending.Background
+	e.record(a.name, trace.Exited{Err: errors.New(ending.Why), Itself: true, Panics: ending.Panics, Restart: a.downtime})
 	e.doomed = append(e.doomed, a)
 	t.dead = true
 	panic(crashed{a.name})

@@ -98,7 +98,7 @@ type Stopped struct{}
 func (Stopped) Topic() string  { return "fault" }
 func (Stopped) String() string { return "is stopped" }
 
-// Exited says that a program panicked or returned by itself.
+// Exited says that a program panicked or returned by itself, or a controller ended its process.
 type Exited struct {
 	// Err is the error that it returned. Panic is the value of its panic, and At the file, with
 	// its folder, and the line. Aborted is set if it ended its own
@@ -106,6 +106,9 @@ type Exited struct {
 	Err       error
 	Panic, At string
 	Aborted   bool
+	// Itself is set if a controller ended its process, with Err as its last word: by os.Exit or,
+	// with Panics, by a nil pointer or the like.
+	Itself, Panics bool
 	// Restart is the time until the process starts again.
 	Restart time.Duration
 }
@@ -116,6 +119,10 @@ func (Exited) Topic() string { return "fault" }
 func (x Exited) String() string {
 	how := "returns nil before its context has ended"
 	switch {
+	case x.Itself && x.Panics:
+		how = fmt.Sprintf("panics, as upstream's: %v", x.Err)
+	case x.Itself:
+		how = fmt.Sprintf("ends by itself: %v", x.Err)
 	case x.Aborted:
 		how = "ends its goroutine (runtime.Goexit, as in a test that fails)"
 	case x.At != "":

@@ -63,7 +63,6 @@
 //   - In-tree volumes are not migrated to CSI.
 //   - The time that a node waits before it takes a claim depends on the names of both, and on the
 //     order that a run chooses (Env.Choose); upstream's depends on chance alone.
-//   - An answer of CreateVolume without a volume is an error. Upstream's process panics.
 //   - The identity in the volume's attributes has a number that depends on the driver's name,
 //     instead of a random one.
 //   - The library resyncs all claims after 15 minutes, not after an hour.

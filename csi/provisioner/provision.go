@@ -41,6 +41,7 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 		return nil, state, err
 	}
 	if answer.GetVolume() == nil {
+		control.End(p.env, control.Ending{Why: nilPointer + " (the CSI driver answered CreateVolume with neither a volume nor an error)", Panics: true})
 		return nil, provisioner.ProvisioningInBackground, errors.New("the CSI driver answered CreateVolume with neither a volume nor an error")
 	}
 	if err := p.refuseSmaller(ctx, answer.GetVolume(), result.req); err != nil {
@@ -53,6 +54,11 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	p.removeSnapshotFinalizer(ctx, claim)
 	return p.persistentVolume(options, result, answer.GetVolume()), provisioner.ProvisioningFinished, nil
 }
+
+// nilPointer is the panic of upstream's process where it takes a driver's answer for complete.
+//
+// Upstream: controller.go Provision, v6.4.0 line 917.
+const nilPointer = "runtime error: invalid memory address or nil pointer dereference"
 
 // storageProvisioner returns the provisioner that the PV controller has asked to provision for the claim.
 func storageProvisioner(claim *v1.PersistentVolumeClaim) string {

@@ -73,21 +73,26 @@ func New(cfg Config) control.Factory {
 // Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
 const syncedPollPeriod = 100 * time.Millisecond
 
-// start meets the driver. Objects are followed only if the driver can make volumes larger, or modify them.
+// start meets the driver. If the driver cannot make volumes larger, the process ends, also if the driver can modify
+// them.
 //
 // Upstream: cmd/csi-resizer/main.go main, v2.2.
 func (c *resizeController) start(ctx context.Context) {
 	c.says = sidecar.Meet(ctx, c.env, c.conn, c.cfg.Driver, c.cfg.Timeout)
-	if !c.says.HasController() {
-		return
+	why := "CSI driver does not support controller service"
+	if c.says.HasController() {
+		why = ""
+		if !c.expandsInController() {
+			why = c.cannotExpandOnNodes(ctx)
+		}
 	}
-	expands := c.expandsInController() || c.expandsOnNodes(ctx)
-	if !expands && !c.modifies() {
+	if why != "" {
+		control.End(c.env, control.Ending{Why: "Failed to create CSI resizer: " + why, Background: true})
 		return
 	}
 	c.volumes = control.NewCache[*v1.PersistentVolume](c.env, control.PersistentVolumes())
 	c.claims = control.NewCache[*v1.PersistentVolumeClaim](c.env, control.PersistentVolumeClaims())
-	if expands && !c.cfg.IgnoreVolumeInUseError {
+	if !c.cfg.IgnoreVolumeInUseError {
 		c.pods = control.NewCache[*v1.Pod](c.env, control.Pods())
 		c.pods.AddIndex(byClaim, claimsOf)
 	}
@@ -103,9 +108,7 @@ func (c *resizeController) start(ctx context.Context) {
 			return
 		}
 	}
-	if expands {
-		c.followForSize()
-	}
+	c.followForSize()
 	if modify != nil {
 		modify.begin()
 	}
@@ -123,20 +126,21 @@ func (c *resizeController) expandsInController() bool {
 	return c.says.Controller[csi.ControllerServiceCapability_RPC_EXPAND_VOLUME]
 }
 
-// expandsOnNodes asks the node service at the controller's socket, if there is one.
+// cannotExpandOnNodes asks the node service at the controller's socket, and returns why it cannot make volumes larger;
+// "" if it can.
 //
-// Upstream: pkg/csi/client.go SupportsNodeResize, v2.2.
-func (c *resizeController) expandsOnNodes(ctx context.Context) bool {
+// Upstream: pkg/resizer/csi_resizer.go NewResizerFromClient, v2.3, and pkg/csi/client.go SupportsNodeResize.
+func (c *resizeController) cannotExpandOnNodes(ctx context.Context) string {
 	answer, err := csi.NewNodeClient(c.conn).NodeGetCapabilities(control.WithTimeout(ctx, c.env, c.cfg.Timeout), &csi.NodeGetCapabilitiesRequest{})
 	if err != nil {
-		return false
+		return fmt.Sprintf("failed to check if plugin supports node resize: error getting node capabilities: %v", err)
 	}
 	for _, capability := range answer.GetCapabilities() {
 		if capability.GetRpc().GetType() == csi.NodeServiceCapability_RPC_EXPAND_VOLUME {
-			return true
+			return ""
 		}
 	}
-	return false
+	return "CSI driver neither supports controller resize nor node resize"
 }
 
 func (c *resizeController) enqueueAll() {

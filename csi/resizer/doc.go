@@ -45,13 +45,11 @@
 // # Drivers
 //
 // A driver without EXPAND_VOLUME in its controller service, but with it in a node service at the same socket, is not
-// called: the PersistentVolume gets the new size at once, and nodes do the work. With neither, and without
-// MODIFY_VOLUME, the resizer does nothing.
+// called: the PersistentVolume gets the new size at once, and nodes do the work. With neither, the resizer's process
+// ends, and is started again and again: a Deployment for such a driver has no resizer.
 //
 // # Deviations from upstream
 //
 //   - In-tree volumes are not migrated to CSI.
-//   - A driver that cannot make volumes larger does not end the program, which a Deployment would start again and
-//     again.
 //   - Those that package sidecar lists.
 package resizer

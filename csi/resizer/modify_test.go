@@ -20,9 +20,9 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// modifying makes a driver able to modify volumes, and nothing else.
+// modifying makes a driver able to modify volumes, too.
 func modifying(d *csitest.Driver, _ *resizer.Config) {
-	d.Controller = append(d.Controller[:len(d.Controller)-1], csi.ControllerServiceCapability_RPC_MODIFY_VOLUME)
+	d.Controller = append(d.Controller, csi.ControllerServiceCapability_RPC_MODIFY_VOLUME)
 }
 
 func newModifyRig(t testing.TB, cfg engine.Config, change ...func(*csitest.Driver, *resizer.Config)) *rig {

@@ -3,6 +3,7 @@ package resizer_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -271,7 +272,8 @@ func TestAVolumeThatCannotGrowInUseWaitsForItsPods(t *testing.T) {
 	assert.Equal(t, []string{"2Gi FailedPrecondition", "2Gi"}, r.asked())
 }
 
-func TestADriverThatCannotExpandIsNeverAsked(t *testing.T) {
+// Seen in u10d_sidecars_of_a_driver_that_lacks_capabilities.
+func TestADriverThatCannotExpandIsNeverAskedAndEndsItsResizer(t *testing.T) {
 	r := newRig(t, engine.Config{}, func(d *csitest.Driver, _ *resizer.Config) {
 		d.Controller = []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME}
 	})
@@ -279,6 +281,12 @@ func TestADriverThatCannotExpandIsNeverAsked(t *testing.T) {
 	r.Settle()
 	assert.Empty(t, r.asked())
 	assert.Empty(t, r.writes())
+	began := r.Engine.Now()
+	require.NoError(t, r.Engine.Settle(), "it is at rest meanwhile")
+	require.Equal(t, began, r.Engine.Now())
+	r.runFor(time.Minute)
+	ends := strings.Count(r.Engine.Trace().String(), "ends by itself: Failed to create CSI resizer: failed to check if plugin supports node resize: error getting node capabilities: rpc error: code = Unimplemented")
+	require.Equal(t, 4, ends, "at once, after 10 s, 20 s and 40 s:\n%s", r.Engine.Trace().String())
 }
 
 func TestACrashOfTheResizerAfterAnyWriteLosesNothing(t *testing.T) {

@@ -50,10 +50,13 @@ func New(cfg Config) control.Factory {
 	}
 }
 
-// start meets the driver. Only if the driver can take snapshots, contents are followed.
+// start meets the driver. If the driver cannot take snapshots, the process ends.
+//
+// Upstream: cmd/csi-snapshotter/main.go main, v8.7.
 func (s *singles) start(ctx context.Context) {
 	s.says = sidecar.Meet(ctx, s.env, s.conn, s.cfg.Driver, s.cfg.Timeout)
 	if !s.says.Controller[csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT] {
+		control.End(s.env, control.Ending{Why: "CSI driver " + s.cfg.Driver + " does not support ControllerCreateSnapshot", Background: true})
 		return
 	}
 	s.begin(ctx, "resync")

@@ -34,6 +34,5 @@
 // # Deviations from upstream
 //
 //   - No sidecar runs on nodes (--node-deployment).
-//   - A driver without snapshots does not end the program, which a Deployment would start again and again.
 //   - Those that package sidecar lists.
 package snapshotter

@@ -33,6 +33,8 @@ func (s *singles) create(ctx context.Context, found *content, parameters, secret
 		SourceVolumeId: *volume, Name: s.cfg.SnapshotNamePrefix + "-" + string(uid), Parameters: parameters, Secrets: secrets,
 	})
 	if err == nil && made.GetSnapshot() == nil {
+		const nilPointer = "runtime error: invalid memory address or nil pointer dereference"
+		control.End(s.env, control.Ending{Why: nilPointer + " (the CSI driver answered CreateSnapshot with neither a snapshot nor an error)", Panics: true})
 		err = errors.New("the CSI driver answered CreateSnapshot with neither a snapshot nor an error")
 	}
 	return answered(made.GetSnapshot().GetSnapshotId(), made.GetSnapshot()), err

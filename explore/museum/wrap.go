@@ -28,6 +28,7 @@ type engineEnv interface {
 	control.Env
 	control.Foreign
 	control.Outside
+	control.Ender
 }
 
 // env is an Env that does some calls in another way than the engine's. A nil field changes nothing.
