@@ -55,6 +55,9 @@ func freeThread() {
 	}
 }
 
+// haltGrace is the real time that a step in foreign code has to end after an interrupt, before it is left behind.
+const haltGrace = time.Second
+
 // resume runs the coroutine to its next yield point, and reports whether it got there or ended in
 // time. Only a step in foreign code is watched, since that takes a goroutine.
 func (t *task) resume() (answered bool) {
@@ -69,19 +72,26 @@ func (t *task) resume() (answered bool) {
 		_, answered := t.next()
 		returned <- answered
 	}()
-	timer := time.NewTimer(limit)
+	timer, halted := time.NewTimer(limit), t.actor.engine.halt
 	defer timer.Stop()
-	select {
-	case answered, ok := <-returned:
-		if !ok {
-			runtime.Goexit()
+	for {
+		select {
+		case answered, ok := <-returned:
+			if !ok {
+				runtime.Goexit()
+			}
+			return answered
+		case <-halted: // code that does not block still comes to its yield point
+			halted = nil
+			limit = min(limit, haltGrace)
+			timer.Reset(limit)
+			continue
+		case <-timer.C:
 		}
-		return answered
-	case <-timer.C:
 		call.lost.Store(true)
-		call.blocked(limit)
-	case <-t.actor.engine.halt:
-		call.lost.Store(true)
+		if halted != nil {
+			call.blocked(limit)
+		}
+		return false
 	}
-	return false
 }
